@@ -1,0 +1,41 @@
+"""What every configurable thing shares: strict validation, a canonical form and a stable name."""
+
+import hashlib
+import zlib
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+
+class Strict(BaseModel):
+    """A frozen, strictly typed model that refuses unknown keys.
+
+    Everything a person can write in `config/` is an instance of a subclass, so the configuration
+    object and the thing that it configures are one.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    def canonical(self) -> str:
+        """The one JSON text of this object: compact, keys in order of definition."""
+        return self.model_dump_json()
+
+    def sha256(self) -> str:
+        """Hex digest of `canonical`."""
+        return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+
+def stable_hash(name: str) -> int:
+    """A 32-bit number that depends on the name alone, on every machine and in every process."""
+    return zlib.crc32(name.encode())
+
+
+def generator(seed: int, name: str) -> np.random.Generator:
+    """The random stream `name` of `seed`.
+
+    Streams are keyed by name and never by order of use, so that adding a layer, a gate or an
+    observable leaves all other draws as they were, and runs with one seed are paired.
+    """
+    return np.random.default_rng([seed, stable_hash(name)])

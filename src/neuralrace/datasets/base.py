@@ -1,0 +1,108 @@
+"""What a dataset is: a configuration that loads arrays."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.base import Strict
+
+
+@dataclass(frozen=True)
+class Modes:
+    """The singular modes of a task, sigma_yx = sum_k s_k u_k v_k^T and sigma_xx v_k = d_k v_k.
+
+    `output_basis` and `input_basis` are complete orthogonal bases whose first `len(s)` columns are
+    u_k and v_k. `joint` tells whether sigma_xx is diagonal in the input basis, which the closed
+    forms of single modes assume; `violation` is the relative size of what is left off the diagonal.
+    """
+
+    output_basis: Float[np.ndarray, "output output"]
+    input_basis: Float[np.ndarray, "input input"]
+    s: Float[np.ndarray, " mode"]
+    d: Float[np.ndarray, " mode"]
+    violation: float
+
+    @property
+    def joint(self) -> bool:
+        """Whether input and input-output correlations share their singular vectors."""
+        return self.violation < 1e-10
+
+    @property
+    def u(self) -> Float[np.ndarray, "output mode"]:
+        """Output singular vectors."""
+        return self.output_basis[:, : len(self.s)]
+
+    @property
+    def v(self) -> Float[np.ndarray, "input mode"]:
+        """Input singular vectors."""
+        return self.input_basis[:, : len(self.s)]
+
+
+@dataclass(frozen=True)
+class Data:
+    """A finite sample: inputs `x`, targets `y`, and optionally held-out samples.
+
+    Classification targets are one-hot rows.
+    """
+
+    x: Float[np.ndarray, "sample input"]
+    y: Float[np.ndarray, "sample output"]
+    item_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+    signed_basis: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    """Bases and signed strengths (U, s, V) by construction, where the SVD would lose signs."""
+
+    @cached_property
+    def sigma_yx(self) -> Float[np.ndarray, "output input"]:
+        """Input-output correlation <y x^T>."""
+        return self.y.T @ self.x / len(self.x)
+
+    @cached_property
+    def sigma_xx(self) -> Float[np.ndarray, "input input"]:
+        """Input correlation <x x^T>."""
+        return self.x.T @ self.x / len(self.x)
+
+    @cached_property
+    def y_power(self) -> float:
+        """<|y|^2>, twice the half-mean squared error of a network that answers zero."""
+        return float(np.sum(self.y**2) / len(self.y))
+
+    @cached_property
+    def modes(self) -> Modes:
+        """Singular modes of the task; see `Modes`."""
+        if self.signed_basis is not None:
+            output_basis, s, input_basis = self.signed_basis
+        else:
+            output_basis, s, input_basis_t = np.linalg.svd(self.sigma_yx)
+            input_basis = input_basis_t.T
+        rotated = input_basis.T @ self.sigma_xx @ input_basis
+        off_diagonal = rotated - np.diag(np.diag(rotated))
+        rank = len(s)
+        return Modes(
+            output_basis=output_basis,
+            input_basis=input_basis,
+            s=np.asarray(s, dtype=float),
+            d=np.diag(rotated)[:rank].copy(),
+            violation=float(np.linalg.norm(off_diagonal) / np.linalg.norm(self.sigma_xx)),
+        )
+
+
+class Dataset(Strict, ABC):
+    """A dataset as a person writes it in `config/`: a name and its parameters."""
+
+    @abstractmethod
+    def load(self) -> Data:
+        """The sample that training sees and that theory takes its correlations from.
+
+        Raises:
+            UserError: files are missing or damaged.
+        """
+
+    def sampler(self) -> Callable[[Any, int], tuple[Any, Any]] | None:
+        """A JAX-traceable function (key, count) -> (x, y) of fresh samples; None without a law."""
+        return None

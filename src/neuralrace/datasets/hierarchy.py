@@ -1,0 +1,37 @@
+"""The semantic hierarchy of four living things."""
+
+from typing import Literal
+
+import numpy as np
+
+from neuralrace.datasets.base import Data, Dataset
+
+ITEMS = ("canary", "salmon", "oak", "rose")
+PROPERTIES = {
+    "grow": (1, 1, 1, 1),
+    "move": (1, 1, 0, 0),
+    "roots": (0, 0, 1, 1),
+    "fly": (1, 0, 0, 0),
+    "swim": (0, 1, 0, 0),
+    "leaves": (0, 0, 1, 0),
+    "petals": (0, 0, 0, 1),
+}
+
+
+class Hierarchy(Dataset):
+    """Four one-hot items with seven properties on a binary tree (Jarvis et al., fig. 7).
+
+    Its modes are plant or animal with everything in common (sqrt 7), animal against plant (sqrt 3)
+    and two within-class contrasts (1, 1), each divided by the number of items; sigma_xx = I/4.
+    """
+
+    name: Literal["hierarchy"]
+
+    def load(self) -> Data:
+        """Inputs I_4, targets the 4 x 7 table of properties."""
+        return Data(
+            x=np.eye(len(ITEMS)),
+            y=np.array(list(PROPERTIES.values()), dtype=float).T,
+            item_names=ITEMS,
+            output_names=tuple(PROPERTIES),
+        )

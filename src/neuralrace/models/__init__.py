@@ -1,0 +1,1 @@
+"""Networks, their activations and the laws that their weights are drawn from."""

@@ -1,0 +1,198 @@
+"""From configuration files to cells: fan-out along sweeps, validation, messages for people.
+
+A configuration holds `experiments: {paper: {experiment: ...}}`. An experiment is a cell whose
+`sweep` maps dotted keys to lists of values; it fans out into one cell per combination.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Set
+from typing import Any, Literal, NoReturn, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from neuralrace.base import Strict
+from neuralrace.errors import UserError
+from neuralrace.spec import Cell
+
+Files = Mapping[str, Mapping[str, Any]]
+Path = tuple[str, ...]
+RunAxis = Literal["init_scale", "seed"]
+M = TypeVar("M", bound=Strict)
+
+
+class Settings(Strict):
+    """Settings of the whole workflow, beside `experiments`."""
+
+    batch: tuple[RunAxis, ...] = ("init_scale", "seed")
+    """Run axes trained together in one job; the others fan out into jobs and are gathered again."""
+
+
+class Plan(Settings):
+    """A whole configuration, fanned out into cells."""
+
+    cells: dict[str, Cell]
+    """Cells by identifier `paper/experiment/label`."""
+
+    def parts(self, cell_id: str) -> dict[str, dict[str, int]]:
+        """The jobs that a cell is trained in, where `batch` leaves an axis out.
+
+        Returns:
+            Index taken along each unbatched axis, by part; empty when one job trains all.
+        """
+        cell = self.cells[cell_id]
+        sizes: dict[str, int] = {"init_scale": len(cell.init_scales), "seed": cell.seeds}
+        alone = [axis for axis in sizes if axis not in self.batch]
+        if not alone:
+            return {}
+        return {
+            "_".join(f"{axis}-{index}" for axis, index in zip(alone, indices, strict=True)): dict(
+                zip(alone, indices, strict=True)
+            )
+            for indices in itertools.product(*(range(sizes[axis]) for axis in alone))
+        }
+
+
+def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
+    """The validated plan of a merged configuration.
+
+    Args:
+        config: merged content of all configuration files.
+        files: content of each file by its name, weakest first; a message names the file whose
+            value counted.
+
+    Raises:
+        UserError: anything unknown, of the wrong type or out of range.
+    """
+    settings = {key: value for key, value in config.items() if key != "experiments"}
+    batch = _validate(Settings, settings, (), files).batch
+    cells: dict[str, Cell] = {}
+    for paper, experiments in _mapping(config.get("experiments"), ("experiments",), files).items():
+        for experiment, raw in _mapping(experiments, ("experiments", paper), files).items():
+            where = ("experiments", paper, experiment)
+            for label, cell, swept in _fan_out(raw, where, files):
+                cells[f"{paper}/{experiment}/{label}"] = _validate(Cell, cell, where, files, swept)
+    return Plan(batch=batch, cells=cells)
+
+
+def _fan_out(
+    raw: Any, where: Path, files: Files
+) -> Iterator[tuple[str, dict[str, Any], set[Path]]]:
+    """Label, raw cell and swept key paths of each cell of one experiment."""
+    experiment = dict(_mapping(raw, where, files))
+    sweep = _mapping(experiment.pop("sweep", {}), (*where, "sweep"), files)
+    for key, values in sweep.items():
+        if not isinstance(values, list) or not values:
+            _refuse((*where, "sweep", key), values, "a list with at least one value", files)
+    paths = [tuple(key.split(".")) for key in sweep]
+    seen: set[str] = set()
+    for values in itertools.product(*sweep.values()):
+        cell = json.loads(json.dumps(experiment))
+        for path, value in zip(paths, values, strict=True):
+            node = cell
+            for key in path[:-1]:
+                node = node.setdefault(key, {})
+            node[path[-1]] = value
+        label = "_".join(
+            f"{path[-1]}-{_slug(value)}" for path, value in zip(paths, values, strict=True)
+        )
+        if label in seen:
+            _refuse((*where, "sweep"), label, "values with distinct names", files)
+        seen.add(label)
+        yield label or "main", cell, set(paths)
+
+
+def _slug(value: Any) -> str:
+    """A swept value as part of a path."""
+    if isinstance(value, dict):
+        return "-".join(_slug(part) for part in value.values())
+    if isinstance(value, list):
+        return "x".join(_slug(part) for part in value) or "none"
+    return re.sub(r"[^a-z0-9._]+", "-", str(value).lower())
+
+
+def _mapping(value: Any, where: Path, files: Files) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        _refuse(where, value, "a mapping of keys to values", files)
+    for key in value:
+        if not re.fullmatch(r"[a-z][a-z0-9_.]*", str(key)):
+            _refuse(where, key, "keys of lower-case letters, digits and underscores", files)
+    return value
+
+
+def _validate(
+    model: type[M], raw: Any, where: Path, files: Files, swept: Set[Path] = frozenset()
+) -> M:
+    """`raw` as a model; JSON mode, so that YAML lists are welcome where tuples are kept."""
+    try:
+        text = json.dumps(raw, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"{'.'.join(where) or 'configuration'}: holds a value that is no text, number, list or "
+            f"mapping ({error}). Quote dates and write numbers as decimals."
+        ) from error
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        raise UserError(
+            "\n".join(_message(e, raw, where, files, swept) for e in error.errors())
+        ) from None
+
+
+def _message(error: ErrorDetails, raw: Any, where: Path, files: Files, swept: Set[Path]) -> str:
+    """One validation error as: file: key: value; what is allowed."""
+    path: list[str] = []
+    node: Any = raw
+    for part in error["loc"]:
+        if isinstance(node, Mapping) and part not in node and node.get("name") == part:
+            continue  # the tag of a union, not a key
+        path.append(str(part))
+        try:
+            node = node[part]
+        except (KeyError, IndexError, TypeError):
+            node = None
+    key = tuple(path)
+    sweep = next((p for p in swept if key[: len(p)] == p), None)
+    full = (*where, "sweep", ".".join(sweep)) if sweep else (*where, *key)
+    reason = error["msg"].removeprefix("Value error, ")
+    hint = ""
+    value = error["input"]
+    if error["type"] == "missing":
+        return f"{_origin(full[:-1], files)}: {'.'.join(full)}: is required and missing"
+    if error["type"] == "extra_forbidden":
+        reason = "unknown key; config/README.md lists the known ones"
+    elif isinstance(value, str) and _is_number(value):
+        hint = f" (YAML reads {value} as text: write {float(value)!r})"
+    elif isinstance(value, bool):
+        hint = " (YAML reads yes, no, on and off as booleans: quote them)"
+    shown = "" if isinstance(value, dict) else f" {value!r}:"
+    return f"{_origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"
+
+
+def _refuse(where: Path, value: Any, allowed: str, files: Files) -> NoReturn:
+    raise UserError(f"{_origin(where, files)}: {'.'.join(where)}: {value!r}: expected {allowed}")
+
+
+def _origin(path: Path, files: Files) -> str:
+    """The strongest file that holds the longest part of a key path."""
+    best, depth = next(iter(files), "configuration"), 0
+    for name, content in files.items():
+        node: Any = content
+        found = 0
+        for key in path:
+            if not isinstance(node, Mapping) or key not in node:
+                break
+            node, found = node[key], found + 1
+        if found >= depth:
+            best, depth = name, found
+    return best
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Result files: their schema, the one reader and the one writer."""

@@ -1,0 +1,62 @@
+"""Axes and provenance that all files of a cell share."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from neuralrace.base import Strict
+from neuralrace.provenance import Stage, code_sha256, versions
+from neuralrace.spec import FullBatch, Run
+
+Coordinates = dict[str, tuple[str, np.ndarray, str]]
+
+
+def provenance(cell_id: str, spec: Strict, stage: Stage, packages: Sequence[str]) -> dict[str, str]:
+    """Attributes that say where a file comes from, without time of day or host."""
+    paper, experiment, cell = cell_id.split("/")
+    return {
+        "Conventions": "CF-1.11",
+        "source": "neuralrace",
+        "paper": paper,
+        "experiment": experiment,
+        "cell": cell,
+        "spec": spec.canonical(),
+        "spec_sha256": spec.sha256(),
+        "code_sha256": code_sha256(stage),
+        "versions": versions(*packages),
+    }
+
+
+def record_steps(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient steps of the time axis and of the snapshot axis."""
+    steps, record = run.training.steps, run.record
+    return (
+        np.arange(0, steps + 1, record.every),
+        np.arange(0, steps + 1, steps // record.snapshots),
+    )
+
+
+def axes(
+    run: Run, samples: int, scales: Sequence[int] | None = None, seeds: Sequence[int] | None = None
+) -> Coordinates:
+    """Coordinates of a run: values, dimension and unit by name.
+
+    `samples` is the size of the dataset. `time` counts epochs for full-batch training and steps
+    otherwise; `flow_time` is the clock of the theory.
+    """
+    unit = "epochs" if isinstance(run.training.batch, FullBatch) else "steps"
+    clock = run.training.flow_step(samples)
+    step, snapshot = record_steps(run)
+    init_scales = np.asarray(run.init_scales)
+    return {
+        "init_scale": (
+            "init_scale",
+            init_scales if scales is None else init_scales[list(scales)],
+            "1",
+        ),
+        "seed": ("seed", np.arange(run.seeds) if seeds is None else np.asarray(seeds), "1"),
+        "time": ("time", step, unit),
+        "flow_time": ("time", clock * step, "1"),
+        "snapshot": ("snapshot", snapshot, unit),
+        "snapshot_flow_time": ("snapshot", clock * snapshot, "1"),
+    }

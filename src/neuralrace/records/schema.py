@@ -1,0 +1,191 @@
+"""What a result file may hold: every variable with its dimensions, meaning and unit.
+
+A file is a trajectory (what training recorded), theory (what was solved for the same runs) or
+metrics (what follows from both). All share the axes `init_scale` and `seed`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.errors import UserError
+
+SCHEMA_VERSION = "1"
+Kind = Literal["trajectory", "theory", "metrics"]
+RUNS = ("init_scale", "seed")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable beyond the run axes."""
+
+    dims: tuple[str, ...]
+    long_name: str
+    units: str = "1"
+
+
+COORDINATES: dict[str, str] = {
+    "init_scale": "factor on every initial weight",
+    "seed": "run seed",
+    "time": "training time",
+    "snapshot": "training time of snapshots",
+    "flow_time": "gradient-flow time in units of tau: learning rate x steps x loss normalisation",
+    "snapshot_flow_time": "gradient-flow time of snapshots in units of tau",
+    "layer": "layer of weights, 1 nearest the input",
+    "pair": "adjacent layers (l, l+1), by l",
+    "mode": "singular mode of the task, strongest first",
+    "singular_mode": "singular value of a layer, largest first",
+    "vector": "hidden-layer image of a singular vector: encoders W_1 v_k, then decoders W_2^T u_k",
+    "other_vector": "the same vectors",
+    "solution": "theory that the variable comes from",
+    "input": "input unit",
+    "output": "output unit",
+    "sample": "sample of the dataset",
+}
+
+NUMBERED = ("layer", "pair", "mode", "singular_mode")
+
+TRAJECTORY: dict[str, Variable] = {
+    "loss": Variable(("time",), "training loss over all samples"),
+    "accuracy": Variable(("time",), "fraction of samples classified correctly"),
+    "layer_norm": Variable(("time", "layer"), "Frobenius norm of the weights"),
+    "bias_norm": Variable(("time", "layer"), "Euclidean norm of the biases"),
+    "singular_values": Variable(
+        ("time", "layer", "singular_mode"), "singular values of the weights"
+    ),
+    "linear_map": Variable(("time", "output", "input"), "product of all weights W_L ... W_1"),
+    "mode_strength": Variable(("time", "mode"), "effective singular value u_k^T W_L ... W_1 v_k"),
+    "gram": Variable(
+        ("time", "vector", "other_vector"), "inner products of encoder and decoder vectors"
+    ),
+    "imbalance_trace": Variable(("time", "pair"), "trace of C = W_{l+1}^T W_{l+1} - W_l W_l^T"),
+    "imbalance_norm": Variable(("time", "pair"), "Frobenius norm of C"),
+    "imbalance_drift": Variable(("time", "pair"), "Frobenius norm of C(t) - C(0)"),
+    "neuron_imbalance_drift": Variable(
+        ("time", "pair"),
+        "norm over units of the change of |outgoing|^2 - |incoming|^2 - bias^2",
+    ),
+    "offdiagonal_imbalance_drift": Variable(
+        ("time", "pair"), "Frobenius norm of the off-diagonal part of C(t) - C(0)"
+    ),
+    "rate_gap": Variable(
+        ("time", "pair"), "|d(W_{l+1}^T W_{l+1})/dt - d(W_l W_l^T)/dt|_F along the gradient"
+    ),
+    "relative_rate_gap": Variable(
+        ("time", "pair"), "rate_gap over the sum of the two rates' norms"
+    ),
+    "relative_norm_rate_gap": Variable(
+        ("time", "pair"), "difference of d|W|_F^2/dt over the sum of their sizes"
+    ),
+    "outputs": Variable(("snapshot", "sample", "output"), "network outputs on the dataset"),
+    "diverged_at": Variable((), "step at which the run diverged, -1 if it did not", "steps"),
+}
+
+THEORY: dict[str, Variable] = {
+    "loss": Variable(("solution", "time"), "loss predicted by theory"),
+    "mode_strength": Variable(("solution", "time", "mode"), "effective singular values by theory"),
+    "layer_strength": Variable(
+        ("time", "layer", "mode"), "singular value of each layer in each mode (eq. 13)"
+    ),
+    "gram": Variable(
+        ("time", "vector", "other_vector"),
+        "inner products of encoder and decoder vectors by theory",
+    ),
+    "layer_norm": Variable(("time", "layer"), "Frobenius norm of the weights under gradient flow"),
+    "imbalance_drift": Variable(
+        ("time", "pair"), "Frobenius norm of C(t) - C(0) under gradient flow"
+    ),
+    "initial_mode": Variable(("mode",), "initial effective singular value that theory starts from"),
+}
+
+
+def variable(kind: Kind, name: str) -> Variable | None:
+    """Definition of a variable of trajectory or theory files; None for an unknown name."""
+    table = {"trajectory": TRAJECTORY, "theory": THEORY}[kind]
+    weight = re.fullmatch(r"(weight|bias)_([1-9]\d*)", name)
+    if weight and kind == "trajectory":
+        number = int(weight[2])
+        if weight[1] == "weight":
+            units = (f"unit_{number}", f"unit_{number - 1}")
+            return Variable(("snapshot", *units), f"weights of layer {number}, (out, in)")
+        return Variable(("snapshot", f"unit_{number}"), f"biases of layer {number}")
+    return table.get(name)
+
+
+def build(
+    kind: Kind,
+    arrays: Mapping[str, np.ndarray],
+    coords: Mapping[str, tuple[str, np.ndarray, str] | np.ndarray],
+    attrs: Mapping[str, str],
+) -> xr.Dataset:
+    """A dataset that follows the schema.
+
+    Args:
+        kind: trajectory or theory.
+        arrays: values by name, axes (init_scale, seed, *dims of the variable).
+        coords: values by name, or (dimension, values, unit) where they differ from the default.
+        attrs: provenance of the file.
+
+    Raises:
+        KeyError: a name that the schema does not know.
+    """
+    variables = {}
+    for name, values in arrays.items():
+        known = variable(kind, name)
+        if known is None:
+            raise KeyError(f"{name} is no variable of a {kind} file")
+        described = {"long_name": known.long_name, "units": known.units}
+        variables[name] = ((*RUNS, *known.dims), values, described)
+    dataset = xr.Dataset(variables, attrs=dict(attrs) | {"kind": kind, "schema": SCHEMA_VERSION})
+    for name, value in coords.items():
+        dimension, values, units = value if isinstance(value, tuple) else (name, value, "1")
+        dataset = dataset.assign_coords(
+            {name: (dimension, values, {"long_name": COORDINATES[name], "units": units})}
+        )
+    for dimension in dataset.dims:
+        if dimension not in dataset.coords and dimension in (
+            "layer",
+            "pair",
+            "mode",
+            "singular_mode",
+        ):
+            numbers = np.arange(1, dataset.sizes[dimension] + 1)
+            described = {"long_name": COORDINATES[str(dimension)], "units": "1"}
+            dataset = dataset.assign_coords({dimension: (dimension, numbers, described)})
+    return dataset
+
+
+def check(dataset: xr.Dataset, path: object, kind: Kind | None = None) -> None:
+    """Refuses a dataset that is not what the schema says.
+
+    Raises:
+        UserError: wrong kind or version, a missing attribute, run axis, unit or variable.
+    """
+
+    def refuse(what: str) -> None:
+        raise UserError(f"{path}: {what}. Delete the file and run the workflow again.")
+
+    found = dataset.attrs.get("kind")
+    if found not in ("trajectory", "theory", "metrics") or (kind is not None and found != kind):
+        refuse(f"is no {kind or 'result'} file (its kind is {found!r})")
+    if dataset.attrs.get("schema") != SCHEMA_VERSION:
+        refuse(f"has schema {dataset.attrs.get('schema')!r}, this version reads {SCHEMA_VERSION!r}")
+    missing = {"spec", "spec_sha256", "code_sha256", "versions", "variables"} - set(dataset.attrs)
+    if missing:
+        refuse(f"lacks the attributes {sorted(missing)}")
+    lost = set(dataset.attrs["variables"].split()) - set(map(str, dataset.variables))
+    if lost:
+        refuse(f"lacks the variables {sorted(lost)}")
+    if found != "metrics" and not set(RUNS) <= set(dataset.dims):
+        refuse(f"lacks the axes {RUNS}")
+    if found == "trajectory" and "loss" not in dataset:
+        refuse("lacks the variable 'loss'")
+    bare = [
+        str(n) for n in dataset.data_vars if not {"long_name", "units"} <= set(dataset[n].attrs)
+    ]
+    if bare:
+        refuse(f"has variables without long_name or units: {bare}")

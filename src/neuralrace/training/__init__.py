@@ -1,0 +1,1 @@
+"""Training: gradient descent on whole ensembles, with observables recorded on the way."""

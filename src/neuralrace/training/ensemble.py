@@ -1,0 +1,319 @@
+"""The training engine: all runs of a cell in one compiled program.
+
+Runs (init scale x seed) are a `vmap` axis, gradient steps a `lax.scan`, and observables are
+recorded inside the scan. The host calls the compiled program once per snapshot interval, to collect
+what was recorded and to report progress.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+from jax import Array
+from jaxtyping import Float, Int
+
+from neuralrace.base import stable_hash
+from neuralrace.datasets import Data
+from neuralrace.errors import UserError
+from neuralrace.models.initialisation import Weights, initial_weights
+from neuralrace.models.layered import LayeredNetwork
+from neuralrace.spec import FreshBatch, MiniBatch, Run
+from neuralrace.training.losses import LOSSES
+from neuralrace.training.observables import OBSERVABLES, SNAPSHOTS, View
+
+# A run counts as diverged when its loss is not finite or has grown by this factor.
+DIVERGENCE_FACTOR = 1e6
+# Seconds between two progress lines.
+PROGRESS_INTERVAL = 2.0
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What training recorded.
+
+    Attributes:
+        variables: arrays by schema name, leading axes (init_scale, seed, time or snapshot).
+        diverged_at: step at which a run diverged, -1 for runs that did not.
+        samples: size of the dataset.
+    """
+
+    variables: dict[str, Float[np.ndarray, "init_scale seed ..."]]
+    diverged_at: Int[np.ndarray, "init_scale seed"]
+    samples: int
+
+
+def train(
+    run: Run,
+    scales: Sequence[int] | None = None,
+    seeds: Sequence[int] | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> Trajectory:
+    """Trains all runs of a cell, or a part of them.
+
+    Args:
+        run: what to train.
+        scales: indices into `run.init_scales`; all when absent.
+        seeds: seeds to train; all when absent.
+        report: takes a line of progress every few seconds.
+
+    Returns:
+        The recorded trajectory. A diverged run stops where it diverged, holds NaN from there on,
+        and leaves the other runs untouched.
+
+    Raises:
+        UserError: the law does not fit the network, the dataset has no law to draw fresh samples
+            from, or every run diverged.
+    """
+    chosen_scales = run.init_scales if scales is None else [run.init_scales[i] for i in scales]
+    chosen_seeds = range(run.seeds) if seeds is None else seeds
+    with jax.enable_x64(run.precision == "float64"), jax.default_matmul_precision("highest"):
+        data = run.dataset.load()
+        engine = _Engine(run, data)
+        widths = (data.x.shape[1], *run.network.hidden, data.y.shape[1])
+        weights = initial_weights(run.init, widths, data.modes, chosen_scales, chosen_seeds)
+        trajectory = engine.train(weights, chosen_seeds, report)
+    if (trajectory.diverged_at >= 0).all():
+        first = int(trajectory.diverged_at.min())
+        raise UserError(
+            f"training.learning_rate: {run.training.learning_rate!r}: every run diverged, the "
+            f"first at step {first}; use a smaller learning rate"
+        )
+    return trajectory
+
+
+class _Engine:
+    """The compiled program of one cell and the arrays that it closes over."""
+
+    def __init__(self, run: Run, data: Data):
+        self.run = run
+        self.dtype = jnp.dtype(run.precision)
+        self.data = data
+        self.loss = LOSSES[run.training.loss.name]
+        self.factor = run.training.loss.factor(len(data.x))
+        self.optimiser = optax.sgd(run.training.learning_rate, run.training.momentum or None)
+        self.recorded = [o for o in run.record.observables if o not in SNAPSHOTS]
+        self.snapped = [o for o in run.record.observables if o in SNAPSHOTS]
+        batch = run.training.batch
+        if isinstance(batch, MiniBatch) and batch.size > len(data.x):
+            raise UserError(
+                f"training.batch.size: {batch.size}: the dataset has {len(data.x)} samples; "
+                "use at most that"
+            )
+        self.sampler = run.dataset.sampler() if isinstance(batch, FreshBatch) else None
+        if isinstance(batch, FreshBatch) and self.sampler is None:
+            raise UserError(
+                f"training.batch.name: 'fresh': dataset {type(run.dataset).__name__} is a fixed "
+                "sample; use full or mini"
+            )
+
+    # One network -----------------------------------------------------------------------------
+
+    def network(self, weights: list[Array]) -> LayeredNetwork:
+        biases = [jnp.zeros(len(w), self.dtype) for w in weights] if self.run.network.bias else None
+        return LayeredNetwork(
+            weights,
+            biases,
+            self.run.network.activation,
+            trained_readout=self.run.network.readout == "trained",
+        )
+
+    def batch_loss(self, params: Any, rest: Any, x: Array, y: Array) -> Array:
+        network = nnx.merge(self.graph, params, rest)
+        return self.factor * jnp.mean(self.loss(network(x), y))
+
+    def step(self, member: Any, fixed: Any, x: Array, y: Array, step: Array) -> Any:
+        """One gradient step of one run; a run whose loss has left all bounds stays where it is."""
+        params, state = member["params"], member["optimiser"]
+        loss, gradient = jax.value_and_grad(self.batch_loss)(params, fixed["rest"], x, y)
+        updates, new_state = self.optimiser.update(gradient, state, params)
+        healthy = (member["diverged_at"] < 0) & (loss <= fixed["loss_limit"])
+        params, state = jax.tree.map(
+            lambda new, old: jnp.where(healthy, new, old),
+            (optax.apply_updates(params, updates), new_state),
+            (params, state),
+        )
+        newly = (member["diverged_at"] < 0) & ~healthy
+        diverged_at = jnp.where(newly, step, member["diverged_at"])
+        return {**member, "params": params, "optimiser": state, "diverged_at": diverged_at}
+
+    def observe(self, names: list[Any], member: Any, fixed: Any, data: Any) -> dict[str, Array]:
+        """Loss and observables of one run; NaN once it has diverged."""
+        params, rest = member["params"], fixed["rest"]
+        loss, gradient = jax.value_and_grad(self.batch_loss)(
+            params, rest, data["loss_x"], data["loss_y"]
+        )
+        view = View(
+            network=nnx.merge(self.graph, params, rest),
+            initial=nnx.merge(self.graph, fixed["initial"], rest),
+            x=data["x"],
+            y=data["y"],
+            u=data["u"],
+            v=data["v"],
+            gradient=lambda: nnx.merge(self.graph, gradient, rest),
+        )
+        seen = {"loss": loss}
+        for name in names:
+            seen.update(OBSERVABLES[name](view))
+        healthy = (member["diverged_at"] < 0) & (loss <= fixed["loss_limit"])
+        return {name: jnp.where(healthy, value, jnp.nan) for name, value in seen.items()}
+
+    # All runs --------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Array]:
+        """Data on the device.
+
+        A linear network with squared error sees its samples through their second moments alone:
+        the triangular factor of [X Y] has the same loss and gradient with at most inputs + outputs
+        rows.
+        """
+        x, y = self.data.x, self.data.y
+        loss_x, loss_y = x, y
+        run = self.run
+        linear = run.network.activation == "linear" and not run.network.bias
+        if (
+            linear
+            and run.training.loss.name == "squared_error"
+            and run.training.batch.name == "full"
+        ):
+            factor = np.linalg.qr(np.hstack([x, y]), mode="r")
+            factor *= np.sqrt(len(factor) / len(x))
+            loss_x, loss_y = factor[:, : x.shape[1]], factor[:, x.shape[1] :]
+        modes = self.data.modes
+        named = {"x": x, "y": y, "loss_x": loss_x, "loss_y": loss_y, "u": modes.u, "v": modes.v}
+        return {name: jnp.asarray(value, self.dtype) for name, value in named.items()}
+
+    def members(self, weights: Weights, seeds: Sequence[int], data: Any) -> tuple[Any, Any]:
+        """What changes in training and what stays fixed, of every run, flattened to one axis."""
+        scales = len(weights[0])
+        flat = [jnp.asarray(w.reshape(-1, *w.shape[2:]), self.dtype) for w in weights]
+        self.graph, *_ = nnx.split(self.network([w[0] for w in flat]), nnx.Param, ...)
+
+        def start(seed: Array, *layers: Array) -> tuple[Any, Any]:
+            _, params, rest = nnx.split(self.network(list(layers)), nnx.Param, ...)
+            loss = self.batch_loss(params, rest, data["loss_x"], data["loss_y"])
+            member = {
+                "params": params,
+                "optimiser": self.optimiser.init(params),
+                "diverged_at": jnp.asarray(-1),
+            }
+            if isinstance(self.run.training.batch, MiniBatch):
+                member["order"] = jnp.arange(len(self.data.x))
+            fixed = {
+                "rest": rest,
+                "initial": params,
+                "loss_limit": DIVERGENCE_FACTOR * loss,
+                "key": jax.random.fold_in(jax.random.key(seed), stable_hash("batches")),
+            }
+            return member, fixed
+
+        return jax.jit(jax.vmap(start))(jnp.tile(jnp.asarray(seeds), scales), *flat)
+
+    def advance(self, members: Any, fixed: Any, data: Any, start: Array) -> tuple[Any, Any, Any]:
+        """One snapshot interval of all runs."""
+        record = self.run.record
+        length = self.run.training.steps // record.every // record.snapshots
+
+        def one_step(members: Any, step: Array) -> tuple[Any, None]:
+            members, x, y = self.batch(members, fixed, data, step)
+            axis = None if x is data["loss_x"] else 0
+            return jax.vmap(self.step, (0, 0, axis, axis, None))(members, fixed, x, y, step), None
+
+        def one_record(members: Any, first: Array) -> tuple[Any, Any]:
+            members, _ = jax.lax.scan(one_step, members, first + jnp.arange(record.every))
+            return members, self.observe_all(self.recorded, members, fixed, data)
+
+        starts = start + record.every * jnp.arange(length)
+        members, seen = jax.lax.scan(one_record, members, starts)
+        return members, seen, self.observe_all(self.snapped, members, fixed, data)
+
+    def observe_all(
+        self, names: list[Any], members: Any, fixed: Any, data: Any
+    ) -> dict[str, Array]:
+        return jax.vmap(lambda member, its: self.observe(names, member, its, data))(members, fixed)
+
+    def begin(self, members: Any, fixed: Any, data: Any) -> tuple[Any, Any]:
+        """Observations before the first step."""
+        return (
+            self.observe_all(self.recorded, members, fixed, data),
+            self.observe_all(self.snapped, members, fixed, data),
+        )
+
+    def batch(self, members: Any, fixed: Any, data: Any, step: Array) -> tuple[Any, Array, Array]:
+        """The samples of one step: shared by all runs (full batch) or one batch a run."""
+        kind = self.run.training.batch
+        if isinstance(kind, MiniBatch):
+            per_epoch = len(self.data.x) // kind.size
+            shuffle = jax.vmap(
+                lambda key: jax.random.permutation(
+                    jax.random.fold_in(key, step // per_epoch), len(self.data.x)
+                )
+            )
+            # `step` is no batch axis, so this stays a branch: one shuffle an epoch, not one a step
+            order = jax.lax.cond(
+                step % per_epoch == 0,
+                lambda: shuffle(fixed["key"]),
+                lambda: members["order"],
+            )
+            first = (step % per_epoch) * kind.size
+            chosen = jax.lax.dynamic_slice_in_dim(order, first, kind.size, axis=1)
+            return {**members, "order": order}, data["x"][chosen], data["y"][chosen]
+        if isinstance(kind, FreshBatch):
+            sample = cast(Callable[[Array, int], tuple[Array, Array]], self.sampler)
+            x, y = jax.vmap(lambda key: sample(jax.random.fold_in(key, step), kind.size))(
+                fixed["key"]
+            )
+            return members, x.astype(self.dtype), y.astype(self.dtype)
+        return members, data["loss_x"], data["loss_y"]
+
+    def train(
+        self, weights: Weights, seeds: Sequence[int], report: Callable[[str], None]
+    ) -> Trajectory:
+        record, steps = self.run.record, self.run.training.steps
+        data = self.arrays()
+        members, fixed = self.members(weights, seeds, data)
+        series, snap = jax.jit(self.begin)(members, fixed, data)
+        seen, snaps = [_host(series, lead=True)], [_host(snap, lead=True)]
+        interval = steps // record.snapshots
+        advance = jax.jit(self.advance, donate_argnums=0)
+        began = reported = time.monotonic()
+        for index in range(record.snapshots):
+            members, series, snap = advance(members, fixed, data, jnp.asarray(index * interval))
+            seen.append(_host(series))
+            snaps.append(_host(snap, lead=True))
+            now, done = time.monotonic(), (index + 1) * interval
+            if now - reported > PROGRESS_INTERVAL or done == steps:
+                reported = now
+                left = (now - began) * (steps - done) / done
+                loss = float(np.nanmedian(seen[-1]["loss"][-1]))
+                report(f"step {done}/{steps}, median loss {loss:.3g}, {left:.0f} s left")
+        shape = weights[0].shape[:2]
+        variables = _stack(seen, shape) | {
+            name: value for name, value in _stack(snaps, shape).items() if name != "loss"
+        }
+        return Trajectory(
+            variables=variables,
+            diverged_at=np.asarray(members["diverged_at"]).reshape(shape),
+            samples=len(self.data.x),
+        )
+
+
+def _host(tree: dict[str, Array], lead: bool = False) -> dict[str, np.ndarray]:
+    """Arrays on the host, (time, run, ...); `lead` adds the time axis of a single observation."""
+    return {
+        name: np.asarray(value)[None] if lead else np.asarray(value) for name, value in tree.items()
+    }
+
+
+def _stack(parts: list[dict[str, np.ndarray]], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Parts joined along time; (time, run, ...) becomes (init_scale, seed, time, ...)."""
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return {
+        name: np.moveaxis(value, 0, 1).reshape(*shape, len(value), *value.shape[2:])
+        for name, value in joined.items()
+    }
