@@ -4,6 +4,7 @@ A configuration holds `experiments: {paper: {experiment: ...}}`. An experiment i
 `sweep` maps dotted keys to lists of values; it fans out into one cell per combination.
 """
 
+import copy
 import itertools
 import json
 import re
@@ -48,7 +49,7 @@ class Plan(Settings):
         if not alone:
             return {}
         return {
-            "_".join(f"{axis}-{index}" for axis, index in zip(alone, indices, strict=True)): dict(
+            ".".join(f"{axis}-{index}" for axis, index in zip(alone, indices, strict=True)): dict(
                 zip(alone, indices, strict=True)
             )
             for indices in itertools.product(*(range(sizes[axis]) for axis in alone))
@@ -89,12 +90,14 @@ def _fan_out(
     paths = [tuple(key.split(".")) for key in sweep]
     seen: set[str] = set()
     for values in itertools.product(*sweep.values()):
-        cell = json.loads(json.dumps(experiment))
+        cell = copy.deepcopy(experiment)
         for path, value in zip(paths, values, strict=True):
-            node = cell
+            node: Any = cell
             for key in path[:-1]:
                 node = node.setdefault(key, {})
-            node[path[-1]] = value
+                if not isinstance(node, dict):
+                    _refuse((*where, "sweep", ".".join(path)), node, f"{key} as a mapping", files)
+            node[path[-1]] = copy.deepcopy(value)
         label = "_".join(
             f"{path[-1]}-{_slug(value)}" for path, value in zip(paths, values, strict=True)
         )
@@ -127,14 +130,7 @@ def _validate(
 ) -> M:
     """`raw` as a model; JSON mode, so that YAML lists are welcome where tuples are kept."""
     try:
-        text = json.dumps(raw, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UserError(
-            f"{'.'.join(where) or 'configuration'}: holds a value that is no text, number, list or "
-            f"mapping ({error}). Quote dates and write numbers as decimals."
-        ) from error
-    try:
-        return model.model_validate_json(text)
+        return model.model_validate_json(json.dumps(raw, default=str))  # YAML dates become text
     except ValidationError as error:
         raise UserError(
             "\n".join(_message(e, raw, where, files, swept) for e in error.errors())
@@ -154,8 +150,9 @@ def _message(error: ErrorDetails, raw: Any, where: Path, files: Files, swept: Se
         except (KeyError, IndexError, TypeError):
             node = None
     key = tuple(path)
-    sweep = next((p for p in swept if key[: len(p)] == p), None)
-    full = (*where, "sweep", ".".join(sweep)) if sweep else (*where, *key)
+    sweep = max((p for p in swept if key[: len(p)] == p), key=len, default=())
+    inside = ("sweep", ".".join(sweep)) if sweep else ()
+    full = (*where, *inside, *key[len(sweep) :])
     reason = error["msg"].removeprefix("Value error, ")
     hint = ""
     value = error["input"]

@@ -4,7 +4,7 @@ A `Cell` is one point of an experiment's sweep: a `Run` (what is trained) and wh
 it. Init scales and seeds are dimensions inside a run. `neuralrace.plan` reads cells from `config/`.
 """
 
-from typing import Annotated, Literal, Union
+from typing import Annotated, Literal, TypeVar, Union
 
 from pydantic import Field, model_validator
 
@@ -29,7 +29,14 @@ Observable = Literal[
     "weights",
 ]
 Solution = Literal[
-    "aligned_modes", "exact", "flow", "layered_modes", "shallow_modes", "tied", "untied_modes"
+    "aligned_modes",
+    "exact",
+    "flow",
+    "layered_modes",
+    "shallow_modes",
+    "symmetric_start",
+    "tied",
+    "untied_modes",
 ]
 Metric = Literal[
     "alignment",
@@ -38,6 +45,7 @@ Metric = Literal[
     "growth_bound",
     "interference",
     "layer_norm_gaps",
+    "layer_ratio",
     "learning_times",
     "linearisation",
     "rate_gaps",
@@ -69,7 +77,10 @@ class Loss(Strict):
     @model_validator(mode="after")
     def _no_half_cross_entropy(self) -> "Loss":
         if self.name == "cross_entropy" and self.normalisation.startswith("half"):
-            raise ValueError("cross_entropy has normalisation mean or sum")
+            raise ValueError(
+                f"normalisation {self.normalisation!r} is for squared_error; "
+                "cross_entropy has mean or sum"
+            )
         return self
 
     def factor(self, samples: int) -> float:
@@ -167,16 +178,37 @@ class Run(Strict):
             )
         return self
 
+    @model_validator(mode="after")
+    def _observable(self) -> "Run":
+        hidden = len(self.network.hidden)
+        needs = {
+            "gram": (hidden == 1, "one hidden layer"),
+            "imbalance": (hidden > 0, "a hidden layer"),
+            "rate_gap": (hidden > 0, "a hidden layer"),
+        }
+        for name in self.record.observables:
+            met, need = needs.get(name, (True, ""))
+            if not met:
+                raise ValueError(f"record.observables: {name!r} needs {need}")
+        return self
 
-class Cell(Run):
-    """One job's worth: a run, and what is computed about it."""
+
+R = TypeVar("R", bound=Run)
+
+
+class SolvedRun(Run):
+    """A run and the theory that stands beside it."""
 
     solutions: tuple[Solution, ...] = ()
     """Theory solved from the same initial weights."""
+
+
+class Cell(SolvedRun):
+    """One job's worth: a run, its theory, and what is measured in both."""
+
     metrics: tuple[Metric, ...] = ()
     """Metrics computed from trajectory and theory."""
 
-    @property
-    def run(self) -> Run:
-        """The part that fixes the trajectory: editing a metric retrains nothing."""
-        return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})
+    def only(self, part: type[R]) -> R:
+        """The part that fixes an earlier stage: editing a metric must not retrain anything."""
+        return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})

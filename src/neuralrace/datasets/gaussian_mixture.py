@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from neuralrace.base import generator
 from neuralrace.datasets.base import Data, Dataset
@@ -30,6 +30,16 @@ class GaussianMixture(Dataset):
     """Whether inputs are whitened as well as centred."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the mixture, the samples and the teacher."""
+
+    @model_validator(mode="after")
+    def _enough_to_whiten(self) -> "GaussianMixture":
+        samples = self.components * self.samples_per_component
+        if self.whiten and samples <= self.inputs:
+            raise ValueError(
+                f"{samples} samples (components x samples_per_component) cannot be whitened in "
+                f"{self.inputs} inputs; use more samples than inputs, or whiten: false"
+            )
+        return self
 
     def _law(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Component means, square roots of component covariances, and the teacher."""
@@ -80,7 +90,7 @@ class GaussianMixture(Dataset):
             raw = jnp.asarray(means)[which] + jnp.einsum(
                 "nij,nj->ni", jnp.asarray(roots)[which], noise
             )
-            x = (raw - centre) @ whitening
+            x = (raw - centre[None]) @ whitening
             return x, x @ teacher.T
 
         return sample

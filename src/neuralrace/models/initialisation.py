@@ -18,7 +18,7 @@ from neuralrace.base import Strict, generator
 from neuralrace.datasets import Modes
 from neuralrace.errors import UserError
 
-Weights = list[Float[np.ndarray, "*runs out in"]]
+Weights = list[Float[np.ndarray, "*runs _out _in"]]
 
 
 def _orthonormal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:

@@ -24,7 +24,7 @@ class Layer(nnx.Module):
     def __call__(self, h: Float[Array, "sample in"]) -> Float[Array, "sample out"]:
         """Pre-activations of this layer."""
         out = h @ self.weight[...].T
-        return out if self.bias is None else out + self.bias[...]
+        return out if self.bias is None else out + self.bias[...][None]
 
 
 class LayeredNetwork(nnx.Module):

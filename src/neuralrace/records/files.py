@@ -1,6 +1,9 @@
 """The only reader and writer of result files."""
 
+import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,8 @@ def write(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
 
     The file is written under a temporary name in the same folder, flushed, reopened and compared,
     and only then takes its name. Every chunk carries a checksum (fletcher32), so that a flipped bit
-    is an error on reading. The same dataset gives the same bytes.
+    is an error on reading. The same dataset gives the same bytes. Beside it stands a file with its
+    SHA-256, for `verify`.
 
     Raises:
         UserError: the folder cannot be written to or is full.
@@ -23,14 +27,44 @@ def write(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     path = Path(path)
     dataset = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
     check(dataset, path)
+    with _replacing(path) as temporary:
+        dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
+        with xr.open_dataset(temporary, engine="netcdf4") as back:
+            xr.testing.assert_identical(back.load(), dataset)
+        digest = sha256(temporary)
+    write_text(f"{digest}  {path.name}\n", checksum_file(path))
+
+
+def write_text(text: str, path: str | os.PathLike[str]) -> None:
+    """Writes a text file that is either whole or absent.
+
+    Raises:
+        UserError: the folder cannot be written to or is full.
+    """
+    with _replacing(Path(path)) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def checksum_file(path: Path) -> Path:
+    """Where the checksum of a result file stands, as `sha256sum --check` reads it."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A temporary file in the same folder that takes the place of `path` once it is complete."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
+        yield temporary
         with open(temporary, "rb+") as handle:
             os.fsync(handle.fileno())
-        with xr.open_dataset(temporary, engine="netcdf4") as back:
-            xr.testing.assert_identical(back.load(), dataset)
         os.replace(temporary, path)
     except (OSError, RuntimeError, AssertionError) as error:
         raise UserError(
@@ -38,7 +72,8 @@ def write(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
             "has room, then run the workflow again; nothing was replaced."
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the first error is the one to tell
+            temporary.unlink()
 
 
 def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
@@ -54,7 +89,7 @@ def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
         with xr.open_dataset(path, engine="netcdf4") as dataset:
             check(dataset, path, kind)
             return dataset.load()
-    except (OSError, RuntimeError, ValueError, KeyError) as error:
+    except (OSError, RuntimeError, ValueError, KeyError, AttributeError) as error:
         raise UserError(
             f"{path}: cannot be read ({error}); it is damaged. Delete it and run "
             "the workflow again."

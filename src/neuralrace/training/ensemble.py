@@ -105,6 +105,12 @@ class _Engine:
                 f"training.batch.size: {batch.size}: the dataset has {len(data.x)} samples; "
                 "use at most that"
             )
+        probabilities = (data.y >= 0).all() and np.allclose(data.y.sum(axis=1), 1)
+        if run.training.loss.name == "cross_entropy" and not probabilities:
+            raise UserError(
+                "training.loss.name: 'cross_entropy': the targets of dataset "
+                f"{type(run.dataset).__name__} are no class probabilities; use squared_error"
+            )
         self.sampler = run.dataset.sampler() if isinstance(batch, FreshBatch) else None
         if isinstance(batch, FreshBatch) and self.sampler is None:
             raise UserError(
@@ -155,7 +161,7 @@ class _Engine:
             y=data["y"],
             u=data["u"],
             v=data["v"],
-            gradient=lambda: nnx.merge(self.graph, gradient, rest),
+            gradient=lambda: nnx.merge(self.graph, gradient, jax.tree.map(jnp.zeros_like, rest)),
         )
         seen = {"loss": loss}
         for name in names:
@@ -290,15 +296,20 @@ class _Engine:
             if now - reported > PROGRESS_INTERVAL or done == steps:
                 reported = now
                 left = (now - began) * (steps - done) / done
-                loss = float(np.nanmedian(seen[-1]["loss"][-1]))
-                report(f"step {done}/{steps}, median loss {loss:.3g}, {left:.0f} s left")
+                losses = seen[-1]["loss"][-1]
+                healthy = losses[np.isfinite(losses)]
+                loss = f"median loss {np.median(healthy):.3g}" if healthy.size else "all diverged"
+                report(f"step {done}/{steps}, {loss}, {left:.0f} s left")
         shape = weights[0].shape[:2]
         variables = _stack(seen, shape) | {
             name: value for name, value in _stack(snaps, shape).items() if name != "loss"
         }
+        diverged_at = np.asarray(members["diverged_at"]).reshape(shape)
+        # a run that leaves all bounds in the last step has no further step to notice it in
+        late = (diverged_at < 0) & np.isnan(variables["loss"][..., -1])
         return Trajectory(
             variables=variables,
-            diverged_at=np.asarray(members["diverged_at"]).reshape(shape),
+            diverged_at=np.where(late, steps, diverged_at),
             samples=len(self.data.x),
         )
 

@@ -65,7 +65,8 @@ def _layer_norm(view: View) -> Mapping[str, Array]:
 
 
 def _bias_norm(view: View) -> Mapping[str, Array]:
-    return {"bias_norm": _frobenius(view.network.biases)}
+    absent = [jnp.zeros(1, view.x.dtype)] * len(view.network.weights)
+    return {"bias_norm": _frobenius(view.network.biases or absent)}
 
 
 def _singular_values(view: View) -> Mapping[str, Array]:

@@ -1,0 +1,178 @@
+"""From a measure to one value per seed."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from neuralrace.claims.spec import Fit, Measure, matching
+from neuralrace.errors import UserError
+from neuralrace.records.files import read
+
+
+class Results:
+    """The metrics files of all cells, each read once.
+
+    Args:
+        root: folder that holds `<cell id>/metrics.nc`.
+        cell_ids: all cells that there are, `paper/experiment/label`.
+    """
+
+    def __init__(self, root: Path, cell_ids: Sequence[str]):
+        self.root = root
+        self.cell_ids = cell_ids
+        self.metrics = cache(lambda cell: read(self.path(cell), "metrics"))
+
+    def path(self, cell: str) -> Path:
+        """The metrics file of a cell."""
+        return self.root / cell / "metrics.nc"
+
+    def matching(self, globs: Sequence[str]) -> list[str]:
+        """Cells that match any of the globs, sorted."""
+        return matching(globs, self.cell_ids)
+
+
+def per_seed(measure: Measure, results: Results) -> xr.DataArray:
+    """The value of a measure for each seed.
+
+    Returns:
+        Values along `seed`, or a single one without dimensions where nothing varies over seeds;
+        NaN where any entry that it rests on is undefined (not finite).
+
+    Raises:
+        UserError: an unknown cell, metric, dimension, label or key; several values of one seed and
+            no `reduce`; seeds that cannot be paired.
+    """
+    arrays = [
+        _selected(measure, cell, results.metrics(cell)) for cell in results.matching(measure.cells)
+    ]
+    if measure.fit:
+        value = _slope(measure.fit, [_points(measure, measure.fit, array) for array in arrays])
+    else:
+        entries = paired([_entries(array) for array in arrays])
+        value = _one(_concat(entries, "entry"), measure)
+    if measure.minus:
+        first, second = paired([value, per_seed(measure.minus, results)])
+        value = first - second
+    if measure.over:
+        first, second = paired([value, per_seed(measure.over, results)])
+        value = first / second.where(second != 0)
+    return value
+
+
+def paired(arrays: Sequence[xr.DataArray]) -> Sequence[xr.DataArray]:
+    """The arrays, which must have the same seeds where they vary over seeds.
+
+    Raises:
+        UserError: they have not.
+    """
+    seeds = {tuple(array["seed"].values.tolist()) for array in arrays if "seed" in array.dims}
+    if len(seeds) > 1:
+        told = " and ".join(str(list(each)) for each in sorted(seeds))
+        raise UserError(f"cells: have different seeds and cannot be paired: {told}")
+    return arrays
+
+
+def _selected(measure: Measure, cell: str, dataset: xr.Dataset) -> xr.DataArray:
+    """The metric of one cell at the selected labels."""
+    if measure.metric not in dataset.data_vars:
+        raise UserError(
+            f"metric: {measure.metric!r} is not among the metrics of {cell}; "
+            f"it has {', '.join(sorted(map(str, dataset.data_vars)))}"
+        )
+    array = dataset[measure.metric].astype(float)
+    array = array.where(np.isfinite(array)).assign_attrs(spec=dataset.attrs["spec"])
+    for dim, labels in measure.select.items():
+        if dim not in array.dims:
+            raise UserError(
+                f"select: {dim!r} is no dimension of {measure.metric} of {cell}; "
+                f"it has {', '.join(map(str, array.dims)) or 'none'}"
+            )
+        if dim not in array.coords:
+            raise UserError(f"select: {dim!r} has no labels in {measure.metric} of {cell}")
+        array = array.isel({dim: [_position(array, dim, label, cell) for label in labels]})
+    return array
+
+
+def _position(array: xr.DataArray, dim: str, label: float | str, cell: str) -> int:
+    """Where a label is along a dimension."""
+    known = array[dim].values
+    if isinstance(label, str) or known.dtype.kind not in "fiu":
+        hits = np.flatnonzero([value == label for value in known.tolist()])
+    else:
+        hits = np.flatnonzero(np.isclose(known, label, rtol=1e-9, atol=0))
+    if len(hits) != 1:
+        raise UserError(
+            f"select: {dim}: {label!r} is no label of {array.name} of {cell}; "
+            f"there are {', '.join(map(str, known.tolist()))}"
+        )
+    return int(hits[0])
+
+
+def _entries(array: xr.DataArray, *keep: str) -> xr.DataArray:
+    """All dimensions but `seed` and `keep` as one, `entry`; only seeds stay labelled."""
+    array = array.drop_vars([name for name in array.coords if name != "seed"])
+    rest = [dim for dim in array.dims if dim not in ("seed", *keep)]
+    return array.stack(entry=rest, create_index=False) if rest else array.expand_dims("entry")
+
+
+def _one(entries: xr.DataArray, measure: Measure) -> xr.DataArray:
+    """All entries as one; an undefined entry makes the result undefined."""
+    if entries.sizes["entry"] == 1:
+        return entries.isel(entry=0)
+    if measure.reduce is None:
+        raise UserError(
+            f"reduce: {measure.metric} has {entries.sizes['entry']} values for each seed here; "
+            "select one, or say how they become one: mean, max, min or median"
+        )
+    return entries.reduce(getattr(np, measure.reduce), "entry")
+
+
+def _points(
+    measure: Measure, fit: Fit, array: xr.DataArray
+) -> tuple[Float[np.ndarray, " point"], xr.DataArray]:
+    """The points that one cell adds to a fit: x, and y along `point`."""
+    lines = {
+        str(name): str(coord.dims[0])
+        for name, coord in array.coords.items()
+        if coord.ndim == 1 and coord.dims != ("seed",) and coord.dtype.kind in "fiu"
+    }
+    if fit.x in lines:
+        y = _one(_entries(array, lines[fit.x]), measure).rename({lines[fit.x]: "point"})
+        return array[fit.x].values.astype(float), y
+    x: Any = json.loads(array.attrs["spec"])
+    for key in fit.x.split("."):
+        x = x.get(key) if isinstance(x, dict) else None
+    if not isinstance(x, int | float) or isinstance(x, bool):
+        raise UserError(
+            f"fit.x: {fit.x!r} is neither a numeric coordinate of {measure.metric} "
+            f"({', '.join(sorted(lines)) or 'it has none'}) nor the key of a number in the "
+            "specification of its cells"
+        )
+    return np.array([float(x)]), _one(_entries(array), measure).expand_dims("point")
+
+
+def _slope(
+    fit: Fit, points: Sequence[tuple[Float[np.ndarray, " point"], xr.DataArray]]
+) -> xr.DataArray:
+    """Least-squares slope of y against x for each seed."""
+    x = np.concatenate([x for x, _ in points])
+    y = _concat(paired([y for _, y in points]), "point")
+    if fit.scale == "loglog":
+        if np.any(x <= 0):
+            raise UserError(f"fit.x: {fit.x!r} is not positive everywhere, as loglog needs")
+        x = np.log(x)
+        y = xr.apply_ufunc(np.log, y.where(y > 0))
+    if len(np.unique(x)) < 2:
+        raise UserError(f"fit.x: {fit.x!r} has one value only; a slope needs two or more")
+    dx = xr.DataArray(x - x.mean(), dims="point")
+    return (y * dx).sum("point", skipna=False) / (dx**2).sum("point")
+
+
+def _concat(arrays: Sequence[xr.DataArray], dim: str) -> xr.DataArray:
+    return xr.concat(arrays, dim, coords="minimal", compat="override", join="exact")

@@ -1,0 +1,65 @@
+"""Figures: one module per figure, one entry here each.
+
+The figure `paper/figure` is drawn by `neuralrace.figures.<paper>.<figure>.draw`. This registry
+loads neither xarray nor matplotlib, so that the workflow can plan with it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a figure is drawn from."""
+
+    cells: tuple[str, ...]
+    """Globs over cell identifiers `paper/experiment/label`."""
+    files: tuple[str, ...]
+    """Kinds of files it reads of each cell: trajectory, theory, metrics."""
+
+    def matching(self, cell_ids: Sequence[str]) -> list[str]:
+        """The cells that the figure shows, in the order given."""
+        return [cell for cell in cell_ids if any(fnmatchcase(cell, glob) for glob in self.cells)]
+
+    def inputs(self, cell_ids: Sequence[str]) -> list[str]:
+        """Paths of the files it reads, below the results folder."""
+        return [f"{cell}/{kind}.nc" for cell in self.matching(cell_ids) for kind in self.files]
+
+
+def _figure(paper: str, experiments: str, files: str) -> Figure:
+    return Figure(tuple(f"{paper}/{name}/*" for name in experiments.split()), tuple(files.split()))
+
+
+FIGURES: dict[str, Figure] = {
+    "deep_linear/alignment": _figure("deep_linear", "alignment unaligned", "trajectory"),
+    "deep_linear/deep_vs_shallow": _figure(
+        "deep_linear", "semantic_deep semantic_shallow", "trajectory theory metrics"
+    ),
+    "deep_linear/exact": _figure("deep_linear", "exact step_size", "trajectory theory metrics"),
+    "deep_linear/imbalance": _figure("deep_linear", "imbalance", "trajectory theory metrics"),
+    "deep_linear/interference": _figure(
+        "deep_linear", "interference_pair interference_many", "trajectory metrics"
+    ),
+    "deep_linear/rotation": _figure("deep_linear", "rotation", "trajectory theory"),
+    "deep_linear/semantic": _figure("deep_linear", "semantic_deep", "trajectory"),
+    "deep_linear/staircase": _figure("deep_linear", "staircase", "trajectory theory"),
+    "deep_linear/time_to_learn": _figure("deep_linear", "time_to_learn", "metrics"),
+    "layer_dynamics/bias": _figure(
+        "layer_dynamics", "relu relu_biases images", "trajectory metrics"
+    ),
+    "layer_dynamics/bound_depth": _figure(
+        "layer_dynamics", "growth small_weights", "trajectory metrics"
+    ),
+    "layer_dynamics/drift": _figure("layer_dynamics", "step_size relu", "metrics"),
+    "layer_dynamics/glorot_moments": _figure("layer_dynamics", "glorot_moments", "metrics"),
+    "layer_dynamics/layer_ratio": _figure(
+        "layer_dynamics", "unequal_layers", "trajectory theory metrics"
+    ),
+    "layer_dynamics/norm_gaps": _figure(
+        "layer_dynamics", "growth small_weights balanced_start", "trajectory metrics"
+    ),
+    "layer_dynamics/norms_deep": _figure("layer_dynamics", "growth", "trajectory metrics"),
+    "layer_dynamics/norms_shallow": _figure("layer_dynamics", "growth", "trajectory metrics"),
+    "layer_dynamics/relu_images": _figure("layer_dynamics", "images", "trajectory"),
+}

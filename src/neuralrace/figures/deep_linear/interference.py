@@ -1,0 +1,68 @@
+"""How fast modes cease to interfere."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from neuralrace.figures import style
+from neuralrace.figures.results import Results
+from neuralrace.metrics.alignment import vectors
+from neuralrace.theory.tied import cosines, first_order_interference
+
+FLOOR = 1e-3
+"""Least share of the initial cosine that is drawn."""
+RULES = {"decay_over_sum": "sum", "decay_over_larger": "larger"}
+
+
+def draw(results: Results) -> Figure:
+    """Cosine of the two strongest modes against two rules, and the decay of all pairs in both."""
+    cells = [*results.cells("interference_pair"), *results.cells("interference_many")]
+    counts = [int((cell.strength != 0).sum()) for cell in cells]
+    figure, axes = style.panels(len(cells) + 1, height=1.45)
+    for ax, cell in zip(axes[:, 0], cells, strict=False):
+        gram = vectors(cell.evidence)[0].isel(init_scale=0)
+        time = cell.flow_time
+        start = cosines(gram.values)[:, :1]
+
+        def strongest(cosine, start=start, gram=gram):
+            return gram.copy(data=abs(cosine / start)).isel(mode=0, other_mode=1)
+
+        style.over_seeds(ax, time, strongest(cosines(gram.values)), color=style.distinct(0))
+        for rate, look in (("sum", style.THEORY), ("larger", style.WRITTEN)):
+            rule = first_order_interference(time.values, gram.values, rate)
+            ax.plot(time, strongest(rule).mean("seed"), **look)
+        ax.set(ylabel="|cosine| over\ninitial |cosine|", yscale="log", ylim=(FLOOR, 1.6))
+        visible = strongest(first_order_interference(time.values, gram.values)).max("seed") > FLOOR
+        ax.set_xlim(0, float(time[visible].max()))
+    axes[len(cells) - 1, 0].set_xlabel(style.FLOW_TIME)
+
+    ax = axes[-1, 0]
+    for position, cell in enumerate(cells):
+        for index, metric in enumerate(RULES):
+            values = cell.get("metrics", metric).values
+            values = np.sort(values[np.isfinite(values)])
+            at = position + 0.4 * (index - 0.5) + np.linspace(-0.15, 0.15, len(values))
+            colour = style.distinct(index)
+            ax.plot(at, values, style.MARKERS[index], color=colour, markersize=1.8)
+    ax.axhline(1, **style.THEORY)
+    names = [f"{count} modes" for count in counts]
+    ax.set(xticks=range(len(cells)), xticklabels=names, xlim=(-0.6, len(cells) - 0.4), yscale="log")
+    ax.set_ylabel("decay over that of rule")
+    titles = [f"strongest two of {count} modes" for count in counts]
+    style.letters(axes[:, 0], [*titles, "decay of every pair and seed, in order"])
+    dots = [
+        style.entry(
+            f"{'abc'[len(cells)]}: {rule} rule",
+            color=style.distinct(index),
+            marker=style.MARKERS[index],
+            linestyle="none",
+        )
+        for index, rule in enumerate(RULES.values())
+    ]
+    entries = [
+        style.entry("simulation", color=style.distinct(0)),
+        style.BAND,
+        style.entry("sum of squared norms", **style.THEORY),
+        style.entry("larger squared norm", **style.WRITTEN),
+    ]
+    style.legend(figure, [*entries, *dots], columns=2)
+    return figure

@@ -1,0 +1,63 @@
+"""From result files to the two files of a figure."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+
+import matplotlib as mpl
+
+from neuralrace.errors import UserError
+from neuralrace.figures import FIGURES
+from neuralrace.figures.results import Results
+from neuralrace.figures.style import SHEET
+
+
+def save(
+    name: str,
+    results_root: str | os.PathLike[str],
+    cell_ids: Sequence[str],
+    png_path: str | os.PathLike[str],
+    pdf_path: str | os.PathLike[str],
+) -> None:
+    """Draws a figure and writes it as PNG and PDF, each either whole or as it was before.
+
+    The same results give the same bytes.
+
+    Args:
+        name: `paper/figure`, a key of `FIGURES`.
+        results_root: folder that holds `<cell id>/{trajectory,theory,metrics}.nc`.
+        cell_ids: all cells that there are; the figure takes those that its globs match.
+        png_path: where the image goes.
+        pdf_path: where the vector graphic goes.
+
+    Raises:
+        UserError: a missing or damaged result file, a missing cell or variable, or a folder that
+            cannot be written to.
+    """
+    results = Results(Path(results_root), FIGURES[name].matching(cell_ids))
+    module = import_module(f"neuralrace.figures.{name.replace('/', '.')}")
+    with mpl.rc_context(SHEET):
+        figure = module.draw(results)
+        for path, metadata in (
+            (Path(png_path), {"Software": None}),
+            (Path(pdf_path), {"CreationDate": None, "Creator": None, "Producer": None}),
+        ):
+            _write(figure, path, metadata)
+
+
+def _write(figure, path: Path, metadata: dict[str, None]) -> None:
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(temporary, metadata=metadata)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be written ({error}). Check that the folder is writable and the disk "
+            "has room, then run the workflow again; nothing was replaced."
+        ) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()

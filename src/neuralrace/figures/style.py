@@ -1,0 +1,162 @@
+"""The one style sheet of all figures, and the few words that they are drawn with.
+
+Simulation is coloured, its mean a line and its range over seeds a band; theory is dashed and black
+on top. Ordered things (modes, init scales, layers) get colours of falling lightness, unordered ones
+colours that also differ in marker or line style, so that figures survive greyscale.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import seaborn as sns
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+COLUMN = 3.4
+"""Width of a journal column in inches."""
+FLOW_TIME = r"gradient-flow time (units of $\tau$)"
+HEAT = "cividis"
+"""Colour map of matrices: lightness rises with the value, for colour-blind and grey readers."""
+
+SHEET: dict[str, Any] = {
+    "axes.grid": False,
+    "axes.labelsize": 7,
+    "axes.linewidth": 0.6,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 4,
+    "axes.titlesize": 7,
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.h_pad": 0.03,
+    "figure.constrained_layout.w_pad": 0.03,
+    "figure.dpi": 200,
+    "font.family": "DejaVu Sans",
+    "font.size": 7,
+    "legend.borderaxespad": 0.2,
+    "legend.columnspacing": 1.2,
+    "legend.fontsize": 6.5,
+    "legend.frameon": False,
+    "legend.handlelength": 1.8,
+    "legend.handletextpad": 0.5,
+    "lines.linewidth": 1.9,
+    "lines.markersize": 3.5,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+    "xtick.labelsize": 6.5,
+    "xtick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.labelsize": 6.5,
+    "ytick.major.width": 0.6,
+    "ytick.minor.width": 0.4,
+}
+THEORY = {"color": "black", "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9, "zorder": 3}
+"""Closed forms and bounds, with nothing fitted."""
+WRITTEN = {"color": "0.35", "linestyle": (0, (1, 1.3)), "linewidth": 1.1, "zorder": 3}
+"""A statement as a paper prints it, where it differs from what is true."""
+BAND = Patch(facecolor="0.5", alpha=0.4, label="range over seeds")
+"""The legend entry of bands."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+
+
+def panels(rows: int, columns: int = 1, height: float = 1.4, **options: Any) -> tuple[Figure, Any]:
+    """A figure of one column's width and its axes, `(rows, columns)`, each `height` inches tall."""
+    figure = Figure(figsize=(COLUMN, rows * height))
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def letters(axes: Iterable[Axes], titles: Sequence[str]) -> None:
+    """Panel letters, each with what the panel shows."""
+    for index, (ax, title) in enumerate(zip(axes, titles, strict=True)):
+        ax.set_title(rf"$\bf{{{chr(ord('a') + index)}}}$  {title}")
+
+
+def ordered(count: int) -> list[tuple[float, float, float]]:
+    """Colours of an ordered set, dark to light."""
+    shades = sns.color_palette("viridis", as_cmap=True)(np.linspace(0.2, 0.85, count))
+    return [(red, green, blue) for red, green, blue, _ in shades]
+
+
+def distinct(index: int) -> tuple[float, float, float]:
+    """A colour of an unordered set."""
+    return sns.color_palette("colorblind")[index]
+
+
+def over_seeds(ax: Axes, x: xr.DataArray, y: xr.DataArray, **line: Any) -> None:
+    """The mean over seeds as a line, the range from least to largest as a band."""
+    (dim,) = x.dims
+    y = y.transpose("seed", dim)
+    band = line.get("color")
+    ax.fill_between(x, y.min("seed"), y.max("seed"), color=band, alpha=0.25, linewidth=0)
+    ax.plot(x, y.mean("seed"), **line)
+
+
+def points(ax: Axes, x: float, y: xr.DataArray, **marker: Any) -> None:
+    """The mean over seeds as a marker, the range from least to largest as a bar."""
+    mean = float(y.mean("seed"))
+    bar = [[mean - float(y.min("seed"))], [float(y.max("seed")) - mean]]
+    ax.errorbar(x, mean, yerr=bar, elinewidth=0.8, linestyle="none", **marker)
+
+
+def loglog(ax: Axes, x: Sequence[float]) -> None:
+    """Doubly logarithmic axes: ticks at the values of x, and y over whole decades."""
+    ax.set(xscale="log", yscale="log")
+    ax.set_xticks(x, [f"{value:.3g}" for value in x])
+    ax.set_xticks([], minor=True)
+    low, high = ax.dataLim.intervaly
+    ax.set_ylim(10 ** np.floor(np.log10(low)), 10 ** np.ceil(np.log10(high)))
+
+
+def slope_one(ax: Axes, x: Sequence[float], anchor: float) -> None:
+    """A line of slope 1 in doubly logarithmic axes, through `anchor` at the largest x."""
+    ends = np.array([min(x), max(x)])
+    ax.plot(ends, anchor * ends / ends[1], **THEORY)
+
+
+def settled(curve: xr.DataArray, time: xr.DataArray) -> float:
+    """When all curves are within 1% of their largest change from their ends: no need to show more.
+
+    Args:
+        curve: has dimension `time`.
+        time: clock along `time`.
+    """
+    off = abs(curve - curve.isel(time=-1))
+    moving = (off > 0.01 * off.max("time")).any([dim for dim in curve.dims if dim != "time"])
+    return float(time[min(int(np.flatnonzero(moving)[-1]) + 1, len(time) - 1)])
+
+
+def epochs(ax: Axes, time: xr.DataArray) -> None:
+    """A second axis above a panel, with the epochs (or steps) that a flow time is reached in."""
+    step = float(time[-1] / time["time"][-1])
+    above = ax.secondary_xaxis("top", functions=(lambda t: t / step, lambda n: n * step))
+    above.set_xlabel(time["time"].attrs["units"])
+
+
+def mode_colours(target: xr.DataArray) -> dict[int, tuple[float, float, float]]:
+    """A colour for each mode that is to be learned, by number."""
+    learned = target["mode"].values[target.values != 0]
+    return dict(zip(learned.tolist(), ordered(len(learned)), strict=True))
+
+
+def mode_entries(s: xr.DataArray) -> list[Artist]:
+    """Legend entries of modes by their singular value."""
+    return [
+        entry(f"$s$ = {float(s.sel(mode=mode)):.3g}", color=colour)
+        for mode, colour in mode_colours(s).items()
+    ]
+
+
+def entry(label: str, **look: Any) -> Artist:
+    """A legend entry for a line or marker that is described rather than drawn."""
+    return Line2D([], [], label=label, **look)
+
+
+def legend(figure: Figure, entries: Sequence[Artist], columns: int) -> None:
+    """A legend above all panels, where it covers no data."""
+    figure.legend(handles=entries, loc="outside upper center", ncols=columns)

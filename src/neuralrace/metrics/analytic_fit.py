@@ -1,0 +1,43 @@
+"""How far simulation is from theory, and why."""
+
+from neuralrace.metrics.evidence import Evidence, Values, described
+
+
+def analytic_fit(evidence: Evidence) -> Values:
+    """Distance of every solution from the simulation, in the loss and in the modes.
+
+    With the gradient flow among the solutions the distance splits: simulation against flow is the
+    discretisation error of gradient descent, theory against flow the approximation error of the
+    theory. Losses are in units of the initial loss, modes of the largest target.
+    """
+    simulated = evidence.trajectory["loss"]
+    predicted = evidence.solved("loss", "at least one entry")
+    scale = simulated.isel(time=0, drop=True)
+    error = abs(predicted - simulated) / scale
+    values = {
+        "loss_error_sup": described(
+            error.max("time", skipna=False),
+            "largest distance of loss from theory over initial loss",
+        ),
+        "loss_error_mean": described(
+            error.mean("time", skipna=False), "mean distance of loss from theory over initial loss"
+        ),
+    }
+    if "flow" in evidence.cell.solutions:
+        flow = predicted.sel(solution="flow", drop=True)
+        values["discretisation_error"] = described(
+            (abs(flow - simulated) / scale).max("time", skipna=False),
+            "largest distance of gradient descent from gradient flow over initial loss",
+        )
+        values["approximation_error"] = described(
+            (abs(predicted - flow) / scale).max("time", skipna=False),
+            "largest distance of theory from gradient flow over initial loss",
+        )
+    if "mode_strength" in evidence.trajectory:
+        modes = evidence.solved("mode_strength", "at least one entry")
+        off = abs(modes - evidence.trajectory["mode_strength"]) / abs(evidence.target).max()
+        values["mode_error_sup"] = described(
+            off.max(("time", "mode"), skipna=False),
+            "largest distance of a mode from theory over the largest target",
+        )
+    return values

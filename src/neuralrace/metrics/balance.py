@@ -1,0 +1,101 @@
+"""What training conserves, and by how much it misses."""
+
+from itertools import pairwise
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.theory.balance import (
+    conservation_residual_as_written,
+    imbalances,
+    spectral_gap_bound,
+    spectral_gap_bound_as_written,
+)
+
+
+def balance(evidence: Evidence) -> Values:
+    """Drift of the conserved quantities of adjacent layers (Basu et al., theorem 1).
+
+    Linear nets conserve the whole matrix C; ReLU nets its diagonal, less squared biases, and hence
+    the difference of squared norms. Drifts are relative to the final sum of squared norms.
+    """
+    drift = evidence.recorded("imbalance_drift", "imbalance")
+    trace = evidence.trajectory["imbalance_trace"]
+    norms = evidence.recorded("layer_norm", "layer_norm") ** 2
+    size = norms.isel(time=-1, drop=True).sum("layer")
+    change = trace - trace.isel(time=0, drop=True)
+    corrected = change
+    if evidence.cell.network.bias:
+        squares = evidence.recorded("bias_norm", "bias_norm") ** 2
+        gained = squares - squares.isel(time=0, drop=True)
+        corrected = change - gained.isel(layer=slice(None, -1)).rename(layer="pair").assign_coords(
+            pair=change["pair"]
+        )
+    worst = {
+        "imbalance": (drift, "C"),
+        "neuron": (
+            evidence.trajectory["neuron_imbalance_drift"],
+            "its diagonal less squared biases",
+        ),
+        "offdiagonal": (
+            evidence.trajectory["offdiagonal_imbalance_drift"],
+            "its off-diagonal part",
+        ),
+        "norm_difference": (abs(change), "the difference of squared norms"),
+        "bias_corrected": (
+            abs(corrected),
+            "the difference of squared norms less the squared bias norm",
+        ),
+    }
+    values = {
+        f"{name}_drift": described(
+            value.max("time") / size, f"largest change of {of} over the final squared norms"
+        )
+        for name, (value, of) in worst.items()
+    }
+    values["initial_imbalance_squared"] = described(
+        evidence.trajectory["imbalance_norm"].isel(time=0, drop=True) ** 2, "|C|_F^2 at the start"
+    )
+    if evidence.theory is not None and "imbalance_drift" in evidence.theory:
+        values["flow_imbalance_drift"] = described(
+            evidence.theory["imbalance_drift"].max("time") / size,
+            "largest change of C under gradient flow over the final squared norms",
+        )
+    if "weight_1" in evidence.trajectory:
+        values |= _spectral(evidence, trace)
+    return values
+
+
+def _spectral(evidence: Evidence, like: xr.DataArray) -> Values:
+    """Equations 8 and 11, from the weights at the snapshots."""
+    weights = evidence.weights()
+    start = [c[:, :, :1] for c in imbalances(weights)]
+    top = [np.linalg.norm(w, ord=2, axis=(-2, -1)) for w in weights]
+    gap = np.stack([abs(b - a) for a, b in pairwise(top)], axis=-1)
+    corrected = np.stack([spectral_gap_bound(c) for c in start], axis=-1)
+    written = np.stack([spectral_gap_bound_as_written(c) for c in start], axis=-1)
+    left = np.stack(
+        [
+            np.linalg.norm(conservation_residual_as_written(below, above, c0), axis=(-2, -1))
+            / np.linalg.norm(c0, axis=(-2, -1))
+            for below, above, c0 in zip(weights, weights[1:], start, strict=False)
+        ],
+        axis=-1,
+    )
+
+    def worst(values: np.ndarray, long_name: str) -> xr.DataArray:
+        template = like.isel(time=0, drop=True)
+        return described(template.copy(data=values.max(axis=2)), long_name)
+
+    return {
+        "spectral_gap_over_bound": worst(
+            gap / corrected, "largest gap of spectral norms over sqrt(|C|_2)"
+        ),
+        "spectral_gap_over_written_bound": worst(
+            gap / written, "largest gap of spectral norms over |C|_2"
+        ),
+        "written_conservation_residual": worst(
+            left, "largest residual of eq. 8 with its printed sign over |C|_F"
+        ),
+    }

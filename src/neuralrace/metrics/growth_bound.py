@@ -1,0 +1,148 @@
+"""The growth bound of Basu et al., theorem 3, computed from a run."""
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.theory import growth_bound as theory
+
+# Levels of the layer strength, between its start and its end, at which times are read.
+LEVELS = np.linspace(0.05, 0.95, 19)
+# Depths at which the bound is drawn from one set of constants, as in fig. 1 (iii).
+DEPTHS = (2, 3, 4)
+
+
+def growth_bound(evidence: Evidence) -> Values:
+    """Constants of theorem 3 from the run, the bounds they give, and the bounds as printed.
+
+    A bound holds where the ratio of strength to bound stays at or below 1. Times compare the least
+    time that eq. 18 allows, in three forms, with the time that the run takes.
+    """
+    norms = evidence.recorded("layer_norm", "layer_norm")
+    total = evidence.recorded("linear_map", "linear_map")
+    depth = norms.sizes["layer"]
+    sigma = evidence.data.sigma_yx
+    target = float(np.linalg.norm(sigma))
+    product = np.linalg.norm(total.values, axis=(-2, -1))
+    residual = np.linalg.norm(sigma - total.values, axis=(-2, -1))
+    constants = theory.growth_constants(norms.values, product, target)
+    strength = theory.layer_strength(norms.values, constants.gap).max(axis=-1)
+    time = evidence.time.values
+    start = strength[..., 0]
+    k1, k2 = constants.kappa1, constants.kappa2
+    bound = theory.growth_bound(time, start, depth, k1, k2, target)
+    quoted = theory.growth_bound(
+        time, start, depth, theory.QUOTED_KAPPA1, theory.QUOTED_KAPPA2, target
+    )
+    run = norms.isel(time=0, layer=0, drop=True)
+    curve = evidence.trajectory["loss"]
+    norm_product = norms.prod("layer")
+
+    levels = start[..., None] + (strength[..., -1] - start)[..., None] * LEVELS
+    reached = _first_times(strength, levels, time)
+    u0, kappa1, kappa2 = (x[..., None] for x in (start, k1, k2))
+
+    def shortest(form) -> np.ndarray:
+        least = form(levels, u0, depth, kappa1, kappa2, target)
+        grows = (levels > u0) & (reached > 0) & np.isfinite(least)
+        ratio = np.divide(least, reached, where=grows, out=np.full(least.shape, -np.inf))
+        worst = ratio.max(axis=-1)
+        return np.where(np.isfinite(worst), worst, np.nan)
+
+    def per_run(values: np.ndarray, long_name: str) -> xr.DataArray:
+        return described(run.copy(data=values), long_name)
+
+    def per_time(values: np.ndarray, long_name: str) -> xr.DataArray:
+        return described(curve.copy(data=values), long_name)
+
+    weakest = norms.values[..., 0, :].max(axis=-1) + constants.gap
+    by_depth = np.stack(
+        [theory.growth_bound(time, weakest**n, n, k1, k2, target) for n in DEPTHS], axis=-2
+    )
+    plateau = np.stack(
+        [
+            _first_times(by_depth[..., row, :], by_depth[..., row, -1:] * 0.1, time)[..., 0]
+            / _first_times(by_depth[..., row, :], by_depth[..., row, -1:] * 0.9, time)[..., 0]
+            for row in range(len(DEPTHS))
+        ],
+        axis=-1,
+    )
+
+    slack = theory.residual_slack(residual, product, target, k1[..., None])
+    written = theory.residual_slack(
+        residual, product, target, constants.kappa1_as_written[..., None]
+    )
+    tenth, most = (_first_times(product, product[..., -1:] * x, time)[..., 0] for x in (0.1, 0.9))
+    return {
+        "norm_gap_delta": per_run(constants.gap, "Delta, largest gap of layer norms"),
+        "kappa1": per_run(k1, "kappa1, largest |prod W|/|sigma_yx|"),
+        "kappa2": per_run(k2, "kappa2, smallest |prod W|/(|W_l| + Delta)^L"),
+        "layer_strength": per_time(strength, "largest (|W_l| + Delta)^L of any layer"),
+        "strength_bound": per_time(bound, "bound on the layer strength, constants from the run"),
+        "quoted_strength_bound": per_time(
+            quoted, "bound on the layer strength, constants as quoted (0.98, 0.65)"
+        ),
+        "norm_product": described(norm_product, "product of all layer norms"),
+        "product_norm": per_time(product, "norm of the product of all weights"),
+        "strength_over_bound": per_run(
+            (strength / bound).max(axis=-1), "largest strength over its bound"
+        ),
+        "strength_over_quoted_bound": per_run(
+            (strength / quoted).max(axis=-1),
+            "largest strength over its bound with quoted constants",
+        ),
+        "norm_product_over_quoted_bound": per_run(
+            (norm_product.values / quoted).max(axis=-1),
+            "largest product of norms over the bound with quoted constants",
+        ),
+        "residual_slack": per_run(
+            slack.min(axis=-1) / target, "smallest (2 kappa1 + 1)|Sigma| - |P| - |Sigma - P|"
+        ),
+        "written_residual_slack": per_run(
+            written.min(axis=-1) / target, "the same with kappa1 as the proof defines it"
+        ),
+        "least_time_over_measured": per_run(
+            shortest(theory.fastest_time), "largest least time over the time taken, finite depth"
+        ),
+        "deep_least_time_over_measured": per_run(
+            shortest(theory.fastest_time_deep), "the same with U^(2-2/L) replaced by U^2"
+        ),
+        "written_least_time_over_measured": per_run(
+            shortest(theory.fastest_time_as_written), "the same with eq. 18 as printed"
+        ),
+        "written_time_over_integral": per_run(
+            np.mean(
+                theory.fastest_time_as_written(levels, u0, depth, kappa1, kappa2, target)
+                / theory.fastest_time_deep(levels, u0, depth, kappa1, kappa2, target),
+                axis=-1,
+            ),
+            "eq. 18 as printed over the integral of eq. 23",
+        ),
+        "product_over_target": per_run(product[..., -1] / target, "final |prod W|/|sigma_yx|"),
+        "plateau_share": per_run(
+            tenth / most, "time to 10% of the final product norm over time to 90%"
+        ),
+        "bound_by_depth": described(
+            curve.expand_dims(depth=list(DEPTHS), axis=-2).copy(data=by_depth),
+            "bound on the layer strength at each depth, all else from this run (fig. 1 iii)",
+        ),
+        "bound_plateau_share": described(
+            run.expand_dims(depth=list(DEPTHS), axis=-1).copy(data=plateau),
+            "time at which the bound at each depth has 10% of its end over time at 90%",
+        ),
+    }
+
+
+def _first_times(curve: np.ndarray, levels: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """First time at which each run's curve reaches each of its levels, interpolated.
+
+    Args:
+        curve: (init_scale, seed, time).
+        levels: (init_scale, seed, level).
+        time: clock.
+    """
+    rising = np.maximum.accumulate(curve, axis=-1)
+    times = np.empty(levels.shape)
+    for index in np.ndindex(curve.shape[:-1]):
+        times[index] = np.interp(levels[index], rising[index], time)
+    return times

@@ -1,0 +1,66 @@
+"""How fast the interference between modes decays."""
+
+import numpy as np
+import xarray as xr
+from scipy.integrate import cumulative_simpson
+
+from neuralrace.metrics.alignment import vectors
+from neuralrace.metrics.evidence import Evidence, Values, described
+
+# Decay is read while the cosine falls to this share of its start.
+READ_UNTIL = np.exp(-2.0)
+
+
+def interference(evidence: Evidence) -> Values:
+    """Decay of cos(W_i, W_j) of tied modes, in units of the two candidate rates.
+
+    The measured fall of log|cos| is divided by the integral of |W_i|^2 + |W_j|^2 and by that of the
+    larger of the two, up to the time at which the cosine has fallen to exp(-2) of its start.
+    """
+    gram, _, _ = vectors(evidence)
+    gram = gram.transpose("init_scale", "seed", "time", ...)
+    learned = np.flatnonzero(evidence.target.values > 0)
+    first, second = (learned[index] for index in np.triu_indices(len(learned), k=1))
+    labels = [f"{i + 1}-{j + 1}" for i, j in zip(first, second, strict=True)]
+    squares = np.diagonal(gram.values, axis1=-2, axis2=-1)
+    one, other = squares[..., first], squares[..., second]
+    cosine = gram.values[..., first, second] / np.sqrt(one * other)
+    share = cosine / cosine[:, :, :1]
+    time = evidence.time.values
+
+    def integral(rate: np.ndarray) -> np.ndarray:
+        return cumulative_simpson(rate, x=time, axis=2, initial=0)
+
+    reached = share <= READ_UNTIL
+    at = reached.argmax(axis=2)[:, :, None]
+    fall = -np.log(np.abs(np.take_along_axis(share, at, axis=2)))
+
+    def decay_over(rate: np.ndarray) -> np.ndarray:
+        ratio = fall / np.take_along_axis(integral(rate), at, axis=2)
+        return np.where(reached.any(axis=2), ratio[:, :, 0], np.nan)
+
+    predicted = cosine[:, :, :1] * np.exp(-integral(one + other))
+    start = np.abs(cosine[:, :, 0])
+    runs = {name: gram[name].values for name in ("init_scale", "seed")}
+
+    def per_pair(values: np.ndarray, long_name: str) -> xr.DataArray:
+        array = xr.DataArray(
+            values, dims=("init_scale", "seed", "mode_pair"), coords={**runs, "mode_pair": labels}
+        )
+        return described(array, long_name)
+
+    return {
+        "decay_over_sum": per_pair(
+            decay_over(one + other), "decay of |cos| over the integral of the sum of squared norms"
+        ),
+        "decay_over_larger": per_pair(
+            decay_over(np.maximum(one, other)),
+            "decay of |cos| over the integral of the larger squared norm",
+        ),
+        "first_order_error": per_pair(
+            np.abs(cosine - predicted).max(axis=2) / start,
+            "largest distance from the first-order decay over the initial cosine",
+        ),
+        "initial_cosine": per_pair(start, "initial |cos|"),
+        "final_cosine_between_modes": per_pair(np.abs(cosine[:, :, -1]), "final |cos|"),
+    }

@@ -1,0 +1,31 @@
+"""How unequal the two layers of a mode end."""
+
+import numpy as np
+
+from neuralrace.metrics.alignment import diagonal, vectors
+from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.theory.modes import two_layer_limit_ratio
+
+
+def layer_ratio(evidence: Evidence) -> Values:
+    """Ratio of the larger to the smaller layer in each mode (Basu et al., corollary 2.4)."""
+    encoder, decoder, _ = vectors(evidence)
+    lengths = np.sqrt(diagonal(encoder)), np.sqrt(diagonal(decoder))
+    learned = evidence.target > 0
+    ratio = np.maximum(*lengths) / np.minimum(*lengths)
+    first = [length.isel(time=0, drop=True) for length in lengths]
+    s = np.where(learned, evidence.data.modes.s, 1.0)
+    stacked = np.stack([length.values for length in first], axis=-2)
+    limit = first[0].copy(data=two_layer_limit_ratio(s, stacked)).where(learned)
+    end = ratio.isel(time=-1, drop=True).where(learned)
+    start = ratio.isel(time=0, drop=True).where(learned)
+    return {
+        "initial_layer_ratio": described(start, "larger over smaller layer at the start"),
+        "final_layer_ratio": described(end, "larger over smaller layer at the end"),
+        "final_layer_ratio_over_limit": described(
+            end / limit, "final ratio of layers over (delta + sqrt(delta^2 + 4 s^2))/(2 s)"
+        ),
+        "layer_ratio_growth": described(
+            ratio.max("time").where(learned) / start, "largest ratio of layers over the initial one"
+        ),
+    }

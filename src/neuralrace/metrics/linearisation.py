@@ -1,0 +1,48 @@
+"""The per-sample linearisation of a ReLU network (Basu et al., section 3), at the snapshots."""
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.errors import UserError
+from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.theory.linearisation import averaging_residual, sample_residuals
+
+
+def linearisation(evidence: Evidence) -> Values:
+    """Residuals of equations 26 and 27, the largest over snapshots and samples.
+
+    Raises:
+        UserError: the network has biases or no ReLU.
+    """
+    if evidence.cell.network.bias or evidence.cell.network.activation != "relu":
+        raise UserError("metrics: linearisation is for ReLU networks without biases")
+    weights = evidence.weights()
+    data = evidence.data
+    loss = {"squared_error": "squared", "cross_entropy": "cross_entropy"}[
+        evidence.cell.training.loss.name
+    ]
+    residuals = sample_residuals(weights, data.x, data.y, loss)
+    averaging = averaging_residual(weights, None, data.x)
+    like = evidence.recorded("layer_norm", "layer_norm").isel(time=0, drop=True)
+    pairs = like.isel(layer=slice(None, -1)).rename(layer="pair")
+
+    def worst(name: str, long_name: str) -> xr.DataArray:
+        ratios = []
+        for residual in residuals:
+            scale = residual.scale.max(axis=-1, keepdims=True)
+            ratios.append((getattr(residual, name) / scale).max(axis=(-1, -2)))
+        return described(pairs.copy(data=np.stack(ratios, axis=-1)), long_name)
+
+    return {
+        "sample_residual_as_written": worst(
+            "as_written", "largest residual of eq. 26 as printed over the largest rate"
+        ),
+        "sample_residual_sandwiched": worst(
+            "sandwiched", "the same with the gates of the hidden layer on both sides"
+        ),
+        "sample_residual_trace": worst("trace", "the same for the trace"),
+        "averaging_residual": described(
+            like.copy(data=averaging.mean(axis=2)),
+            "|mean of D_l W_l - W_l|/|W_l| (eq. 27), averaged over snapshots",
+        ),
+    }

@@ -1,0 +1,55 @@
+"""All metrics of a cell as one dataset, and of all cells as one tidy table."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from neuralrace.metrics import METRICS, Evidence
+from neuralrace.records.axes import provenance
+from neuralrace.records.schema import COORDINATES, SCHEMA_VERSION
+from neuralrace.spec import Cell
+
+
+def metrics_dataset(
+    cell_id: str, cell: Cell, trajectory: xr.Dataset, theory: xr.Dataset | None
+) -> xr.Dataset:
+    """Every configured metric of a cell, as it is written to `metrics.nc`.
+
+    Raises:
+        UserError: a metric needs an observable or a solution that the cell does not have.
+    """
+    evidence = Evidence(cell, trajectory, theory)
+    values: dict[str, xr.DataArray] = {"diverged_at": trajectory["diverged_at"]}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for name in cell.metrics:
+            values |= METRICS[name](evidence)
+    attrs = provenance(cell_id, cell, "measure", ("scipy", "xarray", "netcdf4"))
+    attrs |= {"title": f"Metrics of {cell_id}", "kind": "metrics", "schema": SCHEMA_VERSION}
+    dataset = xr.Dataset(values, attrs=attrs)
+    for name in dataset.coords:
+        long_name = COORDINATES[str(name)]
+        units = trajectory[name].attrs.get("units", "1") if name in trajectory.coords else "1"
+        dataset[name].attrs = {"long_name": long_name, "units": units}
+    return dataset
+
+
+def tidy(datasets: Iterable[xr.Dataset]) -> pd.DataFrame:
+    """One row per number: paper, experiment, cell, metric, its coordinates, value and unit.
+
+    Curves over time stay in the NetCDF files.
+    """
+    frames = []
+    for dataset in datasets:
+        for name, array in dataset.data_vars.items():
+            if {"time", "snapshot"} & set(array.dims):
+                continue
+            frame = array.to_series().rename("value").reset_index()
+            for position, key in enumerate(("paper", "experiment", "cell")):
+                frame.insert(position, key, dataset.attrs[key])
+            frame.insert(3, "metric", str(name))
+            frame["units"] = array.attrs["units"]
+            frames.append(frame)
+    table = pd.concat(frames, ignore_index=True)
+    return table[[c for c in table if c not in ("value", "units")] + ["value", "units"]]

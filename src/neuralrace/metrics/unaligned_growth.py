@@ -1,0 +1,39 @@
+"""An unaligned mode in two halves: the sum p = a + b grows, the difference m = a - b decays."""
+
+import numpy as np
+from scipy.integrate import cumulative_simpson
+
+from neuralrace.metrics.alignment import diagonal, vectors
+from neuralrace.metrics.evidence import Evidence, Values, described
+
+
+def unaligned_growth(evidence: Evidence) -> Values:
+    """Invariant and decay law of modes that do not interfere (init law `decoupled`).
+
+    |p||m| is conserved by gradient flow, and log(|m|/|p|) falls by 2 integral of (s - a.b) dt.
+    """
+    encoder, decoder, across = (diagonal(block) for block in vectors(evidence))
+    total = np.sqrt(encoder + decoder + 2 * across)
+    difference = np.sqrt((encoder + decoder - 2 * across).clip(min=0))
+    learned = evidence.target != 0
+    product = total * difference
+    log_ratio = np.log(difference / total)
+    rate = evidence.data.modes.s - across
+    axis = rate.get_axis_num("time")
+    fall = rate.copy(
+        data=cumulative_simpson(rate.values, x=evidence.time.values, axis=axis, initial=0)
+    )
+    # judged where the change has begun and the smaller half is not yet lost in rounding
+    smaller, larger = np.minimum(total, difference), np.maximum(total, difference)
+    judged = (abs(fall) > 0.1) & (smaller > 1e-6 * larger)
+    measured = log_ratio.isel(time=0, drop=True) - log_ratio
+    return {
+        "product_drift": described(
+            abs(product / product.isel(time=0) - 1).max("time").where(learned),
+            "largest relative change of |p||m|",
+        ),
+        "log_ratio_slope": described(
+            (measured / fall).where(judged & learned).mean("time"),
+            "fall of log(|m|/|p|) over the integral of s - a.b, averaged over time",
+        ),
+    }

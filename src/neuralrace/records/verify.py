@@ -1,0 +1,63 @@
+"""Whether result files are what the workflow wrote, and what the configuration asks for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.errors import UserError
+from neuralrace.records.files import checksum_file, read, sha256
+
+
+def verify(files: Mapping[str, str], say: Callable[[str], None]) -> None:
+    """Checks checksum, schema, specification and finiteness of every file.
+
+    Args:
+        files: SHA-256 of the specification that each file should have, by path.
+        say: takes the line that tells how many files are sound.
+
+    Raises:
+        UserError: what is wrong in which file and how to mend it, a line each.
+    """
+    problems = {path: list(_problems(Path(path), spec)) for path, spec in files.items()}
+    wrong = [f"{path}: {what}" for path, found in problems.items() for what in found]
+    if wrong:
+        advice = "Delete the files named here and run the workflow again; nothing was changed."
+        raise UserError("\n".join([f"{len(wrong)} problems", *wrong, advice]))
+    say(f"{len(files)} files verified: checksum, schema, specification, finite values")
+
+
+def _problems(path: Path, spec_sha256: str) -> Iterator[str]:
+    if not path.is_file():
+        yield "is missing"
+        return
+    recorded = checksum_file(path)
+    if not recorded.is_file():
+        yield f"its checksum {recorded.name} is missing"
+    elif recorded.read_text(encoding="utf-8").split()[:1] != [sha256(path)]:
+        yield "its content does not have the checksum it was written with"
+    try:
+        dataset = read(path)
+    except UserError as error:
+        yield str(error).removeprefix(f"{path}: ")
+        return
+    if dataset.attrs["spec_sha256"] != spec_sha256:
+        yield "was made from another specification than the present configuration"
+    yield from _not_finite(dataset)
+
+
+def _not_finite(dataset: xr.Dataset) -> Iterator[str]:
+    """Values that are not finite although no run that they belong to has diverged.
+
+    Metrics may be undefined (NaN, for a mode without target, say) but never infinite; singular
+    values are padded with NaN to the largest rank.
+    """
+    healthy = dataset["diverged_at"] < 0 if "diverged_at" in dataset else True
+    metrics = dataset.attrs["kind"] == "metrics"
+    for name, array in dataset.data_vars.items():
+        if array.dtype.kind != "f" or name == "singular_values":
+            continue
+        bad = np.isinf(array) if metrics else ~np.isfinite(array)
+        if bool((bad & healthy).any()):
+            yield f"variable {name!r} has {'infinite' if metrics else 'non-finite'} values"

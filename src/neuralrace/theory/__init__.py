@@ -1,0 +1,1 @@
+"""Closed forms and differential equations of learning, as pure functions of arrays."""

@@ -1,0 +1,229 @@
+"""How fast the layers of a deep linear net can grow: theorem 3 and its constants.
+
+For whitened inputs, squared error and tau = 1, the strength `U_l = (|W_l|_F + gap)^L` of every
+layer obeys `dU/dt <= L U^(2-2/L) (M - kappa2 U)` with `M = (2 kappa1 + 1) |sigma_yx|_F`, provided
+that over the run
+
+    gap    >= every difference of two layer norms,
+    kappa1 >= |W_L...W_1|_F / |sigma_yx|_F,
+    kappa2 <= |W_L...W_1|_F / U_l for every layer.
+
+Then the solution of the equality started at `U_l(0)` dominates `U_l(t)`, and the one started at
+the largest `U_l(0)` dominates every layer and so the product of the layer norms.
+
+Source: Basu, Mukherjee & Vasudevan, "Layer Dynamics of Linearised Neural Nets", theorem 3. Where a
+statement of the paper does not hold as printed, the corrected form has the plain name and the
+printed one carries `_as_written`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.integrate import solve_ivp
+from scipy.special import boxcox, hyp2f1
+
+QUOTED_KAPPA1 = 0.98
+"""kappa1 read off figure 1 (i) by the paper (section 4), for the two-layer net."""
+
+QUOTED_KAPPA2 = 0.65
+"""kappa2 read off figure 1 (i) by the paper (section 4), for the two-layer net."""
+
+
+@dataclass(frozen=True)
+class GrowthConstants:
+    """The constants of theorem 3, each `(*runs)` and dimensionless but for `gap`.
+
+    Attributes:
+        gap: Largest difference of two layer norms, over time and pairs. The paper's Delta, which
+            is not fixed at initialisation as it says.
+        kappa1: Smallest constant for which the bound follows, `max_t |prod W| / |sigma_yx|`.
+        kappa1_as_written: Largest constant the proof admits, `min_t |sigma_yx| / |prod W|`: the
+            reciprocal of `kappa1`. Any smaller one is admitted too.
+        kappa2: Largest constant for which the bound follows, `min |prod W| / U_l` over time and
+            layers (the paper's arg min is meant as min).
+    """
+
+    gap: Float[np.ndarray, "*runs"]
+    kappa1: Float[np.ndarray, "*runs"]
+    kappa1_as_written: Float[np.ndarray, "*runs"]
+    kappa2: Float[np.ndarray, "*runs"]
+
+
+def layer_strength(
+    norms: Float[np.ndarray, "*runs time layer"], gap: Float[np.ndarray, "*runs"]
+) -> Float[np.ndarray, "*runs time layer"]:
+    """Return `U_l = (|W_l|_F + gap)^L`, at least the product of all layer norms (eq. 16)."""
+    return (norms + gap[..., None, None]) ** norms.shape[-1]
+
+
+def growth_constants(
+    norms: Float[np.ndarray, "*runs time layer"],
+    product_norm: Float[np.ndarray, "*runs time"],
+    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+) -> GrowthConstants:
+    """Compute the constants of theorem 3 from recorded trajectories.
+
+    Args:
+        norms: `|W_l(t)|_F`.
+        product_norm: `|W_L(t)...W_1(t)|_F`, positive.
+        sigma_norm: `|sigma_yx|_F`.
+    """
+    gap = np.asarray(np.ptp(norms, axis=-1).max(axis=-1))
+    kappa1 = np.asarray(product_norm.max(axis=-1) / sigma_norm)
+    strongest = layer_strength(norms, gap).max(axis=-1)
+    kappa2 = np.asarray((product_norm / strongest).min(axis=-1))
+    return GrowthConstants(gap, kappa1, np.asarray(1 / kappa1), kappa2)
+
+
+def residual_slack(
+    residual_norm: Float[np.ndarray, "*#runs"] | float,
+    product_norm: Float[np.ndarray, "*#runs"] | float,
+    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+    kappa1: Float[np.ndarray, "*#runs"] | float,
+) -> Float[np.ndarray, "*runs"]:
+    """Return `(2 kappa1 + 1)|sigma_yx| - |P| - |sigma_yx - P|` with `P = W_L...W_1`.
+
+    The step before eq. 21 needs it non-negative. It is whenever `kappa1 |sigma_yx| >= |P|`; with
+    the proof's definition, `kappa1 |P| <= |sigma_yx|`, it can be negative once `|P| > |sigma_yx|`.
+    """
+    return np.asarray((2 * kappa1 + 1) * sigma_norm - product_norm - residual_norm)
+
+
+def growth_rate_bound(
+    strength: Float[np.ndarray, "*#runs"] | float,
+    depth: int,
+    kappa1: Float[np.ndarray, "*#runs"] | float,
+    kappa2: Float[np.ndarray, "*#runs"] | float,
+    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+) -> Float[np.ndarray, "*runs"]:
+    """Return `L U^(2-2/L) (M - kappa2 U)`, the largest dU/dt at strength U (eq. 17)."""
+    limit = (2 * kappa1 + 1) * sigma_norm
+    return np.asarray(depth * strength ** (2 - 2 / depth) * (limit - kappa2 * strength))
+
+
+def growth_bound(
+    time: Float[np.ndarray, " time"],
+    u0: Float[np.ndarray, "*#runs"] | float,
+    depth: int,
+    kappa1: Float[np.ndarray, "*#runs"] | float,
+    kappa2: Float[np.ndarray, "*#runs"] | float,
+    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+) -> Float[np.ndarray, "*runs time"]:
+    """Return the curve U(t) that solves eq. 17 with equality and `U(0) = u0`.
+
+    A run whose constants are not finite (one that diverged) gets NaN and leaves the others alone.
+
+    Args:
+        time: Increasing flow times (tau = 1), from zero or later.
+        u0: Initial strength, positive.
+        depth: Number of weight layers L.
+        kappa1: As in `GrowthConstants`.
+        kappa2: As in `GrowthConstants`, positive.
+        sigma_norm: `|sigma_yx|_F`.
+
+    Raises:
+        ValueError: If `u0` or `kappa2` is not positive, or `time` is negative or not increasing.
+        RuntimeError: If the solver gives up.
+    """
+    if np.any(time < 0) or np.any(np.diff(time) <= 0):
+        raise ValueError("time must be non-negative and strictly increasing")
+    scaled = _scaled(u0, depth, kappa1, kappa2, sigma_norm)
+    curves = np.full((*scaled[0].shape, time.size), np.nan)
+    solvable = np.logical_and.reduce(np.isfinite(scaled))
+    if not solvable.any():
+        return curves
+    x0, plateau, rate = (values[solvable] for values in scaled)
+    side = np.sign(1 - x0)
+
+    # In y = log(x / |1 - x|) the equation x' = rate x^(2-2/L) (1 - x) becomes y' = rate x^(1-2/L):
+    # no stiffness at the plateau, where y grows linearly, and one formula on either side of it.
+    def fraction(y):
+        return 1 / (1 + side * np.exp(-y))
+
+    def velocity(_, y):
+        return rate * fraction(y) ** (1 - 2 / depth)
+
+    y0 = np.log(x0) - np.log(np.where(side == 0, 1.0, np.abs(1 - x0)))
+    span = (0.0, max(float(time[-1]), np.finfo(float).tiny))
+    solution = solve_ivp(velocity, span, y0, "DOP853", dense_output=True, rtol=1e-11, atol=1e-11)
+    if not solution.success:
+        raise RuntimeError(f"the growth bound could not be integrated: {solution.message}")
+    curves[solvable] = (plateau * fraction(solution.sol(time).T)).T
+    return curves
+
+
+def fastest_time(
+    u: Float[np.ndarray, "*#runs"] | float,
+    u0: Float[np.ndarray, "*#runs"] | float,
+    depth: int,
+    kappa1: Float[np.ndarray, "*#runs"] | float,
+    kappa2: Float[np.ndarray, "*#runs"] | float,
+    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+) -> Float[np.ndarray, "*runs"]:
+    """Return the least flow time in which a strength can grow from `u0` to `u` at finite depth.
+
+    The integral of `dU / (L U^(2-2/L) (M - kappa2 U))`, in closed form. Zero where `u <= u0`,
+    infinite where `u` lies at or beyond `M / kappa2`.
+
+    Raises:
+        ValueError: If `u0` or `kappa2` is not positive.
+
+    Source: replaces eq. 18, whose limit of infinite depth is no bound at finite depth.
+    """
+    x0, plateau, rate = _scaled(u0, depth, kappa1, kappa2, sigma_norm)
+    x = u / plateau
+    q = 2 / depth
+
+    def antiderivative(x):
+        # of x^(q-2)/(1-x) = x^(q-2) + x^(q-1)/(1-x); boxcox is the power, or the logarithm at q = 1
+        return boxcox(x, q - 1) + x**q / q * hyp2f1(1, q, 1 + q, x)
+
+    with np.errstate(invalid="ignore"):
+        elapsed = (antiderivative(x) - antiderivative(x0)) / rate
+    return np.where(x <= x0, 0.0, np.where(x >= 1, np.inf, elapsed))
+
+
+def fastest_time_deep(
+    u: Float[np.ndarray, "*#runs"] | float,
+    u0: Float[np.ndarray, "*#runs"] | float,
+    depth: int,
+    kappa1: Float[np.ndarray, "*#runs"] | float,
+    kappa2: Float[np.ndarray, "*#runs"] | float,
+    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+) -> Float[np.ndarray, "*runs"]:
+    """Return eq. 18 integrated correctly from eq. 23, where `U^(2-2/L)` is replaced by `U^2`.
+
+    At finite depth this is a lower bound on the time only for `u0 >= 1`: below one, `U^2` is the
+    smaller of the two and the formula overstates the time. NaN where `u` is at or beyond
+    `M / kappa2`.
+    """
+    limit = np.asarray((2 * kappa1 + 1) * sigma_norm)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        odds = np.log(u * (limit - kappa2 * u0) / (u0 * (limit - kappa2 * u)))
+    elapsed = (kappa2 / limit**2 * odds + (1 / u0 - 1 / u) / limit) / depth
+    return np.where(kappa2 * u < limit, elapsed, np.nan)
+
+
+def fastest_time_as_written(
+    u: Float[np.ndarray, "*#runs"] | float,
+    u0: Float[np.ndarray, "*#runs"] | float,
+    depth: int,
+    kappa1: Float[np.ndarray, "*#runs"] | float,
+    kappa2: Float[np.ndarray, "*#runs"] | float,
+    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+) -> Float[np.ndarray, "*runs"]:
+    """Return eq. 18 as printed, with kappa2 in front of all terms and none in the logarithm.
+
+    It solves eq. 23 for `kappa2 = 1` only. NaN where `u >= M`.
+    """
+    return np.asarray(kappa2 * fastest_time_deep(u, u0, depth, kappa1, 1.0, sigma_norm))
+
+
+def _scaled(u, depth, kappa1, kappa2, sigma_norm):
+    """Return x = U / (M / kappa2), that plateau, and the rate of `x' = rate x^(2-2/L) (1 - x)`."""
+    if np.any(np.asarray(u) <= 0) or np.any(np.asarray(kappa2) <= 0):
+        raise ValueError("the initial strength and kappa2 must be positive")
+    limit = (2 * kappa1 + 1) * sigma_norm
+    u, plateau, limit = np.broadcast_arrays(u, limit / kappa2, limit)
+    return u / plateau, plateau, depth * limit * plateau ** (1 - 2 / depth)

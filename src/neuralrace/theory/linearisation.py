@@ -1,0 +1,222 @@
+"""ReLU nets linearised sample by sample, and what is left of the balance between layers.
+
+For one sample i the net is linear: `yhat_i = D_L W_L ... D_1 W_1 x_i` with diagonal 0/1 gates
+`D_l`. The paper puts a ReLU on the output as well; here the output is linear, `D_L = I`, and phi is
+the identity or the softmax. A gate is open where the preactivation is positive. Time is gradient
+flow time (tau = 1) of the mean over samples of `|y - yhat|^2 / 2` ("squared") or of the softmax
+cross-entropy ("cross_entropy", with `y` one-hot or a distribution).
+
+Every function takes weights `W_l` of shape `(*runs, n_{l+1}, n_l)` from the input upwards, biases
+`(*runs, n_{l+1})` of every layer or None, and one data set `x`, `y` with a sample per row for all
+runs. Per-sample quantities hold a matrix per sample; feed large data sets in parts.
+
+Source: Basu, Mukherjee & Vasudevan, "Layer Dynamics of Linearised Neural Nets", section 3.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import softmax
+
+Loss = Literal["squared", "cross_entropy"]
+Weights = Sequence[Float[np.ndarray, "*runs _ _"]]
+Biases = Sequence[Float[np.ndarray, "*runs _"]] | None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Time derivatives of all parameters under gradient flow.
+
+    Attributes:
+        weights: `dW_l/dt`, one array per layer.
+        biases: `db_l/dt`, one array per layer; meaningless to a net without biases.
+    """
+
+    weights: list[Float[np.ndarray, "*runs _ _"]]
+    biases: list[Float[np.ndarray, "*runs _"]]
+
+
+@dataclass(frozen=True)
+class SampleResiduals:
+    """What eq. 26 leaves over for each sample and hidden layer, `(*runs, sample)`.
+
+    Attributes:
+        as_written: Frobenius norm of the left side less the right side, as printed.
+        sandwiched: The same with the gates of the hidden layer applied on both sides; zero.
+        trace: Absolute trace of the difference; zero.
+        scale: Sum of the Frobenius norms of both sides, to compare with.
+    """
+
+    as_written: Float[np.ndarray, "*runs sample"]
+    sandwiched: Float[np.ndarray, "*runs sample"]
+    trace: Float[np.ndarray, "*runs sample"]
+    scale: Float[np.ndarray, "*runs sample"]
+
+
+@dataclass(frozen=True)
+class RateGaps:
+    """How differently adjacent layers grow, `(*runs, pair)`.
+
+    Attributes:
+        absolute: `|d/dt(W_{l+1}^T W_{l+1}) - d/dt(W_l W_l^T)|_F`, the quantity of conjecture 4.
+        relative: The same over the sum of the two rates' norms: 0 for a linear net, at most 1; NaN
+            where both rates are exactly zero.
+    """
+
+    absolute: Float[np.ndarray, "*runs pair"]
+    relative: Float[np.ndarray, "*runs pair"]
+
+
+def gates(
+    weights: Weights, biases: Biases, x: Float[np.ndarray, "sample in"]
+) -> list[Float[np.ndarray, "*runs sample _"]]:
+    """Return the diagonals of `D_{l,i}` for l = 1..L (eq. 24); the last, of the output, is ones."""
+    return _forward(weights, biases, x)[1]
+
+
+def sample_rates(
+    weights: Weights,
+    biases: Biases,
+    x: Float[np.ndarray, "sample in"],
+    y: Float[np.ndarray, "sample out"],
+    loss: Loss,
+) -> Flow:
+    """Return the flow each sample alone would drive (eq. 25), with axes `(*runs, sample, ...)`.
+
+    The printed eq. 25 has the sign of the error reversed. The mean over samples is `mean_rates`.
+    """
+    layer_inputs, errors = _backpropagate(weights, biases, x, y, loss)
+    rates = [e[..., :, None] * h[..., None, :] for h, e in zip(layer_inputs, errors, strict=True)]
+    return Flow(rates, errors)
+
+
+def mean_rates(
+    weights: Weights,
+    biases: Biases,
+    x: Float[np.ndarray, "sample in"],
+    y: Float[np.ndarray, "sample out"],
+    loss: Loss,
+) -> Flow:
+    """Return the gradient flow of the mean loss, without ever holding per-sample matrices."""
+    layer_inputs, errors = _backpropagate(weights, biases, x, y, loss)
+    rates = [_transpose(e) @ h / len(x) for h, e in zip(layer_inputs, errors, strict=True)]
+    return Flow(rates, [e.mean(axis=-2) for e in errors])
+
+
+def sample_residuals(
+    weights: Weights,
+    x: Float[np.ndarray, "sample in"],
+    y: Float[np.ndarray, "sample out"],
+    loss: Loss,
+) -> list[SampleResiduals]:
+    """Return the residual of eq. 26 under each sample's own flow, for a net without biases.
+
+    With `h` the hidden activity and `v = W_{l+1}^T D_{l+1} delta_{l+1}` the error sent back to it,
+    the left side is `v h^T + h v^T` and the right side `(D v) h^T + h (D v)^T`: the error reaching
+    the closed units spoils the equality as printed, and drops out of the trace because `D h = h`.
+    """
+    open_units = gates(weights, None, x)
+    rates = sample_rates(weights, None, x, y, loss).weights
+    residuals = []
+    layers = zip([w[..., None, :, :] for w in weights], rates, open_units, strict=True)
+    for (w_below, r_below, d_below), (w_above, r_above, d_above) in pairwise(layers):
+        left = _symmetrised(_transpose(w_above) @ (d_above[..., None] * r_above))
+        sandwich = d_below[..., :, None] * d_below[..., None, :]
+        right = sandwich * _symmetrised(r_below @ _transpose(w_below))
+        difference = left - right
+        residuals.append(
+            SampleResiduals(
+                as_written=_frobenius(difference),
+                sandwiched=_frobenius(sandwich * difference),
+                trace=np.abs(np.trace(difference, axis1=-2, axis2=-1)),
+                scale=_frobenius(left) + _frobenius(right),
+            )
+        )
+    return residuals
+
+
+def averaging_residual(
+    weights: Weights, biases: Biases, x: Float[np.ndarray, "sample in"]
+) -> Float[np.ndarray, "*runs layer"]:
+    """Return `|mean_i D_{l,i} W_l - W_l|_F / |W_l|_F` for each layer.
+
+    Eq. 27 claims zero. It is the weight lost to closed gates, each row of `W_l` scaled by the share
+    of samples that open its unit: zero only for a layer whose gates are open on all samples, as
+    those of the linear output are by definition.
+    """
+    shares = [d.mean(axis=-2) for d in gates(weights, biases, x)]
+    lost = [_frobenius((s[..., None] - 1) * w) for s, w in zip(shares, weights, strict=True)]
+    return np.stack(lost, axis=-1) / np.stack([_frobenius(w) for w in weights], axis=-1)
+
+
+def neuron_rates(
+    weights: Weights, flow: Flow, biases: Biases = None
+) -> list[Float[np.ndarray, "*runs _"]]:
+    """Return the time derivative of `balance.neuron_imbalance` for every hidden layer.
+
+    Zero under any gradient flow of a ReLU net, with its biases given if it has any. Leaving out the
+    biases of a net that has them shows what they contribute to the uneven growth of its layers,
+    `2 b_j db_j/dt`.
+    """
+    incoming = [np.sum(w * r, axis=-1) for w, r in zip(weights, flow.weights, strict=True)]
+    outgoing = [np.sum(w * r, axis=-2) for w, r in zip(weights, flow.weights, strict=True)]
+    if biases is not None:
+        own = [b * r for b, r in zip(biases, flow.biases, strict=True)]
+        incoming = [i + b for i, b in zip(incoming, own, strict=True)]
+    return [2 * (out - into) for out, into in zip(outgoing[1:], incoming[:-1], strict=True)]
+
+
+def rate_gaps(weights: Weights, flow: Flow) -> RateGaps:
+    """Return the gaps of growth rates between adjacent layers (eq. 29, conjecture 4).
+
+    The absolute gap vanishes with the flow itself when training stops; the relative one tells
+    whether the layers come to grow alike.
+    """
+    above = [_symmetrised(_transpose(w) @ r) for w, r in zip(weights, flow.weights, strict=True)]
+    below = [_symmetrised(r @ _transpose(w)) for w, r in zip(weights, flow.weights, strict=True)]
+    pairs = list(zip(above[1:], below[:-1], strict=True))
+    absolute = np.stack([_frobenius(a - b) for a, b in pairs], axis=-1)
+    scale = np.stack([_frobenius(a) + _frobenius(b) for a, b in pairs], axis=-1)
+    relative = np.divide(absolute, scale, out=np.full_like(absolute, np.nan), where=scale > 0)
+    return RateGaps(absolute, relative)
+
+
+def _forward(weights, biases, x):
+    """Return the input of every layer, the gates of every layer and the output of the net."""
+    layer_inputs, open_units = [], []
+    h = np.broadcast_to(x, (*weights[0].shape[:-2], *x.shape))
+    for layer, w in enumerate(weights):
+        layer_inputs.append(h)
+        h = h @ _transpose(w)
+        if biases is not None:
+            h = h + biases[layer][..., None, :]
+        hidden = layer < len(weights) - 1
+        open_units.append((h > 0).astype(h.dtype) if hidden else np.ones_like(h))
+        h = open_units[-1] * h
+    return layer_inputs, open_units, h
+
+
+def _backpropagate(weights, biases, x, y, loss):
+    """Return each layer's input and minus the sample loss's gradient at its preactivation."""
+    layer_inputs, open_units, output = _forward(weights, biases, x)
+    error = y - (softmax(output, axis=-1) if loss == "cross_entropy" else output)
+    errors = [error]
+    for w, d in zip(weights[:0:-1], open_units[-2::-1], strict=True):
+        errors.append(d * (errors[-1] @ w))
+    return layer_inputs, errors[::-1]
+
+
+def _transpose(m):
+    return np.swapaxes(m, -1, -2)
+
+
+def _symmetrised(m):
+    return m + _transpose(m)
+
+
+def _frobenius(m):
+    return np.linalg.norm(m, axis=(-2, -1))

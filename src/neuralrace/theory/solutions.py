@@ -1,0 +1,205 @@
+"""Theory beside a run: what each theory predicts from the run's own initial weights.
+
+A solution takes the problem that a run poses, never its trajectory, and gives arrays by the names
+of `records.schema.THEORY`. Nothing is fitted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.datasets import Data
+from neuralrace.errors import UserError
+from neuralrace.models.initialisation import Weights, initial_weights
+from neuralrace.spec import Run, Solution, SolvedRun
+from neuralrace.theory import balance, gradient_flow, modes, tied, two_layer
+
+Arrays = dict[str, Float[np.ndarray, "init_scale seed ..."]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What theory starts from: correlations, initial weights, and the times to answer at."""
+
+    data: Data
+    weights: Weights
+    time: Float[np.ndarray, " time"]
+
+    @cached_property
+    def s(self) -> Float[np.ndarray, " mode"]:
+        """Singular values of sigma_yx."""
+        return self.data.modes.s
+
+    @cached_property
+    def d(self) -> Float[np.ndarray, " mode"]:
+        """Eigenvalues of sigma_xx along the input singular vectors."""
+        return self.data.modes.d
+
+    def from_modes(self, strength: Float[np.ndarray, "*runs time mode"]) -> Arrays:
+        """Mode strengths and the loss that follows."""
+        loss = modes.mode_loss(strength, self.s, self.d, self.data.y_power)
+        return {"mode_strength": strength, "loss": loss}
+
+    def from_map(self, total: Float[np.ndarray, "*runs time output input"]) -> Arrays:
+        """Mode strengths and loss of a linear map."""
+        fit = np.einsum("...oi,oi->...", total, self.data.sigma_yx)
+        size = np.einsum("...oi,ij,...oj->...", total, self.data.sigma_xx, total)
+        u, v = self.data.modes.u, self.data.modes.v
+        return {
+            "mode_strength": np.einsum("ok,...oi,ik->...k", u, total, v),
+            "loss": self.data.y_power / 2 - fit + size / 2,
+        }
+
+    def two_layers(self) -> Weights:
+        """The weights of a network with one hidden layer.
+
+        Raises:
+            UserError: the network has another depth.
+        """
+        if len(self.weights) != 2:
+            raise UserError(
+                f"solutions: this theory is for networks with one hidden layer; network.hidden has "
+                f"{len(self.weights) - 1}"
+            )
+        return self.weights
+
+
+def _aligned_modes(problem: Problem) -> Arrays:
+    u, v = problem.data.modes.u, problem.data.modes.v
+    start = modes.aligned_initial_mode(*problem.two_layers(), u, v)
+    strength = modes.deep_mode(problem.time, problem.s, problem.d, start)
+    return problem.from_modes(strength) | {"initial_mode": start}
+
+
+def _symmetric_start(problem: Problem) -> Arrays:
+    """Only the mean of encoder and decoder vectors grows from a small start: a tied network."""
+    encoder, decoder = problem.two_layers()
+    d = problem.d
+    if not np.allclose(d, d[0]) or not problem.data.modes.joint:
+        raise UserError(
+            "solutions: symmetric_start needs inputs of equal variance in all directions"
+        )
+    mean = (encoder @ problem.data.modes.v + decoder.mT @ problem.data.modes.u).mT / 2
+    gram = tied.tied_gram(problem.time * d[0], mean, np.diag(problem.s / d[0]))
+    return problem.from_map(problem.data.modes.u @ gram @ problem.data.modes.v.T)
+
+
+def _untied_modes(problem: Problem) -> Arrays:
+    encoder, decoder = problem.two_layers()
+    a0 = (encoder @ problem.data.modes.v).mT
+    b0 = (decoder.mT @ problem.data.modes.u).mT
+    a, b = modes.untied_mode(problem.time, problem.s, a0, b0)
+    return problem.from_modes((a * b).sum(-1)) | {"initial_mode": (a0 * b0).sum(-1)}
+
+
+def _shallow_modes(problem: Problem) -> Arrays:
+    if len(problem.weights) != 1:
+        raise UserError("solutions: shallow_modes is for networks without a hidden layer")
+    u, v = problem.data.modes.u, problem.data.modes.v
+    start = np.einsum("ok,...oi,ik->...k", u, problem.weights[0], v)
+    strength = modes.shallow_mode(problem.time, problem.s, problem.d, start)
+    return problem.from_modes(strength) | {"initial_mode": start}
+
+
+def _layered_modes(problem: Problem) -> Arrays:
+    rank = len(problem.s)
+    layers = [np.linalg.svd(w, compute_uv=False)[..., :rank] for w in problem.weights]
+    start = np.stack(layers, axis=-2)
+    total = problem.weights[0]
+    for layer in problem.weights[1:]:
+        total = layer @ total
+    u, v = problem.data.modes.u, problem.data.modes.v
+    if not np.allclose(start.prod(-2), np.einsum("ok,...oi,ik->...k", u, total, v)):
+        raise UserError("solutions: layered_modes needs an aligned start, such as init aligned")
+    strength = modes.layered_mode_flow(problem.time, problem.s, start)
+    return problem.from_modes(strength.prod(-2)) | {"layer_strength": strength}
+
+
+def _exact(problem: Problem) -> Arrays:
+    total = two_layer.exact_two_layer(problem.time, *problem.two_layers(), problem.data.sigma_yx)
+    return problem.from_map(total)
+
+
+def _tied(problem: Problem) -> Arrays:
+    encoder, _ = problem.two_layers()
+    sigma = np.diag(problem.s)
+    gram = tied.tied_gram(problem.time, (encoder @ problem.data.modes.v).mT, sigma)
+    diagonal = np.diagonal(gram, axis1=-2, axis2=-1)
+    loss = problem.data.y_power / 2 - diagonal @ problem.s + (gram**2).sum((-1, -2)) / 2
+    return {"mode_strength": diagonal, "loss": loss, "gram": np.tile(gram, (2, 2))}
+
+
+def _flow(problem: Problem) -> Arrays:
+    smallest = min(np.sqrt(np.mean(w**2)) for layer in problem.weights for w in layer)
+    path = gradient_flow.linear_flow(
+        problem.time,
+        problem.weights,
+        problem.data.sigma_yx,
+        problem.data.sigma_xx,
+        atol=1e-13 * float(smallest),
+    )
+    total = path[0]
+    for layer in path[1:]:
+        total = layer @ total
+    norms = np.stack([np.linalg.norm(w, axis=(-2, -1)) for w in path], axis=-1)
+    arrays = problem.from_map(total) | {"layer_norm": norms}
+    if len(path) > 1:
+        drift = [c - c[..., :1, :, :] for c in balance.imbalances(path)]
+        arrays["imbalance_drift"] = np.stack(
+            [np.linalg.norm(c, axis=(-2, -1)) for c in drift], axis=-1
+        )
+    return arrays
+
+
+SOLUTIONS: dict[Solution, Callable[[Problem], Arrays]] = {
+    "aligned_modes": _aligned_modes,
+    "exact": _exact,
+    "flow": _flow,
+    "layered_modes": _layered_modes,
+    "shallow_modes": _shallow_modes,
+    "symmetric_start": _symmetric_start,
+    "tied": _tied,
+    "untied_modes": _untied_modes,
+}
+BY_SOLUTION = ("loss", "mode_strength")
+"""Variables that every solution gives; they are stacked along `solution`."""
+
+
+def pose(run: Run, step: np.ndarray) -> Problem:
+    """The problem that a run poses, at the given gradient steps.
+
+    Raises:
+        UserError: the initialisation law does not exist for this network, or the network is not
+            linear.
+    """
+    if run.network.activation != "linear" or run.network.bias:
+        raise UserError("solutions: theory is for linear networks without biases")
+    data = run.dataset.load()
+    widths = (data.x.shape[1], *run.network.hidden, data.y.shape[1])
+    weights = initial_weights(run.init, widths, data.modes, run.init_scales, range(run.seeds))
+    return Problem(data, weights, step * run.training.flow_step(len(data.x)))
+
+
+def solve(run: SolvedRun, step: np.ndarray) -> tuple[Problem, Arrays]:
+    """Every configured solution of a run.
+
+    Returns:
+        The problem, and arrays by schema name; `loss` and `mode_strength` carry the solutions, in
+        the order of `run.solutions`, on their third axis.
+
+    Raises:
+        UserError: as `pose`, or a theory that is not for this network.
+    """
+    problem = pose(run, step)
+    arrays: Arrays = {}
+    stacked: dict[str, list[np.ndarray]] = {name: [] for name in BY_SOLUTION}
+    for name in run.solutions:
+        for variable, values in SOLUTIONS[name](problem).items():
+            if variable in BY_SOLUTION:
+                stacked[variable].append(values)
+            else:
+                arrays[variable] = values
+    return problem, arrays | {name: np.stack(values, axis=2) for name, values in stacked.items()}

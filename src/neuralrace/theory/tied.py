@@ -1,0 +1,122 @@
+"""Tied encoder and decoder, W_e = W_d = W: the exact Gram matrix and the decay of interference.
+
+Each mode i of a symmetric input-output correlation owns a hidden vector W_i, a row of W. With
+loss 1/2 and whitened inputs, separate encoder and decoder weights that start equal stay equal and
+
+    dW_i/dt = (s_i - |W_i|^2) W_i - sum_{j != i} (W_i . W_j) W_j,   dW/dt = (sigma - W W^T) W.
+
+A loss without the 1/2 doubles every rate.
+"""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from scipy.integrate import cumulative_simpson
+from scipy.special import exprel
+
+# Longest exact step, in units of 1/max|s|. Slow modes keep all their digits up to about 4.
+LONGEST_STEP = 2.0
+
+
+def tied_weights(
+    time: Float[np.ndarray, " time"],
+    weights0: Float[np.ndarray, "*runs modes hidden"],
+    sigma: Float[np.ndarray, "modes modes"],
+) -> Float[np.ndarray, "*runs time modes rank"]:
+    """Exact weights of the tied network up to a rotation of its hidden layer.
+
+    G = W W^T obeys the Riccati equation dG/dt = sigma G + G sigma - 2 G^2, solved by
+
+        G(t) = E W0 (I + W0^T D W0)^-1 W0^T E,  E = exp(sigma t),  D = (exp(2 sigma t) - 1)/sigma.
+
+    Working on a factor of G keeps it symmetric, positive and of its initial rank: rounding cannot
+    seed a mode that the hidden layer has no room for. Over a long time E loses the slow modes
+    behind the fast one, so exact steps of at most max|s| dt = 2 are composed: the cost grows
+    with max|s| times the last time.
+
+    Args:
+        time: non-decreasing gradient-flow time, from 0.
+        weights0: the W_i as rows.
+        sigma: symmetric input-output correlation, may be singular.
+
+    Returns:
+        A factor with rank = min(modes, hidden) columns whose Gram matrix is that of the weights.
+
+    Raises:
+        ValueError: if `sigma` is not symmetric, shapes disagree, or `time` is negative or falls.
+
+    Source: the matrix Riccati solution of Fukumizu 1998, in a factored and composed form.
+    """
+    if not np.allclose(sigma, sigma.T):
+        raise ValueError("sigma must be symmetric")
+    if weights0.shape[-2] != len(sigma):
+        raise ValueError(f"weights0 has {weights0.shape[-2]} rows, sigma has {len(sigma)}")
+    gaps = np.diff(time, prepend=0.0)
+    if np.any(gaps < 0):
+        raise ValueError("time must not be negative or decrease")
+    s, basis = np.linalg.eigh(sigma)
+    factor = np.asarray(np.linalg.qr((basis.T @ weights0).mT, mode="r")).mT
+    path = []
+    for gap in gaps:
+        steps = int(np.ceil(gap * np.abs(s).max() / LONGEST_STEP)) or int(gap > 0)
+        dt = gap / max(steps, 1)
+        growth = np.exp(s * dt)[:, None]
+        spread = (2 * dt * exprel(2 * s * dt))[:, None]
+        for _ in range(steps):
+            room = np.eye(factor.shape[-1]) + factor.mT @ (spread * factor)
+            factor = np.linalg.solve(np.linalg.cholesky(room), (growth * factor).mT).mT
+        path.append(basis @ factor)
+    return np.stack(path, axis=-3)
+
+
+def tied_gram(
+    time: Float[np.ndarray, " time"],
+    weights0: Float[np.ndarray, "*runs modes hidden"],
+    sigma: Float[np.ndarray, "modes modes"],
+) -> Float[np.ndarray, "*runs time modes modes"]:
+    """Exact Gram matrix W_i . W_j of the tied network, the linear map it computes.
+
+    Arguments and errors are those of `tied_weights`.
+    """
+    factor = tied_weights(time, weights0, sigma)
+    return factor @ factor.mT
+
+
+def cosines(
+    gram: Float[np.ndarray, "*shape modes modes"],
+) -> Float[np.ndarray, "*shape modes modes"]:
+    """Cosine similarities W_i . W_j / (|W_i| |W_j|); not-a-number where a vector vanishes."""
+    norm = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))
+    with np.errstate(invalid="ignore"):
+        return gram / norm[..., :, None] / norm[..., None, :]
+
+
+def first_order_interference(
+    time: Float[np.ndarray, " time"],
+    gram: Float[np.ndarray, "*runs time modes modes"],
+    rate: Literal["sum", "larger"] = "sum",
+) -> Float[np.ndarray, "*runs time modes modes"]:
+    """Cosine similarities predicted to first order from the squared norms alone.
+
+    With diagonal sigma, d cos_ij/dt = -cos_ij (|W_i|^2 + |W_j|^2) up to products of cosines.
+    The rate is the sum of the squared norms; the summary's prose, "the larger of the two", is
+    offered as `rate="larger"` for comparison. Simpson's rule integrates the norms between `time`s,
+    so these must resolve the learning of the modes.
+
+    Args:
+        time: increasing gradient-flow time at which `gram` is given.
+        gram: Gram matrix path in the modes of sigma; its diagonal holds the squared norms.
+        rate: the squared norm that drives the decay.
+
+    Returns:
+        Predicted cosines, starting from the cosines of the first Gram matrix, 1 on the diagonal.
+
+    Source: summary of Saxe, McClelland, Ganguli 2013, "Speed of lowering interference".
+    """
+    squared = np.diagonal(gram, axis1=-2, axis2=-1)
+    combine = {"sum": np.add, "larger": np.maximum}[rate]
+    speed = combine(squared[..., :, None], squared[..., None, :])
+    speed *= 1.0 - np.eye(squared.shape[-1])
+    decay = cumulative_simpson(speed, x=time, axis=-3, initial=0.0)
+    return cosines(gram[..., :1, :, :]) * np.exp(-decay)

@@ -1,0 +1,51 @@
+"""Exact learning of a two-layer linear network from any zero-balanced start, aligned or not."""
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.theory.balance import imbalance
+from neuralrace.theory.tied import tied_weights
+
+
+def exact_two_layer(
+    time: Float[np.ndarray, " time"],
+    w1: Float[np.ndarray, "*runs hidden in"],
+    w2: Float[np.ndarray, "*runs out hidden"],
+    sigma_yx: Float[np.ndarray, "out in"],
+) -> Float[np.ndarray, "*runs time out in"]:
+    """Linear map W2 W1 of a two-layer network, any widths, at any time.
+
+    Whitened inputs and W1 W1^T = W2^T W2 turn the flow of Q = [W1^T; W2] into
+
+        dQ/dt = F Q - 1/2 Q Q^T Q,   F = [[0, sigma_yx^T], [sigma_yx, 0]],
+
+    so Q / sqrt(2) is a tied network whose correlation is F, and W2 W1 a block of Q Q^T. An
+    unbalanced start is not refused: the result then solves the equation above but not gradient
+    flow, and departs from it the more, the larger `balance_error` is.
+
+    Args:
+        time: non-decreasing gradient-flow time, from 0.
+        w1: initial first layer.
+        w2: initial second layer.
+        sigma_yx: input-output correlation.
+
+    Raises:
+        ValueError: if shapes disagree or `time` is negative or decreases.
+
+    Source: Fukumizu 1998; Braun, Dominé, Fitzgerald, Saxe 2022.
+    """
+    n_out, n_in = sigma_yx.shape
+    if w1.shape[-1] != n_in or w2.shape[-2] != n_out or w1.shape[-2] != w2.shape[-1]:
+        raise ValueError(
+            f"shapes disagree: W1 {w1.shape[-2:]}, W2 {w2.shape[-2:]}, sigma_yx {sigma_yx.shape}"
+        )
+    F = np.block([[np.zeros((n_in, n_in)), sigma_yx.T], [sigma_yx, np.zeros((n_out, n_out))]])
+    Q = np.sqrt(2) * tied_weights(time, np.concatenate([w1.mT, w2], axis=-2) / np.sqrt(2), F)
+    return Q[..., n_in:, :] @ Q[..., :n_in, :].mT
+
+
+def balance_error(
+    w1: Float[np.ndarray, "*shape hidden in"], w2: Float[np.ndarray, "*shape out hidden"]
+) -> Float[np.ndarray, "*shape"]:
+    """Frobenius norm |W1 W1^T - W2^T W2|, which gradient flow conserves; 0 if zero-balanced."""
+    return np.linalg.norm(imbalance(w1, w2), axis=(-2, -1))

@@ -1,0 +1,225 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from workplace import claim, measure
+
+from neuralrace.claims.judge import allowed, confidence_interval, judge
+from neuralrace.claims.measure import Results
+from neuralrace.claims.spec import Claim
+
+SPREAD = np.array([0.98, 1.0, 1.02, 1.01])
+
+
+def verdict(work, values, **claimed):
+    work.per_seed("deep_linear/e/main", values)
+    (row,) = work.judge(claim(**claimed))
+    return row.verdict
+
+
+@pytest.mark.parametrize("kind", ["equality", "qualitative", "bound"])
+def test_measured_and_interval(work, kind):
+    work.per_seed("deep_linear/e/main", SPREAD)
+    relation = None if kind == "equality" else "<="
+    (row,) = work.judge(claim(kind, relation=relation))
+    assert row.seeds == 4
+    assert row.interval is not None
+    if kind == "bound":
+        assert row.measured == 1.02
+        assert row.interval == (0.98, 1.02)
+        assert row.interval_is == "range over seeds"
+    else:
+        assert row.measured == pytest.approx(SPREAD.mean(), rel=1e-14)
+        scipys = stats.ttest_1samp(SPREAD, 0).confidence_interval(0.95)
+        assert row.interval == pytest.approx((scipys.low, scipys.high), rel=1e-12)
+        assert row.interval_is == "95% confidence interval of the mean over seeds (Student t)"
+
+
+def test_interval_covers_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    intervals = np.array([confidence_interval(rng.normal(size=4)) for _ in range(2000)])
+    covered = np.sum((intervals[:, 0] < 0) & (intervals[:, 1] > 0))
+    assert stats.binomtest(int(covered), 2000, 0.95).pvalue > 0.01
+
+
+def test_single_run_is_its_own_interval(work):
+    work.per_seed("deep_linear/e/main", [1.05])
+    (row,) = work.judge(claim())
+    assert (row.measured, row.interval, row.seeds) == (1.05, (1.05, 1.05), 1)
+    assert row.interval_is == "the value of a single run"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (SPREAD, "holds"),
+        (SPREAD + 1, "contradicted"),
+        (SPREAD - 1, "contradicted"),
+        (SPREAD + 0.1, "undecided"),
+        ([0.0, 2.0], "undecided"),  # the mean is right, the interval is wide
+        ([1.0, np.nan], "undefined"),
+        ([1.0, np.inf], "undefined"),
+    ],
+)
+def test_equality(work, values, expected):
+    assert verdict(work, values) == expected
+
+
+@pytest.mark.parametrize(
+    ("relation", "values", "expected"),
+    [
+        ("<=", [0.5, 1.05], "holds"),
+        ("<=", [0.5, 0.5, 0.5, 0.5, 1.15], "contradicted"),  # one seed is enough
+        (">=", [0.95, 7.0], "holds"),
+        (">=", [0.85, 7.0], "contradicted"),
+        ("<=", [0.5, np.nan], "undefined"),
+    ],
+)
+def test_bound(work, relation, values, expected):
+    assert verdict(work, values, kind="bound", relation=relation) == expected
+
+
+@pytest.mark.parametrize(
+    ("relation", "values", "expected"),
+    [
+        ("<=", [0.5, 0.5, 0.5, 0.5, 1.15], "holds"),  # the mean counts, not the worst seed
+        ("<=", SPREAD + 0.1, "undecided"),
+        ("<=", SPREAD + 1, "contradicted"),
+        (">=", SPREAD, "holds"),
+        (">=", SPREAD - 0.1, "undecided"),
+        (">=", SPREAD - 1, "contradicted"),
+        (">=", [np.nan, np.nan], "undefined"),
+    ],
+)
+def test_qualitative(work, relation, values, expected):
+    assert verdict(work, values, kind="qualitative", relation=relation) == expected
+
+
+@pytest.mark.parametrize(
+    ("power", "expected"), [(1.0, "holds"), (2.0, "contradicted"), (1.1, "undecided")]
+)
+def test_slope(work, power, expected):
+    noise = np.array([-0.02, 0.0, 0.02])
+    for rate in (0.01, 0.1, 1.0):
+        spec = {"training": {"learning_rate": rate}}
+        work.per_seed(f"deep_linear/e/rate-{rate}", rate ** (power + noise), spec)
+    fit = {"x": "training.learning_rate", "scale": "loglog"}
+    (row,) = work.judge(claim("slope", measure=measure(fit=fit)))
+    assert row.verdict == expected
+    assert row.measured == pytest.approx(power, rel=1e-12)
+    assert row.interval == pytest.approx(confidence_interval(power + noise), rel=1e-12)
+
+
+ORDERED = np.array([[1.0, 1.1, 0.9], [2.0, 2.1, 1.9], [2.5, 2.7, 2.3]])
+
+
+@pytest.mark.parametrize(
+    ("levels", "least", "expected"),
+    [
+        (ORDERED, 0.0, "holds"),
+        (ORDERED[::-1], 0.0, "contradicted"),
+        (ORDERED[[0, 2, 1]], 0.0, "contradicted"),
+        (ORDERED[[0, 0]], 0.0, "contradicted"),  # level is not ordered
+        (ORDERED[[0, 1]], 1.1, "contradicted"),
+        (ORDERED, 0.5, "undecided"),
+        ([[1.0, 1.0], [2.0, 1.0], [3.0, 3.0]], 0.0, "undecided"),
+        ([[1.0, 1.0], [2.0, np.nan], [3.0, 3.0]], 0.0, "undefined"),
+    ],
+)
+def test_ordering(work, levels, least, expected):
+    for i, values in enumerate(levels):
+        work.per_seed(f"deep_linear/e/level-{i}", values)
+    sequence = [measure(f"*/level-{i}") for i in range(len(levels))]
+    (row,) = work.judge(claim("ordering", value=least, tolerance=0.0, sequence=sequence))
+    assert row.verdict == expected
+
+
+def test_ordering_shows_its_weakest_increase_paired_by_seed(work):
+    for i, values in enumerate(ORDERED):
+        work.per_seed(f"deep_linear/e/level-{i}", values)
+    sequence = [measure(f"*/level-{i}") for i in range(3)]
+    (row,) = work.judge(claim("ordering", value=0.0, tolerance=0.0, sequence=sequence))
+    differences = ORDERED[2] - ORDERED[1]
+    assert row.measured == pytest.approx(0.5, rel=1e-12)
+    assert row.interval == pytest.approx(confidence_interval(differences), rel=1e-12)
+    assert row.evidence == tuple(
+        (work.results / f"deep_linear/e/level-{i}/metrics.nc").as_posix() for i in range(3)
+    )
+
+
+@pytest.mark.parametrize(
+    ("expect", "shift", "status"),
+    [
+        ("reproduced", 0.0, "reproduced"),
+        ("reproduced", 1.0, "failed"),
+        ("reproduced", 0.1, "failed"),
+        ("reproduced", np.nan, "failed"),
+        ("discrepant", 1.0, "discrepant"),
+        ("discrepant", 0.0, "unexpectedly holds"),
+        ("discrepant", 0.1, "failed"),  # undecided is no evidence against a paper
+        ("discrepant", np.nan, "failed"),  # and neither is nothing at all
+    ],
+)
+def test_status(work, expect, shift, status):
+    work.per_seed("deep_linear/e/main", SPREAD + shift)
+    (row,) = work.judge(claim(expect=expect))
+    assert row.status == status
+
+
+def test_undefined_seeds_are_counted(work):
+    work.per_seed("deep_linear/e/main", [1.0, np.nan, np.inf, 1.0, 1.0])
+    (row,) = work.judge(claim())
+    assert (row.undefined_seeds, row.seeds) == (2, 5)
+    assert row.measured is None
+    assert row.interval is None
+
+
+def test_not_assessed_reads_nothing(work):
+    written = claim(expect="not assessed", reason="needs other data", tolerance=0)
+    del written["measure"], written["tolerance"]
+    (row,) = work.judge(written)
+    assert row.status == "not assessed"
+    assert row.verdict is None
+    assert row.evidence == ()
+    assert row.expected == 1.0
+
+
+@settings(max_examples=200)
+@given(
+    kind=st.sampled_from(["equality", "slope", "bound", "qualitative", "ordering"]),
+    relation=st.sampled_from(["<=", ">="]),
+    expected=st.floats(-1e3, 1e3),
+    tolerances=st.tuples(st.floats(0, 1e3), st.floats(0, 1e3)),
+)
+def test_a_larger_tolerance_allows_no_less(kind, relation, expected, tolerances):
+    relation = relation if kind in ("bound", "qualitative") else None
+    tight, loose = sorted(tolerances)
+    low, high = allowed(kind, relation, expected, tight)
+    wider_low, wider_high = allowed(kind, relation, expected, loose)
+    assert wider_low <= low <= high <= wider_high
+
+
+RANK = {"contradicted": 0, "undecided": 1, "holds": 2}
+
+
+@settings(max_examples=40)
+@given(
+    kind=st.sampled_from(["equality", "bound", "qualitative"]),
+    values=st.lists(st.floats(-2, 4), min_size=1, max_size=4),
+)
+def test_verdict_is_monotone_in_tolerance(kind, values):
+    results = Results(Path(), ["deep_linear/e/main"])
+    m = xr.DataArray(values, {"seed": np.arange(len(values))}, "seed")
+    results.metrics = lambda cell: xr.Dataset({"m": m}, attrs={"spec": "{}"})
+    relation = None if kind == "equality" else "<="
+    ranks = []
+    for tolerance in (0.0, 0.5, 1.0, 2.0, 4.0, 100.0):
+        written = claim(kind, tolerance=tolerance, relation=relation)
+        row = judge(Claim.model_validate(written), "deep_linear", results)
+        ranks.append(RANK[row.verdict])
+    assert ranks == sorted(ranks)
+    assert ranks[-1] == RANK["holds"]

@@ -1,0 +1,209 @@
+import numpy as np
+import pytest
+from scipy import stats
+from workplace import claim, measure
+
+from neuralrace.claims.measure import Results, per_seed
+from neuralrace.claims.spec import Measure
+from neuralrace.errors import UserError
+
+RNG = np.random.default_rng(0)
+TIMES = RNG.uniform(1, 2, (3, 4, 2))  # (init_scale, seed, mode)
+SCALES = np.array([0.001, 0.01, 0.1])
+STRENGTHS = np.array([5.0, 2.0])
+
+
+@pytest.fixture
+def filled(work):
+    """Two cells with a metric over init scales, seeds, modes and one over solutions."""
+    for rate in (0.1, 0.2):
+        work.metrics(
+            f"deep_linear/e/rate-{rate}",
+            {"training": {"learning_rate": rate}, "network": {"hidden": [4]}},
+            times=(("init_scale", "seed", "mode"), TIMES * rate),
+            fit=(("solution", "seed"), np.outer([1.0, 2.0], [1.0, 2.0, 3.0, 4.0]) * rate),
+            exact=(("mode",), np.array([1.0, 2.0])),
+            init_scale=("init_scale", SCALES),
+            seed=("seed", np.arange(4)),
+            mode=("mode", np.array([1, 2])),
+            strength=("mode", STRENGTHS),
+            draw=("seed", np.arange(4.0)),
+            paired_strength=(["seed", "mode"], np.ones((4, 2))),
+            solution=("solution", np.array(["flow", "exact"])),
+        )
+    return work
+
+
+def value(work, cells="*/rate-0.1", metric="times", **more):
+    taken = Measure.model_validate(measure(cells, metric, **more))
+    return per_seed(taken, Results(work.results, work.cells)).values
+
+
+@pytest.mark.parametrize("reduce", ["mean", "max", "min", "median"])
+def test_reduces_all_but_seeds(filled, reduce):
+    expected = getattr(np, reduce)(0.1 * TIMES, axis=(0, 2))
+    np.testing.assert_allclose(value(filled, reduce=reduce), expected, rtol=1e-14)
+
+
+def test_pools_cells(filled):
+    pooled = np.concatenate([0.1 * TIMES, 0.2 * TIMES]).max(axis=(0, 2))
+    np.testing.assert_array_equal(value(filled, "deep_linear/*", reduce="max"), pooled)
+
+
+def test_selects_labels_to_rounding(filled):
+    near = 0.01 * (1 + 1e-12)
+    taken = value(filled, select={"init_scale": near, "mode": 2})
+    np.testing.assert_array_equal(taken, 0.1 * TIMES[1, :, 1])
+    taken = value(filled, select={"init_scale": [0.1, 0.001], "mode": 1}, reduce="mean")
+    np.testing.assert_allclose(taken, 0.1 * TIMES[[2, 0], :, 0].mean(0), rtol=1e-14)
+    taken = value(filled, metric="fit", select={"solution": "exact"})
+    np.testing.assert_allclose(taken, 0.2 * np.arange(1, 5), rtol=1e-14)
+
+
+def test_difference_and_ratio_are_paired_by_seed(filled):
+    first = {"init_scale": 0.1, "mode": 1}
+    second = measure("*/rate-0.2", "times", select={"init_scale": 0.01, "mode": 2})
+    a, b = 0.1 * TIMES[2, :, 0], 0.2 * TIMES[1, :, 1]
+    np.testing.assert_allclose(value(filled, select=first, minus=second), a - b, rtol=1e-14)
+    np.testing.assert_allclose(value(filled, select=first, over=second), a / b, rtol=1e-14)
+
+
+def test_what_has_no_seeds_stands_beside_every_seed(filled):
+    exact = measure("*/rate-0.1", "exact", select={"mode": 2})
+    taken = value(filled, select={"init_scale": 0.1, "mode": 1}, over=exact)
+    np.testing.assert_allclose(taken, 0.1 * TIMES[2, :, 0] / 2, rtol=1e-14)
+    assert value(filled, metric="exact", reduce="max") == 2.0
+
+
+def test_division_by_zero_is_undefined(work):
+    work.per_seed("deep_linear/e/a", [1.0, 0.0])
+    work.per_seed("deep_linear/e/b", [0.0, 2.0])
+    taken = value(work, "*/a", "m", over=measure("*/b"))
+    np.testing.assert_array_equal(taken, [np.nan, 0.0])
+
+
+@pytest.mark.parametrize("reduce", ["mean", "max", "min", "median"])
+def test_one_undefined_entry_makes_the_seed_undefined(work, reduce):
+    values = np.array([[1.0, np.inf], [np.nan, 1.0], [1.0, 2.0]])
+    work.metrics("deep_linear/e/main", m=(("seed", "mode"), values), seed=("seed", np.arange(3)))
+    taken = value(work, "*", "m", reduce=reduce)
+    np.testing.assert_array_equal(np.isnan(taken), [True, True, False])
+
+
+@pytest.mark.parametrize("scale", ["loglog", "linear"])
+def test_slope_along_a_dimension(filled, scale):
+    through = np.log if scale == "loglog" else np.asarray
+    fit = {"x": "init_scale", "scale": scale}
+    taken = value(filled, reduce="mean", fit=fit)
+    y = through(0.1 * TIMES.mean(axis=2))
+    expected = [stats.linregress(through(SCALES), y[:, seed]).slope for seed in range(4)]
+    np.testing.assert_allclose(taken, expected, rtol=1e-12)
+
+
+def test_slope_along_a_named_coordinate_of_a_selection(filled):
+    fit = {"x": "strength", "scale": "loglog"}
+    taken = value(filled, select={"init_scale": 0.1}, fit=fit)
+    y = np.log(TIMES[2])
+    expected = (y[:, 0] - y[:, 1]) / np.log(5 / 2)
+    np.testing.assert_allclose(taken, expected, rtol=1e-12)
+
+
+def test_slope_across_cells(filled):
+    fit = {"x": "training.learning_rate", "scale": "loglog"}
+    taken = value(filled, "deep_linear/*", reduce="mean", fit=fit)
+    np.testing.assert_allclose(taken, 1.0, rtol=1e-12)
+    fit = {"x": "init_scale", "scale": "linear"}
+    pooled = value(filled, "deep_linear/*", select={"mode": 1}, fit=fit)
+    y = np.concatenate([0.1 * TIMES[..., 0], 0.2 * TIMES[..., 0]])
+    expected = [stats.linregress(np.tile(SCALES, 2), y[:, seed]).slope for seed in range(4)]
+    np.testing.assert_allclose(pooled, expected, rtol=1e-12)
+
+
+def test_slope_of_what_is_not_positive_is_undefined_in_loglog(work):
+    for rate, values in ((0.1, [1.0, 0.0]), (0.2, [2.0, 2.0])):
+        work.per_seed(f"deep_linear/e/{rate}", values, {"training": {"learning_rate": rate}})
+    fit = {"x": "training.learning_rate", "scale": "loglog"}
+    np.testing.assert_allclose(value(work, "*", "m", fit=fit), [1.0, np.nan], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("taken", "words"),
+    [
+        ({"cells": "*/nowhere-*"}, ["cells: '*/nowhere-*'", "no cell", "deep_linear/e/*"]),
+        ({"cells": ["deep_linear/*", "x/*"]}, ["'x/*'", "no cell"]),
+        ({"metric": "missing"}, ["metric: 'missing'", "exact, fit, times"]),
+        ({"select": {"pair": 1}}, ["select: 'pair'", "init_scale, seed, mode"]),
+        ({"select": {"mode": 3}}, ["select: mode: 3", "1, 2"]),
+        ({"select": {"mode": "one"}}, ["select: mode: 'one'", "1, 2"]),
+        ({"select": {"init_scale": 0.0100001}}, ["select: init_scale: 0.0100001", "0.01"]),
+        ({"metric": "fit", "select": {"solution": 1}}, ["solution: 1", "flow, exact"]),
+        ({}, ["reduce", "times has 6 values", "mean, max, min or median"]),
+        ({"fit": {"x": "network.hidden", "scale": "linear"}, "reduce": "mean"}, ["fit.x"]),
+        ({"fit": {"x": "training.rate", "scale": "linear"}, "reduce": "mean"}, ["training.rate"]),
+        ({"fit": {"x": "seed", "scale": "linear"}, "reduce": "mean"}, ["fit.x: 'seed'"]),
+        ({"fit": {"x": "draw", "scale": "linear"}, "reduce": "mean"}, ["fit.x: 'draw'"]),
+        ({"fit": {"x": "paired_strength", "scale": "linear"}, "reduce": "mean"},
+         ["fit.x: 'paired_strength'", "(init_scale, mode, strength)"]),
+        ({"metric": "fit", "fit": {"x": "solution", "scale": "linear"}, "reduce": "mean"},
+         ["fit.x: 'solution'", "(it has none)"]),
+        ({"fit": {"x": "init_scale", "scale": "linear"}, "select": {"mode": 1, "init_scale": 0.1}},
+         ["fit.x: 'init_scale'", "one value"]),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_with_file_claim_and_what_there_is(filled, taken, words):
+    written = claim("slope" if "fit" in taken else "equality")
+    written["measure"] = measure("*/rate-0.1", "times") | taken
+    with pytest.raises(UserError) as caught:
+        filled.judge(written)
+    for word in ["deep_linear.yaml: a-claim: ", *words]:
+        assert word in str(caught.value)
+
+
+def test_numbers_do_not_count_positions(work):
+    work.metrics("deep_linear/e/main", m=(("mode",), np.ones(2)))
+    with pytest.raises(UserError, match="select: 'mode' has no labels in m of deep_linear/e/main"):
+        value(work, "*", "m", select={"mode": 1})
+
+
+def test_loglog_needs_positive_x(work):
+    work.metrics(
+        "deep_linear/e/main",
+        m=(("mode",), np.ones(2)),
+        mode=("mode", np.array([0, 1])),
+    )
+    with pytest.raises(UserError, match=r"fit.x: 'mode' is not positive"):
+        value(work, "*", "m", fit={"x": "mode", "scale": "loglog"})
+
+
+def test_seeds_must_pair(work):
+    work.per_seed("deep_linear/e/a", [1.0, 2.0])
+    work.per_seed("deep_linear/e/b", [1.0, 2.0, 3.0])
+    for taken in (
+        {"cells": "*/a", "minus": measure("*/b")},
+        {"cells": "*/a", "over": measure("*/b")},
+        {"cells": "deep_linear/*", "reduce": "mean"},
+    ):
+        with pytest.raises(UserError, match=r"different seeds .*\[0, 1\] and \[0, 1, 2\]"):
+            value(work, metric="m", **taken)
+    sequence = [measure("*/a"), measure("*/b")]
+    with pytest.raises(UserError, match=r"a-claim: .*different seeds"):
+        work.judge(claim("ordering", sequence=sequence))
+
+
+def test_missing_metrics_file_is_named(work):
+    work.cells.append("deep_linear/e/gone")
+    with pytest.raises(UserError, match=r"a-claim: .*deep_linear/e/gone/metrics.nc: .*not found"):
+        work.judge(claim())
+
+
+def test_each_file_is_read_once(work, monkeypatch):
+    work.per_seed("deep_linear/e/main", [1.0])
+    opened = []
+    from neuralrace.claims import measure as module
+
+    actual = module.read
+    monkeypatch.setattr(
+        module, "read", lambda path, kind: opened.append(path) or actual(path, kind)
+    )
+    work.judge(claim(), claim(id="another"))
+    assert len(opened) == 1

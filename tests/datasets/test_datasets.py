@@ -1,0 +1,158 @@
+"""Every dataset has the correlations that its docstring states."""
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from sklearn.datasets import load_digits
+
+from neuralrace.datasets.gaussian_mixture import GaussianMixture
+from neuralrace.datasets.hierarchy import Hierarchy
+from neuralrace.datasets.images import Digits
+from neuralrace.datasets.modes import PrescribedModes
+
+
+@given(data=st.data(), inputs=st.integers(1, 7), outputs=st.integers(1, 7))
+@settings(deadline=None, max_examples=25)
+def test_prescribed_modes_are_the_modes(data, inputs, outputs):
+    strengths = st.floats(-9, 9).filter(lambda s: abs(s) > 1e-3)
+    wanted = data.draw(st.lists(strengths, min_size=1, max_size=min(inputs, outputs)))
+    basis = data.draw(st.sampled_from(["coordinates", "random"]))
+    task = PrescribedModes(
+        name="modes",
+        singular_values=tuple(wanted),
+        inputs=inputs,
+        outputs=outputs,
+        basis=basis,
+        seed=data.draw(st.integers(0, 3)),
+    ).load()
+    np.testing.assert_allclose(task.sigma_xx, np.eye(inputs), atol=1e-14)
+    modes = task.modes
+    rotated = modes.output_basis.T @ task.sigma_yx @ modes.input_basis
+    expected = np.zeros((outputs, inputs))
+    expected[range(len(wanted)), range(len(wanted))] = wanted
+    np.testing.assert_allclose(rotated, expected, atol=1e-12)
+    for square in (modes.output_basis, modes.input_basis):
+        np.testing.assert_allclose(square.T @ square, np.eye(len(square)), atol=1e-12)
+    np.testing.assert_allclose(modes.d, 1, atol=1e-12)
+    assert modes.joint
+
+
+def test_random_bases_follow_their_seed_and_are_rotated():
+    def load(**changes):
+        fixed = {"name": "modes", "singular_values": (3.0, 1.0), "inputs": 4, "outputs": 3}
+        return PrescribedModes(**(fixed | changes)).load().sigma_yx
+
+    rotated = load(basis="random", seed=1)
+    np.testing.assert_array_equal(rotated, load(basis="random", seed=1))
+    assert np.abs(rotated - load(basis="random", seed=2)).max() > 0.1
+    assert np.abs(rotated - load()).max() > 0.1
+    np.testing.assert_allclose(np.diag(load()), [3, 1, 0])
+
+
+def test_more_modes_than_units_are_refused():
+    with pytest.raises(ValidationError, match="3 singular_values do not fit into 2 inputs"):
+        PrescribedModes(name="modes", singular_values=(1.0, 1.0, 1.0), inputs=2, outputs=5)
+
+
+def test_hierarchy_has_the_tree_modes():
+    task = Hierarchy(name="hierarchy").load()
+    np.testing.assert_array_equal(task.sigma_xx, np.eye(4) / 4)
+    # the contrasts of a binary tree, by hand: orthogonal in items, so sigma_yx maps them to modes
+    contrasts = np.array([[1, 1, 1, 1], [1, 1, -1, -1], [1, -1, 0, 0], [0, 0, 1, -1]], dtype=float)
+    contrasts /= np.linalg.norm(contrasts, axis=1, keepdims=True)
+    expected = np.sqrt([7, 3, 1, 1]) / 4
+    np.testing.assert_allclose(np.linalg.norm(task.sigma_yx @ contrasts.T, axis=0), expected)
+    np.testing.assert_allclose(task.modes.s, expected)
+    np.testing.assert_allclose(task.modes.d, 1 / 4)
+    assert task.modes.joint
+    assert (len(task.item_names), len(task.output_names)) == task.y.shape
+
+
+def test_digits_are_scikit_learns():
+    task = Digits(name="digits").load()
+    images, labels = load_digits(return_X_y=True)
+    assert task.x.shape == (1797, 64)
+    assert task.y.shape == (1797, 10)
+    np.testing.assert_array_equal(task.y.sum(axis=1), 1)
+    np.testing.assert_array_equal(task.y.argmax(axis=1), labels)
+    np.testing.assert_allclose([task.x.mean(), task.x.std()], [0, 1], atol=1e-12)
+    # centred and scaled by two numbers for all pixels, so differences of pixels keep their ratios
+    np.testing.assert_allclose((task.x - task.x[0]) * images.std(), images - images[0], atol=1e-10)
+    np.testing.assert_array_equal(Digits(name="digits", samples=12).load().y, task.y[:12])
+    assert not task.modes.joint
+
+
+MIXTURE = GaussianMixture(name="gaussian_mixture", inputs=4, outputs=2, samples_per_component=300)
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+def test_mixture_sample(whiten):
+    task = MIXTURE.model_copy(update={"whiten": whiten}).load()
+    assert task.x.shape == (900, 4)
+    np.testing.assert_allclose(task.x.mean(axis=0), 0, atol=1e-12)
+    if whiten:
+        np.testing.assert_allclose(task.sigma_xx, np.eye(4), atol=1e-12)
+    else:
+        assert np.abs(task.sigma_xx - np.eye(4)).max() > 0.1
+    assert task.modes.joint == whiten
+    # the teacher is linear in the inputs as the student sees them, without noise
+    teacher = np.linalg.lstsq(task.x, task.y, rcond=None)[0]
+    np.testing.assert_allclose(task.x @ teacher, task.y, atol=1e-12)
+
+
+def test_whitening_leaves_the_teacher():
+    def teacher(whiten):
+        task = MIXTURE.model_copy(update={"whiten": whiten}).load()
+        return np.linalg.lstsq(task.x, task.y, rcond=None)[0]
+
+    np.testing.assert_allclose(teacher(True), teacher(False), atol=1e-12)
+
+
+def test_too_few_samples_to_whiten_are_refused():
+    few = {"name": "gaussian_mixture", "components": 2, "samples_per_component": 5, "inputs": 10}
+    with pytest.raises(ValidationError, match=r"10 samples .* cannot be whitened in 10 inputs"):
+        GaussianMixture(**few)
+    assert np.isfinite(GaussianMixture(**few, whiten=False).load().x).all()
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+def test_fresh_samples_have_the_moments_of_the_fixed_one(whiten):
+    mixture = MIXTURE.model_copy(update={"whiten": whiten})
+    fixed = mixture.load()
+    with jax.enable_x64(True):
+        draw = jax.jit(mixture.sampler(), static_argnums=1)
+        x, y = map(np.asarray, draw(jax.random.key(0), 20_000))
+        again, _ = draw(jax.random.key(0), 20_000)
+        other, _ = draw(jax.random.key(1), 20_000)
+    assert x.dtype == np.float64
+    np.testing.assert_array_equal(x, again)
+    assert not (x == np.asarray(other)).any()
+
+    def monomials(x):
+        pairs = [x[:, i] * x[:, j] for i in range(4) for j in range(i + 1)]
+        return np.stack([*x.T, *pairs], axis=1)
+
+    # 14 first and second moments, each within 4.5 standard errors of the difference: by chance, one
+    # of them falls outside in fewer than 1 of 10,000 seeds
+    a, b = monomials(fixed.x), monomials(x)
+    error = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b))
+    assert np.abs((a.mean(axis=0) - b.mean(axis=0)) / error).max() < 4.5
+    teacher = np.linalg.lstsq(fixed.x, fixed.y, rcond=None)[0]
+    np.testing.assert_allclose(y, x @ teacher, atol=1e-10)
+
+
+def test_fixed_samples_have_no_law():
+    assert Hierarchy(name="hierarchy").sampler() is None
+    assert Digits(name="digits").sampler() is None
+
+
+def test_correlations_are_averages_over_samples():
+    task = MIXTURE.load()
+    np.testing.assert_allclose(
+        task.sigma_yx,
+        np.mean([np.outer(y, x) for x, y in zip(task.x, task.y, strict=True)], axis=0),
+    )
+    np.testing.assert_allclose(task.y_power, np.mean([y @ y for y in task.y]))

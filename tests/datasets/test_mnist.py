@@ -1,0 +1,120 @@
+"""MNIST from its IDX files: small files of the same format, with checksums to match."""
+
+import gzip
+import hashlib
+import struct
+
+import numpy as np
+import pytest
+
+from neuralrace.datasets import images
+from neuralrace.datasets.images import Mnist
+from neuralrace.errors import UserError
+
+IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+COUNT = 40
+
+
+def idx(array):
+    """An IDX file of unsigned bytes, built from the format's definition."""
+    header = struct.pack(f">HBB{array.ndim}I", 0, 0x08, array.ndim, *array.shape)
+    return header + array.astype(np.uint8).tobytes()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    contents = {
+        IMAGES: idx(rng.integers(0, 256, (COUNT, 28, 28))),
+        LABELS: idx(np.arange(COUNT) % 10),
+    }
+    for stem, content in contents.items():
+        (tmp_path / f"{stem}.gz").write_bytes(gzip.compress(content))
+        monkeypatch.setitem(images.MNIST_SHA256, stem, hashlib.sha256(content).hexdigest())
+    return tmp_path
+
+
+def load(folder, samples=COUNT, seed=0):
+    return Mnist(name="mnist", folder=str(folder), samples=samples, seed=seed).load()
+
+
+def test_images_and_labels_stay_together(folder):
+    task = load(folder)
+    assert task.x.shape == (COUNT, 784)
+    np.testing.assert_allclose([task.x.mean(), task.x.std()], [0, 1], atol=1e-12)
+    np.testing.assert_array_equal(task.y.sum(axis=1), 1)
+    raw = np.frombuffer(gzip.decompress((folder / f"{IMAGES}.gz").read_bytes())[16:], np.uint8)
+    raw = raw.reshape(COUNT, 784).astype(float)
+    for row, label in zip(task.x, task.y.argmax(axis=1), strict=True):
+        (index,) = np.flatnonzero([np.corrcoef(row, image)[0, 1] > 0.999 for image in raw])
+        assert index % 10 == label
+
+
+def test_subset_follows_its_seed(folder):
+    first, again, other = (load(folder, samples=7, seed=seed).x for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert first.shape == other.shape == (7, 784)
+    assert not np.array_equal(first, other)
+
+
+def test_plain_and_recompressed_files_are_the_same_data(folder):
+    before = load(folder).x
+    for stem in (IMAGES, LABELS):
+        packed = folder / f"{stem}.gz"
+        (folder / stem).write_bytes(gzip.decompress(packed.read_bytes()))
+        packed.unlink()
+    np.testing.assert_array_equal(load(folder).x, before)
+    (folder / f"{IMAGES}.gz").write_bytes(gzip.compress((folder / IMAGES).read_bytes(), 1, mtime=7))
+    np.testing.assert_array_equal(load(folder).x, before)
+
+
+def missing(path):
+    path.unlink()
+
+
+def truncated_gzip(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def damaged_gzip(path):
+    content = bytearray(path.read_bytes())
+    content[-6] ^= 1  # in the checksum that gzip keeps
+    path.write_bytes(content)
+
+
+def edited(change):
+    def edit(path):
+        path.write_bytes(gzip.compress(change(gzip.decompress(path.read_bytes()))))
+
+    return edit
+
+
+FAULTS = {
+    "missing": (missing, "not found", "set `folder`"),
+    "truncated gzip": (truncated_gzip, "truncated or damaged", "Fetch it again"),
+    "damaged gzip": (damaged_gzip, "truncated or damaged", "Fetch it again"),
+    "truncated data": (edited(lambda c: c[:-5]), "announces", "Fetch it again"),
+    "trailing data": (edited(lambda c: c + b"x"), "announces", "Fetch it again"),
+    "header only in part": (edited(lambda c: c[:6]), "magic number", "Fetch it again"),
+    "empty": (edited(lambda c: b""), "magic number 0x00000000", "Fetch it again"),
+    "wrong magic": (edited(lambda c: b"\x00\x00\x0d" + c[3:]), "magic number", "Fetch it again"),
+    "one pixel off": (edited(lambda c: c[:-1] + b"\x07"), "checksum", "Fetch it again"),
+}
+
+
+@pytest.mark.parametrize("stem", [IMAGES, LABELS])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faulty_file_is_named_with_a_remedy(folder, stem, fault):
+    break_it, symptom, remedy = FAULTS[fault]
+    break_it(folder / f"{stem}.gz")
+    with pytest.raises(UserError) as caught:
+        load(folder)
+    message = str(caught.value)
+    assert str(folder / stem) in message
+    assert symptom in message
+    assert remedy in message
+
+
+def test_missing_folder_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"nowhere.*not found"):
+        load(tmp_path / "nowhere")

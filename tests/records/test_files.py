@@ -1,0 +1,250 @@
+"""Result files are whole or absent, and damage is noticed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import netCDF4
+import numpy as np
+import pytest
+import xarray as xr
+
+from neuralrace.errors import UserError
+from neuralrace.records import files
+from neuralrace.records.files import read, write
+
+
+@pytest.fixture
+def path(dataset, tmp_path):
+    write(dataset, tmp_path / "trajectory.nc")
+    return tmp_path / "trajectory.nc"
+
+
+def test_round_trip(dataset, path):
+    back = read(path, "trajectory")
+    xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
+    for name in dataset.variables:
+        assert back[name].attrs == dataset[name].attrs
+        assert back[name].dtype == dataset[name].dtype
+    assert set(back.attrs) - set(dataset.attrs) == {"variables"}
+
+
+def test_nan_survives(dataset, tmp_path):
+    broken = dataset.copy(deep=True)
+    broken["loss"][0, 0, 3:] = np.nan
+    write(broken, tmp_path / "a.nc")
+    np.testing.assert_array_equal(read(tmp_path / "a.nc")["loss"], broken["loss"])
+
+
+def test_same_content_is_the_same_bytes(dataset, path, tmp_path):
+    write(read(path), tmp_path / "elsewhere" / "again.nc")
+    assert (tmp_path / "elsewhere" / "again.nc").read_bytes() == path.read_bytes()
+
+
+def test_nothing_is_left_beside_the_file(path):
+    files_here = {p.name for p in path.parent.iterdir()}
+    assert files_here == {"trajectory.nc", "trajectory.nc.sha256"}
+
+
+def test_large_variables_are_read_by_run_with_checksums(dataset, tmp_path):
+    large = dataset[["loss", "outputs"]].isel(time=[0], snapshot=[0]).drop_vars("loss")
+    large = large.assign(loss=dataset["loss"])
+    shape = (2, 3, 1, 4, 50_000)
+    values = np.broadcast_to(np.arange(50_000.0), shape)
+    large["outputs"] = (large["outputs"].dims, values, large["outputs"].attrs)
+    write(large, tmp_path / "large.nc")
+    with netCDF4.Dataset(tmp_path / "large.nc") as stored:
+        for name in ("loss", "outputs", "time", "init_scale"):
+            assert stored[name].filters()["fletcher32"], name
+        assert stored["outputs"].chunking() == [1, 1, 1, 4, 50_000]
+
+
+# Damage ----------------------------------------------------------------------------------------
+
+
+def test_flipped_bit_in_data_is_noticed(dataset, path):
+    # bytes of the file that hold the stored norms: where a file with other norms differs, the
+    # checksums of their chunks left aside
+    content = path.read_bytes()
+    plain = dataset["layer_norm"].astype("f8").values
+    other = dataset.copy(deep=True)
+    other["layer_norm"][-1, -1, -1, -1] = plain[-1, -1, -1, -1] * 1.5
+    write(other, path.parent / "other.nc")
+    there = np.frombuffer((path.parent / "other.nc").read_bytes(), np.uint8)
+    here = np.frombuffer(content, np.uint8)
+    common = min(len(here), len(there))
+    differing = np.flatnonzero(here[:common] != there[:common])
+    assert len(differing) > 0
+    for position in (differing[0], differing[len(differing) // 2]):
+        damaged = bytearray(content)
+        damaged[position] ^= 0x10
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"trajectory\.nc: cannot be read .*damaged\. Delete"):
+            read(path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+def test_truncated_file_is_noticed(path, share):
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(UserError, match=r"trajectory\.nc: cannot be read .*damaged\. Delete"):
+        read(path)
+
+
+def tampered(dataset, path, change):
+    """A file that someone wrote around the writer."""
+    kept = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
+    change(kept).to_netcdf(path)
+
+
+def without_attribute(dataset, name):
+    kept = {key: value for key, value in dataset.attrs.items() if key != name}
+    return dataset.drop_attrs(deep=False).assign_attrs(kept)
+
+
+def without_loss(dataset):
+    dataset = dataset.drop_vars("loss")
+    return dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
+
+
+CHANGES = {
+    "dropped variable": (lambda d: d.drop_vars("layer_norm"), r"lacks .* \['layer_norm'\]"),
+    "dropped coordinate": (lambda d: d.drop_vars("flow_time"), r"lacks .* \['flow_time'\]"),
+    "dropped loss": (without_loss, "lacks the variable 'loss'"),
+    "missing run axis": (lambda d: d.isel(seed=0), "lacks the axes"),
+    "missing attribute": (
+        lambda d: without_attribute(d, "spec_sha256"),
+        r"lacks the attributes \['spec_sha256'\]",
+    ),
+    "no attributes": (lambda d: d.drop_attrs(deep=False), "is no trajectory file"),
+    "other kind": (lambda d: d.assign_attrs(kind="theory"), r"is no trajectory file .*'theory'"),
+    "unknown kind": (lambda d: d.assign_attrs(kind="recipe"), r"is no trajectory file .*'recipe'"),
+    "other schema": (lambda d: d.assign_attrs(schema="0"), "has schema '0', this version reads"),
+    "no units": (
+        lambda d: d.assign(layer_norm=d["layer_norm"].drop_attrs()),
+        r"has variables without long_name or units: \['layer_norm'\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_other_content_is_refused(dataset, tmp_path, change):
+    edit, message = CHANGES[change]
+    tampered(dataset, tmp_path / "a.nc", edit)
+    with pytest.raises(UserError, match=r"a\.nc: " + message + r".*Delete the file"):
+        read(tmp_path / "a.nc", "trajectory")
+
+
+def test_untampered_content_is_not_refused(dataset, tmp_path):
+    tampered(dataset, tmp_path / "a.nc", lambda d: d)
+    xr.testing.assert_identical(read(tmp_path / "a.nc").drop_attrs(), dataset.drop_attrs())
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"gone\.nc: result file not found\. Run"):
+        read(tmp_path / "gone.nc")
+
+
+def test_writer_refuses_what_the_reader_would(dataset, tmp_path):
+    with pytest.raises(UserError, match="has schema"):
+        write(dataset.assign_attrs(schema="0"), tmp_path / "a.nc")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Faults while writing --------------------------------------------------------------------------
+
+
+def assert_old_file_stands(path, content):
+    assert path.read_bytes() == content
+    assert [p.name for p in path.parent.iterdir() if p.name.endswith(".tmp")] == []
+
+
+def test_full_disk_replaces_nothing(dataset, path, monkeypatch):
+    content = path.read_bytes()
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(UserError, match=r"trajectory\.nc: .*No space left.*nothing was replaced"):
+        write(dataset, path)
+    assert_old_file_stands(path, content)
+
+
+def test_file_that_reads_back_differently_replaces_nothing(dataset, path, monkeypatch):
+    content = path.read_bytes()
+    original = xr.Dataset.to_netcdf
+
+    def lossy(self, *args, **kwargs):
+        return original(self.assign(loss=self["loss"] * (1 + 1e-12)), *args, **kwargs)
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", lossy)
+    with pytest.raises(UserError, match="cannot be written"):
+        write(dataset, path)
+    assert_old_file_stands(path, content)
+
+
+def test_read_only_folder_is_named(dataset, path, monkeypatch):
+    content = path.read_bytes()
+
+    def refused(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", refused)
+    with pytest.raises(UserError, match=r"trajectory\.nc: .*Permission denied.*writable"):
+        write(dataset, path)
+    assert_old_file_stands(path, content)
+
+
+def test_folder_that_is_a_file_is_named(dataset, tmp_path):
+    (tmp_path / "results").write_text("in the way")
+    with pytest.raises(UserError, match=r"a\.nc: cannot be written"):
+        write(dataset, tmp_path / "results" / "a.nc")
+    assert (tmp_path / "results").read_text() == "in the way"
+
+
+WRITER = """
+import os, sys, time
+import numpy as np
+from neuralrace.records import files
+stage, path = sys.argv[1:]
+dataset = files.read(path)
+dataset["loss"] = dataset["loss"] + 1
+if stage == "data":  # large enough to be killed in the middle
+    values = np.random.default_rng(0).normal(size=(*dataset["outputs"].shape[:-1], 200_000))
+    dims = (*dataset["outputs"].dims[:-1], "wide")
+    dataset["outputs"] = (dims, values, dataset["outputs"].attrs)
+else:  # written, flushed and read back, with the new name still to come
+    files.os.replace = lambda *names: (print("ready", flush=True), time.sleep(60))
+print("start", flush=True)
+files.write(dataset, path)
+"""
+
+
+@pytest.mark.parametrize("stage", ["data", "replace"])
+def test_killed_writer_leaves_the_old_file(dataset, path, stage):
+    content = path.read_bytes()
+    child = subprocess.Popen(
+        [sys.executable, "-c", WRITER, stage, str(path)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert child.stdout.readline() == "start\n"
+        if stage == "replace":
+            assert child.stdout.readline() == "ready\n"
+        deadline = time.monotonic() + 30
+        while not (partial := list(path.parent.glob(".*.tmp"))) or not partial[0].stat().st_size:
+            assert time.monotonic() < deadline
+            assert child.poll() is None
+            time.sleep(0.001)
+        os.kill(child.pid, signal.SIGKILL)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    assert child.returncode == -signal.SIGKILL
+    assert path.read_bytes() == content
+    assert sorted(path.parent.glob("*.nc")) == [path]  # what is left has no name that anyone reads
+    xr.testing.assert_identical(read(path).drop_attrs(), dataset.drop_attrs())
+    write(dataset, path)

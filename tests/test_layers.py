@@ -1,0 +1,91 @@
+"""The library's layers, read from its source: what may import what, and what nothing may use."""
+
+import ast
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+LIBRARY = REPOSITORY / "src" / "neuralrace"
+LAYERS = (
+    {"base", "errors"},
+    {"datasets"},
+    {"models"},
+    {"spec"},
+    {"plan", "provenance", "theory", "training"},
+    {"records"},
+    {"metrics"},
+    {"claims", "figures", "job", "manual"},
+    {"__init__"},
+)
+"""Lowest first. A module imports from its own part of the library and from lower layers."""
+LEVELS = {part: level for level, layer in enumerate(LAYERS) for part in layer}
+MODULES = sorted(LIBRARY.rglob("*.py"))
+FORBIDDEN = (
+    r"\b(pickle|cPickle|dill|joblib|marshal|shelve)\b",
+    r"\byaml\.(load|load_all|full_load|unsafe_load)\b",
+    r"\bos\.(system|popen)\b",
+    r"\bshell\s*=\s*True\b",
+    r"\b(eval|exec)\(",
+)
+"""Ways to run what a file says."""
+
+
+def part(path: Path) -> str:
+    """The top-level module or package of the library that a file belongs to."""
+    return path.relative_to(LIBRARY).parts[0].removesuffix(".py")
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """Dotted names of all modules that a file imports, at its top or inside functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide what is imported"
+            assert node.module is not None
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return frozenset(names)
+
+
+def test_every_part_of_the_library_has_a_layer():
+    assert {part(path) for path in MODULES} <= set(LEVELS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(LIBRARY)))
+def test_module_imports_lower_layers_only(path: Path):
+    own = part(path)
+    parts = {name.split(".")[1] for name in imported(path) if name.startswith("neuralrace.")}
+    assert "neuralrace" not in imported(path), "import from the module that defines it"
+    too_high = {other for other in parts - {own} if LEVELS.get(other, 99) >= LEVELS[own]}
+    assert not too_high
+
+
+def test_library_does_not_know_snakemake():
+    assert [path for path in MODULES if any("snakemake" in name for name in imported(path))] == []
+
+
+def test_planning_loads_no_heavy_package():
+    heavy = ("jax", "flax", "optax", "xarray", "netCDF4", "matplotlib", "sklearn", "scipy")
+    code = f"import sys, neuralrace.plan; print([n for n in {heavy} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def sources() -> list[Path]:
+    """Everything that runs: the library, and all rules and scripts of the workflow."""
+    workflow = REPOSITORY / "workflow"
+    rules = [path for kind in ("*.py", "*.smk", "Snakefile") for path in workflow.rglob(kind)]
+    return [*MODULES, *sorted(rules), REPOSITORY / "Snakefile"]
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_nothing_runs_what_a_file_says(path: Path):
+    text = path.read_text(encoding="utf-8")
+    assert [found[0] for pattern in FORBIDDEN for found in re.finditer(pattern, text)] == []

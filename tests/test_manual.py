@@ -1,0 +1,150 @@
+"""Manual and schema of the configuration agree with the models, and with each other."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from neuralrace.errors import UserError
+from neuralrace.manual import BEGIN, END, config_schema, key_tables, with_tables, write
+from neuralrace.plan import read_plan
+
+CONFIG = Path(__file__).parents[1] / "config"
+FILES = sorted(CONFIG.glob("*.yaml"))
+MANUAL = (CONFIG / "README.md").read_text(encoding="utf-8")
+SCHEMA = Draft202012Validator(config_schema())
+
+
+def blocks(language: str) -> list[str]:
+    """Code blocks of the manual in one language."""
+    return re.findall(rf"```{language}\n(.*?)```", MANUAL, flags=re.DOTALL)
+
+
+EXAMPLE = next(yaml.safe_load(block) for block in blocks("yaml") if "sweep:" in block)
+
+
+def keys(node: dict, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Paths of all keys of nested mappings."""
+    found = []
+    for key, value in node.items():
+        found.append((*prefix, key))
+        if isinstance(value, dict):
+            found += keys(value, (*prefix, key))
+    return found
+
+
+def changed(path: tuple[str, ...], value: object) -> dict:
+    """The example with one key set to another value."""
+    config = json.loads(json.dumps(EXAMPLE))
+    node = config
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    return config
+
+
+def accepted(config: dict) -> bool:
+    """Whether the plan can be read."""
+    try:
+        read_plan(config, {"example.yaml": config})
+    except UserError:
+        return False
+    return True
+
+
+def test_schema_file_is_in_sync():
+    written = json.loads((CONFIG / "schema.json").read_text(encoding="utf-8"))
+    assert written == config_schema(), "run `make manual`"
+
+
+def test_manual_is_in_sync():
+    assert with_tables(MANUAL) == MANUAL, "run `make manual`"
+
+
+def test_write_mends_both_files(tmp_path: Path):
+    (tmp_path / "README.md").write_text(f"before\n{BEGIN}\nstale\n{END}\nafter\n")
+    write(tmp_path)
+    assert (tmp_path / "schema.json").read_text() == (CONFIG / "schema.json").read_text()
+    expected = f"before\n{BEGIN}\n\n{key_tables()}\n\n{END}\nafter\n"
+    assert (tmp_path / "README.md").read_text() == expected
+
+
+@pytest.mark.parametrize("manual", ["", BEGIN, END, f"{END}\n{BEGIN}"])
+def test_manual_without_markers_is_refused(manual: str):
+    with pytest.raises(ValueError, match="lacks the line"):
+        with_tables(manual)
+
+
+def test_schema_is_a_schema():
+    Draft202012Validator.check_schema(config_schema())
+
+
+def test_every_key_has_a_meaning():
+    rows = [line for line in key_tables().splitlines() if line.startswith("| `")]
+    assert rows
+    for row in rows:
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+        assert len(cells) == 4
+        assert all(cells), row
+        assert cells[3].endswith("."), row
+
+
+def test_default_configuration_is_there():
+    names = {path.name for path in FILES}
+    assert {"deep_linear.yaml", "layer_dynamics.yaml", "smoke.yaml", "paper.yaml"} <= names
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_schema_accepts_shipped_configuration(path: Path):
+    SCHEMA.validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def test_example_of_the_manual_is_accepted():
+    SCHEMA.validate(EXAMPLE)
+    plan = read_plan(EXAMPLE, {"mine.yaml": EXAMPLE})
+    cells = re.findall(r"`(deep_linear/stages/\S+)`", MANUAL)
+    assert len(plan.cells) == 4
+    assert cells
+    assert set(cells) <= set(plan.cells)
+
+
+def test_message_of_the_manual_is_what_is_said():
+    config = changed(("experiments", "deep_linear", "stages", "training", "learning_rate"), "1e-3")
+    del config["experiments"]["deep_linear"]["stages"]["sweep"]["training.learning_rate"]
+    with pytest.raises(UserError) as caught:
+        read_plan(config, {"mine.yaml": config})
+    assert [str(caught.value) + "\n"] == blocks("text")
+
+
+def test_traps_of_the_manual_are_what_yaml_does():
+    assert yaml.safe_load("[1e-3, 1.0e-3, no, 010]") == ["1e-3", 0.001, False, 8]
+    assert yaml.safe_load("a: 1\na: 2") == {"a": 2}
+
+
+@pytest.mark.parametrize("path", keys(EXAMPLE), ids=".".join)
+def test_schema_and_plan_refuse_alike(path: tuple[str, ...]):
+    """A key of no sense beside each key, and a value of no sense in its place."""
+    for config in (changed((*path[:-1], "unheard_of"), {"unheard_of": 1}), changed(path, "no")):
+        assert not accepted(config)
+        assert not SCHEMA.is_valid(config)
+
+
+@given(
+    learning_rate=st.floats(-1, 1),
+    activation=st.sampled_from(["linear", "relu", "Relu", ""]),
+    seeds=st.integers(-1, 2),
+    batch=st.lists(st.sampled_from(["seed", "init_scale", "init_scales"]), max_size=2),
+)
+def test_schema_and_plan_agree(learning_rate: float, activation: str, seeds: int, batch: list[str]):
+    config = changed(("experiments", "deep_linear", "stages", "seeds"), seeds)
+    config["batch"] = batch
+    config["experiments"]["deep_linear"]["stages"]["sweep"] = {
+        "training.learning_rate": [learning_rate],
+        "network.activation": [activation],
+    }
+    assert SCHEMA.is_valid(config) == accepted(config)

@@ -1,0 +1,32 @@
+"""Small runs for the tests of training."""
+
+import json
+
+import pytest
+
+from neuralrace.spec import Run
+
+
+@pytest.fixture(scope="session")
+def make_run():
+    """A function that builds a small run; its arguments replace parts of the run."""
+
+    def make(**parts):
+        run = {
+            "dataset": {
+                "name": "gaussian_mixture",
+                "components": 2,
+                "samples_per_component": 10,
+                "inputs": 3,
+                "outputs": 2,
+            },
+            "network": {"hidden": [4]},
+            "init": {"name": "normal"},
+            "init_scales": [0.3, 0.6],
+            "seeds": 2,
+            "training": {"learning_rate": 0.02, "steps": 12},
+            "record": {"every": 1, "snapshots": 12, "observables": ["weights"]},
+        }
+        return Run.model_validate_json(json.dumps(run | parts))
+
+    return make

@@ -1,0 +1,91 @@
+"""A run that diverges is a result of its own and no neighbour's."""
+
+import numpy as np
+import pytest
+
+from neuralrace.errors import UserError
+from neuralrace.training.ensemble import DIVERGENCE_FACTOR, train
+
+SCALES = [0.3, 40.0]  # the larger one is far beyond the learning rate's reach
+TRAINING = {"learning_rate": 0.02, "steps": 12}
+
+
+@pytest.fixture(scope="module")
+def mixed(make_run):
+    observables = ["weights", "layer_norm", "singular_values"]
+    record = {"every": 1, "snapshots": 12, "observables": observables}
+    return make_run(init_scales=SCALES, training=TRAINING | {"momentum": 0.5}, record=record)
+
+
+@pytest.fixture(scope="module")
+def trajectory(mixed):
+    return train(mixed)
+
+
+def numpy_divergence(run, weights):
+    """First step at which the loss before it has left all bounds, by plain heavy-ball descent."""
+    data = run.dataset.load()
+    w1, w2 = weights
+    v1, v2 = 0 * w1, 0 * w2
+    limit = None
+    with np.errstate(all="ignore"):
+        for step in range(run.training.steps + 1):
+            error = data.x @ (w2 @ w1).T - data.y
+            loss = np.sum(error**2) / (2 * len(data.x))
+            limit = DIVERGENCE_FACTOR * loss if limit is None else limit
+            if not loss <= limit:
+                return step
+            slope = error.T @ data.x / len(data.x)
+            v1 = run.training.momentum * v1 + w2.T @ slope
+            v2 = run.training.momentum * v2 + slope @ w1.T
+            w1, w2 = (w - run.training.learning_rate * v for w, v in ((w1, v1), (w2, v2)))
+    return -1
+
+
+def test_divergence_is_found_where_a_plain_loop_finds_it(mixed, trajectory):
+    for scale in range(2):
+        for seed in range(2):
+            start = [trajectory.variables[f"weight_{n}"][scale, seed, 0] for n in (1, 2)]
+            assert trajectory.diverged_at[scale, seed] == numpy_divergence(mixed, start)
+    assert (trajectory.diverged_at[0] == -1).all()
+    assert (trajectory.diverged_at[1] > 0).all()
+
+
+def test_diverged_runs_hold_values_before_and_nan_after(trajectory):
+    for name, values in trajectory.variables.items():
+        padding = np.isnan(values[0, 0, 0])  # of singular values, in healthy runs too
+        for seed in range(2):
+            at = trajectory.diverged_at[1, seed]
+            assert np.isnan(values[1, seed, at:]).all(), name
+            assert (np.isnan(values[1, seed, :at]) == padding).all(), name
+
+
+def test_neighbours_are_as_without_the_diverged_run(mixed, trajectory):
+    alone = train(mixed, scales=[0])
+    assert (alone.diverged_at == -1).all()
+    for name, values in alone.variables.items():
+        np.testing.assert_allclose(
+            trajectory.variables[name][:1], values, rtol=1e-13, atol=1e-14, err_msg=name
+        )
+
+
+def test_divergence_in_the_last_step_is_noticed(mixed, trajectory, make_run):
+    last = int(trajectory.diverged_at[1].max())
+    run = make_run(
+        init_scales=SCALES,
+        training=TRAINING | {"momentum": 0.5, "steps": last},
+        record={"every": last},
+    )
+    found = train(run)
+    np.testing.assert_array_equal(found.diverged_at, trajectory.diverged_at)
+    np.testing.assert_array_equal(np.isnan(found.variables["loss"][:, :, -1]), [[0, 0], [1, 1]])
+
+
+def test_when_all_diverge_the_user_is_told(make_run):
+    lines = []
+    run = make_run(init_scales=[40.0, 50.0], training=TRAINING, record={"every": 12})
+    with pytest.raises(
+        UserError, match=r"training\.learning_rate: 0\.02: every run diverged, the first at step \d"
+    ):
+        train(run, report=lines.append)
+    assert "all diverged" in lines[-1]

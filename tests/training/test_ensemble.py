@@ -1,0 +1,422 @@
+"""The engine against plain loops: same gradients, same batches, same clock."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from neuralrace.base import stable_hash
+from neuralrace.errors import UserError
+from neuralrace.models.initialisation import initial_weights
+from neuralrace.training import ensemble
+from neuralrace.training.ensemble import train
+
+# Two orders of summation in double precision, over a few dozen steps.
+ROUNDING = 1e-12
+
+ACTIVATIONS = {
+    "linear": lambda h: h,
+    "relu": lambda h: jnp.where(h > 0, h, 0),  # slope 0 at 0, which dead units meet exactly
+    "erf": lambda h: jax.scipy.special.erf(h / np.sqrt(2)),
+    "sigmoid": lambda h: 1 / (1 + jnp.exp(-h)),
+    "tanh": lambda h: (jnp.exp(h) - jnp.exp(-h)) / (jnp.exp(h) + jnp.exp(-h)),
+}
+FACTORS = {
+    "half_mean": lambda n: 1 / 2,
+    "half_sum": lambda n: n / 2,
+    "mean": lambda n: 1.0,
+    "sum": float,
+}
+
+
+def starts(run):
+    """Initial weights of every run, (init_scale, seed) -> [W_1 ... W_L]."""
+    data = run.dataset.load()
+    widths = (data.x.shape[1], *run.network.hidden, data.y.shape[1])
+    weights = initial_weights(run.init, widths, data.modes, run.init_scales, range(run.seeds))
+    return {
+        (i, k): [w[i, k] for w in weights]
+        for i in range(len(run.init_scales))
+        for k in range(run.seeds)
+    }
+
+
+def recorded(trajectory, member, kind="weight"):
+    """Weights (or biases) of one run at every step, [W_1 ... W_L], time first."""
+    names = sorted(n for n in trajectory.variables if n.startswith(kind + "_"))
+    return [trajectory.variables[name][member] for name in names]
+
+
+def plain_loss(run, samples):
+    """The loss of a batch, written out; `samples` is the size of the dataset."""
+    loss, activation = run.training.loss, ACTIVATIONS[run.network.activation]
+
+    def value(params, x, y):
+        h = x
+        for index, (w, b) in enumerate(params):
+            h = h @ w.T + b[None]
+            h = activation(h) if index < len(params) - 1 else h
+        if loss.name == "squared_error":
+            errors = jnp.sum((h - y) ** 2, axis=1)
+        else:
+            errors = jnp.log(jnp.sum(jnp.exp(h), axis=1)) - jnp.sum(h * y, axis=1)
+        return FACTORS[loss.normalisation](samples) * jnp.mean(errors)
+
+    return value
+
+
+def plain_descent(run, weights, batches):
+    """Weights, biases and loss over the whole dataset at every step of gradient descent."""
+    data = run.dataset.load()
+    value = plain_loss(run, len(data.x))
+    slope = jax.jit(jax.grad(value))
+    params = [(w, np.zeros(len(w))) for w in weights]
+    speed = [(0 * w, 0 * b) for w, b in params]
+    history, losses = [params], [value(params, data.x, data.y)]
+    for x, y in batches:
+        gradient = slope(params, x, y)
+        moved = []
+        for index, ((w, b), (v, u), (g, h)) in enumerate(zip(params, speed, gradient, strict=True)):
+            trained = run.network.readout == "trained" or index < len(params) - 1
+            v = run.training.momentum * v + trained * np.asarray(g)
+            u = run.training.momentum * u + (trained and run.network.bias) * np.asarray(h)
+            speed[index] = v, u
+            moved.append((w - run.training.learning_rate * v, b - run.training.learning_rate * u))
+        params = moved
+        history.append(params)
+        losses.append(value(params, data.x, data.y))
+    layers = list(zip(*history, strict=True))
+    weights = [np.stack([w for w, _ in layer]) for layer in layers]
+    biases = [np.stack([b for _, b in layer]) for layer in layers]
+    return weights, biases, np.array(losses)
+
+
+def assert_same(run, trajectory, member, batches):
+    with jax.enable_x64(True):
+        weights, biases, losses = plain_descent(run, starts(run)[member], batches)
+    kinds = [("weight", weights)] + ([("bias", biases)] if run.network.bias else [])
+    for kind, plain in kinds:
+        for found, expected in zip(recorded(trajectory, member, kind), plain, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_allclose(trajectory.variables["loss"][member], losses, rtol=ROUNDING)
+
+
+# Full batch ------------------------------------------------------------------------------------
+
+
+def numpy_descent(run, weights):
+    """Gradient descent of a deep linear network with the gradient by hand, sample by sample."""
+    data = run.dataset.load()
+    rate = run.training.learning_rate * 2 * FACTORS[run.training.loss.normalisation](len(data.x))
+    weights = list(weights)
+    history = [list(weights)]
+    for _ in range(run.training.steps):
+        layers = [data.x.T]
+        for w in weights:
+            layers.append(w @ layers[-1])
+        error = (layers.pop() - data.y.T) / len(data.x)
+        for index in reversed(range(len(weights))):
+            gradient = error @ layers[index].T
+            error = weights[index].T @ error
+            weights[index] = weights[index] - rate * gradient
+        history.append(list(weights))
+    return [np.stack(layer) for layer in zip(*history, strict=True)]
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=4, derandomize=True)
+def test_linear_networks_descend_as_by_hand(make_run, data):
+    unit = st.integers(1, 4)
+    inputs = data.draw(unit)
+    run = make_run(
+        dataset={
+            "name": "gaussian_mixture",
+            "components": 2,
+            "samples_per_component": inputs + data.draw(unit),
+            "inputs": inputs,
+            "outputs": data.draw(unit),
+            "whiten": data.draw(st.booleans()),
+        },
+        network={"hidden": data.draw(st.lists(unit, max_size=3))},
+        init_scales=[data.draw(st.floats(0.05, 0.8))],
+        training={
+            "learning_rate": 1e-3,
+            "steps": 12,
+            "loss": {"normalisation": data.draw(st.sampled_from(sorted(FACTORS)))},
+        },
+    )
+    trajectory = train(run)
+    task = run.dataset.load()
+    for member, weights in starts(run).items():
+        plain = numpy_descent(run, weights)
+        for found, expected in zip(recorded(trajectory, member), plain, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
+        # the loss too, which the engine takes from second moments and this line from samples
+        outputs = np.broadcast_to(task.x.T, (13, *task.x.T.shape))
+        for w in plain:
+            outputs = w @ outputs
+        errors = np.sum((outputs - task.y.T) ** 2, axis=1).mean(axis=1)
+        factor = FACTORS[run.training.loss.normalisation](len(task.x))
+        np.testing.assert_allclose(
+            trajectory.variables["loss"][member], factor * errors, rtol=ROUNDING
+        )
+
+
+DIGITS = {"name": "digits", "samples": 12}
+NETWORKS = {
+    "relu with biases": {"network": {"hidden": [4, 5], "activation": "relu", "bias": True}},
+    "erf, momentum, half sum": {
+        "network": {"hidden": [4], "activation": "erf"},
+        "training": {
+            "learning_rate": 2e-3, "steps": 12, "momentum": 0.7,
+            "loss": {"normalisation": "half_sum"},
+        },
+    },
+    "sigmoid, cross-entropy mean": {
+        "dataset": DIGITS,
+        "network": {"hidden": [4], "activation": "sigmoid", "bias": True},
+        "training": {
+            "learning_rate": 0.1, "steps": 12,
+            "loss": {"name": "cross_entropy", "normalisation": "mean"},
+        },
+    },
+    "tanh, fixed readout, mean": {
+        "network": {"hidden": [4], "activation": "tanh", "bias": True, "readout": "fixed"},
+        "training": {"learning_rate": 0.02, "steps": 12, "loss": {"normalisation": "mean"}},
+    },
+    "linear, cross-entropy sum, momentum": {
+        "dataset": DIGITS,
+        "network": {"hidden": [3]},
+        "training": {
+            "learning_rate": 1e-3, "steps": 12, "momentum": 0.5,
+            "loss": {"name": "cross_entropy", "normalisation": "sum"},
+        },
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_descend_as_in_a_plain_loop(make_run, name):
+    run = make_run(**NETWORKS[name], init_scales=[0.3, 0.6])
+    trajectory = train(run)
+    data = run.dataset.load()
+    for member in [(0, 0), (1, 1)]:
+        assert_same(run, trajectory, member, [(data.x, data.y)] * run.training.steps)
+    if run.network.readout == "fixed":
+        readout = recorded(trajectory, (0, 0))[-1]
+        np.testing.assert_array_equal(readout, readout[:1].repeat(13, axis=0))
+
+
+def test_single_precision_agrees_to_its_rounding(make_run):
+    run = make_run(precision="float32")
+    double = train(run.model_copy(update={"precision": "float64"})).variables
+    single = train(run).variables
+    for name, values in single.items():
+        assert values.dtype == np.float32
+        np.testing.assert_allclose(values, double[name], rtol=2e-5, atol=2e-6)
+
+
+# Batches ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mini(make_run):
+    """A single linear layer on one-hot inputs: the columns that move are the samples of a step."""
+    run = make_run(
+        dataset={"name": "modes", "singular_values": [3.0, 2.0], "inputs": 7, "outputs": 2},
+        network={"hidden": []},
+        training={
+            "learning_rate": 0.01,
+            "steps": 12,
+            "batch": {"name": "mini", "size": 2},
+            "loss": {"normalisation": "sum"},
+        },
+    )
+    trajectory = train(run)
+    moved = np.diff(trajectory.variables["weight_1"], axis=2) != 0
+    return run, trajectory, moved.any(axis=3)
+
+
+def test_mini_batches_see_each_sample_once_an_epoch(mini):
+    _, _, seen = mini
+    np.testing.assert_array_equal(seen.sum(axis=3), 2)
+    epochs = seen.reshape(2, 2, 4, 3, 7).sum(axis=3)
+    assert epochs.max() == 1  # disjoint within an epoch of three steps ...
+    np.testing.assert_array_equal(epochs.sum(axis=3), 6)  # ... that leaves one sample over
+    assert len(np.unique(epochs[0, 0], axis=0)) > 1  # and not the same one every time
+
+
+def test_mini_batches_depend_on_the_seed_alone(mini, make_run):
+    run, trajectory, seen = mini
+    np.testing.assert_array_equal(seen[0], seen[1])
+    assert not np.array_equal(seen[0, 0], seen[0, 1])
+    assert not np.array_equal(seen[0, 0, :3], seen[0, 0, 3:6])
+    # a part that was trained alone saw the same samples
+    part = train(run, scales=[1], seeds=[1]).variables
+    for name, values in trajectory.variables.items():
+        np.testing.assert_allclose(part[name][0, 0], values[1, 1], rtol=ROUNDING, atol=ROUNDING)
+
+
+def test_mini_batches_descend_as_in_a_plain_loop(mini):
+    run, trajectory, seen = mini
+    data = run.dataset.load()
+    for member in [(0, 0), (1, 1)]:
+        batches = [(data.x[chosen], data.y[chosen]) for chosen in seen[member]]
+        assert_same(run, trajectory, member, batches)
+
+
+def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
+    run = make_run(
+        network={"hidden": [4], "activation": "relu"},
+        training={"learning_rate": 0.02, "steps": 12, "batch": {"name": "fresh", "size": 5}},
+    )
+    trajectory = train(run)
+    with jax.enable_x64(True):
+        sample = run.dataset.sampler()
+        for scale, seed in [(0, 0), (1, 1)]:
+            stream = jax.random.fold_in(jax.random.key(seed), stable_hash("batches"))
+            batches = [sample(jax.random.fold_in(stream, step), 5) for step in range(12)]
+            assert_same(run, trajectory, (scale, seed), batches)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (
+            {
+                "training": {
+                    "learning_rate": 0.1,
+                    "steps": 12,
+                    "batch": {"name": "mini", "size": 21},
+                },
+            },
+            "training.batch.size: 21: the dataset has 20 samples",
+        ),
+        (
+            {
+                "dataset": {"name": "hierarchy"},
+                "training": {
+                    "learning_rate": 0.1,
+                    "steps": 12,
+                    "batch": {"name": "fresh", "size": 2},
+                },
+            },
+            "training.batch.name: 'fresh': dataset Hierarchy is a fixed sample",
+        ),
+        (
+            {
+                "training": {
+                    "learning_rate": 0.1,
+                    "steps": 12,
+                    "loss": {"name": "cross_entropy", "normalisation": "mean"},
+                },
+            },
+            "training.loss.name: 'cross_entropy': the targets of dataset GaussianMixture",
+        ),
+        ({"init": {"name": "tied"}, "network": {"hidden": []}}, "init: law tied needs"),
+    ],
+    ids=["batch larger than dataset", "no law to draw from", "no class targets", "law unfit"],
+)  # fmt: skip
+def test_impossible_training_is_refused(make_run, parts, message):
+    with pytest.raises(UserError, match=message):
+        train(make_run(**parts))
+
+
+# Axes and parts --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dense(make_run):
+    run = make_run(record={"every": 1, "snapshots": 12, "observables": ["weights", "layer_norm"]})
+    return run, train(run).variables
+
+
+def test_strides_take_entries_of_the_dense_record(make_run, dense):
+    _, every = dense
+    record = {"every": 2, "snapshots": 3, "observables": ["weights", "layer_norm"]}
+    sparse = train(make_run(record=record)).variables
+    assert set(sparse) == set(every)
+    for name, values in sparse.items():
+        stride = 4 if name.startswith("weight") else 2
+        assert values.shape[:2] == (2, 2)
+        np.testing.assert_allclose(values, every[name][:, :, ::stride], rtol=ROUNDING)
+
+
+def test_record_starts_with_the_initial_weights(dense):
+    run, variables = dense
+    for member, weights in starts(run).items():
+        for number, w in enumerate(weights, start=1):
+            np.testing.assert_array_equal(variables[f"weight_{number}"][member][0], w)
+
+
+def test_parts_agree_with_the_whole(dense):
+    run, whole = dense
+    for part, index in [
+        ({"scales": [1]}, np.s_[1:]),
+        ({"seeds": [1]}, np.s_[:, 1:]),
+        ({"scales": [0], "seeds": [1]}, np.s_[:1, 1:]),
+    ]:
+        for name, values in train(run, **part).variables.items():
+            np.testing.assert_allclose(values, whole[name][index], rtol=ROUNDING, atol=ROUNDING)
+
+
+def test_progress_is_reported(make_run, monkeypatch):
+    lines = []
+    train(make_run(), report=lines.append)
+    assert lines[-1].startswith("step 12/12, median loss ")
+    assert lines[-1].endswith(", 0 s left")
+    monkeypatch.setattr(ensemble, "PROGRESS_INTERVAL", -1.0)
+    lines.clear()
+    train(make_run(record={"every": 1, "snapshots": 3}), report=lines.append)
+    assert [line.split(",")[0] for line in lines] == ["step 4/12", "step 8/12", "step 12/12"]
+
+
+# Clock -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("normalisation", ["half_sum", "mean", "sum"])
+def test_flow_step_is_the_clock_of_the_averaged_loss(make_run, normalisation):
+    def trained(steps):
+        training = {
+            "learning_rate": 1.0,
+            "steps": steps,
+            "loss": {"normalisation": normalisation},
+        }
+        record = {"every": steps, "snapshots": 1, "observables": ["weights"]}
+        run = make_run(init_scales=[0.5], seeds=1, training=training, record=record)
+        # total flow time 0.8 whatever the normalisation
+        rate = 0.8 / steps / run.training.flow_step(20)
+        return make_run(
+            init_scales=[0.5], seeds=1, training=training | {"learning_rate": rate}, record=record
+        )
+
+    run = trained(200)
+    data, ((first, second),) = run.dataset.load(), starts(run).values()
+
+    def flow(_, flat):
+        w1, w2 = flat[:12].reshape(4, 3), flat[12:].reshape(2, 4)
+        error = data.sigma_yx - w2 @ w1 @ data.sigma_xx
+        return np.concatenate([(w2.T @ error).ravel(), (error @ w1.T).ravel()])
+
+    start = np.concatenate([first.ravel(), second.ravel()])
+    exact = solve_ivp(flow, (0, 0.8), start, rtol=1e-11, atol=1e-12).y[:, -1]
+
+    def distance(run):
+        end = [w[-1].ravel() for w in recorded(train(run), (0, 0))]
+        return np.linalg.norm(np.concatenate(end) - exact)
+
+    coarse, fine = distance(run), distance(trained(400))
+    assert fine < 2e-3 * np.linalg.norm(exact - start)
+    # Euler's error is of first order: half the step, half the distance
+    np.testing.assert_allclose(coarse / fine, 2, rtol=0.02)
+
+
+def test_momentum_lengthens_the_clock(make_run):
+    plain, heavy = (
+        make_run(training={"learning_rate": 0.02, "steps": 12, "momentum": m}).training
+        for m in (0.0, 0.75)
+    )
+    np.testing.assert_allclose(heavy.flow_step(20), 4 * plain.flow_step(20))

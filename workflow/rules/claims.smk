@@ -1,0 +1,34 @@
+# Every claim is judged from metrics alone; the table is written whatever it says.
+rule judge:
+    input:
+        metrics=[f"results/{cell}/metrics.nc" for cell in CLAIMED],
+        claims=CLAIMS,
+        code=stage("judge"),
+    output:
+        report("results/claims.md", caption="../report/claims.rst", category="claims"),
+        "results/claims.json",
+        report("results/claims.csv", caption="../report/claims.rst", category="claims"),
+    log:
+        "results/logs/judge.log",
+    benchmark:
+        "results/benchmarks/judge.tsv"
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/judge.py"
+
+
+# An unexpected failure, or a known discrepancy that no longer is one, stops here.
+rule accept_claims:
+    input:
+        table="results/claims.json",
+    output:
+        touch("results/claims.accepted"),
+    log:
+        "results/logs/accept_claims.log",
+    benchmark:
+        "results/benchmarks/accept_claims.tsv"
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/accept_claims.py"

@@ -1,0 +1,76 @@
+# What there is to do: the plan of the configuration, and that of its smoke version.
+from copy import deepcopy
+from fnmatch import fnmatch
+from pathlib import Path
+import re
+
+from snakemake.common.configfile import load_configfile
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import update_config
+
+from neuralrace.claims.spec import load_claims, needed_cells
+from neuralrace.errors import UserError
+from neuralrace.figures import FIGURES
+from neuralrace.plan import read_plan
+from neuralrace.provenance import code_files
+from neuralrace.spec import Run, SolvedRun
+
+SMOKE = "config/smoke.yaml"
+PAPERS = sorted(config["experiments"])
+CLAIMS = [f"config/claims/{paper}.yaml" for paper in PAPERS]
+
+
+def load_plans():
+    """The plan of each results folder: the configuration as given, and shrunk by smoke.yaml."""
+    given = workflow.overwrite_configfiles
+    own = [name for name in workflow.configfiles if name not in given]
+    files = {str(name): load_configfile(str(name)) for name in [*own, *given]}
+    shrunk = deepcopy(dict(config))
+    smoke = load_configfile(SMOKE)
+    update_config(shrunk, smoke)
+    return {
+        "results": read_plan(config, files),
+        "results/smoke": read_plan(shrunk, {**files, SMOKE: smoke}),
+    }
+
+
+try:
+    PLANS = load_plans()
+    CLAIMED = needed_cells([load_claims(Path(f)) for f in CLAIMS], list(PLANS["results"].cells))
+except UserError as error:
+    raise WorkflowError(str(error)) from None
+
+
+wildcard_constraints:
+    root="results(/smoke)?",
+    gallery="figures|results/smoke/figures",
+    cell="[a-z0-9_]+/[a-z0-9_]+/[a-z0-9._-]+",
+    part="[a-z0-9_.-]+",
+    paper="[a-z0-9_]+",
+    figure="[a-z0-9_]+",
+
+
+def cell_of(w):
+    return PLANS[w.root].cells[w.cell]
+
+
+def split_cells(split):
+    """Pattern of the cells that are trained in parts, or whole."""
+    cells = {c for p in PLANS.values() for c in p.cells if bool(p.parts(c)) == split}
+    return "|".join(re.escape(c) for c in sorted(cells)) or "none"
+
+
+def stage(name):
+    """Rerun when the library files in a stage's scope change."""
+    return [os.path.relpath(path) for path in code_files(name)]
+
+
+def cell_files(root, kinds, pattern="*"):
+    """Result files of the cells that match."""
+    return [
+        f"{root}/{name}/{kind}.nc"
+        for name, cell in PLANS[root].cells.items()
+        if fnmatch(name, pattern)
+        for kind in kinds
+        if kind != "theory" or cell.solutions
+    ]

@@ -1,0 +1,72 @@
+# What a person asks for.
+def gallery(root, paper="*"):
+    return [f"{root}/{name}.png" for name in FIGURES if fnmatch(name, f"{paper}/*")]
+
+
+rule figures:
+    input:
+        gallery("figures"),
+        "results/claims.md",
+
+
+rule figures_deep_linear:
+    input:
+        gallery("figures", "deep_linear"),
+
+
+rule figures_layer_dynamics:
+    input:
+        gallery("figures", "layer_dynamics"),
+
+
+rule metrics:
+    input:
+        cell_files("results", ["metrics"]),
+        "results/metrics.csv",
+
+
+rule claims:
+    input:
+        "results/claims.md",
+        "results/claims.csv",
+        "results/claims.accepted",
+
+
+# Everything at a fraction of its size; what the numbers say is not judged.
+rule smoke:
+    input:
+        gallery("results/smoke/figures"),
+        "results/smoke/metrics.csv",
+
+
+rule verify:
+    input:
+        files=cell_files("results", ["trajectory", "theory", "metrics"]),
+    params:
+        spec={
+            f"results/{name}/{kind}.nc": part.sha256()
+            for name, cell in PLANS["results"].cells.items()
+            for kind, part in (
+                ("trajectory", cell.only(Run)),
+                ("theory", cell.only(SolvedRun)),
+                ("metrics", cell),
+            )
+        },
+    log:
+        "results/logs/verify.log",
+    benchmark:
+        "results/benchmarks/verify.tsv"
+    conda:
+        "../../environment.yml"
+    script:
+        "../scripts/verify.py"
+
+
+onsuccess:
+    print(f"figures: {os.path.abspath('figures')}")
+    if os.path.exists("results/claims.md"):
+        print(f"claims:  {os.path.abspath('results/claims.md')}")
+
+
+onerror:
+    print("A job failed; its message stands above and in its log under results/logs/.")

@@ -1,0 +1,1 @@
+"""Judges every claim and writes the table."""
