@@ -88,6 +88,9 @@ def _fan_out(
         if not isinstance(values, list) or not values:
             _refuse((*where, "sweep", key), values, "a list with at least one value", files)
     paths = [tuple(key.split(".")) for key in sweep]
+    for one, other in itertools.permutations(paths, 2):
+        if other[: len(one)] == one:
+            _refuse((*where, "sweep"), ".".join(other), f"no key inside {'.'.join(one)}", files)
     seen: set[str] = set()
     for values in itertools.product(*sweep.values()):
         cell = copy.deepcopy(experiment)

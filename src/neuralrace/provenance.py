@@ -10,14 +10,21 @@ ROOT = Path(__file__).parent
 
 Stage = Literal["train", "solve", "measure", "judge", "draw"]
 
-_DEFINITIONS = ("base.py", "errors.py", "spec.py", "datasets", "models/initialisation.py")
+_DEFINITIONS = (
+    "base.py",
+    "errors.py",
+    "spec.py",
+    "datasets",
+    "models/__init__.py",
+    "models/initialisation.py",
+)
 _RECORDS = ("provenance.py", "records")
 SCOPES: dict[Stage, tuple[str, ...]] = {
     "train": (*_DEFINITIONS, "models", "training", *_RECORDS),
     "solve": (*_DEFINITIONS, "theory", *_RECORDS),
     "measure": (*_DEFINITIONS, "theory", "metrics", *_RECORDS),
-    "judge": ("errors.py", "claims", *_RECORDS),
-    "draw": ("errors.py", "figures/style.py", *_RECORDS),
+    "judge": ("base.py", "errors.py", "claims", *_RECORDS),
+    "draw": ("errors.py", "figures/results.py", "figures/save.py", "figures/style.py", *_RECORDS),
 }
 """Files and folders of the library that each stage reads: the workflow reruns a stage when one of
 them changes, and no other stage."""

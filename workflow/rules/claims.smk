@@ -14,6 +14,8 @@ rule judge:
         "results/benchmarks/judge.tsv"
     conda:
         "../../environment.yml"
+    params:
+        cells=list(PLANS["results"].cells),
     script:
         "../scripts/judge.py"
 

@@ -1,18 +1,16 @@
 # One job draws a figure, from result files alone.
-def results_of(gallery):
-    return os.path.dirname(gallery) or "results"
+def results_of(w):
+    return os.path.dirname(w.gallery) or "results"
 
 
-def figure_data(w):
-    figure = FIGURES[f"{w.paper}/{w.figure}"]
-    root = results_of(w.gallery)
-    files = [cell_files(root, figure.files, pattern) for pattern in figure.cells]
-    return sorted({name for group in files for name in group})
+def shown(w):
+    """Cells that a figure shows."""
+    return FIGURES[f"{w.paper}/{w.figure}"].matching(list(PLANS[results_of(w)].cells))
 
 
 rule draw:
     input:
-        data=figure_data,
+        data=lambda w: result_files(results_of(w), shown(w), FIGURES[f"{w.paper}/{w.figure}"].files),
         style=stage("draw"),
         code="src/neuralrace/figures/{paper}/{figure}.py",
     output:
@@ -23,13 +21,16 @@ rule draw:
             labels={"figure": "{figure}"},
         ),
         pdf="{gallery}/{paper}/{figure}.pdf",
-    params:
-        figure=lambda w: f"{w.paper}/{w.figure}",
     log:
         "{gallery}/logs/{paper}/{figure}.log",
     benchmark:
         "{gallery}/benchmarks/{paper}/{figure}.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=2000,
+    params:
+        cells=shown,
+        root=results_of,
     script:
         "../scripts/draw.py"

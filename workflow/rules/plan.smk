@@ -2,13 +2,12 @@
 from copy import deepcopy
 from fnmatch import fnmatch
 from pathlib import Path
-import re
 
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import update_config
 
-from neuralrace.claims.spec import load_claims, needed_cells
+from neuralrace.claims.spec import needed_cells, read_claims
 from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES
 from neuralrace.plan import read_plan
@@ -36,7 +35,9 @@ def load_plans():
 
 try:
     PLANS = load_plans()
-    CLAIMED = needed_cells([load_claims(Path(f)) for f in CLAIMS], list(PLANS["results"].cells))
+    CLAIMED = needed_cells(
+        read_claims([Path(name) for name in CLAIMS]), list(PLANS["results"].cells)
+    )
 except UserError as error:
     raise WorkflowError(str(error)) from None
 
@@ -65,12 +66,16 @@ def stage(name):
     return [os.path.relpath(path) for path in code_files(name)]
 
 
-def cell_files(root, kinds, pattern="*"):
-    """Result files of the cells that match."""
+def result_files(root, names, kinds):
+    """Result files of these cells; theory where there is any."""
     return [
         f"{root}/{name}/{kind}.nc"
-        for name, cell in PLANS[root].cells.items()
-        if fnmatch(name, pattern)
+        for name in names
         for kind in kinds
-        if kind != "theory" or cell.solutions
+        if kind != "theory" or PLANS[root].cells[name].solutions
     ]
+
+
+def cell_files(root, *kinds):
+    """Result files of all cells."""
+    return result_files(root, PLANS[root].cells, kinds)

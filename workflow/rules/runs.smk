@@ -1,23 +1,24 @@
 # One job trains a cell, one solves its theory, one measures both.
+# Training comes first: its longest jobs must not be left for the end.
 rule train:
     input:
         code=stage("train"),
     output:
         "{root}/{cell}/trajectory.nc",
-    wildcard_constraints:
-        cell=split_cells(False),
-    params:
-        spec=lambda w: cell_of(w).only(Run).canonical(),
     log:
         "{root}/logs/{cell}/train.log",
     benchmark:
         "{root}/benchmarks/{cell}/train.tsv"
+    wildcard_constraints:
+        cell=split_cells(False),
+    conda:
+        "../../environment.yml"
     resources:
         gpu=1,
         mem_mb=2000,
         runtime=60,
-    conda:
-        "../../environment.yml"
+    params:
+        spec=lambda w: cell_of(w).only(Run).canonical(),
     script:
         "../scripts/train.py"
 
@@ -27,18 +28,18 @@ rule train_part:
         code=stage("train"),
     output:
         "{root}/{cell}/parts/{part}.nc",
-    params:
-        spec=lambda w: cell_of(w).only(Run).canonical(),
     log:
         "{root}/logs/{cell}/train_{part}.log",
     benchmark:
         "{root}/benchmarks/{cell}/train_{part}.tsv"
+    conda:
+        "../../environment.yml"
     resources:
         gpu=1,
         mem_mb=2000,
         runtime=60,
-    conda:
-        "../../environment.yml"
+    params:
+        spec=lambda w: cell_of(w).only(Run).canonical(),
     script:
         "../scripts/train.py"
 
@@ -51,16 +52,16 @@ rule gather:
         code=stage("train"),
     output:
         "{root}/{cell}/trajectory.nc",
-    wildcard_constraints:
-        cell=split_cells(True),
-    params:
-        spec=lambda w: cell_of(w).only(Run).canonical(),
     log:
         "{root}/logs/{cell}/gather.log",
     benchmark:
         "{root}/benchmarks/{cell}/gather.tsv"
+    wildcard_constraints:
+        cell=split_cells(True),
     conda:
         "../../environment.yml"
+    params:
+        spec=lambda w: cell_of(w).only(Run).canonical(),
     script:
         "../scripts/gather.py"
 
@@ -70,17 +71,17 @@ rule solve:
         code=stage("solve"),
     output:
         "{root}/{cell}/theory.nc",
-    params:
-        spec=lambda w: cell_of(w).only(SolvedRun).canonical(),
     log:
         "{root}/logs/{cell}/solve.log",
     benchmark:
         "{root}/benchmarks/{cell}/solve.tsv"
+    conda:
+        "../../environment.yml"
     resources:
         mem_mb=2000,
         runtime=60,
-    conda:
-        "../../environment.yml"
+    params:
+        spec=lambda w: cell_of(w).only(SolvedRun).canonical(),
     script:
         "../scripts/solve.py"
 
@@ -92,24 +93,24 @@ rule measure:
         code=stage("measure"),
     output:
         "{root}/{cell}/metrics.nc",
-    params:
-        spec=lambda w: cell_of(w).canonical(),
     log:
         "{root}/logs/{cell}/measure.log",
     benchmark:
         "{root}/benchmarks/{cell}/measure.tsv"
+    conda:
+        "../../environment.yml"
     resources:
         mem_mb=2000,
         runtime=30,
-    conda:
-        "../../environment.yml"
+    params:
+        spec=lambda w: cell_of(w).canonical(),
     script:
         "../scripts/measure.py"
 
 
 rule tabulate:
     input:
-        metrics=lambda w: cell_files(w.root, ["metrics"]),
+        metrics=lambda w: cell_files(w.root, "metrics"),
         code=stage("measure"),
     output:
         "{root}/metrics.csv",

@@ -21,7 +21,7 @@ rule figures_layer_dynamics:
 
 rule metrics:
     input:
-        cell_files("results", ["metrics"]),
+        cell_files("results", "metrics"),
         "results/metrics.csv",
 
 
@@ -41,7 +41,13 @@ rule smoke:
 
 rule verify:
     input:
-        files=cell_files("results", ["trajectory", "theory", "metrics"]),
+        files=cell_files("results", "trajectory", "theory", "metrics"),
+    log:
+        "results/logs/verify.log",
+    benchmark:
+        "results/benchmarks/verify.tsv"
+    conda:
+        "../../environment.yml"
     params:
         spec={
             f"results/{name}/{kind}.nc": part.sha256()
@@ -52,12 +58,6 @@ rule verify:
                 ("metrics", cell),
             )
         },
-    log:
-        "results/logs/verify.log",
-    benchmark:
-        "results/benchmarks/verify.tsv"
-    conda:
-        "../../environment.yml"
     script:
         "../scripts/verify.py"
 

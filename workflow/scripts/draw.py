@@ -3,5 +3,7 @@
 from neuralrace.figures.save import save
 from neuralrace.job import job
 
-with job(snakemake.params.figure, snakemake.log[0]):
-    save(snakemake.params.figure, snakemake.input.data, snakemake.output.png, snakemake.output.pdf)
+name = f"{snakemake.wildcards.paper}/{snakemake.wildcards.figure}"
+with job(name, snakemake.log[0]) as say:
+    save(name, snakemake.params.root, snakemake.params.cells, *snakemake.output)
+    say(f"drawn in {snakemake.output.png}")

@@ -23,7 +23,7 @@ FLOW_TIME = r"gradient-flow time (units of $\tau$)"
 HEAT = "cividis"
 """Colour map of matrices: lightness rises with the value, for colour-blind and grey readers."""
 
-SHEET: dict[str, Any] = {
+SHEET: dict[Any, Any] = {
     "axes.grid": False,
     "axes.labelsize": 7,
     "axes.linewidth": 0.6,
@@ -79,7 +79,7 @@ def letters(axes: Iterable[Axes], titles: Sequence[str]) -> None:
 
 def ordered(count: int) -> list[tuple[float, float, float]]:
     """Colours of an ordered set, dark to light."""
-    shades = sns.color_palette("viridis", as_cmap=True)(np.linspace(0.2, 0.85, count))
+    shades = sns.color_palette("viridis", as_cmap=True)(np.linspace(0.2, 0.82, count))
     return [(red, green, blue) for red, green, blue, _ in shades]
 
 
@@ -93,15 +93,23 @@ def over_seeds(ax: Axes, x: xr.DataArray, y: xr.DataArray, **line: Any) -> None:
     (dim,) = x.dims
     y = y.transpose("seed", dim)
     band = line.get("color")
-    ax.fill_between(x, y.min("seed"), y.max("seed"), color=band, alpha=0.25, linewidth=0)
+    ax.fill_between(x, y.min("seed"), y.max("seed"), color=band, alpha=0.2, linewidth=0)
     ax.plot(x, y.mean("seed"), **line)
 
 
-def points(ax: Axes, x: float, y: xr.DataArray, **marker: Any) -> None:
-    """The mean over seeds as a marker, the range from least to largest as a bar."""
-    mean = float(y.mean("seed"))
-    bar = [[mean - float(y.min("seed"))], [float(y.max("seed")) - mean]]
-    ax.errorbar(x, mean, yerr=bar, elinewidth=0.8, linestyle="none", **marker)
+def points(ax: Axes, x: float, y: xr.DataArray, across: bool = False, **marker: Any) -> None:
+    """The mean over seeds as a marker, the range from least to largest as a bar.
+
+    `across` swaps the axes: values run along x, in row `x`.
+    """
+    low, mean, high = (float(value) for value in (y.min("seed"), y.mean("seed"), y.max("seed")))
+
+    def draw(values: list[float], **look: Any) -> None:
+        place = [x] * len(values)
+        ax.plot(*((values, place) if across else (place, values)), **look)
+
+    draw([low, high], color=marker["color"], linewidth=0.8)
+    draw([mean], linestyle="", **marker)
 
 
 def loglog(ax: Axes, x: Sequence[float]) -> None:
@@ -134,7 +142,9 @@ def settled(curve: xr.DataArray, time: xr.DataArray) -> float:
 def epochs(ax: Axes, time: xr.DataArray) -> None:
     """A second axis above a panel, with the epochs (or steps) that a flow time is reached in."""
     step = float(time[-1] / time["time"][-1])
-    above = ax.secondary_xaxis("top", functions=(lambda t: t / step, lambda n: n * step))
+    above = ax.secondary_xaxis(
+        "top", functions=(lambda t: np.divide(t, step), lambda n: np.multiply(n, step))
+    )
     above.set_xlabel(time["time"].attrs["units"])
 
 

@@ -27,4 +27,10 @@ def rate_gaps(evidence: Evidence) -> Values:
     values["late_over_peak_rate_gap"] = described(
         values["late_rate_gap"] / peak, "gap of growth rates, late over its peak"
     )
+    norms = evidence.recorded("layer_norm", "layer_norm")
+    middle = norms.sizes["time"] // 2
+    values["late_norm_growth"] = described(
+        norms.isel(time=-1, drop=True) - norms.isel(time=middle, drop=True),
+        "growth of the layer norm in the second half of training",
+    )
     return values

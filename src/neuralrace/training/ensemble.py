@@ -96,7 +96,8 @@ class _Engine:
         self.data = data
         self.loss = LOSSES[run.training.loss.name]
         self.factor = run.training.loss.factor(len(data.x))
-        self.optimiser = optax.sgd(run.training.learning_rate, run.training.momentum or None)
+        # the learning rate is an argument of the compiled program, which a sweep over it then shares
+        self.optimiser = optax.sgd(1.0, run.training.momentum or None)
         self.recorded = [o for o in run.record.observables if o not in SNAPSHOTS]
         self.snapped = [o for o in run.record.observables if o in SNAPSHOTS]
         batch = run.training.batch
@@ -138,6 +139,7 @@ class _Engine:
         params, state = member["params"], member["optimiser"]
         loss, gradient = jax.value_and_grad(self.batch_loss)(params, fixed["rest"], x, y)
         updates, new_state = self.optimiser.update(gradient, state, params)
+        updates = jax.tree.map(lambda update: fixed["learning_rate"] * update, updates)
         healthy = (member["diverged_at"] < 0) & (loss <= fixed["loss_limit"])
         params, state = jax.tree.map(
             lambda new, old: jnp.where(healthy, new, old),
@@ -214,6 +216,7 @@ class _Engine:
                 "rest": rest,
                 "initial": params,
                 "loss_limit": DIVERGENCE_FACTOR * loss,
+                "learning_rate": jnp.asarray(self.run.training.learning_rate, self.dtype),
                 "key": jax.random.fold_in(jax.random.key(seed), stable_hash("batches")),
             }
             return member, fixed

@@ -51,7 +51,7 @@ def draw(results: Results) -> Figure:
     decay.set_xlim(0, time[-1])
     for upper, lower in ((cosines, growth), (invariant, decay)):
         upper.sharex(lower)
-        upper.label_outer()
+        upper.tick_params(labelbottom=False)
 
     letters = ["alignment, small random weights", "growth of the same modes"]
     style.letters(axes[:, 0], [*letters, "one mode alone: invariant", "one mode alone: decay law"])

@@ -31,14 +31,18 @@ def draw(results: Results) -> Figure:
         for mode, colour in style.mode_colours(cell.strength).items():
             style.over_seeds(ax, time, modes.sel(mode=mode), color=colour)
             ax.plot(time, theory.sel(mode=mode), **style.THEORY)
-            style.points(times, mode, half.sel(mode=mode), label=name if mode == 1 else None, **look)
+            style.points(
+                times, mode, half.sel(mode=mode), label=name if mode == 1 else None, **look
+            )
         times.plot(predicted["mode"], predicted.mean("seed"), **style.THEORY)
         ax.set(ylabel="mode strength", xlim=(0, time[-1]))
         ax.sharex(axes[0, 0])
-    axes[0, 0].label_outer()
+    axes[0, 0].tick_params(labelbottom=False)
     axes[1, 0].set_xlabel(style.FLOW_TIME)
     strength = cell.strength
-    names = [f"{mode} ($s$ = {float(strength.sel(mode=mode)):.2f})" for mode in strength["mode"].values]
+    names = [
+        f"{mode} ($s$ = {float(strength.sel(mode=mode)):.2f})" for mode in strength["mode"].values
+    ]
     times.set_xticks(strength["mode"].values, names)
     times.set(xlabel="mode", ylabel="time to half\n" + r"(units of $\tau$)", ylim=(0, None))
     times.legend(loc="upper left")

@@ -25,9 +25,9 @@ def draw(results: Results) -> Figure:
             at = {"init_scale": index}
             style.over_seeds(ax, cell.flow_time, loss.isel(at), color=look["color"])
             ax.plot(cell.flow_time, exact.isel(at), **style.THEORY)
-        ax.set_ylabel("training loss")
+        ax.set(ylabel="training loss", ylim=(0, None))
         ax.sharex(losses[-1])
-        ax.label_outer()
+        ax.tick_params(labelbottom=ax is losses[-1])
         ends.append(style.settled(exact, cell.flow_time))
     losses[-1].set(xlabel=style.FLOW_TIME, xlim=(0, max(ends)))
 
@@ -50,7 +50,10 @@ def draw(results: Results) -> Figure:
     descent.set(xlabel="learning rate", ylabel="error (initial loss)")
 
     widths = [f"{_width(cell)} hidden units" for cell in cells]
-    others = ["exact solution against numerical gradient flow", "gradient descent against exact solution"]
+    others = [
+        "exact solution against numerical gradient flow",
+        "gradient descent against exact solution",
+    ]
     style.letters(axes[:, 0], [*widths, *others])
     entries = [
         style.entry(f"init scale {scale:g}", **look)

@@ -5,6 +5,8 @@ from matplotlib.figure import Figure
 from neuralrace.figures import style
 from neuralrace.figures.results import Results
 
+DESCENT = {"color": "0.35", "marker": "_", "markersize": 11, "markeredgewidth": 1.2}
+
 
 def draw(results: Results) -> Figure:
     """Distance of the exact solution from gradient flow, over time and against the imbalance."""
@@ -22,14 +24,14 @@ def draw(results: Results) -> Figure:
         theory = cell.get("metrics", "approximation_error", solution="exact").isel(init_scale=0)
         descent = cell.get("metrics", "discretisation_error").isel(init_scale=0)
         style.points(worst, imbalance, theory, color=colour, marker="o")
-        style.points(worst, imbalance, descent, color="0.5", marker="s", markerfacecolor="white")
+        style.points(worst, imbalance, descent, **DESCENT)
     curves.legend(title="imbalance", loc="upper right")
     curves.set(xlabel=style.FLOW_TIME, xlim=(0, max(ends)), ylabel="error (initial loss)")
     worst.set(yscale="log", xlabel="imbalance of the start", ylabel="error (initial loss)")
     style.letters(axes[:, 0], ["exact solution against gradient flow", "the largest error"])
     entries = [
         style.entry("exact solution", color="0.3", marker="o"),
-        style.entry("gradient descent", color="0.5", marker="s", markerfacecolor="white", linestyle=""),
+        style.entry("gradient descent", linestyle="", **DESCENT),
         style.BAND,
     ]
     style.legend(figure, entries, columns=3)

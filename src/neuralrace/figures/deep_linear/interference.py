@@ -1,6 +1,9 @@
 """How fast modes cease to interfere."""
 
+from typing import Literal
+
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure
 
 from neuralrace.figures import style
@@ -10,7 +13,10 @@ from neuralrace.theory.tied import cosines, first_order_interference
 
 FLOOR = 1e-3
 """Least share of the initial cosine that is drawn."""
-RULES = {"decay_over_sum": "sum", "decay_over_larger": "larger"}
+RULES: dict[str, Literal["sum", "larger"]] = {
+    "decay_over_sum": "sum",
+    "decay_over_larger": "larger",
+}
 
 
 def draw(results: Results) -> Figure:
@@ -21,18 +27,16 @@ def draw(results: Results) -> Figure:
     for ax, cell in zip(axes[:, 0], cells, strict=False):
         gram = vectors(cell.evidence)[0].isel(init_scale=0)
         time = cell.flow_time
-        start = cosines(gram.values)[:, :1]
-
-        def strongest(cosine, start=start, gram=gram):
-            return gram.copy(data=abs(cosine / start)).isel(mode=0, other_mode=1)
-
-        style.over_seeds(ax, time, strongest(cosines(gram.values)), color=style.distinct(0))
-        for rate, look in (("sum", style.THEORY), ("larger", style.WRITTEN)):
-            rule = first_order_interference(time.values, gram.values, rate)
-            ax.plot(time, strongest(rule).mean("seed"), **look)
+        simulated = _strongest(gram, cosines(gram.values))
+        rules = [
+            _strongest(gram, first_order_interference(time.values, gram.values, rate))
+            for rate in RULES.values()
+        ]
+        style.over_seeds(ax, time, simulated, color=style.distinct(0))
+        for rule, look in zip(rules, (style.THEORY, style.WRITTEN), strict=True):
+            ax.plot(time, rule.mean("seed"), **look)
         ax.set(ylabel="|cosine| over\ninitial |cosine|", yscale="log", ylim=(FLOOR, 1.6))
-        visible = strongest(first_order_interference(time.values, gram.values)).max("seed") > FLOOR
-        ax.set_xlim(0, float(time[visible].max()))
+        ax.set_xlim(0, float(time[rules[0].max("seed") > FLOOR].max()))
     axes[len(cells) - 1, 0].set_xlabel(style.FLOW_TIME)
 
     ax = axes[-1, 0]
@@ -66,3 +70,8 @@ def draw(results: Results) -> Figure:
     ]
     style.legend(figure, [*entries, *dots], columns=2)
     return figure
+
+
+def _strongest(gram: xr.DataArray, cosine: np.ndarray) -> xr.DataArray:
+    """Size of the cosine of the two strongest modes over its start, on the axes of `gram`."""
+    return gram.copy(data=abs(cosine / cosine[:, :1])).isel(mode=0, other_mode=1)

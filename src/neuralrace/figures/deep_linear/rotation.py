@@ -38,5 +38,7 @@ def draw(results: Results) -> Figure:
     style.letters(axes[:, 0], ["modes in both bases", "difference between bases, same seed"])
     line = style.entry(f"{first.spec.dataset.basis} basis", color="0.3")
     theory = style.entry("closed form", **style.THEORY)
-    style.legend(figure, [*style.mode_entries(first.strength), line, *entries, style.BAND, theory], 3)
+    style.legend(
+        figure, [*style.mode_entries(first.strength), line, *entries, style.BAND, theory], 3
+    )
     return figure

@@ -10,8 +10,8 @@ from matplotlib.image import AxesImage
 from neuralrace.figures import style
 from neuralrace.figures.results import Results
 
-STAGES = 6
-"""Snapshots of the outputs that are drawn, the first and the last among them."""
+STAGES = 4
+"""Snapshots of the outputs that are drawn, from the first to the end of learning."""
 
 
 def draw(results: Results) -> Figure:
@@ -23,11 +23,13 @@ def draw(results: Results) -> Figure:
     data = cell.evidence.data
     outputs = cell.get("trajectory", "outputs")
     outputs = outputs.isel(init_scale=int(outputs["init_scale"].values.argmin())).mean("seed")
-    stages = np.unique(np.linspace(0, outputs.sizes["snapshot"] - 1, STAGES).round().astype(int))
     times = cell.trajectory["snapshot_flow_time"].values
+    end = style.settled(cell.get("trajectory", "loss"), cell.flow_time)
+    last = min(int(np.searchsorted(times, end)), len(times) - 1)
+    stages = np.unique(np.linspace(0, last, STAGES).round().astype(int))
 
-    figure = Figure(figsize=(style.COLUMN, 5.2))
-    above, below = figure.add_gridspec(2, 1, height_ratios=(1.25, 1))
+    figure = Figure(figsize=(style.COLUMN, 4.3))
+    above, below = figure.add_gridspec(2, 1, height_ratios=(2.2, 1))
     grid = above.subgridspec(2, 2, width_ratios=(len(data.output_names), len(data.item_names)))
     table, spectrum, properties, items = (figure.add_subplot(cell) for cell in grid)
     shades = _matrix(table, data.y, data.output_names, data.item_names, 0, 1)
@@ -36,45 +38,38 @@ def draw(results: Results) -> Figure:
     spectrum.barh(modes, cell.strength, color=style.ordered(len(modes)))
     spectrum.invert_yaxis()
     spectrum.set(yticks=modes, xlabel="singular value")
-    signs = np.sign(data.modes.v.sum(0) + 1e-9)  # a pair of vectors has no sign of its own
+    # a pair of vectors has no sign of its own: let items sum to what is not negative
+    signs = np.where(data.modes.v.sum(0) < -1e-9, -1, 1)
     names = [f"mode {mode}" for mode in modes]
     shades = _matrix(properties, (signs * data.modes.u).T, data.output_names, names, -1, 1)
     figure.colorbar(shades, ax=properties, label="entry", ticks=(-1, 0, 1))
-    _matrix(items, (signs * data.modes.v).T, data.item_names, modes, -1, 1)
+    _matrix(items, (signs * data.modes.v).T, data.item_names, [str(mode) for mode in modes], -1, 1)
 
-    grid = below.subgridspec(-(-len(stages) // 3), 3)
-    frames = [figure.add_subplot(grid[index // 3, index % 3]) for index in range(len(stages))]
+    frames = below.subgridspec(1, len(stages)).subplots(squeeze=False)[0]
     for ax, stage in zip(frames, stages, strict=True):
-        first = ax.get_subplotspec().is_first_col()
-        last = ax.get_subplotspec().is_last_row()
-        _matrix(
-            ax,
-            outputs[stage].values,
-            data.output_names if last else (),
-            data.item_names if first else (),
-            0,
-            1,
-        )
+        names = data.item_names if ax is frames[0] else ()
+        _matrix(ax, outputs[stage].values, data.output_names, names, 0, 1)
     style.letters(
         [table, spectrum, properties, items, frames[0]],
-        ["hierarchy", "its modes", "property vectors", "item vectors", "outputs at"],
+        ["hierarchy", "its modes", "property vectors", "item vectors", r"$t$ = 0"],
     )
-    for ax, stage in zip(frames, stages, strict=True):
-        ax.set_title(rf"$t$ = {times[stage]:g} $\tau$", loc="right")
+    for ax, stage in zip(frames[1:], stages[1:], strict=True):
+        ax.set_title(rf"$t$ = {times[stage]:.3g} $\tau$")
+    frames[0].set_ylabel("network outputs")
     return figure
 
 
 def _matrix(
     ax: Axes,
     values: np.ndarray,
-    columns: Sequence[object],
-    rows: Sequence[object],
+    columns: Sequence[str],
+    rows: Sequence[str],
     low: float,
     high: float,
 ) -> AxesImage:
     """A matrix as shades, with names on its sides."""
     image = ax.imshow(values, cmap=style.HEAT, vmin=low, vmax=high, aspect="auto")
-    ax.set_xticks(range(len(columns)), columns, rotation=60, ha="right", rotation_mode="anchor")
+    ax.set_xticks(range(len(columns)), columns, rotation=90)
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(length=0)
     return image

@@ -1,0 +1,161 @@
+"""Every figure is registered, described, and drawn from what its cells hold."""
+
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import xarray as xr
+
+from neuralrace.errors import UserError
+from neuralrace.figures import FIGURES, Figure
+from neuralrace.figures.results import Results
+from neuralrace.figures.save import save
+from neuralrace.figures.style import COLUMN, SHEET, ordered, settled
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "neuralrace" / "figures"
+NAMES = sorted(FIGURES)
+
+
+def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> None:
+    """The files that a figure says it reads, and no others."""
+    for path in FIGURES[name].inputs(cell_ids):
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / path, target / path)
+
+
+def test_registry_loads_no_plotting_library():
+    heavy = ("matplotlib", "seaborn", "xarray", "jax")
+    code = f"import sys, neuralrace.figures; print([n for n in {heavy} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_module_of_a_paper_is_a_registered_figure():
+    found = {
+        f"{path.parent.name}/{path.stem}"
+        for path in PACKAGE.glob("*/*.py")
+        if path.stem != "__init__"
+    }
+    assert found == set(FIGURES)
+
+
+def test_every_caption_belongs_to_a_figure():
+    captions = ROOT / "workflow" / "report"
+    found = {f"{path.parent.name}/{path.stem}" for path in captions.glob("*/*.rst")}
+    assert found == set(FIGURES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_is_described(name: str):
+    module = import_module(f"neuralrace.figures.{name.replace('/', '.')}")
+    assert module.__doc__
+    assert module.draw.__doc__
+    caption = (ROOT / "workflow" / "report" / f"{name}.rst").read_text(encoding="utf-8")
+    assert 2 <= caption.count(". ") + caption.count(".\n") <= 9
+    assert "{{" not in caption
+
+
+def test_globs_and_inputs_follow_the_plan():
+    figure = Figure(cells=("paper/one/*", "paper/three/*"), files=("trajectory", "metrics"))
+    plan = ["paper/three/b", "paper/two/a", "paper/one/z", "paper/one/a"]
+    assert figure.matching(plan) == ["paper/three/b", "paper/one/z", "paper/one/a"]
+    assert figure.inputs(["paper/one/a"]) == [
+        "paper/one/a/trajectory.nc",
+        "paper/one/a/metrics.nc",
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_draws_labelled_axes_from_its_inputs(
+    name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
+):
+    copy_inputs(name, results_root, tmp_path, cell_ids)
+    module = import_module(f"neuralrace.figures.{name.replace('/', '.')}")
+    results = Results(tmp_path, FIGURES[name].matching(cell_ids))
+    with mpl.rc_context(SHEET):
+        figure = module.draw(results)
+        figure.draw_without_rendering()
+        assert figure.get_figwidth() == pytest.approx(COLUMN)
+        titled = [ax for ax in figure.axes if ax.get_title(loc="left").startswith(r"$\bf{")]
+        assert titled, "panels have letters"
+        for ax in figure.axes:
+            assert ax.has_data(), "no panel is empty"
+            names = [tick.get_text() for tick in (*ax.get_xticklabels(), *ax.get_yticklabels())]
+            shown = ax.get_xlabel() or ax.get_ylabel() or any(names)
+            assert shown, "axes are labelled"
+
+
+@pytest.mark.parametrize("name", ["deep_linear/staircase", "layer_dynamics/drift"])
+def test_saved_files_are_deterministic_and_whole(
+    name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
+):
+    for folder in ("first", "second"):
+        out = tmp_path / folder
+        save(name, results_root, cell_ids, out / "figure.png", out / "figure.pdf")
+        assert sorted(path.name for path in out.iterdir()) == ["figure.pdf", "figure.png"]
+    for file in ("figure.png", "figure.pdf"):
+        first, second = (tmp_path / folder / file for folder in ("first", "second"))
+        assert first.read_bytes() == second.read_bytes()
+    assert b"CreationDate" not in (tmp_path / "first" / "figure.pdf").read_bytes()
+
+
+def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
+    results_root: Path, cell_ids: list[str], tmp_path: Path, monkeypatch
+):
+    png = tmp_path / "figure.png"
+    png.write_bytes(b"old")
+
+    def full(self, path, **_):
+        Path(path).write_bytes(b"half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    with pytest.raises(UserError, match="no space left on device.*nothing was replaced"):
+        save("deep_linear/time_to_learn", results_root, cell_ids, png, tmp_path / "figure.pdf")
+    assert png.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]
+
+
+def test_a_changed_sweep_is_drawn_as_it_is(
+    results_root: Path, cell_ids: list[str], tmp_path: Path
+):
+    name = "deep_linear/imbalance"
+    one = [cell for cell in cell_ids if cell.startswith(name)][:1]
+    module = import_module("neuralrace.figures.deep_linear.imbalance")
+    for cells, lines in ((one, 1), ([*one, *one], 2)):
+        figure = module.draw(Results(results_root, cells))
+        legend = figure.axes[0].get_legend()
+        assert len(legend.get_lines()) == lines
+
+
+def test_missing_cells_files_and_variables_name_the_remedy(
+    results_root: Path, cell_ids: list[str], tmp_path: Path
+):
+    targets = tmp_path / "figure.png", tmp_path / "figure.pdf"
+    with pytest.raises(UserError, match=r"no cell of experiment 'rotation'.*config/"):
+        save("deep_linear/rotation", results_root, [], *targets)
+    with pytest.raises(UserError, match=r"not found.*Run the workflow"):
+        save("deep_linear/rotation", tmp_path, cell_ids, *targets)
+    (cell,) = Results(results_root, ["deep_linear/staircase/main"]).cells("staircase")
+    with pytest.raises(UserError, match=r"theory has no 'layer_strength'.*solutions"):
+        cell.get("theory", "layer_strength")
+    with pytest.raises(UserError, match=r"theory has no solution 'exact'.*solutions"):
+        cell.get("theory", "loss", solution="exact")
+    assert not tmp_path.joinpath("figure.png").exists()
+
+
+def test_settled_is_where_the_last_curve_comes_to_rest():
+    time = xr.DataArray(np.linspace(0, 10, 1001), dims="time")
+    rates = xr.DataArray([1.0, 2.0], dims="mode")
+    assert settled(np.exp(-rates * time), time) == pytest.approx(np.log(100), abs=0.02)
+
+
+def test_ordered_colours_differ_in_grey():
+    luminance = [np.dot(colour, (0.299, 0.587, 0.114)) for colour in ordered(7)]
+    assert np.all(np.diff(luminance) > 0.02)

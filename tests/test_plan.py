@@ -1,0 +1,328 @@
+"""Configuration becomes cells, or a message that a person can act on."""
+
+import copy
+import datetime
+import math
+import re
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuralrace.errors import UserError
+from neuralrace.plan import read_plan
+from neuralrace.spec import Run
+
+BASE, OVERRIDE = "config/paper.yaml", "config/override.yaml"
+WHERE = "experiments.paper.experiment"
+EXPERIMENT = yaml.safe_load("""
+dataset: {name: modes, singular_values: [3, -2.0], inputs: 5, outputs: 4}
+network: {hidden: [6]}
+init: {name: normal}
+init_scales: [0.1, 0.3]
+seeds: 3
+training: {learning_rate: 0.02, steps: 40}
+record: {every: 2}
+""")
+GONE = object()
+
+
+def experiment(changes):
+    """The experiment with values at dotted keys replaced, or removed."""
+    changed = copy.deepcopy(EXPERIMENT)
+    for key, value in changes.items():
+        *path, last = key.split(".")
+        node = changed
+        for part in path:
+            node = node[part]
+        node[last] = value
+        if value is GONE:
+            del node[last]
+    return changed
+
+
+def plan_of(changes, **settings):
+    config = {"experiments": {"paper": {"experiment": experiment(changes)}}} | settings
+    return read_plan(config, {BASE: config})
+
+
+def refusal(changes, **settings):
+    with pytest.raises(UserError) as caught:
+        plan_of(changes, **settings)
+    return str(caught.value)
+
+
+# Messages --------------------------------------------------------------------------------------
+
+# changes; then what the message must hold after the file: key, value (where there is one), remedy
+REFUSED = {
+    "unknown key": ({"colour": 1}, "colour: 1", "unknown key; config/README.md"),
+    "unknown nested key": (
+        {"training.learning_rte": 0.1},
+        "training.learning_rte: 0.1",
+        "unknown key",
+    ),
+    "text for a number": (
+        {"training.learning_rate": "fast"},
+        "training.learning_rate: 'fast'",
+        "valid number",
+    ),
+    "number that YAML reads as text": (
+        {"training.learning_rate": "1e-3"},
+        "training.learning_rate: '1e-3'",
+        "YAML reads 1e-3 as text: write 0.001",
+    ),
+    "the same inside a list": (
+        {"init_scales": [0.1, "1e-3"]},
+        "init_scales.1: '1e-3'",
+        "write 0.001",
+    ),
+    "no for a name": (
+        {"network.activation": False},
+        "network.activation: False",
+        "'linear', 'relu'.*YAML reads yes, no",
+    ),
+    "text for a boolean": ({"network.bias": "no"}, "network.bias: 'no'", "valid boolean"),
+    "boolean for a number": ({"seeds": True}, "seeds: True", "valid integer.*YAML reads yes"),
+    "fraction for a count": ({"seeds": 2.5}, "seeds: 2.5", "valid integer"),
+    "list for a mapping": ({"training": [1]}, r"training: \[1\]", "object"),
+    "text for a mapping": ({"dataset": "modes"}, "dataset: 'modes'", "object"),
+    "unknown dataset": ({"dataset.name": "cifar"}, "dataset: .*'cifar'", "'digits', .*'modes'"),
+    "unknown law": ({"init.name": "he"}, "init: .*'he'", "'aligned', .*'zero_balanced'"),
+    "unknown batch": (
+        {"training.batch": {"name": "all"}},
+        "training.batch: .*'all'",
+        "'full', 'mini', 'fresh'",
+    ),
+    "batch without a name": ({"training.batch": {"size": 3}}, "training.batch:", "'name'"),
+    "unknown activation": (
+        {"network.activation": "gelu"},
+        "network.activation: 'gelu'",
+        "'linear', 'relu', 'erf', 'sigmoid' or 'tanh'",
+    ),
+    "unknown observable": (
+        {"record.observables": ["layer_norm", "norm"]},
+        "record.observables.1: 'norm'",
+        "'accuracy', .*'weights'",
+    ),
+    "unknown solution": ({"solutions": ["magic"]}, "solutions.0: 'magic'", "'exact'"),
+    "unknown metric": ({"metrics": ["magic"]}, "metrics.0: 'magic'", "'balance'"),
+    "zero width": ({"network.hidden": [4, 0]}, "network.hidden.1: 0", "greater than 0"),
+    "negative width": ({"network.hidden": [-1]}, "network.hidden.0: -1", "greater than 0"),
+    "no seeds": ({"seeds": 0}, "seeds: 0", "greater than 0"),
+    "negative steps": ({"training.steps": -40}, "training.steps: -40", "greater than 0"),
+    "zero learning rate": (
+        {"training.learning_rate": 0},
+        "training.learning_rate: 0",
+        "greater than 0",
+    ),
+    "momentum of one": ({"training.momentum": 1}, "training.momentum: 1", "less than 1"),
+    "no init scale": ({"init_scales": []}, r"init_scales: \[\]", "at least 1"),
+    "negative init scale": ({"init_scales": [-0.1]}, "init_scales.0: -0.1", "greater than 0"),
+    "NaN": ({"training.learning_rate": math.nan}, "training.learning_rate: nan", "finite"),
+    "infinity": ({"init_scales": [math.inf]}, "init_scales.0: inf", "finite number"),
+    "NaN in a sweep": (
+        {"sweep": {"training.learning_rate": [0.1, math.nan]}},
+        "sweep.training.learning_rate: nan",
+        "finite",
+    ),
+    "date": ({"seeds": datetime.date(2020, 1, 1)}, "seeds: '2020-01-01'", "valid integer"),
+    "repeated init scales": ({"init_scales": [0.1, 0.1]}, r".*init_scales \[0.1, 0.1\]", "repeats"),
+    "steps that records do not divide": (
+        {"training.steps": 41},
+        r".*training.steps \(41\)",
+        r"multiple of record.every \(2\)",
+    ),
+    "steps that snapshots do not divide": (
+        {"record.snapshots": 3},
+        r".*training.steps \(40\)",
+        r"record.snapshots \(3\)",
+    ),
+    "cross-entropy with a half": (
+        {"training.loss": {"name": "cross_entropy"}},
+        "training.loss: normalisation 'half_mean'",
+        "cross_entropy has mean or sum",
+    ),
+    "too many modes": (
+        {"dataset.singular_values": [1.0] * 5},
+        "dataset: 5 singular_values",
+        "5 inputs x 4 outputs; at most the smaller",
+    ),
+    "observable that needs two layers": (
+        {"network.hidden": [], "record.observables": ["gram"]},
+        ".*record.observables: 'gram'",
+        "needs one hidden layer",
+    ),
+    "missing key": ({"dataset.inputs": GONE}, "dataset.inputs", "is required and missing"),
+    "missing section": ({"training": GONE}, "training", "is required and missing"),
+    "sweep that is no mapping": ({"sweep": [1]}, r"sweep: \[1\]", "a mapping of keys"),
+    "sweep over no list": ({"sweep": {"seeds": 3}}, "sweep.seeds: 3", "a list with at least one"),
+    "sweep over nothing": ({"sweep": {"seeds": []}}, r"sweep.seeds: \[\]", "at least one value"),
+    "sweep with two values of one name": (
+        {"sweep": {"seeds": [1, 1]}},
+        "sweep: 'seeds-1'",
+        "distinct names",
+    ),
+    "sweep over a key and one inside it": (
+        {"sweep": {"init": [{"name": "zero_balanced"}], "init.imbalance": [0.0, 0.5]}},
+        "sweep: 'init.imbalance'",
+        "expected no key inside init",
+    ),
+    "sweep below a number": ({"sweep": {"seeds.x": [1]}}, "sweep.seeds.x: 3", "seeds as a mapping"),
+    "sweep over an unknown key": ({"sweep": {"seed": [1]}}, "sweep.seed: 1", "unknown key"),
+    "sweep with a bad value": (
+        {"sweep": {"network.activation": ["relu", "gelu"]}},
+        "sweep.network.activation: 'gelu'",
+        "'linear', 'relu'",
+    ),
+    "sweep with an incomplete value": (
+        {"sweep": {"dataset": [{"name": "modes", "inputs": 2, "outputs": 2}]}},
+        "sweep.dataset.singular_values",
+        "is required and missing",
+    ),
+    "sweep key in capitals": ({"sweep": {"Seeds": [1]}}, "sweep: 'Seeds'", "lower-case"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_named_with_file_key_value_and_remedy(case):
+    changes, named, remedy = REFUSED[case]
+    message = refusal(changes)
+    pattern = rf"^{re.escape(BASE)}: {re.escape(WHERE)}(\.|: )({named}).*({remedy})"
+    assert re.search(pattern, message, flags=re.MULTILINE), message
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"batch": ["init"]}, "batch.0: 'init': .*'init_scale' or 'seed'"),
+        ({"paralel": True}, "paralel: True: unknown key"),
+        ({"experiments": None}, "experiments: None: expected a mapping"),
+        ({"experiments": {"paper": None}}, "experiments.paper: None: expected a mapping"),
+        ({"experiments": {"Paper": {}}}, "experiments: 'Paper': expected keys of lower-case"),
+        ({"experiments": {"paper": {"a/b": {}}}}, "experiments.paper: 'a/b': expected keys"),
+    ],
+    ids=["batch", "unknown setting", "nothing", "empty paper", "paper name", "experiment name"],
+)
+def test_settings_are_checked_too(settings, named):
+    assert re.search(f"^{BASE}: {named}", refusal({}, **settings))
+
+
+def test_all_mistakes_are_told_at_once():
+    message = refusal({"seeds": 0, "training.steps": 0, "colour": 1})
+    assert [line.split(": ")[1] for line in message.splitlines()] == [
+        f"{WHERE}.seeds",
+        f"{WHERE}.training.steps",
+        f"{WHERE}.colour",
+    ]
+
+
+def test_message_names_the_file_whose_value_counted():
+    base = {"experiments": {"paper": {"experiment": experiment({"seeds": 0})}}}
+    override = {"experiments": {"paper": {"experiment": {"training": {"steps": -1}}}}}
+    merged = copy.deepcopy(base)
+    merged["experiments"]["paper"]["experiment"]["training"]["steps"] = -1
+    with pytest.raises(UserError) as caught:
+        read_plan(merged, {BASE: base, OVERRIDE: override})
+    seeds, steps = str(caught.value).splitlines()
+    assert seeds.startswith(f"{BASE}: {WHERE}.seeds: 0")
+    assert steps.startswith(f"{OVERRIDE}: {WHERE}.training.steps: -1")
+
+
+# Fan-out ---------------------------------------------------------------------------------------
+
+
+def test_without_a_sweep_there_is_one_cell():
+    plan = plan_of({})
+    assert list(plan.cells) == ["paper/experiment/main"]
+    cell = plan.cells["paper/experiment/main"]
+    assert (cell.network.hidden, cell.training.learning_rate, cell.seeds) == ((6,), 0.02, 3)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "labels"),
+    [
+        ({"seeds": [1, 2]}, ["seeds-1", "seeds-2"]),
+        (
+            {"network.activation": ["relu", "erf"], "dataset.seed": [0, 1]},
+            [f"activation-{name}_seed-{seed}" for name in ("relu", "erf") for seed in (0, 1)],
+        ),
+        ({"network.hidden": [[], [3], [4, 5]]}, ["hidden-none", "hidden-3", "hidden-4x5"]),
+        ({"training.learning_rate": [0.001, 1e-5]}, ["learning_rate-0.001", "learning_rate-1e-05"]),
+        (
+            {"init": [{"name": "zero_balanced", "imbalance": 0.5}, {"name": "tied"}]},
+            ["init-zero_balanced-0.5", "init-tied"],
+        ),
+        ({"network.bias": [True, False]}, ["bias-true", "bias-false"]),
+    ],
+    ids=["one", "two", "lists", "floats", "mappings", "booleans"],
+)
+def test_sweep_fans_out_into_labelled_cells(sweep, labels):
+    original = copy.deepcopy(sweep)
+    plan = plan_of({"sweep": sweep})
+    assert sweep == original
+    assert [cell_id.removeprefix("paper/experiment/") for cell_id in plan.cells] == labels
+    assert len({cell.sha256() for cell in plan.cells.values()}) == len(labels)
+    for label in labels:
+        assert re.fullmatch(r"[a-z0-9._-]+", label)
+
+
+def test_sweep_sets_what_it_names():
+    cells = plan_of({"sweep": {"network.activation": ["relu"], "training.momentum": [0.5]}}).cells
+    (cell,) = cells.values()
+    assert (cell.network.activation, cell.training.momentum) == ("relu", 0.5)
+    assert cell.network.hidden == (6,)
+
+
+def test_same_specification_has_the_same_hash_however_it_is_written():
+    def sha(changes):
+        (cell,) = plan_of(changes).cells.values()
+        return cell.sha256()
+
+    written_out = {"training.momentum": 0.0, "network.activation": "linear", "seeds": 3}
+    assert sha({}) == sha(written_out) == sha(dict(reversed(EXPERIMENT.items())))
+
+
+@given(st.permutations([2, 3, 5, 7]))
+def test_swapped_values_change_the_hash(values):
+    def sha(inputs, outputs, hidden, seeds):
+        changes = {
+            "dataset.inputs": inputs,
+            "dataset.outputs": outputs,
+            "network.hidden": [hidden],
+            "seeds": seeds,
+        }
+        (cell,) = plan_of(changes).cells.values()
+        return cell.sha256()
+
+    assert (sha(*values) == sha(2, 3, 5, 7)) == (list(values) == [2, 3, 5, 7])
+
+
+def test_metrics_and_solutions_leave_the_run_as_it_is():
+    (plain,) = plan_of({}).cells.values()
+    (measured,) = plan_of({"metrics": ["balance"], "solutions": ["exact"]}).cells.values()
+    assert plain.sha256() != measured.sha256()
+    assert plain.only(Run).sha256() == measured.only(Run).sha256()
+    (longer,) = plan_of({"training.steps": 80}).cells.values()
+    assert longer.only(Run).sha256() != plain.only(Run).sha256()
+
+
+@pytest.mark.parametrize(
+    ("batch", "expected"),
+    [
+        (None, []),
+        (["init_scale", "seed"], []),
+        (["seed"], [{"init_scale": 0}, {"init_scale": 1}]),
+        (["init_scale"], [{"seed": 0}, {"seed": 1}, {"seed": 2}]),
+        ([], [{"init_scale": i, "seed": k} for i in (0, 1) for k in (0, 1, 2)]),
+    ],
+    ids=["default", "all", "seed", "init_scale", "none"],
+)
+def test_parts_fan_out_along_unbatched_axes(batch, expected):
+    plan = plan_of({}, **({} if batch is None else {"batch": batch}))
+    parts = plan.parts("paper/experiment/main")
+    assert list(parts.values()) == expected
+    for name, indices in parts.items():
+        assert re.fullmatch(r"[a-z0-9_.-]+", name)
+        assert all(f"{axis}-{index}" in name for axis, index in indices.items())
