@@ -90,7 +90,7 @@ class CompileTime:
 def main() -> None:
     """Times both and prints seconds, where the engine's go, and the ratio."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--every", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--samples", type=int, default=400, help="per component of the mixture")

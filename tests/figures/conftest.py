@@ -1,7 +1,7 @@
 """A small set of result files for all figures, made without training.
 
-The configured experiments, shrunk, with gradient flow (linear networks) or steady growth (others) in
-the place of gradient descent. Theory and metrics are the library's own.
+The configured experiments, shrunk, with gradient flow (linear networks) or steady growth (others)
+in the place of gradient descent. Theory and metrics are the library's own.
 """
 
 from functools import reduce
@@ -93,9 +93,7 @@ def trajectory(cell_id: str, run: Run):
         },
         "gram": lambda: {"gram": gram()},
         "outputs": lambda: {"outputs": answer[:, :, seen]},
-        "accuracy": lambda: {
-            "accuracy": np.mean(answer.argmax(-1) == data.y.argmax(-1), axis=-1)
-        },
+        "accuracy": lambda: {"accuracy": np.mean(answer.argmax(-1) == data.y.argmax(-1), axis=-1)},
         "imbalance": lambda: {
             "imbalance_trace": np.stack([np.trace(m, axis1=-2, axis2=-1) for m in c], axis=-1),
             "imbalance_norm": stacked_norms(c),
@@ -110,10 +108,10 @@ def trajectory(cell_id: str, run: Run):
             "relative_rate_gap": gaps,
             "relative_norm_rate_gap": gaps,
         },
-        "weights": lambda: {f"weight_{n}": w[:, :, seen] for n, w in enumerate(path, start=1)}
-        | {
-            f"bias_{n}": b[:, :, seen] * run.network.bias for n, b in enumerate(biases, start=1)
-        },
+        "weights": lambda: (
+            {f"weight_{n}": w[:, :, seen] for n, w in enumerate(path, start=1)}
+            | {f"bias_{n}": b[:, :, seen] * run.network.bias for n, b in enumerate(biases, start=1)}
+        ),
     }
     found = {"diverged_at": np.full(runs[:2], -1)}
     found["loss"] = np.mean(np.sum((data.y - answer) ** 2, axis=-1), axis=-1) / 2

@@ -16,6 +16,7 @@ from neuralrace.figures import FIGURES, Figure
 from neuralrace.figures.results import Results
 from neuralrace.figures.save import save
 from neuralrace.figures.style import COLUMN, SHEET, ordered, settled
+from neuralrace.records.files import read, write
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "neuralrace" / "figures"
@@ -116,15 +117,13 @@ def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
         raise OSError("no space left on device")
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
-    with pytest.raises(UserError, match="no space left on device.*nothing was replaced"):
+    with pytest.raises(UserError, match=r"no space left on device.*nothing was replaced"):
         save("deep_linear/time_to_learn", results_root, cell_ids, png, tmp_path / "figure.pdf")
     assert png.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]
 
 
-def test_a_changed_sweep_is_drawn_as_it_is(
-    results_root: Path, cell_ids: list[str], tmp_path: Path
-):
+def test_a_changed_sweep_is_drawn_as_it_is(results_root: Path, cell_ids: list[str], tmp_path: Path):
     name = "deep_linear/imbalance"
     one = [cell for cell in cell_ids if cell.startswith(name)][:1]
     module = import_module("neuralrace.figures.deep_linear.imbalance")
@@ -134,12 +133,32 @@ def test_a_changed_sweep_is_drawn_as_it_is(
         assert len(legend.get_lines()) == lines
 
 
+@pytest.mark.parametrize(
+    "name", ["deep_linear/alignment", "deep_linear/staircase", "layer_dynamics/norms_shallow"]
+)
+def test_a_diverged_run_leaves_the_others_drawn(
+    name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
+):
+    copy_inputs(name, results_root, tmp_path, cell_ids)
+    for path in tmp_path.rglob("trajectory.nc"):
+        trajectory = read(path)
+        floats = [n for n, values in trajectory.data_vars.items() if values.dtype.kind == "f"]
+        for variable in floats:
+            trajectory[variable].loc[{"seed": 1}] = np.nan
+        write(trajectory, path)
+    save(name, tmp_path, cell_ids, tmp_path / "figure.png", tmp_path / "figure.pdf")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
 def test_missing_cells_files_and_variables_name_the_remedy(
     results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
     targets = tmp_path / "figure.png", tmp_path / "figure.pdf"
     with pytest.raises(UserError, match=r"no cell of experiment 'rotation'.*config/"):
         save("deep_linear/rotation", results_root, [], *targets)
+    swept = Results(tmp_path, [cell for cell in cell_ids if "/rotation/" in cell])
+    with pytest.raises(UserError, match=r"'rotation' is drawn, but it has 2.*config/"):
+        swept.cell("rotation")
     with pytest.raises(UserError, match=r"not found.*Run the workflow"):
         save("deep_linear/rotation", tmp_path, cell_ids, *targets)
     (cell,) = Results(results_root, ["deep_linear/staircase/main"]).cells("staircase")
@@ -154,6 +173,7 @@ def test_settled_is_where_the_last_curve_comes_to_rest():
     time = xr.DataArray(np.linspace(0, 10, 1001), dims="time")
     rates = xr.DataArray([1.0, 2.0], dims="mode")
     assert settled(np.exp(-rates * time), time) == pytest.approx(np.log(100), abs=0.02)
+    assert settled(0 * time, time) == 10
 
 
 def test_ordered_colours_differ_in_grey():

@@ -275,7 +275,7 @@ def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
     )
     trajectory = train(run)
     with jax.enable_x64(True):
-        sample = run.dataset.sampler()
+        sample = jax.jit(run.dataset.sampler(), static_argnums=1)
         for scale, seed in [(0, 0), (1, 1)]:
             stream = jax.random.fold_in(jax.random.key(seed), stable_hash("batches"))
             batches = [sample(jax.random.fold_in(stream, step), 5) for step in range(12)]
@@ -355,9 +355,8 @@ def test_record_starts_with_the_initial_weights(dense):
 def test_parts_agree_with_the_whole(dense):
     run, whole = dense
     for part, index in [
-        ({"scales": [1]}, np.s_[1:]),
         ({"seeds": [1]}, np.s_[:, 1:]),
-        ({"scales": [0], "seeds": [1]}, np.s_[:1, 1:]),
+        ({"scales": [1], "seeds": [0]}, np.s_[1:, :1]),
     ]:
         for name, values in train(run, **part).variables.items():
             np.testing.assert_allclose(values, whole[name][index], rtol=ROUNDING, atol=ROUNDING)

@@ -61,5 +61,5 @@ FIGURES: dict[str, Figure] = {
     ),
     "layer_dynamics/norms_deep": _figure("layer_dynamics", "growth", "trajectory metrics"),
     "layer_dynamics/norms_shallow": _figure("layer_dynamics", "growth", "trajectory metrics"),
-    "layer_dynamics/relu_images": _figure("layer_dynamics", "images", "trajectory"),
+    "layer_dynamics/relu_images": _figure("layer_dynamics", "images", "trajectory metrics"),
 }

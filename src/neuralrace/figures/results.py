@@ -108,3 +108,17 @@ class Results:
                 "or leave the figures out that show it."
             )
         return found
+
+    def cell(self, experiment: str) -> CellResults:
+        """The cell of an experiment that a figure shows without a sweep.
+
+        Raises:
+            UserError: there is none, or more than one.
+        """
+        found = self.cells(experiment)
+        if len(found) > 1:
+            raise UserError(
+                f"figures: one cell of experiment {experiment!r} is drawn, but it has "
+                f"{len(found)}. Move its sweep to an experiment of its own in config/."
+            )
+        return found[0]

@@ -85,7 +85,13 @@ def ordered(count: int) -> list[tuple[float, float, float]]:
 
 def distinct(index: int) -> tuple[float, float, float]:
     """A colour of an unordered set."""
-    return sns.color_palette("colorblind")[index]
+    palette = sns.color_palette("colorblind")
+    return palette[index % len(palette)]
+
+
+def marker(index: int) -> str:
+    """A marker of a set."""
+    return MARKERS[index % len(MARKERS)]
 
 
 def over_seeds(ax: Axes, x: xr.DataArray, y: xr.DataArray, **line: Any) -> None:
@@ -97,19 +103,19 @@ def over_seeds(ax: Axes, x: xr.DataArray, y: xr.DataArray, **line: Any) -> None:
     ax.plot(x, y.mean("seed"), **line)
 
 
-def points(ax: Axes, x: float, y: xr.DataArray, across: bool = False, **marker: Any) -> None:
+def points(ax: Axes, x: int | float, y: xr.DataArray, across: bool = False, **look: Any) -> None:
     """The mean over seeds as a marker, the range from least to largest as a bar.
 
     `across` swaps the axes: values run along x, in row `x`.
     """
     low, mean, high = (float(value) for value in (y.min("seed"), y.mean("seed"), y.max("seed")))
 
-    def draw(values: list[float], **look: Any) -> None:
+    def draw(values: list[float], **shape: Any) -> None:
         place = [x] * len(values)
-        ax.plot(*((values, place) if across else (place, values)), **look)
+        ax.plot(*((values, place) if across else (place, values)), **shape)
 
-    draw([low, high], color=marker["color"], linewidth=0.8)
-    draw([mean], linestyle="", **marker)
+    draw([low, high], color=look["color"], linewidth=0.8)
+    draw([mean], linestyle="", **look)
 
 
 def loglog(ax: Axes, x: Sequence[float]) -> None:
@@ -117,7 +123,7 @@ def loglog(ax: Axes, x: Sequence[float]) -> None:
     ax.set(xscale="log", yscale="log")
     ax.set_xticks(x, [f"{value:.3g}" for value in x])
     ax.set_xticks([], minor=True)
-    low, high = ax.dataLim.intervaly
+    low, high = ax.dataLim.minposy, ax.dataLim.y1
     ax.set_ylim(10 ** np.floor(np.log10(low)), 10 ** np.ceil(np.log10(high)))
 
 
@@ -130,13 +136,16 @@ def slope_one(ax: Axes, x: Sequence[float], anchor: float) -> None:
 def settled(curve: xr.DataArray, time: xr.DataArray) -> float:
     """When all curves are within 1% of their largest change from their ends: no need to show more.
 
+    The end of the time axis for curves that do not move.
+
     Args:
         curve: has dimension `time`.
         time: clock along `time`.
     """
     off = abs(curve - curve.isel(time=-1))
     moving = (off > 0.01 * off.max("time")).any([dim for dim in curve.dims if dim != "time"])
-    return float(time[min(int(np.flatnonzero(moving)[-1]) + 1, len(time) - 1)])
+    until = np.flatnonzero(moving)
+    return float(time[min(until[-1] + 1, len(time) - 1)] if len(until) else time[-1])
 
 
 def epochs(ax: Axes, time: xr.DataArray) -> None:

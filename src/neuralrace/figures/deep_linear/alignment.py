@@ -13,7 +13,7 @@ from neuralrace.metrics.alignment import diagonal, vectors
 
 def draw(results: Results) -> Figure:
     """Cosine and strength of each mode over time; the invariant and the decay law of one mode."""
-    (random,) = results.cells("alignment")
+    random = results.cell("alignment")
     # the finest step is nearest to the gradient flow, for which both statements are made
     alone = min(results.cells("unaligned"), key=lambda cell: cell.spec.training.learning_rate)
     figure, axes = style.panels(4, height=1.35)
@@ -56,8 +56,8 @@ def draw(results: Results) -> Figure:
     letters = ["alignment, small random weights", "growth of the same modes"]
     style.letters(axes[:, 0], [*letters, "one mode alone: invariant", "one mode alone: decay law"])
     entries = [
-        style.entry("$s > 0$, stronger is darker", **_sign(style.ordered(2)[0], 1)),
-        style.entry("$s < 0$, stronger is darker", **_sign(style.ordered(2)[0], -1)),
+        style.entry("$s > 0$, stronger is darker", **_look(style.ordered(2)[0], False)),
+        style.entry("$s < 0$, stronger is darker", **_look(style.ordered(2)[0], True)),
         style.BAND,
         style.entry("theory", **style.THEORY),
     ]
@@ -70,8 +70,8 @@ def _first_scale(cell: CellResults) -> list:
     return [diagonal(block).isel(init_scale=0) for block in vectors(cell.evidence)]
 
 
-def _sign(colour: Any, sign: float) -> dict[str, Any]:
-    return {"color": colour, "linestyle": style.LINES[0 if sign > 0 else 1]}
+def _look(colour: Any, negative: bool) -> dict[str, Any]:
+    return {"color": colour, "linestyle": style.LINES[int(negative)]}
 
 
 def _looks(cell: CellResults) -> dict[int, dict[str, Any]]:
@@ -80,6 +80,6 @@ def _looks(cell: CellResults) -> dict[int, dict[str, Any]]:
     ranked = [mode for mode in s.sortby(-abs(s))["mode"].values.tolist() if s.sel(mode=mode) != 0]
     colours = style.ordered(len(ranked))
     return {
-        mode: _sign(colour, float(s.sel(mode=mode)))
+        mode: _look(colour, bool(s.sel(mode=mode) < 0))
         for mode, colour in zip(ranked, colours, strict=True)
     }

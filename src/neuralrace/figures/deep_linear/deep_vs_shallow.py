@@ -20,14 +20,14 @@ def draw(results: Results) -> Figure:
     figure, axes = style.panels(len(NETWORKS) + 1, height=1.45)
     times = axes[-1, 0]
     for index, (experiment, (solution, name)) in enumerate(NETWORKS.items()):
-        (cell,) = results.cells(experiment)
+        cell = results.cell(experiment)
         ax, time = axes[index, 0], cell.flow_time
         at = {"init_scale": int(cell.trajectory["init_scale"].values.argmin())}
         modes = cell.get("trajectory", "mode_strength").isel(at)
         theory = cell.get("theory", "mode_strength", solution=solution).isel(at).mean("seed")
         half = cell.get("metrics", "half_time").isel(at)
         predicted = half / cell.get("metrics", "half_time_over_predicted").isel(at)
-        look = {"color": style.distinct(index), "marker": style.MARKERS[index]}
+        look = {"color": style.distinct(index), "marker": style.marker(index)}
         for mode, colour in style.mode_colours(cell.strength).items():
             style.over_seeds(ax, time, modes.sel(mode=mode), color=colour)
             ax.plot(time, theory.sel(mode=mode), **style.THEORY)

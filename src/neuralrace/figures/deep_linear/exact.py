@@ -11,7 +11,7 @@ def draw(results: Results) -> Figure:
     cells, steps = results.cells("exact"), results.cells("step_size")
     scales = cells[0].trajectory["init_scale"].values
     looks = [
-        {"color": colour, "marker": style.MARKERS[index]}
+        {"color": colour, "marker": style.marker(index)}
         for index, colour in enumerate(style.ordered(len(scales)))
     ]
     figure, axes = style.panels(len(cells) + 2, height=1.25)

@@ -46,7 +46,7 @@ def draw(results: Results) -> Figure:
             values = np.sort(values[np.isfinite(values)])
             at = position + 0.4 * (index - 0.5) + np.linspace(-0.15, 0.15, len(values))
             colour = style.distinct(index)
-            ax.plot(at, values, style.MARKERS[index], color=colour, markersize=1.8)
+            ax.plot(at, values, style.marker(index), color=colour, markersize=1.8)
     ax.axhline(1, **style.THEORY)
     names = [f"{count} modes" for count in counts]
     ax.set(xticks=range(len(cells)), xticklabels=names, xlim=(-0.6, len(cells) - 0.4), yscale="log")
@@ -55,9 +55,9 @@ def draw(results: Results) -> Figure:
     style.letters(axes[:, 0], [*titles, "decay of every pair and seed, in order"])
     dots = [
         style.entry(
-            f"{'abc'[len(cells)]}: {rule} rule",
+            f"{chr(ord('a') + len(cells))}: {rule} rule",
             color=style.distinct(index),
-            marker=style.MARKERS[index],
+            marker=style.marker(index),
             linestyle="none",
         )
         for index, rule in enumerate(RULES.values())

@@ -24,7 +24,7 @@ def draw(results: Results) -> Figure:
     entries = []
     for index, cell in enumerate(others):
         other = cell.get("trajectory", "mode_strength").isel(init_scale=0)
-        look = {"linestyle": "", "marker": style.MARKERS[index], "markerfacecolor": "white"}
+        look = {"linestyle": "", "marker": style.marker(index), "markerfacecolor": "white"}
         every = max(len(time) // MARKED, 1)
         for mode, colour in colours.items():
             marked = other.sel(mode=mode).mean("seed")[::every]

@@ -19,7 +19,7 @@ def draw(results: Results) -> Figure:
 
     Outputs are means over seeds at the smallest init scale.
     """
-    (cell,) = results.cells("semantic_deep")
+    cell = results.cell("semantic_deep")
     data = cell.evidence.data
     outputs = cell.get("trajectory", "outputs")
     outputs = outputs.isel(init_scale=int(outputs["init_scale"].values.argmin())).mean("seed")
@@ -64,8 +64,8 @@ def _matrix(
     values: np.ndarray,
     columns: Sequence[str],
     rows: Sequence[str],
-    low: float,
-    high: float,
+    low: int,
+    high: int,
 ) -> AxesImage:
     """A matrix as shades, with names on its sides."""
     image = ax.imshow(values, cmap=style.HEAT, vmin=low, vmax=high, aspect="auto")

@@ -8,7 +8,7 @@ from neuralrace.figures.results import Results
 
 def draw(results: Results) -> Figure:
     """Mode strengths at each init scale and the loss at all of them, against the closed form."""
-    (cell,) = results.cells("staircase")
+    cell = results.cell("staircase")
     modes, loss = cell.get("trajectory", "mode_strength"), cell.get("trajectory", "loss")
     closed_modes = cell.get("theory", "mode_strength", solution="aligned_modes").mean("seed")
     closed_loss = cell.get("theory", "loss", solution="aligned_modes").mean("seed")

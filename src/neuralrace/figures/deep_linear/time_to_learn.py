@@ -9,7 +9,7 @@ from neuralrace.figures.results import Results
 
 def draw(results: Results) -> Figure:
     """Time to half of each mode's target, with the closed form and the formula as written."""
-    (cell,) = results.cells("time_to_learn")
+    cell = results.cell("time_to_learn")
     half = cell.get("metrics", "half_time")
     predicted = (half / cell.get("metrics", "half_time_over_predicted")).mean("seed")
     written = (half / cell.get("metrics", "half_time_over_written")).mean("seed")
@@ -18,7 +18,7 @@ def draw(results: Results) -> Figure:
 
     figure, axes = style.panels(2, height=1.9, sharex=True)
     for index, colour in enumerate(style.ordered(len(scales))):
-        look = {"color": colour, "marker": style.MARKERS[index]}
+        look = {"color": colour, "marker": style.marker(index)}
         for mode, x in enumerate(inverse):
             style.points(axes[0, 0], x, half.isel(init_scale=index, mode=mode), **look)
         ratio = half.isel(init_scale=index) / predicted.isel(init_scale=index)
@@ -40,9 +40,7 @@ def draw(results: Results) -> Figure:
         axes[:, 0], ["time to half of each mode's target", "the same over the closed form"]
     )
     entries = [
-        style.entry(
-            f"init scale {scale:g}", color=colour, marker=style.MARKERS[i], linestyle="none"
-        )
+        style.entry(f"init scale {scale:g}", color=colour, marker=style.marker(i), linestyle="none")
         for i, (scale, colour) in enumerate(zip(scales, style.ordered(len(scales)), strict=True))
     ]
     style.legend(

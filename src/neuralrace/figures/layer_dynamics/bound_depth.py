@@ -12,7 +12,7 @@ def draw(results: Results) -> Figure:
 
     Every run has constants, and so a bound, of its own: one line each, the median start bold.
     """
-    (small,) = results.cells("small_weights")
+    small = results.cell("small_weights")
     grown = sorted(results.cells("growth"), key=lambda cell: len(cell.spec.network.hidden))
     bounds = small.get("metrics", "bound_by_depth")
     depths, scales = bounds["depth"].values, bounds["init_scale"].values

@@ -20,7 +20,7 @@ def draw(results: Results) -> Figure:
     rates = [cell.spec.training.learning_rate for cell in linear]
     pairs = linear[0].get("metrics", "imbalance_drift")["pair"].values
     for index, (pair, colour) in enumerate(zip(pairs, style.ordered(len(pairs)), strict=True)):
-        look = {"color": colour, "marker": style.MARKERS[index]}
+        look = {"color": colour, "marker": style.marker(index)}
         for rate, cell in zip(rates, linear, strict=True):
             drift = cell.get("metrics", "imbalance_drift").isel(init_scale=0).sel(pair=pair)
             style.points(whole, rate, drift, **look)
@@ -31,7 +31,7 @@ def draw(results: Results) -> Figure:
 
     rates = [cell.spec.training.learning_rate for cell in relu]
     for index, (metric, name) in enumerate(QUANTITIES.items()):
-        look = {"color": style.distinct(index), "marker": style.MARKERS[index]}
+        look = {"color": style.distinct(index), "marker": style.marker(index)}
         drifts = [cell.get("metrics", metric).isel(init_scale=0).max("pair") for cell in relu]
         for rate, drift in zip(rates, drifts, strict=True):
             style.points(parts, rate, drift, **look)

@@ -22,7 +22,7 @@ def draw(results: Results) -> Figure:
     norms = axes[-1, 0]
     entries, titles = [], []
     for index, cell in enumerate(cells):
-        ax, data, law = axes[index, 0], cell.evidence.data, cell.spec.init
+        ax, data, law = axes[index, 0], cell.spec.dataset.load(), cell.spec.init
         scale = float(cell.metrics["init_scale"][0])
         widths = (data.x.shape[1], *cell.spec.network.hidden, data.y.shape[1])
         expected = [
@@ -30,7 +30,7 @@ def draw(results: Results) -> Figure:
             for pair in pairwise(widths)
         ]
         imbalance = cell.get("metrics", "initial_imbalance_squared").isel(init_scale=0, pair=0)
-        colour, marker = style.distinct(index), style.MARKERS[index]
+        colour, marker = style.distinct(index), style.marker(index)
         ax.hist(imbalance, bins=40, density=True, alpha=0.45, color=colour)
         ax.axvline(float(imbalance.mean()), color=colour)
         ax.axvline(expected_imbalance(expected[0], expected[1], *widths[:3]), **style.THEORY)

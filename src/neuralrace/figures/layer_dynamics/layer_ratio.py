@@ -9,7 +9,7 @@ from neuralrace.metrics.alignment import diagonal, vectors
 
 def draw(results: Results) -> Figure:
     """Ratio of the larger to the smaller layer in each mode over time, at each init scale."""
-    (cell,) = results.cells("unequal_layers")
+    cell = results.cell("unequal_layers")
     encoder, decoder, _ = vectors(cell.evidence)
     ratio = (diagonal(encoder) / diagonal(decoder)) ** 0.5
     ratio = ratio.where(ratio >= 1, 1 / ratio)

@@ -28,7 +28,7 @@ def draw(results: Results) -> Figure:
             style.over_seeds(ax, time, values, color=colour)
         for position, ratio in enumerate(bounds.values()):
             worst = ratio.isel(init_scale=index).max("time")
-            look = {"color": style.distinct((0, 3)[position]), "marker": style.MARKERS[position]}
+            look = {"color": style.distinct((0, 3)[position]), "marker": style.marker(position)}
             style.points(ratios, index + 0.2 * (position - 0.5), worst, **look)
         ax.set(ylabel="Frobenius norm", xlim=(0, style.settled(norms, time)))
         ax.tick_params(labelbottom=ax is panels[-1])
@@ -44,7 +44,7 @@ def draw(results: Results) -> Figure:
         for layer, colour in zip(layers, layer_colours, strict=True)
     ]
     entries += [
-        style.entry(name, color=style.distinct((0, 3)[i]), marker=style.MARKERS[i], linestyle="")
+        style.entry(name, color=style.distinct((0, 3)[i]), marker=style.marker(i), linestyle="")
         for i, name in enumerate(bounds)
     ]
     limit = style.entry("where the bound breaks", **style.THEORY)

@@ -62,5 +62,5 @@ def draw(results: Results) -> Figure:
 
 
 def _look(index: int, when: str) -> dict:
-    look = {"color": style.distinct(index), "marker": style.MARKERS[index]}
+    look = {"color": style.distinct(index), "marker": style.marker(index)}
     return look | ({"markerfacecolor": "white"} if when == "early" else {})

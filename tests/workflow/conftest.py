@@ -1,0 +1,147 @@
+"""A copy of the project with a configuration of three small cells, in which snakemake runs."""
+
+import copy
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+PROJECT = Path(__file__).parents[2]
+
+DEEP = {
+    "time_to_learn": {
+        "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
+        "network": {"hidden": [2]},
+        "init": {"name": "aligned"},
+        "init_scales": [0.1, 0.3],
+        "seeds": 2,
+        "training": {"learning_rate": 0.02, "steps": 400},
+        "record": {"every": 10, "observables": ["mode_strength"]},
+        "solutions": ["aligned_modes"],
+        "metrics": ["analytic_fit", "learning_times"],
+        "sweep": {"training.learning_rate": [0.02, 0.01]},
+    }
+}
+LAYERS = {
+    "glorot_moments": {
+        "dataset": {"name": "gaussian_mixture", "samples_per_component": 20},
+        "network": {"hidden": [4]},
+        "init": {"name": "glorot"},
+        "init_scales": [1.0],
+        "seeds": 3,
+        "training": {"learning_rate": 0.01, "steps": 20},
+        "record": {"every": 10, "observables": ["layer_norm", "imbalance"]},
+        "metrics": ["layer_norm_gaps"],
+    }
+}
+CLAIM = {
+    "id": "half-time",
+    "locator": "derived",
+    "statement": "The half time is that of the closed form.",
+    "kind": "equality",
+    "measure": {
+        "cells": "deep_linear/time_to_learn/*",
+        "metric": "half_time_over_predicted",
+        "select": {"mode": [1, 2]},
+        "reduce": "mean",
+    },
+    "expected": {"value": 1.0, "source": "closed form"},
+    "tolerance": {"value": 0.05, "why": "step size"},
+    "expect": "reproduced",
+}
+
+
+@dataclass
+class Workspace:
+    """The copy, and ways to change it and to run it."""
+
+    path: Path
+
+    @property
+    def deep(self) -> dict:
+        """Experiments of deep_linear, to be changed."""
+        return copy.deepcopy(DEEP)
+
+    @property
+    def layers(self) -> dict:
+        """Experiments of layer_dynamics, to be changed."""
+        return copy.deepcopy(LAYERS)
+
+    def configure(self, paper: str, experiments: dict) -> None:
+        text = yaml.safe_dump({"experiments": {paper: experiments}})
+        (self.path / f"config/{paper}.yaml").write_text(text)
+
+    def claim(self, **changes) -> None:
+        path = self.path / "config/claims/deep_linear.yaml"
+        path.write_text(yaml.safe_dump({"claims": [CLAIM | changes]}))
+
+    def snakemake(self, *arguments: str, fails: bool = False) -> str:
+        """What snakemake prints; it must succeed, or must not."""
+        done = subprocess.run(
+            self.command(*arguments), cwd=self.path, env=self.environment(), capture_output=True,
+            text=True, timeout=300, check=False,
+        )  # fmt: skip
+        printed = done.stdout + done.stderr
+        assert (done.returncode != 0) == fails, printed
+        return printed
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "snakemake", *arguments, "--cores", "2"]
+
+    def environment(self) -> dict[str, str]:
+        return os.environ | {
+            "PYTHONPATH": str(self.path / "src"),
+            "JAX_COMPILATION_CACHE_DIR": str(self.path / ".cache/jax"),
+        }
+
+    def planned(self, *targets: str) -> dict[str, int]:
+        """Jobs that a dry run would start, by rule."""
+        printed = self.snakemake("--dry-run", *targets)
+        counts = re.findall(r"^([a-z_]+) +(\d+)$", printed, re.MULTILINE)
+        return {rule: int(n) for rule, n in counts if rule not in ("total", *targets)}
+
+    def edit(self, name: str) -> "Workspace":
+        """Adds a comment to a file of the library."""
+        path = self.path / "src/neuralrace" / name
+        path.write_text(path.read_text() + "\n# edited\n")
+        return self
+
+    def restore(self, name: str) -> None:
+        shutil.copy2(PROJECT / "src/neuralrace" / name, self.path / "src/neuralrace" / name)
+
+
+def build(path: Path) -> Workspace:
+    """A fresh copy of what the workflow needs."""
+    for name in ("src", "workflow", "profiles"):
+        ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(PROJECT / name, path / name, ignore=ignore)
+    for name in ("Snakefile", "environment.yml"):
+        shutil.copy2(PROJECT / name, path / name)
+    (path / "config/claims").mkdir(parents=True)
+    (path / "config/smoke.yaml").write_text("experiments: {}\n")
+    (path / "config/claims/layer_dynamics.yaml").write_text("claims: []\n")
+    workspace = Workspace(path)
+    workspace.configure("deep_linear", workspace.deep)
+    workspace.configure("layer_dynamics", workspace.layers)
+    workspace.claim()
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A workspace in which everything was made once; tests leave it as they find it."""
+    workspace = build(tmp_path_factory.mktemp("finished"))
+    workspace.snakemake("metrics", "claims", "figures/deep_linear/time_to_learn.png")
+    return workspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """A workspace in which nothing was made yet."""
+    return build(tmp_path)
