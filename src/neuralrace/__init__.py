@@ -1,1 +1,18 @@
-"""neuralrace."""
+"""neuralrace: a benchmark suite for the theory of learning dynamics.
+
+`open_results` gives the results of the workflow; everything else lives in one room per concept:
+datasets, models, training, theory, records, metrics, claims, figures.
+"""
+
+from typing import Any
+
+__all__ = ["open_results"]
+
+
+def __getattr__(name: str) -> Any:
+    # lazily, so that planning a workflow need not load xarray
+    if name == "open_results":
+        from neuralrace.records.catalogue import open_results
+
+        return open_results
+    raise AttributeError(f"module 'neuralrace' has no attribute {name!r}")

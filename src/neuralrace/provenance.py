@@ -1,7 +1,9 @@
 """Which code a stage of the workflow rests on, and what a result says about its origin."""
 
+import ast
 import hashlib
 import platform
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -10,37 +12,37 @@ ROOT = Path(__file__).parent
 
 Stage = Literal["train", "solve", "measure", "judge", "draw"]
 
-_DEFINITIONS = (
-    "base.py",
-    "errors.py",
-    "spec.py",
-    "datasets",
-    "models/__init__.py",
-    "models/initialisation.py",
-)
-_RECORDS = ("provenance.py", "records")
-SCOPES: dict[Stage, tuple[str, ...]] = {
-    "train": (*_DEFINITIONS, "models", "training", *_RECORDS),
-    "solve": (*_DEFINITIONS, "theory", *_RECORDS),
-    "measure": (*_DEFINITIONS, "theory", "metrics", *_RECORDS),
-    "judge": ("base.py", "errors.py", "claims", *_RECORDS),
-    "draw": ("errors.py", "figures/results.py", "figures/save.py", "figures/style.py", *_RECORDS),
+ENTRIES: dict[Stage, tuple[str, ...]] = {
+    "train": ("neuralrace.records.trajectory", "neuralrace.records.files"),
+    "solve": ("neuralrace.records.theory", "neuralrace.records.files"),
+    "measure": ("neuralrace.metrics.measure", "neuralrace.records.files"),
+    "judge": ("neuralrace.claims.judge", "neuralrace.claims.table"),
+    "draw": ("neuralrace.figures.save",),
 }
-"""Files and folders of the library that each stage reads: the workflow reruns a stage when one of
-them changes, and no other stage."""
+"""Modules that the job of each stage calls. A figure adds its own module to `draw`."""
 
 
 def code_files(stage: Stage, *more: str) -> list[Path]:
-    """Library files in the scope of a stage, sorted; `more` names files beside its scope."""
-    paths: set[Path] = set()
-    for entry in (*SCOPES[stage], *more):
-        path = ROOT / entry
-        paths.update(path.rglob("*.py") if path.is_dir() else [path])
-    return sorted(paths)
+    """Library files that a stage rests on, found by following imports, sorted.
+
+    The workflow reruns a stage when one of them changes, and no other stage.
+
+    Args:
+        stage: whose entry modules to follow.
+        more: names of modules to follow beside them.
+    """
+    found: set[Path] = set()
+    waiting = [*ENTRIES[stage], *more]
+    while waiting:
+        for path in _files(waiting.pop()):
+            if path not in found:
+                found.add(path)
+                waiting += _imports(path)
+    return sorted(found)
 
 
 def code_sha256(stage: Stage) -> str:
-    """Hex digest over names and contents of the files in a stage's scope."""
+    """Hex digest over names and contents of the files that a stage rests on."""
     digest = hashlib.sha256()
     for path in code_files(stage):
         digest.update(path.relative_to(ROOT).as_posix().encode())
@@ -52,3 +54,26 @@ def versions(*packages: str) -> str:
     """Versions of Python and of the packages that a result depends on."""
     named = [f"{package} {version(package)}" for package in ("neuralrace", "numpy", *packages)]
     return ", ".join([f"python {platform.python_version()}", *named])
+
+
+def _files(name: str) -> list[Path]:
+    """Files that importing a dotted name of the library runs; none for other names."""
+    package, *names = name.split(".")
+    if package != ROOT.name:
+        return []
+    # the package's own __init__ is no step of any stage: it only opens results for people
+    stems = [ROOT.joinpath(*names[: depth + 1]) for depth in range(len(names))]
+    paths = [path for stem in stems for path in (stem / "__init__.py", stem.with_suffix(".py"))]
+    return [path for path in paths if path.is_file()]
+
+
+@cache
+def _imports(path: Path) -> tuple[str, ...]:
+    """Names of all modules that a file may import, also inside functions."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(names)

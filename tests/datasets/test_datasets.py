@@ -15,7 +15,7 @@ from neuralrace.datasets.modes import PrescribedModes
 
 
 @given(data=st.data(), inputs=st.integers(1, 7), outputs=st.integers(1, 7))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_prescribed_modes_are_the_modes(data, inputs, outputs):
     strengths = st.floats(-9, 9).filter(lambda s: abs(s) > 1e-3)
     wanted = data.draw(st.lists(strengths, min_size=1, max_size=min(inputs, outputs)))

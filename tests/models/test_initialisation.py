@@ -23,7 +23,7 @@ from neuralrace.models.initialisation import (
 )
 
 WIDTHS = (5, 7, 4)
-few = settings(deadline=None, max_examples=25)
+few = settings(max_examples=25)
 unit = st.integers(1, 6)
 
 

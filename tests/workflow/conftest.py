@@ -14,19 +14,20 @@ import yaml
 
 PROJECT = Path(__file__).parents[2]
 
+CELL = {
+    "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
+    "network": {"hidden": [2]},
+    "init": {"name": "aligned"},
+    "init_scales": [0.1, 0.3],
+    "seeds": 2,
+    "training": {"learning_rate": 0.02, "steps": 400},
+    "record": {"every": 10, "observables": ["mode_strength"]},
+    "solutions": ["aligned_modes"],
+    "metrics": ["analytic_fit", "learning_times"],
+}
 DEEP = {
-    "time_to_learn": {
-        "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
-        "network": {"hidden": [2]},
-        "init": {"name": "aligned"},
-        "init_scales": [0.1, 0.3],
-        "seeds": 2,
-        "training": {"learning_rate": 0.02, "steps": 400},
-        "record": {"every": 10, "observables": ["mode_strength"]},
-        "solutions": ["aligned_modes"],
-        "metrics": ["analytic_fit", "learning_times"],
-        "sweep": {"training.learning_rate": [0.02, 0.01]},
-    }
+    "time_to_learn": CELL,
+    "step_size": CELL | {"sweep": {"training.learning_rate": [0.02, 0.01]}},
 }
 LAYERS = {
     "glorot_moments": {

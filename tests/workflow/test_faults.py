@@ -8,7 +8,7 @@ import time
 import pytest
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("faults")]
-CELL = "deep_linear/time_to_learn/learning_rate-0.02"
+CELL = "deep_linear/step_size/learning_rate-0.02"
 TRAJECTORY = f"results/{CELL}/trajectory.nc"
 
 
@@ -39,7 +39,7 @@ def test_a_mistake_in_the_configuration_is_named_and_nothing_is_touched(finished
 
 
 def test_verify_passes_and_tells_damage(finished):
-    assert "8 files verified" in finished.snakemake("verify")
+    assert "11 files verified" in finished.snakemake("verify")
     path = finished.path / TRAJECTORY
     content, status = path.read_bytes(), path.stat()
     flipped = bytearray(content)

@@ -7,7 +7,7 @@ import xarray as xr
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 ALL = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
-CELL = "results/deep_linear/time_to_learn/learning_rate-0.02"
+CELL = "results/deep_linear/step_size/learning_rate-0.02"
 
 
 def test_everything_is_made_and_a_second_run_does_nothing(finished):
@@ -18,11 +18,11 @@ def test_everything_is_made_and_a_second_run_does_nothing(finished):
         "figures/deep_linear/time_to_learn.pdf",
         "results/metrics.csv",
         "results/claims.md",
-        "results/logs/deep_linear/time_to_learn/learning_rate-0.02/train.log",
-        "results/benchmarks/deep_linear/time_to_learn/learning_rate-0.02/train.tsv",
+        "results/logs/deep_linear/step_size/learning_rate-0.02/train.log",
+        "results/benchmarks/deep_linear/step_size/learning_rate-0.02/train.tsv",
     ):
         assert (finished.path / name).stat().st_size > 0
-    log = finished.path / "results/logs/deep_linear/time_to_learn/learning_rate-0.02/train.log"
+    log = finished.path / "results/logs/deep_linear/step_size/learning_rate-0.02/train.log"
     assert "step 400/400" in log.read_text()
     assert finished.planned(*ALL) == {}
 
@@ -36,7 +36,7 @@ def test_plain_xarray_shows_what_a_file_is(finished):
 
 def test_one_number_reruns_its_cells_only(finished):
     changed = finished.deep
-    changed["time_to_learn"]["sweep"]["training.learning_rate"] = [0.02, 0.008]
+    changed["step_size"]["sweep"]["training.learning_rate"] = [0.02, 0.008]
     finished.configure("deep_linear", changed)
     planned = finished.planned("metrics")
     finished.configure("deep_linear", finished.deep)
@@ -49,7 +49,7 @@ def test_a_metric_retrains_nothing(finished):
     finished.configure("deep_linear", changed)
     planned = finished.planned("metrics")
     finished.configure("deep_linear", finished.deep)
-    assert planned == {"measure": 2, "tabulate": 1}
+    assert planned == {"measure": 1, "tabulate": 1}
 
 
 def test_swapped_values_rerun(finished):
@@ -71,15 +71,15 @@ def test_swapped_values_rerun(finished):
         ("claims/judge.py", {"judge": 1, "accept_claims": 1}),
         (
             "theory/modes.py",
-            {"solve": 2, "measure": 3, "tabulate": 1, "judge": 1, "accept_claims": 1, "draw": 1},
+            {"solve": 3, "measure": 4, "tabulate": 1, "judge": 1, "accept_claims": 1, "draw": 1},
         ),
         (
             "metrics/learning_times.py",
-            {"measure": 3, "tabulate": 1, "judge": 1, "accept_claims": 1, "draw": 1},
+            {"measure": 4, "tabulate": 1, "judge": 1, "accept_claims": 1, "draw": 1},
         ),
         (
             "training/ensemble.py",
-            {"train": 3, "measure": 3, "tabulate": 1, "judge": 1, "accept_claims": 1, "draw": 1},
+            {"train": 4, "measure": 4, "tabulate": 1, "judge": 1, "accept_claims": 1, "draw": 1},
         ),
     ],
 )

@@ -1,18 +1,8 @@
 # One job draws a figure, from result files alone.
-def results_of(w):
-    return os.path.dirname(w.gallery) or "results"
-
-
-def shown(w):
-    """Cells that a figure shows."""
-    return FIGURES[f"{w.paper}/{w.figure}"].matching(list(PLANS[results_of(w)].cells))
-
-
 rule draw:
     input:
         data=lambda w: result_files(results_of(w), shown(w), FIGURES[f"{w.paper}/{w.figure}"].files),
-        style=stage("draw"),
-        code="src/neuralrace/figures/{paper}/{figure}.py",
+        code=lambda w: stage("draw", f"neuralrace.figures.{w.paper}.{w.figure}"),
     output:
         png=report(
             "{gallery}/{paper}/{figure}.png",

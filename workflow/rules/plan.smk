@@ -61,9 +61,9 @@ def split_cells(split):
     return "|".join(re.escape(c) for c in sorted(cells)) or "none"
 
 
-def stage(name):
-    """Rerun when the library files in a stage's scope change."""
-    return [os.path.relpath(path) for path in code_files(name)]
+def stage(name, *more):
+    """Rerun when a library file that the stage rests on changes."""
+    return [os.path.relpath(path) for path in code_files(name, *more)]
 
 
 def result_files(root, names, kinds):
@@ -79,3 +79,17 @@ def result_files(root, names, kinds):
 def cell_files(root, *kinds):
     """Result files of all cells."""
     return result_files(root, PLANS[root].cells, kinds)
+
+
+def results_of(w):
+    return os.path.dirname(w.gallery) or "results"
+
+
+def shown(w):
+    """Cells that a figure shows."""
+    return FIGURES[f"{w.paper}/{w.figure}"].matching(list(PLANS[results_of(w)].cells))
+
+
+def gallery(root, paper="*"):
+    """Every figure of a paper, below a gallery folder."""
+    return [f"{root}/{name}.png" for name in FIGURES if fnmatch(name, f"{paper}/*")]

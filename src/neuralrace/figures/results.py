@@ -8,7 +8,7 @@ from pathlib import Path
 import xarray as xr
 
 from neuralrace.errors import UserError
-from neuralrace.metrics import Evidence
+from neuralrace.records.evidence import Evidence
 from neuralrace.records.files import read
 from neuralrace.records.schema import Kind
 from neuralrace.spec import Cell

@@ -3,7 +3,7 @@
 from neuralrace.metrics.alignment import alignment
 from neuralrace.metrics.analytic_fit import analytic_fit
 from neuralrace.metrics.balance import balance
-from neuralrace.metrics.evidence import Evidence, Measure
+from neuralrace.metrics.describe import Measure
 from neuralrace.metrics.growth_bound import growth_bound
 from neuralrace.metrics.interference import interference
 from neuralrace.metrics.layer_norm_gaps import layer_norm_gaps
@@ -28,4 +28,4 @@ METRICS: dict[Metric, Measure] = {
     "unaligned_growth": unaligned_growth,
 }
 
-__all__ = ["METRICS", "Evidence", "Measure"]
+__all__ = ["METRICS"]

@@ -1,6 +1,7 @@
 """How far simulation is from theory, and why."""
 
-from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
 
 
 def analytic_fit(evidence: Evidence) -> Values:

@@ -5,7 +5,8 @@ from itertools import pairwise
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
 from neuralrace.theory.balance import (
     conservation_residual_as_written,
     imbalances,

@@ -3,7 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
 from neuralrace.theory import growth_bound as theory
 
 # Levels of the layer strength, between its start and its end, at which times are read.

@@ -4,8 +4,9 @@ import numpy as np
 import xarray as xr
 from scipy.integrate import cumulative_simpson
 
-from neuralrace.metrics.alignment import vectors
-from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
+from neuralrace.records.gram import vectors
 
 # Decay is read while the cosine falls to this share of its start.
 READ_UNTIL = np.exp(-2.0)

@@ -3,7 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
 from neuralrace.theory.balance import norm_gap, norm_gap_bound
 
 

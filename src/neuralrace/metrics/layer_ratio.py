@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from neuralrace.metrics.alignment import diagonal, vectors
-from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
+from neuralrace.records.gram import diagonal, vectors
 from neuralrace.theory.modes import two_layer_limit_ratio
 
 

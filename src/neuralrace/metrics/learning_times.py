@@ -3,7 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.evidence import Evidence, Values, crossing_time, described
+from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.records.evidence import Evidence
 from neuralrace.theory.modes import deep_half_time, shallow_half_time
 
 

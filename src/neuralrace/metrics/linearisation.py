@@ -4,7 +4,8 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.errors import UserError
-from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
 from neuralrace.theory.linearisation import averaging_residual, sample_residuals
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from neuralrace.metrics import METRICS, Evidence
+from neuralrace.metrics import METRICS
 from neuralrace.records.axes import provenance
+from neuralrace.records.evidence import Evidence
 from neuralrace.records.schema import COORDINATES, SCHEMA_VERSION
 from neuralrace.spec import Cell
 

@@ -1,6 +1,7 @@
 """Whether adjacent layers come to grow at the same rate (Basu et al., conjecture 4)."""
 
-from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
 
 
 def rate_gaps(evidence: Evidence) -> Values:

@@ -3,8 +3,9 @@
 import numpy as np
 from scipy.integrate import cumulative_simpson
 
-from neuralrace.metrics.alignment import diagonal, vectors
-from neuralrace.metrics.evidence import Evidence, Values, described
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
+from neuralrace.records.gram import diagonal, vectors
 
 
 def unaligned_growth(evidence: Evidence) -> Values:

@@ -96,7 +96,7 @@ class _Engine:
         self.data = data
         self.loss = LOSSES[run.training.loss.name]
         self.factor = run.training.loss.factor(len(data.x))
-        # the learning rate is an argument of the compiled program, which a sweep over it then shares
+        # the learning rate is an argument of the compiled program, so that a sweep shares it
         self.optimiser = optax.sgd(1.0, run.training.momentum or None)
         self.recorded = [o for o in run.record.observables if o not in SNAPSHOTS]
         self.snapped = [o for o in run.record.observables if o in SNAPSHOTS]

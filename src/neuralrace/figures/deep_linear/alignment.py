@@ -8,7 +8,7 @@ from scipy.integrate import cumulative_simpson
 
 from neuralrace.figures import style
 from neuralrace.figures.results import CellResults, Results
-from neuralrace.metrics.alignment import diagonal, vectors
+from neuralrace.records.gram import diagonal, vectors
 
 
 def draw(results: Results) -> Figure:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from neuralrace.figures import style
 from neuralrace.figures.results import Results
-from neuralrace.metrics.alignment import vectors
+from neuralrace.records.gram import vectors
 from neuralrace.theory.tied import cosines, first_order_interference
 
 FLOOR = 1e-3

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from neuralrace.figures import style
 from neuralrace.figures.results import Results
-from neuralrace.metrics.alignment import diagonal, vectors
+from neuralrace.records.gram import diagonal, vectors
 
 
 def draw(results: Results) -> Figure:

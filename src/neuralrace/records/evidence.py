@@ -1,6 +1,5 @@
-"""What a metric is computed from."""
+"""A cell as metrics and figures see it: its files, and its task."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,8 +9,6 @@ import xarray as xr
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
 from neuralrace.spec import Cell
-
-Values = dict[str, xr.DataArray]
 
 
 @dataclass(frozen=True)
@@ -75,30 +72,3 @@ class Evidence:
             return None
         depth = len(self.cell.network.hidden) + 1
         return [self.trajectory[f"bias_{n}"].values for n in range(1, depth + 1)]
-
-
-Measure = Callable[[Evidence], Values]
-
-
-def described(array: xr.DataArray, long_name: str, units: str = "1") -> xr.DataArray:
-    """The array with its meaning and unit, and no other attributes."""
-    return array.drop_attrs(deep=False).assign_attrs(long_name=long_name, units=units)
-
-
-def crossing_time(curve: xr.DataArray, level: xr.DataArray, time: xr.DataArray) -> xr.DataArray:
-    """First time at which a curve reaches a level, interpolated; NaN where it never does.
-
-    Args:
-        curve: has dimension `time`.
-        level: broadcasts against the curve without `time`.
-        time: clock along `time`.
-    """
-    above = (curve >= level).transpose("time", ...)
-    curve, level = xr.broadcast(curve, level)
-    curve, level = curve.transpose(*above.dims), level.transpose(*above.dims)
-    index = above.argmax("time").clip(min=1)
-    before, after = curve.isel(time=index - 1), curve.isel(time=index)
-    share = (level.isel(time=0) - before) / (after - before)
-    start, end = time.isel(time=index - 1), time.isel(time=index)
-    crossed = (start + share * (end - start)).where(above.any("time"))
-    return crossed.where(~above.isel(time=0), 0.0).drop_vars(["time", "flow_time"], errors="ignore")

@@ -1,0 +1,34 @@
+"""What metrics are made of: described arrays, and the times at which curves cross."""
+
+from collections.abc import Callable
+
+import xarray as xr
+
+from neuralrace.records.evidence import Evidence
+
+Values = dict[str, xr.DataArray]
+Measure = Callable[[Evidence], Values]
+
+
+def described(array: xr.DataArray, long_name: str, units: str = "1") -> xr.DataArray:
+    """The array with its meaning and unit, and no other attributes."""
+    return array.drop_attrs(deep=False).assign_attrs(long_name=long_name, units=units)
+
+
+def crossing_time(curve: xr.DataArray, level: xr.DataArray, time: xr.DataArray) -> xr.DataArray:
+    """First time at which a curve reaches a level, interpolated; NaN where it never does.
+
+    Args:
+        curve: has dimension `time`.
+        level: broadcasts against the curve without `time`.
+        time: clock along `time`.
+    """
+    above = (curve >= level).transpose("time", ...)
+    curve, level = xr.broadcast(curve, level)
+    curve, level = curve.transpose(*above.dims), level.transpose(*above.dims)
+    index = above.argmax("time").clip(min=1)
+    before, after = curve.isel(time=index - 1), curve.isel(time=index)
+    share = (level.isel(time=0) - before) / (after - before)
+    start, end = time.isel(time=index - 1), time.isel(time=index)
+    crossed = (start + share * (end - start)).where(above.any("time"))
+    return crossed.where(~above.isel(time=0), 0.0).drop_vars(["time", "flow_time"], errors="ignore")
