@@ -55,7 +55,7 @@ smoke: $(INSTALLED) ## the whole workflow at a fraction of its size, into result
 
 .PHONY: benchmarks
 benchmarks: $(INSTALLED) ## measure training throughput
-	$(BIN)/python -m benchmarks
+	$(BIN)/python benchmarks/ensemble.py
 
 # Code -----------------------------------------------------------------------------------------
 

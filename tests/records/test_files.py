@@ -13,7 +13,7 @@ import xarray as xr
 
 from neuralrace.errors import UserError
 from neuralrace.records import files
-from neuralrace.records.files import read, write
+from neuralrace.records.files import checksum_file, read, write
 
 
 @pytest.fixture
@@ -68,6 +68,7 @@ def test_flipped_bit_in_data_is_noticed(dataset, path):
     # bytes of the file that hold the stored norms: where a file with other norms differs, the
     # checksums of their chunks left aside
     content = path.read_bytes()
+    checksum_file(path).unlink()  # the file must notice by itself
     plain = dataset["layer_norm"].astype("f8").values
     other = dataset.copy(deep=True)
     other["layer_norm"][-1, -1, -1, -1] = plain[-1, -1, -1, -1] * 1.5
@@ -88,13 +89,24 @@ def test_flipped_bit_in_data_is_noticed(dataset, path):
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
 def test_truncated_file_is_noticed(path, share):
     content = path.read_bytes()
+    checksum_file(path).unlink()  # the file must notice by itself
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(UserError, match=r"trajectory\.nc: cannot be read .*damaged\. Delete"):
         read(path)
 
 
+@pytest.mark.parametrize("position", [0, 0.1, 0.5, 0.99])
+def test_any_flipped_bit_differs_from_the_checksum(path, position):
+    damaged = bytearray(path.read_bytes())
+    damaged[int(position * len(damaged))] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(UserError, match=r"trajectory\.nc: .* checksum .*damaged\. Delete"):
+        read(path)
+
+
 def tampered(dataset, path, change):
     """A file that someone wrote around the writer."""
+    checksum_file(path).unlink(missing_ok=True)
     kept = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
     change(kept).to_netcdf(path)
 

@@ -370,7 +370,8 @@ def test_progress_is_reported(make_run, monkeypatch):
     monkeypatch.setattr(ensemble, "PROGRESS_INTERVAL", -1.0)
     lines.clear()
     train(make_run(record={"every": 1, "snapshots": 3}), report=lines.append)
-    assert [line.split(",")[0] for line in lines] == ["step 4/12", "step 8/12", "step 12/12"]
+    assert [line.split(",")[0] for line in lines] == [f"step {n}/12" for n in range(1, 13)]
+    assert ensemble._records_per_call(per_snapshot=50, total=400) == 10
 
 
 # Clock -----------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def test_verify_passes_and_tells_damage(finished):
     content, status = path.read_bytes(), path.stat()
     flipped = bytearray(content)
     flipped[len(flipped) // 2] ^= 1
-    damages = {"does not have the checksum": bytes(flipped), "cannot be read": content[:1000]}
+    damages = {"does not have the checksum": bytes(flipped), "it is damaged": content[:1000]}
     for says, damaged in damages.items():
         path.write_bytes(damaged)
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -15,6 +15,8 @@ from neuralrace.provenance import code_files
 from neuralrace.spec import Run, SolvedRun
 
 SMOKE = "config/smoke.yaml"
+# trainings share a GPU one at a time (see profiles/default); without one they only share cores
+GPU = int(any(Path("/dev").glob("nvidia[0-9]*")))
 PAPERS = sorted(config["experiments"])
 CLAIMS = [f"config/claims/{paper}.yaml" for paper in PAPERS]
 

@@ -14,7 +14,7 @@ rule train:
     conda:
         "../../environment.yml"
     resources:
-        gpu=1,
+        gpu=GPU,
         mem_mb=2000,
         runtime=60,
     params:
@@ -35,7 +35,7 @@ rule train_part:
     conda:
         "../../environment.yml"
     resources:
-        gpu=1,
+        gpu=GPU,
         mem_mb=2000,
         runtime=60,
     params:

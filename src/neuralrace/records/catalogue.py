@@ -19,7 +19,7 @@ class Catalogue:
     """Cells with results, one row each in `table`.
 
     Columns: paper, experiment, cell, folder, and each entry of the specification under its
-    dotted key (`dataset.name`, `network.activation`, `training.learning_rate`, ...). Init scales and
+    dotted key (`dataset.name`, `network.activation`, `training.learning_rate`). Init scales and
     seeds are dimensions of the datasets.
     """
 

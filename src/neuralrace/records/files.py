@@ -85,6 +85,13 @@ def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: result file not found. Run the workflow to make it.")
+    # before opening: damage in HDF5's own tables can keep its library busy for ever
+    recorded = checksum_file(path)
+    if recorded.is_file() and recorded.read_text(encoding="utf-8").split()[:1] != [sha256(path)]:
+        raise UserError(
+            f"{path}: its content does not have the checksum it was written with; it is damaged. "
+            "Delete it and run the workflow again."
+        )
     try:
         with xr.open_dataset(path, engine="netcdf4") as dataset:
             check(dataset, path, kind)

@@ -1,13 +1,14 @@
 """The training engine: all runs of a cell in one compiled program.
 
 Runs (init scale x seed) are a `vmap` axis, gradient steps a `lax.scan`, and observables are
-recorded inside the scan. The host calls the compiled program once per snapshot interval, to collect
-what was recorded and to report progress.
+recorded inside the scan. The host calls the compiled program some twenty times, to collect what was
+recorded and to report progress.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import jax
@@ -31,6 +32,8 @@ from neuralrace.training.observables import OBSERVABLES, SNAPSHOTS, View
 DIVERGENCE_FACTOR = 1e6
 # Seconds between two progress lines.
 PROGRESS_INTERVAL = 2.0
+# Calls of the compiled program in a run, at least: between them progress can be reported.
+CALLS = 20
 
 
 @dataclass(frozen=True)
@@ -180,21 +183,17 @@ class _Engine:
         the triangular factor of [X Y] has the same loss and gradient with at most inputs + outputs
         rows.
         """
-        x, y = self.data.x, self.data.y
-        loss_x, loss_y = x, y
-        run = self.run
-        linear = run.network.activation == "linear" and not run.network.bias
-        if (
-            linear
-            and run.training.loss.name == "squared_error"
-            and run.training.batch.name == "full"
-        ):
+        x, y, modes = self.data.x, self.data.y, self.data.modes
+        named = {"x": x, "y": y, "u": modes.u, "v": modes.v}
+        data = {name: jnp.asarray(value, self.dtype) for name, value in named.items()}
+        network, training = self.run.network, self.run.training
+        linear = network.activation == "linear" and not network.bias
+        if linear and training.loss.name == "squared_error" and training.batch.name == "full":
             factor = np.linalg.qr(np.hstack([x, y]), mode="r")
             factor *= np.sqrt(len(factor) / len(x))
-            loss_x, loss_y = factor[:, : x.shape[1]], factor[:, x.shape[1] :]
-        modes = self.data.modes
-        named = {"x": x, "y": y, "loss_x": loss_x, "loss_y": loss_y, "u": modes.u, "v": modes.v}
-        return {name: jnp.asarray(value, self.dtype) for name, value in named.items()}
+            x, y = (jnp.asarray(part, self.dtype) for part in np.split(factor, [x.shape[1]], 1))
+            return data | {"loss_x": x, "loss_y": y}
+        return data | {"loss_x": data["x"], "loss_y": data["y"]}
 
     def members(self, weights: Weights, seeds: Sequence[int], data: Any) -> tuple[Any, Any]:
         """What changes in training and what stays fixed, of every run, flattened to one axis."""
@@ -223,10 +222,11 @@ class _Engine:
 
         return jax.jit(jax.vmap(start))(jnp.tile(jnp.asarray(seeds), scales), *flat)
 
-    def advance(self, members: Any, fixed: Any, data: Any, start: Array) -> tuple[Any, Any, Any]:
-        """One snapshot interval of all runs."""
-        record = self.run.record
-        length = self.run.training.steps // record.every // record.snapshots
+    def advance(
+        self, records: int, members: Any, fixed: Any, data: Any, start: Array
+    ) -> tuple[Any, Any]:
+        """Some records' worth of steps of all runs, from step `start`."""
+        every = self.run.record.every
 
         def one_step(members: Any, step: Array) -> tuple[Any, None]:
             members, x, y = self.batch(members, fixed, data, step)
@@ -234,24 +234,15 @@ class _Engine:
             return jax.vmap(self.step, (0, 0, axis, axis, None))(members, fixed, x, y, step), None
 
         def one_record(members: Any, first: Array) -> tuple[Any, Any]:
-            members, _ = jax.lax.scan(one_step, members, first + jnp.arange(record.every))
+            members, _ = jax.lax.scan(one_step, members, first + jnp.arange(every))
             return members, self.observe_all(self.recorded, members, fixed, data)
 
-        starts = start + record.every * jnp.arange(length)
-        members, seen = jax.lax.scan(one_record, members, starts)
-        return members, seen, self.observe_all(self.snapped, members, fixed, data)
+        return jax.lax.scan(one_record, members, start + every * jnp.arange(records))
 
     def observe_all(
         self, names: list[Any], members: Any, fixed: Any, data: Any
     ) -> dict[str, Array]:
         return jax.vmap(lambda member, its: self.observe(names, member, its, data))(members, fixed)
-
-    def begin(self, members: Any, fixed: Any, data: Any) -> tuple[Any, Any]:
-        """Observations before the first step."""
-        return (
-            self.observe_all(self.recorded, members, fixed, data),
-            self.observe_all(self.snapped, members, fixed, data),
-        )
 
     def batch(self, members: Any, fixed: Any, data: Any, step: Array) -> tuple[Any, Array, Array]:
         """The samples of one step: shared by all runs (full batch) or one batch a run."""
@@ -286,16 +277,21 @@ class _Engine:
         record, steps = self.run.record, self.run.training.steps
         data = self.arrays()
         members, fixed = self.members(weights, seeds, data)
-        series, snap = jax.jit(self.begin)(members, fixed, data)
-        seen, snaps = [_host(series, lead=True)], [_host(snap, lead=True)]
+        recorded = jax.jit(partial(self.observe_all, self.recorded))
+        snapped = jax.jit(partial(self.observe_all, self.snapped)) if self.snapped else None
+        seen = [_host(recorded(members, fixed, data), lead=True)]
+        snaps = [_host(snapped(members, fixed, data), lead=True)] if snapped else []
         interval = steps // record.snapshots
-        advance = jax.jit(self.advance, donate_argnums=0)
+        records = _records_per_call(interval // record.every, steps // record.every)
+        advance = jax.jit(partial(self.advance, records), donate_argnums=0)
         began = reported = time.monotonic()
-        for index in range(record.snapshots):
-            members, series, snap = advance(members, fixed, data, jnp.asarray(index * interval))
+        for start in range(0, steps, records * record.every):
+            members, series = advance(members, fixed, data, jnp.asarray(start))
             seen.append(_host(series))
-            snaps.append(_host(snap, lead=True))
-            now, done = time.monotonic(), (index + 1) * interval
+            done = start + records * record.every
+            if snapped and done % interval == 0:
+                snaps.append(_host(snapped(members, fixed, data), lead=True))
+            now = time.monotonic()
             if now - reported > PROGRESS_INTERVAL or done == steps:
                 reported = now
                 left = (now - began) * (steps - done) / done
@@ -304,9 +300,7 @@ class _Engine:
                 loss = f"median loss {np.median(healthy):.3g}" if healthy.size else "all diverged"
                 report(f"step {done}/{steps}, {loss}, {left:.0f} s left")
         shape = weights[0].shape[:2]
-        variables = _stack(seen, shape) | {
-            name: value for name, value in _stack(snaps, shape).items() if name != "loss"
-        }
+        variables = (_stack(snaps, shape) if snaps else {}) | _stack(seen, shape)
         diverged_at = np.asarray(members["diverged_at"]).reshape(shape)
         # a run that leaves all bounds in the last step has no further step to notice it in
         late = (diverged_at < 0) & np.isnan(variables["loss"][..., -1])
@@ -315,6 +309,15 @@ class _Engine:
             diverged_at=np.where(late, steps, diverged_at),
             samples=len(self.data.x),
         )
+
+
+def _records_per_call(per_snapshot: int, total: int) -> int:
+    """Records that one call of the compiled program makes.
+
+    A divisor of those of a snapshot interval, small enough to tell progress along the way.
+    """
+    most = max(total // CALLS, 1)
+    return max(n for n in range(1, min(per_snapshot, most) + 1) if per_snapshot % n == 0)
 
 
 def _host(tree: dict[str, Array], lead: bool = False) -> dict[str, np.ndarray]:

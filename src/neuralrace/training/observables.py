@@ -118,12 +118,16 @@ def _rate_gap(view: View) -> Mapping[str, Array]:
         sizes.append(jnp.linalg.norm(upper + upper.T) + jnp.linalg.norm(lower + lower.T))
         scalar_gaps.append(2 * jnp.abs(jnp.trace(upper) - jnp.trace(lower)))
         scalar_sizes.append(2 * (jnp.abs(jnp.trace(upper)) + jnp.abs(jnp.trace(lower))))
-    absolute, scale = jnp.stack(gaps), jnp.stack(sizes)
     return {
-        "rate_gap": absolute,
-        "relative_rate_gap": absolute / scale,
-        "relative_norm_rate_gap": jnp.stack(scalar_gaps) / jnp.stack(scalar_sizes),
+        "rate_gap": jnp.stack(gaps),
+        "relative_rate_gap": _share(jnp.stack(gaps), jnp.stack(sizes)),
+        "relative_norm_rate_gap": _share(jnp.stack(scalar_gaps), jnp.stack(scalar_sizes)),
     }
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """Part / whole; 0 where nothing grows and there is no gap to speak of."""
+    return jnp.where(whole > 0, part / jnp.where(whole > 0, whole, 1), 0)
 
 
 def _accuracy(view: View) -> Mapping[str, Array]:

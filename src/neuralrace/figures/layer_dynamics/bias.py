@@ -53,7 +53,7 @@ def draw(results: Results) -> Figure:
         if name != "with biases":
             style.slope_one(ax, list(drifts), float(drifts[max(drifts)].mean("seed")))
     style.loglog(ax, sorted(set(rates)))
-    ax.set(xlabel="learning rate", ylabel="over growth of\nsquared norms")
+    ax.set(xlabel="learning rate", ylabel="over final\nsquared norms")
     titles = ["Gaussian mixture, least learning rate", "images", "Gaussian mixture"]
     style.letters(axes[:, 0], titles)
     entries = [style.entry(name, **look) for name, look in LOOKS.items()]

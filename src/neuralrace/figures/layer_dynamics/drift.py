@@ -40,7 +40,7 @@ def draw(results: Results) -> Figure:
             style.slope_one(parts, rates, float(drifts[rates.index(max(rates))].mean("seed")))
     style.loglog(parts, rates)
     for ax in axes[:, 0]:
-        ax.set(xlabel="learning rate", ylabel="largest drift over growth\nof squared norms")
+        ax.set(xlabel="learning rate", ylabel="largest drift over\nfinal squared norms")
     style.letters(
         axes[:, 0], ["linear network: $C$ of adjacent layers", "ReLU network without biases"]
     )
