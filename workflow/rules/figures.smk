@@ -1,26 +1,32 @@
-# One job draws a figure, from result files alone.
-rule draw:
-    input:
-        data=lambda w: result_files(results_of(w), shown(w), FIGURES[f"{w.paper}/{w.figure}"].files),
-        code=lambda w: stage("draw", f"neuralrace.figures.{w.paper}.{w.figure}"),
-    output:
-        png=report(
-            "{gallery}/{paper}/{figure}.png",
-            caption="../report/{paper}/{figure}.rst",
-            category="{paper}",
-            labels={"figure": "{figure}"},
-        ),
-        pdf="{gallery}/{paper}/{figure}.pdf",
-    log:
-        "{gallery}/logs/{paper}/{figure}.log",
-    benchmark:
-        "{gallery}/benchmarks/{paper}/{figure}.tsv"
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=2000,
-    params:
-        cells=shown,
-        root=results_of,
-    script:
-        "../scripts/draw.py"
+# One rule and one job for each figure, drawn from result files alone.
+for name in FIGURES:
+    paper, figure = name.split("/")
+
+    rule:
+        name:
+            f"draw_{paper}_{figure}"
+        input:
+            data=partial(figure_data, name),
+            code=stage("draw", f"neuralrace.figures.{paper}.{figure}"),
+        output:
+            png=report(
+                f"{{gallery}}/{name}.png",
+                caption=f"../report/{name}.rst",
+                category=paper,
+                labels={"figure": figure},
+            ),
+            pdf=f"{{gallery}}/{name}.pdf",
+        log:
+            f"{{gallery}}/logs/{name}.log",
+        benchmark:
+            f"{{gallery}}/benchmarks/{name}.tsv"
+        conda:
+            "../../environment.yml"
+        resources:
+            mem_mb=2000,
+        params:
+            figure=name,
+            cells=partial(shown, name),
+            root=results_of,
+        script:
+            "../scripts/draw.py"

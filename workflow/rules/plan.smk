@@ -1,6 +1,8 @@
 # What there is to do: the plan of the configuration, and that of its smoke version.
+import shutil
 from copy import deepcopy
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
 from snakemake.common.configfile import load_configfile
@@ -16,7 +18,7 @@ from neuralrace.spec import Run, SolvedRun
 
 SMOKE = "config/smoke.yaml"
 # trainings share a GPU one at a time (see profiles/default); without one they only share cores
-GPU = int(any(Path("/dev").glob("nvidia[0-9]*")))
+GPU = int(shutil.which("nvidia-smi") is not None)
 PAPERS = sorted(config["experiments"])
 CLAIMS = [f"config/claims/{paper}.yaml" for paper in PAPERS]
 
@@ -49,8 +51,6 @@ wildcard_constraints:
     gallery="figures|results/smoke/figures",
     cell="[a-z0-9_]+/[a-z0-9_]+/[a-z0-9._-]+",
     part="[a-z0-9_.-]+",
-    paper="[a-z0-9_]+",
-    figure="[a-z0-9_]+",
 
 
 def cell_of(w):
@@ -84,12 +84,18 @@ def cell_files(root, *kinds):
 
 
 def results_of(w):
+    """Results folder that a gallery is drawn from."""
     return os.path.dirname(w.gallery) or "results"
 
 
-def shown(w):
+def shown(figure, w):
     """Cells that a figure shows."""
-    return FIGURES[f"{w.paper}/{w.figure}"].matching(list(PLANS[results_of(w)].cells))
+    return FIGURES[figure].matching(list(PLANS[results_of(w)].cells))
+
+
+def figure_data(figure, w):
+    """Result files that a figure is drawn from."""
+    return result_files(results_of(w), shown(figure, w), FIGURES[figure].files)
 
 
 def gallery(root, paper="*"):

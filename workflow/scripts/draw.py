@@ -3,7 +3,7 @@
 from neuralrace.figures.save import save
 from neuralrace.job import job
 
-name = f"{snakemake.wildcards.paper}/{snakemake.wildcards.figure}"
+name = snakemake.params.figure
 with job(name, snakemake.log[0]) as say:
     save(name, snakemake.params.root, snakemake.params.cells, *snakemake.output)
     say(f"drawn in {snakemake.output.png}")

@@ -27,10 +27,11 @@ def learning_times(evidence: Evidence) -> Values:
     s = xr.DataArray(modes.s, dims="mode", coords={"mode": evidence.modes})
     with np.errstate(divide="ignore", invalid="ignore"):
         written = np.log(target / start.where(start > 0)) / s.where(learned)
-    distinct = half.where(learned, drop=True)
-    strongest = float(distinct.sizes["mode"] > 1)
-    steps = s.where(learned, drop=True).diff("mode")
-    order = (distinct.diff("mode") > 0) | (abs(steps) < 1e-9 * s.max())
+    reached = half.where(learned, drop=True)
+    drive = s.where(learned, drop=True)
+    # pairs of modes, the first of them stronger; equal modes have no order
+    ranked = drive - drive.rename(mode="other_mode") > 1e-9 * s.max()
+    in_order = ranked.any() & ((reached < reached.rename(mode="other_mode")) | ~ranked)
     return {
         "half_time": described(half, "flow time to half the target", "1"),
         "half_time_over_predicted": described(
@@ -46,11 +47,11 @@ def learning_times(evidence: Evidence) -> Values:
             (full - half) / half, "time from half the target to s - eps over time to half"
         ),
         "modes_in_order": described(
-            order.all("mode").astype(float) * strongest,
+            in_order.all(("mode", "other_mode")).astype(float),
             "1 if stronger modes reach half their target first",
         ),
         "half_time_spread": described(
-            distinct.max("mode", skipna=False) / distinct.min("mode", skipna=False),
+            reached.max("mode", skipna=False) / reached.min("mode", skipna=False),
             "slowest over fastest time to half the target",
         ),
         "half_time_times_s": described(half * s, "time to half the target times s"),

@@ -23,7 +23,6 @@ def rate_gaps(evidence: Evidence) -> Values:
         last = curve.isel(time=late).mean("time")
         values[f"early_{name}"] = described(first, f"{long_name}, first tenth of training")
         values[f"late_{name}"] = described(last, f"{long_name}, last tenth of training")
-        values[f"late_over_early_{name}"] = described(last / first, f"{long_name}, late over early")
     peak = absolute.max("time")
     values["late_over_peak_rate_gap"] = described(
         values["late_rate_gap"] / peak, "gap of growth rates, late over its peak"
