@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -12,6 +11,7 @@ from pydantic import TypeAdapter
 
 from neuralrace.claims.judge import CONFIDENCE, SURPRISES, Row
 from neuralrace.errors import UserError
+from neuralrace.records.files import write_text
 
 _ROWS = TypeAdapter(list[Row])
 
@@ -30,14 +30,8 @@ def write_table(rows: Sequence[Row], folder: Path) -> None:
         "claims.csv": _csv(rows),
         "claims.md": "\n".join(_markdown(rows)) + "\n",
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            temporary = folder / f".{name}.{os.getpid()}.tmp"
-            temporary.write_text(text, encoding="utf-8", newline="")
-            os.replace(temporary, folder / name)
-    except OSError as error:
-        raise UserError(f"{folder}: the claims table cannot be written: {error}") from error
+    for name, text in texts.items():
+        write_text(text, folder / name)
 
 
 def read_table(path: Path) -> list[Row]:

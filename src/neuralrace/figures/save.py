@@ -2,16 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 import matplotlib as mpl
 
-from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES
 from neuralrace.figures.results import Results
 from neuralrace.figures.style import SHEET
+from neuralrace.records.files import replacing
 
 
 def save(
@@ -44,20 +43,5 @@ def save(
             (Path(png_path), {"Software": None}),
             (Path(pdf_path), {"CreationDate": None, "Creator": None, "Producer": None}),
         ):
-            _write(figure, path, metadata)
-
-
-def _write(figure, path: Path, metadata: dict[str, None]) -> None:
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(temporary, metadata=metadata)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise UserError(
-            f"{path}: cannot be written ({error}). Check that the folder is writable and the disk "
-            "has room, then run the workflow again; nothing was replaced."
-        ) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+            with replacing(path) as temporary:
+                figure.savefig(temporary, format=path.suffix[1:], metadata=metadata)

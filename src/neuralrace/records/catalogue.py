@@ -41,7 +41,7 @@ class Catalogue:
             column = key.replace("__", ".")
             if column not in table:
                 raise UserError(f"{column!r} is no column; there are {', '.join(table.columns)}")
-            table = table[[entry == value for entry in table[column]]]
+            table = table.loc[[entry == value for entry in table[column]]]
         return Catalogue(table.reset_index(drop=True))
 
     def open(self, kind: Kind = "trajectory") -> Iterator[tuple[str, xr.Dataset]]:
@@ -50,10 +50,11 @@ class Catalogue:
         Raises:
             UserError: a damaged file.
         """
-        for row in self.table.itertuples():
-            path = Path(str(row.folder)) / f"{kind}.nc"
+        columns = (self.table[name] for name in ("folder", "paper", "experiment", "cell"))
+        for folder, *names in zip(*columns, strict=True):
+            path = Path(folder) / f"{kind}.nc"
             if path.is_file():
-                yield f"{row.paper}/{row.experiment}/{row.cell}", read(path, kind)
+                yield "/".join(names), read(path, kind)
 
 
 def open_results(folder: str | Path = "results") -> Catalogue:

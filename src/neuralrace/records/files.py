@@ -27,7 +27,7 @@ def write(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     path = Path(path)
     dataset = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
     check(dataset, path)
-    with _replacing(path) as temporary:
+    with replacing(path) as temporary:
         dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
         with xr.open_dataset(temporary, engine="netcdf4") as back:
             xr.testing.assert_identical(back.load(), dataset)
@@ -41,7 +41,7 @@ def write_text(text: str, path: str | os.PathLike[str]) -> None:
     Raises:
         UserError: the folder cannot be written to or is full.
     """
-    with _replacing(Path(path)) as temporary:
+    with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
@@ -57,7 +57,7 @@ def sha256(path: Path) -> str:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """A temporary file in the same folder that takes the place of `path` once it is complete."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
