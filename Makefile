@@ -61,7 +61,7 @@ benchmarks: $(INSTALLED) ## measure training throughput
 
 .PHONY: test
 test: $(INSTALLED) ## run the test suite
-	@$(BIN)/pytest -q -n 2
+	@$(BIN)/pytest -q -n 2 --dist loadgroup
 
 .PHONY: check
 check: $(INSTALLED) ## lint, formatting and types

@@ -4,7 +4,10 @@
 datasets, models, training, theory, records, metrics, claims, figures.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuralrace.records.catalogue import open_results
 
 __all__ = ["open_results"]
 

@@ -62,24 +62,48 @@ def test_swapped_values_rerun(finished):
     assert planned == {"train": 1, "measure": 1, "tabulate": 1}
 
 
+DRAW = "draw_deep_linear_time_to_learn"
+JUDGED = {"tabulate": 1, "judge": 1, "accept_claims": 1, DRAW: 1}
+
+
 @pytest.mark.parametrize(
     ("edited", "expected"),
     [
-        ("figures/deep_linear/time_to_learn.py", {"draw_deep_linear_time_to_learn": 1}),
+        ("figures/deep_linear/time_to_learn.py", {DRAW: 1}),
         ("figures/deep_linear/staircase.py", {}),
-        ("figures/style.py", {"draw_deep_linear_time_to_learn": 1}),
+        ("figures/style.py", {DRAW: 1}),
         ("claims/judge.py", {"judge": 1, "accept_claims": 1}),
         (
             "theory/modes.py",
-            {"solve": 3, "measure": 4, "tabulate": 1, "judge": 1, "accept_claims": 1, "draw_deep_linear_time_to_learn": 1},
+            {
+                "solve": 3,
+                "measure": 4,
+                "tabulate": 1,
+                "judge": 1,
+                "accept_claims": 1,
+                "draw_deep_linear_time_to_learn": 1,
+            },
         ),
         (
             "metrics/learning_times.py",
-            {"measure": 4, "tabulate": 1, "judge": 1, "accept_claims": 1, "draw_deep_linear_time_to_learn": 1},
+            {
+                "measure": 4,
+                "tabulate": 1,
+                "judge": 1,
+                "accept_claims": 1,
+                "draw_deep_linear_time_to_learn": 1,
+            },
         ),
         (
             "training/ensemble.py",
-            {"train": 4, "measure": 4, "tabulate": 1, "judge": 1, "accept_claims": 1, "draw_deep_linear_time_to_learn": 1},
+            {
+                "train": 4,
+                "measure": 4,
+                "tabulate": 1,
+                "judge": 1,
+                "accept_claims": 1,
+                "draw_deep_linear_time_to_learn": 1,
+            },
         ),
     ],
 )

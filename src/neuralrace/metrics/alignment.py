@@ -1,7 +1,7 @@
 """How encoder and decoder vectors of a mode come to agree, and to leave other modes alone."""
 
-import numpy as np
 import xarray as xr
+from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values, crossing_time, described
 from neuralrace.records.evidence import Evidence
@@ -15,11 +15,11 @@ def alignment(evidence: Evidence) -> Values:
     modes are those with a target.
     """
     encoder, decoder, across = vectors(evidence)
-    encoder_norm, decoder_norm = np.sqrt(diagonal(encoder)), np.sqrt(diagonal(decoder))
+    encoder_norm, decoder_norm = ufuncs.sqrt(diagonal(encoder)), ufuncs.sqrt(diagonal(decoder))
     cosine = diagonal(across) / (encoder_norm * decoder_norm)
     target = evidence.target
     learned = target != 0
-    strength = evidence.recorded("mode_strength", "mode_strength") * np.sign(target)
+    strength = evidence.recorded("mode_strength", "mode_strength") * ufuncs.sign(target)
     aligned_at = crossing_time(abs(cosine), xr.full_like(target, 0.9), evidence.time).where(learned)
     grown_at = crossing_time(strength, abs(target) / 2, evidence.time).where(learned)
     norms = encoder_norm * decoder_norm.rename(mode="other_mode")
@@ -35,7 +35,7 @@ def alignment(evidence: Evidence) -> Values:
             aligned_at / grown_at, "time to |cos| = 0.9 over time to half the target"
         ),
         "final_encoder_length": described(
-            (encoder_norm / np.sqrt(abs(target))).where(learned).isel(**end),
+            (encoder_norm / ufuncs.sqrt(abs(target))).where(learned).isel(**end),
             "length of the encoder vector over sqrt(|s|) at the end",
         ),
         "initial_overlap": described(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import xarray as xr
+from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
@@ -26,7 +27,7 @@ def layer_norm_gaps(evidence: Evidence) -> Values:
     identity = xr.apply_ufunc(norm_gap, trace, above + below)
     widest = norms.max("layer") - norms.min("layer")
     squares = norms.isel(time=0, drop=True) ** 2
-    far = np.sqrt(squares.max("layer") - squares.min("layer"))
+    far = ufuncs.sqrt(squares.max("layer") - squares.min("layer"))
     # layers that start balanced to rounding have no gap to compare with
     balanced = abs(trace) < 1e-12 * squares.sum("layer")
     bound, far = bound.where(~balanced), far.where(~balanced.all("pair"))

@@ -1,6 +1,7 @@
 """How unequal the two layers of a mode end."""
 
 import numpy as np
+from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
@@ -11,9 +12,9 @@ from neuralrace.theory.modes import two_layer_limit_ratio
 def layer_ratio(evidence: Evidence) -> Values:
     """Ratio of the larger to the smaller layer in each mode (Basu et al., corollary 2.4)."""
     encoder, decoder, _ = vectors(evidence)
-    lengths = np.sqrt(diagonal(encoder)), np.sqrt(diagonal(decoder))
+    lengths = ufuncs.sqrt(diagonal(encoder)), ufuncs.sqrt(diagonal(decoder))
     learned = evidence.target > 0
-    ratio = np.maximum(*lengths) / np.minimum(*lengths)
+    ratio = ufuncs.maximum(*lengths) / ufuncs.minimum(*lengths)
     first = [length.isel(time=0, drop=True) for length in lengths]
     s = np.where(learned, evidence.data.modes.s, 1.0)
     stacked = np.stack([length.values for length in first], axis=-2)

@@ -19,9 +19,8 @@ def linearisation(evidence: Evidence) -> Values:
         raise UserError("metrics: linearisation is for ReLU networks without biases")
     weights = evidence.weights()
     data = evidence.data
-    loss = {"squared_error": "squared", "cross_entropy": "cross_entropy"}[
-        evidence.cell.training.loss.name
-    ]
+    squared = evidence.cell.training.loss.name == "squared_error"
+    loss = "squared" if squared else "cross_entropy"
     residuals = sample_residuals(weights, data.x, data.y, loss)
     averaging = averaging_residual(weights, None, data.x)
     like = evidence.recorded("layer_norm", "layer_norm").isel(time=0, drop=True)

@@ -53,4 +53,4 @@ def tidy(datasets: Iterable[xr.Dataset]) -> pd.DataFrame:
             frame["units"] = array.attrs["units"]
             frames.append(frame)
     table = pd.concat(frames, ignore_index=True)
-    return table[[c for c in table if c not in ("value", "units")] + ["value", "units"]]
+    return table.reindex(columns=[*table.columns.drop(["value", "units"]), "value", "units"])

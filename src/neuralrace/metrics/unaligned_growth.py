@@ -1,7 +1,7 @@
 """An unaligned mode in two halves: the sum p = a + b grows, the difference m = a - b decays."""
 
-import numpy as np
 from scipy.integrate import cumulative_simpson
+from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
@@ -14,18 +14,18 @@ def unaligned_growth(evidence: Evidence) -> Values:
     |p||m| is conserved by gradient flow, and log(|m|/|p|) falls by 2 integral of (s - a.b) dt.
     """
     encoder, decoder, across = (diagonal(block) for block in vectors(evidence))
-    total = np.sqrt(encoder + decoder + 2 * across)
-    difference = np.sqrt((encoder + decoder - 2 * across).clip(min=0))
+    total = ufuncs.sqrt(encoder + decoder + 2 * across)
+    difference = ufuncs.sqrt((encoder + decoder - 2 * across).clip(min=0))
     learned = evidence.target != 0
     product = total * difference
-    log_ratio = np.log(difference / total)
-    rate = evidence.data.modes.s - across
+    log_ratio = ufuncs.log(difference / total)
+    rate = -across + evidence.data.modes.s
     axis = rate.get_axis_num("time")
     fall = rate.copy(
         data=cumulative_simpson(rate.values, x=evidence.time.values, axis=axis, initial=0)
     )
     # judged where the change has begun and the smaller half is not yet lost in rounding
-    smaller, larger = np.minimum(total, difference), np.maximum(total, difference)
+    smaller, larger = ufuncs.minimum(total, difference), ufuncs.maximum(total, difference)
     judged = (abs(fall) > 0.1) & (smaller > 1e-6 * larger)
     measured = log_ratio.isel(time=0, drop=True) - log_ratio
     return {

@@ -53,7 +53,18 @@ class Problem:
             "loss": self.data.y_power / 2 - fit + size / 2,
         }
 
-    def two_layers(self) -> Weights:
+    def require_whitened(self) -> None:
+        """Refuses a task whose inputs are not whitened.
+
+        Raises:
+            UserError: sigma_xx is not the identity.
+        """
+        if not np.allclose(self.data.sigma_xx, np.eye(len(self.data.sigma_xx))):
+            raise UserError("solutions: this theory is for whitened inputs, sigma_xx = I")
+
+    def two_layers(
+        self,
+    ) -> tuple[Float[np.ndarray, "*runs hidden input"], Float[np.ndarray, "*runs output hidden"]]:
         """The weights of a network with one hidden layer.
 
         Raises:
@@ -64,7 +75,8 @@ class Problem:
                 f"solutions: this theory is for networks with one hidden layer; network.hidden has "
                 f"{len(self.weights) - 1}"
             )
-        return self.weights
+        first, second = self.weights
+        return first, second
 
 
 def _aligned_modes(problem: Problem) -> Arrays:
@@ -88,6 +100,7 @@ def _symmetric_start(problem: Problem) -> Arrays:
 
 
 def _untied_modes(problem: Problem) -> Arrays:
+    problem.require_whitened()
     encoder, decoder = problem.two_layers()
     a0 = (encoder @ problem.data.modes.v).mT
     b0 = (decoder.mT @ problem.data.modes.u).mT
@@ -105,25 +118,33 @@ def _shallow_modes(problem: Problem) -> Arrays:
 
 
 def _layered_modes(problem: Problem) -> Arrays:
+    problem.require_whitened()
     rank = len(problem.s)
-    layers = [np.linalg.svd(w, compute_uv=False)[..., :rank] for w in problem.weights]
-    start = np.stack(layers, axis=-2)
+    start = np.zeros((*problem.weights[0].shape[:-2], len(problem.weights), rank))
+    for index, layer in enumerate(problem.weights):
+        values = np.linalg.svd(layer, compute_uv=False)[..., :rank]
+        start[..., index, : values.shape[-1]] = values  # a narrow layer has no room for the rest
     total = problem.weights[0]
     for layer in problem.weights[1:]:
         total = layer @ total
     u, v = problem.data.modes.u, problem.data.modes.v
     if not np.allclose(start.prod(-2), np.einsum("ok,...oi,ik->...k", u, total, v)):
-        raise UserError("solutions: layered_modes needs an aligned start, such as init aligned")
+        raise UserError(
+            "solutions: layered_modes needs an aligned start, such as init aligned, and modes that "
+            "are not negative"
+        )
     strength = modes.layered_mode_flow(problem.time, problem.s, start)
     return problem.from_modes(strength.prod(-2)) | {"layer_strength": strength}
 
 
 def _exact(problem: Problem) -> Arrays:
+    problem.require_whitened()
     total = two_layer.exact_two_layer(problem.time, *problem.two_layers(), problem.data.sigma_yx)
     return problem.from_map(total)
 
 
 def _tied(problem: Problem) -> Arrays:
+    problem.require_whitened()
     encoder, _ = problem.two_layers()
     sigma = np.diag(problem.s)
     gram = tied.tied_gram(problem.time, (encoder @ problem.data.modes.v).mT, sigma)
@@ -172,11 +193,14 @@ def pose(run: Run, step: np.ndarray) -> Problem:
     """The problem that a run poses, at the given gradient steps.
 
     Raises:
-        UserError: the initialisation law does not exist for this network, or the network is not
-            linear.
+        UserError: the initialisation law does not exist for this network, or training is not that
+            of a whole linear network on squared error.
     """
-    if run.network.activation != "linear" or run.network.bias:
-        raise UserError("solutions: theory is for linear networks without biases")
+    network = run.network
+    if network.activation != "linear" or network.bias or network.readout == "fixed":
+        raise UserError("solutions: theory is for linear networks without biases, all trained")
+    if run.training.loss.name != "squared_error":
+        raise UserError("solutions: theory is for training.loss squared_error")
     data = run.dataset.load()
     widths = (data.x.shape[1], *run.network.hidden, data.y.shape[1])
     weights = initial_weights(run.init, widths, data.modes, run.init_scales, range(run.seeds))

@@ -1,0 +1,64 @@
+"""What a job tells, where, and how it ends."""
+
+import subprocess
+import sys
+
+import pytest
+
+BODIES = {
+    "success": "say('half way')",
+    "user error": "say('half way'); raise UserError('config: key `steps` is 0; use 1 or more')",
+    "bug": "say('half way'); 1 / 0",
+}
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    """Exit status, stderr and log of a process for each way to end."""
+    ends = {}
+    for name, body in BODIES.items():
+        log = tmp_path_factory.mktemp("logs") / "job.log"
+        log.write_text("of an earlier attempt\n")
+        code = (
+            "import sys\n"
+            "from neuralrace.errors import UserError\n"
+            "from neuralrace.job import job\n"
+            "with job('train a/b/c', sys.argv[1]) as say:\n"
+            f"    {body}\n"
+            "print('went on')\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(log)], capture_output=True, text=True, check=False
+        )
+        ends[name] = done, log.read_text()
+    return ends
+
+
+def test_progress_goes_to_terminal_and_log(jobs):
+    done, log = jobs["success"]
+    assert done.returncode == 0
+    assert done.stdout == "went on\n"
+    assert log == done.stderr
+    (line,) = log.splitlines()
+    assert line.endswith(" train a/b/c: half way")
+
+
+def test_user_error_is_a_message_and_a_status(jobs):
+    done, log = jobs["user error"]
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert log == done.stderr
+    assert log.splitlines()[1:] == [
+        f"{log.splitlines()[1][:8]} train a/b/c: error: config: key `steps` is 0; use 1 or more"
+    ]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bug_keeps_its_traceback_in_both(jobs):
+    done, log = jobs["bug"]
+    assert done.returncode == 1
+    assert done.stdout == ""
+    for text in (done.stderr, log):
+        assert "train a/b/c: unexpected error" in text
+        assert "Traceback (most recent call last)" in text
+        assert "ZeroDivisionError: division by zero" in text

@@ -1,0 +1,241 @@
+"""Theory beside a run: every solution starts from the run's own weights and keeps its clock."""
+
+import json
+from typing import get_args
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from neuralrace.errors import UserError
+from neuralrace.records.files import read, write
+from neuralrace.records.schema import THEORY
+from neuralrace.records.theory import theory_dataset
+from neuralrace.spec import Solution, SolvedRun
+from neuralrace.theory.solutions import BY_SOLUTION, SOLUTIONS, pose, solve
+from neuralrace.training.ensemble import train
+
+MODES = {"name": "modes", "singular_values": [3.0, 1.0], "inputs": 3, "outputs": 2}
+SPEC = {
+    "dataset": MODES | {"basis": "random"},
+    "network": {"hidden": [4]},
+    "init": {"name": "normal"},
+    "init_scales": [0.1, 0.3],
+    "seeds": 2,
+    "training": {"learning_rate": 0.02, "steps": 100},
+    "record": {"every": 4},
+}
+ALIGNED = {"init": {"name": "aligned"}}
+FLOWS = {  # starts from which a solution is the gradient flow itself
+    "aligned_modes": ALIGNED,
+    "exact": {"init": {"name": "zero_balanced"}},
+    "layered_modes": {
+        "network": {"hidden": [4, 3]},
+        "init": {"name": "aligned", "layer_strengths": [1.0, 2.0, 0.5]},
+    },
+    "shallow_modes": {"network": {"hidden": []}},
+    "symmetric_start": {"init": {"name": "tied"}},
+    "tied": {"init": {"name": "tied"}},
+    "untied_modes": {"init": {"name": "decoupled"}},
+}
+
+
+def make(*solutions, **parts):
+    return SolvedRun.model_validate_json(json.dumps(SPEC | {"solutions": solutions} | parts))
+
+
+def answers(run):
+    """Problem and arrays at the recorded steps."""
+    return solve(run, np.arange(0, run.training.steps + 1, run.record.every))
+
+
+def test_registry_is_what_can_be_configured():
+    assert set(SOLUTIONS) == set(get_args(Solution))
+    assert set(FLOWS) == set(SOLUTIONS) - {"flow"}
+
+
+@pytest.mark.parametrize("name", sorted(SOLUTIONS))
+def test_arrays_are_those_of_the_schema(name):
+    run = make(name, **FLOWS.get(name, {}))
+    problem, arrays = answers(run)
+    layers = len(run.network.hidden) + 1
+    sizes = {"solution": 1, "time": 26, "mode": 2, "layer": layers, "pair": layers - 1}
+    sizes |= {"vector": 4, "other_vector": 4}
+    assert set(arrays) >= set(BY_SOLUTION)
+    for variable, values in arrays.items():
+        dims = THEORY[variable].dims
+        assert values.shape == (2, 2, *(sizes[dim] for dim in dims)), variable
+        assert np.isfinite(values).all(), variable
+    # at the start, every solution has the run's own map and loss
+    total = np.eye(3)
+    for layer in problem.weights:
+        total = layer @ total
+    data = run.dataset.load()
+    start = np.einsum("ok,...oi,ik->...k", data.modes.u, total, data.modes.v)
+    np.testing.assert_allclose(arrays["mode_strength"][:, :, 0, 0], start, atol=1e-12)
+    error = data.y - np.einsum("...oi,ni->...no", total, data.x)
+    loss = np.mean(np.sum(error**2, axis=-1), axis=-1) / 2
+    if name == "shallow_modes":  # columns of the map outside the modes are left out of its loss
+        assert (arrays["loss"][:, :, 0, 0] <= loss).all()
+    else:
+        np.testing.assert_allclose(arrays["loss"][:, :, 0, 0], loss, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "name", ["aligned_modes", "layered_modes", "shallow_modes", "untied_modes"]
+)
+def test_loss_is_that_of_a_diagonal_map(name):
+    run = make(name, **FLOWS[name])
+    problem, arrays = answers(run)
+    data, (u, v) = problem.data, (problem.data.modes.u, problem.data.modes.v)
+    total = np.einsum("ok,...k,ik->...oi", u, arrays["mode_strength"], v)
+    error = data.y - np.einsum("...oi,ni->...no", total, data.x)
+    loss = np.mean(np.sum(error**2, axis=-1), axis=-1) / 2
+    np.testing.assert_allclose(arrays["loss"], loss, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(FLOWS))
+def test_exact_where_its_assumptions_hold(name):
+    run = make(name, "flow", **FLOWS[name])
+    _, arrays = answers(run)
+    solution, flow = np.moveaxis(arrays["mode_strength"], 2, 0)
+    np.testing.assert_allclose(solution, flow, atol=1e-9)
+    solution, flow = np.moveaxis(arrays["loss"], 2, 0)
+    if name == "shallow_modes":  # the inputs outside the modes are forgotten at their own rate
+        outside = (flow - solution) * np.exp(2 * np.linspace(0, 2, 26))
+        np.testing.assert_allclose(outside, np.broadcast_to(outside[..., :1], outside.shape))
+        assert (outside > 0).all()
+    else:
+        np.testing.assert_allclose(solution, flow, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["aligned_modes", "symmetric_start"])
+def test_small_starts_are_approximated_to_the_order_of_their_scale(name):
+    def error(scale, steps):
+        training = {"learning_rate": 0.02, "steps": steps}
+        run = make(name, "flow", init_scales=[scale], training=training, seeds=1)
+        theory, flow = np.moveaxis(answers(run)[1]["mode_strength"], 2, 0)
+        return abs(theory - flow).max()
+
+    assert error(1e-4, 800) < error(1e-2, 600) / 3 < 0.1
+
+
+def test_answers_beside_the_modes():
+    run = make("layered_modes", "flow", **FLOWS["layered_modes"])
+    _, arrays = answers(run)
+    np.testing.assert_allclose(
+        arrays["layer_strength"].prod(axis=-2), arrays["mode_strength"][:, :, 0], atol=1e-12
+    )
+    norms = np.sqrt(np.sum(arrays["layer_strength"] ** 2, axis=-1))
+    np.testing.assert_allclose(norms, arrays["layer_norm"], atol=1e-9)
+    assert arrays["imbalance_drift"].max() < 1e-10
+    for name in ("aligned_modes", "shallow_modes", "untied_modes"):
+        _, arrays = answers(make(name, **FLOWS[name]))
+        first = arrays["mode_strength"][:, :, 0, 0]
+        np.testing.assert_allclose(arrays["initial_mode"], first, atol=1e-14)
+    problem, arrays = answers(make("tied", **FLOWS["tied"]))
+    encoder, decoder = problem.weights
+    modes = problem.data.modes
+    vectors = np.concatenate([encoder @ modes.v, decoder.mT @ modes.u], axis=-1)
+    np.testing.assert_allclose(arrays["gram"][:, :, 0], vectors.mT @ vectors, atol=1e-12)
+
+
+def test_simulation_approaches_theory_in_proportion_to_the_learning_rate():
+    def error(refined):
+        training = {
+            "learning_rate": 0.02 / refined / 12,  # 3 samples; twice their half-mean; momentum
+            "steps": 100 * refined,
+            "momentum": 0.5,
+            "loss": {"normalisation": "sum"},
+        }
+        record = {"every": 10 * refined, "observables": ["mode_strength"]}
+        run = make("flow", training=training, record=record)
+        _, arrays = answers(run)
+        simulated = train(run).variables["mode_strength"]
+        return abs(simulated - arrays["mode_strength"][:, :, 0]).max()
+
+    np.testing.assert_allclose(error(4) / error(8), 2, rtol=0.1)
+
+
+# Refusals --------------------------------------------------------------------------------------
+
+MIXTURE = {
+    "name": "gaussian_mixture",
+    "components": 2,
+    "samples_per_component": 10,
+    "inputs": 3,
+    "outputs": 2,
+    "whiten": False,
+}
+CROSS_ENTROPY = SPEC["training"] | {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
+TWO_HIDDEN = {"network": {"hidden": [4, 4]}}
+REFUSED = [
+    (["flow"], {"network": {"hidden": [4], "activation": "relu"}}, "linear networks"),
+    (["flow"], {"network": {"hidden": [4], "bias": True}}, "without biases"),
+    (["flow"], {"network": {"hidden": [4], "readout": "fixed"}}, "all trained"),
+    (["flow"], {"training": CROSS_ENTROPY}, "squared_error"),
+    (["aligned_modes"], TWO_HIDDEN, "one hidden layer; network.hidden has 2"),
+    (["exact"], TWO_HIDDEN, "one hidden layer"),
+    (["symmetric_start"], TWO_HIDDEN, "one hidden layer"),
+    (["untied_modes"], {"network": {"hidden": []}}, "one hidden layer; network.hidden has 0"),
+    (["tied"], TWO_HIDDEN, "one hidden layer"),
+    (["shallow_modes"], {}, "without a hidden layer"),
+    (["layered_modes"], {}, "aligned start"),
+    (["symmetric_start"], {"dataset": MIXTURE}, "equal variance"),
+    (["exact"], {"dataset": MIXTURE}, "whitened"),
+    (["layered_modes"], {"dataset": MIXTURE} | ALIGNED, "whitened"),
+    (["tied"], {"dataset": MIXTURE, "init": {"name": "tied"}}, "whitened"),
+    (["untied_modes"], {"dataset": MIXTURE}, "whitened"),
+    (["tied"], {"init": {"name": "tied"}} | TWO_HIDDEN, "^init: "),
+]
+
+
+@pytest.mark.parametrize(("solutions", "parts", "message"), REFUSED)
+def test_refusals_name_what_a_theory_is_for(solutions, parts, message):
+    with pytest.raises(UserError, match=message):
+        answers(make(*solutions, **parts))
+
+
+def test_equal_variances_other_than_one_only_scale_the_clock():
+    run = make("symmetric_start", "flow", init={"name": "tied"})
+    problem = pose(run, np.arange(0, 101, 4))
+    data = problem.data
+    wide = type(data)(x=2 * data.x, y=data.y)
+    scaled = type(problem)(wide, problem.weights, problem.time)
+    theory, flow = (SOLUTIONS[name](scaled)["mode_strength"] for name in run.solutions)
+    np.testing.assert_allclose(theory[:, :, 0], flow[:, :, 0], atol=1e-12)
+    np.testing.assert_allclose(abs(theory[:, :, -1]), flow[:, :, -1], atol=0.02)
+
+
+# Files -----------------------------------------------------------------------------------------
+
+
+def test_dataset_round_trip(tmp_path):
+    run = make("aligned_modes", "flow", **ALIGNED)
+    dataset = theory_dataset("paper/experiment/main", run)
+    _, arrays = answers(run)
+    assert set(dataset.data_vars) == set(arrays)
+    for name, values in arrays.items():
+        assert dataset[name].dims == ("init_scale", "seed", *THEORY[name].dims)
+        np.testing.assert_array_equal(dataset[name], values)
+    assert dataset["solution"].values.tolist() == ["aligned_modes", "flow"]
+    assert dataset["time"].values.tolist() == list(range(0, 101, 4))
+    np.testing.assert_allclose(dataset["flow_time"], 0.02 * np.arange(0, 101, 4))
+    assert dataset.attrs["spec"] == run.canonical()
+    write(dataset, tmp_path / "theory.nc")
+    back = read(tmp_path / "theory.nc", "theory")
+    xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
+
+
+def test_layered_modes_of_a_narrow_layer_leave_the_rest_unlearned():
+    cell = SolvedRun.model_validate_json(
+        """{
+          "dataset": {"name": "modes", "singular_values": [2, 1], "inputs": 3, "outputs": 2},
+          "network": {"hidden": [1]}, "init": {"name": "aligned"}, "init_scales": [0.1],
+          "seeds": 1, "training": {"learning_rate": 0.01, "steps": 400},
+          "record": {"every": 100}, "solutions": ["layered_modes", "exact"]}"""
+    )
+    _, arrays = solve(cell, np.arange(0, 401, 100))
+    layered, exact = np.moveaxis(arrays["mode_strength"], 2, 0)
+    np.testing.assert_allclose(layered, exact, atol=1e-9)
+    assert (layered[..., 1] == 0).all()
