@@ -73,38 +73,9 @@ JUDGED = {"tabulate": 1, "judge": 1, "accept_claims": 1, DRAW: 1}
         ("figures/deep_linear/staircase.py", {}),
         ("figures/style.py", {DRAW: 1}),
         ("claims/judge.py", {"judge": 1, "accept_claims": 1}),
-        (
-            "theory/modes.py",
-            {
-                "solve": 3,
-                "measure": 4,
-                "tabulate": 1,
-                "judge": 1,
-                "accept_claims": 1,
-                "draw_deep_linear_time_to_learn": 1,
-            },
-        ),
-        (
-            "metrics/learning_times.py",
-            {
-                "measure": 4,
-                "tabulate": 1,
-                "judge": 1,
-                "accept_claims": 1,
-                "draw_deep_linear_time_to_learn": 1,
-            },
-        ),
-        (
-            "training/ensemble.py",
-            {
-                "train": 4,
-                "measure": 4,
-                "tabulate": 1,
-                "judge": 1,
-                "accept_claims": 1,
-                "draw_deep_linear_time_to_learn": 1,
-            },
-        ),
+        ("theory/modes.py", {"solve": 3, "measure": 4} | JUDGED),
+        ("metrics/learning_times.py", {"measure": 4} | JUDGED),
+        ("training/ensemble.py", {"train": 4, "measure": 4} | JUDGED),
     ],
 )
 def test_an_edited_library_file_reruns_what_rests_on_it(finished, edited, expected):
