@@ -77,7 +77,7 @@ manual: $(INSTALLED) ## regenerate config/schema.json and the key tables of conf
 
 .PHONY: lock
 lock: $(INSTALLED) ## bring requirements.lock up to date with pyproject.toml
-	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --extra dev --universal \
+	$(BIN)/uv pip compile --quiet --no-header --generate-hashes --no-emit-index-url --extra dev --universal \
 	  --python-version 3.11 pyproject.toml -o requirements.lock
 
 .PHONY: clean
