@@ -6,3 +6,15 @@ class UserError(Exception):
 
     The message names the file, the key, the value and the remedy. It is shown without a traceback.
     """
+
+
+def yaml_hint(value: object) -> str:
+    """What YAML made of a value that was meant otherwise, to follow a message; empty if nothing."""
+    if isinstance(value, bool):
+        return " (YAML reads yes, no, on and off as booleans: quote them)"
+    if isinstance(value, str):
+        try:
+            return f" (YAML reads {value} as text: write {float(value)!r})"
+        except ValueError:
+            pass
+    return ""

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from neuralrace.base import Strict
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, yaml_hint
 from neuralrace.spec import Cell
 
 Files = Mapping[str, Mapping[str, Any]]
@@ -163,10 +163,8 @@ def _message(error: ErrorDetails, raw: Any, where: Path, files: Files, swept: Se
         return f"{_origin(full[:-1], files)}: {'.'.join(full)}: is required and missing"
     if error["type"] == "extra_forbidden":
         reason = "unknown key; config/README.md lists the known ones"
-    elif isinstance(value, str) and _is_number(value):
-        hint = f" (YAML reads {value} as text: write {float(value)!r})"
-    elif isinstance(value, bool):
-        hint = " (YAML reads yes, no, on and off as booleans: quote them)"
+    else:
+        hint = yaml_hint(value)
     shown = "" if isinstance(value, dict) else f" {value!r}:"
     return f"{_origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"
 
@@ -188,11 +186,3 @@ def _origin(path: Path, files: Files) -> str:
         if found >= depth:
             best, depth = name, found
     return best
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from neuralrace.base import Strict
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, yaml_hint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
 Expectation = Literal["reproduced", "discrepant", "not assessed"]
@@ -271,18 +271,8 @@ def _mistakes(error: ValidationError, raw: Any) -> list[str]:
             names = [str(known or f"claim number {path[1] + 1}"), ".".join(map(str, path[2:]))]
         if not isinstance(node, dict | list | None):
             names.append(repr(node))
-        reason = mistake["msg"].removeprefix("Value error, ") + _hint(node)
+        reason = mistake["msg"].removeprefix("Value error, ") + yaml_hint(node)
         if mistake["type"] == "extra_forbidden":
             reason = "unknown key; docs/claims.md lists the known ones"
         told.setdefault(": ".join(filter(None, names)), []).append(reason)
     return [f"{where}: {', or '.join(reasons)}".lstrip(": ") for where, reasons in told.items()]
-
-
-def _hint(value: Any) -> str:
-    """What YAML made of a value that was meant otherwise."""
-    if isinstance(value, bool):
-        return " (YAML reads yes, no, on and off as booleans: quote them)"
-    try:
-        return f" (YAML reads {value} as text: write {float(value)!r})" * isinstance(value, str)
-    except (TypeError, ValueError):
-        return ""

@@ -66,8 +66,7 @@ class CellResults:
     @cached_property
     def evidence(self) -> Evidence:
         """Trajectory and task in the form that metrics take."""
-        spec = Cell.model_validate_json(self.trajectory.attrs["spec"])
-        return Evidence(spec, self.trajectory, None)
+        return Evidence(self.spec, self.trajectory, None)
 
     @property
     def strength(self) -> xr.DataArray:

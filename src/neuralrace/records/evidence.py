@@ -65,10 +65,3 @@ class Evidence:
         self.recorded("weight_1", "weights")
         depth = len(self.cell.network.hidden) + 1
         return [self.trajectory[f"weight_{n}"].values for n in range(1, depth + 1)]
-
-    def biases(self) -> list[np.ndarray] | None:
-        """Biases at the snapshots, (init_scale, seed, snapshot, out); None for a net without."""
-        if not self.cell.network.bias:
-            return None
-        depth = len(self.cell.network.hidden) + 1
-        return [self.trajectory[f"bias_{n}"].values for n in range(1, depth + 1)]
