@@ -30,7 +30,7 @@ def run_of(steps: int, every: int, seeds: int, samples: int) -> Run:
     dataset = {"samples_per_component": samples, "inputs": 10, "outputs": 3}
     spec = {
         "dataset": {"name": "gaussian_mixture"} | dataset,
-        "network": {"hidden": [6]},
+        "network": {"name": "layered", "hidden": [6]},
         "init": {"name": "normal"},
         "init_scales": [0.1],
         "seeds": seeds,

@@ -1,7 +1,7 @@
-"""What every registered dataset, law, activation, observable and loss must do.
+"""What every registered dataset, law, activation, observable, loss and gating scheme must do.
 
 A new entry of a registry is covered without a line here, unless it has parameters without defaults:
-those go into `PARAMETERS`.
+those go into `PARAMETERS`, by name, or into `GATES`.
 """
 
 import itertools
@@ -13,12 +13,14 @@ import pytest
 import xarray as xr
 
 from neuralrace.datasets import DATASETS
+from neuralrace.gates import DOMAIN_SCHEMES, PAIRS, SAMPLE_SCHEMES
 from neuralrace.models.activations import ACTIVATIONS
 from neuralrace.models.initialisation import LAWS
 from neuralrace.records.files import read, write
 from neuralrace.records.schema import variable
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.spec import Activation, Loss, Observable, Run
+from neuralrace.records.verify import verify
+from neuralrace.spec import KINDS, OBSERVED, Activation, Loss, Observable, Run
 from neuralrace.training.ensemble import train
 from neuralrace.training.losses import LOSSES
 from neuralrace.training.observables import OBSERVABLES, SNAPSHOTS
@@ -27,7 +29,18 @@ PARAMETERS = {
     "digits": {"samples": 20},
     "gaussian_mixture": {"samples_per_component": 10, "inputs": 4},
     "modes": {"singular_values": [2.0, -1.0], "inputs": 4, "outputs": 3},
+    "routing": {"count": 4},
+    "structural_form": {"form": "tree"},
+    "table": {"x": [[1.0, 0.0], [0.0, 2.0]], "y": [[3.0], [1.0]]},
 }
+GATES = {
+    "band": {"partners": 2},
+    "groups": {"size": 2},
+    "half_space": {"pathways": 4},
+    "parallel": {"dedicated": 2},
+    "random_regular": {"partners": 3},
+}
+"""Parameters of gating schemes and of pairs."""
 NEEDS_FILES = {"mnist"}  # covered in tests/datasets by small files of its format
 
 
@@ -41,9 +54,13 @@ LAW_BY_NAME = {name_of(cls): cls for cls in LAWS}
 SHIPPED = sorted(set(DATASET_BY_NAME) - NEEDS_FILES)
 
 
+def written(name):
+    """A dataset as in `config/`."""
+    return {"name": name} | PARAMETERS.get(name, {})
+
+
 def dataset_of(name):
-    cls = DATASET_BY_NAME[name]
-    return cls.model_validate_json(json.dumps({"name": name} | PARAMETERS.get(name, {})))
+    return DATASET_BY_NAME[name].model_validate_json(json.dumps(written(name)))
 
 
 # Registries ------------------------------------------------------------------------------------
@@ -51,14 +68,21 @@ def dataset_of(name):
 
 def test_registries_agree_with_what_can_be_configured():
     assert set(ACTIVATIONS) == set(get_args(Activation))
-    assert set(OBSERVABLES) == set(get_args(Observable))
+    assert set(OBSERVABLES) == set(OBSERVED) == set(get_args(Observable))
+    assert set(itertools.chain(*OBSERVED.values())) == set(KINDS)
     assert set(LOSSES) == set(get_args(Loss.model_fields["name"].annotation))
     assert set(OBSERVABLES) >= SNAPSHOTS
     assert len(DATASET_BY_NAME) == len(DATASETS)
     assert len(LAW_BY_NAME) == len(LAWS)
+    for schemes in (DOMAIN_SCHEMES, PAIRS, SAMPLE_SCHEMES):
+        assert len({name_of(cls) for cls in schemes}) == len(schemes)
 
 
-@pytest.mark.parametrize("cls", [*DATASETS, *LAWS], ids=name_of)
+@pytest.mark.parametrize(
+    "cls",
+    [*DATASETS, *LAWS, *DOMAIN_SCHEMES, *PAIRS, *SAMPLE_SCHEMES],
+    ids=lambda cls: cls.__name__,
+)
 def test_entries_and_their_parameters_are_documented(cls):
     assert cls.__doc__
     assert cls.__doc__ != cls.__mro__[1].__doc__  # its own, not one that it inherits
@@ -93,13 +117,11 @@ def test_dataset(name):
 # Training --------------------------------------------------------------------------------------
 
 
-def run_of(dataset, law, activation, loss, observables):
+def run_of(dataset, network, law, loss, observables):
     """A small cell of 20 steps."""
-    data = dataset_of(dataset).load()
-    narrow = min(data.x.shape[1], data.y.shape[1])
     spec = {
-        "dataset": {"name": dataset} | PARAMETERS.get(dataset, {}),
-        "network": {"hidden": [narrow + 1], "activation": activation},
+        "dataset": dataset,
+        "network": network,
         "init": {"name": law},
         "init_scales": [0.1],
         "seeds": 2,
@@ -113,9 +135,41 @@ def run_of(dataset, law, activation, loss, observables):
     return Run.model_validate_json(json.dumps(spec))
 
 
+def check_run(run, tmp_path):
+    """Trains, writes, verifies and reads back."""
+    trajectory = train(run)
+    assert (trajectory.diverged_at == -1).all()
+    for name, values in trajectory.variables.items():
+        assert variable("trajectory", name) is not None
+        assert values.shape[:2] == (1, 2)
+        bad = ~np.isfinite(values)
+        if name == "singular_values":  # layers of smaller rank are padded
+            bad &= ~np.isnan(values[:, :, :1])
+        if name.startswith("untrained_") and run.network.pairs.name == "all":
+            assert np.isnan(values).all()  # there is no such pair
+            bad[:] = False
+        assert not bad.any(), name
+    loss = trajectory.variables["loss"]
+    assert (loss[..., -1] < loss[..., 0]).all()
+    dataset = trajectory_dataset("paper/experiment/main", run, trajectory)
+    path, said = tmp_path / "trajectory.nc", []
+    write(dataset, path)
+    verify({str(path): run.sha256()}, said.append)
+    assert len(said) == 1
+    back = read(path, "trajectory")
+    xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
+
+
+# Layered networks ------------------------------------------------------------------------------
+
+
+def observables_of(kind):
+    return sorted(name for name, kinds in OBSERVED.items() if kind in kinds)
+
+
 def cells():
     """As few cells as cover all entries: one for each row of the longest registry."""
-    registries = (SHIPPED, sorted(LAW_BY_NAME), sorted(ACTIVATIONS), sorted(OBSERVABLES))
+    registries = (SHIPPED, sorted(LAW_BY_NAME), sorted(ACTIVATIONS), observables_of("layered"))
     rows = max(len(SHIPPED), len(LAW_BY_NAME), len(ACTIVATIONS))
     for row in range(rows):
         dataset, law, activation = (names[row % len(names)] for names in registries[:3])
@@ -133,24 +187,55 @@ def test_cells_cover_every_entry():
     assert laws == set(LAW_BY_NAME)
     assert activations == set(ACTIVATIONS)
     assert losses == set(LOSSES)
-    assert set(itertools.chain(*observables)) == set(OBSERVABLES)
+    gated = itertools.chain(*(case[-1] for case in GATED))
+    assert {*itertools.chain(*observables), *gated} == set(OBSERVABLES)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join([*cell[:4], *cell[4]]))
 def test_entries_train_write_and_read_back(cell, tmp_path):
-    run = run_of(*cell)
-    trajectory = train(run)
-    assert (trajectory.diverged_at == -1).all()
-    for name, values in trajectory.variables.items():
-        assert variable("trajectory", name) is not None
-        assert values.shape[:2] == (1, 2)
-        bad = ~np.isfinite(values)
-        if name == "singular_values":  # layers of smaller rank are padded
-            bad &= ~np.isnan(values[:, :, :1])
-        assert not bad.any(), name
-    loss = trajectory.variables["loss"]
-    assert (loss[..., -1] < loss[..., 0]).all()
-    dataset = trajectory_dataset("paper/experiment/main", run, trajectory)
-    write(dataset, tmp_path / "trajectory.nc")
-    back = read(tmp_path / "trajectory.nc", "trajectory")
-    xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
+    dataset, law, activation, loss, observables = cell
+    data = dataset_of(dataset).load()
+    hidden = min(data.x.shape[1], data.y.shape[1]) + 1
+    network = {"name": "layered", "hidden": [hidden], "activation": activation}
+    check_run(run_of(written(dataset), network, law, loss, observables), tmp_path)
+
+
+# Gated networks --------------------------------------------------------------------------------
+
+
+def gate_of(cls):
+    return {"name": name_of(cls)} | GATES.get(name_of(cls), {})
+
+
+def gated_cells():
+    """One cell for each gating scheme, one for each kind of pairs, and a graph."""
+    ends = itertools.cycle([[name] for name in observables_of("gated")])
+    for cls in SAMPLE_SCHEMES:
+        yield "xor", {"name": "gated", "hidden": [3], "gates": gate_of(cls)}, next(ends)
+    nodes = {"x": 2, "h": 3, "y": 1}
+    edges = [["x", "h"], ["h", "y"], ["x", "y"]]
+    gates = {"h": [1, 0, 0.5, 1], "x->y": [1, 1, 0, 0]}
+    graph = {"name": "graph", "nodes": nodes, "edges": edges, "gates": gates}
+    yield "xor", graph, observables_of("graph")
+    rows = max(len(DOMAIN_SCHEMES), len(PAIRS))
+    seen = observables_of("routing")
+    for row in range(rows):
+        gates, pairs = (gate_of(names[row % len(names)]) for names in (DOMAIN_SCHEMES, PAIRS))
+        network = {"name": "routing", "hidden": [3], "gates": gates, "pairs": pairs}
+        # what is undefined without untrained pairs is seen with each kind of pairs
+        yield "routing", network, sorted({*seen[row::rows], "pair_error", "pathway_power"})
+
+
+GATED = list(gated_cells())
+
+
+def label(case):
+    _, network, observables = case
+    gates = network["gates"].get("name", "gates")
+    return "-".join([network["name"], gates, *observables])
+
+
+@pytest.mark.parametrize("case", GATED, ids=label)
+def test_gated_networks_train_write_and_read_back(case, tmp_path):
+    dataset, network, observables = case
+    check_run(run_of(written(dataset), network, "normal", "squared_error", observables), tmp_path)

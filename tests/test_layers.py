@@ -14,6 +14,7 @@ LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
     {"base", "errors"},
     {"datasets"},
+    {"gates"},
     {"models"},
     {"spec"},
     {"plan", "provenance", "theory", "training"},

@@ -18,13 +18,25 @@ BASE, OVERRIDE = "config/paper.yaml", "config/override.yaml"
 WHERE = "experiments.paper.experiment"
 EXPERIMENT = yaml.safe_load("""
 dataset: {name: modes, singular_values: [3, -2.0], inputs: 5, outputs: 4}
-network: {hidden: [6]}
+network: {name: layered, hidden: [6]}
 init: {name: normal}
 init_scales: [0.1, 0.3]
 seeds: 3
 training: {learning_rate: 0.02, steps: 40}
 record: {every: 2}
 """)
+GATED = {"name": "gated", "hidden": [4], "gates": {"name": "per_example"}}
+NODES = {"x": 5, "h": 3, "y": 4}
+CHAIN = {"name": "graph", "nodes": NODES, "edges": [["x", "h"], ["h", "y"]]}
+ROUTING = {
+    "dataset": {"name": "routing", "count": 4},
+    "network": {
+        "name": "routing",
+        "hidden": [4],
+        "gates": {"name": "always_on"},
+        "pairs": {"name": "band", "partners": 2},
+    },
+}
 GONE = object()
 
 
@@ -36,7 +48,7 @@ def experiment(changes):
         node = changed
         for part in path:
             node = node[part]
-        node[last] = value
+        node[last] = copy.deepcopy(value)
         if value is GONE:
             del node[last]
     return changed
@@ -153,6 +165,173 @@ REFUSED = {
         {"network.hidden": [], "record.observables": ["gram"]},
         ".*record.observables: 'gram'",
         "needs one hidden layer",
+    ),
+    "unknown kind of network": (
+        {"network": {"name": "convolutional"}},
+        "network: .*'convolutional'",
+        "'layered', 'gated', 'graph', 'routing'",
+    ),
+    "unknown gates of samples": (
+        {"network": GATED, "network.gates": {"name": "half-space"}},
+        "network.gates: .*'half-space'",
+        "'always_on', 'half_space', 'learned', 'per_example'",
+    ),
+    "gates without their number": (
+        {"network": GATED, "network.gates": {"name": "half_space"}},
+        "network.gates.pathways",
+        "is required and missing",
+    ),
+    "no pathway": (
+        {"network": GATED, "network.gates": {"name": "half_space", "pathways": 0}},
+        "network.gates.pathways: 0",
+        "greater than 0",
+    ),
+    "pathway without a hidden layer": (
+        {"network": GATED, "network.hidden": []},
+        r"network.hidden: \[\]",
+        "at least 1 item",
+    ),
+    "activation of a gated network": (
+        {"network": GATED, "network.activation": "relu"},
+        "network.activation: 'relu'",
+        "unknown key",
+    ),
+    "gates of domains for samples": (
+        {**ROUTING, "network.gates": {"name": "per_example"}},
+        "network.gates: .*'per_example'",
+        "'always_on', 'groups', 'parallel'",
+    ),
+    "group of no domain": (
+        {**ROUTING, "network.gates": {"name": "groups", "size": 0}},
+        "network.gates.size: 0",
+        "greater than 0",
+    ),
+    "dedicated pathways without units": (
+        {**ROUTING, "network.gates": {"name": "parallel", "dedicated": 0}},
+        "network.gates.dedicated: 0",
+        "greater than 0",
+    ),
+    "unknown pairs": (
+        {**ROUTING, "network.pairs": {"name": "random"}},
+        "network.pairs: .*'random'",
+        "'all', 'band', 'random_regular'",
+    ),
+    "pairs without partners": (
+        {**ROUTING, "network.pairs": {"name": "band", "partners": 0}},
+        "network.pairs.partners: 0",
+        "greater than 0",
+    ),
+    "routing without domains": (
+        {"network": ROUTING["network"]},
+        ".*network.name: 'routing': dataset 'modes' has no domains",
+        "use one that has, such as routing",
+    ),
+    "routing with cross-entropy": (
+        {**ROUTING, "training.loss": {"name": "cross_entropy", "normalisation": "mean"}},
+        ".*training.loss.name: 'cross_entropy'",
+        "use squared_error",
+    ),
+    **{
+        f"{batch['name']} batches of a {network['name']} network": (
+            {
+                **(ROUTING if network is ROUTING["network"] else {"network": network}),
+                "training.batch": batch,
+            },
+            f".*training.batch.name: '{batch['name']}'",
+            f"a {network['name']} network is trained on all samples; use full",
+        )
+        for batch, network in zip(
+            (
+                {"name": "mini", "size": 2},
+                {"name": "fresh", "size": 2},
+                {"name": "mini", "size": 2},
+            ),
+            (GATED, CHAIN, ROUTING["network"]),
+            strict=True,
+        )
+    },
+    **{
+        f"{name} of a {network['name']} network": (
+            {
+                "dataset": {"name": "routing", "count": 2},
+                "network": network,
+                "record.observables": [name],
+            },
+            f".*record.observables: '{name}'",
+            f"needs a network of kind {kinds}",
+        )
+        for name, network, kinds in (
+            ("pair_error", EXPERIMENT["network"], "routing"),
+            ("similarity", GATED, "routing"),
+            ("gram", GATED, "layered"),
+            ("mode_strength", CHAIN, "layered or routing"),
+            ("weights", ROUTING["network"], "layered"),
+            ("outputs", ROUTING["network"], "layered or gated or graph"),
+        )
+    },
+    "pair_error of learned gates": (
+        {
+            "network": GATED,
+            "network.gates": {"name": "learned"},
+            "record.observables": ["pair_error"],
+        },
+        ".*record.observables: 'pair_error'",
+        "needs a network of kind routing",
+    ),
+    "gram of deep learned gates": (
+        {
+            "network": GATED,
+            "network.hidden": [3, 3],
+            "network.gates": {"name": "learned"},
+            "record.observables": ["gram"],
+        },
+        ".*record.observables: 'gram'",
+        "needs one hidden layer",
+    ),
+    "imbalance of a graph without hidden nodes": (
+        {
+            "network": CHAIN,
+            "network.nodes": {"x": 5, "y": 4},
+            "network.edges": [["x", "y"]],
+            "record.observables": ["imbalance"],
+        },
+        ".*record.observables: 'imbalance'",
+        "needs a hidden layer",
+    ),
+    "edge to an unknown node": (
+        {"network": CHAIN, "network.edges": [["x", "h"], ["h", "z"]]},
+        r"network: .*\['z'\]",
+        "which nodes does not list",
+    ),
+    "edge twice": (
+        {"network": CHAIN, "network.edges": [["x", "h"], ["h", "y"], ["x", "h"]]},
+        r"network: .*\[\['x', 'h'\]\]",
+        "twice",
+    ),
+    "cycle": (
+        {"network": CHAIN, "network.edges": [["x", "h"], ["h", "y"], ["h", "h"]]},
+        "network: edges form the cycle h",
+        "signals must flow from inputs on",
+    ),
+    "lone node": (
+        {"network": CHAIN, "network.edges": [["x", "y"]]},
+        r"network: nodes \['h'\]",
+        "connect them or leave them out",
+    ),
+    "node without units": (
+        {"network": CHAIN, "network.nodes": NODES | {"h": 0}},
+        "network.nodes.h: 0",
+        "greater than 0",
+    ),
+    "edge of one node": (
+        {"network": CHAIN, "network.edges": [["x", "h"], ["h"]]},
+        "network.edges.1.1",
+        "is required and missing",
+    ),
+    "gate that is no number": (
+        {"network": CHAIN | {"gates": {"h": ["open"]}}},
+        "network.gates.h.0: 'open'",
+        "valid number",
     ),
     "missing key": ({"dataset.inputs": GONE}, "dataset.inputs", "is required and missing"),
     "missing section": ({"training": GONE}, "training", "is required and missing"),

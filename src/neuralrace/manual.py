@@ -47,7 +47,7 @@ def config_schema() -> Schema:
     experiment = _schema(Cell)
     swept: dict[str, list[Schema]] = {}
     for key in _keys(experiment):
-        for variant in [key, *(own for _, keys in _variants(key) for own in keys)]:
+        for variant in [key, *(own for _, _, keys in _variants(key) for own in keys)]:
             swept.setdefault(variant.path, []).append(variant.schema)
     experiment["description"] = "A cell, or a `sweep` over cells."
     experiment["properties"]["sweep"] = {
@@ -73,8 +73,8 @@ def key_tables() -> str:
     parts = ["### Whole workflow", _table(_keys(_schema(Settings)))]
     parts += ["### Every experiment", _table(keys)]
     for key in keys:
-        for member, own in _variants(key):
-            parts += [f"### `{key.path}.name: {_name(member)}`", member["description"]]
+        for heading, member, own in _variants(key):
+            parts += [f"### {heading}", member["description"]]
             parts += [_table(own)] if len(own) > 1 else []
     return "\n\n".join(parts)
 
@@ -159,10 +159,14 @@ def _keys(schema: Schema, prefix: str = "") -> Iterator[Key]:
             yield from _keys(value, f"{prefix}{name}.")
 
 
-def _variants(key: Key) -> Iterator[tuple[Schema, list[Key]]]:
-    """What a choice is between, each with its own keys."""
+def _variants(key: Key, outer: str = "") -> Iterator[tuple[str, Schema, list[Key]]]:
+    """What a choice is between, each with a heading and its own keys; choices inside it follow."""
     for member in key.schema.get("oneOf", ()):
-        yield member, list(_keys(member, f"{key.path}."))
+        heading = f"`{key.path}.name: {_name(member)}`"
+        keys = list(_keys(member, f"{key.path}."))
+        yield heading + outer, member, keys
+        for inner in keys:
+            yield from _variants(inner, f" with {heading}")
 
 
 def _name(member: Schema) -> str:
@@ -193,15 +197,21 @@ def _type(schema: Schema, plural: str = "") -> str:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if "anyOf" in schema:
         return " or ".join(_type(option) for option in schema["anyOf"])
+    if "prefixItems" in schema:
+        return f"pair{plural} of {_type(schema['prefixItems'][0], plural='s')}"
+    if schema["type"] == "object":
+        return f"mapping of names to {_type(schema['additionalProperties'], plural='s')}"
     if schema["type"] == "array":
         some = "non-empty list" if schema.get("minItems") else "list"
-        return f"{some} of {_type(schema['items'], plural='s')}"
+        return f"{some}{plural} of {_type(schema['items'], plural='s')}"
     bounds = [f"{sign} {schema[bound]}" for bound, sign in BOUNDS.items() if bound in schema]
     return " ".join([TYPES[schema["type"]] + plural, ", ".join(bounds)]).strip()
 
 
 def _yaml(value: Any) -> str:
     """A default as it is written in a configuration file."""
+    if value == {}:
+        return "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(_yaml, value))}]"
     return value if isinstance(value, str) else json.dumps(value)

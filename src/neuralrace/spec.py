@@ -4,12 +4,22 @@ A `Cell` is one point of an experiment's sweep: a `Run` (what is trained) and wh
 it. Init scales and seeds are dimensions inside a run. `neuralrace.plan` reads cells from `config/`.
 """
 
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Literal, TypeVar, Union
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from neuralrace.base import Strict
-from neuralrace.datasets import DATASETS
+from neuralrace.datasets import DATASETS, Data, Dataset, Domains
+from neuralrace.errors import UserError
+from neuralrace.gates import DOMAIN_SCHEMES, PAIRS, SAMPLE_SCHEMES, wiring
+from neuralrace.gates.architecture import Architecture
+from neuralrace.gates.base import Family
+from neuralrace.gates.effective import EffectiveData
+from neuralrace.gates.learned import Learned
+from neuralrace.gates.wiring import Wiring
 from neuralrace.models.initialisation import LAWS
 
 Positive = Annotated[int, Field(gt=0)]
@@ -24,38 +34,80 @@ Observable = Literal[
     "linear_map",
     "mode_strength",
     "outputs",
+    "pair_error",
+    "pair_outputs",
+    "pathway_power",
     "rate_gap",
+    "similarity",
     "singular_values",
     "weights",
 ]
+KINDS = ("layered", "gated", "graph", "routing")
+OBSERVED: dict[Observable, tuple[str, ...]] = {
+    "accuracy": ("layered",),
+    "bias_norm": ("layered",),
+    "gram": ("layered",),
+    "imbalance": KINDS,
+    "layer_norm": KINDS,
+    "linear_map": ("layered",),
+    "mode_strength": ("layered", "routing"),
+    "outputs": ("layered", "gated", "graph"),
+    "pair_error": ("routing",),
+    "pair_outputs": ("routing",),
+    "pathway_power": ("routing",),
+    "rate_gap": ("layered",),
+    "similarity": ("routing",),
+    "singular_values": KINDS,
+    "weights": ("layered",),
+}
+"""Kinds of networks that an observable is for."""
+HIDDEN: dict[Observable, Literal["one", "some"]] = {
+    "gram": "one",
+    "imbalance": "some",
+    "rate_gap": "some",
+}
+"""Hidden layers that an observable needs."""
 Solution = Literal[
     "aligned_modes",
     "exact",
     "flow",
+    "gated_flow",
     "layered_modes",
+    "reduction",
+    "reduction_descent",
+    "routing_race",
     "shallow_modes",
     "symmetric_start",
     "tied",
     "untied_modes",
+    "xor_race",
 ]
 Metric = Literal[
     "alignment",
     "analytic_fit",
     "balance",
+    "cell_types",
     "growth_bound",
+    "half_times",
     "interference",
     "layer_norm_gaps",
     "layer_ratio",
     "learning_times",
     "linearisation",
+    "pathway_share",
     "rate_gaps",
+    "shared_representation",
+    "stages",
     "unaligned_growth",
+    "value_ratio",
+    "zero_shot",
 ]
 
 
-class Network(Strict):
-    """A layered network; input and output widths come from the dataset."""
+class Layered(Strict):
+    """Layers in a row; input and output widths come from the dataset."""
 
+    name: Literal["layered"]
     hidden: tuple[Positive, ...]
     """Units in each hidden layer; empty for a single layer of weights."""
     activation: Activation = "linear"
@@ -64,6 +116,97 @@ class Network(Strict):
     """Whether layers have biases; they start at zero."""
     readout: Literal["trained", "fixed"] = "trained"
     """Whether the last layer is trained or stays as drawn."""
+
+
+class Gated(Strict):
+    """Gated pathways side by side, each a chain of linear layers from the inputs to the outputs."""
+
+    name: Literal["gated"]
+    hidden: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    """Units in each hidden layer of a pathway."""
+    gates: Annotated[Union[SAMPLE_SCHEMES], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
+    """On which samples each pathway is open."""
+
+    @property
+    def layered(self) -> Layered | None:
+        """The ordinary network that gates of its own making amount to; None for given gates."""
+        if isinstance(self.gates, Learned):
+            return Layered(name="layered", hidden=self.hidden, activation="relu")
+        return None
+
+    def wiring(self, data: Data) -> Wiring:
+        """The pathways with their gates on these samples.
+
+        Raises:
+            UserError: a sample on which no pathway is open, or gates of the network's own making.
+        """
+        if self.layered:
+            raise UserError("network.gates: learned gates follow the weights: there is no wiring")
+        return wiring.parallel(self.hidden, self.gates.gates(data), data)
+
+
+class Graph(Architecture):
+    """Any architecture graph, with gates written out; inputs and outputs must fit the dataset."""
+
+    name: Literal["graph"]
+    gates: dict[str, tuple[float, ...]] = Field(default={})
+    """Gates in [0, 1] by node `a` or edge `a->b`, one value per context of the dataset (per sample
+    where it has none); what is not listed is always open."""
+
+    def wiring(self, data: Data) -> Wiring:
+        """The graph with its gates on these samples.
+
+        Raises:
+            UserError: gates that do not fit the graph or the dataset.
+        """
+        return wiring.explicit(self, self.gates, data)
+
+
+class Routing(Strict):
+    """From every input domain to every output domain, through pathway blocks that they share."""
+
+    name: Literal["routing"]
+    hidden: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    """Units in each hidden layer of a block."""
+    gates: Annotated[Union[DOMAIN_SCHEMES], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
+    """Which pairs of domains share a block."""
+    pairs: Annotated[Union[PAIRS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
+    """Which pairs of domains are trained; the others are never seen."""
+
+    def families(self, domains: Domains) -> tuple[Family, ...]:
+        """The pathway blocks, by families of one size.
+
+        Raises:
+            UserError: the domains cannot be divided so.
+        """
+        try:
+            return self.gates.families(len(domains.inputs), self.hidden)
+        except ValueError as error:
+            raise UserError(f"network.{error}") from error
+
+    def mask(self, domains: Domains, seed: int) -> np.ndarray:
+        """Trained pairs of a run, bool (input domain, output domain).
+
+        Raises:
+            UserError: more partners than domains.
+        """
+        try:
+            return self.pairs.mask(len(domains.inputs), seed)
+        except ValueError as error:
+            raise UserError(f"network.{error}") from error
+
+    def wiring(self, domains: Domains, seed: int = 0) -> Wiring:
+        """The graph with its gates on the samples of the pairs that a seed is trained on.
+
+        Raises:
+            UserError: the domains do not fit the blocks or the pairs.
+        """
+        return wiring.routing(domains, self.families(domains), self.mask(domains, seed))
+
+    def effective(self, domains: Domains) -> Callable[[int], EffectiveData]:
+        """What the pathways of each run seed learn from, worked out once for each mask."""
+        masks = cache(lambda seed: self.wiring(domains, seed).effective)
+        return lambda seed: masks(seed if self.pairs.varies else 0)
 
 
 class Loss(Strict):
@@ -151,8 +294,8 @@ class Run(Strict):
 
     dataset: Annotated[Union[DATASETS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """Dataset and its parameters."""
-    network: Network
-    """Architecture."""
+    network: Annotated[Layered | Gated | Graph | Routing, Field(discriminator="name")]
+    """Architecture and gates."""
     init: Annotated[Union[LAWS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """Initialisation law and its parameters."""
     init_scales: Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
@@ -165,6 +308,17 @@ class Run(Strict):
     """Observations."""
     precision: Literal["float32", "float64"] = "float64"
     """Arithmetic of training; float64 where theory is compared with simulation."""
+
+    @property
+    def layered(self) -> Layered:
+        """The network, where it is a layered one.
+
+        Raises:
+            UserError: it is gated.
+        """
+        if not isinstance(self.network, Layered):
+            raise UserError(f"network.name: {self.network.name!r}: this is for layered networks")
+        return self.network
 
     @model_validator(mode="after")
     def _consistent(self) -> "Run":
@@ -180,16 +334,41 @@ class Run(Strict):
 
     @model_validator(mode="after")
     def _observable(self) -> "Run":
-        hidden = len(self.network.hidden)
-        needs = {
-            "gram": (hidden == 1, "one hidden layer"),
-            "imbalance": (hidden > 0, "a hidden layer"),
-            "rate_gap": (hidden > 0, "a hidden layer"),
-        }
+        network = self.network
+        if isinstance(network, Gated):
+            network = network.layered or network
         for name in self.record.observables:
-            met, need = needs.get(name, (True, ""))
-            if not met:
-                raise ValueError(f"record.observables: {name!r} needs {need}")
+            kinds = OBSERVED[name]
+            if network.name not in kinds:
+                raise ValueError(
+                    f"record.observables: {name!r} needs a network of kind {' or '.join(kinds)}"
+                )
+            hidden, needs = len(network.hidden), HIDDEN.get(name)
+            if (needs == "one" and hidden != 1) or (needs == "some" and not hidden):
+                what = "one hidden layer" if needs == "one" else "a hidden layer"
+                raise ValueError(f"record.observables: {name!r} needs {what}")
+        return self
+
+    @model_validator(mode="after")
+    def _trainable(self) -> "Run":
+        if isinstance(self.network, Layered):
+            return self
+        if self.training.batch.name != "full":
+            raise ValueError(
+                f"training.batch.name: {self.training.batch.name!r}: a {self.network.name} network "
+                "is trained on all samples; use full"
+            )
+        if isinstance(self.network, Routing):
+            if self.dataset.domains.__func__ is Dataset.domains:
+                raise ValueError(
+                    f"network.name: 'routing': dataset {self.dataset.name!r} has no domains; use "
+                    "one that has, such as routing"
+                )
+            if self.training.loss.name != "squared_error":
+                raise ValueError(
+                    f"training.loss.name: {self.training.loss.name!r}: a routing network is "
+                    "trained on correlations; use squared_error"
+                )
         return self
 
 

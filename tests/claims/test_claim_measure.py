@@ -19,7 +19,7 @@ def filled(work):
     for rate in (0.1, 0.2):
         work.metrics(
             f"deep_linear/e/rate-{rate}",
-            {"training": {"learning_rate": rate}, "network": {"hidden": [4]}},
+            {"training": {"learning_rate": rate}, "network": {"name": "layered", "hidden": [4]}},
             times=(("init_scale", "seed", "mode"), TIMES * rate),
             fit=(("solution", "seed"), np.outer([1.0, 2.0], [1.0, 2.0, 3.0, 4.0]) * rate),
             exact=(("mode",), np.array([1.0, 2.0])),

@@ -1,7 +1,8 @@
-"""A small set of result files for all figures, made without training.
+"""A small set of result files for all figures.
 
-The configured experiments, shrunk, with gradient flow (linear networks) or steady growth (others)
-in the place of gradient descent. Theory and metrics are the library's own.
+The configured experiments, shrunk and not trained: gradient flow stands in for gradient descent of
+linear layers, steady growth for that of others, and curves that fall or rise, with no network
+behind them, for gated ones. Theory and metrics are the library's own.
 """
 
 from functools import reduce
@@ -16,31 +17,42 @@ from neuralrace.models.initialisation import initial_weights
 from neuralrace.plan import read_plan
 from neuralrace.records.axes import axes, provenance, record_steps
 from neuralrace.records.files import write
-from neuralrace.records.schema import build
+from neuralrace.records.schema import TRAJECTORY, build
 from neuralrace.records.theory import theory_dataset
-from neuralrace.spec import Cell, Run, SolvedRun
+from neuralrace.spec import Cell, Layered, Routing, Run, SolvedRun
 from neuralrace.theory.balance import imbalances
 from neuralrace.theory.gradient_flow import linear_flow
 
 CONFIG = Path(__file__).parents[2] / "config"
-STEPS = 12
+STEPS, RECORDS, WIDTH = 12, 10, 8
+
+
+def shrink(experiment: dict) -> None:
+    """Two seeds and two values a sweep; a dozen long steps, or narrow gated networks."""
+    network, training, record = (experiment[key] for key in ("network", "training", "record"))
+    sweep = {key: values[:2] for key, values in experiment.get("sweep", {}).items()}
+    experiment |= {"seeds": 2, "sweep": sweep}
+    runs = [run for run in (training, *sweep.get("training", ())) if "steps" in run]
+    if network["name"] == "layered":
+        record |= {"every": 1, "snapshots": 4}
+        longer = runs[0]["steps"] / STEPS
+        for run in runs:
+            run |= {"steps": STEPS, "learning_rate": run["learning_rate"] * longer}
+        rates = sweep.get("training.learning_rate", [])
+        rates[:] = [rate * longer for rate in rates]
+    else:
+        record |= {"every": min(run["steps"] for run in runs) // RECORDS, "snapshots": RECORDS // 2}
+        if "hidden" in network:
+            network["hidden"] = [WIDTH] * len(network["hidden"])
 
 
 def small_cells() -> dict[str, Cell]:
-    """The configured cells with two seeds, two values a sweep, and a dozen long steps."""
+    """The cells of all configured experiments, shrunk."""
     experiments = {}
-    for name in ("deep_linear.yaml", "layer_dynamics.yaml"):
+    for name in ("deep_linear.yaml", "layer_dynamics.yaml", "neural_race.yaml"):
         experiments |= yaml.safe_load((CONFIG / name).read_text())["experiments"]
     for experiment in (each for paper in experiments.values() for each in paper.values()):
-        training, record = experiment["training"], experiment["record"]
-        longer = training["steps"] / STEPS
-        training["learning_rate"] *= longer
-        training["steps"] = STEPS
-        record |= {"every": 1, "snapshots": 4}
-        experiment["seeds"] = 2
-        for key, values in experiment.get("sweep", {}).items():
-            factor = longer if key == "training.learning_rate" else 1
-            experiment["sweep"][key] = [v * factor if factor != 1 else v for v in values[:2]]
+        shrink(experiment)
     return read_plan({"experiments": experiments}, {}).cells
 
 
@@ -48,8 +60,51 @@ def stacked_norms(matrices: list[np.ndarray]) -> np.ndarray:
     return np.stack([np.linalg.norm(m, axis=(-2, -1)) for m in matrices], axis=-1)
 
 
+GATED = {
+    "imbalance": [name for name in TRAJECTORY if "imbalance" in name],
+    "pair_error": ["trained_error", "untrained_error"],
+    "pair_outputs": ["pair_outputs", "trained_pair"],
+    "pathway_power": ["trained_power", "untrained_power"],
+}
+"""Variables of observables that are not called like their one variable."""
+
+
+def gated_trajectory(cell_id: str, run: Run):
+    """A trajectory file's content: losses and errors that fall, and all else rising."""
+    network, data, domains = run.network, run.dataset.load(), run.dataset.domains()
+    step, snapshot = record_steps(run)
+    sizes = {"time": len(step), "snapshot": len(snapshot), "sample": len(data.x)}
+    if isinstance(network, Routing):
+        count, items, inputs = domains.inputs.shape
+        sizes |= {"layer": len(network.hidden) + 1, "pair": len(network.hidden), "mode": inputs}
+        sizes |= {"input_domain": count, "output_domain": count, "item": items}
+        sizes |= {"domain_item": count * items, "other_domain_item": count * items}
+        sizes |= {"singular_mode": WIDTH, "family": len(network.families(domains))}
+        sizes |= {"output": domains.targets.shape[2]}
+        samples = int(network.mask(domains, 0).sum()) * items
+    else:
+        graph, samples = network.wiring(data).architecture, len(data.x)
+        sizes |= {"layer": len(graph.edges), "pair": len(graph.hidden), "singular_mode": 2}
+    rng = np.random.default_rng(0)
+    runs = len(run.init_scales), run.seeds
+    found = {"diverged_at": np.full(runs, -1)}
+    names = [name for each in run.record.observables for name in GATED.get(each, [each])]
+    for name in ("loss", *names):
+        clock, *dims = TRAJECTORY[name].dims
+        course = np.linspace(0.1, 1, sizes[clock]).reshape(-1, *[1] * len(dims))
+        course = 1.01 - course if name == "loss" or name.endswith("error") else course
+        shape = (*runs, 1, *(sizes[dim] for dim in dims))
+        found[name] = course * rng.uniform(0.8, 1.2, shape)
+    if "trained_pair" in found:
+        masks = np.stack([network.mask(domains, seed) for seed in range(run.seeds)])
+        found["trained_pair"] = np.ones_like(found["trained_pair"]) * masks[:, None]
+    return build("trajectory", found, axes(run, samples), provenance(cell_id, run, "train", ()))
+
+
 def trajectory(cell_id: str, run: Run):
     """A trajectory file's content, from weights that follow gradient flow or grow steadily."""
+    if not isinstance(run.network, Layered):
+        return gated_trajectory(cell_id, run)
     data = run.dataset.load()
     step, snapshot = record_steps(run)
     rng = np.random.default_rng(0)

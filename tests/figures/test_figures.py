@@ -10,13 +10,18 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES, Figure
+from neuralrace.figures.neural_race.structural_forms import classical_scaling
 from neuralrace.figures.results import Results
 from neuralrace.figures.save import save
-from neuralrace.figures.style import COLUMN, SHEET, ordered, settled
+from neuralrace.figures.style import COLUMN, SHEET, heat, ordered, settled
 from neuralrace.records.files import read, write
+
+# one worker makes the results for all
+pytestmark = pytest.mark.xdist_group("figures")
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "neuralrace" / "figures"
@@ -134,7 +139,14 @@ def test_a_changed_sweep_is_drawn_as_it_is(results_root: Path, cell_ids: list[st
 
 
 @pytest.mark.parametrize(
-    "name", ["deep_linear/alignment", "deep_linear/staircase", "layer_dynamics/norms_shallow"]
+    "name",
+    [
+        "deep_linear/alignment",
+        "deep_linear/staircase",
+        "layer_dynamics/norms_shallow",
+        "neural_race/graph",
+        "neural_race/xor",
+    ],
 )
 def test_a_diverged_run_leaves_the_others_drawn(
     name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
@@ -179,3 +191,26 @@ def test_settled_is_where_the_last_curve_comes_to_rest():
 def test_ordered_colours_differ_in_grey():
     luminance = [np.dot(colour, (0.299, 0.587, 0.114)) for colour in ordered(7)]
     assert np.all(np.diff(luminance) > 0.02)
+
+
+def test_heat_keeps_the_scale_and_stands_long_names_upright():
+    left, right = Canvas().subplots(1, 2)
+    matrix = np.array([[0.0, 1.0], [2.0, 3.0]])
+    assert heat(left, matrix, -1, 4, ("a", "b"), ("one", "two")).get_clim() == (-1, 4)
+    heat(right, matrix, 0, 3, (), ("1", "2"))
+    assert [tick.get_text() for tick in left.get_yticklabels()] == ["a", "b"]
+    assert [tick.get_rotation() for tick in left.get_xticklabels()] == [90, 90]
+    assert [tick.get_rotation() for tick in right.get_xticklabels()] == [0, 0]
+
+
+def test_classical_scaling_keeps_the_distances_of_plane_points():
+    rng = np.random.default_rng(0)
+    plane = rng.normal(size=(3, 5, 2))
+    frame, _ = np.linalg.qr(rng.normal(size=(6, 2)))
+    drift = rng.normal(size=(3, 1, 6))
+    scaled = classical_scaling(plane @ frame.T + drift)
+    for before, after in zip(plane, scaled, strict=True):
+        apart, kept = (np.linalg.norm(p[:, None] - p, axis=-1) for p in (before, after))
+        np.testing.assert_allclose(kept, apart, atol=1e-12)
+    spread = np.linalg.svd(scaled.reshape(-1, 2).T, compute_uv=False)
+    np.testing.assert_allclose(np.linalg.norm(scaled, axis=(0, 1)), spread, atol=1e-12)

@@ -25,7 +25,7 @@ from neuralrace.theory.tied import tied_weights
 
 SPEC = {
     "dataset": {"name": "modes", "singular_values": [3.0, 1.0], "inputs": 4, "outputs": 2},
-    "network": {"hidden": [5]},
+    "network": {"name": "layered", "hidden": [5]},
     "init": {"name": "normal"},
     "init_scales": [0.2, 0.5],
     "seeds": 2,
@@ -135,21 +135,28 @@ NEEDS = {
     "alignment": "'gram' among record.observables",
     "analytic_fit": "at least one entry among solutions",
     "balance": "'imbalance' among record.observables",
+    "cell_types": "'weights' among record.observables",
     "growth_bound": "'layer_norm' among record.observables",
     "interference": "'gram' among record.observables",
     "layer_norm_gaps": "'layer_norm' among record.observables",
     "layer_ratio": "'gram' among record.observables",
     "learning_times": "'mode_strength' among record.observables",
     "linearisation": "'weights' among record.observables",
+    "pathway_share": "'pathway_power' among record.observables",
     "rate_gaps": "'rate_gap' among record.observables",
+    "shared_representation": "'similarity' among record.observables",
     "unaligned_growth": "'gram' among record.observables",
+    "value_ratio": "'singular_values' among record.observables",
+    "zero_shot": "'pair_error' among record.observables",
 }
+LOSS_ALONE = {"half_times", "stages"}
+RELU = {"network": {"name": "layered", "hidden": [5], "activation": "relu"}}
+PARTS = {"linearisation": RELU, "cell_types": RELU | {"dataset": {"name": "xor"}}}
 
 
-@pytest.mark.parametrize("name", sorted(METRICS))
+@pytest.mark.parametrize("name", sorted(set(METRICS) - LOSS_ALONE))
 def test_metric_names_what_it_lacks(name):
-    activation = "relu" if name == "linearisation" else "linear"
-    cell = make_cell(name, network={"hidden": [5], "activation": activation})
+    cell = make_cell(name, **PARTS.get(name, {}))
     with pytest.raises(UserError, match=f"needs {NEEDS[name]}"):
         measured(cell, record(cell, {}))
 
@@ -162,14 +169,16 @@ def test_learning_times_name_the_solutions_they_start_from():
 
 @pytest.mark.parametrize("network", [{}, {"activation": "relu", "bias": True}])
 def test_linearisation_refuses_other_networks(network):
-    cell = make_cell("linearisation", network={"hidden": [5]} | network)
+    cell = make_cell("linearisation", network={"name": "layered", "hidden": [5]} | network)
     with pytest.raises(UserError, match="ReLU networks without biases"):
         measured(cell, record(cell, {}))
 
 
 @pytest.fixture(scope="module")
 def all_metrics():
-    names = sorted(set(METRICS) - {"linearisation"})
+    other_networks = {"cell_types", "linearisation"}
+    routing = {"pathway_share", "shared_representation", "value_ratio", "zero_shot"}
+    names = sorted(set(METRICS) - other_networks - routing)
     cell = make_cell(*names, solutions=["aligned_modes", "flow"])
     theory = theory_dataset("paper/experiment/main", cell.only(SolvedRun))
     trajectory = observe(cell, wander(cell))
@@ -275,6 +284,7 @@ def test_learning_times_of_logistic_modes():
     learned = values.isel(mode=slice(0, 2))
     close(learned["half_time"], half, rtol=1e-6)
     close(learned["half_time_over_predicted"], np.ones_like(half), rtol=1e-6)
+    close(learned["half_time_over_theory"].isel(solution=0), np.ones_like(half), rtol=1e-6)
     close(learned["half_time_over_written"], half * s / np.log(s / eps), rtol=1e-6)
     close(learned["second_half_over_first"], np.ones_like(half), rtol=1e-4)
     close(learned["second_half_over_written"], half * s / np.log(s / eps), rtol=1e-4)
@@ -317,7 +327,7 @@ def test_order_of_modes_is_that_of_different_strengths(s, half, in_order):
 def test_half_times_of_a_shallow_network_follow_the_exponential():
     cell = logistic_cell(
         [3.0, 1.0],
-        network={"hidden": []},
+        network={"name": "layered", "hidden": []},
         init={"name": "normal"},
         init_scales=[0.05],
         solutions=["shallow_modes"],
@@ -358,7 +368,7 @@ def test_alignment_at_both_ends_of_any_path():
 
 DECOUPLED = {
     "dataset": {"name": "modes", "singular_values": [3.0, -1.5], "inputs": 2, "outputs": 2},
-    "network": {"hidden": [6]},
+    "network": {"name": "layered", "hidden": [6]},
     "init": {"name": "decoupled"},
     "training": {"learning_rate": 0.005, "steps": 1200},
 }
@@ -431,7 +441,7 @@ def test_interference_of_two_tied_modes():
     cell = make_cell(
         "interference",
         dataset={"name": "modes", "singular_values": [2.0, 1.0], "inputs": 2, "outputs": 2},
-        network={"hidden": [10]},
+        network={"name": "layered", "hidden": [10]},
         init={"name": "tied"},
         init_scales=[0.1],
         seeds=4,
@@ -467,7 +477,9 @@ def test_interference_of_two_tied_modes():
 
 
 def test_modes_of_no_common_direction_have_no_decay():
-    cell = make_cell("interference", network={"hidden": [5]}, training=SPEC["training"])
+    cell = make_cell(
+        "interference", network={"name": "layered", "hidden": [5]}, training=SPEC["training"]
+    )
     path = [layer[:, :, :1].repeat(201, axis=2) for layer in wander(cell)]
     values = measured(cell, observe(cell, path))
     assert values["decay_over_sum"].isnull().all()  # nothing moves, so nothing has decayed
@@ -494,7 +506,7 @@ def test_layer_ratio_reaches_its_limit():
 
 # Layers ----------------------------------------------------------------------------------------
 
-THREE = {"network": {"hidden": [5, 3]}}
+THREE = {"network": {"name": "layered", "hidden": [5, 3]}}
 
 
 def test_layer_norm_gaps_of_any_path():
@@ -583,7 +595,9 @@ def test_balance_of_any_path():
 
 
 def test_biases_take_their_share_of_the_norms():
-    cell = make_cell("balance", network={"hidden": [5, 3], "bias": True, "activation": "relu"})
+    cell = make_cell(
+        "balance", network={"name": "layered", "hidden": [5, 3], "bias": True, "activation": "relu"}
+    )
     trajectory = observe(cell, wander(cell))
     norms = np.random.default_rng(2).uniform(0.1, 2, size=trajectory["layer_norm"].shape)
     trajectory["bias_norm"] = (trajectory["layer_norm"].dims, norms)
@@ -601,7 +615,7 @@ def test_biases_take_their_share_of_the_norms():
 def test_growth_bound_dominates_and_has_its_constants(hidden):
     cell = make_cell(
         "growth_bound",
-        network={"hidden": hidden},
+        network={"name": "layered", "hidden": hidden},
         init_scales=[0.2],
         training={"learning_rate": 0.005, "steps": 400},
     )
@@ -691,7 +705,7 @@ def test_linearisation_sample_by_sample():
             "inputs": 3,
             "outputs": 2,
         },
-        network={"hidden": [4, 3], "activation": "relu"},
+        network={"name": "layered", "hidden": [4, 3], "activation": "relu"},
         init_scales=[1.0],
         record={"every": 100, "snapshots": 2},
     )

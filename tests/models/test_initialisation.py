@@ -8,17 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuralrace.datasets import Data
 from neuralrace.datasets.modes import PrescribedModes
 from neuralrace.errors import UserError
+from neuralrace.gates.architecture import Architecture
+from neuralrace.gates.effective import EffectiveData, effective_data
 from neuralrace.models.initialisation import (
     LAWS,
     Aligned,
     Decoupled,
+    EdgeLaw,
     Glorot,
     Normal,
     Orthogonal,
     Tied,
     ZeroBalanced,
+    initial_edges,
     initial_weights,
 )
 
@@ -230,3 +235,154 @@ def test_tied_encoder_and_decoder_are_equal():
 def test_law_that_does_not_exist_is_refused(law, widths, message):
     with pytest.raises(UserError, match="init: .*" + message):
         initial_weights(law, widths, MODES, (1.0,), (0,))
+
+
+# Graphs ----------------------------------------------------------------------------------------
+
+GRAPH = Architecture(
+    nodes={"a": 3, "b": 4, "h": 6, "k": 5, "y": 3, "z": 4},
+    edges=(("a", "h"), ("b", "h"), ("h", "k"), ("k", "y"), ("k", "z"), ("a", "k"), ("h", "y")),
+)
+LEVELS = (0, 0, 1, 2, 2, 0, 1)
+"""Longest distance of each edge from the inputs."""
+NARROW = Architecture(nodes=GRAPH.nodes | {"k": 2}, edges=GRAPH.edges)
+EDGE_LAWS = tuple(cls for cls in LAWS if issubclass(cls, EdgeLaw))
+
+
+def unasked():
+    raise AssertionError("this law does not depend on the task")
+
+
+def boundary(graph, rank=3):
+    """Orthonormal vectors at every input and output node."""
+    rng = np.random.default_rng(0)
+    return {
+        name: np.linalg.qr(rng.normal(size=(graph.nodes[name], rank)))[0]
+        for name in (*graph.inputs, *graph.outputs)
+    }
+
+
+def effective_of(bases, graph=GRAPH):
+    """Effective datasets that are diagonal in these bases, with modes of distinct strengths."""
+    pathways = graph.pathways
+    rng = np.random.default_rng(1)
+    strengths = np.array([3.0, 2.0, 1.0])[: len(next(iter(bases.values())).T)]
+    return EffectiveData(
+        architecture=graph,
+        sigma_yx=tuple(
+            bases[p.target] * strengths * rng.uniform(0.9, 1.1) @ bases[p.source].T
+            for p in pathways
+        ),
+        sigma_xx={
+            (j, p): rng.uniform(0.9, 1.1) * bases[pathways[j].source] @ bases[pathways[p].source].T
+            for j in range(len(pathways))
+            for p in range(len(pathways))
+            if pathways[j].target == pathways[p].target
+        },
+        y_power=1.0,
+    )
+
+
+def test_laws_that_need_nothing_but_shapes():
+    assert set(EDGE_LAWS) == {Glorot, Normal, Orthogonal}
+
+
+@pytest.mark.parametrize("cls", EDGE_LAWS)
+@given(seed=unit, scale=st.floats(1e-3, 1e3))
+@few
+def test_edges_are_drawn_by_name_and_shape(cls, seed, scale):
+    law = law_of(cls)
+    weights = initial_edges(law, GRAPH, unasked, (1.0, scale), (0, seed))
+    assert [w.shape for w in weights] == [
+        (2, 2, GRAPH.nodes[target], GRAPH.nodes[source]) for source, target in GRAPH.edges
+    ]
+    smaller = Architecture(
+        nodes={"y": 3, "h": 6, "k": 5}, edges=(("k", "y"), ("h", "y"))
+    )  # the same edges elsewhere
+    alone = dict(
+        zip(smaller.edges, initial_edges(law, smaller, unasked, (1.0,), (seed,)), strict=True)
+    )
+    for edge, w in zip(GRAPH.edges, weights, strict=True):
+        assert w.dtype == np.float64
+        np.testing.assert_allclose(w[1], scale * w[0], rtol=1e-15)
+        assert not np.array_equal(w[0, 0], w[0, 1])
+        if edge in alone:
+            np.testing.assert_array_equal(alone[edge][0, 0], w[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("law", "variances"),
+    [
+        (Normal(name="normal"), (1, 1)),
+        (Glorot(name="glorot"), (2 / 110, 2 / 90)),
+        (Glorot(name="glorot", variance="product"), (1 / 2800, 1 / 1400)),
+    ],
+    ids=["normal", "glorot standard", "glorot product"],
+)
+def test_variance_of_edges_goes_by_the_nodes_that_they_join(law, variances):
+    graph = Architecture(nodes={"y": 20, "h": 70, "x": 40}, edges=(("x", "h"), ("h", "y")))
+    for w, variance in zip(law.draw_edges(0, graph, unasked), variances, strict=True):
+        assert abs(w.mean()) < 4.5 * np.sqrt(variance / w.size)
+        assert abs(w.var() / variance - 1) < 4.5 * np.sqrt(2 / w.size)
+
+
+def test_orthogonal_edges():
+    for w in Orthogonal(name="orthogonal").draw_edges(1, GRAPH, unasked):
+        np.testing.assert_allclose(np.linalg.svd(w, compute_uv=False), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("strengths", [None, (0.5, 2.0, 3.0)])
+def test_aligned_edges_carry_each_mode_alone(strengths):
+    bases = boundary(GRAPH)
+    effective = effective_of(bases)
+    law = Aligned(name="aligned", layer_strengths=strengths)
+    weights = law.draw_edges(2, GRAPH, lambda _: effective)
+    carried = strengths or (1.0, 1.0, 1.0)
+    for pathway in GRAPH.pathways:
+        total = product([weights[edge] for edge in pathway.edges])
+        strength = np.prod([carried[LEVELS[edge]] for edge in pathway.edges])
+        expected = strength * bases[pathway.target] @ bases[pathway.source].T
+        np.testing.assert_allclose(total, expected, atol=1e-12)
+    # W_e = strength R_target R_source^T, with one orthonormal R for each node
+    for edge, w in enumerate(weights):
+        found = np.linalg.svd(w, compute_uv=False)
+        np.testing.assert_allclose(found[:3], carried[LEVELS[edge]], rtol=1e-12)
+        np.testing.assert_allclose(found[3:], 0, atol=1e-12)
+    other = law.draw_edges(3, GRAPH, lambda _: effective)
+    for w, w_other in zip(weights, other, strict=True):  # hidden bases are random
+        assert not np.allclose(w, w_other)
+
+
+def test_aligned_edges_of_one_pathway_carry_its_singular_vectors():
+    rng = np.random.default_rng(4)
+    white, _ = np.linalg.qr(rng.normal(size=(8, 5)))
+    data = Data(x=white, y=rng.normal(size=(8, 4)))
+    graph = Architecture(nodes={"x": 5, "h": 6, "y": 4}, edges=(("x", "h"), ("h", "y")))
+    effective = effective_data(graph, np.ones((1, 8)), data)
+    law = Aligned(name="aligned", layer_strengths=(2.0, 3.0))
+    first, second = initial_edges(law, graph, lambda _: effective, (0.5,), (0,))
+    u, _, vt = np.linalg.svd(data.sigma_yx, full_matrices=False)
+    rotated = u.T @ second[0, 0] @ first[0, 0] @ vt.T
+    np.testing.assert_allclose(rotated, (0.5 * 2) * (0.5 * 3) * np.eye(4), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("law", "graph", "message"),
+    [
+        (
+            Aligned(name="aligned", layer_strengths=(1.0, 2.0)),
+            GRAPH,
+            "layer_strengths has 2 entries for 3 layers of weights",
+        ),
+        (Aligned(name="aligned"), NARROW, "node 'k' has fewer units than there are modes, 3"),
+        (Normal(name="normal", basis="modes"), GRAPH, "basis: 'modes': .* use coordinates"),
+        *(
+            (law_of(cls), GRAPH, "layered networks; use normal, glorot, orthogonal or aligned")
+            for cls in (Decoupled, Tied, ZeroBalanced)
+        ),
+    ],
+    ids=["strengths", "too few units", "mode basis", "decoupled", "tied", "zero balanced"],
+)
+def test_law_that_does_not_exist_for_graphs_is_refused(law, graph, message):
+    with pytest.raises(UserError, match=f"^init: .*{message}"):
+        initial_edges(law, graph, lambda _: effective_of(boundary(graph), graph), (1.0,), (0,))

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.spec import Run
+from neuralrace.spec import OBSERVED, Run
 from neuralrace.training.ensemble import train
-from neuralrace.training.observables import OBSERVABLES
 
 SPEC = {
     "dataset": {
@@ -17,12 +16,16 @@ SPEC = {
         "outputs": 3,
         "basis": "random",
     },
-    "network": {"hidden": [5], "bias": True},
+    "network": {"name": "layered", "hidden": [5], "bias": True},
     "init": {"name": "normal"},
     "init_scales": [0.6, 0.3],
     "seeds": 3,
     "training": {"learning_rate": 0.05, "steps": 20, "momentum": 0.5},
-    "record": {"every": 2, "snapshots": 5, "observables": sorted(OBSERVABLES)},
+    "record": {
+        "every": 2,
+        "snapshots": 5,
+        "observables": [name for name, kinds in OBSERVED.items() if "layered" in kinds],
+    },
 }
 
 

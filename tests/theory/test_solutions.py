@@ -12,13 +12,14 @@ from neuralrace.records.files import read, write
 from neuralrace.records.schema import THEORY
 from neuralrace.records.theory import theory_dataset
 from neuralrace.spec import Solution, SolvedRun
-from neuralrace.theory.solutions import BY_SOLUTION, SOLUTIONS, pose, solve
+from neuralrace.theory.gated_solutions import GATED
+from neuralrace.theory.solutions import LINEAR, RECTIFIED, SOLUTIONS, pose, solve
 from neuralrace.training.ensemble import train
 
 MODES = {"name": "modes", "singular_values": [3.0, 1.0], "inputs": 3, "outputs": 2}
 SPEC = {
     "dataset": MODES | {"basis": "random"},
-    "network": {"hidden": [4]},
+    "network": {"name": "layered", "hidden": [4]},
     "init": {"name": "normal"},
     "init_scales": [0.1, 0.3],
     "seeds": 2,
@@ -30,10 +31,10 @@ FLOWS = {  # starts from which a solution is the gradient flow itself
     "aligned_modes": ALIGNED,
     "exact": {"init": {"name": "zero_balanced"}},
     "layered_modes": {
-        "network": {"hidden": [4, 3]},
+        "network": {"name": "layered", "hidden": [4, 3]},
         "init": {"name": "aligned", "layer_strengths": [1.0, 2.0, 0.5]},
     },
-    "shallow_modes": {"network": {"hidden": []}},
+    "shallow_modes": {"network": {"name": "layered", "hidden": []}},
     "symmetric_start": {"init": {"name": "tied"}},
     "tied": {"init": {"name": "tied"}},
     "untied_modes": {"init": {"name": "decoupled"}},
@@ -46,22 +47,27 @@ def make(*solutions, **parts):
 
 def answers(run):
     """Problem and arrays at the recorded steps."""
-    return solve(run, np.arange(0, run.training.steps + 1, run.record.every))
+    step = np.arange(0, run.training.steps + 1, run.record.every)
+    samples, arrays = solve(run, step)
+    problem = pose(run, step)
+    assert samples == len(problem.data.x)
+    return problem, arrays
 
 
 def test_registry_is_what_can_be_configured():
     assert set(SOLUTIONS) == set(get_args(Solution))
-    assert set(FLOWS) == set(SOLUTIONS) - {"flow"}
+    assert set(SOLUTIONS) == {*LINEAR, *RECTIFIED, *GATED}
+    assert set(FLOWS) == set(LINEAR) - {"flow"}
 
 
-@pytest.mark.parametrize("name", sorted(SOLUTIONS))
+@pytest.mark.parametrize("name", sorted(LINEAR))
 def test_arrays_are_those_of_the_schema(name):
     run = make(name, **FLOWS.get(name, {}))
     problem, arrays = answers(run)
     layers = len(run.network.hidden) + 1
     sizes = {"solution": 1, "time": 26, "mode": 2, "layer": layers, "pair": layers - 1}
     sizes |= {"vector": 4, "other_vector": 4}
-    assert set(arrays) >= set(BY_SOLUTION)
+    assert set(arrays) >= {"loss", "mode_strength"}
     for variable, values in arrays.items():
         dims = THEORY[variable].dims
         assert values.shape == (2, 2, *(sizes[dim] for dim in dims)), variable
@@ -151,8 +157,10 @@ def test_simulation_approaches_theory_in_proportion_to_the_learning_rate():
         record = {"every": 10 * refined, "observables": ["mode_strength"]}
         run = make("flow", training=training, record=record)
         _, arrays = answers(run)
-        simulated = train(run).variables["mode_strength"]
-        return abs(simulated - arrays["mode_strength"][:, :, 0]).max()
+        simulated = train(run).variables
+        start = simulated["loss"][..., 0]  # losses are in the units of training
+        np.testing.assert_allclose(arrays["loss"][:, :, 0, 0], start, rtol=1e-10)
+        return abs(simulated["mode_strength"] - arrays["mode_strength"][:, :, 0]).max()
 
     np.testing.assert_allclose(error(4) / error(8), 2, rtol=0.1)
 
@@ -168,16 +176,17 @@ MIXTURE = {
     "whiten": False,
 }
 CROSS_ENTROPY = SPEC["training"] | {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
-TWO_HIDDEN = {"network": {"hidden": [4, 4]}}
+TWO_HIDDEN = {"network": {"name": "layered", "hidden": [4, 4]}}
+SMALL = {"name": "layered", "hidden": [4]}
 REFUSED = [
-    (["flow"], {"network": {"hidden": [4], "activation": "relu"}}, "linear networks"),
-    (["flow"], {"network": {"hidden": [4], "bias": True}}, "without biases"),
-    (["flow"], {"network": {"hidden": [4], "readout": "fixed"}}, "all trained"),
+    (["flow"], {"network": SMALL | {"activation": "relu"}}, "linear networks"),
+    (["flow"], {"network": SMALL | {"bias": True}}, "without biases"),
+    (["flow"], {"network": SMALL | {"readout": "fixed"}}, "all trained"),
     (["flow"], {"training": CROSS_ENTROPY}, "squared_error"),
     (["aligned_modes"], TWO_HIDDEN, "one hidden layer; network.hidden has 2"),
     (["exact"], TWO_HIDDEN, "one hidden layer"),
     (["symmetric_start"], TWO_HIDDEN, "one hidden layer"),
-    (["untied_modes"], {"network": {"hidden": []}}, "one hidden layer; network.hidden has 0"),
+    (["untied_modes"], {"network": SMALL | {"hidden": []}}, "layer; network.hidden has 0"),
     (["tied"], TWO_HIDDEN, "one hidden layer"),
     (["shallow_modes"], {}, "without a hidden layer"),
     (["layered_modes"], {}, "aligned start"),
@@ -187,6 +196,10 @@ REFUSED = [
     (["tied"], {"dataset": MIXTURE, "init": {"name": "tied"}}, "whitened"),
     (["untied_modes"], {"dataset": MIXTURE}, "whitened"),
     (["tied"], {"init": {"name": "tied"}} | TWO_HIDDEN, "^init: "),
+    (["xor_race"], {}, "relu networks"),
+    (["xor_race"], {"network": SMALL | {"activation": "relu"}}, "use dataset xor"),
+    (["reduction"], {}, "linear networks with given gates"),
+    (["routing_race"], {}, "linear networks with given gates"),
 ]
 
 
@@ -231,7 +244,8 @@ def test_layered_modes_of_a_narrow_layer_leave_the_rest_unlearned():
     cell = SolvedRun.model_validate_json(
         """{
           "dataset": {"name": "modes", "singular_values": [2, 1], "inputs": 3, "outputs": 2},
-          "network": {"hidden": [1]}, "init": {"name": "aligned"}, "init_scales": [0.1],
+          "network": {"name": "layered", "hidden": [1]},
+          "init": {"name": "aligned"}, "init_scales": [0.1],
           "seeds": 1, "training": {"learning_rate": 0.01, "steps": 400},
           "record": {"every": 100}, "solutions": ["layered_modes", "exact"]}"""
     )

@@ -20,7 +20,7 @@ def make_run():
                 "inputs": 3,
                 "outputs": 2,
             },
-            "network": {"hidden": [4]},
+            "network": {"name": "layered", "hidden": [4]},
             "init": {"name": "normal"},
             "init_scales": [0.3, 0.6],
             "seeds": 2,

@@ -140,7 +140,7 @@ def test_linear_networks_descend_as_by_hand(make_run, data):
             "outputs": data.draw(unit),
             "whiten": data.draw(st.booleans()),
         },
-        network={"hidden": data.draw(st.lists(unit, max_size=3))},
+        network={"name": "layered", "hidden": data.draw(st.lists(unit, max_size=3))},
         init_scales=[data.draw(st.floats(0.05, 0.8))],
         training={
             "learning_rate": 1e-3,
@@ -167,9 +167,11 @@ def test_linear_networks_descend_as_by_hand(make_run, data):
 
 DIGITS = {"name": "digits", "samples": 12}
 NETWORKS = {
-    "relu with biases": {"network": {"hidden": [4, 5], "activation": "relu", "bias": True}},
+    "relu with biases": {
+        "network": {"name": "layered", "hidden": [4, 5], "activation": "relu", "bias": True}
+    },
     "erf, momentum, half sum": {
-        "network": {"hidden": [4], "activation": "erf"},
+        "network": {"name": "layered", "hidden": [4], "activation": "erf"},
         "training": {
             "learning_rate": 2e-3, "steps": 12, "momentum": 0.7,
             "loss": {"normalisation": "half_sum"},
@@ -177,19 +179,25 @@ NETWORKS = {
     },
     "sigmoid, cross-entropy mean": {
         "dataset": DIGITS,
-        "network": {"hidden": [4], "activation": "sigmoid", "bias": True},
+        "network": {"name": "layered", "hidden": [4], "activation": "sigmoid", "bias": True},
         "training": {
             "learning_rate": 0.1, "steps": 12,
             "loss": {"name": "cross_entropy", "normalisation": "mean"},
         },
     },
     "tanh, fixed readout, mean": {
-        "network": {"hidden": [4], "activation": "tanh", "bias": True, "readout": "fixed"},
+        "network": {
+            "name": "layered",
+            "hidden": [4],
+            "activation": "tanh",
+            "bias": True,
+            "readout": "fixed",
+        },
         "training": {"learning_rate": 0.02, "steps": 12, "loss": {"normalisation": "mean"}},
     },
     "linear, cross-entropy sum, momentum": {
         "dataset": DIGITS,
-        "network": {"hidden": [3]},
+        "network": {"name": "layered", "hidden": [3]},
         "training": {
             "learning_rate": 1e-3, "steps": 12, "momentum": 0.5,
             "loss": {"name": "cross_entropy", "normalisation": "sum"},
@@ -227,7 +235,7 @@ def mini(make_run):
     """A single linear layer on one-hot inputs: the columns that move are the samples of a step."""
     run = make_run(
         dataset={"name": "modes", "singular_values": [3.0, 2.0], "inputs": 7, "outputs": 2},
-        network={"hidden": []},
+        network={"name": "layered", "hidden": []},
         training={
             "learning_rate": 0.01,
             "steps": 12,
@@ -270,7 +278,7 @@ def test_mini_batches_descend_as_in_a_plain_loop(mini):
 
 def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
     run = make_run(
-        network={"hidden": [4], "activation": "relu"},
+        network={"name": "layered", "hidden": [4], "activation": "relu"},
         training={"learning_rate": 0.02, "steps": 12, "batch": {"name": "fresh", "size": 5}},
     )
     trajectory = train(run)
@@ -316,7 +324,10 @@ def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
             },
             "training.loss.name: 'cross_entropy': the targets of dataset GaussianMixture",
         ),
-        ({"init": {"name": "tied"}, "network": {"hidden": []}}, "init: law tied needs"),
+        (
+            {"init": {"name": "tied"}, "network": {"name": "layered", "hidden": []}},
+            "init: law tied needs",
+        ),
     ],
     ids=["batch larger than dataset", "no law to draw from", "no class targets", "law unfit"],
 )  # fmt: skip

@@ -1,4 +1,8 @@
-"""Every observable against numpy, from the weights that the same run recorded."""
+"""Every observable against numpy.
+
+Those of layered networks from the weights that the same run recorded, those of gated networks at
+random weights.
+"""
 
 from itertools import pairwise
 
@@ -7,7 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from neuralrace.datasets import Domains
+from neuralrace.spec import OBSERVED
 from neuralrace.training.ensemble import train
+from neuralrace.training.observables import OBSERVABLES, View
+from neuralrace.training.tasks import RoutingTask, task_of
 
 SMALL = {"atol": 1e-11, "rtol": 1e-10}
 
@@ -24,7 +32,7 @@ def linear(make_run):
                 "outputs": 3,
                 "basis": "random",
             },
-            network={"hidden": [5]},
+            network={"name": "layered", "hidden": [5]},
             record={
                 "every": 1,
                 "snapshots": 12,
@@ -49,7 +57,13 @@ def relu(make_run):
     return observe(
         make_run(
             dataset={"name": "digits", "samples": 15},
-            network={"hidden": [6, 4], "activation": "relu", "bias": True, "readout": "fixed"},
+            network={
+                "name": "layered",
+                "hidden": [6, 4],
+                "activation": "relu",
+                "bias": True,
+                "readout": "fixed",
+            },
             record={
                 "every": 1,
                 "snapshots": 12,
@@ -206,3 +220,225 @@ def test_outputs_accuracy_and_biases(relu):
     np.testing.assert_allclose(
         norms, np.stack([np.linalg.norm(b, axis=-1) for b in biases], axis=-1), **SMALL
     )
+
+
+# Gated networks --------------------------------------------------------------------------------
+
+
+def seen_at_random_weights(task, names, seed=3):
+    """Observables of the run with this seed at weights of scale 1, drawn apart from its start."""
+    with jax.enable_x64(True):
+        networks = [
+            task.network(
+                jax.tree.map(lambda w: jnp.asarray(w[0, 0]), task.weights((1.0,), (draw,)))
+            )
+            for draw in (0, 1)
+        ]
+        own = {name: jnp.asarray(values[0]) for name, values in task.own([seed]).items()}
+        data = jax.tree.map(jnp.asarray, task.arrays)
+
+        @jax.jit
+        def observed(data, own):
+            view = View(*networks, data, own, gradient=lambda: None)
+            return [OBSERVABLES[name](view) for name in names]
+
+        seen = {}
+        for variables in observed(data, own):
+            seen |= {name: np.asarray(value) for name, value in variables.items()}
+    return seen, *networks
+
+
+class Routed:
+    """A routing network on random domains, its observables, and its weights as arrays."""
+
+    def __init__(self, make_run, gates, partners):
+        self.run = make_run(
+            dataset={"name": "routing", "count": 4},
+            network={
+                "name": "routing",
+                "hidden": [3, 2],
+                "gates": gates,
+                "pairs": {"name": "random_regular", "partners": partners},
+            },
+            record={"every": 1},
+        )
+        rng = np.random.default_rng(8)
+        self.domains = Domains(
+            inputs=rng.normal(size=(4, 5, 3)), targets=rng.normal(size=(4, 5, 2))
+        )
+        task = RoutingTask(self.run, self.run.network, self.domains)
+        names = [name for name, kinds in OBSERVED.items() if "routing" in kinds]
+        self.seen, network, initial = seen_at_random_weights(task, names)
+        self.mask = self.run.network.mask(self.domains, 3)
+        self.families = self.run.network.families(self.domains)
+        self.weights, self.start = (
+            [[np.asarray(w) for w in family.weights] for family in each.families]
+            for each in (network, initial)
+        )
+
+    def map(self, i, j, family):
+        """The map from an input to an output domain through the one block that joins them."""
+        size = self.families[family].size
+        block = i // size, j // size
+        encoder, hidden, decoder = self.weights[family]
+        return decoder[*block, j % size] @ hidden[block] @ encoder[*block, i % size]
+
+    def average(self, value, chosen):
+        """Mean of a function of the pair over chosen pairs."""
+        return np.mean([value(i, j) for i, j in np.argwhere(chosen)], axis=0)
+
+
+ROUTED = {
+    "always_on": ({"name": "always_on"}, 4),
+    "groups": ({"name": "groups", "size": 2}, 3),
+    "parallel": ({"name": "parallel", "dedicated": 2}, 1),
+}
+
+
+@pytest.fixture(scope="module", params=ROUTED)
+def routed(request, make_run):
+    return Routed(make_run, *ROUTED[request.param])
+
+
+def test_outputs_and_error_of_pairs(routed):
+    families = range(len(routed.families))
+    domains, answers = routed.domains, np.zeros((4, 4, 5, 2))
+    for i in range(4):
+        for j in range(4):
+            for n, item in enumerate(domains.inputs[i]):
+                answers[i, j, n] = sum(routed.map(i, j, family) @ item for family in families)
+    np.testing.assert_allclose(routed.seen["pair_outputs"], answers, **SMALL)
+    np.testing.assert_array_equal(routed.seen["trained_pair"], routed.mask)
+
+    def error(i, j):
+        return np.sum((domains.targets[j] - answers[i, j]) ** 2) / np.sum(domains.targets[j] ** 2)
+
+    trained, untrained = routed.seen["trained_error"], routed.seen["untrained_error"]
+    np.testing.assert_allclose(trained, routed.average(error, routed.mask), **SMALL)
+    if routed.mask.all():
+        assert np.isnan(untrained)
+    else:
+        np.testing.assert_allclose(untrained, routed.average(error, ~routed.mask), **SMALL)
+
+
+def test_power_of_pathways(routed):
+    trained, untrained = routed.seen["trained_power"], routed.seen["untrained_power"]
+    assert trained.shape == untrained.shape == (len(routed.families),)
+    for family in range(len(routed.families)):
+
+        def power(i, j, family=family):
+            return np.sum(np.linalg.svd(routed.map(i, j, family), compute_uv=False) ** 2)
+
+        np.testing.assert_allclose(trained[family], routed.average(power, routed.mask), **SMALL)
+        if routed.mask.all():
+            assert np.isnan(untrained[family])
+        else:
+            expected = routed.average(power, ~routed.mask)
+            np.testing.assert_allclose(untrained[family], expected, **SMALL)
+
+
+def test_mode_strength_of_trained_pairs(routed):
+    def strength(i, j):
+        u, _, vt = np.linalg.svd(routed.domains.targets[j].T @ routed.domains.inputs[i])
+        total = sum(routed.map(i, j, family) for family in range(len(routed.families)))
+        return [u[:, k] @ total @ vt[k] for k in range(2)]
+
+    found = routed.seen["mode_strength"]
+    np.testing.assert_allclose(found, routed.average(strength, routed.mask), **SMALL)
+
+
+def test_similarity_of_first_hidden_layers(routed):
+    """Every encoder of an item's domain answers; units of different blocks are different ones."""
+    size, encoders = routed.families[0].size, routed.weights[0][0]
+    rows, columns, _, units, _ = encoders.shape
+    hidden = np.zeros((4, 5, rows, columns, units))
+    for i in range(4):
+        for n, item in enumerate(routed.domains.inputs[i]):
+            for column in range(columns):
+                encoder = encoders[i // size, column, i % size]
+                hidden[i, n, i // size, column] = encoder @ item
+    items = hidden.reshape(20, -1)
+    np.testing.assert_allclose(routed.seen["similarity"], items @ items.T, **SMALL)
+
+
+def test_weights_of_the_first_block(routed):
+    encoders, hidden, decoders = (w[0, 0] for w in routed.weights[0])
+    stacks = (encoders, hidden[None], decoders)
+    norms = [np.sqrt(sum(np.sum(w**2) for w in stack)) for stack in stacks]
+    np.testing.assert_allclose(routed.seen["layer_norm"], norms, **SMALL)
+    for found, stack in zip(routed.seen["singular_values"], stacks, strict=True):
+        values = np.mean([np.sqrt(np.linalg.eigvalsh(narrow(w))[::-1]) for w in stack], axis=0)
+        np.testing.assert_allclose(found[: len(values)], values, **SMALL)
+        assert np.isnan(found[len(values) :]).all()
+
+
+def test_imbalance_of_the_first_block(routed):
+    def imbalances(weights):
+        encoders, hidden, decoders = (w[0, 0] for w in weights[0])
+        return [
+            hidden.T @ hidden - sum(w @ w.T for w in encoders),
+            sum(w.T @ w for w in decoders) - hidden @ hidden.T,
+        ]
+
+    assert_imbalances(routed.seen, imbalances(routed.weights), imbalances(routed.start))
+
+
+def narrow(w):
+    """The smaller of the two Gram matrices of W."""
+    return min(w @ w.T, w.T @ w, key=len)
+
+
+def assert_imbalances(seen, now, start):
+    for pair, (c, c0) in enumerate(zip(now, start, strict=True)):
+        change = c - c0
+        diagonal = np.diag(np.diag(change))
+        np.testing.assert_allclose(seen["imbalance_trace"][pair], np.trace(c), **SMALL)
+        for name, matrix in (
+            ("imbalance_norm", c),
+            ("imbalance_drift", change),
+            ("neuron_imbalance_drift", diagonal),
+            ("offdiagonal_imbalance_drift", change - diagonal),
+        ):
+            np.testing.assert_allclose(seen[name][pair], np.linalg.norm(matrix), **SMALL)
+    assert len(now) == len(seen["imbalance_drift"])
+
+
+def test_weights_of_a_graph(make_run):
+    rng = np.random.default_rng(2)
+    edges = [["a", "h"], ["b", "h"], ["h", "k"], ["k", "y"], ["k", "z"], ["a", "k"], ["h", "y"]]
+    run = make_run(
+        dataset={
+            "name": "table",
+            "x": rng.normal(size=(4, 3)).tolist(),
+            "y": rng.normal(size=(4, 3)).tolist(),
+        },
+        network={
+            "name": "graph",
+            "nodes": {"a": 2, "b": 1, "h": 3, "k": 2, "y": 1, "z": 2},
+            "edges": edges,
+        },
+        record={"every": 1},
+    )
+    names = ["imbalance", "layer_norm", "singular_values", "outputs"]
+    seen, network, initial = seen_at_random_weights(task_of(run), names)
+    weights, start = ([np.asarray(w) for w in each.weights] for each in (network, initial))
+    for number, w in enumerate(weights):
+        values = np.sqrt(np.linalg.eigvalsh(narrow(w))[::-1])
+        found = seen["singular_values"][number]
+        np.testing.assert_allclose(found[: len(values)], values, **SMALL)
+        assert np.isnan(found[len(values) :]).all()
+        np.testing.assert_allclose(seen["layer_norm"][number], frobenius(w), **SMALL)
+
+    def imbalances(weights):
+        w = {a + b: matrix for (a, b), matrix in zip(edges, weights, strict=True)}
+        return [
+            w["hk"].T @ w["hk"] + w["hy"].T @ w["hy"] - w["ah"] @ w["ah"].T - w["bh"] @ w["bh"].T,
+            w["ky"].T @ w["ky"] + w["kz"].T @ w["kz"] - w["hk"] @ w["hk"].T - w["ak"] @ w["ak"].T,
+        ]
+
+    assert_imbalances(seen, imbalances(weights), imbalances(start))
+    w, x = dict(zip(map("".join, edges), weights, strict=True)), run.dataset.load().x.T
+    h = w["ah"] @ x[:2] + w["bh"] @ x[2:]
+    k = w["hk"] @ h + w["ak"] @ x[:2]
+    outputs = np.vstack([w["ky"] @ k + w["hy"] @ h, w["kz"] @ k])
+    np.testing.assert_allclose(seen["outputs"], outputs.T, **SMALL)

@@ -16,7 +16,7 @@ PROJECT = Path(__file__).parents[2]
 
 CELL = {
     "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
-    "network": {"hidden": [2]},
+    "network": {"name": "layered", "hidden": [2]},
     "init": {"name": "aligned"},
     "init_scales": [0.1, 0.3],
     "seeds": 2,
@@ -32,7 +32,7 @@ DEEP = {
 LAYERS = {
     "glorot_moments": {
         "dataset": {"name": "gaussian_mixture", "samples_per_component": 20},
-        "network": {"hidden": [4]},
+        "network": {"name": "layered", "hidden": [4]},
         "init": {"name": "glorot"},
         "init_scales": [1.0],
         "seeds": 3,

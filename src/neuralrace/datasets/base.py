@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from neuralrace.base import Strict
 
@@ -56,6 +56,8 @@ class Data:
     output_names: tuple[str, ...] = ()
     signed_basis: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     """Bases and signed strengths (U, s, V) by construction, where the SVD would lose signs."""
+    contexts: Int[np.ndarray, " sample"] | None = None
+    """Context that each sample is shown in, from 0; gates may depend on it."""
 
     @cached_property
     def sigma_yx(self) -> Float[np.ndarray, "output input"]:
@@ -92,6 +94,64 @@ class Data:
         )
 
 
+@dataclass(frozen=True)
+class Domains:
+    """Inputs and targets by domain, for networks that route input domains to output domains.
+
+    Datum (i, j, n) shows input domain i the vector `inputs[i, n]` and asks output domain j for
+    `targets[j, n]`. Averages are over the items n of one pair (i, j).
+    """
+
+    inputs: Float[np.ndarray, "domain item input"]
+    targets: Float[np.ndarray, "domain item output"]
+
+    @cached_property
+    def sigma_yx(self) -> Float[np.ndarray, "input_domain output_domain output input"]:
+        """Input-output correlation <y_j x_i^T> of every pair."""
+        return self.targets.transpose(0, 2, 1)[None] @ self.inputs[:, None] / self.inputs.shape[1]
+
+    @cached_property
+    def sigma_xx(self) -> Float[np.ndarray, "domain input input"]:
+        """Input correlation <x_i x_i^T> of every input domain."""
+        return self.inputs.transpose(0, 2, 1) @ self.inputs / self.inputs.shape[1]
+
+    @cached_property
+    def y_power(self) -> Float[np.ndarray, " output_domain"]:
+        """<|y_j|^2> of every output domain."""
+        return np.einsum("jno,jno->j", self.targets, self.targets) / self.targets.shape[1]
+
+    def flat(self, pairs: Int[np.ndarray, "pair 2"]) -> Data:
+        """One sample for each pair and item, pairs outermost; its context is the pair's number.
+
+        Args:
+            pairs: input and output domain of each pair.
+
+        Returns:
+            Inputs (sample, domain * input) and targets (sample, domain * output), zero outside the
+            domains of the pair.
+
+        Raises:
+            IndexError: a pair names a domain that does not exist.
+        """
+        items = self.inputs.shape[1]
+        shown, asked = pairs.T
+        return Data(
+            x=_in_place(self.inputs, shown),
+            y=_in_place(self.targets, asked),
+            contexts=np.repeat(np.arange(len(pairs)), items),
+        )
+
+
+def _in_place(
+    vectors: Float[np.ndarray, "domain item unit"], domains: Int[np.ndarray, " pair"]
+) -> Float[np.ndarray, "sample all_units"]:
+    """The items of each pair's domain in the units of that domain, zero in all others."""
+    count, items, units = vectors.shape
+    placed = np.zeros((len(domains), items, count, units))
+    placed[np.arange(len(domains)), :, domains] = vectors[domains]
+    return placed.reshape(len(domains) * items, count * units)
+
+
 class Dataset(Strict, ABC):
     """A dataset as a person writes it in `config/`: a name and its parameters."""
 
@@ -105,4 +165,8 @@ class Dataset(Strict, ABC):
 
     def sampler(self) -> Callable[[Any, int], tuple[Any, Any]] | None:
         """A JAX-traceable function (key, count) -> (x, y) of fresh samples; None without a law."""
+        return None
+
+    def domains(self) -> Domains | None:
+        """Inputs and targets by domain, for routing networks; None without domains."""
         return None

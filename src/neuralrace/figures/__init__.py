@@ -62,4 +62,28 @@ FIGURES: dict[str, Figure] = {
     "layer_dynamics/norms_deep": _figure("layer_dynamics", "growth", "trajectory metrics"),
     "layer_dynamics/norms_shallow": _figure("layer_dynamics", "growth", "trajectory metrics"),
     "layer_dynamics/relu_images": _figure("layer_dynamics", "images", "trajectory metrics"),
+    "neural_race/apart": _figure("neural_race", "pathways_apart", "trajectory metrics"),
+    "neural_race/background_modes": _figure(
+        "deep_linear", "semantic_deep semantic_shallow", "trajectory theory"
+    ),
+    "neural_race/gating_schemes": _figure(
+        "neural_race",
+        "generalisation_random pathways pathways_apart race xor_gated",
+        "trajectory",
+    ),
+    "neural_race/generalisation": _figure("neural_race", "generalisation", "trajectory metrics"),
+    "neural_race/generalisation_masks": _figure(
+        "neural_race", "generalisation*", "trajectory metrics"
+    ),
+    "neural_race/graph": _figure("neural_race", "contexts", "trajectory theory"),
+    "neural_race/init_scale": _figure("neural_race", "init_scale", "trajectory metrics"),
+    "neural_race/init_scale_maps": _figure("neural_race", "init_scale", "trajectory"),
+    "neural_race/pathways": _figure(
+        "neural_race",
+        "pathways pathways_decoupled pathways_step_size",
+        "trajectory theory metrics",
+    ),
+    "neural_race/race": _figure("neural_race", "race", "trajectory theory metrics"),
+    "neural_race/structural_forms": _figure("neural_race", "structural_forms", "trajectory"),
+    "neural_race/xor": _figure("neural_race", "xor_relu xor_gated", "trajectory theory metrics"),
 }

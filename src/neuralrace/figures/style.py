@@ -6,7 +6,7 @@ colours that also differ in marker or line style, so that figures survive greysc
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import seaborn as sns
@@ -14,6 +14,7 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -116,6 +117,27 @@ def points(ax: Axes, x: int | float, y: xr.DataArray, across: bool = False, **lo
 
     draw([low, high], color=look["color"], linewidth=0.8)
     draw([mean], linestyle="", **look)
+
+
+def heat(
+    ax: Axes,
+    matrix: np.ndarray,
+    low: int | float,
+    high: int | float,
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    aspect: Literal["auto", "equal"] = "auto",
+    cmap: str = HEAT,
+) -> AxesImage:
+    """A matrix as shades from `low` to `high`, with names on its sides where there are any."""
+    image = ax.imshow(
+        matrix, vmin=low, vmax=high, cmap=cmap, aspect=aspect, interpolation="nearest"
+    )
+    upright = max(map(len, columns), default=0) > 2
+    ax.set_xticks(range(len(columns)), columns, rotation=90 if upright else 0)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(length=0)
+    return image
 
 
 def loglog(ax: Axes, x: Sequence[float]) -> None:

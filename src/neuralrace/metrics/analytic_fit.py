@@ -24,8 +24,9 @@ def analytic_fit(evidence: Evidence) -> Values:
             error.mean("time", skipna=False), "mean distance of loss from theory over initial loss"
         ),
     }
-    if "flow" in evidence.cell.solutions:
-        flow = predicted.sel(solution="flow", drop=True)
+    flows = [name for name in evidence.cell.solutions if name in ("flow", "gated_flow")]
+    if flows:
+        flow = predicted.sel(solution=flows[0], drop=True)
         values["discretisation_error"] = described(
             (abs(flow - simulated) / scale).max("time", skipna=False),
             "largest distance of gradient descent from gradient flow over initial loss",
@@ -34,8 +35,9 @@ def analytic_fit(evidence: Evidence) -> Values:
             (abs(predicted - flow) / scale).max("time", skipna=False),
             "largest distance of theory from gradient flow over initial loss",
         )
-    if "mode_strength" in evidence.trajectory:
-        modes = evidence.solved("mode_strength", "at least one entry")
+    theory = evidence.theory
+    if "mode_strength" in evidence.trajectory and theory is not None and "mode_strength" in theory:
+        modes = theory["mode_strength"]
         off = abs(modes - evidence.trajectory["mode_strength"]) / abs(evidence.target).max()
         values["mode_error_sup"] = described(
             off.max(("time", "mode"), skipna=False),

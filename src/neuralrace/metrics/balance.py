@@ -7,6 +7,7 @@ import xarray as xr
 
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
+from neuralrace.spec import Layered
 from neuralrace.theory.balance import (
     conservation_residual_as_written,
     imbalances,
@@ -18,8 +19,9 @@ from neuralrace.theory.balance import (
 def balance(evidence: Evidence) -> Values:
     """Drift of the conserved quantities of adjacent layers (Basu et al., theorem 1).
 
-    Linear nets conserve the whole matrix C; ReLU nets its diagonal, less squared biases, and hence
-    the difference of squared norms. Drifts are relative to the final sum of squared norms.
+    Linear and gated nets conserve the whole matrix C; ReLU nets its diagonal, less squared biases,
+    and hence the difference of squared norms. Drifts are relative to the final sum of squared
+    norms.
     """
     drift = evidence.recorded("imbalance_drift", "imbalance")
     trace = evidence.trajectory["imbalance_trace"]
@@ -27,7 +29,8 @@ def balance(evidence: Evidence) -> Values:
     size = norms.isel(time=-1, drop=True).sum("layer")
     change = trace - trace.isel(time=0, drop=True)
     corrected = change
-    if evidence.cell.network.bias:
+    network = evidence.cell.network
+    if isinstance(network, Layered) and network.bias:
         squares = evidence.recorded("bias_norm", "bias_norm") ** 2
         gained = squares - squares.isel(time=0, drop=True)
         corrected = change - gained.isel(layer=slice(None, -1)).rename(layer="pair").assign_coords(

@@ -5,35 +5,67 @@ import xarray as xr
 
 from neuralrace.metrics.describe import Values, crossing_time, described
 from neuralrace.records.evidence import Evidence
+from neuralrace.spec import Layered
 from neuralrace.theory.modes import deep_half_time, shallow_half_time
 
 
 def learning_times(evidence: Evidence) -> Values:
-    """Times to half of each mode's target, measured, predicted and as the summary writes them.
+    """Times to half of each mode's target s/d, measured, and against the curves of every solution.
 
-    The first half runs from the initial strength eps to half the target s/d, the second from there
-    to s/d - eps. The summary gives log(s/eps)/s for both; the closed form for whitened inputs gives
-    log(s/eps - 1)/(2 s).
+    Layered networks have closed forms besides; see `_closed_forms`.
     """
     strength = evidence.recorded("mode_strength", "mode_strength")
-    start = evidence.solved("initial_mode", "aligned_modes, untied_modes or shallow_modes")
     modes = evidence.data.modes
     target = evidence.target
     learned = target > 0
     half = crossing_time(strength, target / 2, evidence.time).where(learned)
-    full = crossing_time(strength, target - start, evidence.time).where(learned)
-    predict = deep_half_time if evidence.cell.network.hidden else shallow_half_time
-    predicted = start.copy(data=predict(modes.s, modes.d, start.values)).where(learned)
     s = xr.DataArray(modes.s, dims="mode", coords={"mode": evidence.modes})
-    with np.errstate(divide="ignore", invalid="ignore"):
-        written = np.log(target / start.where(start > 0)) / s.where(learned)
     reached = half.where(learned, drop=True)
     drive = s.where(learned, drop=True)
     # pairs of modes, the first of them stronger; equal modes have no order
     ranked = drive - drive.rename(mode="other_mode") > 1e-9 * s.max()
     in_order = ranked.any() & ((reached < reached.rename(mode="other_mode")) | ~ranked)
+    values = {"half_time": described(half, "flow time to half the target", "1")}
+    if isinstance(evidence.cell.network, Layered):
+        values |= _closed_forms(evidence, evidence.cell.network, strength, half)
+    if evidence.theory is not None and "mode_strength" in evidence.theory:
+        solved = crossing_time(evidence.theory["mode_strength"], target / 2, evidence.time)
+        values["half_time_over_theory"] = described(
+            half / solved.where(learned), "time to half the target over that of the solution's mode"
+        )
+    return values | {
+        "modes_in_order": described(
+            in_order.all(("mode", "other_mode")).astype(float),
+            "1 if stronger modes reach half their target first",
+        ),
+        "half_time_spread": described(
+            reached.max("mode", skipna=False) / reached.min("mode", skipna=False),
+            "slowest over fastest time to half the target",
+        ),
+        "half_time_times_s": described(half * s, "time to half the target times s"),
+    }
+
+
+def _closed_forms(
+    evidence: Evidence, network: Layered, strength: xr.DataArray, half: xr.DataArray
+) -> Values:
+    """Half times as the closed form predicts and as the summary of the theory writes them.
+
+    The first half runs from the initial strength eps to half the target s/d, the second from there
+    to s/d - eps. The summary gives log(s/eps)/s for both; the closed form for whitened inputs gives
+    log(s/eps - 1)/(2 s).
+    """
+    start = evidence.solved("initial_mode", "aligned_modes, untied_modes or shallow_modes")
+    modes = evidence.data.modes
+    target = evidence.target
+    learned = target > 0
+    full = crossing_time(strength, target - start, evidence.time).where(learned)
+    predict = deep_half_time if network.hidden else shallow_half_time
+    predicted = start.copy(data=predict(modes.s, modes.d, start.values)).where(learned)
+    s = xr.DataArray(modes.s, dims="mode", coords={"mode": evidence.modes})
+    with np.errstate(divide="ignore", invalid="ignore"):
+        written = np.log(target / start.where(start > 0)) / s.where(learned)
     return {
-        "half_time": described(half, "flow time to half the target", "1"),
         "half_time_over_predicted": described(
             half / predicted, "time to half the target over the closed form"
         ),
@@ -46,13 +78,4 @@ def learning_times(evidence: Evidence) -> Values:
         "second_half_over_first": described(
             (full - half) / half, "time from half the target to s - eps over time to half"
         ),
-        "modes_in_order": described(
-            in_order.all(("mode", "other_mode")).astype(float),
-            "1 if stronger modes reach half their target first",
-        ),
-        "half_time_spread": described(
-            reached.max("mode", skipna=False) / reached.min("mode", skipna=False),
-            "slowest over fastest time to half the target",
-        ),
-        "half_time_times_s": described(half * s, "time to half the target times s"),
     }

@@ -15,7 +15,7 @@ def linearisation(evidence: Evidence) -> Values:
     Raises:
         UserError: the network has biases or no ReLU.
     """
-    if evidence.cell.network.bias or evidence.cell.network.activation != "relu":
+    if evidence.cell.layered.bias or evidence.cell.layered.activation != "relu":
         raise UserError("metrics: linearisation is for ReLU networks without biases")
     weights = evidence.weights()
     data = evidence.data

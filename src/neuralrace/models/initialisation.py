@@ -7,7 +7,7 @@ activations or learning rates start from the same directions and are compared in
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -17,8 +17,11 @@ from pydantic import Field
 from neuralrace.base import Strict, generator
 from neuralrace.datasets import Modes
 from neuralrace.errors import UserError
+from neuralrace.gates.architecture import Architecture
+from neuralrace.gates.effective import EffectiveData
 
 Weights = list[Float[np.ndarray, "*runs _out _in"]]
+Effective = Callable[[int], EffectiveData]
 
 
 def _orthonormal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
@@ -52,27 +55,80 @@ class Law(Strict, ABC):
             ValueError: the law does not exist for these widths.
         """
 
+    def draw_edges(self, seed: int, architecture: Architecture, effective: Effective) -> Weights:
+        """Weights of every edge of a graph, at unit scale.
 
-class Normal(Law):
+        Args:
+            seed: run seed.
+            architecture: nodes with their widths, and edges.
+            effective: gives what the pathways of a run seed learn from; called by laws that are
+                stated in its modes.
+
+        Returns:
+            One matrix per edge, (units of its target, units of its source).
+
+        Raises:
+            ValueError: the law does not exist for graphs.
+        """
+        raise ValueError(
+            "this law is for layered networks; use normal, glorot, orthogonal or aligned"
+        )
+
+
+class EdgeLaw(Law):
+    """A law that draws every matrix of weights by its shape alone."""
+
+    @abstractmethod
+    def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
+        """One matrix of weights at unit scale."""
+
+    def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
+        """See `Law.draw`."""
+        return [
+            self.edge(_layer(seed, number), n_out, n_in)
+            for number, (n_in, n_out) in enumerate(itertools.pairwise(widths), start=1)
+        ]
+
+    def draw_edges(self, seed: int, architecture: Architecture, effective: Effective) -> Weights:
+        """See `Law.draw_edges`."""
+        nodes = architecture.nodes
+        return [
+            self.edge(
+                generator(seed, f"weights of {architecture.edge_name(number)}"),
+                nodes[target],
+                nodes[source],
+            )
+            for number, (source, target) in enumerate(architecture.edges)
+        ]
+
+
+class Normal(EdgeLaw):
     """Independent normal entries with standard deviation `init_scale`."""
 
     name: Literal["normal"]
     basis: Literal["coordinates", "modes"] = "coordinates"
     """`modes` draws in the singular basis of the task: equal draws for rotated tasks."""
 
+    def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
+        """See `EdgeLaw.edge`."""
+        return rng.normal(size=(n_out, n_in))
+
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
         """See `Law.draw`."""
-        weights = [
-            _layer(seed, number).normal(size=(n_out, n_in))
-            for number, (n_in, n_out) in enumerate(itertools.pairwise(widths), start=1)
-        ]
+        weights = super().draw(seed, widths, modes)
         if self.basis == "modes":
             weights[0] = weights[0] @ modes.input_basis.T
             weights[-1] = modes.output_basis @ weights[-1]
         return weights
 
+    def draw_edges(self, seed: int, architecture: Architecture, effective: Effective) -> Weights:
+        """See `Law.draw_edges`."""
+        if self.basis == "modes":
+            raise ValueError("basis: 'modes': is for layered networks; use coordinates")
+        return super().draw_edges(seed, architecture, effective)
 
-class Glorot(Law):
+
+class Glorot(EdgeLaw):
     """Glorot normal initialisation; `init_scale` is its gain.
 
     `standard` has entry variance 2/(n_in + n_out); `product` the beta/(n_in n_out) with beta = 1
@@ -83,26 +139,20 @@ class Glorot(Law):
     variance: Literal["standard", "product"] = "standard"
     """Entry variance: 2/(n_in + n_out), or 1/(n_in n_out)."""
 
-    def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
-        """See `Law.draw`."""
-        weights = []
-        for number, (n_in, n_out) in enumerate(itertools.pairwise(widths), start=1):
-            variance = 2 / (n_in + n_out) if self.variance == "standard" else 1 / (n_in * n_out)
-            weights.append(_layer(seed, number).normal(size=(n_out, n_in)) * np.sqrt(variance))
-        return weights
+    def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
+        """See `EdgeLaw.edge`."""
+        variance = 2 / (n_in + n_out) if self.variance == "standard" else 1 / (n_in * n_out)
+        return rng.normal(size=(n_out, n_in)) * np.sqrt(variance)
 
 
-class Orthogonal(Law):
+class Orthogonal(EdgeLaw):
     """Semi-orthogonal layers: every singular value equals `init_scale`."""
 
     name: Literal["orthogonal"]
 
-    def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
-        """See `Law.draw`."""
-        return [
-            _orthonormal(_layer(seed, number), n_out, n_in)
-            for number, (n_in, n_out) in enumerate(itertools.pairwise(widths), start=1)
-        ]
+    def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
+        """See `EdgeLaw.edge`."""
+        return _orthonormal(rng, n_out, n_in)
 
 
 class ZeroBalanced(Law):
@@ -134,7 +184,8 @@ class Aligned(Law):
     """Decoupled start: every layer diagonal between the singular vectors of the task.
 
     Layer l carries `layer_strengths[l]` times `init_scale` in every mode, through random
-    orthonormal hidden bases (Saxe et al. 2013; Basu et al., corollary 2.4).
+    orthonormal hidden bases (Saxe et al. 2013; Basu et al., corollary 2.4). In a graph, the layer
+    of an edge is its distance from the inputs (Saxe, Sodhani, Lewallen 2022, reduction).
     """
 
     name: Literal["aligned"]
@@ -160,6 +211,28 @@ class Aligned(Law):
         return [
             strength * above @ below.T
             for strength, below, above in zip(strengths, bases, bases[1:], strict=False)
+        ]
+
+    def draw_edges(self, seed: int, architecture: Architecture, effective: Effective) -> Weights:
+        """See `Law.draw_edges`."""
+        data = effective(seed)
+        bases, rank = dict(data.modes.bases), data.modes.s.shape[1]
+        if narrow := [n for n in architecture.hidden if architecture.nodes[n] < rank]:
+            raise ValueError(f"node {narrow[0]!r} has fewer units than there are modes, {rank}")
+        for name in architecture.hidden:
+            rng = generator(seed, f"basis of {name}")
+            bases[name] = _orthonormal(rng, architecture.nodes[name], rank)
+        depth = 1 + max(architecture.levels)
+        strengths = self.layer_strengths or (1.0,) * depth
+        if len(strengths) != depth:
+            raise ValueError(
+                f"layer_strengths has {len(strengths)} entries for {depth} layers of weights"
+            )
+        return [
+            strengths[level] * bases[target] @ bases[source].T
+            for level, (source, target) in zip(
+                architecture.levels, data.architecture.edges, strict=True
+            )
         ]
 
 
@@ -214,8 +287,39 @@ def initial_weights(
     Raises:
         UserError: the law does not exist for these widths.
     """
+    return _at_scales(lambda seed: law.draw(seed, widths, modes), scales, seeds)
+
+
+def initial_edges(
+    law: Law,
+    architecture: Architecture,
+    effective: Effective,
+    scales: Sequence[float],
+    seeds: Sequence[int],
+) -> Weights:
+    """Initial weights of every run of a gated network.
+
+    Args:
+        law: how to draw.
+        architecture: the graph.
+        effective: see `Law.draw_edges`.
+        scales: init scales.
+        seeds: run seeds.
+
+    Returns:
+        One array per edge, (init_scale, seed, out, in), float64.
+
+    Raises:
+        UserError: the law does not exist for this graph.
+    """
+    return _at_scales(lambda seed: law.draw_edges(seed, architecture, effective), scales, seeds)
+
+
+def _at_scales(
+    draw: Callable[[int], Weights], scales: Sequence[float], seeds: Sequence[int]
+) -> Weights:
     try:
-        draws = [law.draw(seed, widths, modes) for seed in seeds]
+        draws = [draw(seed) for seed in seeds]
     except ValueError as error:
         raise UserError(f"init: {error}") from error
     unit = [np.stack(layer) for layer in zip(*draws, strict=True)]

@@ -1,5 +1,6 @@
 """The layered network: linear, or with one activation in all hidden layers."""
 
+import itertools
 from collections.abc import Sequence
 
 from flax import nnx
@@ -64,6 +65,11 @@ class LayeredNetwork(nnx.Module):
     def weights(self) -> list[Array]:
         """W_1 ... W_L."""
         return [layer.weight[...] for layer in self.layers]
+
+    @property
+    def junctions(self) -> list[tuple[list[Array], list[Array]]]:
+        """Weights into and out of each hidden layer."""
+        return [([below], [above]) for below, above in itertools.pairwise(self.weights)]
 
     @property
     def biases(self) -> list[Array]:

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, takewhile
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Bool
 
-from neuralrace.datasets import Data
+from neuralrace.datasets import Data, Domains
 from neuralrace.errors import UserError
-from neuralrace.spec import Cell
+from neuralrace.spec import Cell, Routing
 
 
 @dataclass(frozen=True)
@@ -21,8 +23,47 @@ class Evidence:
 
     @cached_property
     def data(self) -> Data:
-        """The dataset of the cell."""
+        """The task: the dataset of the cell, or what one pair of domains asks of a routing network.
+
+        The pair is the first; a theory of modes takes all pairs to ask for the same ones.
+        """
+        if isinstance(self.cell.network, Routing):
+            return Data(x=self.domains.inputs[0], y=self.domains.targets[0])
         return self.cell.dataset.load()
+
+    @property
+    def routing(self) -> Routing:
+        """The network, where it routes between domains.
+
+        Raises:
+            UserError: it does not.
+        """
+        network = self.cell.network
+        if not isinstance(network, Routing):
+            raise UserError(f"network.name: {network.name!r}: this is for routing networks")
+        return network
+
+    @cached_property
+    def domains(self) -> Domains:
+        """The dataset of the cell by domain.
+
+        Raises:
+            UserError: it has no domains.
+        """
+        domains = self.cell.dataset.domains()
+        if domains is None:
+            raise UserError(f"dataset.name: {self.cell.dataset.name!r}: has no domains")
+        return domains
+
+    @cached_property
+    def trained_pairs(self) -> Bool[np.ndarray, "seed input_domain output_domain"]:
+        """Which pairs of domains a routing network is trained on, by run seed.
+
+        Raises:
+            UserError: the network is another.
+        """
+        seeds = self.trajectory["seed"].values
+        return np.stack([self.routing.mask(self.domains, int(seed)) for seed in seeds])
 
     @property
     def time(self) -> xr.DataArray:
@@ -63,5 +104,5 @@ class Evidence:
     def weights(self) -> list[np.ndarray]:
         """Weights at the snapshots, (init_scale, seed, snapshot, out, in), first layer first."""
         self.recorded("weight_1", "weights")
-        depth = len(self.cell.network.hidden) + 1
-        return [self.trajectory[f"weight_{n}"].values for n in range(1, depth + 1)]
+        names = takewhile(self.trajectory.__contains__, (f"weight_{n}" for n in count(1)))
+        return [self.trajectory[name].values for name in names]

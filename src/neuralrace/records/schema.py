@@ -36,7 +36,7 @@ COORDINATES: dict[str, str] = {
     "flow_time": "gradient-flow time in units of tau: learning rate x steps x loss normalisation",
     "snapshot_flow_time": "gradient-flow time of snapshots in units of tau",
     "layer": "layer of weights, 1 nearest the input",
-    "pair": "adjacent layers (l, l+1), by l",
+    "pair": "hidden layer between adjacent layers of weights (l, l+1), by l",
     "mode": "singular mode of the task, strongest first",
     "other_mode": "the other mode of a pair",
     "mode_pair": "two modes, by their numbers",
@@ -48,9 +48,16 @@ COORDINATES: dict[str, str] = {
     "input": "input unit",
     "output": "output unit",
     "sample": "sample of the dataset",
+    "family": "family of pathway blocks, as the gating scheme lists them",
+    "input_domain": "input domain",
+    "output_domain": "output domain",
+    "item": "item of a domain",
+    "domain_item": "items of all input domains, domain by domain",
+    "other_domain_item": "the same items",
+    "corner": "corner of the XoR square",
 }
 
-NUMBERED = ("layer", "pair", "mode", "singular_mode")
+NUMBERED = ("layer", "pair", "mode", "singular_mode", "family", "input_domain", "output_domain")
 
 TRAJECTORY: dict[str, Variable] = {
     "loss": Variable(("time",), "training loss over all samples"),
@@ -84,6 +91,27 @@ TRAJECTORY: dict[str, Variable] = {
     "relative_norm_rate_gap": Variable(
         ("time", "pair"), "difference of d|W|_F^2/dt over the sum of their sizes"
     ),
+    "trained_error": Variable(("time",), "relative squared error of trained pairs of domains"),
+    "untrained_error": Variable(
+        ("time",), "relative squared error of pairs of domains that are never trained"
+    ),
+    "trained_power": Variable(
+        ("time", "family"), "squared norm of the map of a trained pair through a pathway family"
+    ),
+    "untrained_power": Variable(
+        ("time", "family"), "squared norm of the map of an untrained pair through a pathway family"
+    ),
+    "pair_outputs": Variable(
+        ("snapshot", "input_domain", "output_domain", "item", "output"),
+        "network outputs by pair of domains",
+    ),
+    "trained_pair": Variable(
+        ("snapshot", "input_domain", "output_domain"), "1 where a pair of domains is trained"
+    ),
+    "similarity": Variable(
+        ("snapshot", "domain_item", "other_domain_item"),
+        "inner products of first-hidden-layer representations, items within input domains",
+    ),
     "outputs": Variable(("snapshot", "sample", "output"), "network outputs on the dataset"),
     "diverged_at": Variable((), "step at which the run diverged, -1 if it did not", "steps"),
 }
@@ -99,6 +127,9 @@ THEORY: dict[str, Variable] = {
         "inner products of encoder and decoder vectors by theory",
     ),
     "layer_norm": Variable(("time", "layer"), "Frobenius norm of the weights under gradient flow"),
+    "singular_values": Variable(
+        ("solution", "time", "layer", "singular_mode"), "singular values of the weights by theory"
+    ),
     "imbalance_drift": Variable(
         ("time", "pair"), "Frobenius norm of C(t) - C(0) under gradient flow"
     ),
@@ -150,12 +181,7 @@ def build(
             {name: (dimension, values, {"long_name": COORDINATES[name], "units": units})}
         )
     for dimension in dataset.dims:
-        if dimension not in dataset.coords and dimension in (
-            "layer",
-            "pair",
-            "mode",
-            "singular_mode",
-        ):
+        if dimension not in dataset.coords and dimension in NUMBERED:
             numbers = np.arange(1, dataset.sizes[dimension] + 1)
             described = {"long_name": COORDINATES[str(dimension)], "units": "1"}
             dataset = dataset.assign_coords({dimension: (dimension, numbers, described)})

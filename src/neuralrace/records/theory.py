@@ -18,10 +18,10 @@ def theory_dataset(cell_id: str, run: SolvedRun) -> xr.Dataset:
         UserError: a theory that is not for this network.
     """
     step, _ = record_steps(run)
-    problem, arrays = solve(run, step)
+    samples, arrays = solve(run, step)
     attrs = provenance(cell_id, run, "solve", ("scipy", "xarray", "netcdf4"))
     attrs |= {"title": f"Theory of {cell_id}", "precision": "float64"}
-    coords = axes(run, len(problem.data.x))
+    coords = axes(run, samples)
     for name in ("snapshot", "snapshot_flow_time"):
         del coords[name]
     coords["solution"] = ("solution", np.array(run.solutions), "1")

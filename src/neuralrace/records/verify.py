@@ -9,6 +9,9 @@ import xarray as xr
 from neuralrace.errors import UserError
 from neuralrace.records.files import checksum_file, read
 
+# Singular values are padded to the largest rank; there may be no pair that is never trained.
+UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
+
 
 def verify(files: Mapping[str, str], say: Callable[[str], None]) -> None:
     """Checks checksum, schema, specification and finiteness of every file.
@@ -47,13 +50,12 @@ def _problems(path: Path, spec_sha256: str) -> Iterator[str]:
 def _not_finite(dataset: xr.Dataset) -> Iterator[str]:
     """Values that are not finite although no run that they belong to has diverged.
 
-    Metrics may be undefined (NaN, for a mode without target, say) but never infinite; singular
-    values are padded with NaN to the largest rank.
+    Metrics may be undefined (NaN, for a mode without target, say) but never infinite.
     """
     healthy = dataset["diverged_at"] < 0 if "diverged_at" in dataset else True
     metrics = dataset.attrs["kind"] == "metrics"
     for name, array in dataset.data_vars.items():
-        if array.dtype.kind != "f" or name == "singular_values":
+        if array.dtype.kind != "f" or name in UNDEFINED:
             continue
         bad = np.isinf(array) if metrics else ~np.isfinite(array)
         if bool((bad & healthy).any()):

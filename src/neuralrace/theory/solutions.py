@@ -7,6 +7,7 @@ of `records.schema.THEORY`. Nothing is fitted.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -14,10 +15,9 @@ from jaxtyping import Float
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
 from neuralrace.models.initialisation import Weights, initial_weights
-from neuralrace.spec import Run, Solution, SolvedRun
-from neuralrace.theory import balance, gradient_flow, modes, tied, two_layer
-
-Arrays = dict[str, Float[np.ndarray, "init_scale seed ..."]]
+from neuralrace.spec import Activation, Run, Solution, SolvedRun
+from neuralrace.theory import balance, gated_solutions, gradient_flow, modes, tied, two_layer, xor
+from neuralrace.theory.gated_solutions import GATED, Arrays
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,11 @@ class Problem:
     data: Data
     weights: Weights
     time: Float[np.ndarray, " time"]
+
+    @property
+    def samples(self) -> int:
+        """Samples that the loss is over."""
+        return len(self.data.x)
 
     @cached_property
     def s(self) -> Float[np.ndarray, " mode"]:
@@ -175,7 +180,20 @@ def _flow(problem: Problem) -> Arrays:
     return arrays
 
 
-SOLUTIONS: dict[Solution, Callable[[Problem], Arrays]] = {
+def _xor_race(problem: Problem) -> Arrays:
+    """Four gated pathways in the place of a ReLU network."""
+    encoder, decoder = problem.two_layers()
+    x, y = problem.data.x, problem.data.y
+    if x.shape != (4, 2) or y.shape != (4, 1):
+        raise UserError("solutions: xor_race is for the four points of XoR; use dataset xor")
+    try:
+        start = xor.xor_start(encoder, decoder[..., 0, :], x, y[:, 0])
+    except ValueError as error:
+        raise UserError(f"solutions: xor_race: {error}; use dataset xor") from error
+    return {"loss": xor.xor_loss(problem.time, start)}
+
+
+LINEAR: dict[Solution, Callable[[Problem], Arrays]] = {
     "aligned_modes": _aligned_modes,
     "exact": _exact,
     "flow": _flow,
@@ -185,45 +203,58 @@ SOLUTIONS: dict[Solution, Callable[[Problem], Arrays]] = {
     "tied": _tied,
     "untied_modes": _untied_modes,
 }
-BY_SOLUTION = ("loss", "mode_strength")
-"""Variables that every solution gives; they are stacked along `solution`."""
+RECTIFIED: dict[Solution, Callable[[Problem], Arrays]] = {"xor_race": _xor_race}
+SOLUTIONS: dict[Solution, Callable[[Any], Arrays]] = {**LINEAR, **RECTIFIED, **GATED}
+BY_SOLUTION = ("loss", "mode_strength", "singular_values")
+"""Variables that several solutions may give; they are stacked along `solution`."""
 
 
-def pose(run: Run, step: np.ndarray) -> Problem:
-    """The problem that a run poses, at the given gradient steps.
+def pose(run: Run, step: np.ndarray, activation: Activation = "linear") -> Problem:
+    """The problem that a layered run poses, at the given gradient steps.
 
     Raises:
         UserError: the initialisation law does not exist for this network, or training is not that
             of a whole linear network on squared error.
     """
-    network = run.network
-    if network.activation != "linear" or network.bias or network.readout == "fixed":
-        raise UserError("solutions: theory is for linear networks without biases, all trained")
+    network = run.layered
+    if network.activation != activation or network.bias or network.readout == "fixed":
+        raise UserError(
+            f"solutions: this theory is for {activation} networks without biases, all trained"
+        )
     if run.training.loss.name != "squared_error":
         raise UserError("solutions: theory is for training.loss squared_error")
     data = run.dataset.load()
-    widths = (data.x.shape[1], *run.network.hidden, data.y.shape[1])
+    widths = (data.x.shape[1], *network.hidden, data.y.shape[1])
     weights = initial_weights(run.init, widths, data.modes, run.init_scales, range(run.seeds))
     return Problem(data, weights, step * run.training.flow_step(len(data.x)))
 
 
-def solve(run: SolvedRun, step: np.ndarray) -> tuple[Problem, Arrays]:
+def solve(run: SolvedRun, step: np.ndarray) -> tuple[int, Arrays]:
     """Every configured solution of a run.
 
     Returns:
-        The problem, and arrays by schema name; `loss` and `mode_strength` carry the solutions, in
-        the order of `run.solutions`, on their third axis.
+        Number of samples, and arrays by schema name; those of `BY_SOLUTION` carry the solutions, in
+        the order of `run.solutions`, on their third axis, with NaN for those that do not give them.
 
     Raises:
         UserError: as `pose`, or a theory that is not for this network.
     """
-    problem = pose(run, step)
-    arrays: Arrays = {}
-    stacked: dict[str, list[np.ndarray]] = {name: [] for name in BY_SOLUTION}
+    problems: dict[str, Any] = {}
+    answers: list[Arrays] = []
     for name in run.solutions:
-        for variable, values in SOLUTIONS[name](problem).items():
-            if variable in BY_SOLUTION:
-                stacked[variable].append(values)
-            else:
-                arrays[variable] = values
-    return problem, arrays | {name: np.stack(values, axis=2) for name, values in stacked.items()}
+        kind = "gated" if name in GATED else "relu" if name in RECTIFIED else "linear"
+        if kind not in problems:
+            problems[kind] = (
+                gated_solutions.pose(run, step) if kind == "gated" else pose(run, step, kind)
+            )
+        answers.append(SOLUTIONS[name](problems[kind]))
+    arrays = {k: v for answer in answers for k, v in answer.items() if k not in BY_SOLUTION}
+    for name in BY_SOLUTION:
+        given = [answer[name] for answer in answers if name in answer]
+        if given:
+            absent = np.full_like(given[0], np.nan)
+            arrays[name] = np.stack([answer.get(name, absent) for answer in answers], axis=2)
+    samples = next(iter(problems.values())).samples
+    # as training normalises it, so that simulation and theory compare as they are
+    arrays["loss"] = run.training.loss.factor(samples) * arrays["loss"]
+    return samples, arrays

@@ -20,13 +20,10 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from neuralrace.base import stable_hash
-from neuralrace.datasets import Data
 from neuralrace.errors import UserError
-from neuralrace.models.initialisation import Weights, initial_weights
-from neuralrace.models.layered import LayeredNetwork
 from neuralrace.spec import FreshBatch, MiniBatch, Run
-from neuralrace.training.losses import LOSSES
 from neuralrace.training.observables import OBSERVABLES, SNAPSHOTS, View
+from neuralrace.training.tasks import task_of
 
 # A run counts as diverged when its loss is not finite or has grown by this factor.
 DIVERGENCE_FACTOR = 1e6
@@ -76,11 +73,7 @@ def train(
     chosen_scales = run.init_scales if scales is None else [run.init_scales[i] for i in scales]
     chosen_seeds = range(run.seeds) if seeds is None else seeds
     with jax.enable_x64(run.precision == "float64"), jax.default_matmul_precision("highest"):
-        data = run.dataset.load()
-        engine = _Engine(run, data)
-        widths = (data.x.shape[1], *run.network.hidden, data.y.shape[1])
-        weights = initial_weights(run.init, widths, data.modes, chosen_scales, chosen_seeds)
-        trajectory = engine.train(weights, chosen_seeds, report)
+        trajectory = _Engine(run).train(chosen_scales, chosen_seeds, report)
     if (trajectory.diverged_at >= 0).all():
         first = int(trajectory.diverged_at.min())
         raise UserError(
@@ -93,27 +86,20 @@ def train(
 class _Engine:
     """The compiled program of one cell and the arrays that it closes over."""
 
-    def __init__(self, run: Run, data: Data):
+    def __init__(self, run: Run):
         self.run = run
+        self.task = task_of(run)
         self.dtype = jnp.dtype(run.precision)
-        self.data = data
-        self.loss = LOSSES[run.training.loss.name]
-        self.factor = run.training.loss.factor(len(data.x))
+        self.factor = run.training.loss.factor(self.task.samples)
         # the learning rate is an argument of the compiled program, so that a sweep shares it
         self.optimiser = optax.sgd(1.0, run.training.momentum or None)
         self.recorded = [o for o in run.record.observables if o not in SNAPSHOTS]
         self.snapped = [o for o in run.record.observables if o in SNAPSHOTS]
         batch = run.training.batch
-        if isinstance(batch, MiniBatch) and batch.size > len(data.x):
+        if isinstance(batch, MiniBatch) and batch.size > self.task.samples:
             raise UserError(
-                f"training.batch.size: {batch.size}: the dataset has {len(data.x)} samples; "
+                f"training.batch.size: {batch.size}: the dataset has {self.task.samples} samples; "
                 "use at most that"
-            )
-        probabilities = (data.y >= 0).all() and np.allclose(data.y.sum(axis=1), 1)
-        if run.training.loss.name == "cross_entropy" and not probabilities:
-            raise UserError(
-                "training.loss.name: 'cross_entropy': the targets of dataset "
-                f"{type(run.dataset).__name__} are no class probabilities; use squared_error"
             )
         self.sampler = run.dataset.sampler() if isinstance(batch, FreshBatch) else None
         if isinstance(batch, FreshBatch) and self.sampler is None:
@@ -124,23 +110,14 @@ class _Engine:
 
     # One network -----------------------------------------------------------------------------
 
-    def network(self, weights: list[Array]) -> LayeredNetwork:
-        biases = [jnp.zeros(len(w), self.dtype) for w in weights] if self.run.network.bias else None
-        return LayeredNetwork(
-            weights,
-            biases,
-            self.run.network.activation,
-            trained_readout=self.run.network.readout == "trained",
-        )
+    def loss(self, params: Any, fixed: Any, batch: Any) -> Array:
+        network = nnx.merge(self.graph, params, fixed["rest"])
+        return self.factor * self.task.loss(network, batch, fixed["own"])
 
-    def batch_loss(self, params: Any, rest: Any, x: Array, y: Array) -> Array:
-        network = nnx.merge(self.graph, params, rest)
-        return self.factor * jnp.mean(self.loss(network(x), y))
-
-    def step(self, member: Any, fixed: Any, x: Array, y: Array, step: Array) -> Any:
+    def step(self, member: Any, fixed: Any, batch: Any, step: Array) -> Any:
         """One gradient step of one run; a run whose loss has left all bounds stays where it is."""
         params, state = member["params"], member["optimiser"]
-        loss, gradient = jax.value_and_grad(self.batch_loss)(params, fixed["rest"], x, y)
+        loss, gradient = jax.value_and_grad(self.loss)(params, fixed, batch)
         updates, new_state = self.optimiser.update(gradient, state, params)
         updates = jax.tree.map(lambda update: fixed["learning_rate"] * update, updates)
         healthy = (member["diverged_at"] < 0) & (loss <= fixed["loss_limit"])
@@ -156,16 +133,12 @@ class _Engine:
     def observe(self, names: list[Any], member: Any, fixed: Any, data: Any) -> dict[str, Array]:
         """Loss and observables of one run; NaN once it has diverged."""
         params, rest = member["params"], fixed["rest"]
-        loss, gradient = jax.value_and_grad(self.batch_loss)(
-            params, rest, data["loss_x"], data["loss_y"]
-        )
+        loss, gradient = jax.value_and_grad(self.loss)(params, fixed, data["loss"])
         view = View(
             network=nnx.merge(self.graph, params, rest),
             initial=nnx.merge(self.graph, fixed["initial"], rest),
-            x=data["x"],
-            y=data["y"],
-            u=data["u"],
-            v=data["v"],
+            data=data,
+            own=fixed["own"],
             gradient=lambda: nnx.merge(self.graph, gradient, jax.tree.map(jnp.zeros_like, rest)),
         )
         seen = {"loss": loss}
@@ -176,51 +149,40 @@ class _Engine:
 
     # All runs --------------------------------------------------------------------------------
 
-    def arrays(self) -> dict[str, Array]:
-        """Data on the device.
-
-        A linear network with squared error sees its samples through their second moments alone:
-        the triangular factor of [X Y] has the same loss and gradient with at most inputs + outputs
-        rows.
-        """
-        x, y, modes = self.data.x, self.data.y, self.data.modes
-        named = {"x": x, "y": y, "u": modes.u, "v": modes.v}
-        data = {name: jnp.asarray(value, self.dtype) for name, value in named.items()}
-        network, training = self.run.network, self.run.training
-        linear = network.activation == "linear" and not network.bias
-        if linear and training.loss.name == "squared_error" and training.batch.name == "full":
-            factor = np.linalg.qr(np.hstack([x, y]), mode="r")
-            factor *= np.sqrt(len(factor) / len(x))
-            x, y = (jnp.asarray(part, self.dtype) for part in np.split(factor, [x.shape[1]], 1))
-            return data | {"loss_x": x, "loss_y": y}
-        return data | {"loss_x": data["x"], "loss_y": data["y"]}
-
-    def members(self, weights: Weights, seeds: Sequence[int], data: Any) -> tuple[Any, Any]:
+    def members(self, weights: Any, seeds: Sequence[int], data: Any) -> tuple[Any, Any]:
         """What changes in training and what stays fixed, of every run, flattened to one axis."""
-        scales = len(weights[0])
-        flat = [jnp.asarray(w.reshape(-1, *w.shape[2:]), self.dtype) for w in weights]
-        self.graph, *_ = nnx.split(self.network([w[0] for w in flat]), nnx.Param, ...)
+        scales = len(jax.tree.leaves(weights)[0])
+        flat = self.device(jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights))
+        own = {name: np.tile(each, (scales, *[1] * (each.ndim - 1)))
+               for name, each in self.task.own(seeds).items()}  # fmt: skip
+        first = jax.tree.map(lambda w: w[0], flat)
+        self.graph, *_ = nnx.split(self.task.network(first), nnx.Param, ...)
 
-        def start(seed: Array, *layers: Array) -> tuple[Any, Any]:
-            _, params, rest = nnx.split(self.network(list(layers)), nnx.Param, ...)
-            loss = self.batch_loss(params, rest, data["loss_x"], data["loss_y"])
+        def start(seed: Array, own: Any, weights: Any) -> tuple[Any, Any]:
+            _, params, rest = nnx.split(self.task.network(weights), nnx.Param, ...)
+            fixed = {
+                "rest": rest,
+                "own": own,
+                "initial": params,
+                "learning_rate": jnp.asarray(self.run.training.learning_rate, self.dtype),
+                "key": jax.random.fold_in(jax.random.key(seed), stable_hash("batches")),
+            }
+            fixed["loss_limit"] = DIVERGENCE_FACTOR * self.loss(params, fixed, data["loss"])
             member = {
                 "params": params,
                 "optimiser": self.optimiser.init(params),
                 "diverged_at": jnp.asarray(-1),
             }
             if isinstance(self.run.training.batch, MiniBatch):
-                member["order"] = jnp.arange(len(self.data.x))
-            fixed = {
-                "rest": rest,
-                "initial": params,
-                "loss_limit": DIVERGENCE_FACTOR * loss,
-                "learning_rate": jnp.asarray(self.run.training.learning_rate, self.dtype),
-                "key": jax.random.fold_in(jax.random.key(seed), stable_hash("batches")),
-            }
+                member["order"] = jnp.arange(self.task.samples)
             return member, fixed
 
-        return jax.jit(jax.vmap(start))(jnp.tile(jnp.asarray(seeds), scales), *flat)
+        repeated = jnp.tile(jnp.asarray(seeds), scales)
+        return jax.jit(jax.vmap(start))(repeated, self.device(own), flat)
+
+    def device(self, tree: Any) -> Any:
+        """Arrays on the device, in the precision of the run."""
+        return jax.tree.map(lambda value: jnp.asarray(value, self.dtype), tree)
 
     def advance(
         self, records: int, members: Any, fixed: Any, data: Any, start: Array
@@ -229,9 +191,9 @@ class _Engine:
         every = self.run.record.every
 
         def one_step(members: Any, step: Array) -> tuple[Any, None]:
-            members, x, y = self.batch(members, fixed, data, step)
-            axis = None if x is data["loss_x"] else 0
-            return jax.vmap(self.step, (0, 0, axis, axis, None))(members, fixed, x, y, step), None
+            members, batch = self.batch(members, fixed, data, step)
+            axis = None if batch is data["loss"] else 0
+            return jax.vmap(self.step, (0, 0, axis, None))(members, fixed, batch, step), None
 
         def one_record(members: Any, first: Array) -> tuple[Any, Any]:
             members, _ = jax.lax.scan(one_step, members, first + jnp.arange(every))
@@ -244,14 +206,14 @@ class _Engine:
     ) -> dict[str, Array]:
         return jax.vmap(lambda member, its: self.observe(names, member, its, data))(members, fixed)
 
-    def batch(self, members: Any, fixed: Any, data: Any, step: Array) -> tuple[Any, Array, Array]:
+    def batch(self, members: Any, fixed: Any, data: Any, step: Array) -> tuple[Any, Any]:
         """The samples of one step: shared by all runs (full batch) or one batch a run."""
         kind = self.run.training.batch
         if isinstance(kind, MiniBatch):
-            per_epoch = len(self.data.x) // kind.size
+            per_epoch = self.task.samples // kind.size
             shuffle = jax.vmap(
                 lambda key: jax.random.permutation(
-                    jax.random.fold_in(key, step // per_epoch), len(self.data.x)
+                    jax.random.fold_in(key, step // per_epoch), self.task.samples
                 )
             )
             # `step` is no batch axis, so this stays a branch: one shuffle an epoch, not one a step
@@ -262,20 +224,20 @@ class _Engine:
             )
             first = (step % per_epoch) * kind.size
             chosen = jax.lax.dynamic_slice_in_dim(order, first, kind.size, axis=1)
-            return {**members, "order": order}, data["x"][chosen], data["y"][chosen]
+            return {**members, "order": order}, (data["x"][chosen], data["y"][chosen])
         if isinstance(kind, FreshBatch):
             sample = cast(Callable[[Array, int], tuple[Array, Array]], self.sampler)
             x, y = jax.vmap(lambda key: sample(jax.random.fold_in(key, step), kind.size))(
                 fixed["key"]
             )
-            return members, x.astype(self.dtype), y.astype(self.dtype)
-        return members, data["loss_x"], data["loss_y"]
+            return members, (x.astype(self.dtype), y.astype(self.dtype))
+        return members, data["loss"]
 
     def train(
-        self, weights: Weights, seeds: Sequence[int], report: Callable[[str], None]
+        self, scales: Sequence[float], seeds: Sequence[int], report: Callable[[str], None]
     ) -> Trajectory:
         record, steps = self.run.record, self.run.training.steps
-        data = self.arrays()
+        data, weights = self.device(self.task.arrays), self.task.weights(scales, seeds)
         members, fixed = self.members(weights, seeds, data)
         recorded = jax.jit(partial(self.observe_all, self.recorded))
         snapped = jax.jit(partial(self.observe_all, self.snapped)) if self.snapped else None
@@ -299,7 +261,7 @@ class _Engine:
                 healthy = losses[np.isfinite(losses)]
                 loss = f"median loss {np.median(healthy):.3g}" if healthy.size else "all diverged"
                 report(f"step {done}/{steps}, {loss}, {left:.0f} s left")
-        shape = weights[0].shape[:2]
+        shape = len(scales), len(seeds)
         variables = (_stack(snaps, shape) if snaps else {}) | _stack(seen, shape)
         diverged_at = np.asarray(members["diverged_at"]).reshape(shape)
         # a run that leaves all bounds in the last step has no further step to notice it in
@@ -307,7 +269,7 @@ class _Engine:
         return Trajectory(
             variables=variables,
             diverged_at=np.where(late, steps, diverged_at),
-            samples=len(self.data.x),
+            samples=self.task.samples,
         )
 
 

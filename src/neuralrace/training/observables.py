@@ -9,27 +9,30 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from neuralrace.models.layered import LayeredNetwork
+from neuralrace.models.routing import RoutingNetwork
 from neuralrace.spec import Observable
+from neuralrace.training.tasks import squared_errors
 
 
 @dataclass(frozen=True)
 class View:
     """All that an observable may look at."""
 
-    network: LayeredNetwork
-    initial: LayeredNetwork
+    network: Any
+    initial: Any
     """The same run before training."""
-    x: Float[Array, "sample input"]
-    y: Float[Array, "sample output"]
-    u: Float[Array, "output mode"]
-    v: Float[Array, "input mode"]
-    gradient: Callable[[], LayeredNetwork]
+    data: Mapping[str, Any]
+    """`Task.arrays` on the device."""
+    own: Mapping[str, Array]
+    """`Task.own` of this run."""
+    gradient: Callable[[], Any]
     """Gradient of the loss over all samples, as a network of the same shape."""
 
 
@@ -38,26 +41,28 @@ def linear_map(weights: list[Array]) -> Float[Array, "output input"]:
     return reduce(lambda below, above: above @ below, weights)
 
 
-def _pairs(weights: list[Array]) -> list[tuple[Array, Array]]:
-    return list(itertools.pairwise(weights))
-
-
 def _frobenius(matrices: list[Array]) -> Float[Array, " n"]:
-    return jnp.stack([jnp.linalg.norm(m) for m in matrices])
+    return jnp.stack([jnp.linalg.norm(jnp.ravel(m)) for m in matrices])
 
 
-def _imbalances(weights: list[Array]) -> list[Array]:
-    """C_l = W_{l+1}^T W_{l+1} - W_l W_l^T (Basu et al., eq. 9)."""
-    return [above.T @ above - below @ below.T for below, above in _pairs(weights)]
+def _imbalances(network: Any) -> list[Array]:
+    """C = sum W^T W over the weights out of a hidden layer - sum W W^T over those into it.
 
-
-def _neuron_imbalances(network: LayeredNetwork) -> list[Array]:
-    """Per hidden unit: squared outgoing weights minus squared incoming ones and squared bias."""
-    biases = [b**2 for b in network.biases[:-1]] or [0.0] * (len(network.weights) - 1)
+    Source: Basu et al., eq. 9, for layers in a row.
+    """
     return [
-        jnp.sum(above**2, axis=0) - jnp.sum(below**2, axis=1) - b
-        for (below, above), b in zip(_pairs(network.weights), biases, strict=True)
+        reduce(jnp.add, (above.T @ above for above in out_of))
+        - reduce(jnp.add, (below @ below.T for below in into))
+        for into, out_of in network.junctions
     ]
+
+
+def _neuron_imbalances(network: Any, imbalances: list[Array]) -> list[Array]:
+    """Per hidden unit: squared outgoing weights minus squared incoming ones and squared bias."""
+    diagonals = [jnp.diag(c) for c in imbalances]
+    if not getattr(network, "biases", None):
+        return diagonals
+    return [c - b**2 for c, b in zip(diagonals, network.biases[:-1], strict=True)]
 
 
 def _layer_norm(view: View) -> Mapping[str, Array]:
@@ -65,15 +70,21 @@ def _layer_norm(view: View) -> Mapping[str, Array]:
 
 
 def _bias_norm(view: View) -> Mapping[str, Array]:
-    absent = [jnp.zeros(1, view.x.dtype)] * len(view.network.weights)
+    absent = [jnp.zeros(1, w.dtype) for w in view.network.weights]
     return {"bias_norm": _frobenius(view.network.biases or absent)}
 
 
 def _singular_values(view: View) -> Mapping[str, Array]:
-    values = [jnp.linalg.svd(w, compute_uv=False) for w in view.network.weights]
+    values = [_mean_values(w) for w in view.network.weights]
     rank = max(len(s) for s in values)
     padded = [jnp.pad(s, (0, rank - len(s)), constant_values=jnp.nan) for s in values]
     return {"singular_values": jnp.stack(padded)}
+
+
+def _mean_values(weights: Array) -> Array:
+    """Singular values; of a stack of matrices, averaged over the stack."""
+    values = jnp.linalg.svd(weights, compute_uv=False)
+    return jnp.mean(values, axis=0) if weights.ndim == 3 else values
 
 
 def _linear_map(view: View) -> Mapping[str, Array]:
@@ -81,19 +92,23 @@ def _linear_map(view: View) -> Mapping[str, Array]:
 
 
 def _mode_strength(view: View) -> Mapping[str, Array]:
-    total = linear_map(view.network.weights)
-    return {"mode_strength": jnp.einsum("ok,oi,ik->k", view.u, total, view.v)}
+    u, v = view.data["u"], view.data["v"]
+    if isinstance(view.network, RoutingNetwork):
+        strength = jnp.einsum("ijyk,ijyx,ijxk->ijk", u, view.network.maps(), v)
+        return {"mode_strength": _over_pairs(strength, view.own["mask"])}
+    return {"mode_strength": jnp.einsum("ok,oi,ik->k", u, linear_map(view.network.weights), v)}
 
 
 def _gram(view: View) -> Mapping[str, Array]:
     encoder, decoder = view.network.weights
-    vectors = jnp.concatenate([encoder @ view.v, decoder.T @ view.u], axis=1)
+    vectors = jnp.concatenate([encoder @ view.data["v"], decoder.T @ view.data["u"]], axis=1)
     return {"gram": vectors.T @ vectors}
 
 
 def _imbalance(view: View) -> Mapping[str, Array]:
-    now, start = _imbalances(view.network.weights), _imbalances(view.initial.weights)
-    neurons, neurons_start = _neuron_imbalances(view.network), _neuron_imbalances(view.initial)
+    now, start = _imbalances(view.network), _imbalances(view.initial)
+    neurons = _neuron_imbalances(view.network, now)
+    neurons_start = _neuron_imbalances(view.initial, start)
     drift = [c - c0 for c, c0 in zip(now, start, strict=True)]
     return {
         "imbalance_trace": jnp.stack([jnp.trace(c) for c in now]),
@@ -131,8 +146,9 @@ def _share(part: Array, whole: Array) -> Array:
 
 
 def _accuracy(view: View) -> Mapping[str, Array]:
-    hits = jnp.argmax(view.network(view.x), axis=-1) == jnp.argmax(view.y, axis=-1)
-    return {"accuracy": jnp.mean(hits, dtype=view.x.dtype)}
+    x, y = view.data["x"], view.data["y"]
+    hits = jnp.argmax(view.network(x), axis=-1) == jnp.argmax(y, axis=-1)
+    return {"accuracy": jnp.mean(hits, dtype=x.dtype)}
 
 
 def _weights(view: View) -> Mapping[str, Array]:
@@ -142,7 +158,54 @@ def _weights(view: View) -> Mapping[str, Array]:
 
 
 def _outputs(view: View) -> Mapping[str, Array]:
-    return {"outputs": view.network(view.x)}
+    gates = [view.data["gates"]] if "gates" in view.data else []
+    return {"outputs": view.network(view.data["x"], *gates)}
+
+
+# Routing networks ------------------------------------------------------------------------------
+
+
+def _over_pairs(values: Array, chosen: Array) -> Array:
+    """Mean over chosen pairs of domains, axes (input_domain, output_domain, ...); NaN for none."""
+    return jnp.tensordot(chosen, values, 2) / jnp.sum(chosen)
+
+
+def _pair_error(view: View) -> Mapping[str, Array]:
+    sigma_yx, sigma_xx, y_power = view.data["loss"]
+    error = squared_errors(view.network.maps(), sigma_yx, sigma_xx, y_power) / y_power[None]
+    error, mask = jnp.maximum(error, 0), view.own["mask"]  # rounding may leave less than nothing
+    return {
+        "trained_error": _over_pairs(error, mask),
+        "untrained_error": _over_pairs(error, 1 - mask),
+    }
+
+
+def _pair_outputs(view: View) -> Mapping[str, Array]:
+    outputs = jnp.einsum("ijyx,inx->ijny", view.network.maps(), view.data["inputs"])
+    return {"pair_outputs": outputs, "trained_pair": view.own["mask"]}
+
+
+def _similarity(view: View) -> Mapping[str, Array]:
+    """Inner products of what the items of all domains are mapped to in the first hidden layers.
+
+    These are those of all blocks of the first family; domains of different groups share none.
+    """
+    encoders = view.network.families[0].encoder[...]
+    rows, _, size, _, units = encoders.shape
+    items = jnp.reshape(view.data["inputs"], (rows, size, -1, units))
+    hidden = jnp.einsum("rcihx,rinx->rinch", encoders, items)
+    hidden = jnp.reshape(hidden, (rows, size * items.shape[2], -1))
+    groups = jnp.einsum("ram,rbm->rab", hidden, hidden)
+    return {"similarity": jax.scipy.linalg.block_diag(*groups)}
+
+
+def _pathway_power(view: View) -> Mapping[str, Array]:
+    maps = jnp.stack([family.maps() for family in view.network.families])
+    power = jnp.sum(maps**2, axis=(-2, -1))
+    return {
+        "trained_power": jax.vmap(_over_pairs, (0, None))(power, view.own["mask"]),
+        "untrained_power": jax.vmap(_over_pairs, (0, None))(power, 1 - view.own["mask"]),
+    }
 
 
 OBSERVABLES: dict[Observable, Callable[[View], Mapping[str, Array]]] = {
@@ -154,9 +217,13 @@ OBSERVABLES: dict[Observable, Callable[[View], Mapping[str, Array]]] = {
     "linear_map": _linear_map,
     "mode_strength": _mode_strength,
     "outputs": _outputs,
+    "pair_error": _pair_error,
+    "pair_outputs": _pair_outputs,
+    "pathway_power": _pathway_power,
     "rate_gap": _rate_gap,
+    "similarity": _similarity,
     "singular_values": _singular_values,
     "weights": _weights,
 }
-SNAPSHOTS: frozenset[Observable] = frozenset({"outputs", "weights"})
+SNAPSHOTS: frozenset[Observable] = frozenset({"outputs", "pair_outputs", "similarity", "weights"})
 """Observables too large for the time axis: recorded along `snapshot`."""

@@ -65,4 +65,4 @@ def draw(results: Results) -> Figure:
 
 
 def _width(cell: CellResults) -> str:
-    return "-".join(map(str, cell.spec.network.hidden))
+    return "-".join(map(str, cell.spec.layered.hidden))

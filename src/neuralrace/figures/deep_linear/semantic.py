@@ -1,11 +1,7 @@
 """The semantic hierarchy: its data, its modes, and what a network makes of them over time."""
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 
 from neuralrace.figures import style
 from neuralrace.figures.results import Results
@@ -32,7 +28,7 @@ def draw(results: Results) -> Figure:
     above, below = figure.add_gridspec(2, 1, height_ratios=(2.2, 1))
     grid = above.subgridspec(2, 2, width_ratios=(len(data.output_names), len(data.item_names)))
     table, spectrum, properties, items = (figure.add_subplot(cell) for cell in grid)
-    shades = _matrix(table, data.y, data.output_names, data.item_names, 0, 1)
+    shades = style.heat(table, data.y, 0, 1, data.item_names, data.output_names)
     figure.colorbar(shades, ax=table, label="target", ticks=(0, 1))
     modes = cell.strength["mode"].values
     spectrum.barh(modes, cell.strength, color=style.ordered(len(modes)))
@@ -41,14 +37,14 @@ def draw(results: Results) -> Figure:
     # a pair of vectors has no sign of its own: let items sum to what is not negative
     signs = np.where(data.modes.v.sum(0) < -1e-9, -1, 1)
     names = [f"mode {mode}" for mode in modes]
-    shades = _matrix(properties, (signs * data.modes.u).T, data.output_names, names, -1, 1)
+    shades = style.heat(properties, (signs * data.modes.u).T, -1, 1, names, data.output_names)
     figure.colorbar(shades, ax=properties, label="entry", ticks=(-1, 0, 1))
-    _matrix(items, (signs * data.modes.v).T, data.item_names, [str(mode) for mode in modes], -1, 1)
+    style.heat(items, (signs * data.modes.v).T, -1, 1, list(map(str, modes)), data.item_names)
 
     frames = below.subgridspec(1, len(stages)).subplots(squeeze=False)[0]
     for ax, stage in zip(frames, stages, strict=True):
         names = data.item_names if ax is frames[0] else ()
-        _matrix(ax, outputs[stage].values, data.output_names, names, 0, 1)
+        style.heat(ax, outputs[stage].values, 0, 1, names, data.output_names)
     style.letters(
         [table, spectrum, properties, items, frames[0]],
         ["hierarchy", "its modes", "property vectors", "item vectors", r"$t$ = 0"],
@@ -57,19 +53,3 @@ def draw(results: Results) -> Figure:
         ax.set_title(rf"$t$ = {times[stage]:.3g} $\tau$")
     frames[0].set_ylabel("network outputs")
     return figure
-
-
-def _matrix(
-    ax: Axes,
-    values: np.ndarray,
-    columns: Sequence[str],
-    rows: Sequence[str],
-    low: int,
-    high: int,
-) -> AxesImage:
-    """A matrix as shades, with names on its sides."""
-    image = ax.imshow(values, cmap=style.HEAT, vmin=low, vmax=high, aspect="auto")
-    ax.set_xticks(range(len(columns)), columns, rotation=90)
-    ax.set_yticks(range(len(rows)), rows)
-    ax.tick_params(length=0)
-    return image

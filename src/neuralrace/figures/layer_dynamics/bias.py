@@ -66,7 +66,7 @@ def _changes(cell: CellResults) -> dict[str, xr.DataArray]:
     """Largest change over pairs of the difference of squared norms, by name in `LOOKS`."""
     trace = cell.get("trajectory", "imbalance_trace").isel(init_scale=0)
     change = trace - trace.isel(time=0)
-    if not cell.spec.network.bias:
+    if not cell.spec.layered.bias:
         return {"without biases": abs(change).max("pair")}
     squares = cell.get("trajectory", "bias_norm").isel(init_scale=0) ** 2
     hidden = (

@@ -13,7 +13,7 @@ def draw(results: Results) -> Figure:
     Every run has constants, and so a bound, of its own: one line each, the median start bold.
     """
     small = results.cell("small_weights")
-    grown = sorted(results.cells("growth"), key=lambda cell: len(cell.spec.network.hidden))
+    grown = sorted(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
     bounds = small.get("metrics", "bound_by_depth")
     depths, scales = bounds["depth"].values, bounds["init_scale"].values
     colours = style.ordered(len(depths))
@@ -31,7 +31,7 @@ def draw(results: Results) -> Figure:
     simulated = axes[-1, 0]
     ends = []
     for cell in grown:
-        depth = len(cell.spec.network.hidden) + 1
+        depth = len(cell.spec.layered.hidden) + 1
         product = cell.get("metrics", "product_norm")
         product = product.isel(init_scale=int(product["init_scale"].values.argmin()))
         share = product / product.isel(time=-1)

@@ -24,7 +24,7 @@ def draw(results: Results) -> Figure:
     for index, cell in enumerate(cells):
         ax, data, law = axes[index, 0], cell.spec.dataset.load(), cell.spec.init
         scale = float(cell.metrics["init_scale"][0])
-        widths = (data.x.shape[1], *cell.spec.network.hidden, data.y.shape[1])
+        widths = (data.x.shape[1], *cell.spec.layered.hidden, data.y.shape[1])
         expected = [
             scale**2 * (glorot_squared_norm(*pair) if law.variance == "standard" else 1.0)
             for pair in pairwise(widths)

@@ -68,6 +68,6 @@ def draw(results: Results) -> Figure:
 
 def _name(cell: CellResults, scale: float) -> str:
     data = cell.evidence.data
-    widths = (data.x.shape[1], *cell.spec.network.hidden, data.y.shape[1])
+    widths = (data.x.shape[1], *cell.spec.layered.hidden, data.y.shape[1])
     law = cell.spec.init.name.replace("_", "-")
     return f"{law} {scale:g}\n{'-'.join(map(str, widths))}"

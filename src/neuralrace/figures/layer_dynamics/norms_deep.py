@@ -11,7 +11,7 @@ def draw(results: Results) -> Figure:
 
     A ratio above 1 breaks the bound.
     """
-    cell = max(results.cells("growth"), key=lambda cell: len(cell.spec.network.hidden))
+    cell = max(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
     norms, time = cell.get("trajectory", "layer_norm"), cell.flow_time
     strength = cell.get("metrics", "layer_strength")
     bounds = {

@@ -8,7 +8,7 @@ from neuralrace.figures.results import Results
 
 def draw(results: Results) -> Figure:
     """All norms of one network in one panel for each init scale."""
-    cell = min(results.cells("growth"), key=lambda cell: len(cell.spec.network.hidden))
+    cell = min(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
     norms, time = cell.get("trajectory", "layer_norm"), cell.flow_time
     metrics = {
         name: cell.get("metrics", name)

@@ -8,7 +8,7 @@ from neuralrace.figures.results import Results
 
 def draw(results: Results) -> Figure:
     """Growth of norms and squared norms; how far apart adjacent layers' rates are and stay."""
-    cells = sorted(results.cells("images"), key=lambda cell: cell.spec.network.bias)
+    cells = sorted(results.cells("images"), key=lambda cell: cell.spec.layered.bias)
     cell, time = cells[0], cells[0].trajectory["time"]
     norms = cell.get("trajectory", "layer_norm").isel(init_scale=0)
     gaps = cell.get("trajectory", "relative_rate_gap").isel(init_scale=0)
@@ -41,7 +41,7 @@ def draw(results: Results) -> Figure:
     late.set_xticklabels([f"{pair}, {pair + 1}" for pair in pairs])
     for ax in (apart, late):
         ax.set_ylim(0, None)
-    name = "with biases" if cells[0].spec.network.bias else "without biases"
+    name = "with biases" if cells[0].spec.layered.bias else "without biases"
     titles = [f"layers, {name}", "the same, squared", f"adjacent layers, {name}"]
     style.letters(axes[:, 0], [*titles, "first and last tenth of training"])
     entries = [
@@ -50,7 +50,7 @@ def draw(results: Results) -> Figure:
     ]
     marks = [
         style.entry(
-            f"d: {when}, {'with' if cell.spec.network.bias else 'no'} biases",
+            f"d: {when}, {'with' if cell.spec.layered.bias else 'no'} biases",
             linestyle="",
             **_look(index, when),
         )

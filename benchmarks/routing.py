@@ -1,0 +1,208 @@
+"""The routing network of figure 4 against the loops over pathways that one would write first.
+
+All train M = 7 domains, K = 4 partners, 64 hidden units for 500 epochs and take singular values of
+all layers every 2 epochs. The engine trains 10 seeds from a cold start; each loop trains one seed
+for a few epochs, which is scaled up:
+
+    python benchmarks/routing.py
+    python benchmarks/routing.py --scaling    # cost of a step against pairs and samples
+"""
+
+import argparse
+import json
+import os
+import time
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+began = time.perf_counter()
+
+import jax  # noqa: E402 (imports are part of what is measured)
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+
+from neuralrace.datasets import Domains  # noqa: E402
+from neuralrace.spec import Run  # noqa: E402
+from neuralrace.training import ensemble, tasks  # noqa: E402
+
+IMPORTS = time.perf_counter() - began
+SEEDS, EPOCHS, EVERY = 10, 500, 2
+
+
+def run_of(domains: int = 7, partners: int = 4, **training: object) -> Run:
+    """The cell of figure 4, or the same with other domains and pairs."""
+    spec = {
+        "dataset": {"name": "routing", "count": domains},
+        "network": {
+            "name": "routing",
+            "hidden": [64, 64],
+            "gates": {"name": "always_on"},
+            "pairs": {"name": "band", "partners": partners},
+        },
+        "init": {"name": "orthogonal"},
+        "init_scales": [0.2],
+        "seeds": SEEDS,
+        "training": {
+            "learning_rate": 0.02 / 28,
+            "steps": EPOCHS,
+            "loss": {"normalisation": "sum"},
+            **training,
+        },
+        "record": {"every": EVERY, "observables": ["singular_values"]},
+    }
+    return Run.model_validate_json(json.dumps(spec))
+
+
+def one_seed(run: Run) -> tuple[list[np.ndarray], Domains, np.ndarray, float]:
+    """Encoders, hidden weights and decoders of seed 0, the data, the pairs, and the step size."""
+    domains = run.dataset.domains()
+    mask = run.network.mask(domains, 0)
+    task = tasks.RoutingTask(run, run.network, domains)
+    encoder, hidden, decoder = (w[0, 0, 0, 0] for w in task.weights([0.2], [0])[0])
+    return [encoder, hidden, decoder], domains, np.argwhere(mask), run.training.learning_rate
+
+
+def numpy_loop(run: Run, epochs: int) -> np.ndarray:
+    """Gradients written out, one pathway after the other, in NumPy."""
+    (encoder, hidden, decoder), domains, pairs, rate = one_seed(run)
+    losses = []
+    for epoch in range(epochs):
+        loss, steps = 0.0, [np.zeros_like(w) for w in (encoder, hidden, decoder)]
+        for i, j in pairs:
+            below = encoder[i] @ domains.inputs[i].T
+            above = hidden @ below
+            error = decoder[j] @ above - domains.targets[j].T
+            loss += np.sum(error**2)
+            back = decoder[j].T @ error
+            steps[2][j] += 2 * error @ above.T
+            steps[1] += 2 * back @ below.T
+            steps[0][i] += 2 * hidden.T @ back @ domains.inputs[i]
+        losses.append(loss)
+        if epoch % EVERY == 0:
+            for w in (encoder, hidden, decoder):
+                np.linalg.svd(w, compute_uv=False)
+        encoder, hidden, decoder = (
+            w - rate * g for w, g in zip((encoder, hidden, decoder), steps, strict=True)
+        )
+    return np.array(losses)
+
+
+def autodiff_loop(run: Run, epochs: int) -> np.ndarray:
+    """Automatic gradients, one pathway after the other, operation by operation."""
+    with jax.enable_x64(True):
+        weights, domains, pairs, rate = one_seed(run)
+        weights = [jnp.asarray(w) for w in weights]
+        inputs, targets = jnp.asarray(domains.inputs), jnp.asarray(domains.targets)
+
+        def loss(weights, i, j):
+            encoder, hidden, decoder = weights
+            answer = decoder[j] @ (hidden @ (encoder[i] @ inputs[i].T))
+            return jnp.sum((answer - targets[j].T) ** 2)
+
+        losses = []
+        for epoch in range(epochs):
+            total, steps = 0.0, [jnp.zeros_like(w) for w in weights]
+            for i, j in pairs:
+                value, gradient = jax.value_and_grad(loss)(weights, i, j)
+                total += value
+                steps = [s + g for s, g in zip(steps, gradient, strict=True)]
+            losses.append(float(total))
+            if epoch % EVERY == 0:
+                for w in weights:
+                    jnp.linalg.svd(w, compute_uv=False).block_until_ready()
+            weights = [w - rate * s for w, s in zip(weights, steps, strict=True)]
+    return np.array(losses)
+
+
+class CompileTime:
+    """Seconds that JAX spends on tracing, lowering and compiling."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        jax.monitoring.register_event_duration_secs_listener(self._add)
+
+    def _add(self, event: str, seconds: float, **_: str) -> None:
+        if event.startswith("/jax/core/compile/"):
+            self.seconds += seconds
+
+
+def compare() -> None:
+    """Times the engine and both loops and prints the ratios."""
+    run, compiling = run_of(), CompileTime()
+    start = time.perf_counter()
+    engine = ensemble.train(run).variables["loss"][0, 0]
+    seconds, compiled = time.perf_counter() - start, compiling.seconds
+    training = seconds - compiled
+    print(f"routing network, M = 7, K = 4, 64 hidden units, {SEEDS} seeds x {EPOCHS} epochs")
+    print(f"{'imports':<40}{IMPORTS:8.2f} s")
+    print(f"{'engine, cold':<40}{seconds:8.2f} s")
+    print(f"{'  trace and compile':<40}{compiled:8.2f} s")
+    print(f"{'  initial weights, training, collecting':<40}{training:8.2f} s")
+    print(f"{'whole process so far':<40}{time.perf_counter() - began:8.2f} s")
+    for name, loop, epochs in (("NumPy", numpy_loop, 40), ("autodiff", autodiff_loop, 8)):
+        loop(run, 2)
+        start = time.perf_counter()
+        losses = loop(run, epochs)
+        each = (time.perf_counter() - start) / epochs
+        # the same work, or no comparison
+        np.testing.assert_allclose(losses[::EVERY], engine[: epochs // EVERY], rtol=1e-8)
+        whole = each * EPOCHS * SEEDS
+        print(
+            f"{name + ' loop over pathways, scaled up':<40}{whole:8.2f} s  "
+            f"{whole / training:.0f} times the training, {whole / seconds:.0f} times the engine"
+        )
+
+
+def scaling() -> None:
+    """Time of a step, recording left out, against trained pairs and against samples."""
+
+    def step_time(task: tasks.RoutingTask, run: Run, steps: int = 200) -> float:
+        engine = ensemble._Engine(run)
+        engine.task = task
+        data = engine.device(task.arrays)
+        members, fixed = engine.members(task.weights([0.2], range(SEEDS)), range(SEEDS), data)
+
+        @jax.jit
+        def advance(members):
+            step = jax.vmap(engine.step, (0, 0, None, None))
+            return jax.lax.fori_loop(
+                0, steps, lambda _, now: step(now, fixed, data["loss"], jnp.asarray(0)), members
+            )
+
+        jax.block_until_ready(advance(members))
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            jax.block_until_ready(advance(members))
+            times.append(time.perf_counter() - start)
+        return min(times) / steps
+
+    with jax.enable_x64(True):
+        print("domains  partners  trained pairs  ms a step  us a step and pair")
+        for domains, partners in ((5, 2), (10, 4), (20, 8), (40, 16), (20, 2), (20, 4), (20, 16)):
+            run = run_of(domains, partners)
+            task = tasks.task_of(run)
+            seconds, pairs = step_time(task, run), domains * partners
+            print(
+                f"{domains:7} {partners:9} {pairs:14} {1e3 * seconds:10.3f} "
+                f"{1e6 * seconds / pairs:19.2f}"
+            )
+        print("samples of a pair  ms a step")
+        run = run_of(10, 4)
+        base = run.dataset.domains()
+        for copies in (1, 100, 10_000):
+            repeated = Domains(
+                np.repeat(base.inputs, copies, axis=1), np.repeat(base.targets, copies, axis=1)
+            )
+            task = tasks.RoutingTask(run, run.network, repeated)
+            print(f"{4 * copies:17} {1e3 * step_time(task, run):10.3f}")
+
+
+def main() -> None:
+    """Runs what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scaling", action="store_true", help="cost of a step instead")
+    scaling() if parser.parse_args().scaling else compare()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Many input domains, many output domains, one hierarchy to learn between any two."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from neuralrace.base import generator
+from neuralrace.datasets.base import Data, Dataset, Domains
+
+TARGETS = np.vstack(
+    [
+        6 * np.array([[1, 1, 1, 1]]),
+        4 * np.array([[1, 1, 0, 0], [0, 0, 1, 1]]),
+        3 * np.eye(4),
+    ]
+).T
+"""Targets of the four items, (item, output): what all share, what each half shares, what is own."""
+
+
+class Routing(Dataset):
+    """Routing from M input to M output domains (Saxe et al. 2022, fig. 4).
+
+    Every pair of domains asks for the same 4 x 7 hierarchy, whose squared singular values are 185,
+    41, 9 and 9. Inputs are orthonormal in every domain, so one pair alone has sigma_xx = I/4 and
+    these singular values divided by 4.
+    """
+
+    name: Literal["routing"]
+    count: Annotated[int, Field(ge=1)]
+    """Input domains, and as many output domains."""
+    inputs: Literal["random", "one_hot"] = "random"
+    """Inputs of a domain: random orthonormal vectors, drawn anew for each domain, or one-hot."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of random inputs."""
+
+    def _inputs(self, domain: int) -> np.ndarray:
+        """Inputs of one domain, (item, input)."""
+        items = len(TARGETS)
+        if self.inputs == "one_hot":
+            return np.eye(items)
+        draws = generator(self.seed, f"inputs of domain {domain}").normal(size=(items, items))
+        q, r = np.linalg.qr(draws)
+        return q * np.sign(np.diag(r))  # with r's diagonal positive, q is uniform over rotations
+
+    def domains(self) -> Domains:
+        """Four items in each input domain and their targets, the same in each output domain."""
+        return Domains(
+            inputs=np.stack([self._inputs(domain) for domain in range(self.count)]),
+            targets=np.tile(TARGETS, (self.count, 1, 1)),
+        )
+
+    def load(self) -> Data:
+        """All pairs of domains side by side; see `Domains.flat`."""
+        return self.domains().flat(np.indices((self.count, self.count)).reshape(2, -1).T)

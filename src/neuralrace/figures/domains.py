@@ -1,0 +1,129 @@
+"""Pairs of input and output domains as pictures: which are trained, what they come to share.
+
+Matrices have input domains along x and output domains along y. Where seeds differ, the first is
+drawn.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool
+from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
+from matplotlib.patheffects import Normal, Stroke
+
+from neuralrace.figures import style
+from neuralrace.figures.results import CellResults, Results
+
+TRAINED = {"color": style.distinct(0), "marker": "o"}
+UNTRAINED = {"color": style.distinct(3), "marker": "s", "linestyle": style.LINES[1]}
+PARTNERS = "share of output domains trained with an input domain, $K/M$"
+SHARE = 0.4
+"""Share from which on the paper finds that untrained pairs follow (fig. 5c)."""
+FLOOR = 1e-8
+"""Smaller errors are drawn here."""
+EDGE = {
+    "color": "black",
+    "linewidth": 0.7,
+    "path_effects": [Stroke(linewidth=1.7, foreground="white"), Normal()],
+}
+"""Lines that show on light and dark shades."""
+
+
+def mask(cell: CellResults) -> Bool[np.ndarray, "input_domain output_domain"]:
+    """Trained pairs."""
+    network, domains = cell.evidence.routing, cell.evidence.domains
+    return network.mask(domains, 0)
+
+
+def partners(cell: CellResults) -> float:
+    """Share of the output domains that an input domain is trained with, K/M."""
+    return float(mask(cell).mean())
+
+
+def by_partners(results: Results, experiment: str) -> list[CellResults]:
+    """The cells of an experiment, fewest partners first."""
+    return sorted(results.cells(experiment), key=partners)
+
+
+def draw_mask(ax: Axes, cell: CellResults) -> None:
+    """Trained pairs dark, the others light."""
+    trained = mask(cell)
+    style.heat(ax, ~trained.T, -0.4, 1.2, cmap="gray")
+    _sides(ax, len(trained), (1, 1), "output domain")
+
+
+def draw_similarity(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesImage:
+    """Cosines between first-hidden-layer representations at the end, domain by domain."""
+    similarity = cell.get("trajectory", "similarity")
+    products = similarity.isel(init_scale=init_scale, seed=0, snapshot=-1).values
+    length = np.sqrt(np.diag(products))
+    domains, items, _ = cell.evidence.domains.inputs.shape
+    image = style.heat(ax, products / np.outer(length, length), -1, 1)
+    _sides(ax, domains, (items, items), "input domain")
+    return image
+
+
+def draw_outputs(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesImage:
+    """Outputs of all pairs at the end; lines part trained from other pairs."""
+    outputs = cell.get("trajectory", "pair_outputs")
+    outputs = outputs.isel(init_scale=init_scale, seed=0, snapshot=-1).values
+    domains, _, items, properties = outputs.shape
+    tiles = outputs.transpose(1, 3, 0, 2).reshape(domains * properties, domains * items)
+    targets = cell.evidence.domains.targets
+    image = style.heat(ax, tiles, float(targets.min()), float(targets.max()))
+    _sides(ax, domains, (items, properties), "output domain")
+    _outline(ax, mask(cell).T, (items, properties))
+    return image
+
+
+def draw_errors(ax: Axes, cell: CellResults) -> None:
+    """Relative error of trained and of untrained pairs over time, on a logarithmic axis."""
+    for name, look in (("trained_error", TRAINED), ("untrained_error", UNTRAINED)):
+        error = cell.get("trajectory", name).isel(init_scale=0)
+        style.over_seeds(ax, cell.flow_time, error, **look | {"marker": None})
+    ax.set(yscale="log", ylabel="relative error")
+
+
+def draw_by_partners(
+    ax: Axes, cells: Sequence[CellResults], values: Sequence[xr.DataArray], look: Mapping[str, Any]
+) -> None:
+    """Values at the end of training against the share of output domains that are trained."""
+    draw_ends(ax, [partners(cell) for cell in cells], values, look)
+
+
+def draw_ends(
+    ax: Axes, x: Sequence[float], values: Sequence[xr.DataArray], look: Mapping[str, Any]
+) -> None:
+    """A marker for each x, the range over seeds as a bar, and a line through the means."""
+    mark = {key: value for key, value in look.items() if key != "linestyle"}
+    for place, value in zip(x, values, strict=True):
+        style.points(ax, place, value, **mark)
+    means = [float(value.mean("seed")) for value in values]
+    ax.plot(x, means, **dict(look) | {"marker": None, "linewidth": 1.2})
+
+
+def _sides(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> None:
+    """Numbers of domains that are `size` pixels wide and tall, and lines between them."""
+    for axis, pixels in zip((ax.xaxis, ax.yaxis), size, strict=True):
+        axis.set_ticks(
+            np.arange(domains) * pixels + (pixels - 1) / 2, map(str, range(1, domains + 1))
+        )
+    for number in range(1, domains):
+        ax.axvline(number * size[0] - 0.5, color="white", linewidth=0.3)
+        ax.axhline(number * size[1] - 0.5, color="white", linewidth=0.3)
+    ax.set(xlabel="input domain", ylabel=rows)
+
+
+def _outline(ax: Axes, inside: Bool[np.ndarray, "row column"], size: tuple[int, int]) -> None:
+    """Lines around blocks of `size` pixels that are inside."""
+    width, height = size
+    framed = np.pad(inside, 1)
+    for row, column in np.argwhere(np.diff(framed, axis=1)) - (1, 0):
+        x, y = column * width - 0.5, row * height - 0.5
+        ax.plot([x, x], [y, y + height], **EDGE)
+    for row, column in np.argwhere(np.diff(framed, axis=0)) - (0, 1):
+        x, y = column * width - 0.5, row * height - 0.5
+        ax.plot([x, x + width], [y, y], **EDGE)

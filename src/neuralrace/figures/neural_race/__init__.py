@@ -1,0 +1,1 @@
+"""Figures on gated networks and the neural race."""

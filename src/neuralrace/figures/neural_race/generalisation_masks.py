@@ -1,0 +1,59 @@
+"""Where untrained pairs begin to follow depends on the domains and on which pairs are trained."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from neuralrace.figures import domains, style
+from neuralrace.figures.results import CellResults, Results
+
+BAND = {"color": style.distinct(0), "marker": "o"}
+FEWER = {"color": style.distinct(1), "marker": "^", "linestyle": style.LINES[1]}
+MORE = {"color": style.distinct(2), "marker": "s", "linestyle": style.LINES[3]}
+RANDOM = {"color": style.distinct(3), "marker": "D", "linestyle": style.LINES[1]}
+PARALLEL = {"color": style.distinct(4), "marker": "v", "linestyle": style.LINES[2]}
+
+
+def draw(results: Results) -> Figure:
+    """Untrained error against K/M by domains and by mask; what dedicated pathways answer."""
+    band = domains.by_partners(results, "generalisation")
+    random = domains.by_partners(results, "generalisation_random")
+    parallel = domains.by_partners(results, "generalisation_parallel")
+    figure, axes = style.panels(3, height=1.95, sharex=True)
+    counts, masks, shares = axes[:, 0]
+    for name, look in (
+        ("generalisation_five", FEWER),
+        ("generalisation", BAND),
+        ("generalisation_twenty", MORE),
+    ):
+        cells = domains.by_partners(results, name)
+        _draw_errors(counts, cells, f"{cells[0].evidence.domains.inputs.shape[0]} domains", look)
+    _draw_errors(masks, band, "band", BAND)
+    _draw_errors(masks, random, "random", RANDOM)
+    _draw_errors(masks, parallel, "dedicated beside", PARALLEL)
+    for ax in (counts, masks):
+        ax.axvline(domains.SHARE, **style.WRITTEN)
+        ax.legend(loc="upper right")
+
+    for name, look in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
+        dedicated = [
+            1 - cell.get("metrics", f"{name}_pathway_share").isel(init_scale=0) for cell in parallel
+        ]
+        domains.draw_by_partners(shares, parallel, dedicated, look)
+        shares.plot([], [], label=f"{name} pairs", **look)
+    shares.legend(loc="upper right")
+    shares.set(yscale="log", ylabel="share of power", xlabel=domains.PARTNERS)
+    titles = ["untrained pairs by domains", "untrained pairs by mask", "dedicated pathways, band"]
+    style.letters(axes[:, 0], titles)
+    written = style.entry(f"{domains.SHARE:.0%}, as written", **style.WRITTEN)
+    style.legend(figure, [style.BAND, written], columns=2)
+    return figure
+
+
+def _draw_errors(ax: Axes, cells: Sequence[CellResults], name: str, look: dict) -> None:
+    """Error of untrained pairs at the end, against K/M."""
+    errors = [cell.get("metrics", "final_untrained_error").isel(init_scale=0) for cell in cells]
+    domains.draw_by_partners(ax, cells, errors, look)
+    ax.plot([], [], label=name, **look)
+    ax.set(yscale="log", ylabel="relative error")

@@ -1,0 +1,28 @@
+"""Gates that the network sets itself."""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.datasets import Data
+from neuralrace.gates.base import SampleScheme
+from neuralrace.gates.half_space import half_spaces
+
+
+class Learned(SampleScheme):
+    """Every hidden unit opens where its own weights point: a ReLU network."""
+
+    name: Literal["learned"]
+
+    def gates(
+        self, data: Data, encoder: Float[np.ndarray, "unit input"] | None = None
+    ) -> Float[np.ndarray, "pathway sample"]:
+        """See `SampleScheme.gates`; pathways are hidden units.
+
+        Raises:
+            ValueError: no encoder is given.
+        """
+        if encoder is None:
+            raise ValueError("learned gates depend on the weights: give the encoder")
+        return half_spaces(data.x, encoder)

@@ -1,0 +1,21 @@
+"""A pathway for every example."""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.datasets import Data
+from neuralrace.gates.base import SampleScheme
+
+
+class PerExample(SampleScheme):
+    """One pathway per sample, open on that sample alone (Saxe et al. 2022, fig. 3)."""
+
+    name: Literal["per_example"]
+
+    def gates(
+        self, data: Data, encoder: Float[np.ndarray, "unit input"] | None = None
+    ) -> Float[np.ndarray, "pathway sample"]:
+        """See `SampleScheme.gates`."""
+        return np.eye(len(data.x))

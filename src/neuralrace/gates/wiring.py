@@ -1,0 +1,173 @@
+"""An architecture graph with the gates of every sample."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from neuralrace.datasets import Data, Domains
+from neuralrace.errors import UserError
+from neuralrace.gates.architecture import Architecture
+from neuralrace.gates.base import Family
+from neuralrace.gates.effective import EffectiveData, effective_data
+
+Gate = Float[np.ndarray, " sample"]
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """A gated network without its weights: h_v = g_v sum_e g_e W_e h_s (Saxe et al. 2022).
+
+    Nodes and edges without an entry in `gates` are always open.
+    """
+
+    architecture: Architecture
+    gates: Mapping[str, Gate]
+    """Gates in [0, 1] of each sample, by node `a` or edge `a->b`."""
+    data: Data
+
+    def __post_init__(self) -> None:
+        edges = map(self.architecture.edge_name, range(len(self.architecture.edges)))
+        known = {*self.architecture.nodes, *edges}
+        for name, gate in self.gates.items():
+            where = f"network.gates: {name}"
+            if name not in known:
+                raise UserError(f"{where}: is no node and no edge; edges are written as a->b")
+            if gate.shape != (len(self.data.x),):
+                raise UserError(
+                    f"{where}: has {gate.size} values; the dataset has {len(self.data.x)} samples"
+                )
+            if not ((gate >= 0) & (gate <= 1)).all():
+                raise UserError(f"{where}: gates lie between 0 (closed) and 1 (open)")
+
+    @cached_property
+    def pathway_gates(self) -> Float[np.ndarray, "pathway sample"]:
+        """Product of all gates along each pathway."""
+        open_ = np.ones(len(self.data.x))
+        return np.stack(
+            [
+                np.prod(
+                    [self.gates.get(name, open_) for name in pathway.nodes]
+                    + [
+                        self.gates.get(self.architecture.edge_name(e), open_) for e in pathway.edges
+                    ],
+                    axis=0,
+                )
+                for pathway in self.architecture.pathways
+            ]
+        )
+
+    @cached_property
+    def effective(self) -> EffectiveData:
+        """What each pathway learns from."""
+        return effective_data(self.architecture, self.pathway_gates, self.data)
+
+
+def explicit(
+    architecture: Architecture, gates: Mapping[str, Sequence[float]], data: Data
+) -> Wiring:
+    """A wiring whose gates are written out, one value per context.
+
+    Without contexts in the dataset, one value per sample.
+
+    Raises:
+        UserError: an unknown node or edge, a wrong number of gates, or a gate outside [0, 1].
+    """
+    contexts = np.arange(len(data.x)) if data.contexts is None else data.contexts
+    kind = "samples" if data.contexts is None else "contexts"
+    count = int(contexts.max()) + 1
+    for name, values in gates.items():
+        if len(values) != count:
+            raise UserError(
+                f"network.gates: {name}: has {len(values)} values; the dataset has {count} {kind}"
+            )
+    spread = {name: np.asarray(values, dtype=float)[contexts] for name, values in gates.items()}
+    return Wiring(architecture, spread, data)
+
+
+def parallel(
+    hidden: tuple[int, ...], gates: Float[np.ndarray, "pathway sample"], data: Data
+) -> Wiring:
+    """Pathways side by side, each a chain of hidden layers between the one input and output.
+
+    Raises:
+        UserError: a sample on which no pathway is open.
+    """
+    if (closed := np.flatnonzero(~gates.any(axis=0))).size:
+        raise UserError(
+            f"network.gates: no pathway is open on {closed.size} of {gates.shape[1]} samples, the "
+            f"first of them sample {closed[0]}, where the network would answer zero; add pathways"
+        )
+    nodes: dict[str, int] = {"x": data.x.shape[1]}
+    edges: list[tuple[str, str]] = []
+    opened: dict[str, np.ndarray] = {}
+    for number, gate in enumerate(gates, start=1):
+        chain = [f"hidden {layer} of pathway {number}" for layer in range(1, len(hidden) + 1)]
+        nodes |= dict(zip(chain, hidden, strict=True))
+        edges += itertools.pairwise(["x", *chain, "y"])
+        opened.update((name, gate) for name in chain)
+    nodes["y"] = data.y.shape[1]
+    return Wiring(Architecture(nodes=nodes, edges=tuple(edges)), opened, data)
+
+
+def routing_architecture(domains: Domains, families: Sequence[Family]) -> Architecture:
+    """The graph of a routing network: domains as input and output nodes, blocks between them.
+
+    Edges come by family: all encoders by block and input domain, then the layers between hidden
+    layers by block, then all decoders by block and output domain.
+    """
+    count, _, inputs = domains.inputs.shape
+    nodes = {f"input {i}": inputs for i in range(1, count + 1)}
+    edges: list[tuple[str, str]] = []
+    for number, family in enumerate(families, start=1):
+        names = _blocks(number, family, count)
+        for chain in names.values():
+            nodes |= dict(zip(chain, family.hidden, strict=True))
+        groups = {block: _members(block, family.size) for block in names}
+        edges += [(f"input {i}", names[b][0]) for b, (ins, _) in groups.items() for i in ins]
+        for layer in range(len(family.hidden) - 1):
+            edges += [(chain[layer], chain[layer + 1]) for chain in names.values()]
+        edges += [(names[b][-1], f"output {j}") for b, (_, outs) in groups.items() for j in outs]
+    nodes |= {f"output {j}": domains.targets.shape[2] for j in range(1, count + 1)}
+    return Architecture(nodes=nodes, edges=tuple(edges))
+
+
+def routing(
+    domains: Domains,
+    families: Sequence[Family],
+    mask: Bool[np.ndarray, "input_domain output_domain"],
+) -> Wiring:
+    """The wiring of a routing network on its trained pairs, one context per pair."""
+    architecture = routing_architecture(domains, families)
+    pairs = np.argwhere(mask)
+    data = domains.flat(pairs)
+    shown, asked = pairs[data.contexts].T
+    gates: dict[str, np.ndarray] = {}
+    for domain in range(len(domains.inputs)):
+        gates[f"input {domain + 1}"] = (shown == domain).astype(float)
+        gates[f"output {domain + 1}"] = (asked == domain).astype(float)
+    return Wiring(architecture, gates, data)
+
+
+def _blocks(number: int, family: Family, count: int) -> dict[tuple[int, int], list[str]]:
+    """Hidden nodes of every block of a family, by its row and column."""
+    side = count // family.size
+    return {
+        (row, column): [
+            f"hidden {layer} of family {number}, block {row + 1}, {column + 1}"
+            for layer in range(1, len(family.hidden) + 1)
+        ]
+        for row in range(side)
+        for column in range(side)
+    }
+
+
+def _members(block: tuple[int, int], size: int) -> tuple[range, range]:
+    """Numbers of the input and output domains of a block."""
+    row, column = block
+    return range(row * size + 1, (row + 1) * size + 1), range(
+        column * size + 1, (column + 1) * size + 1
+    )

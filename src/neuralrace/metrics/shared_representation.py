@@ -1,0 +1,54 @@
+"""Whether input domains come to share one representation."""
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
+
+
+def shared_representation(evidence: Evidence) -> Values:
+    """Mean cosines in the first hidden layer, at the start and at the end.
+
+    Between the same item of two input domains: of any two, of two that are trained with a common
+    output domain, and of two that never are, NaN where there are no such two. Between different
+    items of one domain, for comparison: items of a hierarchy are alike by themselves.
+
+    Source: Saxe, Sodhani, Lewallen 2022, fig. 4.
+    """
+    similarity = evidence.recorded("similarity", "similarity").isel(snapshot=[0, -1])
+    domains, items, _ = evidence.domains.inputs.shape
+    products = similarity.values.reshape(*similarity.shape[:3], domains, items, domains, items)
+    length = np.sqrt(np.einsum("...iaia->...ia", products))
+    cosine = products / (length[..., None, None] * length[..., None, None, :, :])
+    # means over items, (init_scale, seed, snapshot, input domain, input domain)
+    same = np.einsum("...iaja->...ij", cosine) / items
+    own = np.einsum("...iaib->...", cosine) - np.einsum("...iaia->...", cosine)
+
+    mask = evidence.trained_pairs.astype(int)
+    common = mask @ mask.mT > 0
+    different = ~np.eye(domains, dtype=bool)
+    pairs = {
+        "across": (np.broadcast_to(different, common.shape), "two input domains"),
+        "together": (common & different, "two input domains that share a trained output"),
+        "never_together": (~common & different, "two input domains that share no trained output"),
+    }
+    means = {
+        name: (
+            np.einsum("...sxij,sij->...sx", same, chosen) / chosen.sum((-2, -1))[:, None],
+            f"mean cosine between the same item of {of}",
+        )
+        for name, (chosen, of) in pairs.items()
+    }
+    means["within"] = (
+        own / (domains * items * (items - 1)),
+        "mean cosine between different items of one input domain",
+    )
+    runs = {name: similarity[name] for name in ("init_scale", "seed")}
+    return {
+        f"{when}_similarity_{name}": described(
+            xr.DataArray(values[..., snapshot], runs, ("init_scale", "seed")), f"{long_name}, {at}"
+        )
+        for name, (values, long_name) in means.items()
+        for snapshot, when, at in ((0, "initial", "at the start"), (1, "final", "at the end"))
+    }

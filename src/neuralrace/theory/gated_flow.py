@@ -1,0 +1,276 @@
+"""Training a gated deep linear network by numbers, from the effective data of its pathways.
+
+The network answers an output node with the sum of g_p W_p x over the pathways p that end there,
+W_p the product of the weights along p and g_p its gate. The loss is 1/2 <|y - yhat|^2>. Samples
+and gates matter through `EffectiveData` alone. Weights are listed by edge, each of shape
+(*runs, units of its target, units of its source). Time is gradient-flow time, dW/dt = -dloss/dW;
+one step of gradient descent advances it by the learning rate.
+
+Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", sections 2 and 3.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.integrate import solve_ivp
+
+from neuralrace.gates.architecture import Architecture
+from neuralrace.gates.effective import EffectiveData
+
+
+def pathway_maps(
+    architecture: Architecture, weights: Sequence[Float[np.ndarray, "*runs _target _source"]]
+) -> list[Float[np.ndarray, "*runs _target _source"]]:
+    """Linear map of every pathway, the product of the weights along it.
+
+    Raises:
+        ValueError: if the weights do not fit the architecture.
+    """
+    _check_weights(architecture, weights)
+    return [products[-1] for products in _products(architecture, weights)]
+
+
+def gated_loss(
+    effective: EffectiveData, weights: Sequence[Float[np.ndarray, "*runs _target _source"]]
+) -> Float[np.ndarray, "*runs"]:
+    """Loss y_power/2 - sum_p <W_p, sigma_yx(p)> + sum_jp <W_j sigma_xx(j, p), W_p>/2.
+
+    Raises:
+        ValueError: if the weights do not fit the architecture.
+
+    Source: expands the squared error (Saxe, Sodhani, Lewallen 2022).
+    """
+    maps = pathway_maps(effective.architecture, weights)
+    # With E(p) = sigma_yx(p) - sum_j W_j sigma_xx(j, p), twice the loss loses <W_p, sigma + E>.
+    gain = [(w * (sigma + error)).sum((-2, -1))
+            for w, sigma, error in zip(maps, effective.sigma_yx, _errors(effective, maps),
+                                       strict=True)]  # fmt: skip
+    return np.asarray((effective.y_power - sum(gain)) / 2)
+
+
+def gated_gradient(
+    effective: EffectiveData, weights: Sequence[Float[np.ndarray, "*runs _target _source"]]
+) -> list[Float[np.ndarray, "*runs _target _source"]]:
+    """Direction of learning -dloss/dW_e for every edge e.
+
+    It is the sum over all pathways p through e of W_after^T E(p) W_before^T, with the error
+    E(p) = sigma_yx(p) - sum_j W_j sigma_xx(j, p) summed over all pathways j to the same output,
+    and W_before, W_after the products of the weights on p before and after e.
+
+    Raises:
+        ValueError: if the weights do not fit the architecture.
+
+    Source: Saxe, Sodhani, Lewallen 2022, gradient flow dynamics.
+    """
+    architecture = effective.architecture
+    _check_weights(architecture, weights)
+    products = _products(architecture, weights)
+    errors = _errors(effective, [along[-1] for along in products])
+    gradient = [np.zeros_like(w) for w in weights]
+    for pathway, along, back in zip(architecture.pathways, products, errors, strict=True):
+        for edge, before in zip(pathway.edges[:0:-1], along[-2::-1], strict=True):
+            gradient[edge] += back @ before.mT
+            back = weights[edge].mT @ back
+        gradient[pathway.edges[0]] += back
+    return gradient
+
+
+def gated_flow(
+    time: Float[np.ndarray, " time"],
+    effective: EffectiveData,
+    weights: Sequence[Float[np.ndarray, "*runs _target _source"]],
+    rtol: float = 1e-13,
+    atol: float = 1e-16,
+) -> list[Float[np.ndarray, "*runs time _target _source"]]:
+    """Gradient flow of a gated deep linear network, all runs in one solve.
+
+    `solve_flow` says what the tolerances do.
+
+    Args:
+        time: increasing, gradient-flow time, from 0.
+        effective: what the pathways learn from.
+        weights: initial weights by edge.
+        rtol: relative tolerance of the solver.
+        atol: absolute tolerance of the solver, in units of the weights.
+
+    Returns:
+        The weights at the times, by edge.
+
+    Raises:
+        ValueError: if the weights do not fit the architecture or `time` does not increase from 0
+            or later.
+        RuntimeError: if the solver gives up.
+    """
+    path = solve_flow(time, weights, lambda now: gated_gradient(effective, now), rtol, atol)
+    return [np.moveaxis(w, 0, -3) for w in path]
+
+
+def gated_descent(
+    step: Int[np.ndarray, " time"],
+    learning_rate: float,
+    effective: EffectiveData,
+    weights: Sequence[Float[np.ndarray, "*runs _target _source"]],
+) -> list[Float[np.ndarray, "*runs time _target _source"]]:
+    """Full-batch gradient descent of a gated deep linear network.
+
+    A step size that is too large diverges to infinite or undefined weights: that is the result,
+    not an error.
+
+    Args:
+        step: numbers of steps at which to record, non-decreasing, from 0.
+        learning_rate: gradient-flow time per step.
+        effective: what the pathways learn from.
+        weights: initial weights by edge.
+
+    Returns:
+        The weights after those numbers of steps, by edge.
+
+    Raises:
+        ValueError: if the weights do not fit the architecture or `step` is negative or decreases.
+    """
+    path = descend(step, learning_rate, weights, lambda now: gated_gradient(effective, now))
+    return [np.moveaxis(w, 0, -3) for w in path]
+
+
+def junction_imbalances(
+    architecture: Architecture, weights: Sequence[Float[np.ndarray, "*runs _target _source"]]
+) -> list[Float[np.ndarray, "*runs _unit _unit"]]:
+    """Imbalance of every hidden node, in the order of `architecture.hidden`.
+
+    It is the sum of W_e^T W_e over the edges out of the node, less the sum of W_e W_e^T over the
+    edges into it. Gradient flow conserves it whatever the graph, the gates and the data: every
+    pathway through the node adds the same to the rates of both sums.
+
+    Raises:
+        ValueError: if the weights do not fit the architecture.
+
+    Source: derived here; extends the conserved quantity of layered networks to any junction.
+    """
+    _check_weights(architecture, weights)
+    return [
+        np.asarray(
+            sum(weights[edge].mT @ weights[edge] for edge in architecture.outgoing[name])
+            - sum(weights[edge] @ weights[edge].mT for edge in architecture.incoming[name])
+        )
+        for name in architecture.hidden
+    ]
+
+
+def solve_flow(
+    time: Float[np.ndarray, " time"],
+    start: Sequence[Float[np.ndarray, "..."]],
+    velocity: Callable[[list[np.ndarray]], Sequence[np.ndarray]],
+    rtol: float,
+    atol: float,
+) -> list[Float[np.ndarray, "time ..."]]:
+    """An autonomous flow of several arrays by an explicit method of order eight.
+
+    The tolerances bound the root mean square error over all entries of all arrays, step by step.
+    A small start amplifies it by about (final size)/(initial size), so `atol` belongs far below
+    the start.
+
+    Args:
+        time: increasing, from 0.
+        start: arrays of any shapes.
+        velocity: rates of the arrays, given the arrays.
+        rtol: relative tolerance of the solver.
+        atol: absolute tolerance of the solver.
+
+    Returns:
+        The arrays at the times.
+
+    Raises:
+        ValueError: if `time` does not increase from 0 or later.
+        RuntimeError: if the solver gives up, or the rates at the start are not finite.
+    """
+    if time[0] < 0 or np.any(np.diff(time) <= 0):
+        raise ValueError("time must increase from 0 or later")
+    ends = np.cumsum([part.size for part in start])
+
+    def unpack(flat: np.ndarray) -> list[np.ndarray]:
+        parts = np.split(flat, ends[:-1], axis=-1)
+        return [part.reshape(flat.shape[:-1] + like.shape)
+                for part, like in zip(parts, start, strict=True)]  # fmt: skip
+
+    def rate(_: float, flat: np.ndarray) -> np.ndarray:
+        return np.concatenate([part.ravel() for part in velocity(unpack(flat))])
+
+    flat = np.concatenate([part.ravel() for part in start])
+    # scipy would look for a first step for ever
+    if not np.isfinite(rate(0.0, flat)).all():
+        raise RuntimeError(f"gradient flow not solved to t = {time[-1]:g}: it starts off infinite")
+    solution = solve_ivp(
+        rate,
+        (0.0, time[-1]),
+        flat,
+        method="DOP853",
+        t_eval=time,
+        rtol=rtol,
+        atol=atol,
+    )
+    if not solution.success:
+        raise RuntimeError(f"gradient flow not solved to t = {time[-1]:g}: {solution.message}")
+    return unpack(solution.y.T)
+
+
+def descend(
+    step: Int[np.ndarray, " time"],
+    learning_rate: float,
+    start: Sequence[Float[np.ndarray, "..."]],
+    velocity: Callable[[list[np.ndarray]], Sequence[np.ndarray]],
+) -> list[Float[np.ndarray, "time ..."]]:
+    """The flow of several arrays in steps of size `learning_rate`, Euler's method.
+
+    Args:
+        step: numbers of steps at which to record, non-decreasing, from 0.
+        learning_rate: time per step.
+        start: arrays of any shapes.
+        velocity: rates of the arrays, given the arrays.
+
+    Returns:
+        The arrays after those numbers of steps.
+
+    Raises:
+        ValueError: if `step` is negative or decreases.
+    """
+    gaps = np.diff(step, prepend=0)
+    if np.any(gaps < 0):
+        raise ValueError("step must not be negative or decrease")
+    current, recorded = list(start), []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for gap in gaps:
+            for _ in range(gap):
+                rates = velocity(current)
+                current = [w + learning_rate * v for w, v in zip(current, rates, strict=True)]
+            recorded.append(current)
+    return [np.stack(part) for part in zip(*recorded, strict=True)]
+
+
+def _products(architecture: Architecture, weights: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+    """By pathway, the products of the weights from its input node to each of its later nodes."""
+    return [
+        list(accumulate((weights[edge] for edge in pathway.edges), lambda below, w: w @ below))
+        for pathway in architecture.pathways
+    ]
+
+
+def _errors(effective: EffectiveData, maps: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """By pathway, sigma_yx(p) - sum_j W_j sigma_xx(j, p)."""
+    errors = list(effective.sigma_yx)
+    for (j, p), sigma in effective.sigma_xx.items():
+        errors[p] = errors[p] - maps[j] @ sigma
+    return errors
+
+
+def _check_weights(architecture: Architecture, weights: Sequence[np.ndarray]) -> None:
+    nodes = architecture.nodes
+    if len(weights) != len(architecture.edges):
+        raise ValueError(f"{len(weights)} weights for {len(architecture.edges)} edges")
+    for edge, (source, target) in enumerate(architecture.edges):
+        have, need = weights[edge].shape[-2:], (nodes[target], nodes[source])
+        if have != need:
+            raise ValueError(f"weights of {architecture.edge_name(edge)} are {have}, not {need}")
+    if len(runs := {w.shape[:-2] for w in weights}) > 1:
+        raise ValueError(f"weights differ in runs: {sorted(runs)}")

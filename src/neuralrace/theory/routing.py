@@ -1,0 +1,383 @@
+"""Routing networks: one hidden layer shared by many input and output domains, mode by mode.
+
+A block of q input and q output domains has in-weights W_i per input domain, one hidden matrix W_h
+and out-weights W_j per output domain; the pair (i, j) computes W_j W_h W_i x. Every input domain is
+trained with K output domains and every output domain with K input domains. The items of a domain
+are orthogonal, so that a mode (u_j, s, v_i) is the same in all pairs and sigma_xx has eigenvalue d
+in it. Aligned weights carry b_in, b_h and b_out along the mode and obey
+
+    db_in/dt = share b_out b_h (s - d b),   db_out/dt = share b_in b_h (s - d b),
+    db_h/dt = q share b_in b_out (s - d b),   b = b_in b_h b_out,
+
+where `share` is the part of the loss that the trained pairs of one input domain carry, K over the
+number of trained pairs: 1/q if the block is the whole network. K enters nowhere else. Gradient flow
+conserves q b_in^2 - b_h^2, called c below, and b_in^2 - b_out^2.
+
+Loss is the mean of 1/2 |y - yhat|^2 over all trained samples, time is gradient-flow time.
+
+Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", figs. 4 to 6 and eq. 15.
+"""
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize.elementwise import find_root
+from scipy.special import expit
+
+from neuralrace.theory.gradient_flow import linear_descent, linear_flow
+
+IN, HIDDEN, OUT = range(3)
+"""Order of the layers in every start and path."""
+
+
+def routing_flow(
+    time: Float[np.ndarray, " time"],
+    s: Float[np.ndarray, "*#runs modes"],
+    d: Float[np.ndarray, "*#runs modes"],
+    start: Float[np.ndarray, "*runs 3 modes"],
+    domains: int,
+    share: float,
+) -> Float[np.ndarray, "*runs time 3 modes"]:
+    """Strengths b_in, b_h, b_out of every mode from any start, by numerical integration.
+
+    With b_h = sqrt(q) b' a mode is a chain of three scalar layers, and solved as such. A start that
+    is a hundredth of the target or larger leaves relative errors below about 1e-8. The solver is
+    explicit: its cost grows with the time after learning, that of `routing_mode` does not.
+
+    Args:
+        time: increasing gradient-flow time, from 0.
+        s: singular value of a pair's sigma_yx, averaged over items.
+        d: eigenvalue of a domain's sigma_xx, averaged over items; 1/items for one-hot items.
+        start: initial b_in, b_h, b_out.
+        domains: input domains, and output domains, that share the hidden layer (q).
+        share: part of the loss in one input domain, K/(number of trained pairs).
+
+    Raises:
+        ValueError: if `time` is not increasing from 0 or later.
+        RuntimeError: if the solver gives up.
+    """
+    layers, drive, decay = _as_chain(s, d, start, domains, share)
+    # Growth preserves relative errors, so the smallest start sets the scale.
+    smallest = np.min(np.abs(start), where=start != 0, initial=1.0)
+    path = linear_flow(time, layers, drive, decay, atol=1e-13 * smallest)
+    return _from_chain(path, domains)
+
+
+def routing_descent(
+    step: Int[np.ndarray, " time"],
+    learning_rate: float,
+    s: Float[np.ndarray, "*#runs modes"],
+    d: Float[np.ndarray, "*#runs modes"],
+    start: Float[np.ndarray, "*runs 3 modes"],
+    domains: int,
+    share: float,
+) -> Float[np.ndarray, "*runs time 3 modes"]:
+    """The same strengths under gradient descent: what an aligned network does, to rounding.
+
+    Args:
+        step: numbers of steps at which to record, non-decreasing, from 0.
+        learning_rate: gradient-flow time per step.
+        s: as in `routing_flow`, like all that follow.
+        d: eigenvalue of sigma_xx.
+        start: initial b_in, b_h, b_out.
+        domains: domains that share the hidden layer.
+        share: part of the loss in one input domain.
+
+    Raises:
+        ValueError: if `step` is negative or decreases.
+    """
+    layers, drive, decay = _as_chain(s, d, start, domains, share)
+    return _from_chain(linear_descent(step, learning_rate, layers, drive, decay), domains)
+
+
+def routing_time(
+    hidden: Float[np.ndarray, "*runs modes"],
+    s: Float[np.ndarray, "*#runs modes"],
+    d: Float[np.ndarray, "*#runs modes"],
+    start: Float[np.ndarray, "*#runs 3 modes"],
+    domains: int,
+    share: float,
+) -> Float[np.ndarray, "*runs modes"]:
+    """Time at which the hidden strength reaches a value, in closed form.
+
+    From b_in = b_out, b_in^2 = (b_h^2 + c)/q at all times. With r the fixed point,
+    alpha = r/(3 r^2 + c) and I(x, k) the integral of dx/(x^2 + k), share s t is the difference of
+
+        I(b_h, c) - alpha [log|r - b_h| - log(b_h^2 + r b_h + r^2 + c)/2
+                           + (3 r/2 + c/r) I(b_h + r/2, 3 r^2/4 + c)]
+
+    between the value and the start. c may have any sign: I is an atan, an artanh or -1/x.
+
+    Args:
+        hidden: value of b_h, from the start's to the fixed point, where the time is infinite.
+        s: as in `routing_flow`, positive; like all that follow.
+        d: eigenvalue of sigma_xx, positive.
+        start: initial b_in, b_h, b_out with b_in = b_out.
+        domains: domains that share the hidden layer.
+        share: part of the loss in one input domain.
+
+    Raises:
+        ValueError: if a value is not on the way, a start is unbalanced or never learns, or s or d
+            is not positive.
+
+    Source: eq. 15 integrated; the paper's case is c > 0.
+    """
+    c = _conserved(s, d, start, domains)
+    before = start[..., HIDDEN, :]
+    rise = hidden - before
+    span = routing_fixed_point(s, d, c, domains) - before
+    rise, span = np.broadcast_arrays(rise, span)
+    part = np.divide(rise, span, where=span != 0, out=np.zeros(rise.shape))
+    if np.any((part < 0) | (part > 1)) or np.any((rise != 0) & (span == 0)):
+        raise ValueError("hidden must lie between the start and the fixed point")
+    log_gap = np.log1p(-part, where=part < 1, out=np.full(part.shape, -np.inf))
+    return _elapsed(rise, log_gap, s, d, before, c, domains, share)
+
+
+def routing_mode(
+    time: Float[np.ndarray, " time"],
+    s: Float[np.ndarray, "*#runs modes"],
+    d: Float[np.ndarray, "*#runs modes"],
+    start: Float[np.ndarray, "*runs 3 modes"],
+    domains: int,
+    share: float,
+) -> Float[np.ndarray, "*runs time 3 modes"]:
+    """Strengths b_in, b_h, b_out from a start with b_in = b_out: `routing_time` inverted.
+
+    Args:
+        time: gradient-flow time, from 0, in any order.
+        s: as in `routing_time`, like all that follow.
+        d: eigenvalue of sigma_xx.
+        start: initial b_in, b_h, b_out with b_in = b_out.
+        domains: domains that share the hidden layer.
+        share: part of the loss in one input domain.
+
+    Raises:
+        ValueError: if a time is negative, a start is unbalanced or never learns, or s or d is not
+            positive.
+    """
+    if np.any(time < 0):
+        raise ValueError("time must not be negative")
+    c = _conserved(s, d, start, domains)
+    s, d, c, before = (x[..., None, :] for x in (s, d, c, start[..., HIDDEN, :]))
+    span = routing_fixed_point(s, d, c, domains) - before
+
+    def excess(logit, time, s, d, before, c, span):
+        # part of the way gone = expit(logit), log of the part left = -log(1 + e^logit)
+        left = -np.logaddexp(0, logit)
+        return _elapsed(span * expit(logit), left, s, d, before, c, domains, share) - time
+
+    # e^-700 is nearly the smallest number: earlier is the start, later the fixed point.
+    first, last = (excess(np.float64(x), 0.0, s, d, before, c, span) for x in (-700, 700))
+    within = np.clip(time[:, None], first, last)
+    root = find_root(excess, (-700.0, 700.0), args=(within, s, d, before, c, span))
+    hidden = before + span * expit(root.x)
+    outer = np.sqrt((hidden**2 + c) / domains)
+    return np.stack(
+        [
+            np.copysign(outer, start[..., None, IN, :]),
+            hidden,
+            np.copysign(outer, start[..., None, OUT, :]),
+        ],
+        axis=-2,
+    )
+
+
+def routing_fixed_point(
+    s: Float[np.ndarray, "*#runs modes"],
+    d: Float[np.ndarray, "*#runs modes"],
+    c: Float[np.ndarray, "*runs modes"],
+    domains: int,
+) -> Float[np.ndarray, "*runs modes"]:
+    """Learned hidden strength: the root of b_h^3 + c b_h = q s/d with b_in^2 >= 0.
+
+    For c = 0 it is (q s/d)^(1/3), sqrt(q) times the strengths of the outer layers, which are
+    sqrt((b_h^2 + c)/q).
+
+    Args:
+        s: singular value of sigma_yx, positive.
+        d: eigenvalue of sigma_xx, positive.
+        c: conserved q b_in^2 - b_h^2, of any sign.
+        domains: domains that share the hidden layer (q).
+
+    Source: Cardano's formula for the fixed point of eq. 15.
+    """
+    target = domains * s / d
+    h = (target / 2 + np.sqrt(target**2 / 4 + c**3 / 27 + 0j)) ** (1 / 3)
+    v = c / (3 * h)
+    # The root is h - v; for c > 0 that is a difference of like numbers, for which h^3 - v^3 helps.
+    return np.real(np.where(c > 0, target / (h**2 + c / 3 + v**2), h - v))
+
+
+def routing_half_time(
+    s: Float[np.ndarray, "*#runs modes"],
+    d: Float[np.ndarray, "*#runs modes"],
+    start: Float[np.ndarray, "*#runs 3 modes"],
+    domains: int,
+    share: float,
+) -> Float[np.ndarray, "*runs modes"]:
+    """Time at which b_in b_h b_out reaches half of s/d; 0 for a start at half or beyond.
+
+    Arguments and errors are those of `routing_time`.
+    """
+    c = _conserved(s, d, start, domains)
+    half = routing_fixed_point(s / 2, d, c, domains)
+    beyond = half <= start[..., HIDDEN, :]
+    reached = routing_time(
+        np.where(beyond, start[..., HIDDEN, :], half), s, d, start, domains, share
+    )
+    return np.where(beyond, 0.0, reached)
+
+
+def routing_escape_time(
+    s: Float[np.ndarray, "*#runs modes"],
+    start: Float[np.ndarray, "*runs 3 modes"],
+    domains: int,
+    share: float,
+) -> Float[np.ndarray, "*runs modes"]:
+    """Time at which a mode would become infinite if its error stayed s.
+
+    It is I/(share s) with I = acot(b_h/sqrt(c))/sqrt(c) for c > 0, 1/b_h for c = 0 and
+    artanh(sqrt(-c)/b_h)/sqrt(-c) for c < 0. A small start is learned at this time, within a stage
+    that is short against it.
+
+    Args:
+        s: as in `routing_time`, like all that follow.
+        start: initial b_in, b_h, b_out with b_in = b_out.
+        domains: domains that share the hidden layer.
+        share: part of the loss in one input domain.
+
+    Raises:
+        ValueError: if a start is unbalanced or never learns, or an s is not positive.
+
+    Source: eq. 15 without saturation; atan(sqrt(q - 1))/sqrt(q - 1)/(share s b) for equal layers b.
+    """
+    c = _conserved(s, np.ones_like(s), start, domains)
+    return _arc(np.float64(1), start[..., HIDDEN, :], c) / (share * s)
+
+
+def routing_start(
+    encoders: Float[np.ndarray, "*runs domain hidden input"],
+    hidden: Float[np.ndarray, "*runs hidden hidden"],
+    decoders: Float[np.ndarray, "*runs domain output hidden"],
+    u: Float[np.ndarray, "*#runs domain output modes"],
+    v: Float[np.ndarray, "*#runs domain input modes"],
+) -> Float[np.ndarray, "*runs 3 modes"]:
+    """Start of the reduction for a small random network with W_h = sigma0 Q, nothing fitted.
+
+    While the error is still s, the means p of Q W_i v_i and q of W_j^T u_j over domains and their
+    hidden weights are a network of their own, which becomes a matrix Riccati equation when p and q
+    are equally long. It escapes at tau/(share s) in an aligned state: with
+    P = (|p|^2 + |q|^2)/2, g = domains P - sigma0^2 and psi = sigma0 tau + artanh(p.q/P),
+
+        sqrt(g) cot(sqrt(g) tau) = sigma0 tanh(psi),   c = g - sigma0^2/cosh(psi)^2.
+
+    The start returned is the aligned one of the same c and escape time,
+    b_h = sqrt(c) cot(sqrt(c) tau) and b_in = b_out = sqrt((b_h^2 + c)/domains). It is (|p|, sigma0,
+    |p|) for p = q.
+
+    A mode learned earlier expels the later ones from its hidden direction, so of p and q the parts
+    perpendicular to p + q of all stronger modes count. Of the pairs only their mean does, which
+    needs a mask whose second singular value is well below its first, K.
+
+    Args:
+        encoders: initial W_i.
+        hidden: initial W_h, a multiple of an orthogonal matrix.
+        decoders: initial W_j.
+        u: output singular vectors of sigma_yx by output domain, in columns, in the order of
+            decreasing s.
+        v: input singular vectors by input domain, likewise.
+
+    Raises:
+        ValueError: if `hidden` is no multiple of an orthogonal matrix, or a mode starts at 0, as
+            it does without room in the hidden layer.
+
+    Source: derived here; see the documentation for its error in measured half times.
+    """
+    gram = hidden.mT @ hidden
+    scale = np.sqrt(np.trace(gram, axis1=-2, axis2=-1) / gram.shape[-1])[..., None]
+    if np.any(np.abs(gram / scale[..., None] ** 2 - np.eye(gram.shape[-1])) > 1e-5):
+        raise ValueError("hidden must be a multiple of an orthogonal matrix")
+    domains = u.shape[-3]
+    p = (hidden @ (encoders @ v).mean(-3)) / scale[..., None]
+    q = (decoders.mT @ u).mean(-3)
+    directions = np.linalg.qr(p + q)[0]
+    p, q = (x - directions @ np.triu(directions.mT @ x, 1) for x in (p, q))
+    length2 = ((p**2).sum(-2) + (q**2).sum(-2)) / 2
+    g = domains * length2 / scale**2 - 1
+    if np.any(g < -1 + 1e-12):
+        raise ValueError("a mode that starts at 0 is never learned")
+    # rounding may take equal vectors beyond 1
+    cosine = np.clip((p * q).sum(-2) / length2, -1 + 1e-15, 1 - 1e-15)
+    turn = np.arctanh(cosine)
+
+    def excess(tau, g, turn):
+        return _cot(tau, g) - np.tanh(tau + turn)
+
+    # In units of 1/sigma0. The excess falls from infinity; for g > 0 it has a pole at pi/sqrt(g).
+    pole = np.pi / np.sqrt(np.maximum(g, 1e-6))
+    tau = find_root(excess, (1e-9, pole * (1 - 1e-12)), args=(g, turn)).x
+    c = g - np.cosh(tau + turn) ** -2.0
+    b_hidden = _cot(tau, c)
+    b_outer = np.sqrt((b_hidden**2 + c) / domains)
+    return np.stack([b_outer, b_hidden, b_outer], axis=-2) * scale[..., None]
+
+
+def _as_chain(
+    s: np.ndarray, d: np.ndarray, start: np.ndarray, domains: int, share: float
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """Layers (*runs, modes, 1, 1), sigma_yx and sigma_xx of the chain with b_h = sqrt(q) b'."""
+    scale = np.array([1.0, domains**-0.5, 1.0])[:, None]
+    layers = [layer[..., None, None] for layer in np.moveaxis(start * scale, -2, 0)]
+    drive, decay = share * domains**0.5 * s, share * domains * d
+    return layers, drive[..., None, None], decay[..., None, None]
+
+
+def _from_chain(path: list[np.ndarray], domains: int) -> np.ndarray:
+    # each (*runs, modes, time, 1, 1)
+    strengths = np.stack([layer[..., 0, 0] for layer in path])
+    strengths[HIDDEN] *= domains**0.5
+    return np.moveaxis(strengths, (-1, 0), (-3, -2))
+
+
+def _conserved(s: np.ndarray, d: np.ndarray, start: np.ndarray, domains: int) -> np.ndarray:
+    """The conserved c of starts that the closed form holds for."""
+    outer, hidden = start[..., IN, :], start[..., HIDDEN, :]
+    if not np.allclose(outer, start[..., OUT, :], rtol=1e-9, atol=0):
+        raise ValueError("the closed form needs b_in = b_out; routing_flow does not")
+    c = domains * outer**2 - hidden**2
+    if np.any(outer == 0) or np.any((hidden <= 0) & (c <= 0)):
+        raise ValueError("a start with b_in = 0, or b_h <= 0 and c <= 0, is never learned")
+    if np.any(s <= 0) or np.any(d <= 0):
+        raise ValueError("s and d must be positive")
+    return c
+
+
+def _elapsed(rise, log_gap, s, d, before, c, domains, share):
+    """`routing_time` from b_h - b_h(0) and log of (r - b_h)/(r - b_h(0)), free of cancellation."""
+    r = routing_fixed_point(s, d, c, domains)
+    after = before + rise
+    rest, x = 3 * r**2 / 4 + c, before + r / 2
+    growth = np.log1p(rise * (rise + 2 * x) / (x**2 + rest))
+    arc = _arc(rise, rest + x * (x + rise), rest)
+    learned = log_gap - growth / 2 + (1.5 * r + c / r) * arc
+    escape = _arc(rise, c + before * after, c)
+    return (escape - r / (3 * r**2 + c) * learned) / (share * s)
+
+
+def _arc(rise, level, c):
+    """Integral of dx/(x^2 + c) from x0 to x, by rise = x - x0 and level = x x0 + c."""
+    rise, level, c = np.broadcast_arrays(rise, level, c)
+    root = np.sqrt(np.abs(c))
+    positive, negative = c > 0, c < 0
+    angle = np.arctan2(root * rise, level)
+    ratio = np.divide(rise, level, where=level != 0, out=np.zeros(rise.shape))
+    area = np.arctanh(root * ratio, where=negative, out=np.zeros(rise.shape))
+    arc = np.where(negative, area, angle)
+    return np.divide(arc, root, where=positive | negative, out=ratio)
+
+
+def _cot(x, c):
+    """Inverse of `_arc` to infinity: sqrt(c) cot(sqrt(c) x), for c of any sign."""
+    root = np.sqrt(np.abs(c))
+    tangent = np.where(c > 0, np.tan(root * x), np.tanh(root * x))
+    return np.divide(root, tangent, where=c != 0, out=1 / np.broadcast_to(x, root.shape))

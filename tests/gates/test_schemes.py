@@ -1,0 +1,221 @@
+"""Gating schemes open the pathways that their docstrings say, and no others."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from neuralrace.datasets import Data
+from neuralrace.datasets.routing import Routing as RoutingData
+from neuralrace.errors import UserError
+from neuralrace.gates import DOMAIN_SCHEMES, SAMPLE_SCHEMES
+from neuralrace.gates.always_on import AlwaysOnDomains, AlwaysOnSamples
+from neuralrace.gates.base import Family
+from neuralrace.gates.groups import Groups
+from neuralrace.gates.half_space import HalfSpace
+from neuralrace.gates.learned import Learned
+from neuralrace.gates.pairs import AllPairs
+from neuralrace.gates.parallel import Parallel
+from neuralrace.gates.per_example import PerExample
+from neuralrace.spec import Routing
+
+few = settings(max_examples=20)
+unit = st.integers(1, 6)
+seeds = st.integers(0, 100)
+ENCODER = np.random.default_rng(7).normal(size=(5, 3))
+SAMPLED = {
+    AlwaysOnSamples: ({}, 1),
+    HalfSpace: ({"pathways": 4, "seed": 2}, 4),
+    Learned: ({}, len(ENCODER)),
+    PerExample: ({}, 9),
+}
+"""Parameters of each sample scheme, and its number of pathways on nine samples."""
+
+
+def named(cls, **parameters):
+    return cls(name=cls.model_fields["name"].annotation.__args__[0], **parameters)
+
+
+def samples(seed, count=9, inputs=3):
+    rng = np.random.default_rng(seed)
+    return Data(x=rng.normal(size=(count, inputs)), y=rng.normal(size=(count, 2)))
+
+
+# Gates that depend on the sample ---------------------------------------------------------------
+
+
+def test_every_sample_scheme_is_tested():
+    assert set(SAMPLED) == set(SAMPLE_SCHEMES)
+
+
+@pytest.mark.parametrize("cls", SAMPLED, ids=lambda cls: cls.__name__)
+def test_sample_gates_are_open_or_closed_and_pictured_as_they_are(cls):
+    parameters, pathways = SAMPLED[cls]
+    scheme, data = named(cls, **parameters), samples(0)
+    gates = scheme.gates(data, ENCODER)
+    assert gates.shape == (pathways, 9)
+    assert gates.dtype == np.float64
+    assert set(np.unique(gates)) <= {0.0, 1.0}
+    assert gates.any()
+    np.testing.assert_array_equal(gates, scheme.gates(data, ENCODER))
+    picture = scheme.picture(data, ENCODER)
+    np.testing.assert_array_equal(picture.values, gates)
+    assert (picture.rows, picture.columns) == ("pathway", "sample")
+
+
+def test_always_on_is_one_open_pathway():
+    assert (named(AlwaysOnSamples).gates(samples(1)) == 1).all()
+
+
+def test_every_example_has_the_pathway_of_its_number():
+    gates = named(PerExample).gates(samples(1, count=5))
+    assert [list(np.flatnonzero(row)) for row in gates] == [[0], [1], [2], [3], [4]]
+
+
+@given(pathways=unit, seed=seeds, inputs=unit, count=st.integers(1, 12))
+@few
+def test_half_spaces_are_separable_through_the_origin(pathways, seed, inputs, count):
+    data = samples(seed, count, inputs)
+    for gate in HalfSpace(name="half_space", pathways=pathways, seed=seed).gates(data):
+        # a normal with sign * (normal . x) >= 1 on all samples exists
+        constraints = -np.where(gate > 0, 1, -1)[:, None] * data.x
+        found = linprog(np.zeros(inputs), constraints, -np.ones(count), bounds=(None, None))
+        assert found.status == 0
+
+
+@given(pathways=unit, seed=seeds)
+@few
+def test_half_spaces_are_frozen(pathways, seed):
+    scheme, data = HalfSpace(name="half_space", pathways=pathways, seed=seed), samples(seed)
+    gates = scheme.gates(data)
+    opposite = Data(x=-3 * data.x[::2], y=data.y[::2])  # other samples, other lengths, other side
+    np.testing.assert_array_equal(scheme.gates(opposite), 1 - gates[:, ::2])
+    more = HalfSpace(name="half_space", pathways=pathways + 2, seed=seed).gates(data)
+    np.testing.assert_array_equal(more[:pathways], gates)
+
+
+def test_half_spaces_are_isotropic_and_differ_by_seed():
+    data = samples(3, count=4)
+    gates = [HalfSpace(name="half_space", pathways=1000, seed=s).gates(data) for s in (0, 1)]
+    assert not np.array_equal(*gates)
+    # two samples at an angle fall on different sides of a share angle/pi of all normals
+    unit_x = data.x / np.linalg.norm(data.x, axis=1, keepdims=True)
+    share = np.arccos(np.clip(unit_x @ unit_x.T, -1, 1))[np.triu_indices(4, 1)] / np.pi
+    for each in gates:
+        differ = (each[:, :, None] != each[:, None]).mean(axis=0)[np.triu_indices(4, 1)]
+        assert (np.abs(differ - share) < 4.5 * np.sqrt(share * (1 - share) / 1000)).all()
+
+
+@given(seed=seeds, units=unit)
+@few
+def test_learned_gates_are_the_active_units_of_a_relu_layer(seed, units):
+    data = samples(seed)
+    encoder = np.random.default_rng(seed + 1).normal(size=(units, 3))
+    hidden = np.maximum(data.x @ encoder.T, 0)
+    gates = named(Learned).gates(data, encoder)
+    np.testing.assert_array_equal(gates.T * (data.x @ encoder.T), hidden)
+    np.testing.assert_array_equal(gates.T, hidden > 0)
+
+
+def test_learned_gates_need_an_encoder():
+    with pytest.raises(ValueError, match="give the encoder"):
+        named(Learned).gates(samples(0))
+
+
+# Gates that depend on the domains --------------------------------------------------------------
+
+
+@st.composite
+def divided(draw):
+    """A number of domains and a scheme that divides them."""
+    domains = draw(st.integers(1, 12))
+    divisors = [n for n in range(1, domains + 1) if domains % n == 0]
+    scheme = draw(
+        st.sampled_from(
+            [
+                named(AlwaysOnDomains),
+                *(named(Groups, size=n) for n in divisors),
+                named(Parallel, dedicated=draw(unit)),
+            ]
+        )
+    )
+    return domains, scheme
+
+
+def test_every_domain_scheme_is_tested():
+    assert set(DOMAIN_SCHEMES) == {AlwaysOnDomains, Groups, Parallel}
+
+
+@given(drawn=divided(), hidden=st.lists(unit, min_size=1, max_size=3).map(tuple))
+@few
+def test_each_family_covers_every_pair_once(drawn, hidden):
+    domains, scheme = drawn
+    gates, families = scheme.gates(domains), scheme.families(domains, hidden)
+    assert set(np.unique(gates)) <= {0.0, 1.0}
+    np.testing.assert_array_equal(gates.sum(axis=0), len(families))
+    start = 0
+    for family in families:
+        assert len(family.hidden) == len(hidden)
+        count = (domains // family.size) ** 2
+        blocks = gates[start : start + count]
+        np.testing.assert_array_equal(blocks.sum(axis=0), 1)
+        for block in blocks:  # each joins `size` inputs with `size` outputs, all with all
+            ins, outs = block.any(axis=1), block.any(axis=0)
+            assert ins.sum() == outs.sum() == family.size
+            np.testing.assert_array_equal(block, np.outer(ins, outs))
+        start += count
+    assert start == len(gates)
+    picture = scheme.picture(domains)
+    for block, row in zip(gates, picture.values, strict=True):
+        assert [tuple(pair) for pair in np.argwhere(block)] == [
+            divmod(pair, domains) for pair in np.flatnonzero(row)
+        ]
+    assert (picture.rows, picture.columns) == ("pathway block", "pair of domains")
+
+
+def test_groups_of_four_domains():
+    gates = named(Groups, size=2).gates(4)
+    number = np.einsum("bij,b->ij", gates, np.arange(1, 5))
+    np.testing.assert_array_equal(number, [[1, 1, 2, 2], [1, 1, 2, 2], [3, 3, 4, 4], [3, 3, 4, 4]])
+
+
+@given(domains=unit, dedicated=unit, hidden=st.lists(unit, min_size=1, max_size=3).map(tuple))
+@few
+def test_parallel_is_shared_beside_dedicated(domains, dedicated, hidden):
+    scheme = named(Parallel, dedicated=dedicated)
+    shared, single = named(AlwaysOnDomains), named(Groups, size=1)
+    np.testing.assert_array_equal(
+        scheme.gates(domains), np.concatenate([shared.gates(domains), single.gates(domains)])
+    )
+    assert scheme.families(domains, hidden) == (
+        Family(domains, hidden),
+        Family(1, (dedicated,) * len(hidden)),
+    )
+    assert shared.families(domains, hidden) == (Family(domains, hidden),)
+    assert single.families(domains, hidden) == (Family(1, hidden),)
+
+
+@given(domains=unit, size=st.integers(2, 12))
+@few
+def test_groups_that_do_not_divide_are_refused_with_those_that_do(domains, size):
+    network = Routing(
+        name="routing",
+        hidden=(3,),
+        gates=Groups(name="groups", size=size),
+        pairs=AllPairs(name="all"),
+    )
+    task = RoutingData(name="routing", count=domains).domains()
+    if domains % size == 0:
+        assert network.families(task) == (Family(size, (3,)),)
+        return
+    with pytest.raises(UserError) as caught:
+        network.families(task)
+    message = str(caught.value)
+    assert message.startswith(f"network.gates.size: {size}: {domains} domains do not divide")
+    advised = {int(number) for number in re.findall(r"\d+", message.split("use ")[1])}
+    assert advised == {n for n in range(1, domains + 1) if (domains / n).is_integer()}
+    with pytest.raises(ValueError, match=r"^gates\.size: "):
+        network.gates.gates(domains)

@@ -1,0 +1,44 @@
+"""What the documentation tells people to type works."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from neuralrace.plan import read_plan
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def blocks(language: str) -> list:
+    """Code blocks of all documents below docs/ in a language, with where they stand."""
+    found = []
+    for path in sorted(DOCS.rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        for number, block in enumerate(re.findall(rf"```{language}\n(.*?)```", text, re.S)):
+            found.append(pytest.param(block, id=f"{path.stem}-{number}"))
+    return found
+
+
+def whole(block) -> bool:
+    """Whether a block is a program, not a fragment that continues others."""
+    return "claim_files" not in block.values[0]
+
+
+@pytest.mark.parametrize("block", list(filter(whole, blocks("python"))))
+def test_programs_run(block, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("block", blocks("yaml"))
+def test_configurations_are_valid(block):
+    content = yaml.safe_load(block)
+    if "experiments" in content:
+        assert read_plan(content, {"docs": content}).cells

@@ -1,0 +1,162 @@
+"""Theory beside gated runs: from the run's own weights, in its units, against training."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+from neuralrace.errors import UserError
+from neuralrace.records.theory import theory_dataset
+from neuralrace.spec import SolvedRun
+from neuralrace.theory.solutions import solve
+from neuralrace.training.ensemble import train
+
+XOR = {
+    "dataset": {"name": "xor"},
+    "network": {"name": "gated", "hidden": [3], "gates": {"name": "per_example"}},
+    "training": {"learning_rate": 0.4, "steps": 60},
+}
+CONTEXTS = {
+    "dataset": {
+        "name": "table",
+        "x": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]],
+        "y": [[2, 0, 0, 0], [0, 1, 0, 0], [0, 0, 3, 0], [0, 0, 0, 1], [3, 0, 2, 0], [0, 2, 0, 1]],
+        "contexts": [0, 0, 1, 1, 2, 2],
+    },
+    "network": {
+        "name": "graph",
+        "nodes": {"a": 2, "b": 2, "h": 5, "l": 2, "r": 2},
+        "edges": [["a", "h"], ["b", "h"], ["h", "l"], ["h", "r"], ["a", "l"]],
+        "gates": {"a": [1, 0, 1], "b": [0, 1, 1], "l": [1, 0, 1], "r": [0, 1, 1]},
+    },
+    "training": {"learning_rate": 0.05, "steps": 60, "loss": {"normalisation": "mean"}},
+}
+ROUTING = {
+    "dataset": {"name": "routing", "count": 4},
+    "network": {
+        "name": "routing",
+        "hidden": [24, 24],
+        "gates": {"name": "always_on"},
+        "pairs": {"name": "band", "partners": 3},
+    },
+    "training": {"learning_rate": 5e-4, "steps": 300, "loss": {"normalisation": "sum"}},
+}
+CASES = {"xor": XOR, "contexts": CONTEXTS, "routing": ROUTING}
+
+
+def make(case, *solutions, init=None, **network):
+    rest = {"init_scales": [0.2, 0.4], "seeds": 2, "record": {"every": 10}}
+    spec = copy.deepcopy(CASES[case]) | rest | {"init": {"name": "aligned"} | (init or {})}
+    spec["network"] |= network
+    return SolvedRun.model_validate_json(json.dumps(spec | {"solutions": solutions}))
+
+
+def answers(run):
+    return solve(run, np.arange(0, run.training.steps + 1, run.record.every))
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_training_from_an_aligned_start_is_the_reduction_step_by_step(case):
+    run = make(case, "reduction_descent")
+    samples, arrays = answers(run)
+    trained = train(run)
+    assert samples == trained.samples
+    loss = trained.variables["loss"]
+    np.testing.assert_allclose(arrays["loss"][:, :, 0], loss, atol=1e-12 * loss.max())
+    assert (loss[..., -1] < loss[..., 0] / 2).all()  # something was learned
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_reduced_flow_is_the_flow_of_all_weights(case):
+    narrow = {"hidden": [5, 5]} if case == "routing" else {}
+    _, arrays = answers(make(case, "reduction", "gated_flow", **narrow))
+    reduced, full = np.moveaxis(arrays["loss"], 2, 0)
+    np.testing.assert_allclose(reduced, full, atol=1e-8 * full.max())
+
+
+def test_descent_approaches_the_flow_in_proportion_to_the_step():
+    def error(refined):
+        training = CONTEXTS["training"]
+        finer = {"learning_rate": 0.05 / refined, "steps": 60 * refined}
+        spec = json.loads(make("contexts", "reduction").canonical())
+        spec |= {"training": training | finer, "record": {"every": 10 * refined}}
+        run = SolvedRun.model_validate_json(json.dumps(spec))
+        return abs(train(run).variables["loss"] - answers(run)[1]["loss"][:, :, 0]).max()
+
+    np.testing.assert_allclose(error(4) / error(8), 2, rtol=0.1)
+
+
+def test_singular_values_are_those_of_the_weights():
+    run = make("routing", "reduction_descent", hidden=[5, 5])
+    spec = json.loads(run.canonical())
+    spec["record"]["observables"] = ["singular_values", "mode_strength"]
+    run = SolvedRun.model_validate_json(json.dumps(spec))
+    _, arrays = answers(run)
+    seen = train(run).variables
+    np.testing.assert_allclose(
+        arrays["singular_values"][:, :, 0], seen["singular_values"][..., :4], atol=1e-10
+    )
+    np.testing.assert_allclose(arrays["mode_strength"][:, :, 0], seen["mode_strength"], atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_race_of_random_starts_comes_when_training_does(size):
+    spec = json.loads(
+        make(
+            "routing",
+            "routing_race",
+            init={"name": "orthogonal"},
+            gates={"name": "groups", "size": size},
+            pairs={"name": "all"},
+        ).canonical()
+    )
+    spec["training"] |= {"learning_rate": 2e-4, "steps": 4000}
+    spec |= {"init_scales": [0.2], "record": {"every": 4, "observables": ["mode_strength"]}}
+    run = SolvedRun.model_validate_json(json.dumps(spec))
+    _, arrays = answers(run)
+    seen = train(run).variables
+
+    def half(curve):
+        return np.argmax(curve > np.sqrt(185) / 2, axis=-1)
+
+    theory, measured = (
+        half(arrays["mode_strength"][:, :, 0, :, 0]),
+        half(seen["mode_strength"][..., 0]),
+    )
+    assert (measured > 20).all()
+    np.testing.assert_allclose(theory / measured, 1, atol=0.05)
+    np.testing.assert_allclose(arrays["loss"][:, :, 0, 0], seen["loss"][..., 0], rtol=0.01)
+
+
+def test_solutions_without_a_variable_hold_nan_in_it():
+    run = make("routing", "gated_flow", "reduction", hidden=[5, 5])
+    _, arrays = answers(run)
+    assert np.isfinite(arrays["loss"]).all()
+    assert np.isnan(arrays["mode_strength"][:, :, 0]).all()
+    assert np.isfinite(arrays["mode_strength"][:, :, 1]).all()
+    dataset = theory_dataset("paper/experiment/main", run)
+    assert dataset["singular_values"].dims[2:] == ("solution", "time", "layer", "singular_mode")
+
+
+REFUSED = [
+    (make("xor", "reduction", init={"name": "normal"}), "not aligned"),
+    (make("contexts", "reduction", init={"name": "orthogonal"}), "not aligned"),
+    (make("xor", "routing_race"), "for routing networks"),
+    (make("xor", "flow"), "layered networks"),
+    (make("routing", "routing_race", hidden=[24]), "two hidden layers"),
+    (make("routing", "routing_race", gates={"name": "parallel", "dedicated": 4}), "of one size"),
+    (make("routing", "routing_race", gates={"name": "groups", "size": 2}), "pairs all"),
+    (make("routing", "routing_race", init={"name": "normal"}), "orthogonal matrix"),
+    (make("routing", "reduction", gates={"name": "groups", "size": 3}), "divide"),
+    (make("routing", "reduction", pairs={"name": "band", "partners": 9}), "partners: 9"),
+    (make("xor", "reduction", gates={"name": "learned"}), "given gates"),
+    (make("contexts", "reduction", gates={"a": [1, 0]}), "2 values; the dataset has 3 contexts"),
+    (make("routing", "reduction", hidden=[2, 2]), "fewer units"),
+]
+
+
+@pytest.mark.parametrize(("run", "message"), REFUSED)
+def test_refusals_name_what_a_theory_is_for(run, message):
+    with pytest.raises(UserError, match=message):
+        answers(run)

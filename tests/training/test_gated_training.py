@@ -1,0 +1,274 @@
+"""Training of gated networks against gradient descent by hand: all samples, node by node."""
+
+import numpy as np
+import pytest
+
+from neuralrace.gates.wiring import routing
+from neuralrace.models.initialisation import initial_edges
+from neuralrace.training.ensemble import train
+
+# Two orders of summation in double precision, over a few steps.
+ROUNDING = {"rtol": 1e-11, "atol": 1e-12}
+STEPS = 5
+RUNS = [(0, 0), (0, 1), (1, 0), (1, 1)]
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(6, 3)).tolist()
+
+
+def training_of(**parts):
+    return {"steps": STEPS, "momentum": 0.0} | parts
+
+
+PARTS = {
+    # several inputs and outputs, a shortcut, graded gates; a loss without effective datasets
+    "graph": {
+        "dataset": {
+            "name": "table",
+            "x": X,
+            "y": np.eye(3)[[0, 1, 2, 1, 0, 2]].tolist(),
+            "contexts": [0, 1, 2, 0, 1, 2],
+        },
+        "network": {
+            "name": "graph",
+            "nodes": {"a": 2, "b": 1, "h": 3, "y": 2, "z": 1},
+            "edges": [["a", "h"], ["b", "h"], ["h", "y"], ["h", "z"], ["a", "z"]],
+            "gates": {"a": [1, 1, 0], "b": [1, 0, 0.5], "h->z": [0.25, 0, 1]},
+        },
+        "training": training_of(
+            learning_rate=0.3,
+            momentum=0.5,
+            loss={"name": "cross_entropy", "normalisation": "mean"},
+        ),
+    },
+    "gated": {
+        "dataset": {"name": "table", "x": X, "y": RNG.normal(size=(6, 2)).tolist()},
+        "network": {
+            "name": "gated",
+            "hidden": [3],
+            "gates": {"name": "half_space", "pathways": 3, "seed": 2},
+        },
+        "training": training_of(learning_rate=0.1),
+    },
+    # every seed has trained pairs of its own
+    "routing": {
+        "dataset": {"name": "routing", "count": 4},
+        "network": {
+            "name": "routing",
+            "hidden": [3, 2],
+            "gates": {"name": "parallel", "dedicated": 2},
+            "pairs": {"name": "random_regular", "partners": 2},
+        },
+        "training": training_of(learning_rate=0.001, loss={"normalisation": "sum"}),
+    },
+}
+SEEN = {
+    "graph": ["outputs"],
+    "gated": ["outputs", "imbalance"],
+    "routing": ["pair_outputs", "imbalance"],
+}
+
+
+def recorded(*observables):
+    return {"record": {"every": 1, "snapshots": STEPS, "observables": observables}}
+
+
+@pytest.fixture(scope="module")
+def trained(make_run):
+    """Every kind of network with what its training recorded."""
+    runs = {kind: make_run(**PARTS[kind], **recorded(*SEEN[kind])) for kind in PARTS}
+    return {kind: (run, train(run)) for kind, run in runs.items()}
+
+
+# By hand ---------------------------------------------------------------------------------------
+
+
+def wiring_of(run, seed):
+    if run.network.name == "routing":
+        return run.network.wiring(run.dataset.domains(), seed)
+    return run.network.wiring(run.dataset.load())
+
+
+def forward(wiring, weights):
+    """Signals by node; nodes are listed such that edges point onwards."""
+    graph, gates, signals = wiring.architecture, wiring.gates, {}
+    for name in graph.nodes:
+        total = 0.0
+        if name in graph.inputs:
+            total = wiring.data.x[:, graph.columns(name)]
+        for (source, target), w in zip(graph.edges, weights, strict=True):
+            if target == name:
+                gate = gates.get(f"{source}->{target}", np.ones(len(wiring.data.x)))
+                total = total + gate[:, None] * (signals[source] @ w.T)
+        signals[name] = gates.get(name, np.ones(len(wiring.data.x)))[:, None] * total
+    return signals
+
+
+def outputs(wiring, weights):
+    signals = forward(wiring, weights)
+    return np.hstack([signals[name] for name in wiring.architecture.outputs])
+
+
+def loss_and_slope(run, out, y):
+    """Loss, and its derivative by the outputs of every sample."""
+    kind, samples = run.training.loss, len(y)
+    if kind.name == "cross_entropy":
+        share = np.exp(out) / np.exp(out).sum(axis=1, keepdims=True)
+        return -np.sum(y * np.log(share)) / samples, (share - y) / samples
+    factor = {"half_mean": 0.5 / samples, "sum": 1.0}[kind.normalisation]
+    return factor * np.sum((out - y) ** 2), 2 * factor * (out - y)
+
+
+def gradients(run, wiring, weights):
+    graph, gates, one = wiring.architecture, wiring.gates, np.ones(len(wiring.data.x))
+    signals = forward(wiring, weights)
+    out = np.hstack([signals[name] for name in graph.outputs])
+    loss, slope = loss_and_slope(run, out, wiring.data.y)
+    back = {name: np.zeros_like(signal) for name, signal in signals.items()}
+    for name in graph.outputs:
+        back[name] = slope[:, graph.columns(name)]
+    slopes = [np.zeros_like(w) for w in weights]
+    for name in reversed(list(graph.nodes)):
+        arriving = gates.get(name, one)[:, None] * back[name]
+        for number, (source, target) in enumerate(graph.edges):
+            if target == name:
+                through = gates.get(f"{source}->{target}", one)[:, None] * arriving
+                slopes[number] = through.T @ signals[source]
+                back[source] = back[source] + through @ weights[number]
+    return loss, slopes
+
+
+def descended(run, member):
+    """Weights and loss at every step of one run."""
+    scale, seed = member
+    wiring = wiring_of(run, seed)
+    start = initial_edges(run.init, wiring.architecture, dict, run.init_scales, range(run.seeds))
+    weights = [w[scale, seed] for w in start]
+    speed = [0 * w for w in weights]
+    history, losses = [], []
+    for _ in range(STEPS + 1):
+        loss, slopes = gradients(run, wiring, weights)
+        history.append(weights)
+        losses.append(loss)
+        speed = [run.training.momentum * v + g for v, g in zip(speed, slopes, strict=True)]
+        weights = [w - run.training.learning_rate * v for w, v in zip(weights, speed, strict=True)]
+    return history, losses
+
+
+@pytest.mark.parametrize("kind", ["graph", "gated"])
+@pytest.mark.parametrize("member", RUNS)
+def test_samples_are_learned_as_by_hand(trained, kind, member):
+    run, trajectory = trained[kind]
+    history, losses = descended(run, member)
+    np.testing.assert_allclose(trajectory.variables["loss"][member], losses, **ROUNDING)
+    assert losses[-1] < losses[0] - 1e-3
+    found = trajectory.variables["outputs"][member]
+    wiring = wiring_of(run, member[1])
+    for step, weights in enumerate(history):
+        np.testing.assert_allclose(found[step], outputs(wiring, weights), **ROUNDING)
+
+
+@pytest.mark.parametrize("member", RUNS)
+def test_pairs_are_learned_as_by_hand(trained, member):
+    """Answers of trained pairs, and of those that no sample has shown."""
+    run, trajectory = trained["routing"]
+    history, losses = descended(run, member)
+    np.testing.assert_allclose(trajectory.variables["loss"][member], losses, **ROUNDING)
+    assert losses[-1] < losses[0] - 1e-3
+    domains = run.dataset.domains()
+    count, items, _ = domains.inputs.shape
+    everything = routing(domains, run.network.families(domains), np.ones((count, count), bool))
+    for step, weights in enumerate(history):
+        answers = outputs(everything, weights).reshape(count, count, items, count, -1)
+        for i in range(count):
+            for j in range(count):
+                found = trajectory.variables["pair_outputs"][member][step, i, j]
+                np.testing.assert_allclose(found, answers[i, j, :, j], **ROUNDING)
+
+
+def test_masks_go_with_the_seed(trained):
+    run, trajectory = trained["routing"]
+    recorded = trajectory.variables["trained_pair"]
+    for scale, seed in RUNS:
+        mask = run.network.mask(run.dataset.domains(), seed)
+        for snapshot in recorded[scale, seed]:
+            np.testing.assert_array_equal(snapshot, mask)
+    assert not np.array_equal(recorded[0, 0], recorded[0, 1])
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_nothing_is_undefined(trained, kind):
+    _, trajectory = trained[kind]
+    assert (trajectory.diverged_at == -1).all()
+    for name, values in trajectory.variables.items():
+        assert values.shape[:3] == (2, 2, STEPS + 1), name
+        assert np.isfinite(values).all(), name
+
+
+# Parts, precision and step size ----------------------------------------------------------------
+
+
+def test_seeds_trained_alone_agree_with_the_whole(trained, make_run):
+    _, whole = trained["routing"]
+    run = make_run(**PARTS["routing"], **recorded("imbalance"))
+    part = train(run, scales=[1], seeds=[1])
+    assert part.samples == whole.samples == 4 * 2 * 4  # domains, partners, items
+    for name, values in part.variables.items():
+        np.testing.assert_allclose(values, whole.variables[name][1:, 1:], **ROUNDING)
+
+
+def test_single_precision_agrees_to_its_rounding(trained, make_run):
+    _, double = trained["gated"]
+    single = train(make_run(**PARTS["gated"], **recorded("imbalance"), precision="float32"))
+    for name, values in single.variables.items():
+        assert values.dtype == np.float32
+        np.testing.assert_allclose(values, double.variables[name], rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("kind", ["gated", "routing"])
+@pytest.mark.parametrize("member", RUNS)
+def test_imbalance_drifts_with_the_square_of_the_step(trained, kind, member):
+    """The flow conserves C = sum W^T W - sum W W^T; a step moves it by its square alone.
+
+    One step W - eta G leaves no term of first order, so that C moves by eta^2 times the same
+    expression in G.
+    """
+    run, trajectory = trained[kind]
+    history, _ = descended(run, member)
+    _, slopes = gradients(run, wiring_of(run, member[1]), history[0])
+    graph = wiring_of(run, member[1]).architecture
+    junctions = [  # of a routing network, the first block is observed
+        name for name in graph.hidden if kind == "gated" or "of family 1, block 1, 1" in name
+    ]
+    expected = [np.linalg.norm(imbalance(graph, slopes, name)) for name in junctions]
+    moved = trajectory.variables["imbalance_drift"][member][1]
+    square = run.training.learning_rate**2
+    assert min(expected) > 1e-3
+    np.testing.assert_allclose(moved, square * np.array(expected), rtol=1e-6)
+    norm = trajectory.variables["imbalance_norm"][member]
+    for step, weights in enumerate(history):
+        now = [np.linalg.norm(imbalance(graph, weights, name)) for name in junctions]
+        np.testing.assert_allclose(norm[step], now, **ROUNDING)
+
+
+def imbalance(graph, weights, name):
+    outgoing = sum(w.T @ w for w, (a, _) in zip(weights, graph.edges, strict=True) if a == name)
+    incoming = sum(w @ w.T for w, (_, b) in zip(weights, graph.edges, strict=True) if b == name)
+    return outgoing - incoming
+
+
+# Gates of the network's own making -------------------------------------------------------------
+
+
+def test_learned_gates_are_the_relu_network_bit_by_bit(make_run):
+    training = {"learning_rate": 0.1, "steps": STEPS}
+    relu, learned = (
+        train(make_run(network=network, training=training, **recorded("layer_norm")))
+        for network in (
+            {"name": "layered", "hidden": [4, 3], "activation": "relu"},
+            {"name": "gated", "hidden": [4, 3], "gates": {"name": "learned"}},
+        )
+    )
+    assert set(relu.variables) == set(learned.variables)
+    for name, values in relu.variables.items():
+        np.testing.assert_array_equal(learned.variables[name], values)
+    assert np.ptp(relu.variables["loss"], axis=2).min() > 1e-3

@@ -1,0 +1,283 @@
+"""Losses that the engine computes from correlations, against sums over samples."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from neuralrace.datasets import Domains
+from neuralrace.errors import UserError
+from neuralrace.models.graph import GatedNetwork
+from neuralrace.training.tasks import (
+    GraphTask,
+    LayeredTask,
+    RoutingTask,
+    squared_errors,
+    task_of,
+)
+
+GRAPH = {
+    "name": "graph",
+    "nodes": {"a": 2, "b": 1, "h": 3, "y": 2, "z": 1},
+    "edges": [["a", "h"], ["b", "h"], ["h", "y"], ["h", "z"], ["a", "z"]],
+    "gates": {"a": [1, 1, 0], "b": [1, 0, 0.5], "h->z": [0.25, 0, 1], "y": [0, 1, 1]},
+}
+"""Shortcuts, and a context in which both inputs are on."""
+HALVES = {
+    "name": "gated",
+    "hidden": [2],
+    "gates": {"name": "half_space", "pathways": 3, "seed": 2},
+}
+
+
+def table(seed=0, samples=6, classes=False):
+    """Random samples in three contexts."""
+    rng = np.random.default_rng(seed)
+    y = np.eye(3)[rng.integers(3, size=samples)] if classes else rng.normal(size=(samples, 3))
+    return {
+        "name": "table",
+        "x": rng.normal(size=(samples, 3)).tolist(),
+        "y": y.tolist(),
+        "contexts": [number % 3 for number in range(samples)],
+    }
+
+
+def repeated(rows, times):
+    """The same samples, each several times."""
+    return {**rows, **{key: list(rows[key]) * times for key in ("x", "y", "contexts")}}
+
+
+def on_device(tree):
+    return jax.tree.map(jnp.asarray, tree)
+
+
+def weights_of(task, scale=1.0):
+    return jax.tree.map(lambda w: w[0, 0], task.weights((scale,), (0,)))
+
+
+# Gated networks --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("network", [GRAPH, HALVES], ids=lambda network: network["name"])
+def test_loss_from_effective_datasets_is_that_of_the_samples(make_run, network):
+    run = make_run(dataset=table(), network=network, record={"every": 1})
+    task = task_of(run)
+    assert isinstance(task, GraphTask)
+
+    def from_samples(weights):
+        data, wiring = run.dataset.load(), run.network.wiring(run.dataset.load())
+        gates = on_device(dict(wiring.gates))
+        out = GatedNetwork(wiring.architecture, weights)(jnp.asarray(data.x), gates)
+        return jnp.mean(jnp.sum((data.y - out) ** 2, axis=1)) / 2
+
+    with jax.enable_x64(True):
+        batch, weights = on_device(task.arrays["loss"]), on_device(weights_of(task))
+        found = jax.jit(jax.value_and_grad(lambda w: task.loss(task.network(w), batch, {})))(
+            weights
+        )
+        expected = jax.jit(jax.value_and_grad(from_samples))(weights)
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-13)
+    for one, other in zip(found[1], expected[1], strict=True):
+        assert np.abs(other).max() > 1e-3
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("network", [GRAPH, HALVES], ids=lambda network: network["name"])
+def test_loss_does_not_depend_on_repeats_of_the_samples(make_run, network):
+    once, thrice = (
+        task_of(make_run(dataset=rows, network=network, record={"every": 1}))
+        for rows in (table(), repeated(table(), 3))
+    )
+    assert (once.samples, thrice.samples) == (6, 18)
+    for one, other in zip(
+        jax.tree.leaves(once.arrays["loss"]), jax.tree.leaves(thrice.arrays["loss"]), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15)
+
+
+def test_cross_entropy_of_a_gated_network(make_run):
+    training = {
+        "learning_rate": 0.1,
+        "steps": 1,
+        "loss": {"name": "cross_entropy", "normalisation": "mean"},
+    }
+    run = make_run(
+        dataset=table(classes=True), network=GRAPH, training=training, record={"every": 1}
+    )
+    task, data = task_of(run), run.dataset.load()
+    with jax.enable_x64(True):
+        weights = on_device(weights_of(task))
+        found = task.loss(task.network(weights), on_device(task.arrays["loss"]), {})
+        gates = on_device(dict(run.network.wiring(data).gates))
+        out = np.asarray(GatedNetwork(run.network, weights)(jnp.asarray(data.x), gates))
+    share = np.exp(out) / np.exp(out).sum(axis=1, keepdims=True)
+    expected = -np.log(share[np.arange(6), data.y.argmax(axis=1)]).mean()
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+# Routing networks ------------------------------------------------------------------------------
+
+
+def domains_of(count=3, items=5, inputs=2, outputs=4):
+    rng = np.random.default_rng(count)
+    return Domains(
+        inputs=rng.normal(size=(count, items, inputs)),
+        targets=rng.normal(size=(count, items, outputs)),
+    )
+
+
+def routing(make_run, pairs, gates=None, **parts):
+    return make_run(
+        dataset={"name": "routing", "count": 3},
+        network={
+            "name": "routing",
+            "hidden": [4],
+            "gates": gates or {"name": "always_on"},
+            "pairs": pairs,
+        },
+        **{"record": {"every": 1}} | parts,
+    )
+
+
+def test_squared_errors_of_every_pair():
+    domains = domains_of()
+    maps = np.random.default_rng(0).normal(size=(3, 3, 4, 2))
+    with jax.enable_x64(True):
+        found = squared_errors(
+            *on_device((maps, domains.sigma_yx, domains.sigma_xx, domains.y_power))
+        )
+    for i in range(3):
+        for j in range(3):
+            errors = [
+                np.sum((y - maps[i, j] @ x) ** 2)
+                for x, y in zip(domains.inputs[i], domains.targets[j], strict=True)
+            ]
+            np.testing.assert_allclose(found[i, j], np.mean(errors), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_routing_loss_is_that_of_the_trained_samples(make_run, seed):
+    run = routing(make_run, {"name": "random_regular", "partners": 2})
+    domains = domains_of()
+    task = RoutingTask(run, run.network, domains)
+    own = {name: values[0] for name, values in task.own([seed]).items()}
+    with jax.enable_x64(True):
+        network = task.network(on_device(weights_of(task)))
+        found = task.loss(network, on_device(task.arrays["loss"]), on_device(own))
+        maps = np.asarray(network.maps())
+    mask = run.network.mask(domains, seed)
+    errors = [
+        np.sum((y - maps[i, j] @ x) ** 2)
+        for i, j in np.argwhere(mask)
+        for x, y in zip(domains.inputs[i], domains.targets[j], strict=True)
+    ]
+    assert task.samples == len(errors) == 30
+    np.testing.assert_allclose(found, np.mean(errors) / 2, rtol=1e-12)
+
+
+def test_every_run_has_its_own_pairs(make_run):
+    run = routing(make_run, {"name": "random_regular", "partners": 1}, seeds=5)
+    task = task_of(run)
+    masks = task.own([4, 0, 2])["mask"]
+    domains = run.dataset.domains()
+    for mask, seed in zip(masks, (4, 0, 2), strict=True):
+        np.testing.assert_array_equal(mask, run.network.mask(domains, seed))
+    assert len({mask.tobytes() for mask in masks}) > 1
+
+
+@pytest.mark.parametrize(
+    "gates",
+    [{"name": "always_on"}, {"name": "parallel", "dedicated": 4}],
+    ids=lambda gates: gates["name"],
+)
+def test_aligned_start_carries_every_mode_of_every_pair(make_run, gates):
+    run = routing(
+        make_run,
+        {"name": "band", "partners": 2},
+        gates,
+        init={"name": "aligned", "layer_strengths": [2.0, 3.0]},
+    )
+    task = task_of(run)
+    with jax.enable_x64(True):
+        maps = np.asarray(task.network(on_device(weights_of(task, scale=0.5))).maps())
+    dedicated = len(run.network.families(task.domains)) > 1
+    mask = run.network.mask(task.domains, 0)
+    for i in range(3):
+        for j in range(3):
+            sigma = task.domains.sigma_yx[i, j]
+            u, _, vt = np.linalg.svd(sigma, full_matrices=False)
+            # a dedicated pathway that no sample opens has no modes to start in
+            pathways = 1 + (dedicated and mask[i, j])
+            # equal singular values leave the basis free: the map is polar, whatever the basis
+            expected = pathways * (0.5 * 2) * (0.5 * 3) * u @ vt
+            np.testing.assert_allclose(maps[i, j], expected, atol=1e-9)
+
+
+# Kinds -----------------------------------------------------------------------------------------
+
+
+def test_kinds_of_networks_have_their_tasks(make_run):
+    learned = make_run(network={"name": "gated", "hidden": [4], "gates": {"name": "learned"}})
+    task = task_of(learned)
+    assert isinstance(task, LayeredTask)
+    assert (task.spec.activation, task.spec.hidden, task.spec.bias) == ("relu", (4,), False)
+    assert isinstance(task_of(make_run()), LayeredTask)
+    assert isinstance(task_of(routing(make_run, {"name": "all"})), RoutingTask)
+
+
+@pytest.mark.parametrize(
+    ("network", "dataset", "message"),
+    [
+        (
+            {**GRAPH, "gates": {"a": [1, 0]}},
+            table(),
+            "network.gates: a: has 2 values; the dataset has 3 contexts",
+        ),
+        (
+            {**GRAPH, "nodes": {**GRAPH["nodes"], "a": 3}},
+            table(),
+            "network.nodes: a, b together have 4 units, but x of the dataset has 3 columns",
+        ),
+        (
+            {"name": "gated", "hidden": [2], "gates": {"name": "half_space", "pathways": 1}},
+            table(),
+            "network.gates: no pathway is open on",
+        ),
+        (
+            {
+                "name": "routing",
+                "hidden": [2],
+                "gates": {"name": "groups", "size": 2},
+                "pairs": {"name": "all"},
+            },
+            {"name": "routing", "count": 3},
+            "network.gates.size: 2: 3 domains do not divide .*; use 1 or 3",
+        ),
+        (
+            {
+                "name": "routing",
+                "hidden": [2],
+                "gates": {"name": "always_on"},
+                "pairs": {"name": "band", "partners": 4},
+            },
+            {"name": "routing", "count": 3},
+            "network.pairs.partners: 4: there are 3 domains",
+        ),
+    ],
+    ids=["gates", "units", "closed sample", "groups", "partners"],
+)
+def test_networks_that_do_not_fit_the_dataset_are_refused(make_run, network, dataset, message):
+    run = make_run(network=network, dataset=dataset, record={"every": 1})
+    with pytest.raises(UserError, match="^" + message):
+        task_of(run)
+
+
+def test_cross_entropy_needs_class_probabilities(make_run):
+    training = {
+        "learning_rate": 0.1,
+        "steps": 1,
+        "loss": {"name": "cross_entropy", "normalisation": "mean"},
+    }
+    run = make_run(dataset=table(), network=GRAPH, training=training, record={"every": 1})
+    with pytest.raises(UserError, match=r"^training\.loss\.name: 'cross_entropy': .* use squared"):
+        task_of(run)
