@@ -190,16 +190,21 @@ class _Engine:
         """Some records' worth of steps of all runs, from step `start`."""
         every = self.run.record.every
 
-        def one_step(members: Any, step: Array) -> tuple[Any, None]:
+        def one_step(step: Array, members: Any) -> Any:
             members, batch = self.batch(members, fixed, data, step)
             axis = None if batch is data["loss"] else 0
-            return jax.vmap(self.step, (0, 0, axis, None))(members, fixed, batch, step), None
+            return jax.vmap(self.step, (0, 0, axis, None))(members, fixed, batch, step)
 
-        def one_record(members: Any, first: Array) -> tuple[Any, Any]:
-            members, _ = jax.lax.scan(one_step, members, first + jnp.arange(every))
-            return members, self.observe_all(self.recorded, members, fixed, data)
+        def one_record(state: tuple[Any, Array], _: None) -> tuple[Any, Any]:
+            members, first = state
+            members = jax.lax.fori_loop(
+                0, every, lambda number, now: one_step(first + number, now), members
+            )
+            return (members, first + every), self.observe_all(self.recorded, members, fixed, data)
 
-        return jax.lax.scan(one_record, members, start + every * jnp.arange(records))
+        # steps are counted in the loops and not scanned over: XLA then runs them twice as fast
+        (members, _), series = jax.lax.scan(one_record, (members, start), length=records)
+        return members, series
 
     def observe_all(
         self, names: list[Any], members: Any, fixed: Any, data: Any
