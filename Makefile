@@ -56,6 +56,8 @@ smoke: $(INSTALLED) ## the whole workflow at a fraction of its size, into result
 .PHONY: benchmarks
 benchmarks: $(INSTALLED) ## measure training throughput
 	$(BIN)/python benchmarks/ensemble.py
+	$(BIN)/python benchmarks/routing.py
+	$(BIN)/python benchmarks/routing.py --scaling
 
 # Code -----------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ for a few epochs, which is scaled up:
 
     python benchmarks/routing.py
     python benchmarks/routing.py --scaling    # cost of a step against pairs and samples
+    python benchmarks/routing.py --scaling --plot scaling.png
 """
 
 import argparse
@@ -19,6 +20,7 @@ began = time.perf_counter()
 import jax  # noqa: E402 (imports are part of what is measured)
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
 
 from neuralrace.datasets import Domains  # noqa: E402
 from neuralrace.spec import Run  # noqa: E402
@@ -164,7 +166,7 @@ def compare() -> None:
         )
 
 
-def scaling() -> None:
+def scaling(path: str | None) -> None:
     """Time of a step, recording left out, against trained pairs and against samples."""
 
     def step_time(task: tasks.RoutingTask, run: Run, steps: int = 200) -> float:
@@ -190,10 +192,18 @@ def scaling() -> None:
 
     with jax.enable_x64(True):
         print("domains  partners  trained pairs  ms a step  us a step and pair")
-        for domains, partners in ((5, 2), (10, 4), (20, 8), (40, 16), (20, 2), (20, 4), (20, 16)):
+        by_pairs: dict[str, list[tuple[int, float]]] = {"K = 0.4 M": [], "M = 20": []}
+        sizes = ((5, 2), (10, 4), (20, 8), (40, 16), (20, 2), (20, 4), (20, 16))
+        for domains, partners in sizes:
             run = run_of(domains, partners)
             task = tasks.task_of(run)
             seconds, pairs = step_time(task, run), domains * partners
+            for name, belongs in (
+                ("K = 0.4 M", 5 * partners == 2 * domains),
+                ("M = 20", domains == 20),
+            ):
+                if belongs:
+                    by_pairs[name].append((pairs, 1e3 * seconds))
             print(
                 f"{domains:7} {partners:9} {pairs:14} {1e3 * seconds:10.3f} "
                 f"{1e6 * seconds / pairs:19.2f}"
@@ -201,19 +211,35 @@ def scaling() -> None:
         print("samples of a pair  ms a step")
         run = run_of(10, 4)
         base = run.dataset.domains()
+        by_samples = []
         for copies in (1, 100, 10_000):
             repeated = Domains(
                 np.repeat(base.inputs, copies, axis=1), np.repeat(base.targets, copies, axis=1)
             )
             task = tasks.RoutingTask(run, run.network, repeated)
-            print(f"{4 * copies:17} {1e3 * step_time(task, run):10.3f}")
+            by_samples.append((4 * copies, 1e3 * step_time(task, run)))
+            print(f"{4 * copies:17} {by_samples[-1][1]:10.3f}")
+    if path:
+        figure = Figure(figsize=(6, 2.6), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        for (name, points), look in zip(by_pairs.items(), ("o-", "s--"), strict=True):
+            left.loglog(*zip(*sorted(points), strict=True), look, label=name)
+        last, slowest = max(by_pairs["K = 0.4 M"])
+        left.loglog([last / 16, last], [slowest / 16, slowest], "k:", label="linear")
+        left.set(xlabel="trained pairs of domains", ylabel="milliseconds a step, 10 seeds")
+        left.legend(frameon=False)
+        right.loglog(*zip(*by_samples, strict=True), "o-")
+        right.set(xlabel="samples of a pair (M = 10, K = 4)")
+        figure.savefig(path, dpi=200)
 
 
 def main() -> None:
     """Runs what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scaling", action="store_true", help="cost of a step instead")
-    scaling() if parser.parse_args().scaling else compare()
+    parser.add_argument("--plot", metavar="FILE", help="also draw the cost of a step")
+    chosen = parser.parse_args()
+    scaling(chosen.plot) if chosen.scaling else compare()
 
 
 if __name__ == "__main__":
