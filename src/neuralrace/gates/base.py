@@ -85,7 +85,7 @@ class DomainScheme(Strict, ABC):
         return np.concatenate(blocks).astype(float)
 
     def picture(self, domains: int) -> Picture:
-        """The gates as an image, pairs in rows of one input domain."""
+        """The gates as an image: a row for each block, a column for each pair, by input domain."""
         gates = self.gates(domains)
         return Picture(gates.reshape(len(gates), -1), "pathway block", "pair of domains")
 

@@ -6,18 +6,18 @@ and gates matter through `EffectiveData` alone. Weights are listed by edge, each
 (*runs, units of its target, units of its source). Time is gradient-flow time, dW/dt = -dloss/dW;
 one step of gradient descent advances it by the learning rate.
 
-Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", sections 2 and 3.
+Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow dynamics.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.integrate import solve_ivp
 
 from neuralrace.gates.architecture import Architecture
 from neuralrace.gates.effective import EffectiveData
+from neuralrace.theory.flows import descend, solve_flow
 
 
 def pathway_maps(
@@ -156,96 +156,6 @@ def junction_imbalances(
         )
         for name in architecture.hidden
     ]
-
-
-def solve_flow(
-    time: Float[np.ndarray, " time"],
-    start: Sequence[Float[np.ndarray, "..."]],
-    velocity: Callable[[list[np.ndarray]], Sequence[np.ndarray]],
-    rtol: float,
-    atol: float,
-) -> list[Float[np.ndarray, "time ..."]]:
-    """An autonomous flow of several arrays by an explicit method of order eight.
-
-    The tolerances bound the root mean square error over all entries of all arrays, step by step.
-    A small start amplifies it by about (final size)/(initial size), so `atol` belongs far below
-    the start.
-
-    Args:
-        time: increasing, from 0.
-        start: arrays of any shapes.
-        velocity: rates of the arrays, given the arrays.
-        rtol: relative tolerance of the solver.
-        atol: absolute tolerance of the solver.
-
-    Returns:
-        The arrays at the times.
-
-    Raises:
-        ValueError: if `time` does not increase from 0 or later.
-        RuntimeError: if the solver gives up, or the rates at the start are not finite.
-    """
-    if time[0] < 0 or np.any(np.diff(time) <= 0):
-        raise ValueError("time must increase from 0 or later")
-    ends = np.cumsum([part.size for part in start])
-
-    def unpack(flat: np.ndarray) -> list[np.ndarray]:
-        parts = np.split(flat, ends[:-1], axis=-1)
-        return [part.reshape(flat.shape[:-1] + like.shape)
-                for part, like in zip(parts, start, strict=True)]  # fmt: skip
-
-    def rate(_: float, flat: np.ndarray) -> np.ndarray:
-        return np.concatenate([part.ravel() for part in velocity(unpack(flat))])
-
-    flat = np.concatenate([part.ravel() for part in start])
-    # scipy would look for a first step for ever
-    if not np.isfinite(rate(0.0, flat)).all():
-        raise RuntimeError(f"gradient flow not solved to t = {time[-1]:g}: it starts off infinite")
-    solution = solve_ivp(
-        rate,
-        (0.0, time[-1]),
-        flat,
-        method="DOP853",
-        t_eval=time,
-        rtol=rtol,
-        atol=atol,
-    )
-    if not solution.success:
-        raise RuntimeError(f"gradient flow not solved to t = {time[-1]:g}: {solution.message}")
-    return unpack(solution.y.T)
-
-
-def descend(
-    step: Int[np.ndarray, " time"],
-    learning_rate: float,
-    start: Sequence[Float[np.ndarray, "..."]],
-    velocity: Callable[[list[np.ndarray]], Sequence[np.ndarray]],
-) -> list[Float[np.ndarray, "time ..."]]:
-    """The flow of several arrays in steps of size `learning_rate`, Euler's method.
-
-    Args:
-        step: numbers of steps at which to record, non-decreasing, from 0.
-        learning_rate: time per step.
-        start: arrays of any shapes.
-        velocity: rates of the arrays, given the arrays.
-
-    Returns:
-        The arrays after those numbers of steps.
-
-    Raises:
-        ValueError: if `step` is negative or decreases.
-    """
-    gaps = np.diff(step, prepend=0)
-    if np.any(gaps < 0):
-        raise ValueError("step must not be negative or decrease")
-    current, recorded = list(start), []
-    with np.errstate(over="ignore", invalid="ignore"):
-        for gap in gaps:
-            for _ in range(gap):
-                rates = velocity(current)
-                current = [w + learning_rate * v for w, v in zip(current, rates, strict=True)]
-            recorded.append(current)
-    return [np.stack(part) for part in zip(*recorded, strict=True)]
 
 
 def _products(architecture: Architecture, weights: Sequence[np.ndarray]) -> list[list[np.ndarray]]:

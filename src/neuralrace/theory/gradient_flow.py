@@ -10,7 +10,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.integrate import solve_ivp
+
+from neuralrace.theory.flows import descend, solve_flow
 
 
 def linear_flow(
@@ -23,10 +24,9 @@ def linear_flow(
 ) -> list[Float[np.ndarray, "*runs time _ _"]]:
     """Gradient flow of a linear network of any depth, all runs in one solve.
 
-    The tolerances bound the root mean square error over all weights of all runs, step by step.
-    A small start amplifies it by about (final weight)/(initial weight), so `atol` belongs far
-    below the initial weights. Once a mode is learned, stability limits the step of this explicit
-    method, and its error is then 10 to 10,000 times `rtol`: a tight tolerance costs little.
+    `solve_flow` says what the tolerances do. Once a mode is learned, stability limits the step of
+    this explicit method, and its error is then 10 to 10,000 times `rtol`: a tight tolerance costs
+    little.
 
     Args:
         time: increasing, gradient-flow time, from 0.
@@ -46,33 +46,10 @@ def linear_flow(
     Source: Saxe, McClelland, Ganguli 2013; Basu, Mukherjee, Vasudevan, eqs. 5 and 14.
     """
     _check_chain(weights, sigma_yx, sigma_xx)
-    if time[0] < 0 or np.any(np.diff(time) <= 0):
-        raise ValueError("time must increase from 0 or later")
-    ends = np.cumsum([w.size for w in weights])
-
-    def unpack(flat: np.ndarray) -> list[np.ndarray]:
-        return [
-            part.reshape(w.shape + flat.shape[1:])
-            for part, w in zip(np.split(flat, ends[:-1]), weights, strict=True)
-        ]
-
-    def velocity(_: float, flat: np.ndarray) -> np.ndarray:
-        return np.concatenate(
-            [w.ravel() for w in _negative_gradient(unpack(flat), sigma_yx, sigma_xx)]
-        )
-
-    solution = solve_ivp(
-        velocity,
-        (0.0, time[-1]),
-        np.concatenate([w.ravel() for w in weights]),
-        method="DOP853",
-        t_eval=time,
-        rtol=rtol,
-        atol=atol,
+    path = solve_flow(
+        time, weights, lambda now: _negative_gradient(now, sigma_yx, sigma_xx), rtol, atol
     )
-    if not solution.success:
-        raise RuntimeError(f"gradient flow not solved to t = {time[-1]:g}: {solution.message}")
-    return [np.moveaxis(w, -1, -3) for w in unpack(solution.y)]
+    return [np.moveaxis(w, 0, -3) for w in path]
 
 
 def linear_descent(
@@ -101,18 +78,10 @@ def linear_descent(
         ValueError: if shapes do not chain or `step` is negative or decreases.
     """
     _check_chain(weights, sigma_yx, sigma_xx)
-    gaps = np.diff(step, prepend=0)
-    if np.any(gaps < 0):
-        raise ValueError("step must not be negative or decrease")
-    current = list(weights)
-    recorded = []
-    with np.errstate(over="ignore", invalid="ignore"):
-        for gap in gaps:
-            for _ in range(gap):
-                direction = _negative_gradient(current, sigma_yx, sigma_xx)
-                current = [w + learning_rate * g for w, g in zip(current, direction, strict=True)]
-            recorded.append(current)
-    return [np.stack(layer, axis=-3) for layer in zip(*recorded, strict=True)]
+    path = descend(
+        step, learning_rate, weights, lambda now: _negative_gradient(now, sigma_yx, sigma_xx)
+    )
+    return [np.moveaxis(w, 0, -3) for w in path]
 
 
 def _negative_gradient(
