@@ -17,6 +17,7 @@ began = time.perf_counter()
 import jax  # noqa: E402 (imports are part of what is measured)
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
+from compile_time import CompileTime  # noqa: E402
 
 from neuralrace.models.initialisation import initial_weights  # noqa: E402
 from neuralrace.spec import Run  # noqa: E402
@@ -73,18 +74,6 @@ def plain_loop(run: Run) -> dict[str, np.ndarray]:
             losses.append([float(value) for value, _ in seen])
             norms.append([np.asarray(norm) for _, norm in seen])
     return {"loss": np.array([losses]), "layer_norm": np.array([norms])}
-
-
-class CompileTime:
-    """Seconds that JAX spends on tracing, lowering and compiling."""
-
-    def __init__(self):
-        self.seconds = 0.0
-        jax.monitoring.register_event_duration_secs_listener(self._add)
-
-    def _add(self, event: str, seconds: float, **_: str) -> None:
-        if event.startswith("/jax/core/compile/"):
-            self.seconds += seconds
 
 
 def main() -> None:

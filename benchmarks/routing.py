@@ -20,6 +20,7 @@ began = time.perf_counter()
 import jax  # noqa: E402 (imports are part of what is measured)
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
+from compile_time import CompileTime  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from neuralrace.datasets import Domains  # noqa: E402
@@ -113,18 +114,6 @@ def autodiff_loop(run: Run, epochs: int) -> np.ndarray:
                     jnp.linalg.svd(w, compute_uv=False).block_until_ready()
             weights = [w - rate * s for w, s in zip(weights, steps, strict=True)]
     return np.array(losses)
-
-
-class CompileTime:
-    """Seconds that JAX spends on tracing, lowering and compiling."""
-
-    def __init__(self):
-        self.seconds = 0.0
-        jax.monitoring.register_event_duration_secs_listener(self._add)
-
-    def _add(self, event: str, seconds: float, **_: str) -> None:
-        if event.startswith("/jax/core/compile/"):
-            self.seconds += seconds
 
 
 def compare() -> None:
