@@ -192,14 +192,17 @@ class Aligned(Law):
     layer_strengths: tuple[Annotated[float, Field(gt=0)], ...] | None = None
     """Strength of each layer, first layer first; 1 in every layer when absent."""
 
-    def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
-        """See `Law.draw`."""
-        depth = len(widths) - 1
+    def _strengths(self, depth: int) -> tuple[float, ...]:
         strengths = self.layer_strengths or (1.0,) * depth
         if len(strengths) != depth:
             raise ValueError(
                 f"layer_strengths has {len(strengths)} entries for {depth} layers of weights"
             )
+        return strengths
+
+    def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
+        """See `Law.draw`."""
+        strengths = self._strengths(len(widths) - 1)
         rank = min(min(widths), len(modes.s))
         hidden = [
             _orthonormal(generator(seed, f"basis of layer {number}"), width, rank)
@@ -222,12 +225,7 @@ class Aligned(Law):
         for name in architecture.hidden:
             rng = generator(seed, f"basis of {name}")
             bases[name] = _orthonormal(rng, architecture.nodes[name], rank)
-        depth = 1 + max(architecture.levels)
-        strengths = self.layer_strengths or (1.0,) * depth
-        if len(strengths) != depth:
-            raise ValueError(
-                f"layer_strengths has {len(strengths)} entries for {depth} layers of weights"
-            )
+        strengths = self._strengths(1 + max(architecture.levels))
         return [
             strengths[level] * bases[target] @ bases[source].T
             for level, (source, target) in zip(
