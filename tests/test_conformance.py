@@ -14,6 +14,7 @@ import xarray as xr
 
 from neuralrace.datasets import DATASETS
 from neuralrace.gates import DOMAIN_SCHEMES, PAIRS, SAMPLE_SCHEMES
+from neuralrace.gates.learned import Learned
 from neuralrace.models.activations import ACTIVATIONS
 from neuralrace.models.initialisation import LAWS
 from neuralrace.records.files import read, write
@@ -26,6 +27,7 @@ from neuralrace.training.losses import LOSSES
 from neuralrace.training.observables import OBSERVABLES, SNAPSHOTS
 
 PARAMETERS = {
+    "contextual": {"contexts": 2, "objects": 4},
     "digits": {"samples": 20},
     "gaussian_mixture": {"samples_per_component": 10, "inputs": 4},
     "modes": {"singular_values": [2.0, -1.0], "inputs": 4, "outputs": 3},
@@ -35,8 +37,10 @@ PARAMETERS = {
 }
 GATES = {
     "band": {"partners": 2},
+    "contexts": {"open_in": [1], "shown": "everything"},
     "groups": {"size": 2},
     "half_space": {"pathways": 4},
+    "listed": {"rows": [[1.0, 0.0], [0.0, 1.0]]},
     "parallel": {"dedicated": 2},
     "random_regular": {"partners": 3},
 }
@@ -209,9 +213,11 @@ def gate_of(cls):
 
 def gated_cells():
     """One cell for each gating scheme, one for each kind of pairs, and a graph."""
-    ends = itertools.cycle([[name] for name in observables_of("gated")])
+    halves = itertools.cycle([observables_of("gated")[::2], observables_of("gated")[1::2]])
     for cls in SAMPLE_SCHEMES:
-        yield "xor", {"name": "gated", "hidden": [3], "gates": gate_of(cls)}, next(ends)
+        dataset = "contextual" if name_of(cls) in ("contexts", "listed") else "xor"
+        network = {"name": "gated", "hidden": [3], "gates": gate_of(cls)}
+        yield dataset, network, ["outputs", "similarity"] if cls is Learned else next(halves)
     nodes = {"x": 2, "h": 3, "y": 1}
     edges = [["x", "h"], ["h", "y"], ["x", "y"]]
     gates = {"h": [1, 0, 0.5, 1], "x->y": [1, 1, 0, 0]}

@@ -18,6 +18,7 @@ LAYERS = (
     {"models"},
     {"spec"},
     {"plan", "provenance", "theory", "training"},
+    {"reln"},
     {"records"},
     {"metrics"},
     {"claims", "figures", "job", "manual"},

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neuralrace.errors import UserError
 from neuralrace.plan import read_plan
-from neuralrace.spec import Run
+from neuralrace.spec import Run, SolvedRun
 
 BASE, OVERRIDE = "config/paper.yaml", "config/override.yaml"
 WHERE = "experiments.paper.experiment"
@@ -26,6 +26,7 @@ training: {learning_rate: 0.02, steps: 40}
 record: {every: 2}
 """)
 GATED = {"name": "gated", "hidden": [4], "gates": {"name": "per_example"}}
+RELU = {"name": "layered", "hidden": [6], "activation": "relu"}
 NODES = {"x": 5, "h": 3, "y": 4}
 CHAIN = {"name": "graph", "nodes": NODES, "edges": [["x", "h"], ["h", "y"]]}
 ROUTING = {
@@ -174,12 +175,82 @@ REFUSED = {
     "unknown gates of samples": (
         {"network": GATED, "network.gates": {"name": "half-space"}},
         "network.gates: .*'half-space'",
-        "'always_on', 'half_space', 'learned', 'per_example'",
+        "'always_on', 'contexts', 'half_space', 'learned', 'listed', 'per_example'",
     ),
     "gates without their number": (
         {"network": GATED, "network.gates": {"name": "half_space"}},
         "network.gates.pathways",
         "is required and missing",
+    ),
+    "context pathways without their contexts": (
+        {"network": GATED, "network.gates": {"name": "contexts"}},
+        "network.gates.open_in",
+        "is required and missing",
+    ),
+    "pathways open in no context": (
+        {"network": GATED, "network.gates": {"name": "contexts", "open_in": [2, 0]}},
+        "network.gates.open_in.1: 0",
+        "greater than 0",
+    ),
+    "pathways that are shown something else": (
+        {
+            "network": GATED,
+            "network.gates": {"name": "contexts", "open_in": [2], "shown": "objects"},
+        },
+        "network.gates.shown: 'objects'",
+        "'first_group' or 'everything'",
+    ),
+    "no gates listed": (
+        {"network": GATED, "network.gates": {"name": "listed", "rows": []}},
+        r"network.gates.rows: \[\]",
+        "at least 1 item",
+    ),
+    "a pathway without gates": (
+        {"network": GATED, "network.gates": {"name": "listed", "rows": [[1, 0], []]}},
+        r"network.gates.rows.1: \[\]",
+        "at least 1 item",
+    ),
+    "a gate wider than open": (
+        {"network": GATED, "network.gates": {"name": "listed", "rows": [[1, 0], [1, 1.5]]}},
+        "network.gates.rows.1.1: 1.5",
+        "less than or equal to 1",
+    ),
+    "a pathway of no width": (
+        {"network": GATED | {"widths": [1, 0]}},
+        "network.widths.1: 0",
+        "greater than 0",
+    ),
+    **{
+        f"candidates of {kind}": (
+            {"network": network, "candidates": {"one": GATED}},
+            ".*candidates: stand for a ReLU network without biases",
+            "leave them out",
+        )
+        for kind, network in (
+            ("a linear network", EXPERIMENT["network"]),
+            ("a sigmoid network", EXPERIMENT["network"] | {"activation": "sigmoid"}),
+            ("a network with biases", RELU | {"bias": True}),
+            ("a gated network", GATED),
+            ("a graph", CHAIN),
+        )
+    },
+    "candidate with gates of its own making": (
+        {
+            "network": RELU,
+            "candidates": {"one": GATED, "two": GATED | {"gates": {"name": "learned"}}},
+        },
+        ".*candidates.two.gates: 'learned' are those of the network",
+        "",
+    ),
+    "candidate that is no gated network": (
+        {"network": RELU, "candidates": {"one": RELU}},
+        "candidates.one.name: 'layered'",
+        "'gated'",
+    ),
+    "candidate with a misspelt key": (
+        {"network": RELU, "candidates": {"one": GATED | {"width": [1]}}},
+        r"candidates.one.width: \[1\]",
+        "unknown key",
     ),
     "no pathway": (
         {"network": GATED, "network.gates": {"name": "half_space", "pathways": 0}},
@@ -262,7 +333,9 @@ REFUSED = {
         )
         for name, network, kinds in (
             ("pair_error", EXPERIMENT["network"], "routing"),
-            ("similarity", GATED, "routing"),
+            ("similarity", CHAIN, "layered or gated or routing"),
+            ("pathway_values", EXPERIMENT["network"], "gated"),
+            ("weights", GATED, "layered"),
             ("gram", GATED, "layered"),
             ("mode_strength", CHAIN, "layered or routing"),
             ("weights", ROUTING["network"], "layered"),
@@ -485,6 +558,20 @@ def test_metrics_and_solutions_leave_the_run_as_it_is():
     assert plain.only(Run).sha256() == measured.only(Run).sha256()
     (longer,) = plan_of({"training.steps": 80}).cells.values()
     assert longer.only(Run).sha256() != plain.only(Run).sha256()
+
+
+@pytest.mark.parametrize(
+    "network",
+    [RELU, GATED | {"hidden": [6], "gates": {"name": "learned"}}],
+    ids=["relu", "learned gates"],
+)
+def test_candidates_stand_beside_the_run(network):
+    (plain,) = plan_of({"network": network}).cells.values()
+    (compared,) = plan_of({"network": network, "candidates": {"one": GATED}}).cells.values()
+    assert list(compared.candidates) == ["one"]
+    assert compared.candidates["one"].hidden == (4,)
+    assert plain.only(Run).sha256() == compared.only(Run).sha256()
+    assert plain.only(SolvedRun).sha256() != compared.only(SolvedRun).sha256()
 
 
 @pytest.mark.parametrize(

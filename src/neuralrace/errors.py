@@ -1,11 +1,25 @@
 """Errors that are the user's to mend."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class UserError(Exception):
     """Something outside the code is wrong: a key, a file, a disk.
 
     The message names the file, the key, the value and the remedy. It is shown without a traceback.
     """
+
+
+@contextmanager
+def configured_as(key: str) -> Iterator[None]:
+    """Mistakes in a network that stands under another key than `network` are told with that key."""
+    try:
+        yield
+    except UserError as error:
+        message = str(error)
+        raise UserError(re.sub(r"^network\b", lambda _: key, message)) from error
 
 
 def yaml_hint(value: object) -> str:

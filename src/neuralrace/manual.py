@@ -199,6 +199,8 @@ def _type(schema: Schema, plural: str = "") -> str:
         return " or ".join(_type(option) for option in schema["anyOf"])
     if "prefixItems" in schema:
         return f"pair{plural} of {_type(schema['prefixItems'][0], plural='s')}"
+    if "properties" in schema:
+        return f"network{plural} of name `{_name(schema)}`"
     if schema["type"] == "object":
         return f"mapping of names to {_type(schema['additionalProperties'], plural='s')}"
     if schema["type"] == "array":

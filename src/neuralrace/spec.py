@@ -37,6 +37,7 @@ Observable = Literal[
     "pair_error",
     "pair_outputs",
     "pathway_power",
+    "pathway_values",
     "rate_gap",
     "similarity",
     "singular_values",
@@ -55,8 +56,9 @@ OBSERVED: dict[Observable, tuple[str, ...]] = {
     "pair_error": ("routing",),
     "pair_outputs": ("routing",),
     "pathway_power": ("routing",),
+    "pathway_values": ("gated",),
     "rate_gap": ("layered",),
-    "similarity": ("routing",),
+    "similarity": ("layered", "gated", "routing"),
     "singular_values": KINDS,
     "weights": ("layered",),
 }
@@ -65,18 +67,30 @@ HIDDEN: dict[Observable, Literal["one", "some"]] = {
     "gram": "one",
     "imbalance": "some",
     "rate_gap": "some",
+    "similarity": "some",
 }
 """Hidden layers that an observable needs."""
 Solution = Literal[
     "aligned_modes",
+    "candidate_modes",
     "exact",
     "flow",
     "gated_flow",
+    "head_start",
     "layered_modes",
+    "margin_linear",
+    "margin_linear_split",
+    "margin_race",
+    "margin_xor",
+    "margin_xor_split",
+    "pathway_modes",
+    "pathway_modes_descent",
+    "pathway_modes_mean",
     "reduction",
     "reduction_descent",
     "routing_race",
     "shallow_modes",
+    "staged_modes",
     "symmetric_start",
     "tied",
     "untied_modes",
@@ -87,21 +101,34 @@ Metric = Literal[
     "analytic_fit",
     "balance",
     "cell_types",
+    "context_selectivity",
+    "decision_boundary",
+    "gate_flips",
+    "gate_identification",
     "growth_bound",
     "half_times",
+    "imitation",
     "interference",
+    "layer_linearity",
     "layer_norm_gaps",
     "layer_ratio",
     "learning_times",
     "linearisation",
     "pathway_share",
+    "plateaus",
     "rate_gaps",
+    "realisable_patterns",
     "shared_representation",
     "stages",
     "unaligned_growth",
+    "uniqueness",
     "value_ratio",
     "zero_shot",
 ]
+
+
+TRAINING_METRICS: frozenset[Metric] = frozenset({"gate_identification", "imitation"})
+"""Metrics that train networks of their own, to compare with."""
 
 
 class Layered(Strict):
@@ -126,6 +153,9 @@ class Gated(Strict):
     """Units in each hidden layer of a pathway."""
     gates: Annotated[Union[SAMPLE_SCHEMES], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """On which samples each pathway is open."""
+    widths: tuple[Positive, ...] | None = None
+    """How many times `hidden` each pathway is wide, for pathways of unequal width; 1 each when
+    absent."""
 
     @property
     def layered(self) -> Layered | None:
@@ -138,11 +168,19 @@ class Gated(Strict):
         """The pathways with their gates on these samples.
 
         Raises:
-            UserError: a sample on which no pathway is open, or gates of the network's own making.
+            UserError: a sample on which no pathway is open, gates that do not fit the dataset or
+                are of the network's own making, or as many widths as there are no pathways.
         """
         if self.layered:
             raise UserError("network.gates: learned gates follow the weights: there is no wiring")
-        return wiring.parallel(self.hidden, self.gates.gates(data), data)
+        gates = self.gates.gates(data)
+        widths = self.widths or (1,) * len(gates)
+        if len(widths) != len(gates):
+            raise UserError(
+                f"network.widths: has {len(widths)} entries; the gates make {len(gates)} pathways"
+            )
+        hidden = [tuple(width * units for units in self.hidden) for width in widths]
+        return wiring.parallel(hidden, gates, self.gates.sees(data), data)
 
 
 class Graph(Architecture):
@@ -310,15 +348,22 @@ class Run(Strict):
     """Arithmetic of training; float64 where theory is compared with simulation."""
 
     @property
+    def resolved(self) -> Layered | Gated | Graph | Routing:
+        """The network; one with gates of its own making as the ordinary network that it is."""
+        network = self.network
+        return (network.layered or network) if isinstance(network, Gated) else network
+
+    @property
     def layered(self) -> Layered:
         """The network, where it is a layered one.
 
         Raises:
-            UserError: it is gated.
+            UserError: it has given gates.
         """
-        if not isinstance(self.network, Layered):
-            raise UserError(f"network.name: {self.network.name!r}: this is for layered networks")
-        return self.network
+        network = self.resolved
+        if not isinstance(network, Layered):
+            raise UserError(f"network.name: {network.name!r}: this is for layered networks")
+        return network
 
     @model_validator(mode="after")
     def _consistent(self) -> "Run":
@@ -334,9 +379,7 @@ class Run(Strict):
 
     @model_validator(mode="after")
     def _observable(self) -> "Run":
-        network = self.network
-        if isinstance(network, Gated):
-            network = network.layered or network
+        network = self.resolved
         for name in self.record.observables:
             kinds = OBSERVED[name]
             if network.name not in kinds:
@@ -380,6 +423,21 @@ class SolvedRun(Run):
 
     solutions: tuple[Solution, ...] = ()
     """Theory solved from the same initial weights."""
+    candidates: dict[str, Gated] = Field(default={})
+    """Gated networks that may stand for a ReLU network, by names of your choice: what theory and
+    training say of them is compared with it."""
+
+    @model_validator(mode="after")
+    def _candidates_for_relu(self) -> "SolvedRun":
+        if not self.candidates:
+            return self
+        network = self.resolved
+        if not isinstance(network, Layered) or network.activation != "relu" or network.bias:
+            raise ValueError("candidates: stand for a ReLU network without biases; leave them out")
+        for name, candidate in self.candidates.items():
+            if candidate.layered:
+                raise ValueError(f"candidates.{name}.gates: 'learned' are those of the network")
+        return self
 
 
 class Cell(SolvedRun):

@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from neuralrace.datasets.table import Table
-from neuralrace.datasets.xor import Xor
+from neuralrace.datasets.xor import CROSSOVER, Xor
 
 
 def test_xor_is_true_where_signs_differ():
@@ -27,6 +29,58 @@ def test_xor_is_linear_only_corner_by_corner():
         np.testing.assert_allclose(np.linalg.norm(gated), np.sqrt(2) / 4)
         inputs = task.x.T @ np.diag(corner) @ task.x / 4
         np.testing.assert_allclose(np.linalg.eigvalsh(inputs), [0, 1 / 2], atol=1e-15)
+
+
+def test_margin_is_a_third_input_along_the_label():
+    plain, task = Xor(name="xor").load(), Xor(name="xor", margin=0.5).load()
+    corners = {name: tuple(row) for name, row in zip(task.item_names, task.x, strict=True)}
+    assert corners == {
+        "(-1, -1)": (-1, -1, -0.5),
+        "(-1, +1)": (-1, 1, 0.5),
+        "(+1, -1)": (1, -1, 0.5),
+        "(+1, +1)": (1, 1, -0.5),
+    }
+    np.testing.assert_array_equal(task.x[:, :2], plain.x)
+    np.testing.assert_array_equal(task.y, plain.y)
+    assert task.item_names == plain.item_names
+
+
+def mode(task, gate):
+    """The only mode of a pathway: s, and the eigenvalue of sigma_xx on its input vector."""
+    gated = task.x * gate[:, None]
+    _, (s,), v = np.linalg.svd(task.y.T @ gated / 4)
+    inputs = gated.T @ gated / 4
+    np.testing.assert_allclose(inputs @ v[0], v[0] @ inputs @ v[0] * v[0], atol=1e-14)
+    return s, v[0] @ inputs @ v[0]
+
+
+@given(margin=st.floats(1e-3, 2))
+@settings(max_examples=25)
+def test_margin_sets_the_speed_of_pathways(margin):
+    task = Xor(name="xor", margin=margin).load()
+    label = task.y[:, 0]
+    linear = [mode(task, label == sign) for sign in (1, -1)]
+    np.testing.assert_allclose(linear, [[margin / 2, margin**2 / 2]] * 2, atol=1e-14)
+    single = [mode(task, corner) for corner in np.eye(4)]
+    power = 2 + margin**2
+    np.testing.assert_allclose(single, [[np.sqrt(power) / 4, power / 4]] * 4, atol=1e-14)
+    # the third input alone separates the classes
+    np.testing.assert_array_equal(np.sign(task.x[:, 2]), label)
+
+
+def test_speeds_cross_where_pathways_of_classes_overtake_those_of_corners():
+    def lead(margin):
+        task = Xor(name="xor", margin=margin).load()
+        return mode(task, task.y[:, 0] == 1)[0] - mode(task, np.eye(4)[0])[0]
+
+    np.testing.assert_allclose(lead(CROSSOVER), 0, atol=1e-15)
+    assert lead(CROSSOVER - 0.01) < 0 < lead(CROSSOVER + 0.01)
+
+
+@pytest.mark.parametrize("margin", [0.0, -1.0, 2.1, float("nan")])
+def test_margin_outside_its_range_is_refused(margin):
+    with pytest.raises(ValidationError, match="margin"):
+        Xor(name="xor", margin=margin)
 
 
 ROWS = {"x": [[1, 0.5], [0, 2], [3, 4]], "y": [[3], [1.0], [-2]]}

@@ -8,9 +8,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from neuralrace.datasets import Data
+from neuralrace.datasets.contextual import Contextual
 from neuralrace.errors import UserError
 from neuralrace.gates.architecture import Architecture, chain
+from neuralrace.gates.contexts import Contexts
 from neuralrace.gates.effective import EffectiveData, effective_data
+from neuralrace.spec import Gated
 
 
 def graph_of(*edges, units=4):
@@ -119,6 +122,70 @@ def test_boundary_nodes_are_copied_where_nothing_is_shared():
     assert len({copied.edges[edge][1] for edge in (5, 6)}) == 2  # z
     assert {copied.edges[edge][1] for edge in (2, 3)} == {"y"}
     assert copied.hidden == graph.hidden
+
+
+def test_inputs_that_an_edge_does_not_see_are_correlated_with_nothing():
+    """The same graph as above, one edge out of each input with some of its units kept from it."""
+    graph = Architecture(
+        nodes={"a": 2, "b": 3, "h": 4, "y": 2, "z": 1},
+        edges=(("a", "h"), ("b", "h"), ("h", "y"), ("b", "z")),
+    )
+    rng = np.random.default_rng(3)
+    data = Data(x=rng.normal(size=(6, 5)), y=rng.normal(size=(6, 3)))
+    gates = rng.uniform(size=(3, 6))
+    sees = {"a->h": np.array([True, False]), "b->z": np.array([False, False, True])}
+    found = effective_data(graph, gates, data, sees)
+    blind = [data.x[:, :2] * [1, 0], data.x[:, 2:], data.x[:, 2:] * [0, 0, 1]]
+    outputs = [data.y[:, :2], data.y[:, :2], data.y[:, 2:]]
+    for p in range(3):
+        expected = np.mean(
+            [g * np.outer(y, x) for g, x, y in zip(gates[p], blind[p], outputs[p], strict=True)],
+            axis=0,
+        )
+        np.testing.assert_allclose(found.sigma_yx[p], expected, atol=1e-15)
+    for j, p in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 2)):
+        expected = np.mean(
+            [gates[j, n] * gates[p, n] * np.outer(blind[j][n], blind[p][n]) for n in range(6)],
+            axis=0,
+        )
+        np.testing.assert_allclose(found.sigma_xx[j, p], expected, atol=1e-15)
+    assert set(found.sigma_xx) == {(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)}
+
+
+def test_pathways_that_see_disjoint_inputs_on_no_common_sample_never_meet():
+    """A gate may be open and yet show nothing: then there is nothing to correlate."""
+    graph = graph_of("a->h", "h->y", "a->y", units=2)
+    x = np.array([[1.0, 0], [0, 2], [0, 3]])
+    data = Data(x=x, y=x)
+    sees = {"a->h": np.array([True, False]), "a->y": np.array([False, True])}
+    found = effective_data(graph, np.ones((2, 3)), data, sees)
+    assert set(found.sigma_xx) == {(0, 0), (1, 1)}
+    assert len({found.architecture.edges[edge][1] for edge in (1, 2)}) == 2  # y may be two copies
+
+
+@pytest.mark.parametrize("contexts", [3, 4, 5])
+def test_modes_of_context_pathways_are_those_of_the_contextual_task(contexts):
+    """Pathways open in q of C contexts that see objects only, on what the common one leaves.
+
+    By hand: s = h sqrt(q (C - q)/C) along output vectors that overlap, d = q; per sample 1/(8C).
+    """
+    data = Contextual(name="contextual", contexts=contexts, part="residual").load()
+    for q in range(1, contexts):
+        network = Gated(
+            name="gated",
+            hidden=(8,),
+            gates=Contexts(name="contexts", open_in=(q,), common=False),
+        )
+        found = network.wiring(data).effective
+        h = np.sqrt([7, 3, 3, 1, 1, 1, 1])
+        for p, sigma in enumerate(found.sigma_yx):
+            s = np.linalg.svd(sigma, compute_uv=False)
+            expected = h * np.sqrt(q * (contexts - q) / contexts) / (8 * contexts)
+            np.testing.assert_allclose(s[:7], expected, rtol=1e-12)
+            np.testing.assert_allclose(s[7:], 0, atol=1e-14)
+            objects = q * np.eye(8) / (8 * contexts)
+            np.testing.assert_allclose(found.sigma_xx[p, p][:8, :8], objects, atol=1e-15)
+            assert not found.sigma_xx[p, p][8:].any()
 
 
 @pytest.mark.parametrize(("columns", "letter"), [((4, 3), "x"), ((5, 2), "y")])

@@ -1,6 +1,7 @@
 """Gating schemes open the pathways that their docstrings say, and no others."""
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,13 +15,15 @@ from neuralrace.errors import UserError
 from neuralrace.gates import DOMAIN_SCHEMES, SAMPLE_SCHEMES
 from neuralrace.gates.always_on import AlwaysOnDomains, AlwaysOnSamples
 from neuralrace.gates.base import Family
+from neuralrace.gates.contexts import Contexts
 from neuralrace.gates.groups import Groups
 from neuralrace.gates.half_space import HalfSpace
 from neuralrace.gates.learned import Learned
+from neuralrace.gates.listed import Listed
 from neuralrace.gates.pairs import AllPairs
 from neuralrace.gates.parallel import Parallel
 from neuralrace.gates.per_example import PerExample
-from neuralrace.spec import Routing
+from neuralrace.spec import Gated, Routing
 
 few = settings(max_examples=20)
 unit = st.integers(1, 6)
@@ -28,11 +31,13 @@ seeds = st.integers(0, 100)
 ENCODER = np.random.default_rng(7).normal(size=(5, 3))
 SAMPLED = {
     AlwaysOnSamples: ({}, 1),
+    Contexts: ({"open_in": (2, 1)}, 1 + 3 + 3),
     HalfSpace: ({"pathways": 4, "seed": 2}, 4),
     Learned: ({}, len(ENCODER)),
+    Listed: ({"rows": ((0.0,) * 8 + (1.0,), (1.0, 0.0, 1.0))}, 2),
     PerExample: ({}, 9),
 }
-"""Parameters of each sample scheme, and its number of pathways on nine samples."""
+"""Parameters of each sample scheme, and its pathways on nine samples in three contexts."""
 
 
 def named(cls, **parameters):
@@ -40,8 +45,14 @@ def named(cls, **parameters):
 
 
 def samples(seed, count=9, inputs=3):
+    """Samples in three contexts, the last input a group of its own."""
     rng = np.random.default_rng(seed)
-    return Data(x=rng.normal(size=(count, inputs)), y=rng.normal(size=(count, 2)))
+    return Data(
+        x=rng.normal(size=(count, inputs)),
+        y=rng.normal(size=(count, 2)),
+        contexts=np.arange(count) % 3,
+        input_groups=(inputs - 1, 1),
+    )
 
 
 # Gates that depend on the sample ---------------------------------------------------------------
@@ -123,6 +134,115 @@ def test_learned_gates_are_the_active_units_of_a_relu_layer(seed, units):
 def test_learned_gates_need_an_encoder():
     with pytest.raises(ValueError, match="give the encoder"):
         named(Learned).gates(samples(0))
+
+
+# Gates that depend on the context --------------------------------------------------------------
+
+
+def in_contexts(labels, inputs=4, groups=(3, 1)):
+    x = np.ones((len(labels), inputs))
+    return Data(x=x, y=x, contexts=np.array(labels), input_groups=groups)
+
+
+def on_in(gates, data):
+    """Contexts that each pathway is open in; it must be open on all samples of them."""
+    found = [frozenset(data.contexts[row == 1]) for row in gates]
+    for row, chosen in zip(gates, found, strict=True):
+        np.testing.assert_array_equal(row, [context in chosen for context in data.contexts])
+    return found
+
+
+@given(data=st.data(), count=st.integers(1, 5), common=st.booleans())
+@few
+def test_every_choice_of_contexts_has_a_pathway(data, count, common):
+    labels = data.draw(
+        st.permutations([*range(count), *data.draw(st.lists(st.integers(0, count - 1)))])
+    )
+    open_in = data.draw(st.lists(st.integers(1, count), unique=True, max_size=3))
+    samples = in_contexts(labels)
+    scheme = named(Contexts, open_in=tuple(open_in), common=common)
+    found = on_in(scheme.gates(samples), samples)
+    everywhere = frozenset(range(count))
+    if common:
+        assert found.pop(0) == everywhere
+    # all subsets, from all strings of zeros and ones, by sizes in the order listed
+    subsets = [frozenset(np.flatnonzero(bits)) for bits in product((0, 1), repeat=count)]
+    assert [len(chosen) for chosen in found] == [
+        q for q in open_in for subset in subsets if len(subset) == q
+    ]
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("common", [True, False])
+def test_context_pathways_see_objects_alone(common):
+    data = in_contexts([0, 1, 2])
+    parameters = {"open_in": (2,), "common": common}
+    seen = named(Contexts, **parameters).sees(data)
+    if common:
+        assert seen[0].all()
+        seen = seen[1:]
+    np.testing.assert_array_equal(seen, [[True, True, True, False]] * 3)
+    everything = named(Contexts, shown="everything", **parameters).sees(
+        in_contexts([0, 1, 2], groups=())
+    )
+    assert everything.shape == (3 + common, 4)
+    assert everything.all()
+
+
+def test_pathways_see_every_input_unless_a_scheme_says_otherwise():
+    for cls, (parameters, pathways) in SAMPLED.items():
+        if cls not in (Contexts, Learned):
+            seen = named(cls, **parameters).sees(samples(0))
+            assert seen.shape == (pathways, 3)
+            assert seen.all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "data", "message"),
+    [
+        (
+            {"open_in": (1,)},
+            Data(x=np.ones((2, 2)), y=np.ones((2, 1))),
+            r"network.gates.name: 'contexts': the dataset has no contexts; use one that has",
+        ),
+        (
+            {"open_in": (2, 4)},
+            in_contexts([0, 1, 2, 0]),
+            "network.gates.open_in: 4: the dataset has 3 contexts; use at most that",
+        ),
+        (
+            {"open_in": (1,)},
+            in_contexts([0, 1], groups=()),
+            "network.gates.shown: 'first_group': .* come in no groups; use everything",
+        ),
+    ],
+    ids=["no contexts", "more than there are", "no groups"],
+)
+def test_contexts_that_the_dataset_lacks_are_refused(parameters, data, message):
+    network = Gated(name="gated", hidden=(2,), gates=named(Contexts, **parameters))
+    with pytest.raises(UserError, match=f"^{message}"):
+        network.wiring(data)
+
+
+def test_listed_gates_are_one_value_per_sample_or_per_context():
+    data = in_contexts([1, 0, 2, 0])
+    rows = ((0.25, 0.5, 1.0), (0.0, 1.0, 0.125, 0.0))
+    expected = [[0.5, 0.25, 1, 0.25], [0, 1, 0.125, 0]]
+    np.testing.assert_array_equal(named(Listed, rows=rows).gates(data), expected)
+    alone = Data(x=data.x, y=data.y)
+    np.testing.assert_array_equal(named(Listed, rows=rows[1:]).gates(alone), expected[1:])
+
+
+@pytest.mark.parametrize(
+    ("contexts", "allowed"), [([1, 0, 2, 0], "3 or 4"), (None, "4")], ids=["contexts", "samples"]
+)
+def test_listed_gates_of_another_length_are_refused(contexts, allowed):
+    data = in_contexts([0] * 4)
+    data = Data(x=data.x, y=data.y, contexts=None if contexts is None else np.array(contexts))
+    scheme = named(Listed, rows=((1.0,) * 4, (1.0,) * 2))
+    message = f"network.gates.rows: row 1 has 2 values; the dataset wants {allowed}"
+    with pytest.raises(UserError, match=f"^{message}$"):
+        scheme.gates(data)
 
 
 # Gates that depend on the domains --------------------------------------------------------------

@@ -13,8 +13,11 @@ from neuralrace.errors import UserError
 from neuralrace.gates import wiring
 from neuralrace.gates.architecture import Architecture
 from neuralrace.gates.base import Family
+from neuralrace.gates.contexts import Contexts
 from neuralrace.gates.groups import Groups
 from neuralrace.gates.half_space import HalfSpace
+from neuralrace.gates.learned import Learned
+from neuralrace.gates.listed import Listed
 from neuralrace.gates.pairs import AllPairs, Band, RandomRegular
 from neuralrace.gates.parallel import Parallel
 from neuralrace.gates.wiring import Wiring
@@ -121,31 +124,99 @@ def test_gates_of_other_samples_are_refused():
 # Pathways side by side -------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 50), hidden=st.lists(st.integers(1, 4), min_size=1, max_size=3))
-@few
-def test_pathways_side_by_side(seed, hidden):
+def side_by_side(seed, pathways, depth):
+    """Samples, and pathways of unequal width with graded gates that see some inputs."""
     rng = np.random.default_rng(seed)
-    gates = rng.integers(0, 2, size=(3, 5)).astype(float)
-    gates[rng.integers(3, size=5), range(5)] = 1  # something is open on every sample
-    found = wiring.parallel(tuple(hidden), gates, data_of(5, x=4, y=2))
+    gates = rng.choice([0, 0.5, 1], size=(pathways, 5))
+    gates[rng.integers(pathways, size=5), range(5)] = 0.25  # something is open on every sample
+    sees = rng.uniform(size=(pathways, 4)) < 0.7
+    hidden = [tuple(rng.integers(1, 5, size=depth).tolist()) for _ in range(pathways)]
+    return hidden, gates, sees, data_of(5, x=4, y=2)
+
+
+drawn_side_by_side = given(
+    seed=st.integers(0, 50), pathways=st.integers(1, 4), depth=st.integers(1, 3)
+)
+
+
+@drawn_side_by_side
+@few
+def test_pathways_side_by_side(seed, pathways, depth):
+    hidden, gates, sees, data = side_by_side(seed, pathways, depth)
+    found = wiring.parallel(hidden, gates, sees, data)
     np.testing.assert_array_equal(found.pathway_gates, gates)
     graph = found.architecture
-    widths = [[graph.nodes[name] for name in pathway.nodes] for pathway in graph.pathways]
-    assert widths == [[4, *hidden, 2]] * 3
-    assert len(graph.hidden) == 3 * len(hidden)  # pathways share their ends alone
+    widths = [tuple(graph.nodes[name] for name in pathway.nodes) for pathway in graph.pathways]
+    assert widths == [(4, *units, 2) for units in hidden]
+    assert len(graph.hidden) == sum(map(len, hidden))  # pathways share their ends alone
+    first = [graph.edge_name(pathway.edges[0]) for pathway in graph.pathways]
+    assert set(found.sees) == {e for e, seen in zip(first, sees, strict=True) if not seen.all()}
+    for name, seen in zip(first, sees, strict=True):
+        np.testing.assert_array_equal(found.sees.get(name, np.ones(4, dtype=bool)), seen)
+
+
+@drawn_side_by_side
+@few
+def test_pathways_are_shown_what_they_see_where_they_are_open(seed, pathways, depth):
+    hidden, gates, sees, data = side_by_side(seed, pathways, depth)
+    shown = wiring.parallel(hidden, gates, sees, data).gated_inputs
+    assert shown.shape == (5, 4 * len(gates))
+    for pathway, gate in enumerate(gates):
+        for sample in range(5):
+            for unit in range(4):
+                expected = gate[sample] * data.x[sample, unit] if sees[pathway, unit] else 0
+                assert shown[sample, 4 * pathway + unit] == expected
+
+
+def everything(gates, data):
+    return np.ones((len(gates), data.x.shape[1]), dtype=bool)
 
 
 def test_sample_without_an_open_pathway_is_refused():
-    gates = np.array([[1.0, 0, 0, 1], [1, 0, 0, 0]])
+    gates, data = np.array([[1.0, 0, 0, 1], [1, 0, 0, 0]]), data_of(4)
     with pytest.raises(UserError) as caught:
-        wiring.parallel((2,), gates, data_of(4))
+        wiring.parallel([(2,), (2,)], gates, everything(gates, data), data)
     message = str(caught.value)
     assert message.startswith("network.gates: no pathway is open on 2 of 4 samples, the first")
     assert message.endswith("sample 1, where the network would answer zero; add pathways")
-    # one half-space leaves the opposite corners of a square without a pathway
-    network = Gated(name="gated", hidden=(2,), gates=HalfSpace(name="half_space", pathways=1))
-    with pytest.raises(UserError, match="no pathway is open on 2 of 4 samples"):
-        network.wiring(Xor(name="xor").load())
+
+
+@pytest.mark.parametrize(
+    ("gates", "closed"),
+    [
+        # one half-space leaves the opposite corners of a square without a pathway
+        (HalfSpace(name="half_space", pathways=1), 2),
+        (Listed(name="listed", rows=((1, 0), (1, 0))), 2),
+        (Listed(name="listed", rows=((1, 0, 0, 0), (0, 0, 0.5, 0.5))), 1),
+        (Contexts(name="contexts", open_in=(), common=False, shown="everything"), 4),
+    ],
+    ids=["half-space", "one context", "one sample", "no pathway at all"],
+)
+def test_families_that_leave_samples_without_a_pathway_are_refused(gates, closed):
+    corners = Xor(name="xor").load()
+    data = Data(x=corners.x, y=corners.y, contexts=np.array([0, 0, 1, 1]))
+    network = Gated(name="gated", hidden=(2,), gates=gates)
+    with pytest.raises(UserError, match=f"^network.gates: no pathway is open on {closed} of 4"):
+        network.wiring(data)
+
+
+def test_widths_multiply_the_hidden_layers_of_a_pathway():
+    gates = Listed(name="listed", rows=((1, 0, 0), (0, 1, 1)))
+    network = Gated(name="gated", hidden=(2, 5), gates=gates, widths=(3, 1))
+    nodes = network.wiring(data_of(3)).architecture.nodes
+    assert list(nodes.values()) == [3, 6, 15, 2, 5, 3]
+    plain = Gated(name="gated", hidden=(2, 5), gates=gates).wiring(data_of(3))
+    assert list(plain.architecture.nodes.values()) == [3, 2, 5, 2, 5, 3]
+    network = Gated(name="gated", hidden=(2,), gates=gates, widths=(3, 1, 1))
+    with pytest.raises(UserError) as caught:
+        network.wiring(data_of(3))
+    assert str(caught.value) == "network.widths: has 3 entries; the gates make 2 pathways"
+
+
+def test_learned_gates_have_no_wiring():
+    network = Gated(name="gated", hidden=(2,), gates=Learned(name="learned"))
+    with pytest.raises(UserError, match=r"^network\.gates: learned gates follow the weights"):
+        network.wiring(data_of(3))
 
 
 # Routing ---------------------------------------------------------------------------------------

@@ -136,22 +136,40 @@ NEEDS = {
     "analytic_fit": "at least one entry among solutions",
     "balance": "'imbalance' among record.observables",
     "cell_types": "'weights' among record.observables",
+    "context_selectivity": "'weights' among record.observables",
+    "decision_boundary": "'weights' among record.observables",
+    "gate_flips": "'weights' among record.observables",
+    "gate_identification": "'weights' among record.observables",
     "growth_bound": "'layer_norm' among record.observables",
+    "imitation": "candidates",
     "interference": "'gram' among record.observables",
+    "layer_linearity": "'weights' among record.observables",
     "layer_norm_gaps": "'layer_norm' among record.observables",
     "layer_ratio": "'gram' among record.observables",
     "learning_times": "'mode_strength' among record.observables",
     "linearisation": "'weights' among record.observables",
     "pathway_share": "'pathway_power' among record.observables",
     "rate_gaps": "'rate_gap' among record.observables",
+    "realisable_patterns": "'weights' among record.observables",
     "shared_representation": "'similarity' among record.observables",
     "unaligned_growth": "'gram' among record.observables",
     "value_ratio": "'singular_values' among record.observables",
     "zero_shot": "'pair_error' among record.observables",
 }
-LOSS_ALONE = {"half_times", "stages"}
+LOSS_ALONE = {"half_times", "plateaus", "stages", "uniqueness"}
 RELU = {"network": {"name": "layered", "hidden": [5], "activation": "relu"}}
-PARTS = {"linearisation": RELU, "cell_types": RELU | {"dataset": {"name": "xor"}}}
+CONTEXTUAL = RELU | {"dataset": {"name": "contextual", "contexts": 2, "objects": 2}}
+PARTS = {
+    "cell_types": RELU | {"dataset": {"name": "xor"}},
+    "context_selectivity": CONTEXTUAL,
+    "decision_boundary": RELU | {"dataset": {"name": "xor", "margin": 1.0}},
+    "gate_flips": RELU,
+    "gate_identification": RELU,
+    "imitation": RELU,
+    "layer_linearity": {"network": RELU["network"] | {"hidden": [5, 4]}},
+    "linearisation": RELU,
+    "realisable_patterns": CONTEXTUAL,
+}
 
 
 @pytest.mark.parametrize("name", sorted(set(METRICS) - LOSS_ALONE))
@@ -176,7 +194,7 @@ def test_linearisation_refuses_other_networks(network):
 
 @pytest.fixture(scope="module")
 def all_metrics():
-    other_networks = {"cell_types", "linearisation"}
+    other_networks = {"uniqueness", *PARTS}
     routing = {"pathway_share", "shared_representation", "value_ratio", "zero_shot"}
     names = sorted(set(METRICS) - other_networks - routing)
     cell = make_cell(*names, solutions=["aligned_modes", "flow"])
@@ -191,7 +209,7 @@ def test_dataset_says_what_everything_is(all_metrics):
     for name, array in all_metrics.data_vars.items():
         assert set(array.attrs) == {"long_name", "units"}, name
         assert array.attrs["long_name"], name
-        assert array.dims[:2] == ("init_scale", "seed"), name
+        assert array.dims[:2] == ("init_scale", "seed") or "seed" not in array.dims, name
     assert set(all_metrics.dims) <= set(all_metrics.coords)
     for name, coordinate in all_metrics.coords.items():
         assert coordinate.attrs["long_name"] == COORDINATES[name]

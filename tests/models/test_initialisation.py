@@ -310,6 +310,26 @@ def test_edges_are_drawn_by_name_and_shape(cls, seed, scale):
             np.testing.assert_array_equal(alone[edge][0, 0], w[0, 1])
 
 
+@given(seed=unit, data=st.data())
+@few
+def test_edges_have_no_weights_from_inputs_that_they_do_not_see(seed, data):
+    law = law_of(data.draw(st.sampled_from(EDGE_LAWS)))
+    named = {
+        GRAPH.edge_name(edge): GRAPH.nodes[source] for edge, (source, _) in enumerate(GRAPH.edges)
+    }
+    sees = {
+        name: np.array(data.draw(st.lists(st.booleans(), min_size=units, max_size=units)))
+        for name, units in named.items()
+        if data.draw(st.booleans())
+    }
+    plain = initial_edges(law, GRAPH, unasked, (1.0, 2.0), (0, seed))
+    found = initial_edges(law, GRAPH, unasked, (1.0, 2.0), (0, seed), sees)
+    for name, before, after in zip(named, plain, found, strict=True):
+        seen = sees.get(name, np.ones(named[name], dtype=bool))
+        np.testing.assert_array_equal(after[..., seen], before[..., seen])
+        assert not after[..., ~seen].any()
+
+
 @pytest.mark.parametrize(
     ("law", "variances"),
     [

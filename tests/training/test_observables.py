@@ -222,6 +222,21 @@ def test_outputs_accuracy_and_biases(relu):
     )
 
 
+@pytest.mark.parametrize("activation", ["linear", "relu", "tanh"])
+def test_similarity_of_the_first_hidden_layer(make_run, activation):
+    run = make_run(
+        dataset={"name": "contextual", "contexts": 2, "objects": 2},
+        network={"name": "layered", "hidden": [4, 3], "activation": activation},
+        record={"every": 1, "snapshots": 4, "observables": ["weights", "similarity"]},
+    )
+    run, variables, weights, _ = observe(run)
+    x, (found,) = run.dataset.load().x, moved(variables, "sample_similarity")
+    applied = {"linear": lambda h: h, "relu": lambda h: h.clip(min=0), "tanh": np.tanh}[activation]
+    hidden = applied(x @ transposed(weights[0]))
+    assert found.shape == (4, 5, 4, 4)
+    np.testing.assert_allclose(found, np.einsum("rtnh,rtmh->rtnm", hidden, hidden), **SMALL)
+
+
 # Gated networks --------------------------------------------------------------------------------
 
 
@@ -246,6 +261,67 @@ def seen_at_random_weights(task, names, seed=3):
         for variables in observed(data, own):
             seen |= {name: np.asarray(value) for name, value in variables.items()}
     return seen, *networks
+
+
+@pytest.mark.parametrize(
+    ("gates", "pathways"),
+    [
+        ({"name": "contexts", "open_in": [2]}, [[0, 1, 2], [0, 1], [0, 2], [1, 2]]),
+        ({"name": "listed", "rows": [[0, 0.5, 1], [1, 1, 0]]}, [[1, 2], [0, 1]]),
+    ],
+    ids=["contexts", "listed"],
+)
+@pytest.mark.parametrize("hidden", [[3], [3, 2]], ids=["one hidden layer", "two"])
+def test_pathways_side_by_side(make_run, gates, pathways, hidden):
+    """Singular values of each pathway's map, outputs and similarities, from weights by edge."""
+    run = make_run(
+        dataset={"name": "contextual", "contexts": 3, "objects": 2},
+        network={
+            "name": "gated",
+            "hidden": hidden,
+            "gates": gates,
+            "widths": [2, 1, 1, 1][: len(pathways)],
+        },
+        record={"every": 1},
+    )
+    names = ["imbalance", "layer_norm", "outputs", "pathway_values", "similarity"]
+    seen, network, initial = seen_at_random_weights(task_of(run), names)
+    x, depth = run.dataset.load().x, len(hidden) + 1
+    chains, start = (
+        [list(each)[first : first + depth] for first in range(0, depth * len(pathways), depth)]
+        for each in ([np.asarray(w) for w in either.weights] for either in (network, initial))
+    )
+    context, outputs, inner = np.repeat([0, 1, 2], 2), np.zeros((6, 12)), np.zeros((6, 6))
+    for number, (chain, where) in enumerate(zip(chains, pathways, strict=True)):
+        gate = np.isin(context, where).astype(float)
+        shown = x.copy()
+        if gates["name"] == "listed":
+            gate[(context == 1) & (number == 0)] = 0.5
+        elif number:
+            shown[:, 2:] = 0  # all but the common pathway see objects only
+        hidden_units = gate[:, None] * shown @ chain[0].T
+        inner += hidden_units @ hidden_units.T
+        total = np.linalg.multi_dot([*chain[::-1], np.eye(5)])
+        outputs += gate[:, None] * shown @ total.T
+        grams = total @ total.T, total.T @ total
+        values = np.sqrt(np.linalg.eigvalsh(min(grams, key=len)).clip(min=0))[::-1]
+        found = seen["pathway_values"][number]
+        assert found.shape == values.shape == (5,)
+        np.testing.assert_allclose(found, values, atol=1e-7)  # a root of rounding errors
+        np.testing.assert_allclose(found**2, values**2, **SMALL)
+    np.testing.assert_allclose(seen["outputs"], outputs, **SMALL)
+    np.testing.assert_allclose(seen["sample_similarity"], inner, **SMALL)
+    norms = [np.linalg.norm(w) for chain in chains for w in chain]
+    np.testing.assert_allclose(seen["layer_norm"], norms, **SMALL)
+
+    def imbalances(chains):
+        return [
+            above.T @ above - below @ below.T
+            for chain in chains
+            for below, above in pairwise(chain)
+        ]
+
+    assert_imbalances(seen, imbalances(chains), imbalances(start))
 
 
 class Routed:

@@ -11,6 +11,7 @@ from neuralrace.models.graph import GatedNetwork
 from neuralrace.training.tasks import (
     GraphTask,
     LayeredTask,
+    ParallelTask,
     RoutingTask,
     squared_errors,
     task_of,
@@ -23,11 +24,6 @@ GRAPH = {
     "gates": {"a": [1, 1, 0], "b": [1, 0, 0.5], "h->z": [0.25, 0, 1], "y": [0, 1, 1]},
 }
 """Shortcuts, and a context in which both inputs are on."""
-HALVES = {
-    "name": "gated",
-    "hidden": [2],
-    "gates": {"name": "half_space", "pathways": 3, "seed": 2},
-}
 
 
 def table(seed=0, samples=6, classes=False):
@@ -47,6 +43,27 @@ def repeated(rows, times):
     return {**rows, **{key: list(rows[key]) * times for key in ("x", "y", "contexts")}}
 
 
+LISTED = {
+    "name": "gated",
+    "hidden": [2, 1],
+    "gates": {"name": "listed", "rows": [[1, 0.5, 0], [0, 1, 1]]},
+    "widths": [1, 3],
+}
+"""By context, with pathways of unequal width."""
+SIDE_BY_SIDE = {
+    "few samples": (
+        table(),
+        {"name": "gated", "hidden": [2], "gates": {"name": "half_space", "pathways": 3, "seed": 2}},
+    ),
+    "many samples": (table(samples=40), LISTED),
+    "some inputs": (
+        {"name": "contextual", "contexts": 3, "objects": 4},
+        {"name": "gated", "hidden": [2], "gates": {"name": "contexts", "open_in": [2]}},
+    ),
+}
+"""Samples, and pathways side by side."""
+
+
 def on_device(tree):
     return jax.tree.map(jnp.asarray, tree)
 
@@ -58,58 +75,99 @@ def weights_of(task, scale=1.0):
 # Gated networks --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("network", [GRAPH, HALVES], ids=lambda network: network["name"])
-def test_loss_from_effective_datasets_is_that_of_the_samples(make_run, network):
-    run = make_run(dataset=table(), network=network, record={"every": 1})
+def answers(wiring, weights):
+    """Outputs of the network on the graph, sample by sample."""
+    gates = on_device(dict(wiring.gates))
+    return GatedNetwork(wiring.architecture, weights)(jnp.asarray(wiring.data.x), gates)
+
+
+def half_mean(wiring, weights):
+    return jnp.mean(jnp.sum((wiring.data.y - answers(wiring, weights)) ** 2, axis=1)) / 2
+
+
+def value_and_gradient(function, weights):
+    with jax.enable_x64(True):
+        return jax.jit(jax.value_and_grad(function))(weights)
+
+
+def test_loss_from_effective_datasets_is_that_of_the_samples(make_run):
+    run = make_run(dataset=table(), network=GRAPH, record={"every": 1})
     task = task_of(run)
     assert isinstance(task, GraphTask)
-
-    def from_samples(weights):
-        data, wiring = run.dataset.load(), run.network.wiring(run.dataset.load())
-        gates = on_device(dict(wiring.gates))
-        out = GatedNetwork(wiring.architecture, weights)(jnp.asarray(data.x), gates)
-        return jnp.mean(jnp.sum((data.y - out) ** 2, axis=1)) / 2
-
     with jax.enable_x64(True):
         batch, weights = on_device(task.arrays["loss"]), on_device(weights_of(task))
-        found = jax.jit(jax.value_and_grad(lambda w: task.loss(task.network(w), batch, {})))(
-            weights
-        )
-        expected = jax.jit(jax.value_and_grad(from_samples))(weights)
+    wiring = run.network.wiring(run.dataset.load())
+    found = value_and_gradient(lambda w: task.loss(task.network(w), batch, {}), weights)
+    expected = value_and_gradient(lambda w: half_mean(wiring, w), weights)
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-13)
     for one, other in zip(found[1], expected[1], strict=True):
         assert np.abs(other).max() > 1e-3
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("network", [GRAPH, HALVES], ids=lambda network: network["name"])
+@pytest.mark.parametrize("case", SIDE_BY_SIDE)
+def test_loss_from_second_moments_is_that_of_the_samples(make_run, case):
+    rows, network = SIDE_BY_SIDE[case]
+    run = make_run(dataset=rows, network=network, record={"every": 1})
+    task = task_of(run)
+    assert isinstance(task, ParallelTask)
+    x, y = task.arrays["loss"]
+    assert len(x) == len(y) == min(task.samples, x.shape[1] + y.shape[1])
+    assert (len(x) < task.samples) == (case == "many samples")
+    with jax.enable_x64(True):
+        batch, stacks = on_device((x, y)), on_device(weights_of(task))
+        edges = task.network(stacks).weights
+    wiring = run.network.wiring(run.dataset.load())
+    loss, slopes = value_and_gradient(lambda w: task.loss(task.network(w), batch, {}), stacks)
+    expected_loss, expected = value_and_gradient(lambda w: half_mean(wiring, w), edges)
+    np.testing.assert_allclose(loss, expected_loss, rtol=1e-13)
+    with jax.enable_x64(True):
+        slopes = task.network(slopes).weights
+    assert bool(wiring.sees) == (case == "some inputs")
+    for edge, (one, other) in enumerate(zip(slopes, expected, strict=True)):
+        # the weights from inputs that a pathway does not see are none of the network's
+        seen = wiring.sees.get(wiring.architecture.edge_name(edge), True)
+        assert np.abs(one).max() > 1e-3
+        np.testing.assert_allclose(one, np.where(seen, other, 0), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("network", [GRAPH, LISTED], ids=lambda network: network["name"])
 def test_loss_does_not_depend_on_repeats_of_the_samples(make_run, network):
     once, thrice = (
         task_of(make_run(dataset=rows, network=network, record={"every": 1}))
         for rows in (table(), repeated(table(), 3))
     )
     assert (once.samples, thrice.samples) == (6, 18)
-    for one, other in zip(
-        jax.tree.leaves(once.arrays["loss"]), jax.tree.leaves(thrice.arrays["loss"]), strict=True
-    ):
-        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15)
+    with jax.enable_x64(True):
+        weights = on_device(weights_of(once))
+    found, expected = (
+        value_and_gradient(
+            lambda w, task=task, batch=task.arrays["loss"]: task.loss(
+                task.network(w), on_device(batch), {}
+            ),
+            weights,
+        )
+        for task in (once, thrice)
+    )
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
 
 
-def test_cross_entropy_of_a_gated_network(make_run):
+@pytest.mark.parametrize("network", [GRAPH, LISTED], ids=lambda network: network["name"])
+def test_cross_entropy_of_a_gated_network(make_run, network):
     training = {
         "learning_rate": 0.1,
         "steps": 1,
         "loss": {"name": "cross_entropy", "normalisation": "mean"},
     }
     run = make_run(
-        dataset=table(classes=True), network=GRAPH, training=training, record={"every": 1}
+        dataset=table(classes=True), network=network, training=training, record={"every": 1}
     )
     task, data = task_of(run), run.dataset.load()
     with jax.enable_x64(True):
         weights = on_device(weights_of(task))
         found = task.loss(task.network(weights), on_device(task.arrays["loss"]), {})
-        gates = on_device(dict(run.network.wiring(data).gates))
-        out = np.asarray(GatedNetwork(run.network, weights)(jnp.asarray(data.x), gates))
+        out = np.asarray(answers(run.network.wiring(data), task.network(weights).weights))
     share = np.exp(out) / np.exp(out).sum(axis=1, keepdims=True)
     expected = -np.log(share[np.arange(6), data.y.argmax(axis=1)]).mean()
     np.testing.assert_allclose(found, expected, rtol=1e-13)

@@ -1,6 +1,7 @@
 """Datasets: one file per concept, one entry here each."""
 
 from neuralrace.datasets.base import Data, Dataset, Domains, Modes
+from neuralrace.datasets.contextual import Contextual
 from neuralrace.datasets.gaussian_mixture import GaussianMixture
 from neuralrace.datasets.hierarchy import Hierarchy
 from neuralrace.datasets.images import Digits, Mnist
@@ -11,6 +12,7 @@ from neuralrace.datasets.table import Table
 from neuralrace.datasets.xor import Xor
 
 DATASETS: tuple[type[Dataset], ...] = (
+    Contextual,
     Digits,
     GaussianMixture,
     Hierarchy,

@@ -58,6 +58,8 @@ class Data:
     """Bases and signed strengths (U, s, V) by construction, where the SVD would lose signs."""
     contexts: Int[np.ndarray, " sample"] | None = None
     """Context that each sample is shown in, from 0; gates may depend on it."""
+    input_groups: tuple[int, ...] = ()
+    """Sizes of the groups of inputs, in order; pathways may see some groups only."""
 
     @cached_property
     def sigma_yx(self) -> Float[np.ndarray, "output input"]:

@@ -5,14 +5,23 @@ One file per scheme, one entry here each.
 
 from neuralrace.gates.always_on import AlwaysOnDomains, AlwaysOnSamples
 from neuralrace.gates.base import DomainScheme, Pairs, SampleScheme
+from neuralrace.gates.contexts import Contexts
 from neuralrace.gates.groups import Groups
 from neuralrace.gates.half_space import HalfSpace
 from neuralrace.gates.learned import Learned
+from neuralrace.gates.listed import Listed
 from neuralrace.gates.pairs import AllPairs, Band, RandomRegular
 from neuralrace.gates.parallel import Parallel
 from neuralrace.gates.per_example import PerExample
 
-SAMPLE_SCHEMES: tuple[type[SampleScheme], ...] = (AlwaysOnSamples, HalfSpace, Learned, PerExample)
+SAMPLE_SCHEMES: tuple[type[SampleScheme], ...] = (
+    AlwaysOnSamples,
+    Contexts,
+    HalfSpace,
+    Learned,
+    Listed,
+    PerExample,
+)
 DOMAIN_SCHEMES: tuple[type[DomainScheme], ...] = (AlwaysOnDomains, Groups, Parallel)
 PAIRS: tuple[type[Pairs], ...] = (AllPairs, Band, RandomRegular)
 

@@ -36,6 +36,10 @@ class SampleScheme(Strict, ABC):
             encoder: first-layer weights, for gates that depend on them.
         """
 
+    def sees(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
+        """Which inputs each pathway sees; all of them unless a scheme says otherwise."""
+        return np.ones((len(self.gates(data)), data.x.shape[1]), dtype=bool)
+
     def picture(
         self, data: Data, encoder: Float[np.ndarray, "unit input"] | None = None
     ) -> Picture:

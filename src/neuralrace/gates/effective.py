@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from neuralrace.base import generator
 from neuralrace.datasets import Data
@@ -14,6 +15,8 @@ from neuralrace.gates.architecture import Architecture
 
 # Directions of modes below this share of the largest correlation cannot be told from rounding.
 NEGLIGIBLE = 1e-6
+EVERYTHING: Mapping[str, np.ndarray] = MappingProxyType({})
+"""Inputs that edges see, where none is kept from any."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +156,37 @@ class EffectiveData:
         return found
 
 
+def gated_inputs(
+    architecture: Architecture,
+    gates: Float[np.ndarray, "pathway sample"],
+    data: Data,
+    sees: Mapping[str, Bool[np.ndarray, " input"]],
+) -> list[Float[np.ndarray, "sample _source"]]:
+    """What each pathway is shown: g_p x, with zeros for inputs that it does not see.
+
+    Arguments are those of `effective_data`.
+    """
+    return [
+        gate[:, None]
+        * data.x[:, architecture.columns(pathway.source)]
+        * sees.get(architecture.edge_name(pathway.edges[0]), True)
+        for gate, pathway in zip(gates, architecture.pathways, strict=True)
+    ]
+
+
 def effective_data(
-    architecture: Architecture, gates: Float[np.ndarray, "pathway sample"], data: Data
+    architecture: Architecture,
+    gates: Float[np.ndarray, "pathway sample"],
+    data: Data,
+    sees: Mapping[str, Bool[np.ndarray, " input"]] = EVERYTHING,
 ) -> EffectiveData:
     """Effective correlations of samples under pathway gates.
+
+    Args:
+        architecture: the graph.
+        gates: product of all gates along each pathway.
+        data: the samples.
+        sees: inputs that an edge sees, by its name; all of them for edges that are not named.
 
     Raises:
         UserError: the data do not have as many columns as the boundary nodes have units.
@@ -172,8 +202,7 @@ def effective_data(
                 f"dataset has {have} columns"
             )
     pathways, samples = architecture.pathways, len(data.x)
-    x = [gate[:, None] * data.x[:, architecture.columns(p.source)]
-         for gate, p in zip(gates, pathways, strict=True)]  # fmt: skip
+    x = gated_inputs(architecture, gates, data, sees)
     sigma_yx = [data.y[:, architecture.columns(p.target)].T @ x[n] / samples
                 for n, p in enumerate(pathways)]  # fmt: skip
     sigma_xx = {

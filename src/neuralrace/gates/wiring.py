@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from neuralrace.datasets import Data, Domains
 from neuralrace.errors import UserError
 from neuralrace.gates.architecture import Architecture
 from neuralrace.gates.base import Family
-from neuralrace.gates.effective import EffectiveData, effective_data
+from neuralrace.gates.effective import EVERYTHING, EffectiveData, effective_data, gated_inputs
 
 Gate = Float[np.ndarray, " sample"]
 
@@ -28,6 +28,8 @@ class Wiring:
     gates: Mapping[str, Gate]
     """Gates in [0, 1] of each sample, by node `a` or edge `a->b`."""
     data: Data
+    sees: Mapping[str, Bool[np.ndarray, " input"]] = field(default_factory=lambda: EVERYTHING)
+    """Inputs that an edge out of an input node sees, by its name `a->b`; all of them otherwise."""
 
     def __post_init__(self) -> None:
         edges = map(self.architecture.edge_name, range(len(self.architecture.edges)))
@@ -61,9 +63,15 @@ class Wiring:
         )
 
     @cached_property
+    def gated_inputs(self) -> Float[np.ndarray, "sample pathway_input"]:
+        """What all pathways are shown, side by side."""
+        inputs = gated_inputs(self.architecture, self.pathway_gates, self.data, self.sees)
+        return np.hstack(inputs)
+
+    @cached_property
     def effective(self) -> EffectiveData:
         """What each pathway learns from."""
-        return effective_data(self.architecture, self.pathway_gates, self.data)
+        return effective_data(self.architecture, self.pathway_gates, self.data, self.sees)
 
 
 def explicit(
@@ -89,9 +97,18 @@ def explicit(
 
 
 def parallel(
-    hidden: tuple[int, ...], gates: Float[np.ndarray, "pathway sample"], data: Data
+    hidden: Sequence[tuple[int, ...]],
+    gates: Float[np.ndarray, "pathway sample"],
+    sees: Bool[np.ndarray, "pathway input"],
+    data: Data,
 ) -> Wiring:
     """Pathways side by side, each a chain of hidden layers between the one input and output.
+
+    Args:
+        hidden: units in each hidden layer, by pathway.
+        gates: on which samples each pathway is open.
+        sees: which inputs each pathway sees.
+        data: the samples.
 
     Raises:
         UserError: a sample on which no pathway is open.
@@ -104,13 +121,16 @@ def parallel(
     nodes: dict[str, int] = {"x": data.x.shape[1]}
     edges: list[tuple[str, str]] = []
     opened: dict[str, np.ndarray] = {}
-    for number, gate in enumerate(gates, start=1):
-        chain = [f"hidden {layer} of pathway {number}" for layer in range(1, len(hidden) + 1)]
-        nodes |= dict(zip(chain, hidden, strict=True))
+    seen: dict[str, np.ndarray] = {}
+    for number, (units, gate, inputs) in enumerate(zip(hidden, gates, sees, strict=True), start=1):
+        chain = [f"hidden {layer} of pathway {number}" for layer in range(1, len(units) + 1)]
+        nodes |= dict(zip(chain, units, strict=True))
         edges += itertools.pairwise(["x", *chain, "y"])
-        opened.update((name, gate) for name in chain)
+        opened[chain[0]] = gate  # once: graded gates on every layer would multiply
+        if not inputs.all():
+            seen[f"x->{chain[0]}"] = inputs
     nodes["y"] = data.y.shape[1]
-    return Wiring(Architecture(nodes=nodes, edges=tuple(edges)), opened, data)
+    return Wiring(Architecture(nodes=nodes, edges=tuple(edges)), opened, data, seen)
 
 
 def routing_architecture(domains: Domains, families: Sequence[Family]) -> Architecture:

@@ -4,19 +4,28 @@ from neuralrace.metrics.alignment import alignment
 from neuralrace.metrics.analytic_fit import analytic_fit
 from neuralrace.metrics.balance import balance
 from neuralrace.metrics.cell_types import cell_types
+from neuralrace.metrics.context_selectivity import context_selectivity
+from neuralrace.metrics.decision_boundary import decision_boundary
 from neuralrace.metrics.describe import Measure
+from neuralrace.metrics.gate_flips import gate_flips
+from neuralrace.metrics.gate_identification import gate_identification
 from neuralrace.metrics.growth_bound import growth_bound
 from neuralrace.metrics.half_times import half_times
+from neuralrace.metrics.imitation import imitation
 from neuralrace.metrics.interference import interference
+from neuralrace.metrics.layer_linearity import layer_linearity
 from neuralrace.metrics.layer_norm_gaps import layer_norm_gaps
 from neuralrace.metrics.layer_ratio import layer_ratio
 from neuralrace.metrics.learning_times import learning_times
 from neuralrace.metrics.linearisation import linearisation
 from neuralrace.metrics.pathway_share import pathway_share
+from neuralrace.metrics.plateaus import plateaus
 from neuralrace.metrics.rate_gaps import rate_gaps
+from neuralrace.metrics.realisable_patterns import realisable_patterns
 from neuralrace.metrics.shared_representation import shared_representation
 from neuralrace.metrics.stages import stages
 from neuralrace.metrics.unaligned_growth import unaligned_growth
+from neuralrace.metrics.uniqueness import uniqueness
 from neuralrace.metrics.value_ratio import value_ratio
 from neuralrace.metrics.zero_shot import zero_shot
 from neuralrace.spec import Metric
@@ -26,18 +35,27 @@ METRICS: dict[Metric, Measure] = {
     "analytic_fit": analytic_fit,
     "balance": balance,
     "cell_types": cell_types,
+    "context_selectivity": context_selectivity,
+    "decision_boundary": decision_boundary,
+    "gate_flips": gate_flips,
+    "gate_identification": gate_identification,
     "growth_bound": growth_bound,
     "half_times": half_times,
+    "imitation": imitation,
     "interference": interference,
+    "layer_linearity": layer_linearity,
     "layer_norm_gaps": layer_norm_gaps,
     "layer_ratio": layer_ratio,
     "learning_times": learning_times,
     "linearisation": linearisation,
     "pathway_share": pathway_share,
+    "plateaus": plateaus,
     "rate_gaps": rate_gaps,
+    "realisable_patterns": realisable_patterns,
     "shared_representation": shared_representation,
     "stages": stages,
     "unaligned_growth": unaligned_growth,
+    "uniqueness": uniqueness,
     "value_ratio": value_ratio,
     "zero_shot": zero_shot,
 }

@@ -8,7 +8,7 @@ from neuralrace.datasets.xor import Xor
 from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
-from neuralrace.spec import Gated, Layered
+from neuralrace.spec import Layered
 
 # Share of the power above which a corner counts as occupied.
 OCCUPIED = 0.05
@@ -27,8 +27,7 @@ def cell_types(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 3.
     """
-    dataset, network = evidence.cell.dataset, evidence.cell.network
-    layered = network.layered if isinstance(network, Gated) else network
+    dataset, layered = evidence.cell.dataset, evidence.cell.resolved
     if not isinstance(dataset, Xor):
         raise UserError(f"dataset.name: {dataset.name!r}: metrics: cell_types is for xor")
     if (

@@ -14,7 +14,7 @@ def half_times(evidence: Evidence) -> Values:
     level = loss.isel(time=0, drop=True) / 2
     measured = crossing_time(-loss, -level, evidence.time)
     values = {"loss_half_time": described(measured, "flow time to half of the initial loss")}
-    if evidence.theory is not None:
+    if evidence.theory is not None and "loss" in evidence.theory:
         solved = crossing_time(-evidence.theory["loss"], -level, evidence.time)
         values["predicted_loss_half_time"] = described(
             solved, "flow time to half of the initial loss by theory"

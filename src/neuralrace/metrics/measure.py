@@ -12,6 +12,8 @@ from neuralrace.records.evidence import Evidence
 from neuralrace.records.schema import COORDINATES, SCHEMA_VERSION
 from neuralrace.spec import Cell
 
+PACKAGES = ("scipy", "scikit-learn", "jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
+
 
 def metrics_dataset(
     cell_id: str, cell: Cell, trajectory: xr.Dataset, theory: xr.Dataset | None
@@ -26,7 +28,7 @@ def metrics_dataset(
     with np.errstate(divide="ignore", invalid="ignore"):
         for name in cell.metrics:
             values |= METRICS[name](evidence)
-    attrs = provenance(cell_id, cell, "measure", ("scipy", "xarray", "netcdf4"))
+    attrs = provenance(cell_id, cell, "measure", PACKAGES)
     attrs |= {"title": f"Metrics of {cell_id}", "kind": "metrics", "schema": SCHEMA_VERSION}
     dataset = xr.Dataset(values, attrs=attrs)
     for name in dataset.coords:

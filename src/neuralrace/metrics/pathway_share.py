@@ -1,18 +1,25 @@
-"""Which pathways a routing network answers through."""
+"""Which pathways a gated network answers through."""
 
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
+from neuralrace.spec import Gated
 
 
 def pathway_share(evidence: Evidence) -> Values:
-    """Share of the first family of pathway blocks in the squared maps of all, at the end.
+    """Share of pathways in the squared maps of all, at the end.
 
-    With gates `parallel` the first family is the shared block and the second gives every pair of
-    domains a pathway of its own. Cross terms between families count for none, so that the shares of
-    all families add up to 1. Untrained pairs are NaN where every pair is trained.
+    Of pathways side by side, each by itself. Of a routing network, the first family of pathway
+    blocks: with gates `parallel` it is the shared block and the second gives every pair of domains
+    a pathway of its own; untrained pairs are NaN where every pair is trained. Cross terms between
+    pathways count for none, so that all shares add up to 1.
 
-    Source: Saxe, Sodhani, Lewallen 2022, fig. 5.
+    Source: Saxe, Sodhani, Lewallen 2022, fig. 5; Jarvis et al., app. E, for pathways side by side.
     """
+    if isinstance(evidence.cell.network, Gated):
+        values = evidence.recorded("pathway_values", "pathway_values")
+        power = (values.isel(time=-1, drop=True) ** 2).sum("pathway_mode", skipna=False)
+        share = power / power.sum("pathway", skipna=False)
+        return {"pathway_share": described(share, "share of a pathway in the power of all")}
     trained = evidence.recorded("trained_power", "pathway_power")
     powers = {"trained": trained, "untrained": evidence.trajectory["untrained_power"]}
     values = {}

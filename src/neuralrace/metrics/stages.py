@@ -2,7 +2,7 @@
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.signal import find_peaks
 
 from neuralrace.metrics.describe import Values, described
@@ -28,7 +28,9 @@ def stages(evidence: Evidence) -> Values:
     loss = evidence.trajectory["loss"]
     axis = loss.get_axis_num("time")
     rate = loss.copy(data=-np.gradient(loss.values, evidence.time.values, axis=axis))
-    count = xr.apply_ufunc(_drops, rate, input_core_dims=[["time"]], vectorize=True)
+    count = xr.apply_ufunc(
+        lambda curve: float(len(drops(curve))), rate, input_core_dims=[["time"]], vectorize=True
+    )
     return {
         "stages": described(count.where(rate.notnull().all("time")), "separate drops of the loss"),
         "initial_rate_share": described(
@@ -38,7 +40,7 @@ def stages(evidence: Evidence) -> Values:
     }
 
 
-def _drops(rate: Float[np.ndarray, " time"]) -> float:
-    """Number of separate peaks of one curve."""
-    _, found = find_peaks(rate, height=LEAST_HEIGHT * np.max(rate), prominence=0)
-    return float(np.sum(found["prominences"] >= LEAST_PROMINENCE * found["peak_heights"]))
+def drops(rate: Float[np.ndarray, " time"]) -> Int[np.ndarray, " drop"]:
+    """Where the separate peaks of one curve of the rate -dL/dt are; see `stages`."""
+    peaks, found = find_peaks(rate, height=LEAST_HEIGHT * np.max(rate), prominence=0)
+    return peaks[found["prominences"] >= LEAST_PROMINENCE * found["peak_heights"]]

@@ -7,7 +7,7 @@ activations or learning rates start from the same directions and are compared in
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from neuralrace.base import Strict, generator
 from neuralrace.datasets import Modes
 from neuralrace.errors import UserError
 from neuralrace.gates.architecture import Architecture
-from neuralrace.gates.effective import EffectiveData
+from neuralrace.gates.effective import EVERYTHING, EffectiveData
 
 Weights = list[Float[np.ndarray, "*runs _out _in"]]
 Effective = Callable[[int], EffectiveData]
@@ -294,6 +294,7 @@ def initial_edges(
     effective: Effective,
     scales: Sequence[float],
     seeds: Sequence[int],
+    sees: Mapping[str, np.ndarray] = EVERYTHING,
 ) -> Weights:
     """Initial weights of every run of a gated network.
 
@@ -303,6 +304,7 @@ def initial_edges(
         effective: see `Law.draw_edges`.
         scales: init scales.
         seeds: run seeds.
+        sees: inputs that an edge sees, by its name; its weights from all others are zero.
 
     Returns:
         One array per edge, (init_scale, seed, out, in), float64.
@@ -310,7 +312,11 @@ def initial_edges(
     Raises:
         UserError: the law does not exist for this graph.
     """
-    return _at_scales(lambda seed: law.draw_edges(seed, architecture, effective), scales, seeds)
+    weights = _at_scales(lambda seed: law.draw_edges(seed, architecture, effective), scales, seeds)
+    return [
+        weight * sees[name] if (name := architecture.edge_name(edge)) in sees else weight
+        for edge, weight in enumerate(weights)
+    ]
 
 
 def _at_scales(

@@ -61,6 +61,10 @@ class LayeredNetwork(nnx.Module):
             x = ACTIVATIONS[self.activation](layer(x))
         return readout(x)
 
+    def first_hidden(self, x: Float[Array, "sample input"]) -> Float[Array, "sample unit"]:
+        """What the first hidden layer makes of the inputs."""
+        return ACTIVATIONS[self.activation](self.layers[0](x))
+
     @property
     def weights(self) -> list[Array]:
         """W_1 ... W_L."""

@@ -48,6 +48,17 @@ COORDINATES: dict[str, str] = {
     "input": "input unit",
     "output": "output unit",
     "sample": "sample of the dataset",
+    "other_sample": "the same samples",
+    "pathway": "pathway of a gated network, as the gating scheme lists them",
+    "pathway_mode": "singular value of a pathway's map, largest first",
+    "candidate": "gated network that may stand for a ReLU network",
+    "loss_level": "share of the initial loss",
+    "clusters": "number of clusters of gate patterns",
+    "source": "when the clustered gates are from: all of training, its start or its end",
+    "open_in": "contexts that each context pathway of a family is open in",
+    "hidden_layer": "hidden layer, 1 nearest the input",
+    "pattern_kind": "kind of gate patterns that are counted",
+    "open_contexts": "contexts in which a unit is open on more than half of the samples",
     "family": "family of pathway blocks, as the gating scheme lists them",
     "input_domain": "input domain",
     "output_domain": "output domain",
@@ -57,7 +68,17 @@ COORDINATES: dict[str, str] = {
     "corner": "corner of the XoR square",
 }
 
-NUMBERED = ("layer", "pair", "mode", "singular_mode", "family", "input_domain", "output_domain")
+NUMBERED = (
+    "layer",
+    "pair",
+    "mode",
+    "singular_mode",
+    "pathway",
+    "pathway_mode",
+    "family",
+    "input_domain",
+    "output_domain",
+)
 
 TRAJECTORY: dict[str, Variable] = {
     "loss": Variable(("time",), "training loss over all samples"),
@@ -101,6 +122,9 @@ TRAJECTORY: dict[str, Variable] = {
     "untrained_power": Variable(
         ("time", "family"), "squared norm of the map of an untrained pair through a pathway family"
     ),
+    "pathway_values": Variable(
+        ("time", "pathway", "pathway_mode"), "singular values of the map of each pathway"
+    ),
     "pair_outputs": Variable(
         ("snapshot", "input_domain", "output_domain", "item", "output"),
         "network outputs by pair of domains",
@@ -112,6 +136,10 @@ TRAJECTORY: dict[str, Variable] = {
         ("snapshot", "domain_item", "other_domain_item"),
         "inner products of first-hidden-layer representations, items within input domains",
     ),
+    "sample_similarity": Variable(
+        ("snapshot", "sample", "other_sample"),
+        "inner products of first-hidden-layer representations of samples",
+    ),
     "outputs": Variable(("snapshot", "sample", "output"), "network outputs on the dataset"),
     "diverged_at": Variable((), "step at which the run diverged, -1 if it did not", "steps"),
 }
@@ -119,6 +147,13 @@ TRAJECTORY: dict[str, Variable] = {
 THEORY: dict[str, Variable] = {
     "loss": Variable(("solution", "time"), "loss predicted by theory"),
     "mode_strength": Variable(("solution", "time", "mode"), "effective singular values by theory"),
+    "pathway_values": Variable(
+        ("solution", "time", "pathway", "pathway_mode"),
+        "singular values of the map of each pathway by theory",
+    ),
+    "candidate_loss": Variable(
+        ("candidate", "time"), "loss predicted for gated networks that may stand for this one"
+    ),
     "layer_strength": Variable(
         ("time", "layer", "mode"), "singular value of each layer in each mode (eq. 13)"
     ),

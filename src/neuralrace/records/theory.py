@@ -25,4 +25,6 @@ def theory_dataset(cell_id: str, run: SolvedRun) -> xr.Dataset:
     for name in ("snapshot", "snapshot_flow_time"):
         del coords[name]
     coords["solution"] = ("solution", np.array(run.solutions), "1")
+    if "candidate_loss" in arrays:
+        coords["candidate"] = ("candidate", np.array(list(run.candidates)), "1")
     return build("theory", arrays, coords, attrs)

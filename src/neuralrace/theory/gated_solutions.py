@@ -1,6 +1,6 @@
 """Theory beside a gated run: its full gradient flow, its reduction, and the race of its domains."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,13 +8,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.datasets import Domains
-from neuralrace.errors import UserError
+from neuralrace.datasets.contextual import Contextual
+from neuralrace.errors import UserError, configured_as
+from neuralrace.gates.contexts import Contexts
 from neuralrace.gates.effective import EffectiveData
 from neuralrace.gates.wiring import Wiring
-from neuralrace.models.initialisation import Weights, initial_edges
+from neuralrace.models.initialisation import Normal, Weights, initial_edges
 from neuralrace.models.routing import stacked
-from neuralrace.spec import Gated, Layered, Routing, Run, Solution
-from neuralrace.theory import gated_flow, reduction, routing
+from neuralrace.spec import Gated, Layered, Routing, Run, Solution, SolvedRun
+from neuralrace.theory import contextual, gated_flow, pathway_modes, reduction, routing
 from neuralrace.theory.modes import mode_loss
 
 Arrays = dict[str, Float[np.ndarray, "init_scale seed ..."]]
@@ -94,8 +96,8 @@ def pose(run: Run, step: Int[np.ndarray, " time"]) -> GatedProblem:
     Raises:
         UserError: the network is layered, gates or law do not fit, or the loss is another one.
     """
-    network, domains = run.network, run.dataset.domains()
-    if isinstance(network, Layered) or (isinstance(network, Gated) and network.layered):
+    network, domains = run.resolved, run.dataset.domains()
+    if isinstance(network, Layered):
         raise UserError("solutions: this theory is for linear networks with given gates")
     if run.training.loss.name != "squared_error":
         raise UserError("solutions: theory is for training.loss squared_error")
@@ -111,8 +113,33 @@ def pose(run: Run, step: Int[np.ndarray, " time"]) -> GatedProblem:
         effective,
         run.init_scales,
         range(run.seeds),
+        wiring.sees,
     )
     return GatedProblem(run, wiring, weights, domains, step)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The problems that candidates pose in the place of a ReLU network."""
+
+    problems: Mapping[str, GatedProblem]
+    samples: int
+    """Samples that the loss is over."""
+
+
+def pose_candidates(run: SolvedRun, step: Int[np.ndarray, " time"]) -> Candidates:
+    """The problem that each candidate poses in the place of the run's own network.
+
+    Raises:
+        UserError: there are no candidates, or as `pose`.
+    """
+    if not run.candidates:
+        raise UserError("solutions: candidate_modes is for runs with candidates; name some")
+    problems = {}
+    for name, network in run.candidates.items():
+        with configured_as(f"candidates.{name}"):
+            problems[name] = pose(run.model_copy(update={"network": network}), step)
+    return Candidates(problems, next(iter(problems.values())).samples)
 
 
 def _gated_flow(problem: GatedProblem) -> Arrays:
@@ -188,9 +215,130 @@ def _pair_modes(domains: Domains) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return u, s, v
 
 
+def _pathway_modes(problem: GatedProblem) -> Arrays:
+    """One hidden unit for each mode of each pathway, from the initial weights."""
+    start = pathway_modes.weight_start(problem.effective, problem.weights)
+    return _joint(problem, start)
+
+
+def _pathway_modes_descent(problem: GatedProblem) -> Arrays:
+    """From the initial weights by the same steps as training takes."""
+    start = pathway_modes.weight_start(problem.effective, problem.weights)
+    found = pathway_modes.pathway_modes_descent(
+        problem.step, problem.flow_step, problem.effective, start
+    )
+    return _learned(problem, found)
+
+
+def _pathway_modes_mean(problem: GatedProblem) -> Arrays:
+    """The same from width and variance of the initial weights alone."""
+    scales = _deviations(problem)[:, None]
+    return _joint(problem, pathway_modes.mean_start(problem.effective, _widths(problem), scales))
+
+
+def _widths(problem: GatedProblem) -> list[int]:
+    """Hidden units of each pathway, in its first hidden layer."""
+    architecture = problem.wiring.architecture
+    return [architecture.nodes[pathway.nodes[1]] for pathway in architecture.pathways]
+
+
+def _deviations(problem: GatedProblem) -> Float[np.ndarray, " init_scale"]:
+    """Standard deviation of the initial weights.
+
+    Raises:
+        UserError: they are not normal.
+    """
+    if not isinstance(problem.run.init, Normal):
+        raise UserError(
+            f"init.name: {problem.run.init.name!r}: solutions that start from the variance of the "
+            "initial weights are for init normal"
+        )
+    return np.array(problem.run.init_scales)
+
+
+def _joint(problem: GatedProblem, start: Weights) -> Arrays:
+    time = problem.step * problem.flow_step
+    return _learned(problem, pathway_modes.pathway_modes_flow(time, problem.effective, start))
+
+
+def _learned(problem: GatedProblem, found: pathway_modes.JointLearning) -> Arrays:
+    """Loss and singular values of all runs, which may have been solved as one."""
+    shape = (len(problem.run.init_scales), problem.run.seeds)
+    values, data = found.singular_values, problem.wiring.data
+    missing = min(data.x.shape[1], data.y.shape[1]) - values.shape[-1]
+    values = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)])
+    return {
+        "loss": np.broadcast_to(found.loss, (*shape, *found.loss.shape[2:])),
+        "pathway_values": np.broadcast_to(values, (*shape, *values.shape[2:])),
+    }
+
+
+def _candidate_modes(candidates: Candidates) -> Arrays:
+    """Loss of every candidate from width and variance of the initial weights."""
+    losses = [_pathway_modes_mean(problem)["loss"] for problem in candidates.problems.values()]
+    return {"candidate_loss": np.stack(losses, axis=2)}
+
+
+def _closed_form(problem: GatedProblem, head_start: bool) -> Arrays:
+    """The contextual task from width and variance of the initial weights, see `theory.contextual`.
+
+    Raises:
+        UserError: the task or the pathways are others.
+    """
+    dataset, network = problem.run.dataset, problem.run.network
+    if (
+        not isinstance(dataset, Contextual)
+        or set(dataset.structures) != {"hierarchy"}
+        or not isinstance(network, Gated)
+        or not isinstance(network.gates, Contexts)
+        or network.gates.shown != "first_group"
+        or len(network.gates.open_in) > 1
+        or len(network.hidden) != 1
+        or (head_start and not (network.gates.common and dataset.part == "whole"))
+    ):
+        raise UserError(
+            "solutions: staged_modes and head_start are for dataset contextual with hierarchies "
+            "alone, and for gates of kind contexts with one number of contexts at most; "
+            "head_start is one over a common pathway, on the whole targets"
+        )
+    time, scheme = problem.step * problem.flow_step, network.gates
+    task = dataset.contexts, dataset.objects
+    # every mode of a pathway starts from half its width times the variance
+    strengths = [width * _deviations(problem) ** 2 / 2 for width in _widths(problem)]
+    common = np.repeat(strengths[0][:, None], sum(task) - 1, axis=1)
+    family = np.repeat(strengths[-1][:, None], dataset.objects - 1, axis=1)
+    loss = np.full((len(strengths[0]), len(time)), problem.wiring.data.y_power / 2)
+    if scheme.common:
+        loss -= contextual.common_gain(time, *task, common)
+    for open_in in scheme.open_in:
+        if head_start:
+            family = contextual.head_start(*task, open_in, common, family)
+        loss -= contextual.family_gain(time, *task, open_in, family)
+    shape = len(loss), problem.run.seeds, len(time)
+    return {"loss": np.broadcast_to(loss[:, None], shape)}
+
+
+def _staged_modes(problem: GatedProblem) -> Arrays:
+    """The paper's: context pathways start to learn the residual with the start of their weights."""
+    return _closed_form(problem, head_start=False)
+
+
+def _head_start(problem: GatedProblem) -> Arrays:
+    """With what context pathways gain while the common one learns."""
+    return _closed_form(problem, head_start=True)
+
+
 GATED: dict[Solution, Callable[[GatedProblem], Arrays]] = {
     "gated_flow": _gated_flow,
+    "head_start": _head_start,
+    "pathway_modes": _pathway_modes,
+    "pathway_modes_descent": _pathway_modes_descent,
+    "pathway_modes_mean": _pathway_modes_mean,
     "reduction": _reduction,
     "reduction_descent": _reduction_descent,
     "routing_race": _routing_race,
+    "staged_modes": _staged_modes,
+}
+CANDIDATES: dict[Solution, Callable[[Candidates], Arrays]] = {
+    "candidate_modes": _candidate_modes,
 }

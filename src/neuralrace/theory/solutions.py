@@ -6,7 +6,7 @@ of `records.schema.THEORY`. Nothing is fitted.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,17 @@ from neuralrace.datasets import Data
 from neuralrace.errors import UserError
 from neuralrace.models.initialisation import Weights, initial_weights
 from neuralrace.spec import Activation, Run, Solution, SolvedRun
-from neuralrace.theory import balance, gated_solutions, gradient_flow, modes, tied, two_layer, xor
-from neuralrace.theory.gated_solutions import GATED, Arrays
+from neuralrace.theory import (
+    balance,
+    gated_solutions,
+    gradient_flow,
+    margin,
+    modes,
+    tied,
+    two_layer,
+    xor,
+)
+from neuralrace.theory.gated_solutions import CANDIDATES, GATED, Arrays
 
 
 @dataclass(frozen=True)
@@ -193,6 +202,57 @@ def _xor_race(problem: Problem) -> Arrays:
     return {"loss": xor.xor_loss(problem.time, start)}
 
 
+def _margin(problem: Problem) -> tuple[float, margin.Start]:
+    """The margin of XoR, and what the initial weights hold of each pathway.
+
+    Raises:
+        UserError: the data are not XoR with a margin.
+    """
+    encoder, decoder = problem.two_layers()
+    x, y = problem.data.x, problem.data.y
+    width = float(x[-1, -1] * y[-1, 0]) if x.shape == (4, 3) and y.shape == (4, 1) else 0.0
+    if width <= 0 or not np.array_equal(margin.points(width)[0], x):
+        raise UserError(
+            "solutions: margin_* are for XoR with a margin; use dataset xor and give its margin"
+        )
+    return width, margin.neuron_start(encoder, decoder[..., 0, :], width)
+
+
+def _margin_race(problem: Problem) -> Arrays:
+    """Pathways of both types in the place of a ReLU network, from its own weights."""
+    width, start = _margin(problem)
+    return {"loss": margin.race_loss(problem.time, width, start.linear, start.xor)}
+
+
+def _margin_linear(problem: Problem) -> Arrays:
+    width, start = _margin(problem)
+    return {"loss": margin.linear_loss(problem.time, width, start.linear)}
+
+
+def _margin_xor(problem: Problem) -> Arrays:
+    width, start = _margin(problem)
+    return {"loss": margin.xor_loss(problem.time, width, start.xor)}
+
+
+def _split_start(problem: Problem, type_: int, pathways: int) -> np.ndarray:
+    """Start of one type of pathways if units were shared out equally, by width and variance."""
+    encoder, _ = problem.two_layers()
+    (*runs, units, _) = encoder.shape
+    variance = np.array([np.sqrt(np.mean(scale**2)) for scale in encoder])
+    start = np.array([margin.split_start(units, float(scale))[type_] for scale in variance])
+    return np.broadcast_to(start[:, None, None], (*runs, pathways)).copy()
+
+
+def _margin_linear_split(problem: Problem) -> Arrays:
+    width, _ = _margin(problem)
+    return {"loss": margin.linear_loss(problem.time, width, _split_start(problem, 0, 2))}
+
+
+def _margin_xor_split(problem: Problem) -> Arrays:
+    width, _ = _margin(problem)
+    return {"loss": margin.xor_loss(problem.time, width, _split_start(problem, 1, 4))}
+
+
 LINEAR: dict[Solution, Callable[[Problem], Arrays]] = {
     "aligned_modes": _aligned_modes,
     "exact": _exact,
@@ -203,9 +263,21 @@ LINEAR: dict[Solution, Callable[[Problem], Arrays]] = {
     "tied": _tied,
     "untied_modes": _untied_modes,
 }
-RECTIFIED: dict[Solution, Callable[[Problem], Arrays]] = {"xor_race": _xor_race}
-SOLUTIONS: dict[Solution, Callable[[Any], Arrays]] = {**LINEAR, **RECTIFIED, **GATED}
-BY_SOLUTION = ("loss", "mode_strength", "singular_values")
+RECTIFIED: dict[Solution, Callable[[Problem], Arrays]] = {
+    "margin_linear": _margin_linear,
+    "margin_linear_split": _margin_linear_split,
+    "margin_race": _margin_race,
+    "margin_xor": _margin_xor,
+    "margin_xor_split": _margin_xor_split,
+    "xor_race": _xor_race,
+}
+SOLUTIONS: dict[Solution, Callable[[Any], Arrays]] = {
+    **LINEAR,
+    **RECTIFIED,
+    **GATED,
+    **CANDIDATES,
+}
+BY_SOLUTION = ("loss", "mode_strength", "pathway_values", "singular_values")
 """Variables that several solutions may give; they are stacked along `solution`."""
 
 
@@ -239,22 +311,31 @@ def solve(run: SolvedRun, step: np.ndarray) -> tuple[int, Arrays]:
     Raises:
         UserError: as `pose`, or a theory that is not for this network.
     """
-    problems: dict[str, Any] = {}
-    answers: list[Arrays] = []
-    for name in run.solutions:
-        kind = "gated" if name in GATED else "relu" if name in RECTIFIED else "linear"
-        if kind not in problems:
-            problems[kind] = (
-                gated_solutions.pose(run, step) if kind == "gated" else pose(run, step, kind)
-            )
-        answers.append(SOLUTIONS[name](problems[kind]))
+    pose_of = cache(lambda kind: _POSES[kind](run, step))
+    answers = [SOLUTIONS[name](pose_of(_kind(name))) for name in run.solutions]
     arrays = {k: v for answer in answers for k, v in answer.items() if k not in BY_SOLUTION}
     for name in BY_SOLUTION:
         given = [answer[name] for answer in answers if name in answer]
         if given:
             absent = np.full_like(given[0], np.nan)
             arrays[name] = np.stack([answer.get(name, absent) for answer in answers], axis=2)
-    samples = next(iter(problems.values())).samples
+    samples = pose_of(_kind(run.solutions[0])).samples
     # as training normalises it, so that simulation and theory compare as they are
-    arrays["loss"] = run.training.loss.factor(samples) * arrays["loss"]
+    for name in ("loss", "candidate_loss"):
+        if name in arrays:
+            arrays[name] = run.training.loss.factor(samples) * arrays[name]
     return samples, arrays
+
+
+_POSES: dict[str, Callable[[Any, np.ndarray], Any]] = {
+    "linear": pose,
+    "relu": partial(pose, activation="relu"),
+    "gated": gated_solutions.pose,
+    "candidates": gated_solutions.pose_candidates,
+}
+
+
+def _kind(name: Solution) -> str:
+    """What kind of problem a solution is for."""
+    tables = {"gated": GATED, "relu": RECTIFIED, "candidates": CANDIDATES}
+    return next((kind for kind, table in tables.items() if name in table), "linear")

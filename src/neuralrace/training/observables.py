@@ -186,9 +186,17 @@ def _pair_outputs(view: View) -> Mapping[str, Array]:
 
 
 def _similarity(view: View) -> Mapping[str, Array]:
-    """Inner products of what the items of all domains are mapped to in the first hidden layers.
+    """Inner products of what samples are mapped to in the first hidden layers."""
+    if isinstance(view.network, RoutingNetwork):
+        return _domain_similarity(view)
+    hidden = view.network.first_hidden(view.data["x"])
+    return {"sample_similarity": hidden @ hidden.T}
 
-    These are those of all blocks of the first family; domains of different groups share none.
+
+def _domain_similarity(view: View) -> Mapping[str, Array]:
+    """The same for the items of all domains, in all blocks of the first family.
+
+    Domains of different groups share none.
     """
     encoders = view.network.families[0].encoder[...]
     rows, _, size, _, units = encoders.shape
@@ -208,6 +216,10 @@ def _pathway_power(view: View) -> Mapping[str, Array]:
     }
 
 
+def _pathway_values(view: View) -> Mapping[str, Array]:
+    return {"pathway_values": jnp.linalg.svd(view.network.maps(), compute_uv=False)}
+
+
 OBSERVABLES: dict[Observable, Callable[[View], Mapping[str, Array]]] = {
     "accuracy": _accuracy,
     "bias_norm": _bias_norm,
@@ -220,6 +232,7 @@ OBSERVABLES: dict[Observable, Callable[[View], Mapping[str, Array]]] = {
     "pair_error": _pair_error,
     "pair_outputs": _pair_outputs,
     "pathway_power": _pathway_power,
+    "pathway_values": _pathway_values,
     "rate_gap": _rate_gap,
     "similarity": _similarity,
     "singular_values": _singular_values,

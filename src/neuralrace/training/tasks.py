@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jax import Array
+from jaxtyping import Float
 
 from neuralrace.datasets import Data, Domains
 from neuralrace.errors import UserError
@@ -15,6 +16,7 @@ from neuralrace.gates.wiring import routing_architecture
 from neuralrace.models.graph import GatedNetwork
 from neuralrace.models.initialisation import initial_edges, initial_weights
 from neuralrace.models.layered import LayeredNetwork
+from neuralrace.models.parallel import ParallelNetwork, side_by_side
 from neuralrace.models.routing import RoutingNetwork, stacked
 from neuralrace.spec import Gated, Graph, Layered, Routing, Run
 from neuralrace.training.losses import LOSSES
@@ -60,19 +62,12 @@ class LayeredTask(Task):
         self.arrays = {**named, "loss": self._compressed()}
 
     def _compressed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Samples for the loss.
-
-        A linear network with squared error sees its samples through their second moments alone:
-        the triangular factor of [X Y] has the same loss and gradient with at most inputs + outputs
-        rows.
-        """
-        x, y, training = self.data.x, self.data.y, self.run.training
+        """Samples for the loss."""
+        training = self.run.training
         linear = self.spec.activation == "linear" and not self.spec.bias
         if linear and training.loss.name == "squared_error" and training.batch.name == "full":
-            factor = np.linalg.qr(np.hstack([x, y]), mode="r")
-            factor *= np.sqrt(len(factor) / len(x))
-            x, y = np.split(factor, [x.shape[1]], axis=1)
-        return x, y
+            return second_moments(self.data.x, self.data.y)
+        return self.data.x, self.data.y
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
@@ -91,10 +86,46 @@ class LayeredTask(Task):
         return jnp.mean(self.sample_loss(network(x), y))
 
 
+class ParallelTask(Task):
+    """Gated pathways side by side, which are a linear network of their gated inputs."""
+
+    def __init__(self, run: Run, network: Gated, data: Data):
+        self.run, self.samples = run, len(data.x)
+        self.wiring = network.wiring(data)
+        self.sample_loss = LOSSES[run.training.loss.name]
+        gated = self.wiring.gated_inputs
+        compressed = gated, data.y
+        if run.training.loss.name == "squared_error":
+            compressed = second_moments(gated, data.y)
+        self.arrays = {"x": gated, "y": data.y, "loss": compressed}
+
+    def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
+        """See `Task.weights`."""
+        wiring = self.wiring
+        edges = initial_edges(
+            self.run.init,
+            wiring.architecture,
+            lambda _: wiring.effective,
+            scales,
+            seeds,
+            wiring.sees,
+        )
+        return side_by_side(edges, wiring.architecture)
+
+    def network(self, weights: Any) -> ParallelNetwork:
+        """See `Task.network`."""
+        return ParallelNetwork(weights)
+
+    def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
+        """See `Task.loss`."""
+        x, y = batch
+        return jnp.mean(self.sample_loss(network(x), y))
+
+
 class GraphTask(Task):
     """A gated network on samples, or on the effective datasets of its pathways."""
 
-    def __init__(self, run: Run, network: Gated | Graph, data: Data):
+    def __init__(self, run: Run, network: Graph, data: Data):
         self.run, self.samples = run, len(data.x)
         self.wiring = network.wiring(data)
         self.squared = run.training.loss.name == "squared_error"
@@ -168,13 +199,27 @@ class RoutingTask(Task):
         return RoutingNetwork(weights)
 
     def own(self, seeds: Sequence[int]) -> dict[str, np.ndarray]:
-        """The trained pairs of each run, 1 where trained."""
-        return {"mask": np.stack([self.spec.mask(self.domains, s) for s in seeds]).astype(float)}
+        """The trained pairs of each run, 1 where trained, and their shares in the loss."""
+        masks = np.stack([self.spec.mask(self.domains, s) for s in seeds]).astype(float)
+        return {"mask": masks, "share": masks / masks.sum(axis=(1, 2), keepdims=True)}
 
     def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
-        share = own["mask"] / jnp.sum(own["mask"])
-        return 0.5 * jnp.sum(share * squared_errors(network.maps(), *batch))
+        return 0.5 * jnp.sum(own["share"] * squared_errors(network.maps(), *batch))
+
+
+def second_moments(
+    x: Float[np.ndarray, "sample input"], y: Float[np.ndarray, "sample output"]
+) -> tuple[Float[np.ndarray, "row input"], Float[np.ndarray, "row output"]]:
+    """Fewer samples that a linear network with squared error cannot tell from the given ones.
+
+    It sees them through their second moments alone: the triangular factor of [X Y] has the same
+    loss and gradient with at most inputs + outputs rows.
+    """
+    factor = np.linalg.qr(np.hstack([x, y]), mode="r")
+    factor *= np.sqrt(len(factor) / len(x))
+    left, right = np.split(factor, [x.shape[1]], axis=1)
+    return left, right
 
 
 def squared_errors(maps: Array, sigma_yx: Array, sigma_xx: Array, y_power: Array) -> Array:
@@ -199,7 +244,9 @@ def task_of(run: Run) -> Task:
             "training.loss.name: 'cross_entropy': the targets of dataset "
             f"{type(run.dataset).__name__} are no class probabilities; use squared_error"
         )
-    layered = network.layered if isinstance(network, Gated) else network
-    if isinstance(layered, Layered):
-        return LayeredTask(run, layered, data)
-    return GraphTask(run, cast(Gated | Graph, network), data)
+    match run.resolved:
+        case Layered() as layered:
+            return LayeredTask(run, layered, data)
+        case Gated() as gated:
+            return ParallelTask(run, gated, data)
+    return GraphTask(run, cast(Graph, network), data)

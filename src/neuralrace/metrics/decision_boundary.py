@@ -1,0 +1,74 @@
+"""What kind of boundary a ReLU network draws between the classes of XoR with a margin."""
+
+import xarray as xr
+
+from neuralrace.datasets.xor import Xor
+from neuralrace.errors import UserError
+from neuralrace.metrics.describe import Values, described
+from neuralrace.records.evidence import Evidence
+from neuralrace.reln.gates import relu_network
+
+
+def decision_boundary(evidence: Evidence) -> Values:
+    """How nonlinear the network is between the classes, and what kinds of units answer the samples.
+
+    The nonlinearity index is [f(1, -1, 0) - f(1, 1, 0)]/2, averaged over both points of each class:
+    ([f(1, -1, 0) + f(-1, 1, 0)] - [f(1, 1, 0) + f(-1, -1, 0)])/4. These are the corners with the
+    margin taken away, on which no linear function can tell the classes apart: its index is 0. Units
+    that point to one sample each, on which alone they are open up to Delta^2 = 2, and answer it
+    rightly have 2/(2 + Delta^2), 1 as the margin vanishes; `nonlinearity_share` is the
+    index over that.
+
+    A unit j carries sum_n y_n v_j h_jn of the output on the samples. It is an `xor` unit if it is
+    open on exactly one sample, a `linear` unit if it is open on exactly the two samples of one
+    class, and an `other` unit if it is open on samples of both classes. The three shares of what
+    all units carry add up to 1; one may be negative or exceed 1 before anything is learned.
+
+    Raises:
+        UserError: the dataset is not XoR with a margin, or the network no ReLU network with one
+            hidden layer and without biases.
+
+    Source: Jarvis et al., "Make Haste Slowly", sec. 3 and appendix C, fig. 2; the index and the
+    shares are ours.
+    """
+    dataset = evidence.cell.dataset
+    if not isinstance(dataset, Xor) or dataset.margin is None:
+        raise UserError(
+            f"dataset: {dataset.name!r}: metrics: decision_boundary is for xor with a margin"
+        )
+    relu_network(evidence.cell, "metrics: decision_boundary", hidden=1)
+    data = evidence.data
+    x = xr.DataArray(data.x, dims=("sample", "unit_0"))
+    y = xr.DataArray(data.y[:, 0], dims="sample")
+    encoder = evidence.recorded("weight_1", "weights")
+    readout = evidence.recorded("weight_2", "weights").isel(unit_2=0, drop=True)
+
+    def carried(inputs: xr.DataArray) -> xr.DataArray:
+        """sum_n y_n v_j [w_j . x_n]_+ of each unit j."""
+        return readout * (xr.dot(encoder, inputs).clip(min=0) * y).sum("sample", skipna=False)
+
+    between = carried(x * xr.DataArray([1.0, 1.0, 0.0], dims="unit_0"))
+    index = between.sum("unit_1", skipna=False) / len(y)
+    power = carried(x)
+    opened = xr.dot(encoder, x) > 0
+    positive, negative = ((opened & (y == sign)).sum("sample") for sign in (1, -1))
+    alone, mixed = positive + negative == 1, (positive > 0) & (negative > 0)
+    kinds = {
+        "xor": (alone, "exactly one sample"),
+        "linear": (~alone & ~mixed, "exactly the two samples of one class"),
+        "other": (mixed, "samples of both classes"),
+    }
+    curves = {
+        "nonlinearity_index": described(
+            index, "difference of outputs between classes with the margin taken away, over 2"
+        ),
+        "nonlinearity_share": described(
+            index * (2 + dataset.margin**2) / 2,
+            "nonlinearity index over that of units that answer one sample each",
+        ),
+    }
+    for kind, (members, samples) in kinds.items():
+        share = (power * members).sum("unit_1", skipna=False) / power.sum("unit_1", skipna=False)
+        curves[f"{kind}_share"] = described(share, f"output carried by units open on {samples}")
+    end = {name: curve.isel(snapshot=-1, drop=True) for name, curve in curves.items()}
+    return end | {f"{name}_curve": curve for name, curve in curves.items()}

@@ -1,0 +1,122 @@
+"""How well gated linear networks imitate a ReLU network."""
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from neuralrace.errors import UserError, configured_as
+from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.records.evidence import Evidence
+
+# Shares of the initial loss at which learning times are compared.
+LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02)
+
+
+def imitation(evidence: Evidence) -> Values:
+    """Trains every candidate as the ReLU network is trained, and compares the two.
+
+    With theory of the candidates the distance of the ReLU network from theory splits into what the
+    equivalence lacks and what the theory of the candidate lacks,
+    |ReLU - theory| <= |ReLU - candidate| + |candidate - theory|.
+
+    Raises:
+        UserError: there are no candidates.
+
+    Source: Jarvis et al., "Make Haste Slowly", secs. 3 to 5, figs. 2, 4 and 5.
+    """
+    # here, as measuring other cells need not load JAX
+    from neuralrace.reln.imitation import imitate, output_error
+
+    cell, y = evidence.cell, evidence.data.y
+    if not cell.candidates:
+        raise UserError("metrics: imitation needs candidates: gated networks to compare with")
+    loss, outputs = evidence.trajectory["loss"], evidence.recorded("outputs", "outputs")
+    snapshots = loss.sel(time=outputs["snapshot"].values)
+    losses, errors, correlations = [], [], []
+    for name, network in cell.candidates.items():
+        with configured_as(f"candidates.{name}"):
+            trained = imitate(cell, network)
+        losses.append(trained.variables["loss"])
+        errors.append(output_error(snapshots.values, outputs.values, trained, y))
+        if "sample_similarity" in evidence.trajectory:
+            final = evidence.trajectory["sample_similarity"].isel(snapshot=-1)
+            similarity = trained.variables["sample_similarity"][:, :, -1]
+            correlations.append(similarity_correlation(final.values, similarity))
+
+    def by_candidate(arrays: list[np.ndarray], like: xr.DataArray) -> xr.DataArray:
+        """Arrays of all candidates on the axes of one, with `candidate` after the runs."""
+        stacked = like.expand_dims(candidate=list(cell.candidates), axis=2)
+        return stacked.copy(data=np.stack(arrays, axis=2))
+
+    runs = loss.isel(time=0, drop=True)
+    imitated = by_candidate(losses, loss)
+    error = by_candidate(errors, outputs.isel(sample=0, output=0, drop=True))
+    values = {
+        "imitation_loss": described(imitated, "training loss of a candidate"),
+        "imitation_gap": described(
+            gap(evidence, loss, imitated),
+            "largest distance of a candidate's loss over initial loss",
+        ),
+        "imitation_output_error_curve": described(
+            error, "|f - g|^2/|y|^2 between the ReLU network and a candidate at equal loss"
+        ),
+        "imitation_output_error": described(
+            error.max("snapshot", skipna=False),
+            "largest |f - g|^2/|y|^2 between the ReLU network and a candidate at equal loss",
+        ),
+        "imitation_time_ratio": described(
+            time_ratio(evidence, imitated),
+            "time of a candidate to a share of the initial loss over that of the ReLU network",
+        ),
+    }
+    if correlations:
+        values["similarity_correlation"] = described(
+            by_candidate(correlations, runs),
+            "correlation of the similarities of samples in the ReLU network and a candidate",
+        )
+    if evidence.theory is None or "candidate_loss" not in evidence.theory:
+        return values
+    predicted = evidence.theory["candidate_loss"].sel(candidate=list(cell.candidates))
+    return values | {
+        "prediction_gap": described(
+            gap(evidence, loss, predicted),
+            "largest distance of the ReLU network's loss from a candidate's theory over initial "
+            "loss",
+        ),
+        "candidate_prediction_gap": described(
+            gap(evidence, imitated, predicted),
+            "largest distance of a candidate's loss from its theory over initial loss",
+        ),
+        "prediction_time_ratio": described(
+            time_ratio(evidence, predicted),
+            "time to a share of the initial loss by a candidate's theory over that of the ReLU "
+            "network",
+        ),
+    }
+
+
+def gap(evidence: Evidence, loss: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+    """max_t |L - L'| over the ReLU network's L(0), whichever losses are compared."""
+    initial = evidence.trajectory["loss"].isel(time=0, drop=True)
+    return abs(loss - other).max("time", skipna=False) / initial
+
+
+def time_ratio(evidence: Evidence, loss: xr.DataArray) -> xr.DataArray:
+    """Times of a loss to shares of the ReLU network's initial loss, over that network's times."""
+    own = evidence.trajectory["loss"]
+    shares = xr.DataArray(list(LEVELS), {"loss_level": list(LEVELS)}, "loss_level")
+    level = own.isel(time=0, drop=True) * shares
+    times = [crossing_time(-curve, -level, evidence.time) for curve in (loss, own)]
+    return (times[0] / times[1]).transpose(*(dim for dim in loss.dims if dim != "time"), ...)
+
+
+def similarity_correlation(
+    first: Float[np.ndarray, "*runs sample sample"],
+    second: Float[np.ndarray, "*runs sample sample"],
+) -> Float[np.ndarray, "*runs"]:
+    """Correlation of the entries above the diagonals of two similarity matrices."""
+    above = np.triu_indices(first.shape[-1], k=1)
+    one, other = (matrix[..., *above].astype(float) for matrix in (first, second))
+    one, other = (entries - entries.mean(-1, keepdims=True) for entries in (one, other))
+    size = np.linalg.norm(one, axis=-1) * np.linalg.norm(other, axis=-1)
+    return np.sum(one * other, axis=-1) / size

@@ -1,0 +1,130 @@
+"""Whether the loss of a ReLU network tells which contexts its units are open in."""
+
+from math import comb
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.optimize import least_squares
+
+from neuralrace.datasets.contextual import Contextual
+from neuralrace.errors import UserError
+from neuralrace.metrics.describe import Values, described
+from neuralrace.models.initialisation import Normal
+from neuralrace.records.evidence import Evidence
+from neuralrace.reln.gates import relu_network
+from neuralrace.theory.contextual import head_start, staged_loss
+
+# Logarithms of starts that are tried: from the smallest normal number to 1, where none is small.
+BOUNDS = np.log(np.finfo(float).tiny), 0.0
+NAMES = {
+    "unfitted_gap": "largest distance of the loss from the closed form with the start of equal "
+    "widths, over initial loss",
+    "head_start_gap": "the same with the head start that the common pathway gives the others",
+    "fitted_gap": "the same with both starts fitted to the loss",
+    "fitted_common_start": "fitted start of the modes of the common pathway",
+    "fitted_context_start": "fitted start of the modes of the context pathways on the residual",
+}
+
+
+def uniqueness(evidence: Evidence) -> Values:
+    """How well the closed form of each family of context pathways follows the loss.
+
+    Families are those of q of C contexts, q = 1 ... C - 1, beside a common pathway. Starts with
+    nothing fitted are h sigma^2/2, with half of the units in the common pathway and the other half
+    shared equally by the context pathways. Fitted are the logarithms of one start for all common
+    and of one for all context modes, from there on, for each run, by least squares over the entries
+    of the time axis. NaN for runs that diverged. The closed form is the same for families of q
+    and of C - q contexts, and no loss can tell them apart by it; their head starts differ.
+
+    Raises:
+        UserError: the dataset is not contextual with hierarchies alone, the network no ReLU network
+            with one hidden layer and without biases, or the law or the loss another one.
+
+    Source: Jarvis et al., "Make Haste Slowly", proposition 4.2 and sec. 5; the paper compares
+    losses and leaves open how starts are chosen.
+    """
+    dataset, cell = evidence.cell.dataset, evidence.cell
+    if (
+        not isinstance(dataset, Contextual)
+        or set(dataset.structures) != {"hierarchy"}
+        or dataset.part != "whole"
+    ):
+        raise UserError(
+            f"dataset: {dataset.name!r}: metrics: uniqueness is for the whole of contextual, with "
+            "structures hierarchy alone"
+        )
+    (hidden,) = relu_network(cell, "metrics: uniqueness", hidden=1).hidden
+    if not isinstance(cell.init, Normal):
+        raise UserError(f"init.name: {cell.init.name!r}: metrics: uniqueness is for normal")
+    if cell.training.loss.name != "squared_error":
+        raise UserError(
+            f"training.loss.name: {cell.training.loss.name!r}: metrics: uniqueness is for "
+            "squared_error"
+        )
+    families = np.arange(1, dataset.contexts)
+    loss = evidence.trajectory["loss"]
+    relative = loss / cell.training.loss.factor(len(evidence.data.x))
+    found = xr.apply_ufunc(
+        lambda curve, sigma, open_in: _gaps(
+            curve, evidence.time.values, dataset, int(open_in), hidden * sigma**2 / 4
+        ),
+        relative,
+        relative["init_scale"],
+        xr.DataArray(families, {"open_in": families}, "open_in"),
+        input_core_dims=[["time"], [], []],
+        output_core_dims=[[]] * len(NAMES),
+        vectorize=True,
+    )
+    return {
+        name: described(values, long_name)
+        for (name, long_name), values in zip(NAMES.items(), found, strict=True)
+    }
+
+
+def _gaps(
+    loss: Float[np.ndarray, " time"],
+    time: Float[np.ndarray, " time"],
+    dataset: Contextual,
+    open_in: int,
+    half: float,
+) -> tuple[float, ...]:
+    """Values of one run and one family, in the order of `NAMES`.
+
+    Args:
+        loss: 1/2 <|y - yhat|^2> of the run.
+        time: gradient-flow time.
+        dataset: numbers of contexts and objects.
+        open_in: contexts that a context pathway is open in.
+        half: start h sigma^2/2 of a pathway with half of the units.
+    """
+    if not np.isfinite(loss).all():
+        return (np.nan,) * len(NAMES)
+    contexts, objects = dataset.contexts, dataset.objects
+    task = contexts, objects, open_in
+
+    def distance(common: np.ndarray, context: np.ndarray) -> np.ndarray:
+        return (staged_loss(time, *task, common, context) - loss) / loss[0]
+
+    def gap(common: np.ndarray, context: np.ndarray) -> float:
+        return float(np.max(np.abs(distance(common, context))))
+
+    def alike(common: float, context: float) -> tuple[np.ndarray, np.ndarray]:
+        """One start for all modes of a kind."""
+        modes, context_modes = contexts + objects - 1, objects - 1
+        return np.full(modes, common), np.full(context_modes, context)
+
+    start = half, half / comb(contexts, open_in)
+    common, context = alike(*start)
+    fit = least_squares(
+        lambda logarithms: distance(*alike(*np.exp(logarithms))),
+        np.clip(np.log(start), *BOUNDS),
+        bounds=BOUNDS,
+    )
+    fitted = np.exp(fit.x)
+    return (
+        gap(common, context),
+        gap(common, head_start(*task, common, context)),
+        gap(*alike(*fitted)),
+        *fitted.tolist(),
+    )

@@ -1,0 +1,202 @@
+"""Joint learning of parallel pathways, each as few hidden units as its correlation has modes.
+
+A pathway with one hidden layer learns first what its own sigma_yx(p) = U S V^T asks for. With
+encoder W1 and decoder W2, the sum of hidden vectors W1 V + W2^T U grows by exp(S t), their
+difference decays, and all else stays at its start. A small pathway therefore goes on as one with
+encoder M V^T and decoder U M^T, M = (W1 V + W2^T U)/2, in which a rotation of the hidden layer
+leaves one unit for each mode. The gradient flow of these small pathways in common is the theory:
+no effective data have to be diagonal together, and pathways may start to learn a residual while
+another still learns what they will not need. Exact as the init scale goes to 0.
+
+`effective` is the effective data of the full network. Weights are listed by edge, as in
+`gated_flow`. Time is gradient-flow time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from neuralrace.errors import UserError
+from neuralrace.gates.architecture import Architecture
+from neuralrace.gates.effective import NEGLIGIBLE, EffectiveData
+from neuralrace.theory.gated_flow import gated_descent, gated_flow, gated_loss, pathway_maps
+
+# Losses are then right to about 1e-9 of their start, and singular values to 1e-5: once all is
+# learned, steps are as long as stability allows, and errors add up where no loss resists, in the
+# shares of pathways that can stand in for each other. A looser tolerance hardly saves time.
+RTOL = 1e-10
+
+# Errors that weights near 0 get by rounding alone, once others are of order 1.
+ROUNDING = 1e-15
+
+
+@dataclass(frozen=True)
+class JointLearning:
+    """What parallel pathways learn together."""
+
+    loss: Float[np.ndarray, "*runs time"]
+    """Loss 1/2 <|y - yhat|^2>."""
+    singular_values: Float[np.ndarray, "*runs time pathway mode"]
+    """Singular values of every pathway's map, decreasing; 0 beyond its number of modes."""
+
+
+def mode_count(effective: EffectiveData) -> tuple[int, ...]:
+    """Number of modes of each pathway: the rank of its sigma_yx(p), at least 1.
+
+    Singular values below a part in 10^6 of the largest of all pathways count as rounding. A pathway
+    that correlates with no target keeps one direction, which learns from other pathways alone.
+
+    Raises:
+        UserError: if the pathways do not lie side by side, with one hidden layer each.
+    """
+    return tuple(len(s) for _, s, _ in _modes(effective))
+
+
+def weight_start(
+    effective: EffectiveData,
+    weights: Sequence[Float[np.ndarray, "*runs _target _source"]],
+) -> list[Float[np.ndarray, "*runs _target _source"]]:
+    """Start from the initial weights of the full network, nothing fitted.
+
+    M = (W1 V + W2^T U)/2 enters by its Gram matrix alone, whose diagonal holds the starts a0 of
+    single modes and whose rest is their interference. It does not matter, then, in which basis a
+    degenerate correlation comes. A hidden layer with fewer units than modes keeps its units.
+
+    Args:
+        effective: what the pathways learn from.
+        weights: initial weights of the full network by edge.
+
+    Returns:
+        Weights by edge, with as many hidden units as modes.
+
+    Raises:
+        UserError: as `mode_count`.
+    """
+    start: list[np.ndarray] = [np.zeros(0)] * len(weights)
+    for pathway, (u, _, v) in zip(effective.architecture.pathways, _modes(effective), strict=True):
+        encoder, decoder = pathway.edges
+        grows = (weights[encoder] @ v + weights[decoder].mT @ u) / 2
+        reduced = np.asarray(np.linalg.qr(grows, mode="r"))
+        start[encoder], start[decoder] = reduced @ v.T, u @ reduced.mT
+    return start
+
+
+def mean_start(
+    effective: EffectiveData,
+    widths: Sequence[int],
+    init_scale: float | Float[np.ndarray, "*runs"],
+) -> list[Float[np.ndarray, "*runs _target _source"]]:
+    """Start of the mean random network: a0 = width init_scale^2/2 in every mode, unrelated modes.
+
+    Args:
+        effective: what the pathways learn from.
+        widths: hidden units by pathway of the full network.
+        init_scale: standard deviation of all its initial weights.
+
+    Returns:
+        Weights by edge, with as many hidden units as modes.
+
+    Raises:
+        UserError: as `mode_count`.
+    """
+    pathways = effective.architecture.pathways
+    start: list[np.ndarray] = [np.zeros(0)] * len(effective.architecture.edges)
+    for pathway, width, (u, _, v) in zip(pathways, widths, _modes(effective), strict=True):
+        amplitude = np.sqrt(width / 2) * np.asarray(init_scale)[..., None, None]
+        start[pathway.edges[0]], start[pathway.edges[1]] = amplitude * v.T, amplitude * u
+    return start
+
+
+def pathway_modes_flow(
+    time: Float[np.ndarray, " time"],
+    effective: EffectiveData,
+    start: Sequence[Float[np.ndarray, "*runs _target _source"]],
+) -> JointLearning:
+    """Joint gradient flow of all pathways and runs, solved as one system.
+
+    Args:
+        time: increasing gradient-flow time, from 0.
+        effective: what the pathways learn from.
+        start: initial weights by edge, from `weight_start` or `mean_start`; hidden layers may have
+            any number of units.
+
+    Raises:
+        UserError: as `mode_count`.
+        ValueError: if `start` does not fit, or `time` does not increase from 0 or later.
+        RuntimeError: if the solver gives up.
+    """
+    small = _resized(effective, start)
+    # Growth preserves relative errors, so the smallest pathway sets the scale.
+    sizes = np.array([np.sqrt((w**2).mean((-2, -1))).ravel() for w in start])
+    smallest = np.min(sizes, where=sizes > 0, initial=1.0)
+    path = gated_flow(time, small, start, RTOL, max(RTOL * smallest, ROUNDING))
+    return _observed(small, path)
+
+
+def pathway_modes_descent(
+    step: Int[np.ndarray, " time"],
+    learning_rate: float,
+    effective: EffectiveData,
+    start: Sequence[Float[np.ndarray, "*runs _target _source"]],
+) -> JointLearning:
+    """The small pathways under gradient descent: free of the error that the step makes in the flow.
+
+    A step size that is too large diverges to infinite or undefined values: that is the result, not
+    an error.
+
+    Args:
+        step: numbers of steps at which to record, non-decreasing, from 0.
+        learning_rate: gradient-flow time per step.
+        effective: what the pathways learn from.
+        start: as in `pathway_modes_flow`.
+
+    Raises:
+        UserError: as `mode_count`.
+        ValueError: if `start` does not fit, or `step` is negative or decreases.
+    """
+    small = _resized(effective, start)
+    return _observed(small, gated_descent(step, learning_rate, small, start))
+
+
+def _observed(small: EffectiveData, path: Sequence[np.ndarray]) -> JointLearning:
+    """Loss and singular values along a path of weights, (*runs, time, target, source) by edge."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        maps = pathway_maps(small.architecture, path)
+        loss = gated_loss(small, path)
+    counts = [path[pathway.edges[0]].shape[-2] for pathway in small.architecture.pathways]
+    values = np.zeros((*loss.shape, len(maps), max(counts)))
+    for p, (matrix, count) in enumerate(zip(maps, counts, strict=True)):
+        finite = np.asarray(np.isfinite(matrix).all((-2, -1)))[..., None]
+        found = np.linalg.svd(np.where(finite[..., None], matrix, 0), compute_uv=False)[..., :count]
+        values[..., p, : found.shape[-1]] = np.where(finite, found, np.nan)
+    return JointLearning(loss=loss, singular_values=values)
+
+
+def _modes(effective: EffectiveData) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Singular modes (U, s, V) of every pathway's sigma_yx that are not rounding."""
+    _refuse_other_graphs(effective.architecture)
+    parts = [np.linalg.svd(sigma, full_matrices=False) for sigma in effective.sigma_yx]
+    floor = NEGLIGIBLE * max(s[0] for _, s, _ in parts)
+    counts = [max(1, int((s > floor).sum())) for _, s, _ in parts]
+    return [(u[:, :n], s[:n], v[:n].T) for n, (u, s, v) in zip(counts, parts, strict=True)]
+
+
+def _resized(effective: EffectiveData, weights: Sequence[np.ndarray]) -> EffectiveData:
+    """The same data for hidden layers of the weights' sizes."""
+    architecture = effective.architecture
+    _refuse_other_graphs(architecture)
+    units = {p.nodes[1]: weights[p.edges[0]].shape[-2] for p in architecture.pathways}
+    nodes = {**architecture.nodes, **units}
+    return replace(effective, architecture=Architecture(nodes=nodes, edges=architecture.edges))
+
+
+def _refuse_other_graphs(architecture: Architecture) -> None:
+    pathways, edges = architecture.pathways, architecture.edges
+    if any(len(p.edges) != 2 for p in pathways) or len(edges) != 2 * len(pathways):
+        raise UserError(
+            f"solutions: {len(edges)} edges make {len(pathways)} pathways; the theory of pathway "
+            "modes is about pathways side by side, each with one hidden layer and with an encoder "
+            "and a decoder of its own. Leave it out for other architectures"
+        )
