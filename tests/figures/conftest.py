@@ -1,10 +1,13 @@
 """A small set of result files for all figures.
 
-The configured experiments, shrunk and not trained: gradient flow stands in for gradient descent of
-linear layers, steady growth for that of others, and curves that fall or rise, with no network
-behind them, for gated ones. Theory and metrics are the library's own.
+The configured experiments, shrunk and not trained. Gradient flow stands in for gradient descent of
+linear layers. Weights that go straight to a network which answers the task stand in for that of
+nonlinear layers and of pathways side by side, in metrics that train as well. What graphs and
+routing networks record, and norms and balances of pathways, are curves that fall or rise, with no
+network behind them. Theory and metrics are the library's own.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import numpy as np
 import pytest
 import yaml
 
+from neuralrace.datasets import Data
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.models.initialisation import initial_weights
 from neuralrace.plan import read_plan
@@ -19,9 +23,10 @@ from neuralrace.records.axes import axes, provenance, record_steps
 from neuralrace.records.files import write
 from neuralrace.records.schema import TRAJECTORY, build
 from neuralrace.records.theory import theory_dataset
-from neuralrace.spec import Cell, Layered, Routing, Run, SolvedRun
+from neuralrace.spec import Cell, Gated, Layered, Routing, Run, SolvedRun
 from neuralrace.theory.balance import imbalances
 from neuralrace.theory.gradient_flow import linear_flow
+from neuralrace.training.ensemble import Trajectory
 
 CONFIG = Path(__file__).parents[2] / "config"
 STEPS, RECORDS, WIDTH = 12, 10, 8
@@ -29,7 +34,13 @@ STEPS, RECORDS, WIDTH = 12, 10, 8
 
 def shrink(experiment: dict) -> None:
     """Two seeds and two values a sweep; a dozen long steps, or narrow gated networks."""
-    network, training, record = (experiment[key] for key in ("network", "training", "record"))
+    dataset, network, training, record = (
+        experiment[key] for key in ("dataset", "network", "training", "record")
+    )
+    if dataset["name"] == "contextual":
+        dataset["objects"] = min(dataset.get("objects", 8), WIDTH // 2)
+    if network.get("activation") == "relu":
+        network["hidden"] = [min(units, 3 * WIDTH) for units in network["hidden"]]
     sweep = {key: values[:2] for key, values in experiment.get("sweep", {}).items()}
     experiment |= {"seeds": 2, "sweep": sweep}
     runs = [run for run in (training, *sweep.get("training", ())) if "steps" in run]
@@ -49,8 +60,8 @@ def shrink(experiment: dict) -> None:
 def small_cells() -> dict[str, Cell]:
     """The cells of all configured experiments, shrunk."""
     experiments = {}
-    for name in ("deep_linear.yaml", "layer_dynamics.yaml", "neural_race.yaml"):
-        experiments |= yaml.safe_load((CONFIG / name).read_text())["experiments"]
+    for name in ("deep_linear", "layer_dynamics", "make_haste", "neural_race"):
+        experiments |= yaml.safe_load((CONFIG / f"{name}.yaml").read_text())["experiments"]
     for experiment in (each for paper in experiments.values() for each in paper.values()):
         shrink(experiment)
     return read_plan({"experiments": experiments}, {}).cells
@@ -58,6 +69,66 @@ def small_cells() -> dict[str, Cell]:
 
 def stacked_norms(matrices: list[np.ndarray]) -> np.ndarray:
     return np.stack([np.linalg.norm(m, axis=(-2, -1)) for m in matrices], axis=-1)
+
+
+def nonlinear_path(start: list[np.ndarray], course: np.ndarray, data: Data) -> list[np.ndarray]:
+    """Weights on straight ways from their start to random features with the best readout."""
+    rng = np.random.default_rng(0)
+    h, ends = data.x.T, []
+    for weight in start[:-1]:
+        ends.append(rng.normal(size=weight.shape) / np.sqrt(weight.shape[-1]))
+        h = np.maximum(ends[-1] @ h, 0)
+    ends.append(data.y.T @ np.linalg.pinv(h))
+    return [
+        w[:, :, None] + course[:, None, None] * (end - w)[:, :, None]
+        for w, end in zip(start, ends, strict=True)
+    ]
+
+
+def activities(path: list[np.ndarray], x: np.ndarray, activation: str) -> list[np.ndarray]:
+    """Activities (..., unit, sample) of all layers of units; the last ones are the outputs."""
+    layers = [x.T]
+    for number, weight in enumerate(path, start=1):
+        h = weight @ layers[-1]
+        layers.append(np.maximum(h, 0) if activation == "relu" and number < len(path) else h)
+    return layers[1:]
+
+
+def squared_loss(run: Run, answer: np.ndarray, data: Data) -> np.ndarray:
+    """Loss of outputs (..., sample, output)."""
+    power = np.sum((data.y - answer) ** 2, axis=-1)
+    return np.mean(power, axis=-1) / 2 * run.training.loss.factor(len(data.x))
+
+
+def parallel_path(run: Run, network: Gated, scales: int, seeds: int) -> dict[str, np.ndarray]:
+    """What pathways record on straight ways to the best answers, a little apart in their speeds."""
+    data = run.dataset.load()
+    step, snapshot = record_steps(run)
+    wiring = network.wiring(data)
+    inputs = wiring.gated_inputs
+    ends = np.linalg.pinv(inputs) @ data.y
+    pathways = len(wiring.pathway_gates)
+    _, s, v = np.linalg.svd(ends.reshape(pathways, -1, data.y.shape[1]).mT, full_matrices=False)
+    shown = inputs.reshape(len(inputs), pathways, -1).swapaxes(0, 1)
+    hidden = shown @ v.mT * np.sqrt(s)[:, None]
+    speed = np.random.default_rng(0).uniform(0.8, 1.2, (scales, seeds, 1))
+    course = np.linspace(0.01, 1, len(step)) ** speed
+    answers = course[..., None, None] * (inputs @ ends)
+    seen = snapshot // run.record.every
+    return {
+        "loss": squared_loss(run, answers, data),
+        "outputs": answers[:, :, seen],
+        "pathway_values": course[..., None, None] * s,
+        "sample_similarity": course[:, :, seen, None, None] * (hidden @ hidden.mT).sum(0),
+    }
+
+
+def imitation(run: Run, scales: Sequence[int] | None, seeds: Sequence[int] | None) -> Trajectory:
+    """Stands in for the training of a gated network in place of another one."""
+    chosen = range(len(run.init_scales)) if scales is None else scales
+    runs = len(chosen), run.seeds if seeds is None else len(seeds)
+    samples = len(run.dataset.load().x)
+    return Trajectory(parallel_path(run, run.network, *runs), np.full(runs, -1), samples)
 
 
 GATED = {
@@ -70,7 +141,7 @@ GATED = {
 
 
 def gated_trajectory(cell_id: str, run: Run):
-    """A trajectory file's content: losses and errors that fall, and all else rising."""
+    """A trajectory file's content: pathways that learn; losses that fall, and all else rising."""
     network, data, domains = run.network, run.dataset.load(), run.dataset.domains()
     step, snapshot = record_steps(run)
     sizes = {"time": len(step), "snapshot": len(snapshot), "sample": len(data.x)}
@@ -87,9 +158,15 @@ def gated_trajectory(cell_id: str, run: Run):
         sizes |= {"layer": len(graph.edges), "pair": len(graph.hidden), "singular_mode": 2}
     rng = np.random.default_rng(0)
     runs = len(run.init_scales), run.seeds
-    found = {"diverged_at": np.full(runs, -1)}
-    names = [name for each in run.record.observables for name in GATED.get(each, [each])]
+    found, variables, learned = {"diverged_at": np.full(runs, -1)}, GATED, {}
+    if isinstance(network, Gated):
+        learned = parallel_path(run, network, *runs)
+        variables = GATED | {"similarity": ["sample_similarity"]}
+    names = [name for each in run.record.observables for name in variables.get(each, [each])]
     for name in ("loss", *names):
+        if name in learned:
+            found[name] = learned[name]
+            continue
         clock, *dims = TRAJECTORY[name].dims
         course = np.linspace(0.1, 1, sizes[clock]).reshape(-1, *[1] * len(dims))
         course = 1.01 - course if name == "loss" or name.endswith("error") else course
@@ -102,7 +179,7 @@ def gated_trajectory(cell_id: str, run: Run):
 
 
 def trajectory(cell_id: str, run: Run):
-    """A trajectory file's content, from weights that follow gradient flow or grow steadily."""
+    """A trajectory file's content, from weights that follow gradient flow or go straight."""
     if not isinstance(run.network, Layered):
         return gated_trajectory(cell_id, run)
     data = run.dataset.load()
@@ -114,11 +191,10 @@ def trajectory(cell_id: str, run: Run):
         time = step * run.training.flow_step(len(data.x))
         path = linear_flow(time, start, data.sigma_yx, data.sigma_xx, rtol=1e-8, atol=1e-10)
     else:
-        grown = 1 + 0.3 * step[:, None, None] / step[-1]
-        noise = [0.01 * rng.normal(size=(len(step), *w.shape[-2:])) * (grown - 1) for w in start]
-        path = [w[:, :, None] * grown + e for w, e in zip(start, noise, strict=True)]
+        path = nonlinear_path(start, step / step[-1], data)
     total = reduce(lambda below, above: above @ below, path)
-    answer = np.einsum("rstoi,ni->rstno", total, data.x)
+    hidden = activities(path, data.x, run.network.activation)
+    answer, first = hidden[-1].mT, hidden[0]
     runs = total.shape[:3]
     c = imbalances(path)
     drift = [each - each[:, :, :1] for each in c]
@@ -163,13 +239,14 @@ def trajectory(cell_id: str, run: Run):
             "relative_rate_gap": gaps,
             "relative_norm_rate_gap": gaps,
         },
+        "similarity": lambda: {"sample_similarity": first[:, :, seen].mT @ first[:, :, seen]},
         "weights": lambda: (
             {f"weight_{n}": w[:, :, seen] for n, w in enumerate(path, start=1)}
             | {f"bias_{n}": b[:, :, seen] * run.network.bias for n, b in enumerate(biases, start=1)}
         ),
     }
     found = {"diverged_at": np.full(runs[:2], -1)}
-    found["loss"] = np.mean(np.sum((data.y - answer) ** 2, axis=-1), axis=-1) / 2
+    found["loss"] = squared_loss(run, answer, data)
     for name in run.record.observables:
         found |= arrays[name]()
     coords = axes(run, len(data.x))
@@ -183,7 +260,9 @@ def results_root(tmp_path_factory) -> Path:
     for cell_id, cell in small_cells().items():
         recorded = trajectory(cell_id, cell.only(Run))
         solved = theory_dataset(cell_id, cell.only(SolvedRun)) if cell.solutions else None
-        measured = metrics_dataset(cell_id, cell, recorded, solved)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("neuralrace.reln.imitation.train", imitation)
+            measured = metrics_dataset(cell_id, cell, recorded, solved)
         for kind, dataset in (("trajectory", recorded), ("theory", solved), ("metrics", measured)):
             if dataset is not None:
                 write(dataset, root / cell_id / f"{kind}.nc")

@@ -16,7 +16,7 @@ from neuralrace.metrics.measure import metrics_dataset, tidy
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import build
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.spec import Cell
+from neuralrace.spec import Cell, Run
 from neuralrace.theory.contextual import head_start, staged_loss
 from neuralrace.training.ensemble import train
 
@@ -205,6 +205,24 @@ def test_decision_boundary_of_a_diverged_run_is_undefined():
         undefined = found[name].isnull()
         assert undefined.sum() == 1
         assert undefined[0, 1]
+
+
+def test_predicted_share_is_that_of_a_trained_network():
+    """Theory from the initial weights, against the units that training ends with."""
+    cell = make_cell(
+        "decision_boundary",
+        dataset={"name": "xor", "margin": 0.9},
+        network={"name": "layered", "hidden": [32], "activation": "relu"},
+        init_scales=[0.001],
+        seeds=3,
+        training={"learning_rate": 0.02, "steps": 1500},
+        record={"every": 1500, "snapshots": 1, "observables": ["weights"]},
+    )
+    run = cell.only(Run)
+    found = measure(cell, trajectory_dataset("paper/experiment/main", run, train(run)))
+    assert (found["xor_share_error"] < 0.02).all()
+    assert found["predicted_xor_share"].std("seed").item() > 0.02  # it tells the runs apart
+    close(found["xor_share"] + found["linear_share"] + found["other_share"], np.ones((1, 3)))
 
 
 # Plateaus --------------------------------------------------------------------------------------

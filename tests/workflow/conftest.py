@@ -126,10 +126,10 @@ def build(path: Path) -> Workspace:
         shutil.copy2(PROJECT / name, path / name)
     (path / "config/claims").mkdir(parents=True)
     (path / "config/smoke.yaml").write_text("experiments: {}\n")
-    for paper in ("layer_dynamics", "neural_race"):
-        (path / f"config/claims/{paper}.yaml").write_text("claims: []\n")
     workspace = Workspace(path)
-    workspace.configure("neural_race", {})
+    for paper in ("layer_dynamics", "make_haste", "neural_race"):
+        (path / f"config/claims/{paper}.yaml").write_text("claims: []\n")
+        workspace.configure(paper, {})
     workspace.configure("deep_linear", workspace.deep)
     workspace.configure("layer_dynamics", workspace.layers)
     workspace.claim()

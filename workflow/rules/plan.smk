@@ -14,7 +14,7 @@ from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_files
-from neuralrace.spec import Run, SolvedRun
+from neuralrace.spec import TRAINING_METRICS, Run, SolvedRun
 
 SMOKE = "config/smoke.yaml"
 # trainings share a GPU one at a time (see profiles/default); without one they only share cores

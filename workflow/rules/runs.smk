@@ -100,8 +100,9 @@ rule measure:
     conda:
         "../../environment.yml"
     resources:
+        gpu=lambda w: GPU * bool(TRAINING_METRICS & set(cell_of(w).metrics)),
         mem_mb=2000,
-        runtime=30,
+        runtime=60,
     params:
         spec=lambda w: cell_of(w).canonical(),
     script:

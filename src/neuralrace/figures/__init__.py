@@ -62,6 +62,42 @@ FIGURES: dict[str, Figure] = {
     "layer_dynamics/norms_deep": _figure("layer_dynamics", "growth", "trajectory metrics"),
     "layer_dynamics/norms_shallow": _figure("layer_dynamics", "growth", "trajectory metrics"),
     "layer_dynamics/relu_images": _figure("layer_dynamics", "images", "trajectory metrics"),
+    "make_haste/clusters": _figure("make_haste", "contextual", "metrics"),
+    "make_haste/contexts": _figure(
+        "make_haste",
+        "three_contexts four_contexts five_contexts "
+        "three_contexts_gated four_contexts_gated five_contexts_gated",
+        "trajectory theory",
+    ),
+    "make_haste/contextual": _figure(
+        "make_haste", "contextual contextual_gated", "trajectory theory metrics"
+    ),
+    "make_haste/elbow": _figure("make_haste", "contextual", "metrics"),
+    "make_haste/gate_flips": _figure(
+        "make_haste", "three_contexts four_contexts five_contexts two_hidden", "metrics"
+    ),
+    "make_haste/head_start": _figure(
+        "make_haste", "context_stage context_stage_four three_contexts_gated", "trajectory theory"
+    ),
+    "make_haste/identifiability": _figure(
+        "make_haste", "three_contexts four_contexts five_contexts", "metrics"
+    ),
+    "make_haste/lemma": _figure("make_haste", "lemma", "trajectory"),
+    "make_haste/selectivity": _figure(
+        "make_haste", "three_contexts four_contexts five_contexts", "metrics"
+    ),
+    "make_haste/semantic": _figure(
+        "deep_linear", "semantic_deep semantic_shallow", "trajectory theory"
+    ),
+    "make_haste/similarity": _figure(
+        "make_haste", "contextual contextual_gated", "trajectory metrics"
+    ),
+    "make_haste/task": _figure("make_haste", "contextual_gated", "trajectory"),
+    "make_haste/two_hidden": _figure(
+        "make_haste", "one_hidden two_hidden two_hidden_gated", "trajectory metrics"
+    ),
+    "make_haste/xor_boundary": _figure("make_haste", "xor_margin", "metrics"),
+    "make_haste/xor_margin": _figure("make_haste", "xor_margin", "trajectory theory metrics"),
     "neural_race/apart": _figure("neural_race", "pathways_apart", "trajectory metrics"),
     "neural_race/background_modes": _figure(
         "deep_linear", "semantic_deep semantic_shallow", "trajectory theory"

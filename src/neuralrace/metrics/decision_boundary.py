@@ -1,5 +1,8 @@
 """What kind of boundary a ReLU network draws between the classes of XoR with a margin."""
 
+from contextlib import suppress
+
+import numpy as np
 import xarray as xr
 
 from neuralrace.datasets.xor import Xor
@@ -7,6 +10,7 @@ from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
 from neuralrace.reln.gates import relu_network
+from neuralrace.theory import margin
 
 
 def decision_boundary(evidence: Evidence) -> Values:
@@ -22,7 +26,8 @@ def decision_boundary(evidence: Evidence) -> Values:
     A unit j carries sum_n y_n v_j h_jn of the output on the samples. It is an `xor` unit if it is
     open on exactly one sample, a `linear` unit if it is open on exactly the two samples of one
     class, and an `other` unit if it is open on samples of both classes. The three shares of what
-    all units carry add up to 1; one may be negative or exceed 1 before anything is learned.
+    all units carry add up to 1; one may be negative or exceed 1 before anything is learned. Theory
+    of the last `xor` share lets pathways of both kinds race, from the initial weights.
 
     Raises:
         UserError: the dataset is not XoR with a margin, or the network no ReLU network with one
@@ -71,4 +76,27 @@ def decision_boundary(evidence: Evidence) -> Values:
         share = (power * members).sum("unit_1", skipna=False) / power.sum("unit_1", skipna=False)
         curves[f"{kind}_share"] = described(share, f"output carried by units open on {samples}")
     end = {name: curve.isel(snapshot=-1, drop=True) for name, curve in curves.items()}
+    end["predicted_xor_share"] = described(
+        _predicted(evidence, dataset.margin, encoder, readout),
+        "the same for units open on exactly one sample, by theory from the initial weights",
+    )
+    end["xor_share_error"] = described(
+        abs(end["predicted_xor_share"] - end["xor_share"]), "distance of the xor share from theory"
+    )
     return end | {f"{name}_curve": curve for name, curve in curves.items()}
+
+
+def _predicted(
+    evidence: Evidence, width: float, encoder: xr.DataArray, readout: xr.DataArray
+) -> xr.DataArray:
+    """Share of the output that comes from single samples at the end, nothing fitted."""
+    first = encoder.isel(snapshot=0, drop=True).transpose("init_scale", "seed", "unit_1", "unit_0")
+    second = readout.isel(snapshot=0, drop=True).transpose("init_scale", "seed", "unit_1")
+    share = np.full(second.shape[:2], np.nan)
+    with suppress(ValueError):  # weights made by hand, with units between the edges of examples
+        start = margin.neuron_start(
+            first.values.astype(float), second.values.astype(float), float(width)
+        )
+        time = evidence.time.values[[0, -1]]
+        share = margin.xor_share(time, float(width), start.linear, start.xor)[..., -1]
+    return second.isel(unit_1=0, drop=True).copy(data=share)

@@ -1,0 +1,147 @@
+"""ReLU networks of the contextual task beside the gated networks that may stand for them.
+
+The task has C contexts; families of gated networks differ in the numbers q of contexts that their
+context pathways are open in. All is drawn at the smallest init scale.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+
+from neuralrace.datasets.contextual import Contextual
+from neuralrace.errors import UserError
+from neuralrace.figures import style
+from neuralrace.figures.domains import EDGE
+from neuralrace.figures.results import CellResults
+from neuralrace.gates.contexts import Contexts
+from neuralrace.spec import Cell, Gated
+
+RELU = {"color": style.distinct(3), "linewidth": 2.4}
+TWIN = {"color": style.distinct(0), "linewidth": 1.2}
+"""The gated network that the paper has a ReLU network amount to, q = C - 1."""
+FINE = {"color": "white", "linewidth": 0.4}
+"""Lines between blocks in pictures with small pixels."""
+LEARNED = 1e-2
+"""Share of the largest singular value below which a pathway has no mode."""
+OTHERS = (
+    {"color": "0.62", "linestyle": style.LINES[1], "linewidth": 1.1},
+    {"color": style.distinct(9), "linestyle": style.LINES[2], "linewidth": 1.4},
+)
+"""Other gated networks."""
+
+
+def task(cell: CellResults) -> Contextual:
+    """The task of a cell.
+
+    Raises:
+        UserError: it is another one.
+    """
+    dataset = cell.spec.dataset
+    if not isinstance(dataset, Contextual):
+        raise UserError(f"{cell.name}: dataset {dataset.name!r} has no contexts to draw")
+    return dataset
+
+
+def open_in(network: object, name: str) -> tuple[int, ...]:
+    """Numbers q of contexts that the context pathways of a network are open in.
+
+    Args:
+        network: a gated network, with gates by context.
+        name: what to call it if it is not.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not isinstance(network, Gated) or not isinstance(network.gates, Contexts):
+        raise UserError(f"{name}: the network has no pathways that are open by context to draw")
+    return network.gates.open_in
+
+
+def families(cells: Iterable[CellResults]) -> dict[tuple[int, ...], CellResults]:
+    """Cells of a sweep over gates by the numbers q of contexts, smallest q first."""
+    found = {open_in(cell.spec.network, cell.name): cell for cell in cells}
+    return dict(sorted(found.items(), key=lambda each: (len(each[0]), each[0])))
+
+
+def candidates(cell: CellResults) -> dict[tuple[int, ...], str]:
+    """Names of the candidates of a ReLU network by the numbers q, smallest q first."""
+    # trajectories know nothing of candidates
+    spec = Cell.model_validate_json(cell.metrics.attrs["spec"])
+    found = {
+        open_in(network, f"{cell.name}: candidate {name}"): name
+        for name, network in spec.candidates.items()
+    }
+    return dict(sorted(found.items(), key=lambda each: (len(each[0]), each[0])))
+
+
+def family(numbers: tuple[int, ...]) -> str:
+    """What to call a family: q, or all of them."""
+    return " and ".join(map(str, numbers))
+
+
+def relative(loss: xr.DataArray) -> xr.DataArray:
+    """Loss over initial loss of the runs of one init scale, free of its normalisation."""
+    loss = smallest(loss)
+    return loss / loss.isel(time=0, drop=True)
+
+
+def smallest(values: xr.DataArray) -> xr.DataArray:
+    """Values of the runs of the smallest init scale."""
+    return values.isel(init_scale=int(values["init_scale"].values.argmin()), drop=True)
+
+
+def pathway_gates(cell: CellResults) -> Float[np.ndarray, "pathway sample"]:
+    """Gates of a gated network; the common pathway is the one that is open on every sample.
+
+    Raises:
+        UserError: it is another network.
+    """
+    network = cell.spec.network
+    if not isinstance(network, Gated):
+        raise UserError(f"{cell.name}: network {network.name!r} has no gates of pathways to draw")
+    return network.wiring(cell.evidence.data).pathway_gates
+
+
+def draw_values(
+    ax: Axes, cell: CellResults, pathways: Sequence[int], look: Mapping[str, Any] | None = None
+) -> None:
+    """Singular values of the maps of pathways, each mode over all of them, theory on top.
+
+    Colours run over the modes that are learned, unless `look` has a colour for all.
+    """
+    values = smallest(cell.get("trajectory", "pathway_values")).isel(pathway=pathways)
+    theory = smallest(cell.get("theory", "pathway_values", solution="pathway_modes"))
+    theory = theory.isel(pathway=pathways).mean(["seed", "pathway"])
+    ends = theory.isel(time=-1)
+    learned = np.flatnonzero(ends > LEARNED * ends.max())
+    for mode, colour in zip(learned, style.ordered(len(learned)), strict=True):
+        # seeds and pathways of one kind are draws alike
+        line = values.isel(pathway_mode=mode).stack(run=("seed", "pathway"), create_index=False)
+        line = line.drop_vars("seed").rename(run="seed")
+        style.over_seeds(ax, cell.flow_time, line, **{"color": colour} | dict(look or {}))
+        ax.plot(cell.flow_time, theory.isel(pathway_mode=mode), **style.THEORY)
+
+
+def name_blocks(
+    axis: Axis,
+    sizes: Sequence[int],
+    names: Sequence[str],
+    edge: Mapping[str, Any] = EDGE,
+) -> None:
+    """Names of blocks along one axis of a picture, and lines between them."""
+    ends = np.cumsum(sizes)
+    axis.set_ticks(ends - (np.asarray(sizes) + 1) / 2, names)
+    line = axis.axes.axvline if axis is axis.axes.xaxis else axis.axes.axhline
+    for end in ends[:-1]:
+        line(end - 0.5, **edge)
+
+
+def name_contexts(axis: Axis, dataset: Contextual, edge: Mapping[str, Any] = EDGE) -> None:
+    """Numbers of the contexts along an axis of samples, and lines between them."""
+    names = [str(context) for context in range(1, dataset.contexts + 1)]
+    name_blocks(axis, [dataset.objects] * dataset.contexts, names, edge)

@@ -1,0 +1,1 @@
+"""Figures on ReLU networks and their rectified linear networks."""

@@ -1,0 +1,54 @@
+"""Three, four and five contexts: ReLU networks and their rectified linear networks (fig. 5)."""
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from neuralrace.figures import gated, style
+from neuralrace.figures.results import CellResults, Results
+
+CONTEXTS = {"three_contexts": 3, "four_contexts": 4, "five_contexts": 5}
+"""Experiments, and their numbers of contexts C."""
+ROWS = (
+    "loss over\ninitial loss",
+    "common pathway\nsingular value",
+    "context pathways\nsingular value",
+)
+
+
+def draw(results: Results) -> Figure:
+    """Losses of both networks and two closed forms; singular values of all pathways."""
+    figure, axes = style.panels(3, len(CONTEXTS), height=1.4, sharey="row")
+    for (losses, *values), (experiment, contexts) in zip(axes.T, CONTEXTS.items(), strict=True):
+        twin = gated.families(results.cells(f"{experiment}_gated"))[contexts - 1,]
+        loss = _draw_losses(losses, results.cell(experiment), twin)
+        everywhere = gated.pathway_gates(twin).all(axis=1)
+        for ax, kind in zip(values, (everywhere, ~everywhere), strict=True):
+            gated.draw_values(ax, twin, np.flatnonzero(kind).tolist())
+        end = style.settled(loss, twin.flow_time)
+        for ax in (losses, *values):
+            ax.set_xlim(0, end)
+    for ax, name in zip(axes[:, 0], ROWS, strict=True):
+        ax.set(ylabel=name, ylim=(0, None))
+    figure.supxlabel(style.FLOW_TIME, fontsize=style.SHEET["axes.labelsize"])
+    style.letters(axes[0], [f"$C$ = {contexts}" for contexts in CONTEXTS.values()])
+    entries = [
+        style.entry("ReLU network", **gated.RELU),
+        style.entry("gated, $q = C - 1$", **gated.TWIN),
+        style.entry("theory", **style.THEORY),
+        style.entry("as written", **style.WRITTEN),
+    ]
+    style.legend(figure, [*entries, style.BAND], columns=3)
+    return figure
+
+
+def _draw_losses(ax: Axes, relu: CellResults, twin: CellResults) -> xr.DataArray:
+    """Loss of both networks, closed forms on top; returns the loss of the ReLU network."""
+    losses = [gated.relative(cell.get("trajectory", "loss")) for cell in (relu, twin)]
+    for cell, loss, look in zip((relu, twin), losses, (gated.RELU, gated.TWIN), strict=True):
+        style.over_seeds(ax, cell.flow_time, loss, **look)
+    for solution, look in (("staged_modes", style.WRITTEN), ("head_start", style.THEORY)):
+        theory = gated.relative(twin.get("theory", "loss", solution=solution))
+        ax.plot(twin.flow_time, theory.mean("seed"), **look)
+    return losses[0]

@@ -1,0 +1,56 @@
+"""How many clusters of gates it takes to imitate a ReLU network (fig. 9)."""
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from neuralrace.figures import gated, style
+from neuralrace.figures.results import CellResults, Results
+
+SOURCES = {
+    "training": {"label": "gates of all of training", "color": style.distinct(0), "marker": "o"},
+    "end": {
+        "label": "gates of the end",
+        "color": "0.5",
+        "marker": "s",
+        "linestyle": style.LINES[1],
+        "linewidth": 1.1,
+    },
+    "start": {
+        "label": "gates of the start",
+        "color": "0.7",
+        "marker": "^",
+        "linestyle": style.LINES[2],
+        "linewidth": 1.1,
+    },
+}
+"""When gates are from."""
+DESIGNED = {"color": style.distinct(3), "linewidth": 1.1, "linestyle": style.LINES[3]}
+
+
+def draw(results: Results) -> Figure:
+    """Distance of outputs at equal loss, and of losses, by number of clusters."""
+    cell = results.cell("contextual")
+    figure, axes = style.panels(2, height=1.55, sharex=True)
+    errors, gaps = axes[:, 0]
+    _draw(errors, cell, "identification_error", "imitation_output_error")
+    _draw(gaps, cell, "identification_gap", "imitation_gap")
+    errors.set(yscale="log", ylabel="$|f - g|^2/|y|^2$")
+    gaps.set(xlabel="number of clusters $k$", ylabel="share of\ninitial loss", ylim=(0, None))
+    titles = ["largest distance of outputs at equal loss", "largest distance of losses"]
+    style.letters([errors, gaps], titles)
+    entries = [style.entry(**look) for look in SOURCES.values()]
+    designed = style.entry("pathways as designed", **DESIGNED)
+    style.legend(figure, [*entries, designed], columns=2)
+    return figure
+
+
+def _draw(ax: Axes, cell: CellResults, metric: str, imitation: str) -> None:
+    """A distance by number of clusters, and that of the gated network of the paper."""
+    for source, look in SOURCES.items():
+        values = gated.smallest(cell.get("metrics", metric, source=source))
+        ax.plot(values["clusters"], values, **look)
+    name = gated.candidates(cell)[gated.task(cell).contexts - 1,]
+    designed = gated.smallest(cell.get("metrics", imitation, candidate=name))
+    low, mean, high = (float(each) for each in (designed.min(), designed.mean(), designed.max()))
+    ax.axhspan(low, high, color=DESIGNED["color"], alpha=0.2, linewidth=0)
+    ax.axhline(mean, **DESIGNED)

@@ -1,0 +1,53 @@
+"""XoR with a linear margin: cells of a sweep over it, and looks of the init scales in them."""
+
+from typing import Any
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+from neuralrace.datasets.xor import CROSSOVER, Xor
+from neuralrace.errors import UserError
+from neuralrace.figures import style
+from neuralrace.figures.results import CellResults, Results
+
+LABEL = r"margin $\Delta$"
+EQUAL_SPEED = {"color": "0.55", "linewidth": 0.8, "zorder": 0}
+
+
+def margin(cell: CellResults) -> float:
+    """Half the distance between the classes along the third input.
+
+    Raises:
+        UserError: the dataset has none.
+    """
+    dataset = cell.spec.dataset
+    if not isinstance(dataset, Xor) or dataset.margin is None:
+        raise UserError(f"{cell.name}: dataset {dataset.name!r} has no margin to draw")
+    return dataset.margin
+
+
+def by_margin(results: Results, experiment: str) -> list[CellResults]:
+    """The cells of an experiment, smallest margin first."""
+    return sorted(results.cells(experiment), key=margin)
+
+
+def scales(cell: CellResults) -> dict[float, dict[str, Any]]:
+    """Colour and marker of each init scale, largest scale first and darkest."""
+    values = sorted(map(float, cell.spec.init_scales), reverse=True)
+    return {
+        scale: {"color": colour, "marker": style.marker(index)}
+        for index, (scale, colour) in enumerate(
+            zip(values, style.ordered(len(values)), strict=True)
+        )
+    }
+
+
+def entries(cell: CellResults) -> list[Artist]:
+    """Legend entries of the init scales."""
+    return [style.entry(f"init scale {scale:g}", **look) for scale, look in scales(cell).items()]
+
+
+def draw_crossover(ax: Axes) -> None:
+    """The margin at which both kinds of pathways grow equally fast."""
+    ax.axvline(CROSSOVER, **EQUAL_SPEED)
+    ax.annotate(r"$\Delta^*$", (CROSSOVER, 0), (2, 4), ax.get_xaxis_transform(), "offset points")

@@ -1,0 +1,103 @@
+"""What the figures of ReLU networks and their gated networks compute for themselves."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+
+from neuralrace.errors import UserError
+from neuralrace.figures.gated import candidates, families, open_in, pathway_gates, relative, task
+from neuralrace.figures.make_haste.contextual import at_loss
+from neuralrace.figures.make_haste.similarity import scaling, turned
+from neuralrace.figures.make_haste.two_hidden import typical
+from neuralrace.figures.neural_race.structural_forms import classical_scaling
+from neuralrace.figures.results import Results
+
+# one worker makes the results for all
+pytestmark = pytest.mark.xdist_group("figures")
+
+draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+
+
+@given(draws)
+def test_scaling_of_inner_products_is_that_of_the_vectors(rng: np.random.Generator):
+    vectors = rng.normal(size=(7, 5)) * (9, 4, 1, 1, 1) + rng.normal(size=5)
+    scaled = scaling(vectors @ vectors.T)
+    (expected,) = classical_scaling(vectors[None])
+    np.testing.assert_allclose(pdist(scaled), pdist(expected), atol=1e-9)
+    np.testing.assert_allclose(scaled.sum(axis=0), 0, atol=1e-9)
+
+
+@given(draws, st.floats(0, 2 * np.pi), st.booleans())
+def test_turning_undoes_rotations_and_reflections(
+    rng: np.random.Generator, angle: float, mirror: bool
+):
+    points = rng.normal(size=(6, 2))
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    turn[0] *= -1 if mirror else 1
+    np.testing.assert_allclose(turned(points @ turn, points), points, atol=1e-9)
+    near = points + 0.3 * rng.normal(size=points.shape)
+    off = np.linalg.norm(turned(near, points) - points)
+    np.testing.assert_allclose(pdist(turned(near, points)), pdist(near), atol=1e-9)
+    assert off <= np.linalg.norm(near @ turn - points) + 1e-9
+
+
+@given(draws, st.floats(0.1, 0.95))
+def test_outputs_at_a_loss_lie_between_snapshots(rng: np.random.Generator, level: float):
+    losses = np.array([1.0, 0.7, 0.4, 0.1])
+    slope, start = rng.normal(size=(2, 3, 2))
+    # outputs that are linear in the loss are met exactly
+    outputs = start + losses[:, None, None] * slope
+    np.testing.assert_allclose(at_loss(level, losses, outputs), start + level * slope, atol=1e-12)
+
+
+def test_outputs_beyond_the_losses_are_those_of_the_ends():
+    losses, outputs = np.array([1.0, 0.5, 0.2]), np.arange(3.0)[:, None, None]
+    assert at_loss(2.0, losses, outputs) == 0
+    assert at_loss(0.1, losses, outputs) == 2
+
+
+def test_typical_run_is_closest_to_the_mean_of_those_that_did_not_diverge():
+    speed = xr.DataArray([0.0, 0.5, 0.8, 4.0, np.nan], dims="seed")
+    loss = 1 - speed * xr.DataArray(np.linspace(0, 0.2, 5), dims="time")
+    # the mean speed is 1.325, whose nearest is 0.8; of the median it would be 0.5
+    np.testing.assert_allclose(typical(loss), loss.isel(seed=2))
+
+
+def test_families_are_in_the_order_of_their_contexts(results_root: Path, cell_ids: list[str]):
+    results = Results(results_root, cell_ids)
+    found = families(reversed(results.cells("contextual_gated")))
+    assert list(found) == [(1,), (2,)]
+    for numbers, cell in found.items():
+        assert open_in(cell.spec.network, cell.name) == numbers
+        dataset = task(cell)
+        opened = pathway_gates(cell).reshape(-1, dataset.contexts, dataset.objects).all(axis=2)
+        assert opened.sum(axis=1).tolist() == [dataset.contexts, *[numbers[0]] * 3]
+    assert candidates(results.cell("contextual")) == {
+        (1,): "one",
+        (2,): "two",
+        (1, 2): "one_and_two",
+    }
+
+
+def test_other_tasks_and_networks_are_refused(results_root: Path, cell_ids: list[str]):
+    cell = Results(results_root, cell_ids).cell("semantic_deep")
+    with pytest.raises(UserError, match=r"semantic.* has no contexts"):
+        task(cell)
+    with pytest.raises(UserError, match=r"'layered' has no gates of pathways"):
+        pathway_gates(cell)
+    with pytest.raises(UserError, match=r"semantic.* no pathways that are open by context"):
+        open_in(cell.spec.network, cell.name)
+
+
+def test_relative_loss_is_of_the_smallest_init_scale():
+    loss = xr.DataArray(
+        [[[4.0, 2.0]], [[10.0, 1.0]]],
+        {"init_scale": [0.1, 0.01], "seed": [0]},
+        ("init_scale", "seed", "time"),
+    )
+    np.testing.assert_allclose(relative(loss), [[1, 0.1]])
