@@ -121,3 +121,18 @@ def test_theory_has_no_run_to_excuse_it(broken, found):
     theory["loss"][0, 0, 3] = np.nan
     (line,) = found(theory)
     assert "variable 'loss' has non-finite values" in line
+
+
+def test_a_solution_need_not_give_every_variable(broken, found):
+    theory = broken.drop_vars("diverged_at").assign_attrs(kind="theory")
+    for name in ("layer_norm", "loss"):
+        theory[name] = theory[name].expand_dims(solution=2, axis=2).copy()
+    theory["layer_norm"][:, :, 1] = np.nan
+    assert found(theory) == []
+    theory["layer_norm"][0, 0, 0, 3] = np.nan
+    (line,) = found(theory)
+    assert "variable 'layer_norm' has non-finite values" in line
+    theory["layer_norm"][:, :, 0] = 1.0
+    theory["loss"][:, :, 1] = np.nan  # but each gives its loss
+    (line,) = found(theory)
+    assert "variable 'loss' has non-finite values" in line
