@@ -701,3 +701,20 @@ def test_numbers_go_to_the_table_and_curves_do_not():
     found = measure(boundary, record(boundary, **wandering(boundary, (6, 3), (1, 6))))
     assert not any(name.endswith("_curve") for name in tidy([found])["metric"])
     assert isinstance(found["xor_share_curve"], xr.DataArray)
+
+
+# Pathways side by side ---------------------------------------------------------------------------
+
+
+def test_shares_of_pathways_are_those_of_their_squared_maps():
+    network = {"name": "gated", "hidden": [4], "gates": {"name": "contexts", "open_in": [1]}}
+    record_ = {"every": 4, "observables": ["pathway_values"]}
+    cell = make_cell("pathway_share", network=network, record=record_, **SQUARE)
+    run = cell.only(Run)
+    trajectory = trajectory_dataset("paper/experiment/main", run, train(run))
+    values = trajectory["pathway_values"].copy()
+    values[:, :, -1] = 0
+    values[:, :, -1, 0, :2] = [3.0, 1.0]
+    values[:, :, -1, 2, 0] = 2.0
+    found = measure(cell, trajectory.assign(pathway_values=values))["pathway_share"]
+    close(found, np.broadcast_to([10 / 14, 0, 4 / 14], found.shape))
