@@ -7,6 +7,7 @@ from jaxtyping import Float
 from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
+from neuralrace.reln.gates import relu_gates, relu_network
 
 # Share of the targets' power below which there is nothing to carry but rounding.
 NEGLIGIBLE = 1e-12
@@ -28,9 +29,6 @@ def context_selectivity(evidence: Evidence) -> Values:
     Source: Jarvis et al., "Make Haste Slowly", secs. 4 and 5: the pathways of the residual are open
     in C - 1 contexts. The count is derived here.
     """
-    # here, as measuring other cells need not load JAX
-    from neuralrace.reln.gates import relu_gates, relu_network
-
     cell, data = evidence.cell, evidence.data
     relu_network(cell, "metrics: context_selectivity", hidden=1)
     if data.contexts is None:

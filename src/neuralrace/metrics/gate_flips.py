@@ -5,6 +5,7 @@ from jaxtyping import Float
 
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
+from neuralrace.reln.gates import relu_gates, relu_network
 
 PerUnit = Float[np.ndarray, "init_scale seed snapshot unit"]
 
@@ -20,9 +21,6 @@ def gate_flips(evidence: Evidence) -> Values:
 
     Source: Jarvis et al., "Make Haste Slowly", sec. 6 and appendix B, which take gates to be fixed.
     """
-    # here, as measuring other cells need not load JAX
-    from neuralrace.reln.gates import relu_gates, relu_network
-
     relu_network(evidence.cell, "metrics: gate_flips")
     weights = evidence.weights()
     known = np.all(np.isfinite(weights[0]), axis=(-2, -1))[..., None]
