@@ -250,6 +250,8 @@ def test_times_of_levels_and_their_variation():
     assert found["level_time_variation"].dims == ("loss_level",)
     variation = np.std(1 / rates, ddof=1) / np.mean(1 / rates)
     close(found["level_time_variation"], np.full(5, variation), rtol=1e-3)
+    off = np.abs(1 / rates - np.mean(1 / rates)) / np.mean(1 / rates)
+    close(found["level_time_deviation"], np.tile(off[:, None], 5), rtol=1e-3)
     assert found["plateau_level"].isnull().all()  # exponentials have no drops
     assert found["plateau_time"].isnull().all()
 

@@ -16,8 +16,8 @@ def plateaus(evidence: Evidence) -> Values:
 
     Drops are those of `stages`. The plateau is where the loss falls least for its size, at the
     smallest -d log L/dt between the first drop and the last; NaN for a run with fewer than two. The
-    variation over seeds is the standard deviation over the mean of the times, and NaN where a run
-    does not get to the level.
+    variation over seeds is the standard deviation over the mean of the times, the deviation of a
+    run its distance from the mean over the mean; both are NaN where a run does not get to the level.
 
     Source: Jarvis et al., "Make Haste Slowly", sec. 6, fig. 6, tells plateaus and the variation of
     trajectories by eye.
@@ -42,6 +42,11 @@ def plateaus(evidence: Evidence) -> Values:
             ufuncs.sqrt(variance) / mean,
             "standard deviation over seeds of the time to a share of the initial loss, over its "
             "mean",
+        ),
+        "level_time_deviation": described(
+            abs(times - mean) / mean,
+            "distance of the time to a share of the initial loss from its mean over seeds, over "
+            "that mean",
         ),
         "plateau_level": described(
             share, "loss over initial loss where it falls most slowly between two drops"
