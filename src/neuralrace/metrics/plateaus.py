@@ -17,7 +17,7 @@ def plateaus(evidence: Evidence) -> Values:
     Drops are those of `stages`. The plateau is where the loss falls least for its size, at the
     smallest -d log L/dt between the first drop and the last; NaN for a run with fewer than two. The
     variation over seeds is the standard deviation over the mean of the times, the deviation of a
-    run its distance from the mean over the mean; both are NaN where a run does not get to the level.
+    run its distance from the mean over the mean; NaN where a run does not get to the level.
 
     Source: Jarvis et al., "Make Haste Slowly", sec. 6, fig. 6, tells plateaus and the variation of
     trajectories by eye.
