@@ -119,14 +119,20 @@ class Contextual(Dataset):
             properties(structure, self.objects)
         return self
 
+    @property
+    def blocks(self) -> tuple[Structure, ...]:
+        """Structure of each block of targets: of all contexts together, then of each by itself."""
+        own = (self.structures * self.contexts)[: self.contexts]  # one for all is repeated
+        return "hierarchy", *own
+
     def load(self) -> Data:
         """Context after context, in each all objects; items are named "object in context"."""
         objects, contexts = self.objects, self.contexts
         everywhere, only = np.ones((contexts, 1)), np.eye(contexts)
         x = np.hstack([np.kron(everywhere, np.eye(objects)), np.kron(only, np.ones((objects, 1)))])
-        blocks = [np.kron(everywhere, properties("hierarchy", objects).T)]
-        structures = (self.structures * contexts)[:contexts]  # one for all contexts is repeated
-        for context, structure in enumerate(structures):
+        common, *own = self.blocks
+        blocks = [np.kron(everywhere, properties(common, objects).T)]
+        for context, structure in enumerate(own):
             blocks.append(np.kron(only[:, [context]], properties(structure, objects).T))
         y = np.hstack(blocks)
         if self.part != "whole":

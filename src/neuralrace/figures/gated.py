@@ -13,7 +13,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 
-from neuralrace.datasets.contextual import Contextual
+from neuralrace.datasets.contextual import Contextual, properties
 from neuralrace.errors import UserError
 from neuralrace.figures import style
 from neuralrace.figures.domains import EDGE
@@ -125,6 +125,11 @@ def draw_values(
         line = line.drop_vars("seed").rename(run="seed")
         style.over_seeds(ax, cell.flow_time, line, **{"color": colour} | dict(look or {}))
         ax.plot(cell.flow_time, theory.isel(pathway_mode=mode), **style.THEORY)
+
+
+def block_sizes(dataset: Contextual) -> list[int]:
+    """Number of properties in each block of targets."""
+    return [len(properties(structure, dataset.objects)) for structure in dataset.blocks]
 
 
 def name_blocks(

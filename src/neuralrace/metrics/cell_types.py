@@ -8,7 +8,7 @@ from neuralrace.datasets.xor import Xor
 from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
-from neuralrace.spec import Layered
+from neuralrace.reln.gates import relu_network
 
 # Share of the power above which a corner counts as occupied.
 OCCUPIED = 0.05
@@ -27,18 +27,10 @@ def cell_types(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 3.
     """
-    dataset, layered = evidence.cell.dataset, evidence.cell.resolved
+    dataset = evidence.cell.dataset
     if not isinstance(dataset, Xor):
         raise UserError(f"dataset.name: {dataset.name!r}: metrics: cell_types is for xor")
-    if (
-        not isinstance(layered, Layered)
-        or len(layered.hidden) != 1
-        or layered.activation != "relu"
-        or layered.bias
-    ):
-        raise UserError(
-            "network: metrics: cell_types is for ReLU networks with one hidden layer and no biases"
-        )
+    relu_network(evidence.cell, "metrics: cell_types", hidden=1)
     data = evidence.data
     corner = {"corner": list(data.item_names)}
     directions = data.x / np.linalg.norm(data.x, axis=1, keepdims=True)

@@ -94,9 +94,7 @@ def _predicted(
     second = readout.isel(snapshot=0, drop=True).transpose("init_scale", "seed", "unit_1")
     share = np.full(second.shape[:2], np.nan)
     with suppress(ValueError):  # weights made by hand, with units between the edges of examples
-        start = margin.neuron_start(
-            first.values.astype(float), second.values.astype(float), float(width)
-        )
+        start = margin.neuron_start(first.values.astype(float), second.values.astype(float), width)
         time = evidence.time.values[[0, -1]]
-        share = margin.xor_share(time, float(width), start.linear, start.xor)[..., -1]
+        share = margin.xor_share(time, width, start.linear, start.xor)[..., -1]
     return second.isel(unit_1=0, drop=True).copy(data=share)

@@ -51,13 +51,25 @@ class Task(ABC):
         return {}
 
 
-class LayeredTask(Task):
+class SampleTask(Task):
+    """A network that maps inputs to outputs, sample by sample."""
+
+    def __init__(self, run: Run):
+        self.run = run
+        self.sample_loss = LOSSES[run.training.loss.name]
+
+    def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
+        """See `Task.loss`."""
+        x, y = batch
+        return jnp.mean(self.sample_loss(network(x), y))
+
+
+class LayeredTask(SampleTask):
     """A layered network on samples."""
 
     def __init__(self, run: Run, network: Layered, data: Data):
-        self.run, self.spec, self.data = run, network, data
-        self.samples = len(data.x)
-        self.sample_loss = LOSSES[run.training.loss.name]
+        super().__init__(run)
+        self.spec, self.data, self.samples = network, data, len(data.x)
         named = {"x": data.x, "y": data.y, "u": data.modes.u, "v": data.modes.v}
         self.arrays = {**named, "loss": self._compressed()}
 
@@ -80,19 +92,13 @@ class LayeredTask(Task):
         trained = self.spec.readout == "trained"
         return LayeredNetwork(weights, biases, self.spec.activation, trained_readout=trained)
 
-    def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
-        """See `Task.loss`."""
-        x, y = batch
-        return jnp.mean(self.sample_loss(network(x), y))
 
-
-class ParallelTask(Task):
+class ParallelTask(SampleTask):
     """Gated pathways side by side, which are a linear network of their gated inputs."""
 
     def __init__(self, run: Run, network: Gated, data: Data):
-        self.run, self.samples = run, len(data.x)
-        self.wiring = network.wiring(data)
-        self.sample_loss = LOSSES[run.training.loss.name]
+        super().__init__(run)
+        self.samples, self.wiring = len(data.x), network.wiring(data)
         gated = self.wiring.gated_inputs
         compressed = gated, data.y
         if run.training.loss.name == "squared_error":
@@ -115,11 +121,6 @@ class ParallelTask(Task):
     def network(self, weights: Any) -> ParallelNetwork:
         """See `Task.network`."""
         return ParallelNetwork(weights)
-
-    def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
-        """See `Task.loss`."""
-        x, y = batch
-        return jnp.mean(self.sample_loss(network(x), y))
 
 
 class GraphTask(Task):

@@ -6,7 +6,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from neuralrace.datasets.contextual import properties
 from neuralrace.figures import gated, style
 from neuralrace.figures.results import CellResults, Results
 
@@ -103,8 +102,7 @@ def _draw_outputs(
     for ax, name in zip(axes[:, 0], ("ReLU", "gated", "difference"), strict=True):
         ax.set_ylabel(name + "\ncontext")
     dataset = gated.task(cell)
-    kinds = ("hierarchy", *(dataset.structures * dataset.contexts)[: dataset.contexts])
-    blocks = [len(properties(kind, dataset.objects)) for kind in kinds]
+    blocks = gated.block_sizes(dataset)
     names = ["all", *map(str, range(1, len(blocks)))]
     for ax in axes.flat:
         gated.name_blocks(ax.xaxis, blocks, names, gated.FINE)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from neuralrace.datasets import Data
-from neuralrace.datasets.contextual import Contextual, properties
+from neuralrace.datasets.contextual import Contextual
 from neuralrace.figures import gated, style
 from neuralrace.figures.results import Results
 
@@ -47,12 +47,10 @@ def draw(results: Results) -> Figure:
 
 def _properties(dataset: Contextual) -> tuple[list[int], list[str]]:
     """Sizes and names of the blocks of targets."""
-    kinds = ("hierarchy", *(dataset.structures * dataset.contexts)[: dataset.contexts])
     places = ("always", *(f"in {context}" for context in range(1, dataset.contexts + 1)))
-    names = [
-        f"{place}:\n{kind.replace('_', '-')}" for place, kind in zip(places, kinds, strict=True)
-    ]
-    return [len(properties(kind, dataset.objects)) for kind in kinds], names
+    kinds = [structure.replace("_", "-") for structure in dataset.blocks]
+    names = [f"{place}:\n{kind}" for place, kind in zip(places, kinds, strict=True)]
+    return gated.block_sizes(dataset), names
 
 
 def _open_in(gates: Float[np.ndarray, "pathway sample"], data: Data) -> list[str]:
