@@ -162,6 +162,14 @@ def test_staged_modes_are_the_closed_form_of_width_and_variance():
     np.testing.assert_allclose(loss, 12 * expected, rtol=1e-12)
 
 
+def test_starts_follow_the_widths_of_the_pathways():
+    run = run_of(gated(20, 2) | {"widths": [3, 1, 1, 1]}, "staged_modes")
+    loss = answers(run)["loss"][1, 0, 0]
+    time = np.arange(0, 1601, 40) * 0.005 * 12
+    common, context = np.full(6, 60 * 1e-6 / 2), np.full(3, 20 * 1e-6 / 2)
+    np.testing.assert_allclose(loss, 12 * staged_loss(time, 3, 4, 2, common, context), rtol=1e-12)
+
+
 def test_stages_add_up():
     """The common pathway alone and a family on its residual make the staged closed form."""
     whole = answers(run_of(gated(60, 2), "staged_modes"))["loss"]
