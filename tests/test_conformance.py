@@ -37,12 +37,14 @@ PARAMETERS = {
 }
 GATES = {
     "band": {"partners": 2},
+    "bumps": {"pathways": 6, "width": 0.0},
     "contexts": {"open_in": [1], "shown": "everything"},
     "groups": {"size": 2},
     "half_space": {"pathways": 4},
     "listed": {"rows": [[1.0, 0.0], [0.0, 1.0]]},
     "parallel": {"dedicated": 2},
     "random_regular": {"partners": 3},
+    "tiling": {"pathways": 2, "directions": "random"},
 }
 """Parameters of gating schemes and of pairs."""
 NEEDS_FILES = {"mnist"}  # covered in tests/datasets by small files of its format
@@ -215,7 +217,7 @@ def gated_cells():
     """One cell for each gating scheme, one for each kind of pairs, and a graph."""
     halves = itertools.cycle([observables_of("gated")[::2], observables_of("gated")[1::2]])
     for cls in SAMPLE_SCHEMES:
-        dataset = "contextual" if name_of(cls) in ("contexts", "listed") else "xor"
+        dataset = "contextual" if name_of(cls) in ("bumps", "contexts", "listed") else "xor"
         network = {"name": "gated", "hidden": [3], "gates": gate_of(cls)}
         yield dataset, network, ["outputs", "similarity"] if cls is Learned else next(halves)
     nodes = {"x": 2, "h": 3, "y": 1}

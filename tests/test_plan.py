@@ -175,7 +175,8 @@ REFUSED = {
     "unknown gates of samples": (
         {"network": GATED, "network.gates": {"name": "half-space"}},
         "network.gates: .*'half-space'",
-        "'always_on', 'contexts', 'half_space', 'learned', 'listed', 'per_example'",
+        "'always_on', 'bumps', 'contexts', 'half_space', 'learned', 'listed', 'per_example', "
+        "'tiling'",
     ),
     "gates without their number": (
         {"network": GATED, "network.gates": {"name": "half_space"}},

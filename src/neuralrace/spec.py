@@ -36,6 +36,7 @@ Observable = Literal[
     "outputs",
     "pair_error",
     "pair_outputs",
+    "pathway_maps",
     "pathway_power",
     "pathway_values",
     "rate_gap",
@@ -55,6 +56,7 @@ OBSERVED: dict[Observable, tuple[str, ...]] = {
     "outputs": ("layered", "gated", "graph"),
     "pair_error": ("routing",),
     "pair_outputs": ("routing",),
+    "pathway_maps": ("gated",),
     "pathway_power": ("routing",),
     "pathway_values": ("gated",),
     "rate_gap": ("layered",),
@@ -75,14 +77,18 @@ Solution = Literal[
     "candidate_modes",
     "exact",
     "flow",
+    "frozen_gates",
+    "frozen_gates_descent",
     "gated_flow",
     "head_start",
+    "initial_gates",
     "layered_modes",
     "margin_linear",
     "margin_linear_split",
     "margin_race",
     "margin_xor",
     "margin_xor_split",
+    "mean_field",
     "pathway_modes",
     "pathway_modes_descent",
     "pathway_modes_mean",
@@ -103,8 +109,12 @@ Metric = Literal[
     "cell_types",
     "context_selectivity",
     "decision_boundary",
+    "frozen_gate_errata",
     "gate_flips",
     "gate_identification",
+    "gate_prediction",
+    "gate_refresh",
+    "gating_loss",
     "growth_bound",
     "half_times",
     "imitation",
@@ -118,6 +128,10 @@ Metric = Literal[
     "plateaus",
     "rate_gaps",
     "realisable_patterns",
+    "receptive_field_fit",
+    "receptive_fields",
+    "relative_loss",
+    "ring_structure",
     "shared_representation",
     "stages",
     "unaligned_growth",
@@ -141,8 +155,9 @@ class Layered(Strict):
     """Activation of the hidden layers."""
     bias: bool = False
     """Whether layers have biases; they start at zero."""
-    readout: Literal["trained", "fixed"] = "trained"
-    """Whether the last layer is trained or stays as drawn."""
+    readout: Literal["trained", "fixed", "mean"] = "trained"
+    """Whether the last layer is trained, stays as drawn, or stays the mean over hidden units at any
+    init scale; a last layer that stays keeps a bias of zero."""
 
 
 class Gated(Strict):
@@ -156,20 +171,26 @@ class Gated(Strict):
     widths: tuple[Positive, ...] | None = None
     """How many times `hidden` each pathway is wide, for pathways of unequal width; 1 each when
     absent."""
+    readout: Literal["trained", "mean"] = "trained"
+    """Whether the last layer of each pathway is trained, or stays the mean over the last hidden
+    units of all pathways at any init scale."""
 
     @property
     def layered(self) -> Layered | None:
         """The ordinary network that gates of its own making amount to; None for given gates."""
         if isinstance(self.gates, Learned):
-            return Layered(name="layered", hidden=self.hidden, activation="relu")
+            return Layered(
+                name="layered", hidden=self.hidden, activation="relu", readout=self.readout
+            )
         return None
 
     def wiring(self, data: Data) -> Wiring:
         """The pathways with their gates on these samples.
 
         Raises:
-            UserError: a sample on which no pathway is open, gates that do not fit the dataset or
-                are of the network's own making, or as many widths as there are no pathways.
+            UserError: a pathway that opens on no sample, a sample on which none is open, gates that
+                do not fit the dataset or are of the network's own making, or as many widths as
+                there are no pathways.
         """
         if self.layered:
             raise UserError("network.gates: learned gates follow the weights: there is no wiring")
@@ -180,7 +201,9 @@ class Gated(Strict):
                 f"network.widths: has {len(widths)} entries; the gates make {len(gates)} pathways"
             )
         hidden = [tuple(width * units for units in self.hidden) for width in widths]
-        return wiring.parallel(hidden, gates, self.gates.sees(data), data)
+        # units that are averaged may all be closed, as ReLU units may: the answer is zero then
+        covered = self.readout == "trained"
+        return wiring.parallel(hidden, gates, self.gates.sees(data), data, covered)
 
 
 class Graph(Architecture):
@@ -251,7 +274,8 @@ class Loss(Strict):
     """What is minimised, with its normalisation."""
 
     name: Literal["squared_error", "cross_entropy"] = "squared_error"
-    """Squared error, or cross-entropy of the softmax of the outputs."""
+    """Squared error, or cross-entropy of the softmax of the outputs; of the logistic function where
+    there is one output."""
     normalisation: Literal["half_mean", "half_sum", "mean", "sum"] = "half_mean"
     """Over samples: 1/2 mean, 1/2 sum, mean or sum; cross-entropy knows mean and sum."""
 
@@ -286,7 +310,7 @@ class MiniBatch(Strict):
 
 
 class FreshBatch(Strict):
-    """Every step draws new samples from the dataset's law."""
+    """Every step draws new samples from the dataset's law, the same at every init scale."""
 
     name: Literal["fresh"]
     size: Positive

@@ -9,20 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from neuralrace.base import generator
 from neuralrace.datasets import Data
 from neuralrace.datasets.routing import Routing as RoutingData
 from neuralrace.errors import UserError
 from neuralrace.gates import DOMAIN_SCHEMES, SAMPLE_SCHEMES
 from neuralrace.gates.always_on import AlwaysOnDomains, AlwaysOnSamples
 from neuralrace.gates.base import Family
+from neuralrace.gates.bumps import Bumps
 from neuralrace.gates.contexts import Contexts
 from neuralrace.gates.groups import Groups
-from neuralrace.gates.half_space import HalfSpace
+from neuralrace.gates.half_space import HalfSpace, half_spaces
 from neuralrace.gates.learned import Learned
 from neuralrace.gates.listed import Listed
 from neuralrace.gates.pairs import AllPairs
 from neuralrace.gates.parallel import Parallel
 from neuralrace.gates.per_example import PerExample
+from neuralrace.gates.tiling import Tiling
 from neuralrace.spec import Gated, Routing
 
 few = settings(max_examples=20)
@@ -31,11 +34,13 @@ seeds = st.integers(0, 100)
 ENCODER = np.random.default_rng(7).normal(size=(5, 3))
 SAMPLED = {
     AlwaysOnSamples: ({}, 1),
+    Bumps: ({"pathways": 3, "width": 0.5}, 3),
     Contexts: ({"open_in": (2, 1)}, 1 + 3 + 3),
     HalfSpace: ({"pathways": 4, "seed": 2}, 4),
     Learned: ({}, len(ENCODER)),
     Listed: ({"rows": ((0.0,) * 8 + (1.0,), (1.0, 0.0, 1.0))}, 2),
     PerExample: ({}, 9),
+    Tiling: ({"pathways": 4, "directions": "random"}, 4),
 }
 """Parameters of each sample scheme, and its pathways on nine samples in three contexts."""
 
@@ -118,6 +123,57 @@ def test_half_spaces_are_isotropic_and_differ_by_seed():
     for each in gates:
         differ = (each[:, :, None] != each[:, None]).mean(axis=0)[np.triu_indices(4, 1)]
         assert (np.abs(differ - share) < 4.5 * np.sqrt(share * (1 - share) / 1000)).all()
+
+
+@given(pathways=unit, seed=seeds, inputs=unit)
+@few
+def test_half_spaces_are_drawn_from_a_stream_of_their_name(pathways, seed, inputs):
+    data = samples(seed, inputs=inputs)
+    normals = generator(seed, "half-spaces").normal(size=(pathways, inputs))
+    for scheme in (
+        HalfSpace(name="half_space", pathways=pathways, seed=seed),
+        HalfSpace(name="half_space", pathways=pathways, seed=seed, antipodal=False, copies=1),
+    ):
+        np.testing.assert_array_equal(scheme.normals(inputs), normals)
+        np.testing.assert_array_equal(scheme.gates(data), half_spaces(data.x, normals))
+
+
+def test_draws_of_half_spaces_stay_as_they_are():
+    data = Data(x=np.eye(8), y=np.ones((8, 1)))  # signs of the normals
+    gates = HalfSpace(name="half_space", pathways=3, seed=2).gates(data)
+    stored = ["11101101", "01101000", "10001001"]
+    assert ["".join(map(str, row)) for row in gates.astype(int)] == stored
+
+
+@given(pathways=unit, seed=seeds, copies=st.integers(1, 3))
+@few
+def test_antipodal_half_spaces_are_complements(pathways, seed, copies):
+    data = samples(seed)
+    plain = HalfSpace(name="half_space", pathways=pathways, seed=seed).gates(data)
+    both = named(HalfSpace, pathways=pathways, seed=seed, antipodal=True, copies=copies)
+    gates = both.gates(data).reshape(pathways, 2, copies, 9)
+    for gate, pair in zip(plain, gates, strict=True):
+        np.testing.assert_array_equal(pair[0], [gate] * copies)
+        np.testing.assert_array_equal(pair[1], [1 - gate] * copies)
+
+
+def test_a_hyperplane_is_on_neither_side_of_it():
+    normal = np.array([[1.0, -2.0]])
+    x = np.array([[2.0, 1.0], [3.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(half_spaces(x, normal), [[0, 1, 0, 0]])
+    np.testing.assert_array_equal(half_spaces(x, -normal), [[0, 0, 1, 0]])
+    origin = Data(x=np.zeros((1, 3)), y=np.zeros((1, 1)))
+    assert not named(HalfSpace, pathways=4, antipodal=True).gates(origin).any()
+
+
+@given(pathways=unit, seed=seeds, copies=st.integers(1, 4))
+@few
+def test_copies_are_neighbours_with_one_gate(pathways, seed, copies):
+    data = samples(seed)
+    plain = HalfSpace(name="half_space", pathways=pathways, seed=seed)
+    gates = named(HalfSpace, pathways=pathways, seed=seed, copies=copies).gates(data)
+    expected = [gate for gate in plain.gates(data) for _ in range(copies)]
+    np.testing.assert_array_equal(gates, expected)
 
 
 @given(seed=seeds, units=unit)

@@ -138,7 +138,10 @@ NEEDS = {
     "cell_types": "'weights' among record.observables",
     "context_selectivity": "'weights' among record.observables",
     "decision_boundary": "'weights' among record.observables",
+    "frozen_gate_errata": "'pathway_maps' among record.observables",
     "gate_flips": "'weights' among record.observables",
+    "gate_prediction": "'weights or pathway_maps' among record.observables",
+    "gate_refresh": "'weights or pathway_maps' among record.observables",
     "gate_identification": "'weights' among record.observables",
     "growth_bound": "'layer_norm' among record.observables",
     "imitation": "candidates",
@@ -151,28 +154,47 @@ NEEDS = {
     "pathway_share": "'pathway_power' among record.observables",
     "rate_gaps": "'rate_gap' among record.observables",
     "realisable_patterns": "'weights' among record.observables",
+    "receptive_field_fit": "frozen_gates, initial_gates or mean_field among solutions",
+    "receptive_fields": "'weights or pathway_maps' among record.observables",
     "shared_representation": "'similarity' among record.observables",
     "unaligned_growth": "'gram' among record.observables",
     "value_ratio": "'singular_values' among record.observables",
     "zero_shot": "'pair_error' among record.observables",
 }
-LOSS_ALONE = {"half_times", "plateaus", "stages", "uniqueness"}
+LOSS_ALONE = {"half_times", "plateaus", "relative_loss", "stages", "uniqueness"}
+NOTHING_RECORDED = {"gating_loss", "ring_structure"}
 RELU = {"network": {"name": "layered", "hidden": [5], "activation": "relu"}}
+RING = {"name": "nonlinear_gaussian", "inputs": 8, "xi": [1.0, 0.5], "samples": 200}
+MEAN_RELU = {"dataset": RING, "network": RELU["network"] | {"readout": "mean"}}
+MEAN_GATED = {
+    "dataset": RING,
+    "network": {
+        "name": "gated",
+        "hidden": [1],
+        "readout": "mean",
+        "gates": {"name": "half_space", "pathways": 3},
+    },
+}
 CONTEXTUAL = RELU | {"dataset": {"name": "contextual", "contexts": 2, "objects": 2}}
 PARTS = {
     "cell_types": RELU | {"dataset": {"name": "xor"}},
     "context_selectivity": CONTEXTUAL,
     "decision_boundary": RELU | {"dataset": {"name": "xor", "margin": 1.0}},
+    "frozen_gate_errata": MEAN_GATED,
     "gate_flips": RELU,
+    "gate_prediction": MEAN_RELU,
+    "gate_refresh": MEAN_RELU,
     "gate_identification": RELU,
     "imitation": RELU,
     "layer_linearity": {"network": RELU["network"] | {"hidden": [5, 4]}},
     "linearisation": RELU,
     "realisable_patterns": CONTEXTUAL,
+    "receptive_field_fit": MEAN_RELU,
+    "receptive_fields": MEAN_RELU,
 }
 
 
-@pytest.mark.parametrize("name", sorted(set(METRICS) - LOSS_ALONE))
+@pytest.mark.parametrize("name", sorted(set(METRICS) - LOSS_ALONE - NOTHING_RECORDED))
 def test_metric_names_what_it_lacks(name):
     cell = make_cell(name, **PARTS.get(name, {}))
     with pytest.raises(UserError, match=f"needs {NEEDS[name]}"):
@@ -194,7 +216,7 @@ def test_linearisation_refuses_other_networks(network):
 
 @pytest.fixture(scope="module")
 def all_metrics():
-    other_networks = {"uniqueness", *PARTS}
+    other_networks = {"uniqueness", *PARTS, *NOTHING_RECORDED}
     routing = {"pathway_share", "shared_representation", "value_ratio", "zero_shot"}
     names = sorted(set(METRICS) - other_networks - routing)
     cell = make_cell(*names, solutions=["aligned_modes", "flow"])

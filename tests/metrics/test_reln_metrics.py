@@ -358,12 +358,35 @@ def test_flips_unit_by_unit(flips):
     assert found["layer"].values.tolist() == [1, 2]
 
 
+def test_flips_between_any_two_snapshots(flips):
+    x, weights, found = flips
+    for seed, layer in product(range(2), range(2)):
+        at = [gates_of([w[0, seed, s] for w in weights], x)[layer] for s in range(5)]
+        select = {"init_scale": 0, "seed": seed, "layer": layer}
+        between = [[(one != other).mean() for other in at] for one in at]
+        close(found["gate_flips_between"].isel(select), between, atol=1e-15)
+        units, samples = at[0].shape
+        still = [
+            len({bool(gates[unit, n]) for gates in at}) == 1
+            for unit, n in product(range(units), range(samples))
+        ]
+        close(found["never_changed"].isel(select), np.mean(still))
+        assert 0 < np.mean(still) < 1
+    assert found["gate_flips_between"].dims == (
+        "init_scale", "seed", "layer", "snapshot", "other_snapshot",
+    )  # fmt: skip
+    assert found["other_snapshot"].values.tolist() == found["snapshot"].values.tolist()
+    assert "predicted_gate_flips" not in found  # the dataset has no law
+
+
 def test_gates_that_stay_do_not_flip():
     cell = make_cell("gate_flips")
     encoder, readout = random(cell, 1, 8, 7), random(cell, 1, 28, 8)
     sizes = np.arange(1.0, 6)[:, None, None]
     found = measure(cell, record(cell, weight_1=encoder * sizes, weight_2=readout / sizes))
     close(found["gate_flip_fraction"], np.zeros((1, 2, 1, 5)))
+    close(found["gate_flips_between"], np.zeros((1, 2, 1, 5, 5)))
+    close(found["never_changed"], np.ones((1, 2, 1)))
     close(found["final_carried_gate_flips"], np.zeros((1, 2, 1)))
 
 
@@ -377,6 +400,11 @@ def test_a_diverged_network_has_no_gates():
         assert found[name].sel(seed=1).isnull().all()
     flips = found["gate_flip_fraction"].sel(seed=1).isel(init_scale=0, layer=0)
     assert flips.notnull().values.tolist() == [True] * 3 + [False] * 2
+    between = found["gate_flips_between"].sel(seed=1).isel(init_scale=0, layer=0)
+    assert between.notnull().values.tolist() == [[True] * 3 + [False] * 2] * 3 + [[False] * 5] * 2
+    assert found["never_changed"].isel(init_scale=0, layer=0).isnull().values.tolist() == [
+        False, True,
+    ]  # fmt: skip
 
 
 # Context selectivity ---------------------------------------------------------------------------

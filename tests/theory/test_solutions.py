@@ -13,6 +13,7 @@ from neuralrace.records.schema import THEORY
 from neuralrace.records.theory import theory_dataset
 from neuralrace.spec import Solution, SolvedRun
 from neuralrace.theory.gated_solutions import CANDIDATES, GATED
+from neuralrace.theory.mean_readout import MEAN_READOUT
 from neuralrace.theory.solutions import LINEAR, RECTIFIED, SOLUTIONS, pose, solve
 from neuralrace.training.ensemble import train
 
@@ -56,7 +57,7 @@ def answers(run):
 
 def test_registry_is_what_can_be_configured():
     assert set(SOLUTIONS) == set(get_args(Solution))
-    assert set(SOLUTIONS) == {*LINEAR, *RECTIFIED, *GATED, *CANDIDATES}
+    assert set(SOLUTIONS) == {*LINEAR, *RECTIFIED, *GATED, *CANDIDATES, *MEAN_READOUT}
     assert set(FLOWS) == set(LINEAR) - {"flow"}
 
 

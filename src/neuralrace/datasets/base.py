@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.base import Strict
+from neuralrace.datasets.marginals import Marginal
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,20 @@ def _in_place(
     return placed.reshape(len(domains) * items, count * units)
 
 
+@dataclass(frozen=True)
+class Mixture:
+    """The law of a balanced mixture of two classes with one output: targets and moments."""
+
+    targets: Float[np.ndarray, " class"]
+    """Target of each class."""
+    covariances: Float[np.ndarray, "class input input"]
+    """Second moments <x x^T> of each class, about zero and not about its mean."""
+    means: Float[np.ndarray, "class input"]
+    """Mean input <x> of each class."""
+    marginal: Marginal | None = None
+    """Law of each input, in either class; None where inputs are no functions of a Gaussian."""
+
+
 class Dataset(Strict, ABC):
     """A dataset as a person writes it in `config/`: a name and its parameters."""
 
@@ -171,4 +186,8 @@ class Dataset(Strict, ABC):
 
     def domains(self) -> Domains | None:
         """Inputs and targets by domain, for routing networks; None without domains."""
+        return None
+
+    def mixture(self) -> Mixture | None:
+        """The law of the classes; None where it is not a mixture of two with known moments."""
         return None

@@ -1,5 +1,6 @@
 """Gates that open on one side of a hyperplane."""
 
+from abc import abstractmethod
 from typing import Annotated, Literal
 
 import numpy as np
@@ -18,7 +19,32 @@ def half_spaces(
     return (normals @ x.T > 0).astype(float)
 
 
-class HalfSpace(SampleScheme):
+class HalfSpaces(SampleScheme):
+    """Pathways that open on half-spaces through the origin; a hyperplane itself is closed."""
+
+    @abstractmethod
+    def normals(self, inputs: int) -> Float[np.ndarray, "pathway input"]:
+        """Normals of the half-spaces, which need no samples: closed forms start from them.
+
+        Args:
+            inputs: number of input units.
+
+        Raises:
+            UserError: the scheme does not fit that many inputs.
+        """
+
+    def gates(
+        self, data: Data, encoder: Float[np.ndarray, "unit input"] | None = None
+    ) -> Float[np.ndarray, "pathway sample"]:
+        """See `SampleScheme.gates`.
+
+        Raises:
+            UserError: as `normals`.
+        """
+        return half_spaces(data.x, self.normals(data.x.shape[1]))
+
+
+class HalfSpace(HalfSpaces):
     """Pathways that open on random half-spaces through the origin, drawn once and frozen."""
 
     name: Literal["half_space"]
@@ -26,10 +52,15 @@ class HalfSpace(SampleScheme):
     """Number of half-spaces."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of their normals, which are isotropic."""
+    antipodal: bool = False
+    """Whether every half-space is followed by its opposite, with a pathway of its own; a sample on
+    the hyperplane between them is in neither."""
+    copies: Annotated[int, Field(gt=0)] = 1
+    """Pathways with the same gate, side by side, for each half-space: redundant gates from 2 on."""
 
-    def gates(
-        self, data: Data, encoder: Float[np.ndarray, "unit input"] | None = None
-    ) -> Float[np.ndarray, "pathway sample"]:
-        """See `SampleScheme.gates`."""
-        shape = (self.pathways, data.x.shape[1])
-        return half_spaces(data.x, generator(self.seed, "half-spaces").normal(size=shape))
+    def normals(self, inputs: int) -> Float[np.ndarray, "pathway input"]:
+        """See `HalfSpaces.normals`."""
+        normals = generator(self.seed, "half-spaces").normal(size=(self.pathways, inputs))
+        if self.antipodal:
+            normals = np.stack([normals, -normals], axis=1).reshape(-1, inputs)
+        return np.repeat(normals, self.copies, axis=0)

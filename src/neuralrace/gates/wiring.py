@@ -101,6 +101,7 @@ def parallel(
     gates: Float[np.ndarray, "pathway sample"],
     sees: Bool[np.ndarray, "pathway input"],
     data: Data,
+    covered: bool = True,
 ) -> Wiring:
     """Pathways side by side, each a chain of hidden layers between the one input and output.
 
@@ -109,11 +110,17 @@ def parallel(
         gates: on which samples each pathway is open.
         sees: which inputs each pathway sees.
         data: the samples.
+        covered: whether a pathway must be open on every sample.
 
     Raises:
-        UserError: a sample on which no pathway is open.
+        UserError: a pathway that is open on no sample, or a sample on which no pathway is open.
     """
-    if (closed := np.flatnonzero(~gates.any(axis=0))).size:
+    if (dead := np.flatnonzero(~gates.any(axis=1))).size:
+        raise UserError(
+            f"network.gates: {dead.size} of {len(gates)} pathways open on no sample, the first of "
+            f"them pathway {dead[0] + 1}, and could never learn; use fewer pathways or more samples"
+        )
+    if covered and (closed := np.flatnonzero(~gates.any(axis=0))).size:
         raise UserError(
             f"network.gates: no pathway is open on {closed.size} of {gates.shape[1]} samples, the "
             f"first of them sample {closed[0]}, where the network would answer zero; add pathways"

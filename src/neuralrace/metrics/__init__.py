@@ -7,8 +7,12 @@ from neuralrace.metrics.cell_types import cell_types
 from neuralrace.metrics.context_selectivity import context_selectivity
 from neuralrace.metrics.decision_boundary import decision_boundary
 from neuralrace.metrics.describe import Measure
+from neuralrace.metrics.frozen_gate_errata import frozen_gate_errata
 from neuralrace.metrics.gate_flips import gate_flips
 from neuralrace.metrics.gate_identification import gate_identification
+from neuralrace.metrics.gate_prediction import gate_prediction
+from neuralrace.metrics.gate_refresh import gate_refresh
+from neuralrace.metrics.gating_loss import gating_loss
 from neuralrace.metrics.growth_bound import growth_bound
 from neuralrace.metrics.half_times import half_times
 from neuralrace.metrics.imitation import imitation
@@ -22,6 +26,10 @@ from neuralrace.metrics.pathway_share import pathway_share
 from neuralrace.metrics.plateaus import plateaus
 from neuralrace.metrics.rate_gaps import rate_gaps
 from neuralrace.metrics.realisable_patterns import realisable_patterns
+from neuralrace.metrics.receptive_field_fit import receptive_field_fit
+from neuralrace.metrics.receptive_fields import receptive_fields
+from neuralrace.metrics.relative_loss import relative_loss
+from neuralrace.metrics.ring_structure import ring_structure
 from neuralrace.metrics.shared_representation import shared_representation
 from neuralrace.metrics.stages import stages
 from neuralrace.metrics.unaligned_growth import unaligned_growth
@@ -37,8 +45,12 @@ METRICS: dict[Metric, Measure] = {
     "cell_types": cell_types,
     "context_selectivity": context_selectivity,
     "decision_boundary": decision_boundary,
+    "frozen_gate_errata": frozen_gate_errata,
     "gate_flips": gate_flips,
     "gate_identification": gate_identification,
+    "gate_prediction": gate_prediction,
+    "gate_refresh": gate_refresh,
+    "gating_loss": gating_loss,
     "growth_bound": growth_bound,
     "half_times": half_times,
     "imitation": imitation,
@@ -52,6 +64,10 @@ METRICS: dict[Metric, Measure] = {
     "plateaus": plateaus,
     "rate_gaps": rate_gaps,
     "realisable_patterns": realisable_patterns,
+    "receptive_field_fit": receptive_field_fit,
+    "receptive_fields": receptive_fields,
+    "relative_loss": relative_loss,
+    "ring_structure": ring_structure,
     "shared_representation": shared_representation,
     "stages": stages,
     "unaligned_growth": unaligned_growth,

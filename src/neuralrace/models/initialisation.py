@@ -275,9 +275,22 @@ LAWS: tuple[type[Law], ...] = (Aligned, Decoupled, Glorot, Normal, Orthogonal, T
 
 
 def initial_weights(
-    law: Law, widths: tuple[int, ...], modes: Modes, scales: Sequence[float], seeds: Sequence[int]
+    law: Law,
+    widths: tuple[int, ...],
+    modes: Modes,
+    scales: Sequence[float],
+    seeds: Sequence[int],
+    mean_readout: bool = False,
 ) -> Weights:
     """Initial weights of every run of a cell.
+
+    Args:
+        law: how to draw.
+        widths: units per layer, inputs first.
+        modes: singular modes of the task.
+        scales: init scales.
+        seeds: run seeds.
+        mean_readout: whether the last layer is the mean over its inputs, whatever the scale.
 
     Returns:
         W_1 ... W_L, each (init_scale, seed, out, in), float64.
@@ -285,7 +298,10 @@ def initial_weights(
     Raises:
         UserError: the law does not exist for these widths.
     """
-    return _at_scales(lambda seed: law.draw(seed, widths, modes), scales, seeds)
+    weights = _at_scales(lambda seed: law.draw(seed, widths, modes), scales, seeds)
+    if mean_readout:
+        weights[-1] = np.full_like(weights[-1], 1 / widths[-2])
+    return weights
 
 
 def initial_edges(
@@ -295,6 +311,7 @@ def initial_edges(
     scales: Sequence[float],
     seeds: Sequence[int],
     sees: Mapping[str, np.ndarray] = EVERYTHING,
+    mean_readout: bool = False,
 ) -> Weights:
     """Initial weights of every run of a gated network.
 
@@ -305,6 +322,8 @@ def initial_edges(
         scales: init scales.
         seeds: run seeds.
         sees: inputs that an edge sees, by its name; its weights from all others are zero.
+        mean_readout: whether an output node takes the mean over all units that reach it, whatever
+            the scale.
 
     Returns:
         One array per edge, (init_scale, seed, out, in), float64.
@@ -313,6 +332,12 @@ def initial_edges(
         UserError: the law does not exist for this graph.
     """
     weights = _at_scales(lambda seed: law.draw_edges(seed, architecture, effective), scales, seeds)
+    if mean_readout:
+        for name in architecture.outputs:
+            into = architecture.incoming[name]
+            units = sum(weights[edge].shape[-1] for edge in into)
+            for edge in into:
+                weights[edge] = np.full_like(weights[edge], 1 / units)
     return [
         weight * sees[name] if (name := architecture.edge_name(edge)) in sees else weight
         for edge, weight in enumerate(weights)

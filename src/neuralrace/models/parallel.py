@@ -15,13 +15,16 @@ from jax import Array
 from jaxtyping import Float
 
 from neuralrace.gates.architecture import Architecture
+from neuralrace.models.layered import Frozen
 
 
 class Stack(nnx.Module):
     """Neighbouring pathways of one width."""
 
-    def __init__(self, layers: Sequence[Array]):
-        self.layers = nnx.List([nnx.Param(layer) for layer in layers])
+    def __init__(self, layers: Sequence[Array], trained_readout: bool):
+        *below, last = layers
+        readout = nnx.Param(last) if trained_readout else Frozen(last)
+        self.layers = nnx.List([*map(nnx.Param, below), readout])
         """By layer, (pathway, out, in)."""
 
     def maps(self) -> Float[Array, "pathway output input"]:
@@ -40,8 +43,8 @@ class ParallelNetwork(nnx.Module):
     Source: Saxe, Sodhani, Lewallen 2022; Jarvis et al., sec. 3, for rectified linear networks.
     """
 
-    def __init__(self, stacks: Sequence[Sequence[Array]]):
-        self.stacks = nnx.List([Stack(layers) for layers in stacks])
+    def __init__(self, stacks: Sequence[Sequence[Array]], trained_readout: bool = True):
+        self.stacks = nnx.List([Stack(layers, trained_readout) for layers in stacks])
 
     def __call__(self, x: Float[Array, "sample pathway_input"]) -> Float[Array, "sample output"]:
         """Network outputs.

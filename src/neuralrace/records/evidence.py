@@ -10,7 +10,7 @@ from jaxtyping import Bool
 
 from neuralrace.datasets import Data, Domains
 from neuralrace.errors import UserError
-from neuralrace.spec import Cell, Routing
+from neuralrace.spec import Cell, Gated, Routing
 
 
 @dataclass(frozen=True)
@@ -106,3 +106,21 @@ class Evidence:
         self.recorded("weight_1", "weights")
         names = takewhile(self.trajectory.__contains__, (f"weight_{n}" for n in count(1)))
         return [self.trajectory[name].values for name in names]
+
+    @property
+    def receptive_fields(self) -> xr.DataArray:
+        """Incoming weights of the units of the first hidden layer at the snapshots.
+
+        Axes (init_scale, seed, snapshot, unit, input); of pathways, their maps, and of
+        averaged pathways of one unit w_k, K times their maps.
+
+        Raises:
+            UserError: they were not recorded.
+        """
+        if "pathway_maps" in self.trajectory:
+            maps = self.trajectory["pathway_maps"].isel(output=0, drop=True)
+            averaged = isinstance(self.cell.network, Gated) and self.cell.network.readout == "mean"
+            return maps.rename(pathway="unit") * (maps.sizes["pathway"] if averaged else 1)
+        weights = self.recorded("weight_1", "weights or pathway_maps")
+        units = np.arange(1, weights.sizes["unit_1"] + 1)
+        return weights.rename(unit_1="unit", unit_0="input").assign_coords(unit=units)

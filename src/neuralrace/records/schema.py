@@ -33,6 +33,7 @@ COORDINATES: dict[str, str] = {
     "seed": "run seed",
     "time": "training time",
     "snapshot": "training time of snapshots",
+    "other_snapshot": "the same snapshots",
     "flow_time": "gradient-flow time in units of tau: learning rate x steps x loss normalisation",
     "snapshot_flow_time": "gradient-flow time of snapshots in units of tau",
     "layer": "layer of weights, 1 nearest the input",
@@ -45,6 +46,7 @@ COORDINATES: dict[str, str] = {
     "vector": "hidden-layer image of a singular vector: encoders W_1 v_k, then decoders W_2^T u_k",
     "other_vector": "the same vectors",
     "solution": "theory that the variable comes from",
+    "unit": "hidden unit",
     "input": "input unit",
     "output": "output unit",
     "sample": "sample of the dataset",
@@ -52,6 +54,9 @@ COORDINATES: dict[str, str] = {
     "pathway": "pathway of a gated network, as the gating scheme lists them",
     "pathway_mode": "singular value of a pathway's map, largest first",
     "candidate": "gated network that may stand for a ReLU network",
+    "gates_from": "what frozen gates are those of: the network at its start or end, or a candidate",
+    "refreshes": "refreshes of gates in the time of training",
+    "equation": "equation of the notes",
     "loss_level": "share of the initial loss",
     "clusters": "number of clusters of gate patterns",
     "source": "when the clustered gates are from: all of training, its start or its end",
@@ -75,6 +80,7 @@ NUMBERED = (
     "singular_mode",
     "pathway",
     "pathway_mode",
+    "unit",
     "family",
     "input_domain",
     "output_domain",
@@ -125,6 +131,9 @@ TRAJECTORY: dict[str, Variable] = {
     "pathway_values": Variable(
         ("time", "pathway", "pathway_mode"), "singular values of the map of each pathway"
     ),
+    "pathway_maps": Variable(
+        ("snapshot", "pathway", "output", "input"), "product of the weights along each pathway"
+    ),
     "pair_outputs": Variable(
         ("snapshot", "input_domain", "output_domain", "item", "output"),
         "network outputs by pair of domains",
@@ -153,6 +162,9 @@ THEORY: dict[str, Variable] = {
     ),
     "candidate_loss": Variable(
         ("candidate", "time"), "loss predicted for gated networks that may stand for this one"
+    ),
+    "receptive_fields": Variable(
+        ("solution", "unit", "input"), "incoming weights of hidden units at the end by theory"
     ),
     "layer_strength": Variable(
         ("time", "layer", "mode"), "singular value of each layer in each mode (eq. 13)"

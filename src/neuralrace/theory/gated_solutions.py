@@ -99,6 +99,10 @@ def pose(run: Run, step: Int[np.ndarray, " time"]) -> GatedProblem:
     network, domains = run.resolved, run.dataset.domains()
     if isinstance(network, Layered):
         raise UserError("solutions: this theory is for linear networks with given gates")
+    if isinstance(network, Gated) and network.readout != "trained":
+        raise UserError(
+            "network.readout: 'mean': solutions for it are frozen_gates and frozen_gates_descent"
+        )
     if run.training.loss.name != "squared_error":
         raise UserError("solutions: theory is for training.loss squared_error")
     if isinstance(network, Routing) and domains is not None:

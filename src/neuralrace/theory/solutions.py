@@ -21,12 +21,14 @@ from neuralrace.theory import (
     gated_solutions,
     gradient_flow,
     margin,
+    mean_readout,
     modes,
     tied,
     two_layer,
     xor,
 )
 from neuralrace.theory.gated_solutions import CANDIDATES, GATED, Arrays
+from neuralrace.theory.mean_readout import MEAN_READOUT
 
 
 @dataclass(frozen=True)
@@ -276,8 +278,9 @@ SOLUTIONS: dict[Solution, Callable[[Any], Arrays]] = {
     **RECTIFIED,
     **GATED,
     **CANDIDATES,
+    **MEAN_READOUT,
 }
-BY_SOLUTION = ("loss", "mode_strength", "pathway_values", "singular_values")
+BY_SOLUTION = ("loss", "mode_strength", "pathway_values", "receptive_fields", "singular_values")
 """Variables that several solutions may give; they are stacked along `solution`."""
 
 
@@ -289,7 +292,7 @@ def pose(run: Run, step: np.ndarray, activation: Activation = "linear") -> Probl
             of a whole linear network on squared error.
     """
     network = run.layered
-    if network.activation != activation or network.bias or network.readout == "fixed":
+    if network.activation != activation or network.bias or network.readout != "trained":
         raise UserError(
             f"solutions: this theory is for {activation} networks without biases, all trained"
         )
@@ -332,10 +335,16 @@ _POSES: dict[str, Callable[[Any, np.ndarray], Any]] = {
     "relu": partial(pose, activation="relu"),
     "gated": gated_solutions.pose,
     "candidates": gated_solutions.pose_candidates,
+    "mean_readout": mean_readout.pose,
 }
 
 
 def _kind(name: Solution) -> str:
     """What kind of problem a solution is for."""
-    tables = {"gated": GATED, "relu": RECTIFIED, "candidates": CANDIDATES}
+    tables = {
+        "gated": GATED,
+        "relu": RECTIFIED,
+        "candidates": CANDIDATES,
+        "mean_readout": MEAN_READOUT,
+    }
     return next((kind for kind, table in tables.items() if name in table), "linear")

@@ -151,7 +151,7 @@ class _Engine:
 
     def members(self, weights: Any, seeds: Sequence[int], data: Any) -> tuple[Any, Any]:
         """What changes in training and what stays fixed, of every run, flattened to one axis."""
-        scales = len(jax.tree.leaves(weights)[0])
+        scales, self.seeds = len(jax.tree.leaves(weights)[0]), len(seeds)
         flat = self.device(jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights))
         own = {name: np.tile(each, (scales, *[1] * (each.ndim - 1)))
                for name, each in self.task.own(seeds).items()}  # fmt: skip
@@ -232,10 +232,15 @@ class _Engine:
             return {**members, "order": order}, (data["x"][chosen], data["y"][chosen])
         if isinstance(kind, FreshBatch):
             sample = cast(Callable[[Array, int], tuple[Array, Array]], self.sampler)
-            x, y = jax.vmap(lambda key: sample(jax.random.fold_in(key, step), kind.size))(
-                fixed["key"]
+            keys = fixed["key"]
+            # runs come scale by scale, and those of one seed share their samples
+            drawn = jax.vmap(lambda key: sample(jax.random.fold_in(key, step), kind.size))(
+                keys[: self.seeds]
             )
-            return members, (x.astype(self.dtype), y.astype(self.dtype))
+            copies = len(keys) // self.seeds
+            return members, jax.tree.map(
+                lambda a: jnp.tile(a.astype(self.dtype), (copies, *[1] * (a.ndim - 1))), drawn
+            )
         return members, data["loss"]
 
     def train(

@@ -9,7 +9,17 @@ from jaxtyping import Float
 
 LossFunction = Callable[[Float[Array, "sample output"], Float[Array, "sample output"]], Array]
 
+
+def _cross_entropy(
+    out: Float[Array, "sample output"], y: Float[Array, "sample output"]
+) -> Float[Array, " sample"]:
+    """-log p of the softmax; of the logistic function where there is one output."""
+    if out.shape[-1] == 1:
+        return (jax.nn.softplus(out) - y * out)[..., 0]
+    return -jnp.sum(y * jax.nn.log_softmax(out), axis=-1)
+
+
 LOSSES: dict[str, LossFunction] = {
     "squared_error": lambda out, y: 0.5 * jnp.sum((y - out) ** 2, axis=-1),
-    "cross_entropy": lambda out, y: -jnp.sum(y * jax.nn.log_softmax(out), axis=-1),
+    "cross_entropy": _cross_entropy,
 }

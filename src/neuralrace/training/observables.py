@@ -216,6 +216,10 @@ def _pathway_power(view: View) -> Mapping[str, Array]:
     }
 
 
+def _pathway_maps(view: View) -> Mapping[str, Array]:
+    return {"pathway_maps": view.network.maps()}
+
+
 def _pathway_values(view: View) -> Mapping[str, Array]:
     return {"pathway_values": jnp.linalg.svd(view.network.maps(), compute_uv=False)}
 
@@ -231,6 +235,7 @@ OBSERVABLES: dict[Observable, Callable[[View], Mapping[str, Array]]] = {
     "outputs": _outputs,
     "pair_error": _pair_error,
     "pair_outputs": _pair_outputs,
+    "pathway_maps": _pathway_maps,
     "pathway_power": _pathway_power,
     "pathway_values": _pathway_values,
     "rate_gap": _rate_gap,
@@ -238,5 +243,7 @@ OBSERVABLES: dict[Observable, Callable[[View], Mapping[str, Array]]] = {
     "singular_values": _singular_values,
     "weights": _weights,
 }
-SNAPSHOTS: frozenset[Observable] = frozenset({"outputs", "pair_outputs", "similarity", "weights"})
+SNAPSHOTS: frozenset[Observable] = frozenset(
+    {"outputs", "pair_outputs", "pathway_maps", "similarity", "weights"}
+)
 """Observables too large for the time axis: recorded along `snapshot`."""

@@ -84,7 +84,8 @@ class LayeredTask(SampleTask):
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
         widths = (self.data.x.shape[1], *self.spec.hidden, self.data.y.shape[1])
-        return initial_weights(self.run.init, widths, self.data.modes, scales, seeds)
+        mean = self.spec.readout == "mean"
+        return initial_weights(self.run.init, widths, self.data.modes, scales, seeds, mean)
 
     def network(self, weights: Any) -> LayeredNetwork:
         """See `Task.network`."""
@@ -98,7 +99,7 @@ class ParallelTask(SampleTask):
 
     def __init__(self, run: Run, network: Gated, data: Data):
         super().__init__(run)
-        self.samples, self.wiring = len(data.x), network.wiring(data)
+        self.spec, self.samples, self.wiring = network, len(data.x), network.wiring(data)
         gated = self.wiring.gated_inputs
         compressed = gated, data.y
         if run.training.loss.name == "squared_error":
@@ -115,12 +116,13 @@ class ParallelTask(SampleTask):
             scales,
             seeds,
             wiring.sees,
+            self.spec.readout == "mean",
         )
         return side_by_side(edges, wiring.architecture)
 
     def network(self, weights: Any) -> ParallelNetwork:
         """See `Task.network`."""
-        return ParallelNetwork(weights)
+        return ParallelNetwork(weights, trained_readout=self.spec.readout == "trained")
 
 
 class GraphTask(Task):
@@ -239,11 +241,17 @@ def task_of(run: Run) -> Task:
     if isinstance(network, Routing):
         return RoutingTask(run, network, cast(Domains, run.dataset.domains()))
     data = run.dataset.load()
-    probabilities = (data.y >= 0).all() and np.allclose(data.y.sum(axis=1), 1)
+    one_hot = (data.y >= 0).all() and np.allclose(data.y.sum(axis=1), 1)
+    probabilities = one_hot or (data.y.shape[1] == 1 and ((data.y >= 0) & (data.y <= 1)).all())
     if run.training.loss.name == "cross_entropy" and not probabilities:
         raise UserError(
             "training.loss.name: 'cross_entropy': the targets of dataset "
             f"{type(run.dataset).__name__} are no class probabilities; use squared_error"
+        )
+    if "accuracy" in run.record.observables and data.y.shape[1] == 1:
+        raise UserError(
+            f"record.observables: 'accuracy': dataset {type(run.dataset).__name__} has one output, "
+            "and classes are told from the largest of several; leave it out"
         )
     match run.resolved:
         case Layered() as layered:

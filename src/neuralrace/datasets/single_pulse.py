@@ -1,0 +1,119 @@
+"""One pulse on a ring: two classes, two ranges of widths."""
+
+from collections.abc import Callable
+from math import lcm
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+from pydantic import Field, model_validator
+
+from neuralrace.datasets.base import Data, Dataset, Mixture
+
+MOST_SAMPLES = 100_000
+"""Samples that the whole law may have."""
+
+
+class SinglePulse(Dataset):
+    """Single pulses, two classes of equal weight (notes on localisation, sec. 1).
+
+    Inputs are 1 on an arc of the ring and 0 elsewhere. Starts are uniform around the ring and
+    widths uniform over the range of the class. For a width w, an input is 1 with probability w/L,
+    and two inputs at distance d both are with probability (max(w - d, 0) + max(w - L + d, 0))/L.
+    """
+
+    name: Literal["single_pulse"]
+    inputs: Annotated[int, Field(gt=0)] = 40
+    """Input units L, around the ring."""
+    widths: tuple[tuple[int, int], tuple[int, int]] = ((11, 11), (3, 3))
+    """Shortest and longest pulse of class one, and of class two."""
+    complement: bool = False
+    """Whether x becomes 1 - x with probability 1/2."""
+    support: Literal["zero_one", "plus_minus"] = "zero_one"
+    """Values off and on the pulse: 0 and 1, or -1 and 1."""
+    targets: tuple[float, float] = (1.0, 0.0)
+    """Targets of class one and class two."""
+
+    @model_validator(mode="after")
+    def _widths_fit_the_ring(self) -> "SinglePulse":
+        for low, high in self.widths:
+            if not 1 <= low <= high <= self.inputs:
+                raise ValueError(
+                    f"widths: {low} to {high} is no range on a ring of {self.inputs} inputs; use "
+                    f"a shortest and a longest width from 1 to {self.inputs}, in this order"
+                )
+        samples = 2 * self._class_samples()
+        if samples > MOST_SAMPLES:
+            raise ValueError(
+                f"widths: {samples} samples hold every pulse equally often, at most {MOST_SAMPLES} "
+                "are made; use ranges of equally many widths, shorter ones, or fewer inputs"
+            )
+        return self
+
+    def _class_samples(self) -> int:
+        """Samples of a class, in which each of its pulses is equally often."""
+        numbers = (high - low + 1 for low, high in self.widths)
+        return self.inputs * (1 + self.complement) * lcm(*numbers)
+
+    def _supported(self, x: Any) -> Any:
+        """Inputs in {0, 1} in the support."""
+        return x if self.support == "zero_one" else 2 * x - 1
+
+    def load(self) -> Data:
+        """The whole law: class one, then class two, in each every pulse equally often."""
+        steps = np.arange(self.inputs)
+        place = (steps - steps[:, None]) % self.inputs  # (start, input)
+        classes = []
+        for low, high in self.widths:
+            widths = np.arange(low, high + 1)
+            pulses = (place < widths[:, None, None]).reshape(-1, self.inputs).astype(float)
+            if self.complement:
+                pulses = np.vstack([pulses, 1 - pulses])
+            classes.append(np.tile(pulses, (self._class_samples() // len(pulses), 1)))
+        return Data(
+            x=self._supported(np.vstack(classes)),
+            y=np.repeat(self.targets, self._class_samples())[:, None],
+        )
+
+    def sampler(self) -> Callable[[Any, int], tuple[Any, Any]]:
+        """Fresh samples, each of either class with probability 1/2."""
+        import jax  # only training draws fresh samples; configuration must load without JAX
+        import jax.numpy as jnp
+
+        def sample(key: Any, count: int) -> tuple[Any, Any]:
+            class_key, width_key, start_key, complement_key = jax.random.split(key, 4)
+            which = jax.random.bernoulli(class_key, shape=(count, 1)).astype(int)
+            low, high = jnp.asarray(self.widths)[which].transpose(2, 0, 1)
+            width = jax.random.randint(width_key, (count, 1), low, high + 1)
+            start = jax.random.randint(start_key, (count, 1), 0, self.inputs)
+            pulse = (jnp.arange(self.inputs)[None] - start) % self.inputs < width
+            if self.complement:
+                pulse ^= jax.random.bernoulli(complement_key, shape=(count, 1))
+            return self._supported(pulse.astype(float)), jnp.asarray(self.targets)[which]
+
+        return sample
+
+    def mixture(self) -> Mixture:
+        """Moments of the law in closed form."""
+        moments = [self._moments(low, high) for low, high in self.widths]
+        means, covariances = zip(*moments, strict=True)
+        return Mixture(
+            targets=np.array(self.targets),
+            covariances=np.stack(covariances),
+            means=np.stack(means),
+        )
+
+    def _moments(
+        self, low: int, high: int
+    ) -> tuple[Float[np.ndarray, " input"], Float[np.ndarray, "input input"]]:
+        """<x> and <x x^T> of a class with widths from `low` to `high`."""
+        steps = np.arange(self.inputs)
+        distance = np.abs(steps - steps[:, None])
+        width = np.arange(low, high + 1)[:, None, None]
+        both = np.maximum(width - distance, 0) + np.maximum(width - self.inputs + distance, 0)
+        mean, second = width.mean() / self.inputs, both.mean(axis=0) / self.inputs
+        if self.complement:
+            mean, second = 1 / 2, second + 1 / 2 - mean
+        if self.support == "plus_minus":
+            mean, second = 2 * mean - 1, 4 * second - 4 * mean + 1
+        return np.full(self.inputs, mean), second

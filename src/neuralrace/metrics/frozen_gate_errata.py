@@ -1,0 +1,146 @@
+"""Equations for frozen gates as the notes have them and as they hold, against the simulation."""
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.errors import UserError
+from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.gating_loss import averaged_gates
+from neuralrace.records.evidence import Evidence
+from neuralrace.theory.as_written import (
+    unreachable_share,
+    written_limit,
+    written_modes,
+    written_redundant,
+    written_weights,
+)
+from neuralrace.theory.frozen_gates import FrozenGates, exclusive_weights, redundant_weights
+
+USER = "metrics: frozen_gate_errata"
+EQUATIONS = ("7", "8", "24", "25", "30", "31")
+Weights = Float[np.ndarray, "unit input"]
+
+
+def frozen_gate_errata(evidence: Evidence) -> Values:
+    """Distance of equations from the weights and the loss at the end of training.
+
+    Equations are evaluated at the end of training, from the weights that training starts from, as
+    written and corrected. Equation 7 stands for its solution with its initial condition; 24, for
+    every pathway alone, and 25 are for gates of which no two are open together; 30 is for the first
+    and 31 for the second of every two neighbouring pathways with one gate, open together with no
+    other. Elsewhere they are NaN. Equation 25 is about infinite time, for which the end of training
+    stands. Distances of weights are relative Frobenius norms, those of losses are over the initial
+    loss; 30 and 31 share theirs.
+
+    Raises:
+        UserError: the network has no given gates, pathways of more than one unit or another
+            readout than their mean, the loss is another than squared error, the dataset has more
+            than one output, or `pathway_maps` were not recorded.
+
+    Source: notes on localisation, sections 3.3 to 3.5.
+    """
+    cell, data, trajectory = evidence.cell, evidence.data, evidence.trajectory
+    _, gates = averaged_gates(cell.network, data, USER)
+    if cell.training.loss.name != "squared_error":
+        raise UserError(
+            f"training.loss.name: {cell.training.loss.name!r}: {USER} is for squared_error"
+        )
+    maps = evidence.recorded("pathway_maps", "pathway_maps").isel(output=0)
+    # maps hold the readout, 1/K
+    weights = len(gates) * maps.values.astype(float)
+    start, end = weights[:, :, 0], weights[:, :, -1]
+    losses = trajectory["loss"].values / cell.training.loss.factor(len(data.x))
+    frozen = FrozenGates.from_samples(data.x, data.y[:, 0], gates)
+    time = evidence.time.values[[-1]]
+    errors = np.full((2, 2, *start.shape[:2], len(EQUATIONS)), np.nan)
+    for run in np.ndindex(start.shape[:2]):
+        for name, forms in _forms(frozen, gates, time, start[run]).items():
+            units = {"30": np.s_[::2], "31": np.s_[1::2]}.get(name, np.s_[:])
+            for form, found in enumerate(forms):
+                at = (form, *run, EQUATIONS.index(name))
+                errors[0, *at] = _distance(found[units], end[run][units])
+                difference = frozen.loss(found) - losses[run][-1]
+                errors[1, *at] = np.abs(difference) / losses[run][0]
+    runs = trajectory["diverged_at"]
+    known = runs < 0
+    by_equation = runs.expand_dims(equation=list(EQUATIONS), axis=2)
+    shares = {
+        "negative_coefficients": unreachable_share(
+            frozen.b.ravel(), _flat(frozen), start.reshape(*start.shape[:2], -1)
+        ),
+        "null_share": np.full(start.shape[:2], 1 - frozen.rank / frozen.b.size),
+    }
+    values = {
+        f"{form}{what}_error": described(
+            by_equation.copy(data=errors[row, column]).where(known), f"distance of {of} from {told}"
+        )
+        for row, (what, of) in enumerate((("", "weights"), ("_loss", "loss over initial loss")))
+        for column, (form, told) in enumerate(
+            (("written", "an equation as written"), ("corrected", "an equation as corrected"))
+        )
+    }
+    return values | {
+        "negative_coefficients": described(
+            runs.copy(data=shares["negative_coefficients"]).where(known),
+            "share of modes in which exp(C) 1 would have to be negative",
+        ),
+        "null_share": described(
+            runs.copy(data=shares["null_share"]).where(known),
+            "share of directions of the weights in which gated inputs do not vary",
+        ),
+    }
+
+
+def _forms(
+    frozen: FrozenGates, gates: Float[np.ndarray, "unit sample"], time: np.ndarray, start: Weights
+) -> dict[str, tuple[Weights, Weights]]:
+    """Weights at one time by equation, as written and corrected, of the equations that apply."""
+    units, b = len(start), frozen.b
+    corrected = frozen.weights(time, start)[0]
+    written = written_weights(time, b.ravel(), _flat(frozen), units, start.ravel())
+    forms = {
+        "7": (written.reshape(start.shape), corrected),
+        "8": (_by_modes(frozen, time), corrected),
+    }
+    own = [(time, b[unit], frozen.a[unit, :, unit], units) for unit in range(units)]
+    if _exclusive(gates):
+        alone = [(*each, weights) for each, weights in zip(own, start, strict=True)]
+        forms["24"] = (
+            np.concatenate([written_weights(*each) for each in alone]),
+            np.concatenate([exclusive_weights(*each) for each in alone]),
+        )
+        forms["25"] = (
+            np.concatenate([written_limit(*each) for each in alone]),
+            frozen.limit(start),
+        )
+    if units % 2 == 0 and np.array_equal(gates[::2], gates[1::2]) and _exclusive(gates[::2]):
+        pairs = [(*own[first], *start[first : first + 2]) for first in range(0, units, 2)]
+        forms["30"] = forms["31"] = (
+            np.concatenate([weights for pair in pairs for weights in written_redundant(*pair)]),
+            np.concatenate([weights for pair in pairs for weights in redundant_weights(*pair)]),
+        )
+    return forms
+
+
+def _by_modes(frozen: FrozenGates, time: np.ndarray) -> Weights:
+    """Eq. 8 as written, in the modes that it is defined for; nothing in the others."""
+    modes = frozen.modes
+    moves = modes.values > 0
+    values, vectors = modes.values[moves], modes.vectors[:, moves]
+    u = written_modes(time, values, values * modes.solution[moves], len(frozen.b))
+    return (vectors @ u[0]).reshape(frozen.b.shape)
+
+
+def _exclusive(gates: Float[np.ndarray, "unit sample"]) -> bool:
+    """Whether no two gates are open on one sample."""
+    return bool(np.count_nonzero(gates, axis=0).max() <= 1)
+
+
+def _flat(frozen: FrozenGates) -> Float[np.ndarray, "feature feature"]:
+    """Second moment of the gated inputs of all pathways side by side."""
+    return frozen.a.reshape(frozen.b.size, frozen.b.size)
+
+
+def _distance(found: Float[np.ndarray, "..."], reference: Float[np.ndarray, "..."]) -> np.floating:
+    """|found - reference| over |reference|."""
+    return np.linalg.norm(found - reference) / np.linalg.norm(reference)

@@ -1,0 +1,185 @@
+"""How far networks with frozen gates go towards a ReLU network, by where the gates are from."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.datasets import Data
+from neuralrace.errors import UserError, configured_as
+from neuralrace.gates.half_space import half_spaces
+from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, sampled
+from neuralrace.metrics.receptive_fields import (
+    class_shares,
+    participation,
+    unit_mean,
+    weights_on_ring,
+)
+from neuralrace.records.evidence import Evidence
+from neuralrace.reln.gates import relu_network
+from neuralrace.theory.frozen_gates import FrozenGates
+
+Fields = Float[np.ndarray, "*runs unit input"]
+Rule = Callable[[Data], Float[np.ndarray, "unit sample"]]
+USER = "metrics: gate_prediction"
+NAMES = {
+    "frozen_loss": "loss with frozen gates at the end of training",
+    "frozen_fresh_loss": "loss on fresh samples with frozen gates at the end of training",
+    "frozen_participation": "inverse participation ratio times inputs with frozen gates at the end "
+    "of training, mean over units",
+    "frozen_localised_share": "share of units whose receptive field is localised with frozen gates "
+    "at the end of training",
+    "frozen_limit_loss": "least loss with frozen gates",
+    "frozen_limit_fresh_loss": "loss on fresh samples with frozen gates after infinite time",
+    "frozen_limit_participation": "inverse participation ratio times inputs with frozen gates "
+    "after infinite time, mean over units",
+    "frozen_limit_localised_share": "share of units whose receptive field is localised with frozen "
+    "gates after infinite time",
+    "frozen_overlap": "cosine of a unit's receptive field with that of frozen gates at the end of "
+    "training, mean over units",
+}
+
+
+def gate_prediction(evidence: Evidence) -> Values:
+    """Loss and receptive fields with frozen gates, from the initial weights of the ReLU network.
+
+    Gates are those of the ReLU network at its start, at its end, or of a candidate. Weights follow
+    in closed form: at the end of training, and after infinite time. Fresh samples are those of the
+    dataset with the next seed; on them gates follow the same rule. Losses are as training
+    normalises them.
+
+    Returns:
+        Values along `gates_from`; NaN for runs that diverged, and where a gate of the run is open
+        on no sample.
+
+    Raises:
+        UserError: the network is no ReLU network with one hidden layer, readout mean and no biases,
+            a candidate no network of as many gated units, or the dataset no law.
+
+    Source: notes on localisation, sec. 2.2, with the closed form of section 3.3.
+    """
+    cell, data = evidence.cell, evidence.data
+    averaged_relu(evidence, USER)
+    fields, like = weights_on_ring(evidence)
+    start, end = fields[:, :, 0], fields[:, :, -1]
+    fresh, time = sampled(cell, 1, USER), evidence.time.values[[-1]]
+    rules = _rules(evidence, start, end)
+    runs = like.isel(snapshot=-1, drop=True)
+    found = {name: np.full((*runs.shape, len(rules)), np.nan) for name in NAMES}
+    for number, shared in enumerate(rules.values()):
+        for index, rule in shared:
+            if rule(data).any(axis=1).all():
+                predicted = _predicted(rule, data, fresh, time, start[index], end[index])
+                for name, values in predicted.items():
+                    found[name][*index, number] = values
+    factor, known = cell.training.loss.factor(len(data.x)), evidence.trajectory["diverged_at"] < 0
+    by_source = runs.expand_dims(gates_from=list(rules), axis=2)
+    frozen = {}
+    for name, long_name in NAMES.items():
+        unit = factor if name.endswith("_loss") else 1.0
+        frozen[name] = described(by_source.copy(data=unit * found[name]).where(known), long_name)
+    relu, relu_fresh = (
+        runs.copy(data=factor * sample_loss(np.maximum(end @ of.x.T, 0), of))
+        for of in (data, fresh)
+    )
+    return frozen | {
+        "relu_loss": described(relu, "loss of the ReLU network at the end"),
+        "relu_fresh_loss": described(
+            relu_fresh, "loss of the ReLU network on fresh samples at the end"
+        ),
+        "frozen_loss_ratio": described(
+            frozen["frozen_fresh_loss"] / relu_fresh,
+            "loss on fresh samples with frozen gates over that of the ReLU network, at the end",
+        ),
+    }
+
+
+def averaged_relu(evidence: Evidence, user: str) -> None:
+    """Refuses networks that do not average ReLU units, or do not learn by squared errors.
+
+    Args:
+        evidence: of the network.
+        user: what needs such a network, for the message.
+
+    Raises:
+        UserError: it is another network or another loss, or the dataset has several outputs.
+    """
+    cell = evidence.cell
+    network = relu_network(cell, user, hidden=1)
+    if network.readout != "mean":
+        raise UserError(f"network.readout: {network.readout!r}: {user} is for readout mean")
+    if evidence.data.y.shape[1] != 1:
+        raise UserError(f"dataset: has {evidence.data.y.shape[1]} outputs: {user} is for one")
+    if cell.training.loss.name != "squared_error":
+        raise UserError(
+            f"training.loss.name: {cell.training.loss.name!r}: {user} is for squared_error"
+        )
+
+
+def sample_loss(
+    hidden: Float[np.ndarray, "*runs unit sample"], data: Data
+) -> Float[np.ndarray, "*runs"]:
+    """1/2 <(y - yhat)^2> of units whose mean is the answer.
+
+    Args:
+        hidden: activity of the units.
+        data: samples with one output.
+    """
+    return np.asarray(np.mean((data.y[:, 0] - hidden.mean(axis=-2)) ** 2, axis=-1) / 2)
+
+
+def _rules(
+    evidence: Evidence,
+    start: Float[np.ndarray, "init_scale seed unit input"],
+    end: Float[np.ndarray, "init_scale seed unit input"],
+) -> dict[str, list[tuple[tuple[Any, ...], Rule]]]:
+    """By source, which runs have the same gates and what gives these on any samples."""
+    candidates = evidence.cell.candidates
+    rules: dict[str, list[tuple[tuple[Any, ...], Rule]]] = {
+        # initial weights of a seed differ by a positive factor, which no gate depends on
+        "initial": [(np.s_[:, seed], _relu(start[0, seed])) for seed in range(start.shape[1])],
+        "trained": [(run, _relu(end[run])) for run in np.ndindex(end.shape[:2])],
+    }
+    if taken := set(rules) & set(candidates):
+        name = min(taken)
+        raise UserError(f"candidates.{name}: {USER} has gates by this name; use another")
+    for name, network in candidates.items():
+        with configured_as(f"candidates.{name}"):
+            candidate, gates = averaged_gates(network, evidence.data, USER)
+            if len(gates) != start.shape[2]:
+                raise UserError(
+                    f"network.gates: make {len(gates)} pathways: {USER} starts them from the "
+                    f"weights of {start.shape[2]} hidden units; make as many"
+                )
+            rules[name] = [(np.s_[:, :], gating_rule(candidate, USER))]
+    return rules
+
+
+def _relu(normals: Float[np.ndarray, "unit input"]) -> Rule:
+    """Gates of ReLU units with these weights."""
+    return lambda data: half_spaces(data.x, normals)
+
+
+def _predicted(
+    rule: Rule,
+    data: Data,
+    fresh: Data,
+    time: Float[np.ndarray, " time"],
+    start: Fields,
+    end: Fields,
+) -> dict[str, np.ndarray]:
+    """Values by name of runs with the same gates, at one time and after infinite time."""
+    frozen, opened = FrozenGates.from_samples(data.x, data.y[:, 0], rule(data)), rule(fresh)
+    matched = frozen.weights(time, start)[..., 0, :, :]
+    lengths = np.linalg.norm(matched, axis=-1) * np.linalg.norm(end, axis=-1)
+    found = {"frozen_overlap": unit_mean((matched * end).sum(axis=-1) / lengths)}
+    for when, weights in (("frozen", matched), ("frozen_limit", frozen.limit(start))):
+        found |= {
+            f"{when}_loss": frozen.loss(weights),
+            f"{when}_fresh_loss": sample_loss(opened * (weights @ fresh.x.T), fresh),
+            f"{when}_participation": unit_mean(participation(weights)),
+            f"{when}_localised_share": class_shares(weights)["localised"],
+        }
+    return found

@@ -1,0 +1,118 @@
+"""ReLU networks as networks whose gates follow the weights now and then."""
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.errors import UserError
+from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.gate_prediction import averaged_relu, sample_loss
+from neuralrace.metrics.receptive_fields import (
+    class_shares,
+    participation,
+    unit_mean,
+    weights_on_ring,
+)
+from neuralrace.records.evidence import Evidence
+from neuralrace.theory.evolving_gates import relinearised_descent, relinearised_flow
+
+# How often gates are refreshed in the time of training.
+REFRESHES = (4, 8, 16, 32, 64)
+
+
+def gate_refresh(evidence: Evidence) -> Values:
+    """Distance of gates that are refreshed at intervals from those that always follow the weights.
+
+    Between refreshes the linear gradient flow is exact; it starts from the initial weights of the
+    simulation. Intervals divide the time of training evenly. Distances of weights are relative
+    Frobenius norms at the end of training. The order of convergence is the least-squares slope of
+    the logarithm of the distance over that of the interval: of the distance from the simulation,
+    which holds the error of its finite steps too, or from the weights with most refreshes, which
+    are an interval away from the limit themselves.
+
+    Gates that are refreshed with every step of gradient descent leave rounding as the only
+    difference.
+
+    Raises:
+        UserError: the network is no ReLU network with one hidden layer, readout mean and no biases,
+            or training has batches or momentum.
+
+    Source: notes on localisation, sec. 2.3 and first idea of section 5.
+    """
+    cell, data = evidence.cell, evidence.data
+    averaged_relu(evidence, "metrics: gate_refresh")
+    training = cell.training
+    if training.batch.name != "full" or training.momentum:
+        raise UserError(
+            "training: metrics: gate_refresh is for plain gradient descent on all samples; use "
+            "batch full and momentum 0"
+        )
+    fields, like = weights_on_ring(evidence)
+    start, end = fields[:, :, 0], fields[:, :, -1]
+    time, samples = evidence.time.values[[-1]], (data.x, data.y[:, 0])
+    weights = np.full((*start.shape[:2], len(REFRESHES), *start.shape[2:]), np.nan)
+    stepwise = np.full_like(start, np.nan)
+    for run in np.argwhere(evidence.trajectory["diverged_at"].values < 0):
+        first = start[*run]
+        for number, refreshes in enumerate(REFRESHES):
+            interval = float(time[0]) / refreshes
+            weights[*run, number] = relinearised_flow(time, interval, first, *samples)[0]
+        step, rate = np.array([training.steps]), training.flow_step(len(data.x))
+        stepwise[*run] = relinearised_descent(step, rate, 1, first, *samples)[0]
+    error = _distance(weights, end[:, :, None])
+    loss = sample_loss(np.maximum(weights @ data.x.T, 0), data)
+    losses = evidence.trajectory["loss"].values / training.loss.factor(len(data.x))
+    intervals = time[0] / np.array(REFRESHES)
+    to_finest = _distance(weights[:, :, :-1], weights[:, :, -1:])
+    runs = like.isel(snapshot=-1, drop=True)
+    by_refreshes = runs.expand_dims(refreshes=list(REFRESHES), axis=2)
+    return {
+        "refresh_interval": described(
+            by_refreshes["refreshes"].copy(data=intervals), "flow time between refreshes of gates"
+        ),
+        "refresh_error": described(
+            by_refreshes.copy(data=error), "distance of weights from those of the ReLU network"
+        ),
+        "refresh_loss_error": described(
+            by_refreshes.copy(
+                data=np.abs(loss - losses[:, :, -1:]) / losses[:, :, :1],
+            ),
+            "distance of loss from that of the ReLU network over initial loss",
+        ),
+        "refresh_participation": described(
+            by_refreshes.copy(data=unit_mean(participation(weights))),
+            "inverse participation ratio times inputs with refreshed gates, mean over units",
+        ),
+        "refresh_localised_share": described(
+            by_refreshes.copy(data=class_shares(weights)["localised"]),
+            "share of units whose receptive field is localised with refreshed gates",
+        ),
+        "refresh_every_step_error": described(
+            runs.copy(data=_distance(stepwise, end)),
+            "distance of weights, refreshed with every step, from those of the ReLU network",
+        ),
+        "refresh_order": described(
+            runs.copy(data=_order(intervals, error)),
+            "order in the interval of the distance from the ReLU network",
+        ),
+        "refresh_order_to_finest": described(
+            runs.copy(data=_order(intervals[:-1], to_finest)),
+            "order in the interval of the distance from the weights with most refreshes",
+        ),
+    }
+
+
+def _distance(
+    weights: Float[np.ndarray, "*#runs unit input"],
+    reference: Float[np.ndarray, "*#runs unit input"],
+) -> Float[np.ndarray, "*#runs"]:
+    """|weights - reference| over |reference|."""
+    axes = (-2, -1)
+    return np.linalg.norm(weights - reference, axis=axes) / np.linalg.norm(reference, axis=axes)
+
+
+def _order(
+    intervals: Float[np.ndarray, " interval"], errors: Float[np.ndarray, "*runs interval"]
+) -> Float[np.ndarray, "*runs"]:
+    """Least-squares slope of log error over log interval."""
+    x = np.log(intervals) - np.log(intervals).mean()
+    return np.log(errors) @ x / (x @ x)

@@ -1,0 +1,58 @@
+"""How far theory is from the receptive fields that networks learn."""
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.receptive_fields import (
+    class_shares,
+    participation,
+    unit_mean,
+    weights_on_ring,
+)
+from neuralrace.records.evidence import Evidence
+
+
+def receptive_field_fit(evidence: Evidence) -> Values:
+    """Receptive fields of every solution beside those of the simulation, unit by unit, at the end.
+
+    Overlaps are cosines with their sign; units whose weights are all zero have none. What theory
+    predicts of its own fields is there for runs that diverged too, their distances are NaN.
+
+    Raises:
+        UserError: no solution gives receptive fields, or none were recorded.
+
+    Source: derived here; notes on localisation, sec. 2.2, ask for it.
+    """
+    solved = evidence.solved("receptive_fields", "frozen_gates, initial_gates or mean_field")
+    solved = solved.transpose("init_scale", "seed", "solution", "unit", "input")
+    fields, _ = weights_on_ring(evidence)
+    learned, theory = fields[:, :, -1:], solved.values
+    lengths = np.linalg.norm(theory, axis=-1) * np.linalg.norm(learned, axis=-1)
+    cosine = (theory * learned).sum(axis=-1) / np.where(lengths > 0, lengths, np.nan)
+    distance, size = (
+        np.linalg.norm(weights, axis=(-2, -1)) for weights in (theory - learned, learned)
+    )
+    like = solved.isel(unit=0, input=0, drop=True)
+
+    def found(values: np.ndarray, long_name: str) -> xr.DataArray:
+        return described(like.copy(data=values), long_name)
+
+    return {
+        "field_overlap": found(
+            unit_mean(cosine),
+            "cosine of a unit's receptive field with that of theory, mean over units",
+        ),
+        "field_error": found(
+            distance / np.where(size > 0, size, np.nan),
+            "distance of receptive fields from theory over their norm",
+        ),
+        "predicted_participation": found(
+            unit_mean(participation(theory)),
+            "inverse participation ratio times inputs by theory, mean over units",
+        ),
+        "predicted_localised_share": found(
+            class_shares(theory)["localised"],
+            "share of units whose receptive field is localised by theory",
+        ),
+    }

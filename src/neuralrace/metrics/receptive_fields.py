@@ -1,0 +1,251 @@
+"""What the incoming weights of hidden units look like on a ring of inputs."""
+
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Inexact
+
+from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.records.evidence import Evidence
+
+Fields = Float[np.ndarray, "*runs unit input"]
+PerUnit = Float[np.ndarray, "*runs unit"]
+
+HELD = 0.9
+"""Share of a unit's energy that its window holds."""
+LONGEST = 1 / 3
+"""Longest window of a localised unit, as a share of the ring."""
+ROUNDING = 1e-9
+"""Difference of energies, relative to those of a whole unit, that is none."""
+
+
+def receptive_fields(evidence: Evidence) -> Values:
+    """Shape of the receptive fields of the first hidden layer: spread, window, oscillation, class.
+
+    Measures and classes are those of `participation`, `participation_ratio`, `weight_kurtosis`,
+    `energy_window`, `dominant_frequency`, `cycles` and `class_shares`: of every unit at the end,
+    and means over the units of a run. Units whose weights are all zero have no shape and are left
+    out; means are NaN where no unit is left or a weight is undefined. Times are those at which a
+    mean over units is first half way between its start and its end, NaN unless it grows.
+
+    Raises:
+        UserError: neither weights nor maps of pathways were recorded.
+
+    Source: notes on localisation, secs. 1 and 2.1, tell localised fields by eye; the measures are
+    derived here.
+    """
+    fields, like = weights_on_ring(evidence)
+    final, last = fields[:, :, -1], like.isel(snapshot=-1, drop=True)
+    values = {}
+    for name, (measure, meaning) in MEASURES.items():
+        per_unit = measure(final)
+        numbers = np.arange(1, per_unit.shape[-1] + 1)
+        values[f"unit_{name}"] = described(
+            last.expand_dims(unit=numbers, axis=-1).copy(data=per_unit), f"{meaning} at the end"
+        )
+        values[name] = described(
+            last.copy(data=unit_mean(per_unit)), f"{meaning} at the end, mean over units"
+        )
+    for name, share in class_shares(final).items():
+        values[f"{name}_share"] = described(
+            last.copy(data=share), f"share of units whose receptive field is {name} at the end"
+        )
+    power = like.copy(data=(fields**2).sum(axis=-1).mean(axis=-1))
+    spread = like.copy(data=unit_mean(participation(fields)))
+    return values | {
+        "localised_curve": described(
+            like.copy(data=class_shares(fields)["localised"]),
+            "share of units whose receptive field is localised",
+        ),
+        "participation_curve": described(
+            spread, "inverse participation ratio times inputs, mean over units"
+        ),
+        "field_norm_curve": described(
+            power**0.5, "length of a unit's incoming weights, root mean square over units"
+        ),
+        "localisation_time": described(
+            half_way_time(spread), "flow time at which mean participation is half way to its end"
+        ),
+        "growth_time": described(
+            half_way_time(power),
+            "flow time at which the mean squared length is half way to its end",
+        ),
+        "centre_bias": described(
+            last.copy(data=centre_bias(final)),
+            "length of the mean direction of the centres of receptive fields at the end",
+        ),
+    }
+
+
+def weights_on_ring(evidence: Evidence) -> tuple[Fields, xr.DataArray]:
+    """Receptive fields at the snapshots, NaN throughout a run where one weight is undefined.
+
+    Returns:
+        The weights (init_scale, seed, snapshot, unit, input), and an array with the axes of runs
+        and snapshots.
+    """
+    fields = evidence.receptive_fields
+    weights = fields.values.astype(float)
+    defined = np.isfinite(weights).all(axis=(-2, -1), keepdims=True)
+    return np.where(defined, weights, np.nan), fields.isel(unit=0, input=0, drop=True)
+
+
+def half_way_time(curve: xr.DataArray) -> xr.DataArray:
+    """Flow time at which a curve over snapshots is first half way to its end; NaN unless it grows.
+
+    Args:
+        curve: has dimension `snapshot`, with its clock `snapshot_flow_time`.
+    """
+    along = curve.rename(snapshot="time")
+    start, end = (along.isel(time=at, drop=True) for at in (0, -1))
+    crossed = crossing_time(along, (start + end) / 2, along["snapshot_flow_time"])
+    return crossed.where(end > start).drop_vars("snapshot_flow_time", errors="ignore")
+
+
+# Measures of a unit ----------------------------------------------------------------------------
+
+
+def participation(fields: Fields) -> PerUnit:
+    """Inverse participation ratio sum w^4/(sum w^2)^2 times the number of inputs.
+
+    1 where weights differ in sign alone, 1.5 for a sinusoid, 3 L/(L + 2) on average for Gaussian
+    noise on L inputs, L for a single input; NaN for zero weights.
+
+    Source: derived here.
+    """
+    return fields.shape[-1] * (_energy(fields) ** 2).sum(axis=-1)
+
+
+def participation_ratio(fields: Fields) -> PerUnit:
+    """Participation over what random phases leave of it on average, at the same power spectrum.
+
+    1 for a single sinusoid and on average for Gaussian noise of any spectrum: what is more than
+    that is an arrangement of frequencies, and not their choice. A sum of waves with powers v_k and
+    independent phases has participation 3 - (3/2 sum v_k^2 + 1/2 (v_0^2 + v_{L/2}^2))/(sum v_k)^2
+    on average, as the fourth moment of a wave is 3/2 v_k^2, and v_k^2 at the frequencies 0 and L/2,
+    which have signs in the place of phases. NaN for zero weights.
+
+    Source: derived here.
+    """
+    inputs = fields.shape[-1]
+    power = np.abs(np.fft.rfft(_scaled(fields))) ** 2
+    power[..., 1 : (inputs + 1) // 2] *= 2  # of both signs of the frequency
+    ends = power[..., 0] ** 2
+    if inputs % 2 == 0:
+        ends = ends + power[..., -1] ** 2
+    gaussian = (1.5 * (power**2).sum(axis=-1) + 0.5 * ends) / power.sum(axis=-1) ** 2
+    return participation(fields) / (3 - gaussian)
+
+
+def weight_kurtosis(fields: Fields) -> PerUnit:
+    """Excess kurtosis of the weights of a unit over inputs; NaN where they are all the same."""
+    scaled = _scaled(fields)
+    deviation = scaled - scaled.mean(axis=-1, keepdims=True)
+    variance = (deviation**2).mean(axis=-1)
+    rounding = (fields.shape[-1] * np.finfo(float).eps) ** 2
+    return (deviation**4).mean(axis=-1) / np.where(variance > rounding, variance, np.nan) ** 2 - 3
+
+
+def energy_window(fields: Fields) -> PerUnit:
+    """Shortest stretch of the ring that holds 90% of sum w^2, as a share of the ring.
+
+    Source: derived here.
+    """
+    energy, inputs = _energy(fields), fields.shape[-1]
+    upto = np.cumsum(np.concatenate([energy, energy], axis=-1), axis=-1)
+    shortest = np.ones(energy.shape[:-1])
+    for length in range(1, inputs):
+        held = upto[..., length : length + inputs] - upto[..., :inputs]
+        shortest += held.max(axis=-1) < HELD - ROUNDING
+    return np.where(np.isnan(upto[..., 0]), np.nan, shortest / inputs)
+
+
+def dominant_frequency(fields: Fields) -> PerUnit:
+    """Frequency with the largest |sum_i w_i exp(-2 pi i k i/L)|^2, in cycles per ring.
+
+    From 0, the mean weight, to half the number of inputs; the lowest where several are equal.
+    """
+    power = np.abs(np.fft.rfft(_scaled(fields))) ** 2
+    largest = power.max(axis=-1)
+    first = np.argmax(power >= (1 - ROUNDING) * largest[..., None], axis=-1)
+    return np.where(np.isnan(largest), np.nan, first)
+
+
+def cycles(fields: Fields) -> PerUnit:
+    """Cycles of the dominant frequency within the window of 90% of the energy."""
+    return dominant_frequency(fields) * energy_window(fields)
+
+
+MEASURES: dict[str, tuple[Callable[[Fields], PerUnit], str]] = {
+    "participation": (participation, "inverse participation ratio times inputs"),
+    "participation_ratio": (
+        participation_ratio,
+        "inverse participation ratio over its mean for random phases",
+    ),
+    "weight_kurtosis": (weight_kurtosis, "excess kurtosis of weights over inputs"),
+    "energy_window": (energy_window, "shortest share of the ring with 90% of the energy"),
+    "dominant_frequency": (dominant_frequency, "frequency of most power, in cycles per ring,"),
+    "cycles": (cycles, "cycles of the dominant frequency within the energy window"),
+}
+
+
+# Over the units of a run -----------------------------------------------------------------------
+
+
+def class_shares(fields: Fields) -> dict[str, Float[np.ndarray, "*runs"]]:
+    """Shares of units that are localised, oscillating and flat; they add up to 1.
+
+    A unit with more than one cycle within its energy window oscillates, however short the window.
+    Of the others, those with a window of at most a third of the ring are localised, the rest flat.
+    Units whose weights are all zero do not count.
+
+    Source: derived here.
+    """
+    window = energy_window(fields)
+    oscillating, short = window * dominant_frequency(fields) > 1, window <= LONGEST
+    members = {
+        "localised": short & ~oscillating,
+        "oscillating": oscillating,
+        "flat": ~short & ~oscillating,
+    }
+    return {
+        name: unit_mean(np.where(np.isnan(window), np.nan, member))
+        for name, member in members.items()
+    }
+
+
+def centre_bias(fields: Fields) -> Float[np.ndarray, "*runs"]:
+    """|mean over units of exp(i angle)|, the angle that of the centre of a unit's energy.
+
+    1 where all centres are the same, 0 where they are even around the ring, and about
+    sqrt(pi/(4 K)) for K centres at random. Units whose energy has no centre do not count.
+
+    Source: derived here.
+    """
+    inputs = fields.shape[-1]
+    resultant = _energy(fields) @ np.exp(2j * np.pi * np.arange(inputs) / inputs)
+    length = np.abs(resultant)
+    directed = length > ROUNDING
+    direction = resultant / np.where(directed, length, 1)
+    return np.asarray(np.abs(unit_mean(np.where(directed, direction, np.nan))))
+
+
+def unit_mean(per_unit: Inexact[np.ndarray, "*runs unit"]) -> Inexact[np.ndarray, "*runs"]:
+    """Mean over the units that have a value; NaN where none has."""
+    known = ~np.isnan(per_unit)
+    count = known.sum(axis=-1)
+    total = np.where(known, per_unit, 0).sum(axis=-1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _scaled(fields: Fields) -> Fields:
+    """Weights over the largest of their unit, whatever its size; NaN for zero weights."""
+    largest = np.abs(fields).max(axis=-1, keepdims=True)
+    return fields / np.where(largest > 0, largest, np.nan)
+
+
+def _energy(fields: Fields) -> Fields:
+    """Share of each input in sum w^2 of its unit; NaN for zero weights."""
+    squared = _scaled(fields) ** 2
+    return squared / squared.sum(axis=-1, keepdims=True)

@@ -1,0 +1,360 @@
+"""Learning in a gated linear network of one layer whose gates stay as they are.
+
+The network of K units answers yhat = (1/K) sum_k g_k(x) w_k.x to a scalar target y; the loss is
+1/2 <(y - yhat)^2>. With b_k = <g_k y x> and a_kl = <g_k g_l x x^T>, the weights of all units in one
+vector w obey
+
+    dw/dt = (b - a w/K)/K,    w(t) = K a^+ b + exp(-a t/K^2)(w(0) - K a^+ b)
+
+up to components of w(0) that a maps to 0, which never move. Time is gradient-flow time, tau = 1.
+An eigenvalue of a counts as 0 when it is no larger than rounding, (unknowns) x (machine precision)
+of the largest.
+
+Source: notes on localisation, sections 3.1 to 3.5, with the readout's 1/K restored in the second
+moments and initial conditions kept; the equations as they stand there are in `as_written`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from neuralrace.theory.half_spaces import half_space_correlations, half_space_means
+
+CHUNK = 2**22
+"""Gated inputs of as many samples are held at a time as make this many numbers."""
+
+
+@dataclass(frozen=True)
+class MomentModes:
+    """Eigenmodes of the second moment of gated inputs, and what they have to learn.
+
+    Attributes:
+        values: eigenvalues, ascending; 0 for null modes.
+        vectors: eigenvectors in columns.
+        solution: least-squares weights in the modes, (<x y> in the mode)/value; 0 for null modes.
+    """
+
+    values: Float[np.ndarray, " mode"]
+    vectors: Float[np.ndarray, "feature mode"]
+    solution: Float[np.ndarray, " mode"]
+
+    @property
+    def rank(self) -> int:
+        """Number of modes that are not null."""
+        return int(np.count_nonzero(self.values))
+
+    @property
+    def explained(self) -> float:
+        """Part of <y^2> that least squares explains, b^T a^+ b."""
+        return float(self.values @ self.solution**2)
+
+
+def moment_modes(
+    second: Float[np.ndarray, "feature feature"],
+    cross: Float[np.ndarray, " feature"],
+    y_power: float | None = None,
+) -> MomentModes:
+    """Eigenmodes of a second moment <x x^T> with the correlations <x y>.
+
+    Args:
+        second: <x x^T>.
+        cross: <x y>.
+        y_power: <y^2>; what it allows the correlations in null modes to be is checked if given.
+
+    Raises:
+        ValueError: if the second moment is not symmetric or positive semidefinite, or no targets
+            of that power have the correlations.
+    """
+    values, vectors = np.linalg.eigh(second)
+    rounding = len(values) * np.finfo(float).eps * np.abs(values).max()
+    if np.abs(second - second.T).max() > rounding:
+        raise ValueError("second moment is not symmetric")
+    if values[0] < -rounding:
+        raise ValueError(
+            f"second moment is not positive semidefinite: its eigenvalues are {values[0]:.3g} to "
+            f"{values[-1]:.3g}"
+        )
+    coefficients = cross @ vectors
+    null = values <= rounding
+    # |<v.x y>|^2 <= <(v.x)^2> <y^2>
+    if y_power is not None and np.any(coefficients[null] ** 2 > rounding * y_power):
+        raise ValueError("inputs correlate with y in a direction in which they do not vary")
+    solution = np.divide(coefficients, values, where=~null, out=np.zeros_like(values))
+    return MomentModes(np.where(null, 0.0, values), vectors, solution)
+
+
+def gated_moments(
+    x: Float[np.ndarray, "sample input"],
+    y: Float[np.ndarray, " sample"],
+    gates: Float[np.ndarray, "unit sample"],
+) -> tuple[Float[np.ndarray, "unit input"], Float[np.ndarray, "unit input unit input"], float]:
+    """Moments b = <g_k y x>, a = <g_k g_l x x^T> and <y^2> of samples.
+
+    Args:
+        x: inputs, a sample per row.
+        y: targets.
+        gates: value of every gate at every sample.
+
+    Source: notes on localisation, eqs. 5 and 6.
+    """
+    units, samples = gates.shape
+    inputs = x.shape[1]
+    b = (gates * y) @ x / samples
+    a = np.zeros((units * inputs, units * inputs))
+    rows = max(1, CHUNK // (units * inputs))
+    for first in range(0, samples, rows):
+        part = slice(first, first + rows)
+        gated = (gates[:, part].T[:, :, None] * x[part, None]).reshape(-1, units * inputs)
+        a += gated.T @ gated
+    a /= samples
+    return b, a.reshape(units, inputs, units, inputs), float(np.mean(y**2))
+
+
+@dataclass(frozen=True)
+class FrozenGates:
+    """A gated linear network with frozen gates, solved from its moments.
+
+    One eigendecomposition serves everything; the moments must not be changed afterwards.
+
+    Attributes:
+        b: <g_k y x>.
+        a: <g_k g_l x x^T>.
+        y_power: <y^2>.
+
+    Raises:
+        ValueError: if a gate never fires; and, once modes are needed, if no inputs and targets
+            have such moments.
+
+    Source: notes on localisation, section 3.3.
+    """
+
+    b: Float[np.ndarray, "unit input"]
+    a: Float[np.ndarray, "unit input unit input"]
+    y_power: float
+
+    def __post_init__(self) -> None:
+        if self.a.shape != 2 * self.b.shape:
+            raise ValueError(f"a of shape {self.a.shape} does not fit b of shape {self.b.shape}")
+        silent = np.flatnonzero(np.einsum("kiki->k", self.a) == 0)
+        if silent.size:
+            raise ValueError(f"the gate of unit {', '.join(map(str, silent))} never fires")
+
+    @classmethod
+    def from_samples(
+        cls,
+        x: Float[np.ndarray, "sample input"],
+        y: Float[np.ndarray, " sample"],
+        gates: Float[np.ndarray, "unit sample"],
+    ) -> "FrozenGates":
+        """The network on samples, each with the same weight.
+
+        Args:
+            x: inputs, a sample per row.
+            y: targets.
+            gates: value of every gate at every sample.
+
+        Raises:
+            ValueError: if a gate never fires.
+        """
+        return cls(*gated_moments(x, y, gates))
+
+    @classmethod
+    def from_gaussian(
+        cls,
+        covariances: Float[np.ndarray, "class input input"],
+        targets: Float[np.ndarray, " class"],
+        normals: Float[np.ndarray, "unit input"],
+    ) -> "FrozenGates":
+        """The network with gates 1(u_k.x >= 0) on a balanced mixture of centred Gaussian classes.
+
+        Args:
+            covariances: of the classes.
+            targets: y of each class.
+            normals: u_k.
+
+        Raises:
+            ValueError: if a covariance is not symmetric or positive semidefinite.
+
+        Source: derived here; see `half_spaces`.
+        """
+        means = [half_space_means(covariance, normals) for covariance in covariances]
+        b = np.tensordot(targets, means, axes=1) / len(targets)
+        seconds = [half_space_correlations(covariance, normals) for covariance in covariances]
+        return cls(b, np.mean(seconds, axis=0), float(np.mean(targets**2)))
+
+    @cached_property
+    def modes(self) -> MomentModes:
+        """Eigenmodes of a, over the weights of all units."""
+        return moment_modes(self.a.reshape(2 * (self.b.size,)), self.b.ravel(), self.y_power)
+
+    @property
+    def rank(self) -> int:
+        """Number of directions of the weights that move."""
+        return self.modes.rank
+
+    @property
+    def optimal_loss(self) -> float:
+        """Least loss that the gates allow, (<y^2> - b^T a^+ b)/2.
+
+        Source: notes on localisation, eq. 14, in half squared errors.
+        """
+        return (self.y_power - self.modes.explained) / 2
+
+    def weights(
+        self, time: Float[np.ndarray, " time"], start: Float[np.ndarray, "*runs unit input"]
+    ) -> Float[np.ndarray, "*runs time unit input"]:
+        """Weights under gradient flow.
+
+        Args:
+            time: gradient-flow time, in any order.
+            start: initial weights.
+
+        Source: corrects the notes on localisation, eqs. 7 to 10.
+        """
+        return _reshaped(_flow(time, self.modes, len(self.b), _flat(start)), self.b)
+
+    def descent(
+        self,
+        step: Int[np.ndarray, " time"],
+        learning_rate: float,
+        start: Float[np.ndarray, "*runs unit input"],
+    ) -> Float[np.ndarray, "*runs time unit input"]:
+        """Weights under full-batch gradient descent, exactly: powers of 1 - learning_rate a/K^2.
+
+        A learning rate that is too large diverges to infinite or undefined weights: that is the
+        result, not an error.
+
+        Args:
+            step: numbers of steps at which to record, in any order, from 0.
+            learning_rate: gradient-flow time per step.
+            start: initial weights.
+
+        Raises:
+            ValueError: if a number of steps is negative.
+        """
+        if np.any(step < 0):
+            raise ValueError("step must not be negative")
+        shrinkage = learning_rate * self.modes.values / len(self.b) ** 2
+        with np.errstate(over="ignore", invalid="ignore"):
+            kept = (1 - shrinkage) ** step[:, None]
+            smooth = np.expm1(step[:, None] * np.log1p(-np.minimum(shrinkage, 0.5)))
+            learned = np.where(shrinkage < 0.5, -smooth, 1 - kept)
+            path = _path(kept, learned, self.modes, len(self.b), _flat(start))
+        return _reshaped(path, self.b)
+
+    def limit(
+        self, start: Float[np.ndarray, "*runs unit input"]
+    ) -> Float[np.ndarray, "*runs unit input"]:
+        """Weights after learning: K a^+ b, and what of the start no input reaches.
+
+        Args:
+            start: initial weights.
+
+        Source: corrects the notes on localisation, after eq. 10.
+        """
+        moves = (self.modes.values > 0).astype(float)
+        path = _path(1 - moves[None], moves[None], self.modes, len(self.b), _flat(start))
+        return _reshaped(path, self.b)[..., 0, :, :]
+
+    def loss(self, weights: Float[np.ndarray, "*runs unit input"]) -> Float[np.ndarray, "*runs"]:
+        """Loss <y^2>/2 - b.w/K + w^T a w/(2 K^2) of any weights.
+
+        Args:
+            weights: of all units.
+        """
+        answer = _flat(weights) / len(self.b)
+        b = self.b.ravel()
+        return np.asarray(
+            self.y_power / 2
+            + (answer * (answer @ self.a.reshape(b.size, b.size) / 2 - b)).sum(axis=-1)
+        )
+
+
+def exclusive_weights(
+    time: Float[np.ndarray, " time"],
+    b1: Float[np.ndarray, " input"],
+    a11: Float[np.ndarray, "input input"],
+    units: int,
+    start: Float[np.ndarray, "*runs input"],
+) -> Float[np.ndarray, "*runs time input"]:
+    """Weights of a unit that is never on together with another, under gradient flow.
+
+    They end at K times least squares on the samples of the unit's gate.
+
+    Args:
+        time: gradient-flow time.
+        b1: <g_1 y x>.
+        a11: <g_1 x x^T>.
+        units: K, of the whole network.
+        start: initial weights of the unit.
+
+    Raises:
+        ValueError: if `a11` is not symmetric or positive semidefinite.
+
+    Source: corrects the notes on localisation, section 3.4.
+    """
+    return _flow(time, moment_modes(a11, b1), units, start)
+
+
+def redundant_weights(
+    time: Float[np.ndarray, " time"],
+    b1: Float[np.ndarray, " input"],
+    a11: Float[np.ndarray, "input input"],
+    units: int,
+    first: Float[np.ndarray, "*runs input"],
+    second: Float[np.ndarray, "*runs input"],
+) -> tuple[Float[np.ndarray, "*runs time input"], Float[np.ndarray, "*runs time input"]]:
+    """Weights of two units with the same gate, on together with no other, under gradient flow.
+
+    Their difference stays; their mean ends at K/2 times least squares on the samples of the gate.
+
+    Args:
+        time: gradient-flow time.
+        b1: <g_1 y x>.
+        a11: <g_1 x x^T>.
+        units: K, of the whole network.
+        first: initial weights of one unit.
+        second: initial weights of the other.
+
+    Raises:
+        ValueError: if `a11` is not symmetric or positive semidefinite.
+
+    Source: corrects the notes on localisation, section 3.5.
+    """
+    mean = _flow(time, moment_modes(2 * a11, b1), units, (first + second) / 2)
+    apart = ((first - second) / 2)[..., None, :]
+    return mean + apart, mean - apart
+
+
+def _flow(
+    time: Float[np.ndarray, " time"],
+    modes: MomentModes,
+    units: int,
+    start: Float[np.ndarray, "*runs feature"],
+) -> Float[np.ndarray, "*runs time feature"]:
+    exponent = -time[:, None] * modes.values / units**2
+    return _path(np.exp(exponent), -np.expm1(exponent), modes, units, start)
+
+
+def _path(
+    kept: Float[np.ndarray, "time mode"],
+    learned: Float[np.ndarray, "time mode"],
+    modes: MomentModes,
+    units: int,
+    start: Float[np.ndarray, "*runs feature"],
+) -> Float[np.ndarray, "*runs time feature"]:
+    """Weights that have kept a share of their start in each mode and learned one of K a^+ b."""
+    initial = (start @ modes.vectors)[..., None, :]
+    return (kept * initial + learned * (units * modes.solution)) @ modes.vectors.T
+
+
+def _flat(weights: Float[np.ndarray, "*runs unit input"]) -> Float[np.ndarray, "*runs feature"]:
+    return weights.reshape(*weights.shape[:-2], -1)
+
+
+def _reshaped(
+    path: Float[np.ndarray, "*runs time feature"], like: Float[np.ndarray, "unit input"]
+) -> Float[np.ndarray, "*runs time unit input"]:
+    return path.reshape(*path.shape[:-1], *like.shape)

@@ -1,0 +1,139 @@
+"""What the choice of gates leaves of the loss once the weights are learned.
+
+With all gated inputs g_k(x) x in one vector, the gated linear network is linear least squares of y
+on it. Losses are 1/2 <(y - yhat)^2>, half of those of the notes. For classes y = 0 and y = 1 of
+the same size <y^2> = 1/2, and a gain G in [0, 1], the share of <y^2> explained, leaves the loss
+(1 - G)/4.
+
+Source: notes on localisation, eqs. 12 to 17; the means in the matrix of eq. 17 are replaced by
+second moments (`as_written.written_gain` has the former).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.theory.frozen_gates import gated_moments, moment_modes
+
+
+@dataclass(frozen=True)
+class GatingLosses:
+    """Losses of least squares on gated inputs.
+
+    Attributes:
+        train: on the samples of the fit.
+        fresh: of the same weights on other samples.
+        rank: number of directions of the gated inputs that the fit had to go by.
+    """
+
+    train: float
+    fresh: float
+    rank: int
+
+
+def least_squares_loss(
+    second: Float[np.ndarray, "feature feature"],
+    cross: Float[np.ndarray, " feature"],
+    y_power: float,
+) -> float:
+    """Least loss (<y^2> - <y x>^T <x x^T>^+ <y x>)/2 of a linear answer to x.
+
+    Args:
+        second: <x x^T>, of any rank.
+        cross: <y x>.
+        y_power: <y^2>.
+
+    Raises:
+        ValueError: if no inputs and targets have such moments.
+
+    Source: notes on localisation, eq. 14, in half squared errors.
+    """
+    return (y_power - moment_modes(second, cross, y_power).explained) / 2
+
+
+def gating_losses(
+    x: Float[np.ndarray, "sample input"],
+    y: Float[np.ndarray, " sample"],
+    gates: Float[np.ndarray, "unit sample"],
+    fresh_x: Float[np.ndarray, "fresh input"],
+    fresh_y: Float[np.ndarray, " fresh"],
+    fresh_gates: Float[np.ndarray, "unit fresh"],
+) -> GatingLosses:
+    """Losses of the least-squares weights of a sample, there and on fresh samples.
+
+    Of all weights that fit equally well, the shortest are used; a gate that never fires has none.
+
+    Args:
+        x: inputs of the fit, a sample per row.
+        y: their targets.
+        gates: value of every gate at every sample.
+        fresh_x: inputs of the evaluation.
+        fresh_y: their targets.
+        fresh_gates: gates of the same units at these.
+
+    Source: notes on localisation, eqs. 12 to 14.
+    """
+    b, a, y_power = gated_moments(x, y, gates)
+    modes = moment_modes(a.reshape(b.size, b.size), b.ravel(), y_power)
+    weights = modes.vectors @ modes.solution
+    answer = np.einsum("ki,ks,si->s", weights.reshape(b.shape), fresh_gates, fresh_x, optimize=True)
+    return GatingLosses(
+        train=(y_power - modes.explained) / 2,
+        fresh=float(np.mean((fresh_y - answer) ** 2) / 2),
+        rank=modes.rank,
+    )
+
+
+def gating_gain(
+    mean: Float[np.ndarray, " feature"],
+    second_one: Float[np.ndarray, "feature feature"],
+    second_zero: Float[np.ndarray, "feature feature"],
+) -> float:
+    """Gain G = mean^T (second_one + second_zero)^+ mean, to be made as large as gates allow.
+
+    It is the share of <y^2> explained for balanced classes y = 1 and y = 0; the loss is (1 - G)/4.
+
+    Args:
+        mean: gated inputs averaged over the class y = 1.
+        second_one: second moment of gated inputs in the class y = 1.
+        second_zero: second moment of gated inputs in the class y = 0.
+
+    Raises:
+        ValueError: if no inputs have such moments.
+
+    Source: notes on localisation, eq. 15; corrects eq. 17.
+    """
+    # the power of y = 1 over the summed, not averaged, classes
+    return moment_modes(second_one + second_zero, mean, 1.0).explained
+
+
+def off_block_shares(
+    second: Float[np.ndarray, "unit input unit input"],
+) -> tuple[float, float]:
+    """Shares of the squared entries that couple different units.
+
+    The first is of the second moment of gated inputs, the second of its pseudo-inverse. Both are 0
+    for gates that are never on together, and for a single gate.
+
+    Args:
+        second: <g_k g_l x x^T>.
+
+    Raises:
+        ValueError: if the moment is not symmetric or positive semidefinite, or is 0.
+
+    Source: measures what the notes on localisation, after eq. 15, call maximally diagonal.
+    """
+    units, inputs = second.shape[:2]
+    flat = second.reshape(units * inputs, units * inputs)
+    modes = moment_modes(flat, np.zeros(len(flat)))
+    if not modes.rank:
+        raise ValueError("second moment is 0")
+    inverse = np.divide(1, modes.values, where=modes.values > 0, out=np.zeros_like(modes.values))
+    precision = (modes.vectors * inverse) @ modes.vectors.T
+    return _off_block_share(second), _off_block_share(precision.reshape(second.shape))
+
+
+def _off_block_share(moments: Float[np.ndarray, "unit input unit input"]) -> float:
+    power = (moments**2).sum((1, 3))
+    return float(power[~np.eye(len(power), dtype=bool)].sum() / power.sum())

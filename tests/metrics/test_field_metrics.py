@@ -1,0 +1,527 @@
+"""Metrics of receptive fields, on fields whose shape is known, and of their gates."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import erf
+from scipy.stats import kurtosis
+
+from neuralrace.errors import UserError
+from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.receptive_fields import (
+    centre_bias,
+    class_shares,
+    cycles,
+    dominant_frequency,
+    energy_window,
+    participation,
+    participation_ratio,
+    unit_mean,
+    weight_kurtosis,
+)
+from neuralrace.records.axes import axes, provenance
+from neuralrace.records.schema import COORDINATES, build
+from neuralrace.spec import Cell
+
+L, K, SNAPSHOTS = 40, 6, 5
+PLACES = np.arange(L)
+DATASET = {"name": "nonlinear_gaussian", "inputs": L, "xi": [3.0, 1.0], "samples": 200}
+SPEC = {
+    "dataset": DATASET,
+    "network": {"name": "layered", "hidden": [K], "activation": "relu", "readout": "mean"},
+    "init": {"name": "normal"},
+    "init_scales": [0.1, 1.0],
+    "seeds": 2,
+    "training": {"learning_rate": 0.5, "steps": 40},
+    "record": {"every": 2, "snapshots": SNAPSHOTS - 1, "observables": ["weights"]},
+}
+CLASSES = ("localised", "oscillating", "flat")
+MEASURES = ("participation", "weight_kurtosis", "energy_window", "dominant_frequency", "cycles")
+
+
+def make_cell(*metrics, **parts):
+    return Cell.model_validate_json(json.dumps(SPEC | {"metrics": metrics} | parts))
+
+
+def record(cell, **recorded):
+    coords = axes(cell, 1)
+    shape = (len(cell.init_scales), cell.seeds, len(coords["time"][1]))
+    recorded = {"loss": np.ones(shape), "diverged_at": np.full(shape[:2], -1)} | recorded
+    attrs = provenance("paper/experiment/main", cell, "train", ("numpy",))
+    return build("trajectory", recorded, coords, attrs)
+
+
+def weights(fields):
+    """What a network with the mean as its readout records."""
+    readout = np.full((*fields.shape[:3], 1, fields.shape[3]), 1 / fields.shape[3])
+    return {"weight_1": fields, "weight_2": readout}
+
+
+def measured(fields, *metrics, **parts):
+    cell = make_cell(*(metrics or ("receptive_fields",)), **parts)
+    return metrics_dataset("paper/experiment/main", cell, record(cell, **weights(fields)), None)
+
+
+def random_fields(*shape, seed=3):
+    return np.random.default_rng(seed).normal(size=(*shape, L))
+
+
+def distance(centre=0):
+    return np.minimum((PLACES - centre) % L, (centre - PLACES) % L)
+
+
+def bump(width, centre=0):
+    """A Gaussian in the distance around the ring."""
+    return np.exp(-(distance(centre) ** 2) / (2 * width**2))
+
+
+def close(actual, expected, **tolerance):
+    np.testing.assert_allclose(actual, expected, **({"rtol": 1e-9} | tolerance))
+
+
+def class_of(field):
+    shares = class_shares(np.atleast_2d(field))
+    (name,) = (name for name in CLASSES if shares[name] == 1)
+    return name
+
+
+# Fields of known shape -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1, 3, 10, 20])
+def test_a_box(width):
+    box = np.roll(np.where(width > PLACES, -0.3, 0.0), -width // 2)[None]
+    close(participation(box), [L / width])
+    close(energy_window(box), [np.ceil(0.9 * width) / L])
+    assert dominant_frequency(box) == cycles(box) == 0
+    share = width / L
+    close(weight_kurtosis(box), (1 - 6 * share * (1 - share)) / (share * (1 - share)))
+    assert class_of(box) == ("localised" if width < 20 else "flat")
+
+
+@pytest.mark.parametrize("width", [1.5, 2.0, 3.0])
+def test_a_bump(width):
+    fields = bump(width, centre=7)[None]
+    close(participation(fields), [L / (width * np.sqrt(2 * np.pi))], rtol=1e-4)
+    window = L * energy_window(fields)
+    assert erf((window - 2) / (2 * width)) < 0.9 < erf((window + 1) / (2 * width))
+    assert class_of(fields) == "localised"
+
+
+@pytest.mark.parametrize("frequency", [1, 2, 3, 7, 19])
+def test_a_sinusoid(frequency):
+    fields = np.cos(2 * np.pi * frequency * PLACES / L + 0.4)[None]
+    close(participation(fields), [1.5])
+    close(weight_kurtosis(fields), [-1.5])
+    close(dominant_frequency(fields), [frequency])
+    assert 0.7 < energy_window(fields) <= 0.95
+    assert class_of(fields) == ("flat" if frequency == 1 else "oscillating")
+
+
+def test_flat_fields():
+    fields = np.full((1, L), 0.1)
+    close(participation(fields), [1])
+    close(energy_window(fields), [0.9])
+    assert dominant_frequency(fields) == 0
+    assert np.isnan(weight_kurtosis(fields))
+    assert class_of(fields) == "flat"
+    alternating = fields * (-1.0) ** PLACES
+    close(participation(alternating), [1])
+    close(weight_kurtosis(alternating), [-2])
+    close(dominant_frequency(alternating), [L / 2])
+    assert class_of(alternating) == "oscillating"
+
+
+def test_noise():
+    fields = random_fields(4000)
+    for found, expected in (
+        (participation(fields), 3 * L / (L + 2)),
+        (weight_kurtosis(fields), -6 / (L + 1)),
+    ):
+        error = found.std() / np.sqrt(len(fields))
+        assert abs(found.mean() - expected) < 4 * error < 0.1
+    # complex amplitudes have twice the chance of real ones, at 0 and L/2, to be largest or more
+    counts = np.bincount(dominant_frequency(fields).astype(int), minlength=L // 2 + 1)
+    assert abs(counts[1:-1].mean() / (len(fields) / (L // 2 + 1)) - 1) < 0.15
+    shares = class_shares(fields)
+    assert shares["localised"] == 0
+    assert shares["oscillating"] > 0.8
+
+
+def test_a_confined_oscillation_is_no_bump():
+    envelope = bump(4.0)
+    gabor = envelope * np.cos(2 * np.pi * 7 * PLACES / L)
+    close(participation(gabor[None]), 1.5 * participation(envelope[None]), rtol=0.01)
+    assert energy_window(gabor[None]) < 0.3
+    close(dominant_frequency(gabor[None]), [7])
+    assert cycles(gabor[None]) > 1
+    assert class_of(gabor) == "oscillating"
+    # and one that hardly turns is
+    assert class_of(envelope * np.cos(2 * np.pi * 2 * PLACES / L)) == "localised"
+
+
+def test_sizes_that_squares_cannot_hold():
+    fields = bump(2.0)[None]
+    for size in (1e-200, 1e200):
+        for measure in (participation, weight_kurtosis, energy_window, cycles):
+            close(measure(size * fields), measure(fields))
+
+
+# Any fields ------------------------------------------------------------------------------------
+
+some_fields = arrays(
+    float, st.tuples(st.integers(1, 4), st.integers(3, 12)), elements=st.integers(-9, 9).map(float)
+)
+
+
+@given(some_fields)
+def test_measures_one_by_one(fields):
+    inputs = fields.shape[1]
+    for unit, w in enumerate(fields):
+        one = fields[unit : unit + 1]
+        if not w.any():
+            for measure in (participation, energy_window, dominant_frequency, cycles):
+                assert np.isnan(measure(one))
+            continue
+        power = (w**2).sum()
+        close(participation(one), [inputs * (w**4).sum() / power**2])
+        if np.ptp(w):
+            close(weight_kurtosis(one), [kurtosis(w)], atol=1e-12)
+        else:
+            assert np.isnan(weight_kurtosis(one))
+        windows = (
+            length
+            for length in range(1, inputs + 1)
+            for start in range(inputs)
+            if 10 * sum(w[(start + n) % inputs] ** 2 for n in range(length)) >= 9 * power
+        )
+        close(energy_window(one), [next(windows) / inputs])
+        frequencies = np.arange(inputs // 2 + 1)
+        waves = np.exp(-2j * np.pi * np.outer(frequencies, np.arange(inputs)) / inputs)
+        spectrum = abs(waves @ w) ** 2
+        largest = frequencies[spectrum > spectrum.max() * (1 - 1e-9)]
+        close(dominant_frequency(one), largest[:1])
+        close(cycles(one), largest[:1] * energy_window(one))
+
+
+@given(some_fields, st.integers(0, 11), st.sampled_from([-3.0, 1e-3, 7.0]))
+def test_measures_know_neither_place_nor_size(fields, shift, factor):
+    moved = factor * np.roll(fields, shift, axis=-1)
+    for measure in (participation, weight_kurtosis, energy_window, dominant_frequency, cycles):
+        close(measure(moved), measure(fields), atol=1e-9)
+    for name, share in class_shares(fields).items():
+        close(class_shares(moved)[name], share)
+    close(centre_bias(moved), centre_bias(fields), atol=1e-6)
+
+
+@given(some_fields)
+def test_classes_are_all_and_exclude_each_other(fields):
+    shares = class_shares(fields)
+    assert tuple(shares) == CLASSES
+    alive = fields.any(axis=-1)
+    if not alive.any():
+        assert all(np.isnan(share) for share in shares.values())
+        return
+    close(sum(shares.values()), 1)
+    window, within = energy_window(fields)[alive], cycles(fields)[alive]
+    close(shares["localised"], np.mean((window <= 1 / 3) & (within <= 1)))
+    close(shares["oscillating"], np.mean(within > 1))
+    close(shares["flat"], np.mean((window > 1 / 3) & (within <= 1)))
+
+
+def test_dead_units_do_not_count():
+    fields = np.stack([bump(2.0), np.zeros(L), np.cos(2 * np.pi * 5 * PLACES / L)])
+    close(unit_mean(participation(fields)), participation(fields)[[0, 2]].mean())
+    assert np.isnan(participation(fields)[1])
+    shares = class_shares(fields)
+    assert [float(shares[name]) for name in CLASSES] == [0.5, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("inputs", [24, 25])
+def test_random_phases_leave_the_participation_that_is_divided_by(inputs):
+    """By the mean over drawn phases, for spectra with and without the two ends."""
+    rng = np.random.default_rng(1)
+    fields = np.stack([np.exp(-((np.arange(inputs) - 9.0) ** 2) / 8), rng.normal(size=inputs)])
+    amplitudes = np.abs(np.fft.rfft(fields))
+    phases = np.exp(2j * np.pi * rng.random((40000, *amplitudes.shape)))
+    ends = (0, -1) if inputs % 2 == 0 else (0,)
+    for end in ends:
+        phases[..., end] = np.sign(phases[..., end].real)
+    drawn = participation(np.fft.irfft(amplitudes * phases, inputs))
+    error = drawn.std(axis=0) / np.sqrt(len(drawn))
+    expected = participation(fields) / participation_ratio(fields)
+    assert (np.abs(drawn.mean(axis=0) - expected) < 5 * error).all()
+    close(participation_ratio(np.roll(fields, 3, axis=-1) * -2), participation_ratio(fields))
+
+
+def test_participation_ratio_of_waves_and_of_noise():
+    waves = np.cos(2 * np.pi * np.array([[1], [7]]) * PLACES / L + 0.3)
+    close(participation_ratio(np.concatenate([waves, np.ones((1, L))])), [1, 1, 1])
+    noise = random_fields(4000)
+    assert abs(participation_ratio(noise).mean() - 1) < 0.02
+    assert np.isnan(participation_ratio(np.zeros((1, L))))
+
+
+# Centres ---------------------------------------------------------------------------------------
+
+
+def test_centres():
+    even = np.stack([bump(2.0, centre) for centre in range(0, L, 5)])
+    close(centre_bias(even), 0, atol=1e-12)
+    close(centre_bias(even[:1]), 1)
+    quarter = np.stack([bump(2.0), bump(1.5, L // 4)])
+    close(centre_bias(quarter), np.sqrt(0.5))
+    # neither a flat field nor a sinusoid of one cycle has a centre, nor has a dead unit
+    nowhere = np.stack([np.ones(L), np.cos(2 * np.pi * PLACES / L), np.zeros(L)])
+    close(centre_bias(np.concatenate([quarter, nowhere])), np.sqrt(0.5))
+    assert np.isnan(centre_bias(nowhere))
+
+
+def test_random_centres_are_nearly_even():
+    centres = np.random.default_rng(5).integers(0, L, size=(400, 50))
+    fields = np.stack([bump(2.0, centre) for centre in range(L)])[centres]
+    close(centre_bias(fields).mean(), np.sqrt(np.pi / 200), rtol=0.1)
+
+
+# The metric ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def growing():
+    """Noise that turns into bumps while it grows, the second seed later than the first."""
+    noise = random_fields(2, 2, 1, K)
+    bumps = 6 * np.stack([bump(2.0, 6 * unit) for unit in range(K)])
+    share = np.array([[0, 0.1, 0.9, 1, 1], [0, 0, 0.1, 0.2, 1.0]])[None, :, :, None, None]
+    return (1 - share) * noise + share * bumps
+
+
+@pytest.fixture(scope="module")
+def grown(growing):
+    return measured(growing)
+
+
+def test_units_and_their_means(growing, grown):
+    final = growing[:, :, -1]
+    for name in MEASURES:
+        of_units = {
+            "participation": participation,
+            "weight_kurtosis": weight_kurtosis,
+            "energy_window": energy_window,
+            "dominant_frequency": dominant_frequency,
+            "cycles": cycles,
+        }[name](final)
+        assert grown[f"unit_{name}"].dims == ("init_scale", "seed", "unit")
+        close(grown[f"unit_{name}"], of_units)
+        assert grown[name].dims == ("init_scale", "seed")
+        close(grown[name], of_units.mean(axis=-1))
+    assert grown["unit"].values.tolist() == list(range(1, K + 1))
+    assert [float(grown[f"{name}_share"].mean()) for name in CLASSES] == [1, 0, 0]
+    close(grown["centre_bias"], centre_bias(final))
+
+
+def test_curves(growing, grown):
+    dims = ("init_scale", "seed", "snapshot")
+    assert all(grown[f"{name}_curve"].dims == dims for name in ("localised", "participation"))
+    close(grown["participation_curve"], participation(growing).mean(axis=-1))
+    length = np.sqrt((growing**2).sum(axis=-1))
+    close(grown["field_norm_curve"] ** 2, (length**2).mean(axis=-1))
+    close(grown["localised_curve"], class_shares(growing)["localised"])
+    assert (grown["localised_curve"].isel(snapshot=0) == 0).all()
+
+
+def half_way(time, curve):
+    """The first crossing, interval by interval."""
+    level = (curve[0] + curve[-1]) / 2
+    for at in range(1, len(curve)):
+        if curve[at] >= level:
+            share = (level - curve[at - 1]) / (curve[at] - curve[at - 1])
+            return time[at - 1] + share * (time[at] - time[at - 1])
+    raise AssertionError("it never gets there")
+
+
+def test_times(grown):
+    time = grown["snapshot_flow_time"].values
+    close(time, 0.5 * np.arange(0, 41, 10))
+    for run in np.ndindex(2, 2):
+        spread = grown["participation_curve"].values[run]
+        close(grown["localisation_time"].values[run], half_way(time, spread))
+        power = grown["field_norm_curve"].values[run] ** 2
+        close(grown["growth_time"].values[run], half_way(time, power))
+    for name in ("localisation_time", "growth_time"):
+        assert grown[name].dims == ("init_scale", "seed")
+        assert set(grown[name].coords) == {"init_scale", "seed"}
+        assert (grown[name].sel(seed=0) < grown[name].sel(seed=1)).all()
+
+
+def test_nothing_that_shrinks_has_a_time(growing):
+    found = measured(growing[:, :, ::-1])
+    assert found["localisation_time"].isnull().all()
+    assert found["growth_time"].isnull().all()
+    still = measured(growing[:, :, :1].repeat(SNAPSHOTS, axis=2))
+    assert still["localisation_time"].isnull().all()
+
+
+def test_runs_that_diverged_are_undefined(growing):
+    broken = growing.copy()
+    broken[1, 0, 3:, 2, 5] = [np.nan, np.inf]
+    found = measured(broken)
+    sound = {"init_scale": 0}
+    for name, array in found.drop_vars("diverged_at").items():
+        assert array.sel(seed=1).notnull().all(), name
+        assert array.isel(sound).notnull().all(), name
+        lost = array.isel(init_scale=1).sel(seed=0)
+        if "snapshot" in array.dims:
+            assert lost.notnull().values.tolist() == [True] * 3 + [False] * 2
+        else:
+            assert lost.isnull().all(), name
+
+
+def test_every_variable_is_described(grown):
+    for name, array in grown.drop_vars("diverged_at").items():
+        assert set(array.attrs) == {"long_name", "units"}, name
+        assert array.dims[:2] == ("init_scale", "seed")
+    assert set(grown.coords) <= set(COORDINATES)
+    assert "output" not in grown.coords
+
+
+def test_fields_of_pathways_are_their_maps(growing, grown):
+    gates = {"name": "half_space", "pathways": K}
+    cell = make_cell(
+        "receptive_fields",
+        network={"name": "gated", "hidden": [1], "readout": "mean", "gates": gates},
+        record=SPEC["record"] | {"observables": ["pathway_maps"]},
+    )
+    trajectory = record(cell, pathway_maps=growing[:, :, :, :, None] / K)
+    found = metrics_dataset("paper/experiment/main", cell, trajectory, None)
+    for name in grown:
+        xr.testing.assert_allclose(found[name], grown[name])
+    assert "output" not in found.coords
+
+
+def test_fields_must_be_recorded():
+    cell = make_cell("receptive_fields")
+    with pytest.raises(UserError, match="needs 'weights or pathway_maps'"):
+        metrics_dataset("paper/experiment/main", cell, record(cell), None)
+
+
+# Beside theory ---------------------------------------------------------------------------------
+
+
+def fit(fields, **by_solution):
+    cell = make_cell("receptive_field_fit")
+    dims = ("init_scale", "seed", "solution", "unit", "input")
+    solved = np.stack(list(by_solution.values()), axis=2)
+    trajectory = record(cell, **weights(fields))
+    runs = {name: trajectory[name].values for name in ("init_scale", "seed")}
+    coords = runs | {"solution": list(by_solution), "unit": np.arange(1, solved.shape[3] + 1)}
+    theory = xr.Dataset({"receptive_fields": (dims, solved)}, coords)
+    return metrics_dataset("paper/experiment/main", cell, trajectory, theory)
+
+
+def test_distances_from_theory(growing):
+    final = growing[:, :, -1]
+    found = fit(growing, same=final, opposite=-final, double=2 * final)
+    assert found["field_overlap"].dims == ("init_scale", "seed", "solution")
+    close(found["field_overlap"].isel(init_scale=0, seed=0), [1, -1, 1])
+    close(found["field_error"].isel(init_scale=1, seed=1), [0, 2, 1], atol=1e-15)
+    shape = participation(final).mean(axis=-1)
+    close(found["predicted_participation"], np.stack([shape] * 3, axis=-1))
+    close(found["predicted_localised_share"], 1)
+
+
+def test_distances_unit_by_unit(growing):
+    final, other = growing[:, :, -1].copy(), random_fields(2, 2, K, seed=8)
+    final[:, :, 0], other[:, :, 1] = 0, 0  # dead in one and in the other
+    fields = np.concatenate([growing[:, :, :-1], final[:, :, None]], axis=2)
+    found = fit(fields, theory=other)
+    for run in np.ndindex(2, 2):
+        pairs = list(zip(final[run], other[run], strict=True))[2:]
+        cosines = [a @ b / np.sqrt((a @ a) * (b @ b)) for a, b in pairs]
+        close(found["field_overlap"].values[run], [np.mean(cosines)])
+        squares = ((final - other)[run] ** 2).sum() / (final[run] ** 2).sum()
+        close(found["field_error"].values[run] ** 2, [squares])
+    assert (found["predicted_localised_share"] == 0).all()
+
+
+def test_no_distance_of_runs_that_diverged(growing):
+    fields = growing.copy()
+    fields[0, 1, -1] = np.nan
+    found = fit(fields, theory=growing[:, :, -1])
+    for name in ("field_overlap", "field_error"):
+        assert found[name].isnull().values.ravel().tolist() == [False, True, False, False]
+    assert found["predicted_participation"].notnull().all()
+
+
+def test_theory_must_give_fields(growing):
+    cell = make_cell("receptive_field_fit")
+    with pytest.raises(UserError, match="frozen_gates, initial_gates or mean_field"):
+        metrics_dataset("paper/experiment/main", cell, record(cell, **weights(growing)), None)
+
+
+# Gates on the ring -----------------------------------------------------------------------------
+
+GAUSSIAN = DATASET | {"marginal": {"name": "gaussian"}, "xi": [3.0, 0.5], "samples": 20000}
+
+
+@pytest.fixture(scope="module")
+def flipped(growing):
+    return measured(growing, "receptive_fields", "gate_flips", dataset=GAUSSIAN)
+
+
+def test_flips_of_gaussian_inputs_are_angles(flipped):
+    measured_flips = flipped["gate_flip_fraction"].sel(layer=1, drop=True)
+    predicted = flipped["predicted_gate_flips"]
+    assert predicted.dims == ("init_scale", "seed", "snapshot")
+    deviation = np.sqrt(measured_flips * (1 - measured_flips) / 20000)  # at most that of one unit
+    assert (abs(predicted - measured_flips) <= 4 * deviation).all()
+    assert (predicted.isel(snapshot=-1) > 0.2).all()
+    close(predicted.isel(snapshot=0), 0, atol=1e-12)
+    distance = abs(predicted - measured_flips).values[:, :, 1:].mean(axis=-1)
+    close(flipped["flip_prediction_error"], distance)
+    assert (distance < 0.005).all()
+
+
+def test_prediction_is_the_mean_over_classes_and_units(growing, flipped):
+    covariances = make_cell(dataset=GAUSSIAN).dataset.mixture().covariances
+    for seed, at in np.ndindex(2, SNAPSHOTS):
+        angles = [
+            np.arccos(min(u @ S @ w / np.sqrt((u @ S @ u) * (w @ S @ w)), 1))
+            for S in covariances
+            for u, w in zip(growing[1, seed, 0], growing[1, seed, at], strict=True)
+        ]
+        found = flipped["predicted_gate_flips"].values[1, seed, at]
+        close(found, np.mean(angles) / np.pi, atol=1e-8)
+
+
+def test_flips_before_localisation(flipped):
+    time = flipped["snapshot_flow_time"].values
+    for run in np.ndindex(2, 2):
+        flips = flipped["gate_flip_fraction"].values[run][0]
+        then = np.interp(flipped["localisation_time"].values[run], time, flips)
+        close(flipped["flips_before_localisation"].values[run], then / flips[-1])
+    assert (flipped["flips_before_localisation"] > 0.2).all()
+    assert (flipped["flips_before_localisation"] < 1).all()
+
+
+def test_flips_without_prediction(growing):
+    pulses = {"name": "single_pulse", "inputs": L}
+    found = measured(growing, "gate_flips", dataset=pulses)  # means are not zero
+    assert "flips_before_localisation" in found
+    assert "predicted_gate_flips" not in found
+    table = {"name": "table", "x": np.eye(L).tolist(), "y": np.ones((L, 1)).tolist()}
+    found = measured(growing, "gate_flips", dataset=table)  # nor is there a law
+    assert "flips_before_localisation" not in found
+
+
+def test_no_prediction_for_runs_that_diverged(growing):
+    broken = growing.copy()
+    broken[1, 0, 2:] = np.nan
+    found = measured(broken, "gate_flips").isel(init_scale=1).sel(seed=0)
+    assert found["predicted_gate_flips"].notnull().values.tolist() == [True] * 2 + [False] * 3
+    for name in ("flip_prediction_error", "flips_before_localisation", "never_changed"):
+        assert found[name].isnull().all(), name

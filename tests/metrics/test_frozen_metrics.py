@@ -1,0 +1,575 @@
+"""Metrics of frozen and evolving gates, against weights and losses worked out by other routes."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import expm
+
+from neuralrace.errors import UserError
+from neuralrace.metrics.frozen_gate_errata import EQUATIONS
+from neuralrace.metrics.gate_prediction import sample_loss
+from neuralrace.metrics.gate_refresh import REFRESHES, _order
+from neuralrace.metrics.gating_loss import sampled
+from neuralrace.metrics.measure import metrics_dataset, tidy
+from neuralrace.records.axes import axes, provenance
+from neuralrace.records.schema import COORDINATES, build
+from neuralrace.records.trajectory import trajectory_dataset
+from neuralrace.spec import Cell
+from neuralrace.training.ensemble import train
+
+INPUTS, UNITS, SAMPLES, STEPS, RATE = 6, 4, 80, 60, 0.4
+TIME = STEPS * RATE
+NAME = "paper/experiment/main"
+MEAN = {"hidden": [1], "readout": "mean"}
+GATES = {
+    "general": {"name": "half_space", "pathways": UNITS},
+    "exclusive": {"name": "tiling", "pathways": UNITS, "directions": "random"},
+    "redundant": {"name": "half_space", "pathways": 1, "antipodal": True, "copies": 2},
+}
+SPEC = {
+    "dataset": {
+        "name": "nonlinear_gaussian",
+        "inputs": INPUTS,
+        "xi": [0.7, 0.3],
+        "samples": SAMPLES,
+        "seed": 3,
+    },
+    "network": {"name": "layered", "hidden": [UNITS], "activation": "relu", "readout": "mean"},
+    "init": {"name": "normal"},
+    "init_scales": [0.5, 0.1],
+    "seeds": 2,
+    "training": {"learning_rate": RATE, "steps": STEPS},
+    "record": {"every": 10, "snapshots": 2, "observables": ["weights"]},
+}
+
+
+def make_cell(*metrics, **parts):
+    return Cell.model_validate_json(json.dumps(SPEC | {"metrics": metrics} | parts))
+
+
+def gated_cell(*metrics, gates=GATES["general"], **parts):
+    network = {"name": "gated", "gates": gates} | MEAN
+    record = SPEC["record"] | {"observables": ["pathway_maps"]}
+    return make_cell(*metrics, **({"network": network, "record": record} | parts))
+
+
+def trained(cell):
+    return trajectory_dataset(NAME, cell, train(cell))
+
+
+def measure(cell, trajectory):
+    return metrics_dataset(NAME, cell, trajectory, None)
+
+
+def close(actual, expected, **tolerance):
+    expected = np.asarray(expected, dtype=float)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual.values, expected, **({"rtol": 1e-9} | tolerance))
+
+
+def diverged(trajectory):
+    """The trajectory with its last run diverged on the way."""
+    spoilt = trajectory.copy(deep=True)
+    spoilt["diverged_at"][-1, -1] = STEPS - 5
+    for name in ("weight_1", "pathway_maps"):
+        if name in spoilt:
+            spoilt[name][-1, -1, -1] = np.nan
+    spoilt["loss"][-1, -1, -1] = np.nan
+    return spoilt
+
+
+def gated_inputs(gates, x):
+    """g_k x_i of each sample, all pathways side by side."""
+    return np.array([np.outer(g, n).ravel() for g, n in zip(gates.T, x, strict=True)])
+
+
+def frozen_weights(gates, data, start, time):
+    """Weights of frozen gates by the matrix exponential of the flow with a source."""
+    z, (units, _) = gated_inputs(gates, data.x), start.shape
+    source, rate = z.T @ data.y[:, 0] / len(z) / units, z.T @ z / len(z) / units**2
+    size = start.size
+    joint = np.zeros((size + 1, size + 1))
+    joint[:size, :size], joint[:size, size] = -rate, source
+    return (expm(joint * time) @ np.append(start.ravel(), 1.0))[:size].reshape(start.shape)
+
+
+def loss_of(weights, gates, data):
+    answers = gated_inputs(gates, data.x) @ weights.ravel() / len(weights)
+    return np.mean((data.y[:, 0] - answers) ** 2) / 2
+
+
+def relu_gates(weights, data):
+    return (weights @ data.x.T > 0).astype(float)
+
+
+# Gate prediction -------------------------------------------------------------------------------
+
+CANDIDATES = {name: {"name": "gated", "gates": gates} | MEAN for name, gates in GATES.items()}
+
+
+@pytest.fixture(scope="module")
+def relu():
+    return trained(make_cell())
+
+
+@pytest.fixture(scope="module")
+def prediction(relu):
+    return measure(make_cell("gate_prediction", candidates=CANDIDATES), relu)
+
+
+def test_frozen_gates_by_the_matrix_exponential(relu, prediction):
+    cell = make_cell(candidates=CANDIDATES)
+    data, fresh = cell.dataset.load(), sampled(cell, 1, "")
+    assert len(np.unique(np.concatenate([data.x, fresh.x]), axis=0)) == 2 * SAMPLES
+    assert prediction["gates_from"].values.tolist() == ["initial", "trained", *GATES]
+    weights = relu["weight_1"].values
+    for run in np.ndindex(2, 2):
+        start, end = weights[run][0], weights[run][-1]
+        for number, source in enumerate(prediction["gates_from"].values):
+            if source in GATES:
+                rule = cell.candidates[source].gates.gates
+                gates, opened = rule(data), rule(fresh)
+            else:
+                normals = start if source == "initial" else end
+                gates, opened = relu_gates(normals, data), relu_gates(normals, fresh)
+            found = prediction.isel(init_scale=run[0], seed=run[1], gates_from=number)
+            for name, time in (("frozen", TIME), ("frozen_limit", 1e9)):
+                w = frozen_weights(gates, data, start, time)
+                tolerance = {"rtol": 1e-6} if time > TIME else {}
+                close(found[f"{name}_loss"], loss_of(w, gates, data), **tolerance)
+                close(found[f"{name}_fresh_loss"], loss_of(w, opened, fresh), **tolerance)
+                ratio = (w**4).sum(axis=1) / (w**2).sum(axis=1) ** 2
+                close(found[f"{name}_participation"], INPUTS * ratio.mean(), **tolerance)
+                assert 0 <= found[f"{name}_localised_share"] <= 1
+                if time == TIME:
+                    cosine = [a @ b / np.sqrt(a @ a * (b @ b)) for a, b in zip(w, end, strict=True)]
+                    close(found["frozen_overlap"], np.mean(cosine))
+        relu_fresh = sample_loss(np.maximum(end @ fresh.x.T, 0), fresh)
+        close(prediction["relu_fresh_loss"][run], relu_fresh)
+        close(
+            prediction["frozen_loss_ratio"][run],
+            prediction["frozen_fresh_loss"][run].values / relu_fresh,
+        )
+    close(prediction["relu_loss"], relu["loss"][:, :, -1])
+
+
+def test_losses_are_as_training_normalises_them(relu, prediction):
+    """The same steps by another normalisation."""
+    training = {"loss": {"normalisation": "sum"}, "learning_rate": RATE / 2 / SAMPLES,
+                "steps": STEPS}  # fmt: skip
+    cell = make_cell("gate_prediction", candidates=CANDIDATES, training=training)
+    other = relu.copy()
+    other["loss"] = 2 * SAMPLES * relu["loss"]
+    found = measure(cell, other)
+    for name in ("frozen_loss", "frozen_limit_fresh_loss", "relu_loss", "relu_fresh_loss"):
+        close(found[name], 2 * SAMPLES * prediction[name])
+    for name in ("frozen_overlap", "frozen_limit_participation", "frozen_loss_ratio"):
+        close(found[name], prediction[name])
+
+
+def test_gates_that_never_open_predict_nothing(relu):
+    dead = relu.copy(deep=True)
+    dead["weight_1"][0, 0, -1, 0] = 0.0
+    found = measure(make_cell("gate_prediction"), dead)
+    of_dead = found["frozen_loss"].isel(init_scale=0, seed=0)
+    assert np.isnan(of_dead.sel(gates_from="trained"))
+    assert of_dead.sel(gates_from="initial").notnull()
+    assert found["frozen_loss"].isel(seed=1).notnull().all()
+
+
+@pytest.mark.parametrize(
+    ("candidate", "message"),
+    [
+        ({"hidden": [2]}, r"candidates.odd: .* hidden \[1\] and readout mean"),
+        ({"readout": "trained"}, r"candidates.odd: .* hidden \[1\] and readout mean"),
+        ({"gates": {"name": "half_space", "pathways": 3}}, r"candidates.odd.gates: make 3 .* 4"),
+        ({"gates": {"name": "per_example"}}, r"candidates.odd.gates: make 80 pathways"),
+        (
+            {"gates": {"name": "listed", "rows": [[1.0] * SAMPLES] * UNITS}},
+            r"candidates.odd.gates.name: 'listed': gates of single samples",
+        ),
+    ],
+)
+def test_candidates_average_as_many_units_whose_gates_follow_a_rule(relu, candidate, message):
+    odd = {"name": "gated", "gates": GATES["general"]} | MEAN | candidate
+    with pytest.raises(UserError, match=message):
+        measure(make_cell("gate_prediction", candidates={"odd": odd}), relu)
+
+
+def test_candidates_have_names_of_their_own(relu):
+    cell = make_cell("gate_prediction", candidates={"trained": CANDIDATES["general"]})
+    with pytest.raises(UserError, match=r"candidates.trained: .* use another"):
+        measure(cell, relu)
+
+
+# Gate refresh ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def refresh(relu):
+    return measure(make_cell("gate_refresh"), relu)
+
+
+def test_refreshed_gates_by_the_matrix_exponential(relu, refresh):
+    data = make_cell().dataset.load()
+    intervals = TIME / np.array(REFRESHES)
+    close(refresh["refresh_interval"], intervals)
+    for run in np.ndindex(2, 2):
+        w0, end = relu["weight_1"].values[run][[0, -1]]
+        final = []
+        for refreshes, interval in zip(REFRESHES, intervals, strict=True):
+            w = w0
+            for _ in range(refreshes):
+                w = frozen_weights(relu_gates(w, data), data, w, interval)
+            final.append(w)
+        found = refresh.isel(init_scale=run[0], seed=run[1])
+        errors = [np.linalg.norm(w - end) / np.linalg.norm(end) for w in final]
+        close(found["refresh_error"], errors)
+        losses = relu["loss"].values[run]
+        far = [abs(sample_loss(np.maximum(w @ data.x.T, 0), data) - losses[-1]) for w in final]
+        close(found["refresh_loss_error"], far / losses[0], rtol=1e-7)
+        ratio = [INPUTS * np.mean((w**4).sum(1) / (w**2).sum(1) ** 2) for w in final]
+        close(found["refresh_participation"], ratio)
+        close(found["refresh_order"], np.polyfit(np.log(intervals), np.log(errors), 1)[0])
+        to_last = [np.linalg.norm(w - final[-1]) for w in final[:-1]]
+        slope = np.polyfit(np.log(intervals[:-1]), np.log(to_last), 1)[0]
+        close(found["refresh_order_to_finest"], slope)
+    assert refresh["refreshes"].values.tolist() == list(REFRESHES)
+
+
+def test_gates_of_every_step_are_those_of_the_network(refresh):
+    assert (refresh["refresh_every_step_error"] < 1e-13).all()
+
+
+@given(st.floats(0.1, 3), st.floats(1e-6, 1e3))
+def test_order_of_a_power_law(order, size):
+    intervals = 7.0 / np.array(REFRESHES)
+    found = _order(intervals, np.stack([size * intervals**order, intervals]))
+    np.testing.assert_allclose(found, [order, 1.0], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "training",
+    [{"momentum": 0.5}, {"batch": {"name": "fresh", "size": 10}}],
+)
+def test_refreshing_is_for_plain_descent_on_all_samples(relu, training):
+    cell = make_cell("gate_refresh", training=SPEC["training"] | training)
+    with pytest.raises(UserError, match="use batch full and momentum 0"):
+        measure(cell, relu)
+
+
+@pytest.mark.parametrize("metric", ["gate_prediction", "gate_refresh"])
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"network": SPEC["network"] | {"readout": "trained"}}, r"network.readout: 'trained'"),
+        ({"network": SPEC["network"] | {"activation": "erf"}}, "ReLU networks with one hidden"),
+        (
+            {"dataset": {"name": "contextual", "contexts": 2, "objects": 4}},
+            r"dataset: has \d+ outputs",
+        ),
+        (
+            {"training": SPEC["training"]
+             | {"loss": {"name": "cross_entropy", "normalisation": "mean"}}},
+            r"training.loss.name: 'cross_entropy'",
+        ),
+    ],
+)  # fmt: skip
+def test_relu_networks_that_are_averaged(relu, metric, parts, message):
+    with pytest.raises(UserError, match=message):
+        measure(make_cell(metric, **parts), relu)
+
+
+# Gating loss -----------------------------------------------------------------------------------
+
+
+def bare(cell):
+    """A trajectory of which nothing but its axes matters."""
+    coords = axes(cell, SAMPLES)
+    runs = (len(cell.init_scales), cell.seeds)
+    arrays = {"loss": np.ones((*runs, len(coords["time"][1]))), "diverged_at": np.full(runs, -1)}
+    return build("trajectory", arrays, coords, provenance(NAME, cell, "train", ("numpy",)))
+
+
+@pytest.mark.parametrize("scheme", GATES)
+def test_least_losses_by_least_squares(scheme):
+    cell = gated_cell("gating_loss", gates=GATES[scheme], seeds=3)
+    found = measure(cell, bare(cell))
+    seen = []
+    for seed in range(3):
+        data, fresh = (sampled(cell, ahead, "") for ahead in (seed, 3 + seed))
+        seen += [data.x, fresh.x]
+        gates, opened = (cell.network.gates.gates(of) for of in (data, fresh))
+        z, other = gated_inputs(gates, data.x), gated_inputs(opened, fresh.x)
+        w, _, rank, _ = np.linalg.lstsq(z, data.y[:, 0])
+        own = found.isel(seed=seed)
+        close(own["optimal_loss"], np.mean((data.y[:, 0] - z @ w) ** 2) / 2)
+        close(own["optimal_fresh_loss"], np.mean((fresh.y[:, 0] - other @ w) ** 2) / 2)
+        close(own["gating_rank"], rank)
+        # balanced classes with targets 1 and 0
+        close(own["corrected_gain"], 1 - 4 * own["optimal_loss"])
+        close(own["written_gain"], 1.0)
+        second = z.T @ z / len(z)
+        block = np.kron(np.eye(UNITS), np.ones((INPUTS, INPUTS)))
+        for name, matrix in (("second_moment", second), ("precision", np.linalg.pinv(second))):
+            share = (matrix**2 * (1 - block)).sum() / (matrix**2).sum()
+            close(own[f"{name}_diagonality"], share, rtol=1e-7, atol=1e-12)
+        close(own["open_fraction"], gates.mean())
+        pairs = [np.mean(gates[i] * gates[j]) for i in range(UNITS) for j in range(i)]
+        close(own["overlap_of_gates"], np.mean(pairs), atol=1e-15)
+    assert len(np.unique(np.concatenate(seen), axis=0)) == 6 * SAMPLES
+    assert found["optimal_loss"].dims == ("seed",)
+
+
+def test_gating_losses_are_as_training_normalises_them():
+    half = gated_cell("gating_loss")
+    training = SPEC["training"] | {"loss": {"normalisation": "sum"}}
+    whole = gated_cell("gating_loss", training=training)
+    found, other = measure(half, bare(half)), measure(whole, bare(whole))
+    for name in ("optimal_loss", "optimal_fresh_loss"):
+        close(other[name], 2 * SAMPLES * found[name])
+    close(other["corrected_gain"], found["corrected_gain"])
+
+
+def test_gains_are_those_of_the_class_with_the_larger_target():
+    """They say how well gates tell the classes apart, not what the targets are called."""
+    cells = [
+        gated_cell("gating_loss", dataset=SPEC["dataset"] | {"targets": targets})
+        for targets in ([1.0, 0.0], [3.0, -1.0])
+    ]
+    one, other = (measure(cell, bare(cell))["corrected_gain"] for cell in cells)
+    close(other, one)
+
+
+def test_a_single_pathway_has_no_other():
+    cell = gated_cell("gating_loss", "ring_structure", gates={"name": "always_on"})
+    found = measure(cell, bare(cell))
+    assert found["overlap_of_gates"].isnull().all()
+    assert found["block_circulance_other"].isnull().all()
+    close(found["open_fraction"], [1, 1])
+
+
+# Ring structure --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gates", "shifted"),
+    [
+        ({"name": "bumps", "pathways": INPUTS, "width": 0.7}, True),
+        ({"name": "tiling", "pathways": INPUTS, "directions": "bumps", "width": 0.7}, True),
+        ({"name": "bumps", "pathways": 3, "width": 0.7}, True),
+        ({"name": "half_space", "pathways": INPUTS}, False),
+    ],
+)
+def test_gates_that_are_shifts_of_each_other_are_diagonal_in_blocks(gates, shifted):
+    cell = gated_cell("ring_structure", gates=gates)
+    found = measure(cell, bare(cell))
+    if shifted:
+        assert (found["joint_violation"] < 1e-14).all()
+        assert (found["joint_eigenvalue_error"] < 1e-13).all()
+    else:
+        assert (found["joint_violation"] > 0.1).all()
+        assert (found["joint_eigenvalue_error"] > 0.01).all()
+    assert (found["input_circulance_law"] < 1e-14).all()
+    assert (found["input_circulance_samples"] > 0.01).all()
+    assert (np.diff(found["input_circulance_samples"]) != 0).all()
+    same, other = found["block_circulance_same"], found["block_circulance_other"]
+    if gates["name"] == "tiling":  # exclusive: nothing behind two gates, a place behind one
+        assert (same > 0.05).all()
+        close(other, [0, 0])
+    else:  # x and -x alike: half of all second moments is behind a half-space
+        assert (same < 1e-14).all()
+        assert (other > 0.05).all()
+
+
+def test_moments_behind_gates_block_by_block():
+    cell = gated_cell("ring_structure", gates=GATES["general"])
+    found = measure(cell, bare(cell))
+    x = cell.dataset.load().x  # fewer than are chosen at most
+    moved = np.concatenate([np.roll(s * x, k, axis=1) for s in (1, -1) for k in range(INPUTS)])
+    normals = cell.network.gates.normals(INPUTS)
+    opened = normals @ moved.T > 0
+    far = np.zeros((UNITS, UNITS))
+    for i, j in np.ndindex(UNITS, UNITS):
+        both = moved[opened[i] & opened[j]]
+        a = both.T @ both
+        circulant = np.array([[np.mean([a[m, (m + q - p) % INPUTS] for m in range(INPUTS)])
+                               for q in range(INPUTS)] for p in range(INPUTS)])  # fmt: skip
+        far[i, j] = np.linalg.norm(a - circulant) / np.linalg.norm(a)
+    close(found["block_circulance_same"][0], np.trace(far) / UNITS, atol=1e-14)
+    close(found["block_circulance_other"][0], far[~np.eye(UNITS, dtype=bool)].mean())
+    assert found["joint_violation"].isnull().all()
+    assert found["joint_eigenvalue_error"].isnull().all()
+
+
+@pytest.mark.parametrize("metric", ["gating_loss", "ring_structure"])
+def test_samples_are_of_one_law(metric):
+    for dataset in (
+        {"name": "gaussian_mixture", "samples_per_component": 10, "inputs": 4},
+        {"name": "single_pulse", "inputs": 8, "widths": [[4, 4], [2, 2]]},
+        {"name": "table", "x": np.eye(4).tolist(), "y": [[1.0], [0.0], [1.0], [0.0]]},
+    ):
+        cell = gated_cell(metric, dataset=dataset, gates={"name": "always_on"})
+        if cell.dataset.load().y.shape[1] > 1:
+            continue
+        with pytest.raises(UserError, match=rf"dataset.name: '{dataset['name']}': .* same law"):
+            measure(cell, bare(cell))
+
+
+@pytest.mark.parametrize("metric", ["frozen_gate_errata", "gating_loss", "ring_structure"])
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        ({"hidden": [2]}, r"network: metrics: .* hidden \[1\] and readout mean"),
+        ({"readout": "trained"}, r"network: metrics: .* hidden \[1\] and readout mean"),
+        ({"gates": {"name": "learned"}, "hidden": [4]}, "given gates"),
+    ],
+)
+def test_gated_networks_that_are_averaged(metric, network, message):
+    network = {"name": "gated", "gates": GATES["general"]} | MEAN | network
+    record = {"every": 10}
+    cell = gated_cell(metric, network=network, record=record)
+    with pytest.raises(UserError, match=message):
+        measure(cell, bare(cell))
+
+
+@pytest.mark.parametrize("metric", ["gating_loss", "ring_structure"])
+def test_gates_of_single_samples_have_no_rule(metric):
+    cell = gated_cell(metric, gates={"name": "per_example"})
+    with pytest.raises(UserError, match=r"network.gates.name: 'per_example': gates of single"):
+        measure(cell, bare(cell))
+
+
+# Errata ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=list(GATES))
+def errata(request):
+    cell = gated_cell("frozen_gate_errata", gates=GATES[request.param])
+    trajectory = trained(cell)
+    return request.param, cell, trajectory, measure(cell, trajectory)
+
+
+APPLY = {"general": "7 8", "exclusive": "7 8 24 25", "redundant": "7 8 30 31"}
+
+
+def test_equations_apply_to_the_gates_they_are_for(errata):
+    scheme, _, _, found = errata
+    applies = np.isin(EQUATIONS, APPLY[scheme].split())
+    for name in ("written_error", "corrected_error", "written_loss_error", "corrected_loss_error"):
+        assert (found[name].notnull() == applies).all()
+
+
+def written_as_printed(gates, data, start, pairs):
+    """Equations as printed, by matrix functions of A: a dictionary by equation."""
+    z = gated_inputs(gates, data.x)
+    a, b = z.T @ z / len(z), z.T @ data.y[:, 0] / len(z)
+    inverse, decay = np.linalg.pinv(a, hermitian=True), expm(-a * TIME / UNITS)
+    fixed, w0 = inverse @ b, start.ravel()
+    null = np.eye(len(a)) - inverse @ a
+    printed = {
+        "7": fixed + decay @ (w0 - fixed - null @ w0) + null @ w0,
+        "8": inverse @ (decay @ fixed) + fixed,
+    }
+    printed |= {"24": printed["7"], "25": printed["7"]}
+    if pairs:
+        first, second = [], []
+        for k in range(0, UNITS, 2):
+            a1 = a[k * INPUTS :, k * INPUTS :][:INPUTS, :INPUTS]
+            half = np.linalg.solve(a1, b[k * INPUTS :][:INPUTS]) / 2
+            one = half + expm(-a1 * TIME / UNITS) @ (start[k] - half)
+            first.append(one)
+            second.append(one - (start[k] - start[k + 1]))
+        printed |= {"30": np.concatenate(first), "31": np.concatenate(second)}
+    return printed
+
+
+def test_equations_by_matrix_functions(errata):
+    scheme, cell, trajectory, found = errata
+    data = cell.dataset.load()
+    gates = cell.network.gates.gates(data)
+    maps = UNITS * trajectory["pathway_maps"].values[:, :, :, :, 0]
+    z, losses = gated_inputs(gates, data.x), trajectory["loss"].values
+    least, *_ = np.linalg.lstsq(z, data.y[:, 0])
+    for run in np.ndindex(2, 2):
+        start, end = maps[run][0], maps[run][-1]
+        holds = frozen_weights(gates, data, start, TIME)
+        printed = written_as_printed(gates, data, start, scheme == "redundant")
+        own = found.isel(init_scale=run[0], seed=run[1])
+        for equation in APPLY[scheme].split():
+            units = {"30": slice(0, None, 2), "31": slice(1, None, 2)}.get(equation, slice(None))
+            size = np.linalg.norm(end[units])
+            right = UNITS * least.reshape(start.shape) if equation == "25" else holds
+            error = np.linalg.norm((right - end)[units]) / size
+            close(own["corrected_error"].sel(equation=equation), error, rtol=1e-6)
+            far = abs(loss_of(right, gates, data) - losses[run][-1]) / losses[run][0]
+            close(own["corrected_loss_error"].sel(equation=equation), far, rtol=1e-6)
+            wrong = printed[equation]
+            if scheme == "redundant" and equation in ("30", "31"):
+                wrong = wrong.reshape(-1, INPUTS)
+            else:
+                wrong = wrong.reshape(start.shape)[units]
+            error = np.linalg.norm(wrong - end[units]) / size
+            close(own["written_error"].sel(equation=equation), error, rtol=1e-6)
+        # steps of gradient descent are all that is left
+        assert own["corrected_error"].sel(equation="7") < 0.02
+        assert own["written_error"].sel(equation="7") > 0.2
+        assert own["written_error"].sel(equation="8") > 0.2
+
+
+def test_modes_that_no_exponential_starts(errata):
+    _, cell, trajectory, found = errata
+    data = cell.dataset.load()
+    z = gated_inputs(cell.network.gates.gates(data), data.x)
+    values, vectors = np.linalg.eigh(z.T @ z / len(z))
+    moves = values > 1e-12 * values[-1]
+    close(found["null_share"], np.full((2, 2), 1 - moves.mean()), atol=1e-15)
+    c = vectors.T @ z.T @ data.y[:, 0] / len(z)
+    for run in np.ndindex(2, 2):
+        start = UNITS * trajectory["pathway_maps"].values[run][0].ravel()
+        negative = (values * (vectors.T @ start) - c)[moves] < 0
+        close(found["negative_coefficients"][run], negative.mean())
+
+
+def test_errata_need_maps_and_squared_errors():
+    cell = gated_cell("frozen_gate_errata")
+    with pytest.raises(UserError, match=r"needs 'pathway_maps' among record.observables"):
+        measure(cell, bare(cell))
+    loss = {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
+    cell = gated_cell("frozen_gate_errata", training=SPEC["training"] | loss)
+    with pytest.raises(UserError, match=r"training.loss.name: 'cross_entropy'"):
+        measure(cell, bare(cell))
+
+
+# All -------------------------------------------------------------------------------------------
+
+
+def test_runs_that_diverged_have_nothing(relu, errata):
+    _, cell, trajectory, _ = errata
+    cells = (
+        (make_cell("gate_prediction", "gate_refresh", candidates=CANDIDATES), relu),
+        (cell, trajectory),
+    )
+    for spec, whole in cells:
+        found = measure(spec, diverged(whole))
+        for name, array in found.drop_vars(
+            ["diverged_at", "refresh_interval"], errors="ignore"
+        ).items():
+            assert array.isel(init_scale=-1, seed=-1).isnull().all(), name
+            assert array.isel(init_scale=0, seed=0).notnull().any(), name
+
+
+def test_datasets_say_what_everything_is(prediction, refresh, errata):
+    cell = gated_cell("gating_loss", "ring_structure")
+    for dataset in (prediction, refresh, errata[3], measure(cell, bare(cell))):
+        for name, array in dataset.data_vars.items():
+            assert set(array.attrs) == {"long_name", "units"}, name
+            if name != "refresh_interval":
+                assert "seed" in array.dims, name
+        assert set(dataset.dims) <= set(dataset.coords)
+        for name, coordinate in dataset.coords.items():
+            assert coordinate.attrs["long_name"] == COORDINATES[name]
+        assert len(tidy([dataset]))

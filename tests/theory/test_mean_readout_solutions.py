@@ -1,0 +1,121 @@
+"""Theory beside networks whose hidden units are averaged, against the training it stands for."""
+
+import json
+
+import numpy as np
+import pytest
+
+from neuralrace.errors import UserError
+from neuralrace.records.axes import record_steps
+from neuralrace.spec import SolvedRun
+from neuralrace.theory.solutions import solve
+from neuralrace.training.ensemble import train
+
+INPUTS, UNITS, STEPS, RATE = 8, 3, 40, 0.2
+HALF_SPACES = {"name": "half_space", "pathways": UNITS}
+GATED = {"name": "gated", "hidden": [1], "readout": "mean", "gates": HALF_SPACES}
+SPEC = {
+    "dataset": {"name": "nonlinear_gaussian", "inputs": INPUTS, "xi": [1.0, 0.4], "samples": 300},
+    "network": {"name": "layered", "hidden": [UNITS], "activation": "relu", "readout": "mean"},
+    "init": {"name": "normal"},
+    "init_scales": [0.05, 0.5],
+    "seeds": 2,
+    "training": {"learning_rate": RATE, "steps": STEPS},
+    "record": {"every": 10, "observables": ["weights"]},
+}
+
+
+def make(*solutions, **parts):
+    return SolvedRun.model_validate_json(json.dumps(SPEC | {"solutions": solutions} | parts))
+
+
+def gated(*solutions, **parts):
+    record = SPEC["record"] | {"observables": ["pathway_maps"]}
+    return make(*solutions, **({"network": GATED, "record": record} | parts))
+
+
+def answers(run):
+    return solve(run, record_steps(run)[0])[1]
+
+
+@pytest.mark.parametrize("normalisation", ["half_mean", "half_sum"])
+def test_descent_with_frozen_gates_is_training(normalisation):
+    """Loss, clock and readout are those of the engine, whatever the normalisation."""
+    rate = RATE if normalisation == "half_mean" else RATE / 300
+    training = {"learning_rate": rate, "steps": STEPS, "loss": {"normalisation": normalisation}}
+    run = gated("frozen_gates_descent", training=training)
+    found, trained = answers(run), train(run).variables
+    np.testing.assert_allclose(found["loss"][:, :, 0], trained["loss"], rtol=1e-11)
+    fields = UNITS * trained["pathway_maps"][:, :, -1, :, 0]
+    np.testing.assert_allclose(found["receptive_fields"][:, :, 0], fields, rtol=1e-9, atol=1e-12)
+
+
+def test_flow_with_frozen_gates_is_training_in_small_steps():
+    """Extrapolated to no step at all from two small ones."""
+    ends = []
+    for finer in (1, 2):
+        training = {"learning_rate": RATE / 4 / finer, "steps": 4 * STEPS * finer}
+        record = {"every": training["steps"], "observables": ["pathway_maps"]}
+        run = gated("frozen_gates", training=training, record=record)
+        ends.append(train(run).variables["pathway_maps"][:, :, -1, :, 0])
+    found = answers(run)["receptive_fields"][:, :, 0]
+    np.testing.assert_allclose(found, UNITS * (2 * ends[1] - ends[0]), rtol=0, atol=1e-6)
+
+
+def test_initial_gates_are_frozen_gates_of_the_runs_own_start():
+    """Training a ReLU network whose gates never change, for there is nowhere to cross to."""
+    # each sample is one input alone, so that gates are the signs of single weights
+    x = np.repeat(np.eye(INPUTS), 2, axis=0) * np.tile([1.0, -1.0], INPUTS)[:, None]
+    table = {"name": "table", "x": x.tolist(), "y": np.full((2 * INPUTS, 1), 50.0).tolist()}
+    positive = {"learning_rate": 0.01, "steps": STEPS}
+    run = make("initial_gates", dataset=table, training=positive)
+    found, trained = answers(run), train(run).variables
+    # large targets only drive weights away from zero
+    signs = np.sign(trained["weight_1"])
+    assert (signs == signs[:, :, :1]).all()
+    np.testing.assert_allclose(found["loss"][:, :, 0], trained["loss"], rtol=2e-3)
+    fields = trained["weight_1"][:, :, -1]
+    np.testing.assert_allclose(found["receptive_fields"][:, :, 0], fields, rtol=2e-3)
+
+
+def test_mean_field_starts_at_the_network_and_follows_it_on_gaussian_inputs():
+    dataset = SPEC["dataset"] | {"marginal": {"name": "gaussian"}, "samples": 200000}
+    training = {"learning_rate": 0.1, "steps": 200}
+    record = {"every": 50, "observables": ["weights"]}
+    run = make("mean_field", dataset=dataset, training=training, record=record)
+    found, trained = answers(run), train(run).variables
+    np.testing.assert_allclose(found["loss"][:, :, 0, 0], trained["loss"][:, :, 0], rtol=1e-12)
+    # 200000 samples stand for the law, within the standard error of a loss
+    np.testing.assert_allclose(found["loss"][:, :, 0], trained["loss"], rtol=0, atol=5e-4)
+    fields, moved = trained["weight_1"][:, :, -1], trained["weight_1"][:, :, 0]
+    error = np.linalg.norm(found["receptive_fields"][:, :, 0] - fields, axis=(-2, -1))
+    assert (error < 0.05 * np.linalg.norm(fields - moved, axis=(-2, -1))).all()
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (make("frozen_gates"), "frozen_gates is for network gated with given gates"),
+        (gated("initial_gates"), "initial_gates is for ReLU networks"),
+        (gated("mean_field"), "mean_field is for ReLU networks"),
+        (
+            make("mean_field", dataset={"name": "single_pulse", "inputs": 12}),
+            "dataset.name: 'single_pulse': solutions: mean_field needs the law",
+        ),
+        (
+            gated("frozen_gates", network=GATED | {"readout": "trained"}),
+            "one hidden layer with readout mean",
+        ),
+        (gated("frozen_gates", network=GATED | {"hidden": [2]}), "pathways of one unit"),
+        (gated("gated_flow"), "network.readout: 'mean': solutions for it are frozen_gates"),
+        (
+            make("initial_gates", network=SPEC["network"] | {"activation": "erf"}),
+            "ReLU networks without biases",
+        ),
+        (make("flow", network=SPEC["network"] | {"activation": "linear"}), "all trained"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "run",
+)
+def test_other_networks_are_refused(run, message):
+    with pytest.raises(UserError, match=message):
+        answers(run)

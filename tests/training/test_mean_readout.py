@@ -1,0 +1,125 @@
+"""Networks whose hidden units are averaged, against gradient descent written out by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from neuralrace.errors import UserError
+from neuralrace.training.ensemble import train
+from neuralrace.training.losses import LOSSES
+
+# Two orders of summation in double precision, over a few steps.
+ROUNDING = {"rtol": 1e-11, "atol": 1e-12}
+STEPS, RATE = 6, 0.3
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(8, 3)), (np.arange(8) % 2.0)[:, None]
+TABLE = {"name": "table", "x": X.tolist(), "y": Y.tolist()}
+EVERY_STEP = {"every": 1, "snapshots": STEPS}
+GATED = {
+    "dataset": TABLE,
+    "network": {
+        "name": "gated",
+        "hidden": [1],
+        "readout": "mean",
+        "gates": {"name": "half_space", "pathways": 4},
+    },
+    "training": {"learning_rate": RATE, "steps": STEPS},
+    "record": EVERY_STEP | {"observables": ["pathway_maps"]},
+}
+
+
+def layered(**network):
+    return {
+        "dataset": TABLE,
+        "network": {"name": "layered", "hidden": [4], "readout": "mean"} | network,
+        "training": {"learning_rate": RATE, "steps": STEPS},
+        "record": EVERY_STEP | {"observables": ["weights"]},
+    }
+
+
+@pytest.mark.parametrize("activation", ["relu", "erf", "sigmoid"])
+def test_units_are_averaged_and_learn_alone(make_run, activation):
+    """yhat = (1/K) sum_k s(w_k.x + b_k) and b_2 = 0, by a gradient of its own."""
+    run = make_run(**layered(activation=activation, bias=True))
+    found = train(run).variables
+    act = {
+        "relu": lambda h: jnp.maximum(h, 0),
+        "erf": lambda h: jax.scipy.special.erf(h / jnp.sqrt(2.0)),
+        "sigmoid": lambda h: 1 / (1 + jnp.exp(-h)),
+    }[activation]
+    assert (found["weight_2"] == 0.25).all()  # at every step, scale and seed
+    assert not found["bias_2"].any()
+
+    def loss(parameters):
+        w, b = parameters
+        return jnp.mean((jnp.mean(act(X @ w.T + b[None]), axis=1) - Y[:, 0]) ** 2) / 2
+
+    with jax.enable_x64(True):
+        w, b = jnp.asarray(found["weight_1"][1, 1, 0]), jnp.zeros(4)
+        for step in range(STEPS):
+            np.testing.assert_allclose(found["weight_1"][1, 1, step], w, **ROUNDING)
+            np.testing.assert_allclose(found["bias_1"][1, 1, step], b, **ROUNDING)
+            np.testing.assert_allclose(found["loss"][1, 1, step], loss((w, b)), **ROUNDING)
+            by_w, by_b = jax.grad(loss)((w, b))
+            w, b = w - RATE * by_w, b - RATE * by_b
+
+
+def test_gated_units_are_averaged(make_run):
+    """yhat = (1/K) sum_k g_k(x) w_k.x (notes on localisation, eq. 3)."""
+    run = make_run(**GATED)
+    found = train(run).variables
+    gates = run.network.gates.gates(run.dataset.load())
+    w = found["pathway_maps"][0, 1, 0, :, 0] * 4
+    for step in range(STEPS + 1):
+        np.testing.assert_allclose(found["pathway_maps"][0, 1, step, :, 0] * 4, w, **ROUNDING)
+        error = (gates * (w @ X.T)).mean(axis=0) - Y[:, 0]
+        np.testing.assert_allclose(found["loss"][0, 1, step], (error**2).mean() / 2, **ROUNDING)
+        w = w - RATE * (gates * error) @ X / (4 * len(X))
+    scales = found["pathway_maps"][:, :, 0]
+    np.testing.assert_allclose(scales[1], 2 * scales[0], **ROUNDING)  # 0.3 and 0.6, once
+
+
+def test_averaged_units_may_all_be_closed(make_run):
+    """As those of a ReLU network may; a pathway that never opens is a mistake all the same."""
+    one = GATED["network"] | {"gates": {"name": "half_space", "pathways": 1}}
+    assert np.isfinite(train(make_run(**GATED | {"network": one})).variables["loss"]).all()
+    with pytest.raises(UserError, match=r"no pathway is open on"):
+        train(make_run(**GATED | {"network": one | {"readout": "trained"}}))
+    dead = GATED["network"] | {"gates": {"name": "listed", "rows": [[1.0] * 8, [0.0] * 8]}}
+    with pytest.raises(UserError, match=r"1 of 2 pathways open on no sample, .* pathway 2"):
+        train(make_run(**GATED | {"network": dead}))
+
+
+def test_learned_gates_of_averaged_units_are_a_relu_network(make_run):
+    learned = GATED["network"] | {"hidden": [4], "gates": {"name": "learned"}}
+    parts = layered(activation="relu")
+    gated = train(make_run(**parts | {"network": learned})).variables
+    relu = train(make_run(**parts)).variables
+    assert (relu["weight_2"] == 0.25).all()
+    for name in ("loss", "weight_1", "weight_2"):
+        np.testing.assert_array_equal(gated[name], relu[name])
+
+
+def test_cross_entropy_of_one_output_is_that_of_two_with_one_at_zero():
+    with jax.enable_x64(True):
+        out = jnp.linspace(-40.0, 40.0, 9)[:, None]
+        y = jnp.asarray(np.arange(9) % 2.0)[:, None]
+        one = LOSSES["cross_entropy"](out, y)
+        two = LOSSES["cross_entropy"](
+            jnp.hstack([jnp.zeros_like(out), out]), jnp.hstack([1 - y, y])
+        )
+        np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-14)  # -log(1 - 1e-18) is lost
+
+
+def test_one_output_is_a_probability_and_has_no_largest_class(make_run):
+    entropy = {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
+    parts = layered(activation="relu")
+    parts["training"] = parts["training"] | entropy
+    assert np.isfinite(train(make_run(**parts)).variables["loss"]).all()
+    beyond = TABLE | {"y": (2 * Y).tolist()}
+    with pytest.raises(UserError, match="are no class probabilities"):
+        train(make_run(**parts | {"dataset": beyond}))
+    counted = parts | {"record": EVERY_STEP | {"observables": ["accuracy"]}}
+    with pytest.raises(UserError, match=r"record.observables: 'accuracy': dataset Table has one"):
+        train(make_run(**counted))
