@@ -1,8 +1,9 @@
 """A small set of result files for all figures.
 
 The configured experiments, shrunk and not trained. Gradient flow stands in for gradient descent of
-linear layers. Weights that go straight to a network which answers the task stand in for that of
-nonlinear layers and of pathways side by side, in metrics that train as well. What graphs and
+linear layers and of averaged pathways with given gates. Weights that go straight to a network which
+answers the task, or to random features where the readout is their mean, stand in for that of
+nonlinear layers and of other pathways side by side, in metrics that train as well. What graphs and
 routing networks record, and norms and balances of pathways, are curves that fall or rise, with no
 network behind them. Theory and metrics are the library's own.
 """
@@ -14,7 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from scipy.special import erf, expit
 
+from neuralrace.base import generator
 from neuralrace.datasets import Data
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.models.initialisation import initial_weights
@@ -25,25 +28,44 @@ from neuralrace.records.schema import TRAJECTORY, build
 from neuralrace.records.theory import theory_dataset
 from neuralrace.spec import Cell, Gated, Layered, Routing, Run, SolvedRun
 from neuralrace.theory.balance import imbalances
+from neuralrace.theory.frozen_gates import FrozenGates
 from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.training.ensemble import Trajectory
 
 CONFIG = Path(__file__).parents[2] / "config"
 STEPS, RECORDS, WIDTH = 12, 10, 8
+AVERAGED, SAMPLES = 4, 60
+"""Units or pathways that are averaged, and samples that are drawn."""
+ACTIVATIONS = {
+    "erf": lambda h: erf(h / np.sqrt(2)),
+    "linear": lambda h: h,
+    "relu": lambda h: np.maximum(h, 0),
+    "sigmoid": expit,
+}
 
 
 def shrink(experiment: dict) -> None:
     """Two seeds and two values a sweep; a dozen long steps, or narrow gated networks."""
-    dataset, network, training, record = (
-        experiment[key] for key in ("dataset", "network", "training", "record")
-    )
+    dataset, network, record = (experiment[key] for key in ("dataset", "network", "record"))
     if dataset["name"] == "contextual":
         dataset["objects"] = min(dataset.get("objects", 8), WIDTH // 2)
-    if network.get("activation") == "relu":
-        network["hidden"] = [min(units, 3 * WIDTH) for units in network["hidden"]]
+    if dataset["name"] == "nonlinear_gaussian":
+        dataset["samples"] = SAMPLES
     sweep = {key: values[:2] for key, values in experiment.get("sweep", {}).items()}
     experiment |= {"seeds": 2, "sweep": sweep}
-    runs = [run for run in (training, *sweep.get("training", ())) if "steps" in run]
+    averaged = network.get("readout") == "mean"
+    if averaged:
+        for each in (network, *experiment.get("candidates", {}).values()):
+            if "hidden" in each:
+                each["hidden"] = [min(units, AVERAGED) for units in each["hidden"]]
+        swept = [{"gates": gates} for gates in sweep.get("network.gates", ())]
+        for each in (*swept, *experiment.get("candidates", {}).values()):
+            if "pathways" in each["gates"]:
+                each["gates"]["pathways"] = min(each["gates"]["pathways"], AVERAGED)
+    elif network.get("activation") == "relu":
+        network["hidden"] = [min(units, 3 * WIDTH) for units in network["hidden"]]
+    trainings = [experiment.get("training", {}), *sweep.get("training", ())]
+    runs = [run for run in trainings if "steps" in run]
     if network["name"] == "layered":
         record |= {"every": 1, "snapshots": 4}
         longer = runs[0]["steps"] / STEPS
@@ -53,14 +75,14 @@ def shrink(experiment: dict) -> None:
         rates[:] = [rate * longer for rate in rates]
     else:
         record |= {"every": min(run["steps"] for run in runs) // RECORDS, "snapshots": RECORDS // 2}
-        if "hidden" in network:
+        if "hidden" in network and not averaged:
             network["hidden"] = [WIDTH] * len(network["hidden"])
 
 
 def small_cells() -> dict[str, Cell]:
     """The cells of all configured experiments, shrunk."""
     experiments = {}
-    for name in ("deep_linear", "layer_dynamics", "make_haste", "neural_race"):
+    for name in ("deep_linear", "layer_dynamics", "localization", "make_haste", "neural_race"):
         experiments |= yaml.safe_load((CONFIG / f"{name}.yaml").read_text())["experiments"]
     for experiment in (each for paper in experiments.values() for each in paper.values()):
         shrink(experiment)
@@ -71,14 +93,19 @@ def stacked_norms(matrices: list[np.ndarray]) -> np.ndarray:
     return np.stack([np.linalg.norm(m, axis=(-2, -1)) for m in matrices], axis=-1)
 
 
-def nonlinear_path(start: list[np.ndarray], course: np.ndarray, data: Data) -> list[np.ndarray]:
-    """Weights on straight ways from their start to random features with the best readout."""
-    rng = np.random.default_rng(0)
+def nonlinear_path(
+    cell_id: str, start: list[np.ndarray], course: np.ndarray, data: Data, readout: str
+) -> list[np.ndarray]:
+    """Weights on straight ways from their start to random features with the best or own readout.
+
+    Cells whose readout is the mean have features of their own, all others the same.
+    """
+    rng = generator(0, cell_id) if readout == "mean" else np.random.default_rng(0)
     h, ends = data.x.T, []
     for weight in start[:-1]:
         ends.append(rng.normal(size=weight.shape) / np.sqrt(weight.shape[-1]))
         h = np.maximum(ends[-1] @ h, 0)
-    ends.append(data.y.T @ np.linalg.pinv(h))
+    ends.append(start[-1] if readout == "mean" else data.y.T @ np.linalg.pinv(h))
     return [
         w[:, :, None] + course[:, None, None] * (end - w)[:, :, None]
         for w, end in zip(start, ends, strict=True)
@@ -90,7 +117,7 @@ def activities(path: list[np.ndarray], x: np.ndarray, activation: str) -> list[n
     layers = [x.T]
     for number, weight in enumerate(path, start=1):
         h = weight @ layers[-1]
-        layers.append(np.maximum(h, 0) if activation == "relu" and number < len(path) else h)
+        layers.append(ACTIVATIONS[activation](h) if number < len(path) else h)
     return layers[1:]
 
 
@@ -121,6 +148,22 @@ def parallel_path(run: Run, network: Gated, scales: int, seeds: int) -> dict[str
         "pathway_values": course[..., None, None] * s,
         "sample_similarity": course[:, :, seen, None, None] * (hidden @ hidden.mT).sum(0),
     }
+
+
+def averaged_path(run: Run, network: Gated) -> dict[str, np.ndarray]:
+    """What averaged pathways with given gates record under gradient flow."""
+    data = run.dataset.load()
+    step, snapshot = record_steps(run)
+    gates = network.wiring(data).pathway_gates
+    inputs = data.x.shape[1]
+    start = initial_weights(
+        run.init, (inputs, len(gates), 1), data.modes, run.init_scales, range(run.seeds)
+    )
+    frozen = FrozenGates.from_samples(data.x, data.y[:, 0], gates)
+    path = frozen.weights(step * run.training.flow_step(len(data.x)), start[0])
+    maps = path[:, :, snapshot // run.record.every, :, None] / len(gates)
+    loss = frozen.loss(path) * run.training.loss.factor(len(data.x))
+    return {"loss": loss, "pathway_maps": maps}
 
 
 def imitation(run: Run, scales: Sequence[int] | None, seeds: Sequence[int] | None) -> Trajectory:
@@ -160,7 +203,8 @@ def gated_trajectory(cell_id: str, run: Run):
     runs = len(run.init_scales), run.seeds
     found, variables, learned = {"diverged_at": np.full(runs, -1)}, GATED, {}
     if isinstance(network, Gated):
-        learned = parallel_path(run, network, *runs)
+        averaged = network.readout == "mean"
+        learned = averaged_path(run, network) if averaged else parallel_path(run, network, *runs)
         variables = GATED | {"similarity": ["sample_similarity"]}
     names = [name for each in run.record.observables for name in variables.get(each, [each])]
     for name in ("loss", *names):
@@ -186,12 +230,15 @@ def trajectory(cell_id: str, run: Run):
     step, snapshot = record_steps(run)
     rng = np.random.default_rng(0)
     widths = (data.x.shape[1], *run.network.hidden, data.y.shape[1])
-    start = initial_weights(run.init, widths, data.modes, run.init_scales, range(run.seeds))
+    readout = run.network.readout
+    start = initial_weights(
+        run.init, widths, data.modes, run.init_scales, range(run.seeds), readout == "mean"
+    )
     if run.network.activation == "linear":
         time = step * run.training.flow_step(len(data.x))
         path = linear_flow(time, start, data.sigma_yx, data.sigma_xx, rtol=1e-8, atol=1e-10)
     else:
-        path = nonlinear_path(start, step / step[-1], data)
+        path = nonlinear_path(cell_id, start, step / step[-1], data, readout)
     total = reduce(lambda below, above: above @ below, path)
     hidden = activities(path, data.x, run.network.activation)
     answer, first = hidden[-1].mT, hidden[0]

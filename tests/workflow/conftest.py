@@ -127,7 +127,7 @@ def build(path: Path) -> Workspace:
     (path / "config/claims").mkdir(parents=True)
     (path / "config/smoke.yaml").write_text("experiments: {}\n")
     workspace = Workspace(path)
-    for paper in ("layer_dynamics", "make_haste", "neural_race"):
+    for paper in ("layer_dynamics", "localization", "make_haste", "neural_race"):
         (path / f"config/claims/{paper}.yaml").write_text("claims: []\n")
         workspace.configure(paper, {})
     workspace.configure("deep_linear", workspace.deep)

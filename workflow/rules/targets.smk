@@ -15,6 +15,11 @@ rule figures_layer_dynamics:
         gallery("figures", "layer_dynamics"),
 
 
+rule figures_localization:
+    input:
+        gallery("figures", "localization"),
+
+
 rule figures_make_haste:
     input:
         gallery("figures", "make_haste"),

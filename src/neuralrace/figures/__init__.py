@@ -62,6 +62,28 @@ FIGURES: dict[str, Figure] = {
     "layer_dynamics/norms_deep": _figure("layer_dynamics", "growth", "trajectory metrics"),
     "layer_dynamics/norms_shallow": _figure("layer_dynamics", "growth", "trajectory metrics"),
     "layer_dynamics/relu_images": _figure("layer_dynamics", "images", "trajectory metrics"),
+    "localization/classes": _figure(
+        "localization",
+        "relu relu_low_gain relu_sizes trained_readout relu_biases erf sigmoid without_biases",
+        "metrics",
+    ),
+    "localization/closed_forms": _figure(
+        "localization", "closed_forms", "trajectory theory metrics"
+    ),
+    "localization/data": _figure("localization", "relu relu_low_gain single_pulse", "trajectory"),
+    "localization/evolving": _figure("localization", "evolving", "trajectory metrics"),
+    "localization/fourier": _figure("localization", "ring", "metrics"),
+    "localization/gate_flips": _figure("localization", "gate_flips", "metrics"),
+    "localization/gating": _figure("localization", "gating prediction", "metrics"),
+    "localization/marginals": _figure("localization", "marginals relu relu_low_gain", "metrics"),
+    "localization/one_unit": _figure(
+        "localization", "one_unit prediction", "trajectory theory metrics"
+    ),
+    "localization/prediction": _figure("localization", "prediction", "trajectory theory metrics"),
+    "localization/receptive_fields": _figure(
+        "localization", "relu relu_low_gain erf sigmoid", "trajectory metrics"
+    ),
+    "localization/single_pulse": _figure("localization", "single_pulse", "trajectory metrics"),
     "make_haste/clusters": _figure("make_haste", "contextual", "metrics"),
     "make_haste/contexts": _figure(
         "make_haste",
