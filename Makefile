@@ -58,6 +58,7 @@ benchmarks: $(INSTALLED) ## measure training throughput
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/routing.py --scaling
+	$(BIN)/python benchmarks/localization.py
 
 # Code -----------------------------------------------------------------------------------------
 

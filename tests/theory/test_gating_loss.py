@@ -8,7 +8,6 @@ from neuralrace.theory.frozen_gates import FrozenGates
 from neuralrace.theory.gating_loss import (
     gating_gain,
     gating_losses,
-    least_squares_loss,
     off_block_shares,
 )
 
@@ -54,8 +53,6 @@ def test_losses_are_those_of_least_squares_by_another_route(seed, kind):
     assert losses.rank == rank
     np.testing.assert_allclose(losses.train, train, atol=1e-11)
     np.testing.assert_allclose(losses.fresh, fresh, rtol=1e-6)
-    second, cross = gated(x, gates).T @ gated(x, gates) / len(x), y @ gated(x, gates) / len(x)
-    np.testing.assert_allclose(least_squares_loss(second, cross, 0.5), train, atol=1e-11)
     if kind != "silent":
         net = FrozenGates.from_samples(x, y, gates)
         np.testing.assert_allclose(net.optimal_loss, losses.train, atol=1e-13)
@@ -138,6 +135,6 @@ def test_moments_of_nothing_are_refused():
     with pytest.raises(ValueError, match="is 0"):
         off_block_shares(np.zeros((2, 3, 2, 3)))
     with pytest.raises(ValueError, match="not positive semidefinite"):
-        least_squares_loss(np.diag([1.0, -1.0]), np.zeros(2), 1.0)
+        gating_gain(np.zeros(2), np.diag([1.0, -1.0]), np.zeros((2, 2)))
     with pytest.raises(ValueError, match="do not vary"):
         gating_gain(np.ones(2), np.zeros((2, 2)), np.diag([1.0, 0.0]))

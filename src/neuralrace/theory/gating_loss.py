@@ -32,26 +32,6 @@ class GatingLosses:
     rank: int
 
 
-def least_squares_loss(
-    second: Float[np.ndarray, "feature feature"],
-    cross: Float[np.ndarray, " feature"],
-    y_power: float,
-) -> float:
-    """Least loss (<y^2> - <y x>^T <x x^T>^+ <y x>)/2 of a linear answer to x.
-
-    Args:
-        second: <x x^T>, of any rank.
-        cross: <y x>.
-        y_power: <y^2>.
-
-    Raises:
-        ValueError: if no inputs and targets have such moments.
-
-    Source: notes on localisation, eq. 14, in half squared errors.
-    """
-    return (y_power - moment_modes(second, cross, y_power).explained) / 2
-
-
 def gating_losses(
     x: Float[np.ndarray, "sample input"],
     y: Float[np.ndarray, " sample"],
