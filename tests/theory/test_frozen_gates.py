@@ -301,11 +301,11 @@ def test_printed_limit_and_redundant_pair():
     x, y, gates, start = samples(12, "exclusive")
     net = FrozenGates.from_samples(x, y, gates[[0, 1, 0]])
     moments = net.b[0], net.a[0, :, 0]
-    limit = as_written.written_limit(TIME, *moments, 3, start[0])
+    limit = as_written.written_weights(TIME, *moments, 3, start[0])
     np.testing.assert_allclose(limit[0], start[0])  # "infinity" is the start at t = 0
     fit = np.linalg.solve(moments[1], moments[0])
     np.testing.assert_allclose(
-        as_written.written_limit(np.array([1e6]), *moments, 3, start[0])[0], fit
+        as_written.written_weights(np.array([1e6]), *moments, 3, start[0])[0], fit
     )
     late = np.array([0.0, 1e9])
     first, second = as_written.written_redundant(late, *moments, 3, start[0], start[2])

@@ -9,7 +9,6 @@ from neuralrace.metrics.gating_loss import averaged_gates
 from neuralrace.records.evidence import Evidence
 from neuralrace.theory.as_written import (
     unreachable_share,
-    written_limit,
     written_modes,
     written_redundant,
     written_weights,
@@ -105,14 +104,9 @@ def _forms(
     own = [(time, b[unit], frozen.a[unit, :, unit], units) for unit in range(units)]
     if _exclusive(gates):
         alone = [(*each, weights) for each, weights in zip(own, start, strict=True)]
-        forms["24"] = (
-            np.concatenate([written_weights(*each) for each in alone]),
-            np.concatenate([exclusive_weights(*each) for each in alone]),
-        )
-        forms["25"] = (
-            np.concatenate([written_limit(*each) for each in alone]),
-            frozen.limit(start),
-        )
+        written = np.concatenate([written_weights(*each) for each in alone])
+        forms["24"] = written, np.concatenate([exclusive_weights(*each) for each in alone])
+        forms["25"] = written, frozen.limit(start)
     if units % 2 == 0 and np.array_equal(gates[::2], gates[1::2]) and _exclusive(gates[::2]):
         pairs = [(*own[first], *start[first : first + 2]) for first in range(0, units, 2)]
         forms["30"] = forms["31"] = (

@@ -13,6 +13,7 @@ from neuralrace.metrics.describe import Values, described
 from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, sampled
 from neuralrace.metrics.receptive_fields import (
     class_shares,
+    overlap,
     participation,
     unit_mean,
     weights_on_ring,
@@ -173,8 +174,7 @@ def _predicted(
     """Values by name of runs with the same gates, at one time and after infinite time."""
     frozen, opened = FrozenGates.from_samples(data.x, data.y[:, 0], rule(data)), rule(fresh)
     matched = frozen.weights(time, start)[..., 0, :, :]
-    lengths = np.linalg.norm(matched, axis=-1) * np.linalg.norm(end, axis=-1)
-    found = {"frozen_overlap": unit_mean((matched * end).sum(axis=-1) / lengths)}
+    found = {"frozen_overlap": overlap(matched, end)}
     for when, weights in (("frozen", matched), ("frozen_limit", frozen.limit(start))):
         found |= {
             f"{when}_loss": frozen.loss(weights),

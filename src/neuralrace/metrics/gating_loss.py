@@ -74,8 +74,7 @@ def _gating(
     """Values of one sample by name, losses as 1/2 <(y - yhat)^2>."""
     y, units = data.y[:, 0], len(gates)
     losses = gating_losses(data.x, y, gates, fresh.x, fresh.y[:, 0], fresh_gates)
-    _, second, _ = gated_moments(data.x, y, gates)
-    diagonality = off_block_shares(second)
+    diagonality = off_block_shares(losses.second)
     written, corrected = _gains(data, gates)
     both = (gates.sum(axis=0) ** 2 - (gates**2).sum(axis=0)).mean()
     values = (losses.train, losses.fresh, losses.rank, *diagonality, written, corrected)

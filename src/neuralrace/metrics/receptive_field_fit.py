@@ -6,6 +6,7 @@ import xarray as xr
 from neuralrace.metrics.describe import Values, described
 from neuralrace.metrics.receptive_fields import (
     class_shares,
+    overlap,
     participation,
     unit_mean,
     weights_on_ring,
@@ -28,8 +29,6 @@ def receptive_field_fit(evidence: Evidence) -> Values:
     solved = solved.transpose("init_scale", "seed", "solution", "unit", "input")
     fields, _ = weights_on_ring(evidence)
     learned, theory = fields[:, :, -1:], solved.values
-    lengths = np.linalg.norm(theory, axis=-1) * np.linalg.norm(learned, axis=-1)
-    cosine = (theory * learned).sum(axis=-1) / np.where(lengths > 0, lengths, np.nan)
     distance, size = (
         np.linalg.norm(weights, axis=(-2, -1)) for weights in (theory - learned, learned)
     )
@@ -40,7 +39,7 @@ def receptive_field_fit(evidence: Evidence) -> Values:
 
     return {
         "field_overlap": found(
-            unit_mean(cosine),
+            overlap(theory, learned),
             "cosine of a unit's receptive field with that of theory, mean over units",
         ),
         "field_error": found(

@@ -231,6 +231,14 @@ def centre_bias(fields: Fields) -> Float[np.ndarray, "*runs"]:
     return np.asarray(np.abs(unit_mean(np.where(directed, direction, np.nan))))
 
 
+def overlap(
+    fields: Float[np.ndarray, "*#runs unit input"], others: Float[np.ndarray, "*#runs unit input"]
+) -> Float[np.ndarray, "*runs"]:
+    """Cosine of a unit's field with its other field, mean over units whose weights are not zero."""
+    lengths = np.linalg.norm(fields, axis=-1) * np.linalg.norm(others, axis=-1)
+    return unit_mean((fields * others).sum(axis=-1) / np.where(lengths > 0, lengths, np.nan))
+
+
 def unit_mean(per_unit: Inexact[np.ndarray, "*runs unit"]) -> Inexact[np.ndarray, "*runs"]:
     """Mean over the units that have a value; NaN where none has."""
     known = ~np.isnan(per_unit)

@@ -23,7 +23,8 @@ def written_weights(
 ) -> Float[np.ndarray, "time feature"]:
     """Eqs. 7 and 10: fixed point a^+ b and exponent a t/K, both without the readout's 1/K.
 
-    Null components of the start stay. For a single unit, a = a11 and b = b1, this is eq. 24.
+    Null components of the start stay. For a single unit, a = a11 and b = b1, this is eq. 24, and
+    eq. 25 too: a limit at infinity that depends on time, as the exponential is left in.
 
     Args:
         time: gradient-flow time.
@@ -75,27 +76,6 @@ def unreachable_share(
     moves = modes.values > 0
     below = (start @ modes.vectors < modes.solution) & moves
     return np.asarray(below.sum(axis=-1) / moves.sum())
-
-
-def written_limit(
-    time: Float[np.ndarray, " time"],
-    b1: Float[np.ndarray, " input"],
-    a11: Float[np.ndarray, "input input"],
-    units: int,
-    start: Float[np.ndarray, " input"],
-) -> Float[np.ndarray, "time input"]:
-    """Eq. 25: the weights of an exclusive unit at infinity, with the exponential left in.
-
-    It is a limit that depends on time; that of eq. 24 in full.
-
-    Args:
-        time: gradient-flow time t in the exponential.
-        b1: <g_1 y x>.
-        a11: <g_1 x x^T>.
-        units: K.
-        start: initial weights of the unit.
-    """
-    return written_weights(time, b1, a11, units, start)
 
 
 def written_redundant(

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.theory.half_spaces import half_space_correlations, half_space_means
+from neuralrace.theory.second_moments import eigenmodes
 
 CHUNK = 2**22
 """Gated inputs of as many samples are held at a time as make this many numbers."""
@@ -67,22 +68,14 @@ def moment_modes(
         ValueError: if the second moment is not symmetric or positive semidefinite, or no targets
             of that power have the correlations.
     """
-    values, vectors = np.linalg.eigh(second)
-    rounding = len(values) * np.finfo(float).eps * np.abs(values).max()
-    if np.abs(second - second.T).max() > rounding:
-        raise ValueError("second moment is not symmetric")
-    if values[0] < -rounding:
-        raise ValueError(
-            f"second moment is not positive semidefinite: its eigenvalues are {values[0]:.3g} to "
-            f"{values[-1]:.3g}"
-        )
+    values, vectors, rounding = eigenmodes(second, "second moment")
     coefficients = cross @ vectors
-    null = values <= rounding
+    null = values == 0
     # |<v.x y>|^2 <= <(v.x)^2> <y^2>
     if y_power is not None and np.any(coefficients[null] ** 2 > rounding * y_power):
         raise ValueError("inputs correlate with y in a direction in which they do not vary")
     solution = np.divide(coefficients, values, where=~null, out=np.zeros_like(values))
-    return MomentModes(np.where(null, 0.0, values), vectors, solution)
+    return MomentModes(values, vectors, solution)
 
 
 def gated_moments(

@@ -25,11 +25,13 @@ class GatingLosses:
         train: on the samples of the fit.
         fresh: of the same weights on other samples.
         rank: number of directions of the gated inputs that the fit had to go by.
+        second: second moment of the gated inputs of the fit.
     """
 
     train: float
     fresh: float
     rank: int
+    second: Float[np.ndarray, "unit input unit input"]
 
 
 def gating_losses(
@@ -62,6 +64,7 @@ def gating_losses(
         train=(y_power - modes.explained) / 2,
         fresh=float(np.mean((fresh_y - answer) ** 2) / 2),
         rank=modes.rank,
+        second=a,
     )
 
 

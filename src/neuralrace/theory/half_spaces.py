@@ -14,6 +14,8 @@ Source: extends the notes on localisation, eqs. 5 and 6; derived here.
 import numpy as np
 from jaxtyping import Float
 
+from neuralrace.theory.second_moments import eigenmodes
+
 
 def half_space_means(
     covariance: Float[np.ndarray, "input input"], normals: Float[np.ndarray, "unit input"]
@@ -90,16 +92,8 @@ def flip_fraction(
 
 def _root(covariance: Float[np.ndarray, "input input"]) -> Float[np.ndarray, "input mode"]:
     """A matrix F with F F^T = S, its columns along the eigenvectors of S."""
-    values, vectors = np.linalg.eigh(covariance)
-    rounding = len(values) * np.finfo(float).eps * np.abs(values).max()
-    if np.abs(covariance - covariance.T).max() > rounding:
-        raise ValueError("covariance is not symmetric")
-    if values[0] < -rounding:
-        raise ValueError(
-            f"covariance is not positive semidefinite: its eigenvalues are {values[0]:.3g} to "
-            f"{values[-1]:.3g}"
-        )
-    return vectors * np.sqrt(np.where(values > rounding, values, 0))
+    values, vectors, _ = eigenmodes(covariance, "covariance")
+    return vectors * np.sqrt(values)
 
 
 def _directions(
