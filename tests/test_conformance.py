@@ -14,6 +14,7 @@ import xarray as xr
 
 from neuralrace.datasets import DATASETS
 from neuralrace.gates import DOMAIN_SCHEMES, PAIRS, SAMPLE_SCHEMES
+from neuralrace.gates.always_on import AlwaysOnDomains
 from neuralrace.gates.learned import Learned
 from neuralrace.models.activations import ACTIVATIONS
 from neuralrace.models.initialisation import LAWS
@@ -33,6 +34,7 @@ PARAMETERS = {
     "modes": {"singular_values": [2.0, -1.0], "inputs": 4, "outputs": 3},
     "routing": {"count": 4},
     "structural_form": {"form": "tree"},
+    "transformed_images": {"count": 2, "images": {"name": "digits", "samples": 20}},
     "table": {"x": [[1.0, 0.0], [0.0, 2.0]], "y": [[3.0], [1.0]]},
 }
 GATES = {
@@ -47,7 +49,7 @@ GATES = {
     "tiling": {"pathways": 2, "directions": "random"},
 }
 """Parameters of gating schemes and of pairs."""
-NEEDS_FILES = {"mnist"}  # covered in tests/datasets by small files of its format
+NEEDS_FILES = {"cifar10", "mnist"}  # covered in tests/datasets by small files of its format
 
 
 def name_of(cls):
@@ -226,12 +228,15 @@ def gated_cells():
     graph = {"name": "graph", "nodes": nodes, "edges": edges, "gates": gates}
     yield "xor", graph, observables_of("graph")
     rows = max(len(DOMAIN_SCHEMES), len(PAIRS))
-    seen = observables_of("routing")
+    seen = [name for name in observables_of("routing") if name != "pair_accuracy"]
     for row in range(rows):
         gates, pairs = (gate_of(names[row % len(names)]) for names in (DOMAIN_SCHEMES, PAIRS))
         network = {"name": "routing", "hidden": [3], "gates": gates, "pairs": pairs}
         # what is undefined without untrained pairs is seen with each kind of pairs
         yield "routing", network, sorted({*seen[row::rows], "pair_error", "pathway_power"})
+    gates, pairs = gate_of(AlwaysOnDomains), {"name": "band", "partners": 1}
+    images = {"name": "routing", "hidden": [3, 4], "gates": gates, "pairs": pairs}
+    yield "transformed_images", images, ["imbalance", "layer_norm", "pair_accuracy", "pair_error"]
 
 
 GATED = list(gated_cells())

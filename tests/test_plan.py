@@ -422,6 +422,21 @@ REFUSED = {
         "sweep: 'init.imbalance'",
         "expected no key inside init",
     ),
+    "sweep over a key twice": (
+        {"sweep": {"seeds": [1], "init_scales, seeds": [[[0.1], 2]]}},
+        "sweep: 'seeds'",
+        "no key inside seeds",
+    ),
+    "sweep over keys together with too few values": (
+        {"sweep": {"init_scales, seeds": [[[0.1]]]}},
+        r"sweep.init_scales, seeds: \[\[0.1\]\]",
+        "lists of 2 values",
+    ),
+    "sweep over keys together with a single value": (
+        {"sweep": {"init_scales, seeds": [3]}},
+        "sweep.init_scales, seeds: 3",
+        "lists of 2 values",
+    ),
     "sweep below a number": ({"sweep": {"seeds.x": [1]}}, "sweep.seeds.x: 3", "seeds as a mapping"),
     "sweep over an unknown key": ({"sweep": {"seed": [1]}}, "sweep.seed: 1", "unknown key"),
     "sweep with a bad value": (

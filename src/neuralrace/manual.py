@@ -57,6 +57,14 @@ def config_schema() -> Schema:
             path: {"type": "array", "minItems": 1, "items": {"anyOf": schemas}}
             for path, schemas in swept.items()
         },
+        "patternProperties": {
+            r"^[a-z0-9_.]+( *, *[a-z0-9_.]+)+$": {
+                "description": "Keys that take their values together: lists of one value for each.",
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "array", "minItems": 2},
+            }
+        },
         "additionalProperties": False,
     }
     schema = _schema(Settings)

@@ -1,7 +1,8 @@
 """From configuration files to cells: fan-out along sweeps, validation, messages for people.
 
 A configuration holds `experiments: {paper: {experiment: ...}}`. An experiment is a cell whose
-`sweep` maps dotted keys to lists of values; it fans out into one cell per combination.
+`sweep` maps dotted keys to lists of values; it fans out into one cell per combination. Keys that
+are joined by commas take their values together.
 """
 
 import copy
@@ -9,9 +10,9 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Set
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from neuralrace.base import Strict
@@ -22,6 +23,8 @@ Files = Mapping[str, Mapping[str, Any]]
 Path = tuple[str, ...]
 RunAxis = Literal["init_scale", "seed"]
 M = TypeVar("M", bound=Strict)
+NAME = r"[a-z][a-z0-9_.]*"
+SWEPT = rf"{NAME}( *, *{NAME})*"
 
 
 class Settings(Strict):
@@ -29,6 +32,18 @@ class Settings(Strict):
 
     batch: tuple[RunAxis, ...] = ("init_scale", "seed")
     """Run axes trained together in one job; the others fan out into jobs and are gathered again."""
+    checkpoint_seconds: Annotated[float, Field(ge=0)] = 300.0
+    """Seconds of training between two checkpoints, from which an interrupted training goes on."""
+    train_memory_mb: Annotated[int, Field(gt=0)] = 2000
+    """Megabytes of memory that a training job asks a cluster for."""
+    train_minutes: Annotated[int, Field(gt=0)] = 60
+    """Minutes that a training job asks a cluster for."""
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Settings":
+        """The settings in a configuration that `read_plan` has accepted."""
+        given = {key: value for key, value in config.items() if key in cls.model_fields}
+        return cls.model_validate_json(json.dumps(given))
 
 
 class Plan(Settings):
@@ -67,15 +82,15 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     Raises:
         UserError: anything unknown, of the wrong type or out of range.
     """
-    settings = {key: value for key, value in config.items() if key != "experiments"}
-    batch = _validate(Settings, settings, (), files).batch
+    given = {key: value for key, value in config.items() if key != "experiments"}
+    settings = _validate(Settings, given, (), files)
     cells: dict[str, Cell] = {}
     for paper, experiments in _mapping(config.get("experiments"), ("experiments",), files).items():
         for experiment, raw in _mapping(experiments, ("experiments", paper), files).items():
             where = ("experiments", paper, experiment)
             for label, cell, swept in _fan_out(raw, where, files):
                 cells[f"{paper}/{experiment}/{label}"] = _validate(Cell, cell, where, files, swept)
-    return Plan(batch=batch, cells=cells)
+    return Plan(**dict(settings), cells=cells)
 
 
 def _fan_out(
@@ -83,31 +98,39 @@ def _fan_out(
 ) -> Iterator[tuple[str, dict[str, Any], set[Path]]]:
     """Label, raw cell and swept key paths of each cell of one experiment."""
     experiment = dict(_mapping(raw, where, files))
-    sweep = _mapping(experiment.pop("sweep", {}), (*where, "sweep"), files)
-    for key, values in sweep.items():
-        if not isinstance(values, list) or not values:
-            _refuse((*where, "sweep", key), values, "a list with at least one value", files)
-    paths = [tuple(key.split(".")) for key in sweep]
+    sweep = _mapping(experiment.pop("sweep", {}), (*where, "sweep"), files, SWEPT)
+    axes = [list(_axis(key, values, where, files)) for key, values in sweep.items()]
+    paths = [path for axis in axes for path, _ in axis[0]]
     for one, other in itertools.permutations(paths, 2):
         if other[: len(one)] == one:
             _refuse((*where, "sweep"), ".".join(other), f"no key inside {'.'.join(one)}", files)
     seen: set[str] = set()
-    for values in itertools.product(*sweep.values()):
+    for points in itertools.product(*axes):
         cell = copy.deepcopy(experiment)
-        for path, value in zip(paths, values, strict=True):
+        chosen = list(itertools.chain(*points))
+        for path, value in chosen:
             node: Any = cell
             for key in path[:-1]:
                 node = node.setdefault(key, {})
                 if not isinstance(node, dict):
                     _refuse((*where, "sweep", ".".join(path)), node, f"{key} as a mapping", files)
             node[path[-1]] = copy.deepcopy(value)
-        label = "_".join(
-            f"{path[-1]}-{_slug(value)}" for path, value in zip(paths, values, strict=True)
-        )
+        label = "_".join(f"{path[-1]}-{_slug(value)}" for path, value in chosen)
         if label in seen:
             _refuse((*where, "sweep"), label, "values with distinct names", files)
         seen.add(label)
         yield label or "main", cell, set(paths)
+
+
+def _axis(key: str, values: Any, where: Path, files: Files) -> Iterator[list[tuple[Path, Any]]]:
+    """Key paths with their values at each point of a swept axis."""
+    paths = [tuple(name.strip().split(".")) for name in key.split(",")]
+    if not isinstance(values, list) or not values:
+        _refuse((*where, "sweep", key), values, "a list with at least one value", files)
+    for point in values if len(paths) > 1 else [[value] for value in values]:
+        if not isinstance(point, list) or len(point) != len(paths):
+            _refuse((*where, "sweep", key), point, f"lists of {len(paths)} values", files)
+        yield list(zip(paths, point, strict=True))
 
 
 def _slug(value: Any) -> str:
@@ -119,11 +142,11 @@ def _slug(value: Any) -> str:
     return re.sub(r"[^a-z0-9._]+", "-", str(value).lower())
 
 
-def _mapping(value: Any, where: Path, files: Files) -> Mapping[str, Any]:
+def _mapping(value: Any, where: Path, files: Files, allowed: str = NAME) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         _refuse(where, value, "a mapping of keys to values", files)
     for key in value:
-        if not re.fullmatch(r"[a-z][a-z0-9_.]*", str(key)):
+        if not re.fullmatch(allowed, str(key)):
             _refuse(where, key, "keys of lower-case letters, digits and underscores", files)
     return value
 

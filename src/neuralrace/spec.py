@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from neuralrace.base import Strict
-from neuralrace.datasets import DATASETS, Data, Dataset, Domains
+from neuralrace.datasets import DATASETS, Data, DomainDataset, Domains, TransformedImages
 from neuralrace.errors import UserError
 from neuralrace.gates import DOMAIN_SCHEMES, PAIRS, SAMPLE_SCHEMES, wiring
 from neuralrace.gates.architecture import Architecture
@@ -34,6 +34,7 @@ Observable = Literal[
     "linear_map",
     "mode_strength",
     "outputs",
+    "pair_accuracy",
     "pair_error",
     "pair_outputs",
     "pathway_maps",
@@ -54,6 +55,7 @@ OBSERVED: dict[Observable, tuple[str, ...]] = {
     "linear_map": ("layered",),
     "mode_strength": ("layered", "routing"),
     "outputs": ("layered", "gated", "graph"),
+    "pair_accuracy": ("routing",),
     "pair_error": ("routing",),
     "pair_outputs": ("routing",),
     "pathway_maps": ("gated",),
@@ -131,6 +133,7 @@ Metric = Literal[
     "receptive_field_fit",
     "receptive_fields",
     "relative_loss",
+    "ridge_baseline",
     "ring_structure",
     "shared_representation",
     "stages",
@@ -138,6 +141,7 @@ Metric = Literal[
     "uniqueness",
     "value_ratio",
     "zero_shot",
+    "zero_shot_accuracy",
 ]
 
 
@@ -233,26 +237,28 @@ class Routing(Strict):
     """Which pairs of domains share a block."""
     pairs: Annotated[Union[PAIRS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """Which pairs of domains are trained; the others are never seen."""
+    activation: Literal["linear", "relu"] = "linear"
+    """Activation of the hidden layers; relu is for transformed_images."""
 
-    def families(self, domains: Domains) -> tuple[Family, ...]:
-        """The pathway blocks, by families of one size.
+    def families(self, count: int) -> tuple[Family, ...]:
+        """The pathway blocks between this many domains, by families of one size.
 
         Raises:
             UserError: the domains cannot be divided so.
         """
         try:
-            return self.gates.families(len(domains.inputs), self.hidden)
+            return self.gates.families(count, self.hidden)
         except ValueError as error:
             raise UserError(f"network.{error}") from error
 
-    def mask(self, domains: Domains, seed: int) -> np.ndarray:
-        """Trained pairs of a run, bool (input domain, output domain).
+    def mask(self, count: int, seed: int) -> np.ndarray:
+        """Trained pairs of a run between this many domains, bool (input domain, output domain).
 
         Raises:
             UserError: more partners than domains.
         """
         try:
-            return self.pairs.mask(len(domains.inputs), seed)
+            return self.pairs.mask(count, seed)
         except ValueError as error:
             raise UserError(f"network.{error}") from error
 
@@ -262,7 +268,8 @@ class Routing(Strict):
         Raises:
             UserError: the domains do not fit the blocks or the pairs.
         """
-        return wiring.routing(domains, self.families(domains), self.mask(domains, seed))
+        count = domains.count
+        return wiring.routing(domains, self.families(count), self.mask(count, seed))
 
     def effective(self, domains: Domains) -> Callable[[int], EffectiveData]:
         """What the pathways of each run seed learn from, worked out once for each mask."""
@@ -370,6 +377,9 @@ class Run(Strict):
     """Observations."""
     precision: Literal["float32", "float64"] = "float64"
     """Arithmetic of training; float64 where theory is compared with simulation."""
+    matmul_precision: Literal["default", "high", "highest"] = "highest"
+    """Matrix products of float32: `highest` is float32 throughout; a GPU is faster with `high`
+    (three passes of shorter numbers) and `default` (one pass, TF32). CPUs know only `highest`."""
 
     @property
     def resolved(self) -> Layered | Gated | Graph | Routing:
@@ -418,25 +428,77 @@ class Run(Strict):
 
     @model_validator(mode="after")
     def _trainable(self) -> "Run":
-        if isinstance(self.network, Layered):
+        network, batch = self.network, self.training.batch.name
+        if isinstance(network, Layered):
             return self
-        if self.training.batch.name != "full":
+        if isinstance(network, Routing) and isinstance(self.dataset, TransformedImages):
+            self._trainable_on_images(network)
+            return self
+        if batch != "full":
             raise ValueError(
-                f"training.batch.name: {self.training.batch.name!r}: a {self.network.name} network "
-                "is trained on all samples; use full"
+                f"training.batch.name: {batch!r}: a {network.name} network is trained on all "
+                "samples; use full"
             )
-        if isinstance(self.network, Routing):
-            if self.dataset.domains.__func__ is Dataset.domains:
-                raise ValueError(
-                    f"network.name: 'routing': dataset {self.dataset.name!r} has no domains; use "
-                    "one that has, such as routing"
-                )
-            if self.training.loss.name != "squared_error":
-                raise ValueError(
-                    f"training.loss.name: {self.training.loss.name!r}: a routing network is "
-                    "trained on correlations; use squared_error"
-                )
+        if isinstance(network, Routing):
+            self._trainable_on_correlations(network)
         return self
+
+    def _trainable_on_images(self, network: Routing) -> None:
+        if network.gates.name != "always_on":
+            raise ValueError(
+                f"network.gates.name: {network.gates.name!r}: images are routed through one "
+                "shared pathway block; use always_on"
+            )
+        if not {"mode_strength", "pair_outputs", "pathway_power", "similarity"}.isdisjoint(
+            self.record.observables
+        ):
+            raise ValueError(
+                "record.observables: on transformed_images a routing network knows imbalance, "
+                "layer_norm, pair_accuracy, pair_error and singular_values; use these"
+            )
+        if self.training.batch.name == "full" and not self.on_moments:
+            raise ValueError(
+                "training.batch.name: 'full': only a linear network with squared error sees all "
+                "images at once, through their correlations; use mini"
+            )
+        if "pair_error" in self.record.observables and self.training.loss.name != "squared_error":
+            raise ValueError(
+                "record.observables: 'pair_error': is squared; with training.loss cross_entropy "
+                "use pair_accuracy"
+            )
+
+    def _trainable_on_correlations(self, network: Routing) -> None:
+        if not isinstance(self.dataset, DomainDataset):
+            raise ValueError(
+                f"network.name: 'routing': dataset {self.dataset.name!r} has no domains; use "
+                "one that has, such as routing"
+            )
+        if network.activation != "linear":
+            raise ValueError(
+                f"network.activation: {network.activation!r}: dataset {self.dataset.name!r} is "
+                "learned from correlations, as linear networks can; use linear"
+            )
+        if "pair_accuracy" in self.record.observables:
+            raise ValueError(
+                f"record.observables: 'pair_accuracy': dataset {self.dataset.name!r} has no "
+                "classes; use pair_error"
+            )
+        if self.training.loss.name != "squared_error":
+            raise ValueError(
+                f"training.loss.name: {self.training.loss.name!r}: a routing network is "
+                "trained on correlations; use squared_error"
+            )
+
+    @property
+    def on_moments(self) -> bool:
+        """Whether a routing network on images is trained on their second moments alone."""
+        network = self.network
+        return (
+            isinstance(network, Routing)
+            and network.activation == "linear"
+            and self.training.loss.name == "squared_error"
+            and self.training.batch.name == "full"
+        )
 
 
 R = TypeVar("R", bound=Run)

@@ -1,7 +1,13 @@
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
-from workplace import claim, measure
+from workplace import Workplace, claim, measure
 
 from neuralrace.claims.measure import Results, per_seed
 from neuralrace.claims.spec import Measure
@@ -126,6 +132,97 @@ def test_slope_of_what_is_not_positive_is_undefined_in_loglog(work):
     np.testing.assert_allclose(value(work, "*", "m", fit=fit), [1.0, np.nan], rtol=1e-12)
 
 
+SHARE = "network.pairs.share"
+
+
+def swept(work, shares, values):
+    """One cell for each share, and one value per seed in each, `m`."""
+    for share, per_cell in zip(shares, values, strict=True):
+        spec = {"network": {"pairs": {"share": float(share)}}}
+        work.per_seed(f"deep_linear/e/share-{share}", per_cell, spec)
+    return work
+
+
+def crossing(work, level, direction, x=SHARE, metric="m", **more):
+    written = {"x": x, "level": level, "direction": direction}
+    return value(work, "*", metric, crossing=written, **more)
+
+
+def test_crossing_across_cells(work):
+    # by seed: inside an interval, at a point, never, there at the first point, back and forth
+    values = [[0, 0.8, 1, 1], [0, 0.9, 1, 1], [0, 0.1, 0.2, 0.3], [0.9, 1, 1, 1], [1, 0.5, 0.8, 1]]
+    swept(work, [0.6, 0.1, 0.4, 0.2], np.transpose(values)[[3, 0, 2, 1]])
+    found = crossing(work, 0.9, "rising")
+    np.testing.assert_allclose(found, [0.3, 0.2, np.nan, np.nan, np.nan], rtol=1e-14)
+    found = crossing(work, 0.75, "falling")
+    np.testing.assert_allclose(found, [np.nan] * 4 + [0.15], rtol=1e-14)
+
+
+def test_a_crossing_rests_on_what_comes_before_it(work):
+    nan = np.nan
+    values = [[0, 0.5, 1, nan], [0, nan, 1, 1], [nan, 0, 1, 1], [0, 0.5, nan, 1], [0, 0, 1, np.inf]]
+    swept(work, [1, 2, 3, 4], np.transpose(values))
+    np.testing.assert_array_equal(crossing(work, 0.75, "rising"), [2.5, nan, nan, nan, 2.75])
+
+
+def test_difference_of_crossings(work):
+    for paper, shift in (("deep_linear", 0.0), ("other", 0.25)):
+        for share, values in ((0.25, [0.0, 0.5]), (0.75, [1.0, 1.0])):
+            spec = {"network": {"pairs": {"share": share + shift}}}
+            work.per_seed(f"{paper}/e/{share}", values, spec)
+    written = {"x": SHARE, "level": 0.75, "direction": "rising"}
+    second = measure("other/*", crossing=written)
+    taken = value(work, "deep_linear/*", "m", crossing=written, minus=second)
+    np.testing.assert_allclose(taken, [-0.25, -0.25], rtol=1e-14)
+
+
+def first_crossing(x, y, level):
+    """By going along the line: where a rising crossing is."""
+    for start in range(len(x) - 1):
+        if not y[start] < level:  # there, or undefined
+            return np.nan
+        if y[start + 1] >= level:
+            return np.interp(level, y[start : start + 2], x[start : start + 2])
+    return np.nan
+
+
+@settings(max_examples=20)
+@given(
+    x=st.lists(st.integers(-1000, 1000), min_size=4, max_size=4, unique=True),
+    level=st.sampled_from([-1.0, -0.75, 0.0, 0.1, 1.0, 1.5]),
+)
+def test_crossing_of_every_curve(x, level):
+    curves = np.array(list(product([-1.0, -0.5, 0.0, 1.0, np.nan], repeat=len(x))))
+    found = {}
+    for direction, sign in (("rising", 1), ("falling", -1)):
+        with TemporaryDirectory() as folder:
+            work = Workplace(Path(folder))
+            work.metrics(
+                "deep_linear/e/main",
+                m=(("dose", "seed"), sign * curves.T),
+                dose=("dose", np.array(x, float)),
+                seed=("seed", np.arange(len(curves))),
+            )
+            found[direction] = crossing(work, sign * level, direction, x="dose")
+    order = np.argsort(x)
+    expected = [first_crossing(np.sort(x), curve[order], level) for curve in curves]
+    np.testing.assert_allclose(found["rising"], expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(found["falling"], found["rising"])
+
+
+def test_a_metric_without_seeds_crosses_once(work):
+    for rate, m in ((0.1, 4.0), (0.2, 2.0)):
+        work.metrics(f"deep_linear/e/{rate}", {"training": {"learning_rate": rate}},
+                     m=(("mode",), np.array([m, m + 1])))  # fmt: skip
+    found = crossing(work, 3.0, "falling", x="training.learning_rate", reduce="min")
+    assert found == pytest.approx(0.15)
+
+
+def test_a_crossing_needs_one_point_at_each_x(filled):
+    with pytest.raises(UserError, match=r"crossing\.x: 'init_scale' has a value that several"):
+        crossing(filled, 1.0, "rising", x="init_scale", metric="times", reduce="mean")
+
+
 @pytest.mark.parametrize(
     ("taken", "words"),
     [
@@ -148,6 +245,12 @@ def test_slope_of_what_is_not_positive_is_undefined_in_loglog(work):
          ["fit.x: 'solution'", "(it has none)"]),
         ({"fit": {"x": "init_scale", "scale": "linear"}, "select": {"mode": 1, "init_scale": 0.1}},
          ["fit.x: 'init_scale'", "one value"]),
+        ({"crossing": {"x": "network.name", "level": 1, "direction": "rising"}, "reduce": "mean"},
+         ["crossing.x: 'network.name'", "(init_scale, mode, strength)"]),
+        ({"crossing": {"x": "training.learning_rate", "level": 1, "direction": "rising"},
+          "reduce": "mean"}, ["crossing.x: 'training.learning_rate'", "one value", "two or more"]),
+        ({"crossing": {"x": "mode", "level": 1, "direction": "rising"}},
+         ["reduce", "times has 3 values", "mean, max, min or median"]),
     ],
 )  # fmt: skip
 def test_mistakes_are_told_with_file_claim_and_what_there_is(filled, taken, words):

@@ -2,6 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from workplace import claim, measure
 
 from neuralrace.claims.spec import Claim, Measure, needed_cells, read_claims
@@ -46,6 +47,17 @@ def test_reads_each_paper(work):
         (claim(measure=measure(minus=measure(), over=measure())), ["both minus and over"]),
         (claim(measure=measure(minus=measure(reduce="sum"))), ["measure.minus.reduce: 'sum'"]),
         (claim(measure=measure(fit={"x": "mode", "scale": "log"})), ["fit.scale: 'log'", "loglog"]),
+        (claim(measure=measure(crossing={"x": "mode", "level": 1, "direction": "up"})),
+         ["measure.crossing.direction: 'up'", "'rising' or 'falling'"]),
+        (claim(measure=measure(crossing={"x": "mode", "direction": "rising"})),
+         ["measure.crossing.level", "required"]),
+        (claim(measure=measure(crossing={"x": "mode", "level": 1, "scale": "linear"})),
+         ["measure.crossing.scale: 'linear'", "unknown key"]),
+        (claim(measure=measure(fit={"x": "mode", "scale": "linear"},
+                               crossing={"x": "mode", "level": 1, "direction": "rising"})),
+         ["a-claim: measure", "both fit and crossing"]),
+        (claim("slope", measure=measure(crossing={"x": "mode", "level": 1, "direction": "rising"})),
+         ["measure.fit is missing", "'slope'"]),
         (claim(value="1e-5"), ["expected.value: '1e-5'", "write 1e-05"]),
         (claim(value=float("nan")), ["expected.value", "finite"]),
         (claim(tolerance=-1), ["tolerance.value: -1", "greater than or equal to 0"]),
@@ -137,12 +149,14 @@ def test_a_glob_without_cells_names_its_claim(work):
         needed_cells(claims, ["p/a/main"])
 
 
-def test_example_of_the_manual_is_accepted(work):
-    (example,) = re.findall(r"```yaml\n(.*?)```", MANUAL, flags=re.DOTALL)
+def test_examples_of_the_manual_are_accepted(work):
+    example, crossing = re.findall(r"```yaml\n(.*?)```", MANUAL, flags=re.DOTALL)
     path = work.root / "deep_linear.yaml"
     path.write_text(example)
     (written,) = read_claims([path])[path]
     assert written.kind == "slope"
+    (written,) = read_claims([work.write(claim() | yaml.safe_load(crossing))])[path]
+    assert written.measure.crossing.direction == "rising"
 
 
 @pytest.mark.parametrize("key", [*Claim.model_fields, *Measure.model_fields])

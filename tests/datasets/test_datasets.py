@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from sklearn.datasets import load_digits
 
+from neuralrace.datasets.digits import Digits
 from neuralrace.datasets.gaussian_mixture import GaussianMixture
 from neuralrace.datasets.hierarchy import Hierarchy
-from neuralrace.datasets.images import Digits
 from neuralrace.datasets.modes import PrescribedModes
 
 
@@ -83,6 +83,16 @@ def test_digits_are_scikit_learns():
     np.testing.assert_allclose((task.x - task.x[0]) * images.std(), images - images[0], atol=1e-10)
     np.testing.assert_array_equal(Digits(name="digits", samples=12).load().y, task.y[:12])
     assert not task.modes.joint
+
+
+def test_digits_after_the_first_are_held_out():
+    images, labels = load_digits(return_X_y=True)
+    few = Digits(name="digits", samples=1500).images()
+    assert few.shape == (1, 8, 8)
+    np.testing.assert_array_equal(np.vstack([few.pixels, few.held_out_pixels]), images)
+    np.testing.assert_array_equal(np.hstack([few.labels, few.held_out_labels]), labels)
+    assert len(few.labels) == 1500
+    assert Digits(name="digits").images().held_out_pixels.shape == (0, 64)
 
 
 MIXTURE = GaussianMixture(name="gaussian_mixture", inputs=4, outputs=2, samples_per_component=300)

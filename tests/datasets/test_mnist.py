@@ -5,14 +5,16 @@ import hashlib
 import struct
 
 import numpy as np
+import pooch
 import pytest
 
-from neuralrace.datasets import images
-from neuralrace.datasets.images import Mnist
+from neuralrace.datasets import mnist
+from neuralrace.datasets.mnist import Mnist
 from neuralrace.errors import UserError
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
-COUNT = 40
+TEST_IMAGES, TEST_LABELS = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
+COUNT, HELD_OUT = 40, 15
 
 
 def idx(array):
@@ -21,16 +23,31 @@ def idx(array):
     return header + array.astype(np.uint8).tobytes()
 
 
+@pytest.fixture(autouse=True)
+def fetched(monkeypatch):
+    """What is fetched, as no test does: addresses that were tried."""
+    tried = []
+
+    def refuse(url, **_):
+        tried.append(url)
+        raise ConnectionError("no route to host")
+
+    monkeypatch.setattr(pooch, "retrieve", refuse)
+    return tried
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     contents = {
         IMAGES: idx(rng.integers(0, 256, (COUNT, 28, 28))),
         LABELS: idx(np.arange(COUNT) % 10),
+        TEST_IMAGES: idx(rng.integers(0, 256, (HELD_OUT, 28, 28))),
+        TEST_LABELS: idx(9 - np.arange(HELD_OUT) % 10),
     }
     for stem, content in contents.items():
         (tmp_path / f"{stem}.gz").write_bytes(gzip.compress(content))
-        monkeypatch.setitem(images.MNIST_SHA256, stem, hashlib.sha256(content).hexdigest())
+        monkeypatch.setitem(mnist.SHA256, stem, hashlib.sha256(content).hexdigest())
     return tmp_path
 
 
@@ -55,6 +72,28 @@ def test_subset_follows_its_seed(folder):
     np.testing.assert_array_equal(first, again)
     assert first.shape == other.shape == (7, 784)
     assert not np.array_equal(first, other)
+
+
+def test_images_are_those_of_the_files(folder):
+    images = Mnist(name="mnist", folder=str(folder), samples=12).images()
+    assert images.shape == (1, 28, 28)
+    assert images.pixels.shape == (12, 784)
+    np.testing.assert_array_equal(images.held_out_labels, 9 - np.arange(HELD_OUT) % 10)
+    raw = gzip.decompress((folder / f"{TEST_IMAGES}.gz").read_bytes())[16:]
+    assert images.held_out_pixels.tobytes() == raw  # channel by channel, row by row
+    task = load(folder, samples=12)
+    np.testing.assert_array_equal(task.y.argmax(axis=1), images.labels)
+    pixels = images.pixels.astype(float)
+    np.testing.assert_array_equal(task.x, (pixels - pixels.mean()) / pixels.std())
+
+
+def test_training_alone_needs_no_held_out_files(folder, fetched):
+    for stem in (TEST_IMAGES, TEST_LABELS):
+        (folder / f"{stem}.gz").unlink()
+    load(folder)
+    assert fetched == []
+    with pytest.raises(UserError, match=TEST_IMAGES):
+        Mnist(name="mnist", folder=str(folder)).images()
 
 
 def test_plain_and_recompressed_files_are_the_same_data(folder):
@@ -115,6 +154,25 @@ def test_faulty_file_is_named_with_a_remedy(folder, stem, fault):
     assert remedy in message
 
 
-def test_missing_folder_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"nowhere.*not found"):
+def test_missing_folder_is_named(tmp_path, fetched):
+    with pytest.raises(UserError, match=r"nowhere.*not found.*no route to host.*by hand"):
         load(tmp_path / "nowhere")
+    assert fetched == [f"https://storage.googleapis.com/cvdf-datasets/mnist/{IMAGES}.gz"]
+
+
+@pytest.mark.parametrize("stem", [IMAGES, TEST_LABELS])
+def test_missing_file_is_fetched_and_kept(folder, monkeypatch, stem):
+    packed = folder / f"{stem}.gz"
+    content, published = packed.read_bytes(), mnist.COMPRESSED_SHA256[stem]
+    before = Mnist(name="mnist", folder=str(folder)).images()
+    packed.unlink()
+
+    def give(url, known_hash, fname, path):
+        assert (url, known_hash) == (mnist.ADDRESS + packed.name, f"sha256:{published}")
+        (path / fname).write_bytes(content)
+
+    monkeypatch.setattr(pooch, "retrieve", give)
+    after = Mnist(name="mnist", folder=str(folder)).images()
+    np.testing.assert_array_equal(after.pixels, before.pixels)
+    np.testing.assert_array_equal(after.held_out_labels, before.held_out_labels)
+    assert packed.read_bytes() == content

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from neuralrace.datasets import Domains
-from neuralrace.datasets.hierarchy import Hierarchy
 from neuralrace.datasets.routing import Routing
+from neuralrace.errors import UserError
 
 DOMAINS, ITEMS, INPUTS, OUTPUTS = 3, 5, 2, 4
 
@@ -76,8 +76,19 @@ def test_unknown_domain_is_refused():
         random_domains().flat(np.array([[0, DOMAINS]]))
 
 
-def test_datasets_without_domains():
-    assert Hierarchy(name="hierarchy").domains() is None
+def test_domains_are_counted():
+    assert random_domains().count == DOMAINS
+
+
+def test_too_many_pairs_side_by_side_are_refused():
+    # M^2 pairs of 4 items in M * (4 + 7) units are 44 M^3 numbers
+    with pytest.raises(UserError, match=r"dataset.count: 166: .* 2.0e\+08 numbers"):
+        Routing(name="routing", count=166, inputs="one_hot").load()
+
+
+def test_count_stands_after_the_name():
+    text = Routing(name="routing", count=3).canonical()
+    assert text == '{"name":"routing","count":3,"inputs":"random","seed":0}'
 
 
 @pytest.mark.parametrize("inputs", ["random", "one_hot"])

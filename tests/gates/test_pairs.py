@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuralrace.datasets.routing import Routing as RoutingData
 from neuralrace.errors import UserError
 from neuralrace.gates import PAIRS
 from neuralrace.gates.always_on import AlwaysOnDomains
@@ -96,5 +95,30 @@ def test_more_partners_than_domains_are_refused(cls):
     )
     message = r"^network\.pairs\.partners: 5: there are 4 domains .*; use at most that$"
     with pytest.raises(UserError, match=message):
-        network.mask(RoutingData(name="routing", count=4).domains(), seed=0)
-    assert network.mask(RoutingData(name="routing", count=5).domains(), seed=0).all()
+        network.mask(4, seed=0)
+    assert network.mask(5, seed=0).all()
+
+
+@pytest.mark.parametrize("cls", [Band, RandomRegular])
+@given(domains=st.integers(1, 30), partners=st.integers(1, 30))
+def test_a_share_of_the_domains_is_the_nearest_number_of_them(cls, domains, partners):
+    partners = min(partners, domains)
+    by_share = cls(name=pairs(cls, 1).name, share=partners / domains)
+    np.testing.assert_array_equal(by_share.mask(domains, 3), pairs(cls, partners).mask(domains, 3))
+
+
+@pytest.mark.parametrize("told", [{}, {"partners": 2, "share": 0.5}], ids=["neither", "both"])
+def test_partners_are_told_once(told):
+    with pytest.raises(ValueError, match="give either partners or share"):
+        Band(name="band", **told)
+
+
+def test_a_share_of_no_domain_is_refused():
+    network = Routing(
+        name="routing",
+        hidden=(3,),
+        gates=AlwaysOnDomains(name="always_on"),
+        pairs=Band(name="band", share=0.1),
+    )
+    with pytest.raises(UserError, match=r"^network\.pairs\.share: 0\.1: is none of 4 domains"):
+        network.mask(4, seed=0)

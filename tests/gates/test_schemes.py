@@ -11,7 +11,6 @@ from scipy.optimize import linprog
 
 from neuralrace.base import generator
 from neuralrace.datasets import Data
-from neuralrace.datasets.routing import Routing as RoutingData
 from neuralrace.errors import UserError
 from neuralrace.gates import DOMAIN_SCHEMES, SAMPLE_SCHEMES
 from neuralrace.gates.always_on import AlwaysOnDomains, AlwaysOnSamples
@@ -383,12 +382,11 @@ def test_groups_that_do_not_divide_are_refused_with_those_that_do(domains, size)
         gates=Groups(name="groups", size=size),
         pairs=AllPairs(name="all"),
     )
-    task = RoutingData(name="routing", count=domains).domains()
     if domains % size == 0:
-        assert network.families(task) == (Family(size, (3,)),)
+        assert network.families(domains) == (Family(size, (3,)),)
         return
     with pytest.raises(UserError) as caught:
-        network.families(task)
+        network.families(domains)
     message = str(caught.value)
     assert message.startswith(f"network.gates.size: {size}: {domains} domains do not divide")
     advised = {int(number) for number in re.findall(r"\d+", message.split("use ")[1])}

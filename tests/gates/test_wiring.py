@@ -234,8 +234,8 @@ def test_learned_gates_have_no_wiring():
 def test_only_pathways_of_the_pair_are_open(gates, pairs, depth):
     domains = domains_of(4)
     network = Routing(name="routing", hidden=(2, 3, 1)[:depth], gates=gates, pairs=pairs)
-    found, mask = network.wiring(domains, seed=5), network.mask(domains, 5)
-    graph, families = found.architecture, len(network.families(domains))
+    found, mask = network.wiring(domains, seed=5), network.mask(4, 5)
+    graph, families = found.architecture, len(network.families(4))
     assert len(graph.pathways) == families * 16
     ends = [(int(p.source.split()[1]) - 1, int(p.target.split()[1]) - 1) for p in graph.pathways]
     data = found.data

@@ -160,9 +160,10 @@ NEEDS = {
     "unaligned_growth": "'gram' among record.observables",
     "value_ratio": "'singular_values' among record.observables",
     "zero_shot": "'pair_error' among record.observables",
+    "zero_shot_accuracy": "'pair_accuracy' among record.observables",
 }
 LOSS_ALONE = {"half_times", "plateaus", "relative_loss", "stages", "uniqueness"}
-NOTHING_RECORDED = {"gating_loss", "ring_structure"}
+NOTHING_RECORDED = {"gating_loss", "ridge_baseline", "ring_structure"}
 RELU = {"network": {"name": "layered", "hidden": [5], "activation": "relu"}}
 RING = {"name": "nonlinear_gaussian", "inputs": 8, "xi": [1.0, 0.5], "samples": 200}
 MEAN_RELU = {"dataset": RING, "network": RELU["network"] | {"readout": "mean"}}
@@ -217,7 +218,13 @@ def test_linearisation_refuses_other_networks(network):
 @pytest.fixture(scope="module")
 def all_metrics():
     other_networks = {"uniqueness", *PARTS, *NOTHING_RECORDED}
-    routing = {"pathway_share", "shared_representation", "value_ratio", "zero_shot"}
+    routing = {
+        "pathway_share",
+        "shared_representation",
+        "value_ratio",
+        "zero_shot",
+        "zero_shot_accuracy",
+    }
     names = sorted(set(METRICS) - other_networks - routing)
     cell = make_cell(*names, solutions=["aligned_modes", "flow"])
     theory = theory_dataset("paper/experiment/main", cell.only(SolvedRun))

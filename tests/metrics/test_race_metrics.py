@@ -118,9 +118,8 @@ def test_trained_pairs_are_those_of_each_seed():
     cell = make_cell()
     trajectory = record(cell).isel(seed=[2, 0])
     found = Evidence(cell, trajectory, None).trained_pairs
-    domains = cell.dataset.domains()
     for row, seed in enumerate((2, 0)):
-        np.testing.assert_array_equal(found[row], cell.network.mask(domains, seed))
+        np.testing.assert_array_equal(found[row], cell.network.mask(cell.dataset.count, seed))
     assert (found[0] != found[1]).any()
 
 
@@ -205,7 +204,7 @@ def test_similarities_pair_by_pair(count, pairs):
     for scale, seed, (when, at) in product(range(2), range(3), (("initial", 0), ("final", 2))):
         h = hidden[scale, seed, at]
         unit = h / np.linalg.norm(h, axis=-1, keepdims=True)
-        mask = cell.network.mask(cell.dataset.domains(), seed)
+        mask = cell.network.mask(cell.dataset.count, seed)
         groups: dict[str, list[float]] = {"across": [], "together": [], "never_together": []}
         for i, j in permutations(range(count), 2):
             same = [float(unit[i, item] @ unit[j, item]) for item in range(4)]

@@ -176,7 +176,9 @@ def test_pairs_are_learned_as_by_hand(trained, member):
     assert losses[-1] < losses[0] - 1e-3
     domains = run.dataset.domains()
     count, items, _ = domains.inputs.shape
-    everything = routing(domains, run.network.families(domains), np.ones((count, count), bool))
+    everything = routing(
+        domains, run.network.families(domains.count), np.ones((count, count), bool)
+    )
     for step, weights in enumerate(history):
         answers = outputs(everything, weights).reshape(count, count, items, count, -1)
         for i in range(count):
@@ -189,7 +191,7 @@ def test_masks_go_with_the_seed(trained):
     run, trajectory = trained["routing"]
     recorded = trajectory.variables["trained_pair"]
     for scale, seed in RUNS:
-        mask = run.network.mask(run.dataset.domains(), seed)
+        mask = run.network.mask(run.dataset.count, seed)
         for snapshot in recorded[scale, seed]:
             np.testing.assert_array_equal(snapshot, mask)
     assert not np.array_equal(recorded[0, 0], recorded[0, 1])

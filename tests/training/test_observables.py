@@ -13,9 +13,10 @@ import pytest
 
 from neuralrace.datasets import Domains
 from neuralrace.spec import OBSERVED
+from neuralrace.training.domain_tasks import RoutingTask
 from neuralrace.training.ensemble import train
 from neuralrace.training.observables import OBSERVABLES, View
-from neuralrace.training.tasks import RoutingTask, task_of
+from neuralrace.training.tasks import task_of
 
 SMALL = {"atol": 1e-11, "rtol": 1e-10}
 
@@ -254,7 +255,7 @@ def seen_at_random_weights(task, names, seed=3):
 
         @jax.jit
         def observed(data, own):
-            view = View(*networks, data, own, gradient=lambda: None)
+            view = View(task, *networks, data, own, gradient=lambda: None)
             return [OBSERVABLES[name](view) for name in names]
 
         seen = {}
@@ -345,8 +346,8 @@ class Routed:
         task = RoutingTask(self.run, self.run.network, self.domains)
         names = [name for name, kinds in OBSERVED.items() if "routing" in kinds]
         self.seen, network, initial = seen_at_random_weights(task, names)
-        self.mask = self.run.network.mask(self.domains, 3)
-        self.families = self.run.network.families(self.domains)
+        self.mask = self.run.network.mask(self.domains.count, 3)
+        self.families = self.run.network.families(self.domains.count)
         self.weights, self.start = (
             [[np.asarray(w) for w in family.weights] for family in each.families]
             for each in (network, initial)

@@ -15,8 +15,8 @@ rule train:
         "../../environment.yml"
     resources:
         gpu=GPU,
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=PLANS["results"].train_memory_mb,
+        runtime=PLANS["results"].train_minutes,
     params:
         spec=lambda w: cell_of(w).only(Run).canonical(),
     script:
@@ -36,8 +36,8 @@ rule train_part:
         "../../environment.yml"
     resources:
         gpu=GPU,
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=PLANS["results"].train_memory_mb,
+        runtime=PLANS["results"].train_minutes,
     params:
         spec=lambda w: cell_of(w).only(Run).canonical(),
     script:

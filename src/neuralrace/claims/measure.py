@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from neuralrace.claims.spec import Fit, Measure, matching
+from neuralrace.claims.spec import Crossing, Fit, Measure, Sweep, matching
 from neuralrace.errors import UserError
 from neuralrace.records.files import read
 
@@ -46,13 +46,15 @@ def per_seed(measure: Measure, results: Results) -> xr.DataArray:
 
     Raises:
         UserError: an unknown cell, metric, dimension, label or key; several values of one seed and
-            no `reduce`; seeds that cannot be paired.
+            no `reduce`; seeds that cannot be paired; points that make no line.
     """
     arrays = [
         _selected(measure, cell, results.metrics(cell)) for cell in results.matching(measure.cells)
     ]
     if measure.fit:
-        value = _slope(measure.fit, [_points(measure, measure.fit, array) for array in arrays])
+        value = _slope(measure.fit, *_line(measure, measure.fit, arrays))
+    elif measure.crossing:
+        value = _crossing(measure.crossing, *_line(measure, measure.crossing, arrays))
     else:
         entries = paired([_entries(array) for array in arrays])
         value = _one(_concat(entries, "entry"), measure)
@@ -133,45 +135,77 @@ def _one(entries: xr.DataArray, measure: Measure) -> xr.DataArray:
     return entries.reduce(getattr(np, measure.reduce), "entry")
 
 
-def _points(
-    measure: Measure, fit: Fit, array: xr.DataArray
+def _line(
+    measure: Measure, sweep: Sweep, arrays: Sequence[xr.DataArray]
 ) -> tuple[Float[np.ndarray, " point"], xr.DataArray]:
-    """The points that one cell adds to a fit: x, and y along `point`."""
+    """The points of all cells: x, and y along `point`."""
+    points = [_points(measure, sweep, array) for array in arrays]
+    x = np.concatenate([x for x, _ in points])
+    y = _concat(paired([y for _, y in points]), "point")
+    if len(np.unique(x)) < 2:
+        raise UserError(f"{_key(sweep)}: {sweep.x!r} has one value only; it needs two or more")
+    return x, y
+
+
+def _key(sweep: Sweep) -> str:
+    """The key of what a metric is followed along."""
+    return f"{type(sweep).__name__.lower()}.x"
+
+
+def _points(
+    measure: Measure, sweep: Sweep, array: xr.DataArray
+) -> tuple[Float[np.ndarray, " point"], xr.DataArray]:
+    """The points that one cell adds to a line: x, and y along `point`."""
     lines = {
         str(name): str(coord.dims[0])
         for name, coord in array.coords.items()
         if coord.ndim == 1 and coord.dims != ("seed",) and coord.dtype.kind in "fiu"
     }
-    if fit.x in lines:
-        y = _one(_entries(array, lines[fit.x]), measure).rename({lines[fit.x]: "point"})
-        return array[fit.x].values.astype(float), y
+    if sweep.x in lines:
+        y = _one(_entries(array, lines[sweep.x]), measure).rename({lines[sweep.x]: "point"})
+        return array[sweep.x].values.astype(float), y
     x: Any = json.loads(array.attrs["spec"])
-    for key in fit.x.split("."):
+    for key in sweep.x.split("."):
         x = x.get(key) if isinstance(x, dict) else None
     if not isinstance(x, int | float) or isinstance(x, bool):
         raise UserError(
-            f"fit.x: {fit.x!r} is neither a numeric coordinate of {measure.metric} "
+            f"{_key(sweep)}: {sweep.x!r} is neither a numeric coordinate of {measure.metric} "
             f"({', '.join(sorted(lines)) or 'it has none'}) nor the key of a number in the "
             "specification of its cells"
         )
     return np.array([float(x)]), _one(_entries(array), measure).expand_dims("point")
 
 
-def _slope(
-    fit: Fit, points: Sequence[tuple[Float[np.ndarray, " point"], xr.DataArray]]
-) -> xr.DataArray:
+def _slope(fit: Fit, x: Float[np.ndarray, " point"], y: xr.DataArray) -> xr.DataArray:
     """Least-squares slope of y against x for each seed."""
-    x = np.concatenate([x for x, _ in points])
-    y = _concat(paired([y for _, y in points]), "point")
     if fit.scale == "loglog":
         if np.any(x <= 0):
-            raise UserError(f"fit.x: {fit.x!r} is not positive everywhere, as loglog needs")
+            raise UserError(f"{_key(fit)}: {fit.x!r} is not positive everywhere, as loglog needs")
         x = np.log(x)
         y = xr.apply_ufunc(np.log, y.where(y > 0))
-    if len(np.unique(x)) < 2:
-        raise UserError(f"fit.x: {fit.x!r} has one value only; a slope needs two or more")
     dx = xr.DataArray(x - x.mean(), dims="point")
     return (y * dx).sum("point", skipna=False) / (dx**2).sum("point")
+
+
+def _crossing(crossing: Crossing, x: Float[np.ndarray, " point"], y: xr.DataArray) -> xr.DataArray:
+    """Where y first comes to the level, for each seed, by straight lines between its points.
+
+    NaN where it never does, where it is there at the first point, and where it is undefined at a
+    point before or at the end of the line that crosses.
+    """
+    if len(np.unique(x)) < len(x):
+        raise UserError(
+            f"{_key(crossing)}: {crossing.x!r} has a value that several points share; a crossing "
+            "needs one point at each"
+        )
+    order = np.argsort(x)
+    places, y = xr.DataArray(x[order], dims="point"), y.isel(point=order)
+    missing = crossing.level - y if crossing.direction == "rising" else y - crossing.level
+    end = (~(missing > 0)).argmax("point")  # the first that is there or undefined; 0 for none
+    start = (end - 1).clip(min=0)
+    before, after = missing.isel(point=start), missing.isel(point=end)
+    share = before / (before - after).where(end > 0)
+    return places.isel(point=start) * (1 - share) + places.isel(point=end) * share
 
 
 def _concat(arrays: Sequence[xr.DataArray], dim: str) -> xr.DataArray:

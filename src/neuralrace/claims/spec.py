@@ -25,14 +25,32 @@ OneOrMore = (
 )
 
 
-class Fit(Strict):
-    """A straight line by least squares, of which the slope counts."""
+class Sweep(Strict):
+    """What the metric is followed along."""
 
     x: Text
     """A coordinate of the metric (`init_scale`, `mode`, ...), or the dotted key of a number in the
     specification of the cells (`training.learning_rate`)."""
+
+
+class Fit(Sweep):
+    """A straight line by least squares, of which the slope counts."""
+
     scale: Literal["loglog", "linear"]
     """Axes in which the line is fitted."""
+
+
+class Crossing(Sweep):
+    """The first `x` at which the metric comes to a level, by straight lines between the points.
+
+    Undefined where it never does, and where it is there at the first point: what it reached before
+    cannot be told.
+    """
+
+    level: float
+    """What the metric comes to."""
+    direction: Literal["rising", "falling"]
+    """Whether it comes from below or from above, as `x` increases."""
 
 
 class Measure(Strict):
@@ -46,9 +64,12 @@ class Measure(Strict):
     """Labels taken along dimensions; all labels of the others."""
     reduce: Literal["mean", "max", "min", "median"] | None = None
     """How several values of one seed become one: over the dimensions that are left, and over cells
-    unless `fit` runs through them. Needed only where several are left, and never implied."""
+    unless `fit` or `crossing` runs through them. Needed only where several are left, and never
+    implied."""
     fit: Fit | None = None
     """The slope of the metric against `x`, in place of its value."""
+    crossing: Crossing | None = None
+    """The `x` at which the metric comes to a level, in place of its value."""
     minus: "Measure | None" = None
     """What is taken away, seed by seed."""
     over: "Measure | None" = None
@@ -58,6 +79,8 @@ class Measure(Strict):
     def _checked(self) -> "Measure":
         if "seed" in self.select:
             raise ValueError("select: seed: a claim is judged over all seeds")
+        if self.fit and self.crossing:
+            raise ValueError("has both fit and crossing; a measure has one of them at most")
         if self.minus and self.over:
             raise ValueError("has both minus and over; a measure has one of them at most")
         return self

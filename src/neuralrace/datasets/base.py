@@ -4,13 +4,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from pydantic import Field
 
 from neuralrace.base import Strict
 from neuralrace.datasets.marginals import Marginal
+from neuralrace.errors import UserError
+
+MOST_NUMBERS = 2 * 10**8
+"""Most numbers that inputs and targets are written out in, 1.6 GB."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,11 @@ class Domains:
     inputs: Float[np.ndarray, "domain item input"]
     targets: Float[np.ndarray, "domain item output"]
 
+    @property
+    def count(self) -> int:
+        """Input domains, and as many output domains."""
+        return len(self.inputs)
+
     @cached_property
     def sigma_yx(self) -> Float[np.ndarray, "input_domain output_domain output input"]:
         """Input-output correlation <y_j x_i^T> of every pair."""
@@ -184,10 +194,38 @@ class Dataset(Strict, ABC):
         """A JAX-traceable function (key, count) -> (x, y) of fresh samples; None without a law."""
         return None
 
-    def domains(self) -> Domains | None:
-        """Inputs and targets by domain, for routing networks; None without domains."""
-        return None
-
     def mixture(self) -> Mixture | None:
         """The law of the classes; None where it is not a mixture of two with known moments."""
         return None
+
+
+class DomainDataset(Dataset, ABC):
+    """A dataset of many input domains and as many output domains, for routing networks."""
+
+    name: str  # stands before `count` in the canonical text, as in all datasets
+    count: Annotated[int, Field(ge=1)]
+    """Input domains, and as many output domains."""
+
+    @abstractmethod
+    def domains(self) -> Domains:
+        """Inputs and targets by domain, spelled out.
+
+        Raises:
+            UserError: files are missing or damaged, or there is too much to spell out.
+        """
+
+    def load(self) -> Data:
+        """All pairs of domains side by side; see `Domains.flat`.
+
+        Raises:
+            UserError: files are missing or damaged, or there is too much to spell out.
+        """
+        domains = self.domains()
+        numbers = self.count**2 * (domains.inputs.size + domains.targets.size)
+        if numbers > MOST_NUMBERS:
+            raise UserError(
+                f"dataset.count: {self.count}: all pairs of domains side by side are {numbers:.1e} "
+                f"numbers, and at most {MOST_NUMBERS:.0e} are written out; use a routing network, "
+                "or fewer domains or items"
+            )
+        return domains.flat(np.indices((self.count, self.count)).reshape(2, -1).T)

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from neuralrace.base import generator
-from neuralrace.datasets.base import Data, Dataset, Domains
+from neuralrace.datasets.base import DomainDataset, Domains
 
 TARGETS = np.vstack(
     [
@@ -18,7 +18,7 @@ TARGETS = np.vstack(
 """Targets of the four items, (item, output): what all share, what each half shares, what is own."""
 
 
-class Routing(Dataset):
+class Routing(DomainDataset):
     """Routing from M input to M output domains (Saxe et al. 2022, fig. 4).
 
     Every pair of domains asks for the same 4 x 7 hierarchy, whose squared singular values are 185,
@@ -27,8 +27,6 @@ class Routing(Dataset):
     """
 
     name: Literal["routing"]
-    count: Annotated[int, Field(ge=1)]
-    """Input domains, and as many output domains."""
     inputs: Literal["random", "one_hot"] = "random"
     """Inputs of a domain: random orthonormal vectors, drawn anew for each domain, or one-hot."""
     seed: Annotated[int, Field(ge=0)] = 0
@@ -49,7 +47,3 @@ class Routing(Dataset):
             inputs=np.stack([self._inputs(domain) for domain in range(self.count)]),
             targets=np.tile(TARGETS, (self.count, 1, 1)),
         )
-
-    def load(self) -> Data:
-        """All pairs of domains side by side; see `Domains.flat`."""
-        return self.domains().flat(np.indices((self.count, self.count)).reshape(2, -1).T)

@@ -1,10 +1,10 @@
 """Which pairs of domains are trained."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 from jaxtyping import Bool
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from neuralrace.base import generator
 from neuralrace.gates.base import Pairs
@@ -23,33 +23,60 @@ class AllPairs(Pairs):
         return np.ones((domains, domains), dtype=bool)
 
 
-class Band(Pairs):
+class SomePairs(Pairs):
+    """As many trained partners for every domain, told by number or by share."""
+
+    partners: Annotated[int, Field(gt=0)] | None = None
+    """Output domains K that each input domain is trained with; either this or `share`."""
+    share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """The same as a share K/M of all output domains, rounded to the nearest number of domains."""
+
+    @model_validator(mode="after")
+    def _told_once(self) -> "SomePairs":
+        if (self.partners is None) == (self.share is None):
+            raise ValueError("pairs: give either partners or share")
+        return self
+
+    def count(self, domains: int) -> int:
+        """Trained output domains K of each input domain.
+
+        Raises:
+            ValueError: more than there are, or a share that rounds to none.
+        """
+        partners = self.partners or round(cast(float, self.share) * domains)
+        if partners > domains:
+            raise ValueError(
+                f"pairs.partners: {partners}: there are {domains} domains to be trained with; use "
+                "at most that"
+            )
+        if partners == 0:
+            raise ValueError(f"pairs.share: {self.share}: is none of {domains} domains; use more")
+        return partners
+
+
+class Band(SomePairs):
     """Input domain i is trained with the outputs i - floor((K-1)/2) ... i + floor(K/2), cyclic."""
 
     name: Literal["band"]
-    partners: Annotated[int, Field(gt=0)]
-    """Output domains K that each input domain is trained with."""
 
     def mask(self, domains: int, seed: int) -> Bool[np.ndarray, "input_domain output_domain"]:
         """See `Pairs.mask`."""
-        _require_partners(self.partners, domains)
+        partners = self.count(domains)
         mask = np.zeros((domains, domains), dtype=bool)
         rows = np.arange(domains)[:, None]
-        mask[rows, (rows + np.arange(self.partners) - (self.partners - 1) // 2) % domains] = True
+        mask[rows, (rows + np.arange(partners) - (partners - 1) // 2) % domains] = True
         return mask
 
 
-class RandomRegular(Pairs):
+class RandomRegular(SomePairs):
     """A random mask with K partners for every input and every output domain, anew for each seed."""
 
     varies: ClassVar[bool] = True
     name: Literal["random_regular"]
-    partners: Annotated[int, Field(gt=0)]
-    """Output domains K that each input domain is trained with."""
 
     def mask(self, domains: int, seed: int) -> Bool[np.ndarray, "input_domain output_domain"]:
         """See `Pairs.mask`; swaps of two pairs keep rows and columns regular."""
-        mask = Band(name="band", partners=self.partners).mask(domains, seed)
+        mask = Band(name="band", partners=self.count(domains)).mask(domains, seed)
         pairs = np.argwhere(mask)
         rng = generator(seed, "trained pairs")
         for one, other in rng.integers(len(pairs), size=(SWAPS * len(pairs), 2)):
@@ -59,11 +86,3 @@ class RandomRegular(Pairs):
                 mask[i, other_j] = mask[other_i, j] = True
                 pairs[one, 1], pairs[other, 1] = other_j, j
         return mask
-
-
-def _require_partners(partners: int, domains: int) -> None:
-    if partners > domains:
-        raise ValueError(
-            f"pairs.partners: {partners}: there are {domains} domains to be trained with; use at "
-            "most that"
-        )

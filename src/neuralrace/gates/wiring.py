@@ -140,13 +140,20 @@ def parallel(
     return Wiring(Architecture(nodes=nodes, edges=tuple(edges)), opened, data, seen)
 
 
-def routing_architecture(domains: Domains, families: Sequence[Family]) -> Architecture:
+def routing_architecture(
+    count: int, inputs: int, outputs: int, families: Sequence[Family]
+) -> Architecture:
     """The graph of a routing network: domains as input and output nodes, blocks between them.
 
     Edges come by family: all encoders by block and input domain, then the layers between hidden
     layers by block, then all decoders by block and output domain.
+
+    Args:
+        count: input domains, and output domains.
+        inputs: width of an input domain.
+        outputs: width of an output domain.
+        families: the pathway blocks.
     """
-    count, _, inputs = domains.inputs.shape
     nodes = {f"input {i}": inputs for i in range(1, count + 1)}
     edges: list[tuple[str, str]] = []
     for number, family in enumerate(families, start=1):
@@ -158,7 +165,7 @@ def routing_architecture(domains: Domains, families: Sequence[Family]) -> Archit
         for layer in range(len(family.hidden) - 1):
             edges += [(chain[layer], chain[layer + 1]) for chain in names.values()]
         edges += [(names[b][-1], f"output {j}") for b, (_, outs) in groups.items() for j in outs]
-    nodes |= {f"output {j}": domains.targets.shape[2] for j in range(1, count + 1)}
+    nodes |= {f"output {j}": outputs for j in range(1, count + 1)}
     return Architecture(nodes=nodes, edges=tuple(edges))
 
 
@@ -168,12 +175,13 @@ def routing(
     mask: Bool[np.ndarray, "input_domain output_domain"],
 ) -> Wiring:
     """The wiring of a routing network on its trained pairs, one context per pair."""
-    architecture = routing_architecture(domains, families)
+    count, inputs, outputs = domains.count, domains.inputs.shape[2], domains.targets.shape[2]
+    architecture = routing_architecture(count, inputs, outputs, families)
     pairs = np.argwhere(mask)
     data = domains.flat(pairs)
     shown, asked = pairs[data.contexts].T
     gates: dict[str, np.ndarray] = {}
-    for domain in range(len(domains.inputs)):
+    for domain in range(count):
         gates[f"input {domain + 1}"] = (shown == domain).astype(float)
         gates[f"output {domain + 1}"] = (asked == domain).astype(float)
     return Wiring(architecture, gates, data)

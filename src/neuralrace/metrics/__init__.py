@@ -29,6 +29,7 @@ from neuralrace.metrics.realisable_patterns import realisable_patterns
 from neuralrace.metrics.receptive_field_fit import receptive_field_fit
 from neuralrace.metrics.receptive_fields import receptive_fields
 from neuralrace.metrics.relative_loss import relative_loss
+from neuralrace.metrics.ridge_baseline import ridge_baseline
 from neuralrace.metrics.ring_structure import ring_structure
 from neuralrace.metrics.shared_representation import shared_representation
 from neuralrace.metrics.stages import stages
@@ -36,6 +37,7 @@ from neuralrace.metrics.unaligned_growth import unaligned_growth
 from neuralrace.metrics.uniqueness import uniqueness
 from neuralrace.metrics.value_ratio import value_ratio
 from neuralrace.metrics.zero_shot import zero_shot
+from neuralrace.metrics.zero_shot_accuracy import zero_shot_accuracy
 from neuralrace.spec import Metric
 
 METRICS: dict[Metric, Measure] = {
@@ -67,6 +69,7 @@ METRICS: dict[Metric, Measure] = {
     "receptive_field_fit": receptive_field_fit,
     "receptive_fields": receptive_fields,
     "relative_loss": relative_loss,
+    "ridge_baseline": ridge_baseline,
     "ring_structure": ring_structure,
     "shared_representation": shared_representation,
     "stages": stages,
@@ -74,6 +77,7 @@ METRICS: dict[Metric, Measure] = {
     "uniqueness": uniqueness,
     "value_ratio": value_ratio,
     "zero_shot": zero_shot,
+    "zero_shot_accuracy": zero_shot_accuracy,
 }
 
 __all__ = ["METRICS"]

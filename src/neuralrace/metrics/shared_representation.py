@@ -17,7 +17,8 @@ def shared_representation(evidence: Evidence) -> Values:
     Source: Saxe, Sodhani, Lewallen 2022, fig. 4.
     """
     similarity = evidence.recorded("similarity", "similarity").isel(snapshot=[0, -1])
-    domains, items, _ = evidence.domains.inputs.shape
+    domains = evidence.cell.dataset.count
+    items = similarity.sizes["domain_item"] // domains
     products = similarity.values.reshape(*similarity.shape[:3], domains, items, domains, items)
     length = np.sqrt(np.einsum("...iaia->...ia", products))
     cosine = products / (length[..., None, None] * length[..., None, None, :, :])

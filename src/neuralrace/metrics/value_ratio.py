@@ -29,7 +29,7 @@ def value_ratio(evidence: Evidence) -> Values:
     learned = xr.DataArray(s > 1e-9 * s.max(), modes, ("mode",))
     values = values.rename(singular_mode="mode").reindex(modes).where(learned)
     hidden = values.isel(layer=slice(1, -1)).mean("layer", skipna=False)
-    size = evidence.routing.families(evidence.domains)[0].size
+    size = evidence.routing.families(evidence.cell.dataset.count)[0].size
     partners = evidence.trained_pairs[:, :size, :size].sum((1, 2)) / size
     numbers = {
         "m": (xr.DataArray(size), "sqrt(M) of M domains in a block"),

@@ -14,6 +14,7 @@ from jax import Array
 from jaxtyping import Float
 
 from neuralrace.gates.base import Family
+from neuralrace.models.activations import ACTIVATIONS
 
 
 class Blocks(nnx.Module):
@@ -45,7 +46,8 @@ class Blocks(nnx.Module):
 class RoutingNetwork(nnx.Module):
     """The sum of its families of pathway blocks (Saxe, Sodhani, Lewallen 2022, figs. 4 and 5)."""
 
-    def __init__(self, families: Sequence[Sequence[Array]]):
+    def __init__(self, families: Sequence[Sequence[Array]], activation: str = "linear"):
+        self.activation = activation
         self.families = nnx.List(
             [Blocks(encoder, hidden, decoder) for encoder, *hidden, decoder in families]
         )
@@ -53,6 +55,15 @@ class RoutingNetwork(nnx.Module):
     def maps(self) -> Float[Array, "input_domain output_domain output input"]:
         """The map from every input to every output domain, trained or not."""
         return reduce(jnp.add, (family.maps() for family in self.families))
+
+    def hidden(self, inputs: Float[Array, "domain item input"]) -> Float[Array, "domain item unit"]:
+        """The last hidden layer of the first block, for the inputs of all its input domains."""
+        activate = ACTIVATIONS[self.activation]
+        encoder, *between, _ = self.weights
+        signal = activate(jnp.einsum("dhx,dnx->dnh", encoder, inputs))
+        for weight in between:
+            signal = activate(jnp.einsum("gh,dnh->dng", weight, signal))
+        return signal
 
     @property
     def weights(self) -> list[Array]:

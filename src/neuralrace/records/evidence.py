@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
-from neuralrace.datasets import Data, Domains
+from neuralrace.datasets import Data, DomainDataset, Domains, TransformedImages
+from neuralrace.datasets.image_domains import ImageDomains
 from neuralrace.errors import UserError
 from neuralrace.spec import Cell, Gated, Routing
 
@@ -50,10 +51,25 @@ class Evidence:
         Raises:
             UserError: it has no domains.
         """
-        domains = self.cell.dataset.domains()
-        if domains is None:
-            raise UserError(f"dataset.name: {self.cell.dataset.name!r}: has no domains")
-        return domains
+        dataset = self.cell.dataset
+        if not isinstance(dataset, DomainDataset):
+            raise UserError(f"dataset.name: {dataset.name!r}: has no domains")
+        return dataset.domains()
+
+    @cached_property
+    def image_domains(self) -> ImageDomains:
+        """The dataset of the cell by domain, where it shows images: far fewer numbers.
+
+        Raises:
+            UserError: it shows none.
+        """
+        dataset = self.cell.dataset
+        if not isinstance(dataset, TransformedImages):
+            raise UserError(
+                f"dataset.name: {dataset.name!r}: this is for images by domain; use "
+                "transformed_images"
+            )
+        return dataset.image_domains()
 
     @cached_property
     def trained_pairs(self) -> Bool[np.ndarray, "seed input_domain output_domain"]:
@@ -63,7 +79,7 @@ class Evidence:
             UserError: the network is another.
         """
         seeds = self.trajectory["seed"].values
-        return np.stack([self.routing.mask(self.domains, int(seed)) for seed in seeds])
+        return np.stack([self.routing.mask(self.cell.dataset.count, int(seed)) for seed in seeds])
 
     @property
     def time(self) -> xr.DataArray:

@@ -122,6 +122,18 @@ TRAJECTORY: dict[str, Variable] = {
     "untrained_error": Variable(
         ("time",), "relative squared error of pairs of domains that are never trained"
     ),
+    "trained_accuracy": Variable(
+        ("time",), "fraction of held-out images classified correctly, over trained pairs"
+    ),
+    "untrained_accuracy": Variable(
+        ("time",), "fraction of held-out images classified correctly, over untrained pairs"
+    ),
+    "held_out_trained_error": Variable(
+        ("time",), "relative squared error of trained pairs of domains on held-out images"
+    ),
+    "held_out_untrained_error": Variable(
+        ("time",), "relative squared error of untrained pairs of domains on held-out images"
+    ),
     "trained_power": Variable(
         ("time", "family"), "squared norm of the map of a trained pair through a pathway family"
     ),

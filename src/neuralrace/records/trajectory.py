@@ -1,5 +1,6 @@
 """Trajectories as datasets."""
 
+import os
 from collections.abc import Sequence
 
 import jax
@@ -34,7 +35,8 @@ def trajectory_dataset(
     attrs |= {
         "title": f"Training trajectories of {cell_id}",
         "device": f"{device.platform}: {device.device_kind}",
-        "precision": f"{run.precision}, matrix products at highest precision",
+        "precision": f"{run.precision}, matrix products at {run.matmul_precision} precision",
+        "xla_flags": os.environ.get("XLA_FLAGS") or "none",
     }
     coords = axes(run, trajectory.samples, scales, seeds)
     arrays = trajectory.variables | {"diverged_at": trajectory.diverged_at}

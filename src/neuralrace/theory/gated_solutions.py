@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from neuralrace.datasets import Domains
+from neuralrace.datasets import DomainDataset, Domains
 from neuralrace.datasets.contextual import Contextual
 from neuralrace.errors import UserError, configured_as
 from neuralrace.gates.contexts import Contexts
@@ -96,7 +96,8 @@ def pose(run: Run, step: Int[np.ndarray, " time"]) -> GatedProblem:
     Raises:
         UserError: the network is layered, gates or law do not fit, or the loss is another one.
     """
-    network, domains = run.resolved, run.dataset.domains()
+    network, dataset = run.resolved, run.dataset
+    domains = dataset.domains() if isinstance(dataset, DomainDataset) else None
     if isinstance(network, Layered):
         raise UserError("solutions: this theory is for linear networks with given gates")
     if isinstance(network, Gated) and network.readout != "trained":
@@ -174,13 +175,13 @@ def _routing_race(problem: GatedProblem) -> Arrays:
     network, domains = problem.run.network, problem.domains
     if not isinstance(network, Routing) or domains is None:
         raise UserError("solutions: routing_race is for routing networks")
-    families = network.families(domains)
+    count = domains.count
+    families = network.families(count)
     if len(families) != 1 or len(network.hidden) != 2:
         raise UserError(
             "solutions: routing_race is for pathway blocks of one size with two hidden layers"
         )
-    trained, size = network.mask(domains, 0), families[0].size
-    count = len(domains.inputs)
+    trained, size = network.mask(count, 0), families[0].size
     if size < count and not trained.all():
         raise UserError("solutions: routing_race of groups needs network.pairs all")
     ((encoder, hidden, decoder),) = stacked(problem.weights, families, count)

@@ -1,11 +1,11 @@
 """The training engine: all runs of a cell in one compiled program.
 
 Runs (init scale x seed) are a `vmap` axis, gradient steps a `lax.scan`, and observables are
-recorded inside the scan. The host calls the compiled program some twenty times, to collect what was
-recorded and to report progress.
+recorded inside the scan. The host calls the compiled program some twenty times, or every few
+seconds where that is more often, to collect records, to report progress and to keep checkpoints.
 """
 
-import time
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,14 +21,15 @@ from jaxtyping import Float, Int
 
 from neuralrace.base import stable_hash
 from neuralrace.errors import UserError
-from neuralrace.spec import FreshBatch, MiniBatch, Run
+from neuralrace.spec import FreshBatch, FullBatch, MiniBatch, Run
+from neuralrace.training import memory
+from neuralrace.training.checkpoints import Checkpoints, State
 from neuralrace.training.observables import OBSERVABLES, SNAPSHOTS, View
+from neuralrace.training.progress import Progress
 from neuralrace.training.tasks import task_of
 
 # A run counts as diverged when its loss is not finite or has grown by this factor.
 DIVERGENCE_FACTOR = 1e6
-# Seconds between two progress lines.
-PROGRESS_INTERVAL = 2.0
 # Calls of the compiled program in a run, at least: between them progress can be reported.
 CALLS = 20
 
@@ -53,6 +54,7 @@ def train(
     scales: Sequence[int] | None = None,
     seeds: Sequence[int] | None = None,
     report: Callable[[str], None] = lambda line: None,
+    checkpoints: Checkpoints | None = None,
 ) -> Trajectory:
     """Trains all runs of a cell, or a part of them.
 
@@ -61,6 +63,7 @@ def train(
         scales: indices into `run.init_scales`; all when absent.
         seeds: seeds to train; all when absent.
         report: takes a line of progress every few seconds.
+        checkpoints: where an interrupted training goes on from; none are kept when absent.
 
     Returns:
         The recorded trajectory. A diverged run stops where it diverged, holds NaN from there on,
@@ -68,12 +71,15 @@ def train(
 
     Raises:
         UserError: the law does not fit the network, the dataset has no law to draw fresh samples
-            from, or every run diverged.
+            from, the runs do not fit into memory, or every run diverged.
     """
     chosen_scales = run.init_scales if scales is None else [run.init_scales[i] for i in scales]
     chosen_seeds = range(run.seeds) if seeds is None else seeds
-    with jax.enable_x64(run.precision == "float64"), jax.default_matmul_precision("highest"):
-        trajectory = _Engine(run).train(chosen_scales, chosen_seeds, report)
+    with (
+        jax.enable_x64(run.precision == "float64"),
+        jax.default_matmul_precision(run.matmul_precision),
+    ):
+        trajectory = _Engine(run).train(chosen_scales, chosen_seeds, report, checkpoints)
     if (trajectory.diverged_at >= 0).all():
         first = int(trajectory.diverged_at.min())
         raise UserError(
@@ -96,9 +102,9 @@ class _Engine:
         self.recorded = [o for o in run.record.observables if o not in SNAPSHOTS]
         self.snapped = [o for o in run.record.observables if o in SNAPSHOTS]
         batch = run.training.batch
-        if isinstance(batch, MiniBatch) and batch.size > self.task.samples:
+        if isinstance(batch, MiniBatch) and batch.size > self.task.shown:
             raise UserError(
-                f"training.batch.size: {batch.size}: the dataset has {self.task.samples} samples; "
+                f"training.batch.size: {batch.size}: the dataset has {self.task.shown} samples; "
                 "use at most that"
             )
         self.sampler = run.dataset.sampler() if isinstance(batch, FreshBatch) else None
@@ -113,6 +119,10 @@ class _Engine:
     def loss(self, params: Any, fixed: Any, batch: Any) -> Array:
         network = nnx.merge(self.graph, params, fixed["rest"])
         return self.factor * self.task.loss(network, batch, fixed["own"])
+
+    def whole_loss(self, params: Any, fixed: Any, data: Any) -> Array:
+        network = nnx.merge(self.graph, params, fixed["rest"])
+        return self.factor * self.task.whole_loss(network, data, fixed["own"])
 
     def step(self, member: Any, fixed: Any, batch: Any, step: Array) -> Any:
         """One gradient step of one run; a run whose loss has left all bounds stays where it is."""
@@ -133,8 +143,9 @@ class _Engine:
     def observe(self, names: list[Any], member: Any, fixed: Any, data: Any) -> dict[str, Array]:
         """Loss and observables of one run; NaN once it has diverged."""
         params, rest = member["params"], fixed["rest"]
-        loss, gradient = jax.value_and_grad(self.loss)(params, fixed, data["loss"])
+        loss, gradient = jax.value_and_grad(self.whole_loss)(params, fixed, data)
         view = View(
+            task=self.task,
             network=nnx.merge(self.graph, params, rest),
             initial=nnx.merge(self.graph, fixed["initial"], rest),
             data=data,
@@ -149,40 +160,69 @@ class _Engine:
 
     # All runs --------------------------------------------------------------------------------
 
-    def members(self, weights: Any, seeds: Sequence[int], data: Any) -> tuple[Any, Any]:
-        """What changes in training and what stays fixed, of every run, flattened to one axis."""
-        scales, self.seeds = len(jax.tree.leaves(weights)[0]), len(seeds)
+    def start(self, seed: Array, own: Any, weights: Any, data: Any) -> tuple[Any, Any]:
+        """What changes in training and what stays fixed, of one run."""
+        _, params, rest = nnx.split(self.task.network(weights), nnx.Param, ...)
+        fixed = {
+            "rest": rest,
+            "own": own,
+            "initial": params,
+            "learning_rate": jnp.asarray(self.run.training.learning_rate, self.dtype),
+            "key": jax.random.fold_in(jax.random.key(seed), stable_hash("batches")),
+        }
+        fixed["loss_limit"] = DIVERGENCE_FACTOR * self.whole_loss(params, fixed, data)
+        member = {
+            "params": params,
+            "optimiser": self.optimiser.init(params),
+            "diverged_at": jnp.asarray(-1, int),
+        }
+        if isinstance(self.run.training.batch, MiniBatch):
+            member["order"] = jnp.arange(self.task.shown)
+        return member, fixed
+
+    def members(self, weights: Any, own: Any, seeds: Sequence[int], data: Any) -> tuple[Any, Any]:
+        """The same of every run, flattened to one axis.
+
+        Args:
+            weights: initial weights (init_scale, seed, ...).
+            own: `Task.own` of the seeds.
+            seeds: the seeds.
+            data: `Task.arrays` on the device.
+        """
+        scales = len(jax.tree.leaves(weights)[0])
         flat = self.device(jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights))
-        own = {name: np.tile(each, (scales, *[1] * (each.ndim - 1)))
-               for name, each in self.task.own(seeds).items()}  # fmt: skip
-        first = jax.tree.map(lambda w: w[0], flat)
-        self.graph, *_ = nnx.split(self.task.network(first), nnx.Param, ...)
+        repeated = self.device(
+            {name: np.tile(each, (scales, *[1] * (each.ndim - 1))) for name, each in own.items()}
+        )
+        numbers = jnp.tile(jnp.asarray(seeds), scales)
+        return jax.jit(jax.vmap(self.start, (0, 0, 0, None)))(numbers, repeated, flat, data)
 
-        def start(seed: Array, own: Any, weights: Any) -> tuple[Any, Any]:
-            _, params, rest = nnx.split(self.task.network(weights), nnx.Param, ...)
-            fixed = {
-                "rest": rest,
-                "own": own,
-                "initial": params,
-                "learning_rate": jnp.asarray(self.run.training.learning_rate, self.dtype),
-                "key": jax.random.fold_in(jax.random.key(seed), stable_hash("batches")),
-            }
-            fixed["loss_limit"] = DIVERGENCE_FACTOR * self.loss(params, fixed, data["loss"])
-            member = {
-                "params": params,
-                "optimiser": self.optimiser.init(params),
-                "diverged_at": jnp.asarray(-1),
-            }
-            if isinstance(self.run.training.batch, MiniBatch):
-                member["order"] = jnp.arange(self.task.samples)
-            return member, fixed
+    def shapes(self, weights: Any, own: Any, seeds: Sequence[int], scales: int, data: Any) -> Any:
+        """Shapes of what `members` makes, for planning, from the weights of a single run."""
+        runs = scales * len(seeds)
 
-        repeated = jnp.tile(jnp.asarray(seeds), scales)
-        return jax.jit(jax.vmap(start))(repeated, self.device(own), flat)
+        def of_all(one: np.ndarray, run_axes: int) -> jax.ShapeDtypeStruct:
+            whole = np.issubdtype(one.dtype, np.integer)
+            return jax.ShapeDtypeStruct(
+                (runs, *one.shape[run_axes:]), jnp.asarray(0).dtype if whole else self.dtype
+            )
+
+        return jax.eval_shape(
+            jax.vmap(self.start, (0, 0, 0, None)),
+            jax.ShapeDtypeStruct((runs,), jnp.asarray(seeds).dtype),
+            jax.tree.map(partial(of_all, run_axes=1), own),
+            jax.tree.map(partial(of_all, run_axes=2), weights),
+            data,
+        )
 
     def device(self, tree: Any) -> Any:
-        """Arrays on the device, in the precision of the run."""
-        return jax.tree.map(lambda value: jnp.asarray(value, self.dtype), tree)
+        """Arrays on the device, in the precision of the run; integers stay what they are."""
+
+        def put(value: np.ndarray) -> Array:
+            whole = np.issubdtype(value.dtype, np.integer)
+            return jnp.asarray(value, None if whole else self.dtype)
+
+        return jax.tree.map(put, tree)
 
     def advance(
         self, records: int, members: Any, fixed: Any, data: Any, start: Array
@@ -192,7 +232,7 @@ class _Engine:
 
         def one_step(step: Array, members: Any) -> Any:
             members, batch = self.batch(members, fixed, data, step)
-            axis = None if batch is data["loss"] else 0
+            axis = None if isinstance(self.run.training.batch, FullBatch) else 0
             return jax.vmap(self.step, (0, 0, axis, None))(members, fixed, batch, step)
 
         def one_record(state: tuple[Any, Array], _: None) -> tuple[Any, Any]:
@@ -215,10 +255,10 @@ class _Engine:
         """The samples of one step: shared by all runs (full batch) or one batch a run."""
         kind = self.run.training.batch
         if isinstance(kind, MiniBatch):
-            per_epoch = self.task.samples // kind.size
+            per_epoch = self.task.shown // kind.size
             shuffle = jax.vmap(
                 lambda key: jax.random.permutation(
-                    jax.random.fold_in(key, step // per_epoch), self.task.samples
+                    jax.random.fold_in(key, step // per_epoch), self.task.shown
                 )
             )
             # `step` is no batch axis, so this stays a branch: one shuffle an epoch, not one a step
@@ -229,48 +269,74 @@ class _Engine:
             )
             first = (step % per_epoch) * kind.size
             chosen = jax.lax.dynamic_slice_in_dim(order, first, kind.size, axis=1)
-            return {**members, "order": order}, (data["x"][chosen], data["y"][chosen])
-        if isinstance(kind, FreshBatch):
+            members = {**members, "order": order}
+            drawn = jax.vmap(partial(self.task.batch, data))(chosen[: self.seeds])
+        elif isinstance(kind, FreshBatch):
             sample = cast(Callable[[Array, int], tuple[Array, Array]], self.sampler)
-            keys = fixed["key"]
-            # runs come scale by scale, and those of one seed share their samples
             drawn = jax.vmap(lambda key: sample(jax.random.fold_in(key, step), kind.size))(
-                keys[: self.seeds]
+                fixed["key"][: self.seeds]
             )
-            copies = len(keys) // self.seeds
-            return members, jax.tree.map(
-                lambda a: jnp.tile(a.astype(self.dtype), (copies, *[1] * (a.ndim - 1))), drawn
-            )
-        return members, data["loss"]
+            drawn = jax.tree.map(lambda array: array.astype(self.dtype), drawn)
+        else:
+            return members, data["loss"]
+        # runs come scale by scale, and those of one seed share their samples
+        copies = len(fixed["key"]) // self.seeds
+        return members, jax.tree.map(
+            lambda array: jnp.tile(array, (copies, *[1] * (array.ndim - 1))), drawn
+        )
+
+    def compiled(self, records: int, shapes: tuple[Any, Any], data: Any) -> Any:
+        """The program that advances all runs by some records."""
+        advance = jax.jit(partial(self.advance, records), donate_argnums=0)
+        return advance.lower(*shapes, data, jnp.asarray(0, int)).compile()
 
     def train(
-        self, scales: Sequence[float], seeds: Sequence[int], report: Callable[[str], None]
+        self,
+        scales: Sequence[float],
+        seeds: Sequence[int],
+        report: Callable[[str], None],
+        checkpoints: Checkpoints | None,
     ) -> Trajectory:
-        record, steps = self.run.record, self.run.training.steps
-        data, weights = self.device(self.task.arrays), self.task.weights(scales, seeds)
-        members, fixed = self.members(weights, seeds, data)
+        record, steps, runs = self.run.record, self.run.training.steps, len(scales) * len(seeds)
+        available = memory.available(jax.devices()[0])
+        data, own, self.seeds = self.device(self.task.arrays), self.task.own(seeds), len(seeds)
+        one = self.task.weights(scales[:1], seeds[:1])
+        self.graph, *_ = nnx.split(
+            self.task.network(self.device(jax.tree.map(lambda w: w[0, 0], one))), nnx.Param, ...
+        )
+        shapes = self.shapes(one, own, seeds, len(scales), data)
+        state = checkpoints.restore(shapes[0], report) if checkpoints else None
+        done = state.step if state else 0
+        interval = steps // record.snapshots
+        records = _divisor(
+            math.gcd(interval // record.every, done // record.every),
+            steps // record.every // CALLS,
+        )
+        advance = self.compiled(records, shapes, data)
+        plan = memory.plan(advance, runs)
+        report(memory.tell(plan, available))
+        memory.refuse_if_too_large(plan, available, "memory")
+        members, fixed = self.members(self.task.weights(scales, seeds), own, seeds, data)
         recorded = jax.jit(partial(self.observe_all, self.recorded))
         snapped = jax.jit(partial(self.observe_all, self.snapped)) if self.snapped else None
-        seen = [_host(recorded(members, fixed, data), lead=True)]
-        snaps = [_host(snapped(members, fixed, data), lead=True)] if snapped else []
-        interval = steps // record.snapshots
-        records = _records_per_call(interval // record.every, steps // record.every)
-        advance = jax.jit(partial(self.advance, records), donate_argnums=0)
-        began = reported = time.monotonic()
-        for start in range(0, steps, records * record.every):
-            members, series = advance(members, fixed, data, jnp.asarray(start))
+        if state:
+            members, seen, snaps = state.members, state.seen, state.snaps
+        else:
+            seen = [_host(recorded(members, fixed, data), lead=True)]
+            snaps = [_host(snapped(members, fixed, data), lead=True)] if snapped else []
+        progress = Progress(done, steps, report)
+        while done < steps:
+            members, series = advance(members, fixed, data, jnp.asarray(done, int))
             seen.append(_host(series))
-            done = start + records * record.every
+            done += records * record.every
             if snapped and done % interval == 0:
                 snaps.append(_host(snapped(members, fixed, data), lead=True))
-            now = time.monotonic()
-            if now - reported > PROGRESS_INTERVAL or done == steps:
-                reported = now
-                left = (now - began) * (steps - done) / done
-                losses = seen[-1]["loss"][-1]
-                healthy = losses[np.isfinite(losses)]
-                loss = f"median loss {np.median(healthy):.3g}" if healthy.size else "all diverged"
-                report(f"step {done}/{steps}, {loss}, {left:.0f} s left")
+            calls = progress.tell(done, seen[-1]["loss"][-1])
+            if checkpoints and done < steps and checkpoints.due():
+                checkpoints.save(State(done, members, seen, snaps))
+            if calls > 1 and records > 1:
+                records = _divisor(records, records // calls)
+                advance = self.compiled(records, shapes, data)
         shape = len(scales), len(seeds)
         variables = (_stack(snaps, shape) if snaps else {}) | _stack(seen, shape)
         diverged_at = np.asarray(members["diverged_at"]).reshape(shape)
@@ -283,13 +349,9 @@ class _Engine:
         )
 
 
-def _records_per_call(per_snapshot: int, total: int) -> int:
-    """Records that one call of the compiled program makes.
-
-    A divisor of those of a snapshot interval, small enough to tell progress along the way.
-    """
-    most = max(total // CALLS, 1)
-    return max(n for n in range(1, min(per_snapshot, most) + 1) if per_snapshot % n == 0)
+def _divisor(whole: int, most: int) -> int:
+    """The largest divisor of a number that is at most `most`, and at least 1."""
+    return max(n for n in range(1, min(whole, max(most, 1)) + 1) if whole % n == 0)
 
 
 def _host(tree: dict[str, Array], lead: bool = False) -> dict[str, np.ndarray]:

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-LossFunction = Callable[[Float[Array, "sample output"], Float[Array, "sample output"]], Array]
+LossFunction = Callable[[Float[Array, "*samples output"], Float[Array, "*samples output"]], Array]
 
 
 def _cross_entropy(
-    out: Float[Array, "sample output"], y: Float[Array, "sample output"]
-) -> Float[Array, " sample"]:
+    out: Float[Array, "*samples output"], y: Float[Array, "*samples output"]
+) -> Float[Array, "*samples"]:
     """-log p of the softmax; of the logistic function where there is one output."""
     if out.shape[-1] == 1:
         return (jax.nn.softplus(out) - y * out)[..., 0]

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -18,13 +18,15 @@ from jaxtyping import Float
 
 from neuralrace.models.routing import RoutingNetwork
 from neuralrace.spec import Observable
-from neuralrace.training.tasks import squared_errors
+from neuralrace.training.base import Task
+from neuralrace.training.domain_tasks import DomainTask, ImageTask
 
 
 @dataclass(frozen=True)
 class View:
     """All that an observable may look at."""
 
+    task: Task
     network: Any
     initial: Any
     """The same run before training."""
@@ -170,14 +172,25 @@ def _over_pairs(values: Array, chosen: Array) -> Array:
     return jnp.tensordot(chosen, values, 2) / jnp.sum(chosen)
 
 
+def _seen_and_unseen(name: str, values: Array, mask: Array) -> dict[str, Array]:
+    """Means over pairs that are trained, and over those that never are."""
+    chosen = {"trained": mask, "untrained": 1 - mask}
+    return {name.format(pairs): _over_pairs(values, which) for pairs, which in chosen.items()}
+
+
 def _pair_error(view: View) -> Mapping[str, Array]:
-    sigma_yx, sigma_xx, y_power = view.data["loss"]
-    error = squared_errors(view.network.maps(), sigma_yx, sigma_xx, y_power) / y_power[None]
-    error, mask = jnp.maximum(error, 0), view.own["mask"]  # rounding may leave less than nothing
-    return {
-        "trained_error": _over_pairs(error, mask),
-        "untrained_error": _over_pairs(error, 1 - mask),
-    }
+    error = cast(DomainTask, view.task).pair_errors(view.network, view.data)
+    # rounding may leave less than nothing
+    return _seen_and_unseen("{}_error", jnp.maximum(error, 0), view.own["mask"])
+
+
+def _pair_accuracy(view: View) -> Mapping[str, Array]:
+    task = cast(ImageTask, view.task)
+    error, accuracy = task.held_out(view.network, view.data)
+    seen = _seen_and_unseen("{}_accuracy", accuracy, view.own["mask"])
+    if task.run.training.loss.name == "squared_error":
+        seen |= _seen_and_unseen("held_out_{}_error", error, view.own["mask"])
+    return seen
 
 
 def _pair_outputs(view: View) -> Mapping[str, Array]:
@@ -233,6 +246,7 @@ OBSERVABLES: dict[Observable, Callable[[View], Mapping[str, Array]]] = {
     "linear_map": _linear_map,
     "mode_strength": _mode_strength,
     "outputs": _outputs,
+    "pair_accuracy": _pair_accuracy,
     "pair_error": _pair_error,
     "pair_outputs": _pair_outputs,
     "pathway_maps": _pathway_maps,

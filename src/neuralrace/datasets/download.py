@@ -1,0 +1,32 @@
+"""Official files of image sets: taken from their folder, or fetched into it."""
+
+import logging
+from pathlib import Path
+
+from neuralrace.errors import UserError
+
+
+def fetch(path: Path, url: str, sha256: str, dataset: str) -> None:
+    """Fetches a missing file, complete and with the right checksum or not at all.
+
+    Args:
+        path: where the file is to lie; its folder is made where there is none.
+        url: the official address.
+        sha256: checksum of the file at this address.
+        dataset: name of the dataset whose key `folder` says where files lie.
+
+    Raises:
+        UserError: the address cannot be reached, what it gives is another file, or the folder
+            cannot be written.
+    """
+    import pooch  # only a missing file needs it
+
+    pooch.get_logger().setLevel(logging.WARNING)  # it announces every file
+    try:
+        pooch.retrieve(url, known_hash=f"sha256:{sha256}", fname=path.name, path=path.parent)
+    except (OSError, ValueError) as error:  # connections and folders; checksums
+        raise UserError(
+            f"{path}: file of dataset {dataset} not found, and fetching {url} failed ({error}). "
+            f"Put the file into {path.parent}/ by hand, or set `folder` of dataset {dataset} to "
+            "where it lies."
+        ) from error

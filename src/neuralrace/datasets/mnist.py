@@ -1,0 +1,122 @@
+"""MNIST from its official IDX files."""
+
+import gzip
+import hashlib
+import zlib
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from neuralrace.base import generator
+from neuralrace.datasets.download import fetch
+from neuralrace.datasets.images import ImageSet, Labelled
+from neuralrace.errors import UserError
+
+ADDRESS = "https://storage.googleapis.com/cvdf-datasets/mnist/"
+# SHA-256 of the decompressed official files (LeCun, Cortes, Burges): a re-compressed copy is fine.
+SHA256 = {
+    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+}
+# SHA-256 of the compressed files at the address above, for what is fetched.
+COMPRESSED_SHA256 = {
+    "train-images-idx3-ubyte": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3-ubyte": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1-ubyte": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+}
+IDX_MAGIC = {1: 0x00000801, 3: 0x00000803}
+
+
+class Mnist(ImageSet):
+    """60,000 handwritten digits of 28 x 28 pixels, read from the official IDX files.
+
+    The 10,000 images of the official test set are held out. Files that are missing are fetched.
+    """
+
+    shape: ClassVar = (1, 28, 28)
+
+    name: Literal["mnist"]
+    folder: Annotated[str, Field(min_length=1)] = "data/mnist"
+    """Folder that holds the four IDX files, gzip-compressed or not; missing ones are fetched."""
+    samples: Annotated[int, Field(gt=0, le=60000)] = 60000
+    """Images used, a seeded random subset of the training set."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the subset."""
+
+    def training(self) -> Labelled:
+        """A random subset of the official training set."""
+        pixels, labels = self._part("train")
+        chosen = generator(self.seed, "mnist subset").permutation(len(pixels))[: self.samples]
+        return pixels[chosen], labels[chosen]
+
+    def held_out(self) -> Labelled:
+        """The official test set."""
+        return self._part("t10k")
+
+    def _part(self, part: str) -> Labelled:
+        pixels = read_idx(Path(self.folder), f"{part}-images-idx3-ubyte")
+        labels = read_idx(Path(self.folder), f"{part}-labels-idx1-ubyte")
+        return pixels.reshape(len(pixels), -1), labels.astype(np.int32)
+
+
+def read_idx(folder: Path, stem: str) -> np.ndarray:
+    """One official MNIST file, fetched where missing; checked by checksum, magic number and size.
+
+    Args:
+        folder: where the file lies, as `stem` or `stem.gz`.
+        stem: a key of `SHA256`.
+
+    Returns:
+        Unsigned bytes, (images, rows, columns) or (labels,).
+
+    Raises:
+        UserError: the file is missing and cannot be fetched, truncated, no IDX file of bytes, or
+            not the official one.
+    """
+    packed = folder / f"{stem}.gz"
+    path = next((p for p in (packed, folder / stem) if p.is_file()), packed)
+    if not path.is_file():
+        fetch(packed, f"{ADDRESS}{stem}.gz", COMPRESSED_SHA256[stem], "mnist")
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (EOFError, OSError, zlib.error) as error:
+        raise UserError(
+            f"{path}: cannot be decompressed ({error}); the file is truncated or damaged. "
+            "Fetch it again."
+        ) from error
+    array = parse_idx(content, path)
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != SHA256[stem]:
+        raise UserError(
+            f"{path}: checksum {digest[:12]}... is not that of the official {stem} "
+            f"({SHA256[stem][:12]}...). Fetch it again."
+        )
+    return array
+
+
+def parse_idx(content: bytes, path: Path) -> np.ndarray:
+    """The array in an IDX file of unsigned bytes.
+
+    Raises:
+        UserError: wrong magic number, or a size that does not fit the header.
+    """
+    magic = int.from_bytes(content[:4], "big")
+    rank = next((rank for rank, known in IDX_MAGIC.items() if magic == known), None)
+    if rank is None or len(content) < 4 + 4 * rank:
+        raise UserError(
+            f"{path}: magic number 0x{magic:08x} is not that of an IDX file of bytes "
+            "(0x00000801 for labels, 0x00000803 for images). Fetch it again."
+        )
+    header = 4 + 4 * rank
+    shape = tuple(int(n) for n in np.frombuffer(content, ">u4", count=rank, offset=4))
+    if len(content) - header != int(np.prod(shape)):
+        raise UserError(
+            f"{path}: holds {len(content) - header} bytes of data where its header {shape} "
+            f"announces {int(np.prod(shape))}; the file is truncated or damaged. Fetch it again."
+        )
+    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)

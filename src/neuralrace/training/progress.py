@@ -1,0 +1,46 @@
+"""Lines of progress for people, every few seconds."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+# Seconds between two lines.
+INTERVAL = 2.0
+
+
+class Progress:
+    """How far a training is and how long it will still take.
+
+    Args:
+        done: steps that were made before.
+        steps: all steps.
+        report: takes a line.
+    """
+
+    def __init__(self, done: int, steps: int, report: Callable[[str], None]):
+        self.first, self.steps, self.report = done, steps, report
+        self.began = self.called = self.reported = time.monotonic()
+
+    def tell(self, done: int, losses: Float[np.ndarray, " run"]) -> int:
+        """Tells a line, where the last one is long ago or training has ended.
+
+        Args:
+            done: steps made by now.
+            losses: of all runs; NaN where a run has diverged.
+
+        Returns:
+            In how many shorter calls the work since the last time should have been done for lines
+            to come in time; 1 where it took short enough.
+        """
+        now = time.monotonic()
+        took, self.called = now - self.called, now
+        if now - self.reported > INTERVAL or done == self.steps:
+            self.reported = now
+            left = (now - self.began) * (self.steps - done) / (done - self.first)
+            healthy = losses[np.isfinite(losses)]
+            loss = f"median loss {np.median(healthy):.3g}" if healthy.size else "all diverged"
+            self.report(f"step {done}/{self.steps}, {loss}, {left:.0f} s left")
+        # twice the interval is still every few seconds, and another program costs its compilation
+        return int(took / INTERVAL) if took > 2 * INTERVAL else 1

@@ -1,0 +1,163 @@
+"""CIFAR-10 from its archive: a small one of the same format."""
+
+import gzip
+import io
+import tarfile
+
+import numpy as np
+import pooch
+import pytest
+
+from neuralrace.datasets import cifar10
+from neuralrace.datasets.cifar10 import ADDRESS, ARCHIVE, SHA256, Cifar10
+from neuralrace.errors import UserError
+
+RECORDS = 12
+NAMES = [f"data_batch_{batch}.bin" for batch in range(1, 6)] + ["test_batch.bin"]
+
+
+def contents(seed=0):
+    """Files by name, from the published description: a label, then red, green and blue planes."""
+    rng = np.random.default_rng(seed)
+    files = {}
+    for name in NAMES:
+        labels, planes = rng.integers(0, 10, RECORDS), rng.integers(0, 256, (RECORDS, 3, 32, 32))
+        files[name] = b"".join(
+            bytes([label, *image.ravel()]) for label, image in zip(labels, planes, strict=True)
+        )
+    return files
+
+
+def write(path, files, mode="w:gz", kind=tarfile.REGTYPE):
+    with tarfile.open(path, mode) as archive:
+        archive.addfile(tarfile.TarInfo("cifar-10-batches-bin/readme.html"))
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            member.size, member.type = len(content), kind
+            archive.addfile(member, io.BytesIO(content))
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(cifar10, "RECORDS", RECORDS)
+
+    def refuse(url, **_):
+        raise ConnectionError("no route to host")
+
+    monkeypatch.setattr(pooch, "retrieve", refuse)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(tmp_path / ARCHIVE, contents())
+    return tmp_path
+
+
+def make(folder, **parameters):
+    return Cifar10(name="cifar10", folder=str(folder), **parameters)
+
+
+def test_images_are_those_of_the_archive(folder):
+    images = make(folder).images()
+    assert images.shape == (3, 32, 32)
+    assert images.pixels.shape == (5 * RECORDS, 3072)
+    files = contents()
+    test = np.frombuffer(files["test_batch.bin"], np.uint8).reshape(RECORDS, 3073)
+    np.testing.assert_array_equal(images.held_out_labels, test[:, 0])
+    np.testing.assert_array_equal(images.held_out_pixels, test[:, 1:])
+    training = b"".join(files[name] for name in NAMES[:5])
+    records = {training[start : start + 3073] for start in range(0, len(training), 3073)}
+    found = np.column_stack([images.labels.astype(np.uint8), images.pixels])
+    assert {row.tobytes() for row in found} == records
+
+
+def test_subset_follows_its_seed(folder):
+    first, again, other = (make(folder, samples=7, seed=seed).images() for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.pixels, again.pixels)
+    assert first.pixels.shape == other.pixels.shape == (7, 3072)
+    assert not np.array_equal(first.pixels, other.pixels)
+    np.testing.assert_array_equal(first.held_out_pixels, other.held_out_pixels)
+
+
+def test_order_of_files_in_the_archive_does_not_matter(folder):
+    before = make(folder).images().pixels
+    write(folder / ARCHIVE, dict(reversed(contents().items())))
+    np.testing.assert_array_equal(make(folder).images().pixels, before)
+    assert [path.name for path in folder.iterdir()] == [ARCHIVE]  # nothing is unpacked
+
+
+def test_load_centres_and_scales(folder):
+    task = make(folder, samples=9).load()
+    images = make(folder, samples=9).images()
+    np.testing.assert_allclose([task.x.mean(), task.x.std()], [0, 1], atol=1e-12)
+    np.testing.assert_allclose(np.ptp(task.x) / np.ptp(images.pixels), 1 / images.pixels.std())
+    np.testing.assert_array_equal(task.y.argmax(axis=1), images.labels)
+    assert task.output_names[3] == "cat"
+    assert len(task.output_names) == 10
+
+
+def lacking(path):
+    write(path, {name: c for name, c in contents().items() if "batch_3" not in name})
+
+
+def short(path):
+    write(path, contents() | {"data_batch_3.bin": contents()["data_batch_3.bin"][:-1]})
+
+
+def mislabelled(path):
+    content = bytearray(contents()["data_batch_3.bin"])
+    content[3073] = 10
+    write(path, contents() | {"data_batch_3.bin": bytes(content)})
+
+
+def linked(path):
+    write(path, contents(), kind=tarfile.SYMTYPE)
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-2000])
+
+
+def no_archive(path):
+    path.write_bytes(gzip.compress(b"something else" * 100))
+
+
+def not_compressed(path):
+    write(path, contents(), mode="w")
+
+
+FAULTS = {
+    lacking: "no file cifar-10-batches-bin/data_batch_3.bin of 36876 bytes",
+    short: "no file cifar-10-batches-bin/data_batch_3.bin of 36876 bytes",
+    linked: "no file cifar-10-batches-bin/data_batch_1.bin",
+    mislabelled: "label 10 is none of 0 to 9",
+    truncated: "truncated or damaged",
+    no_archive: "truncated or damaged",
+    not_compressed: "truncated or damaged",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_faulty_archive_is_named_with_a_remedy(folder, fault):
+    fault(folder / ARCHIVE)
+    with pytest.raises(UserError) as caught:
+        make(folder).images()
+    message = str(caught.value)
+    assert str(folder / ARCHIVE) in message
+    assert FAULTS[fault] in message
+    assert "Fetch it again" in message
+
+
+def test_missing_archive_is_fetched(folder, monkeypatch):
+    path = folder / ARCHIVE
+    content = path.read_bytes()
+    path.unlink()
+    with pytest.raises(UserError, match=r"not found.*no route to host.*set `folder`"):
+        make(folder).images()
+
+    def give(url, known_hash, fname, path):
+        assert (url, known_hash) == (ADDRESS, f"sha256:{SHA256}")
+        (path / fname).write_bytes(content)
+
+    monkeypatch.setattr(pooch, "retrieve", give)
+    assert len(make(folder).images().pixels) == 5 * RECORDS
