@@ -25,7 +25,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from neuralrace.datasets import Domains  # noqa: E402
 from neuralrace.spec import Run  # noqa: E402
-from neuralrace.training import ensemble, tasks  # noqa: E402
+from neuralrace.training import domain_tasks, ensemble, tasks  # noqa: E402
 
 IMPORTS = time.perf_counter() - began
 SEEDS, EPOCHS, EVERY = 10, 500, 2
@@ -58,8 +58,8 @@ def run_of(domains: int = 7, partners: int = 4, **training: object) -> Run:
 def one_seed(run: Run) -> tuple[list[np.ndarray], Domains, np.ndarray, float]:
     """Encoders, hidden weights and decoders of seed 0, the data, the pairs, and the step size."""
     domains = run.dataset.domains()
-    mask = run.network.mask(domains, 0)
-    task = tasks.RoutingTask(run, run.network, domains)
+    mask = run.network.mask(domains.count, 0)
+    task = domain_tasks.RoutingTask(run, run.network, domains)
     encoder, hidden, decoder = (w[0, 0, 0, 0] for w in task.weights([0.2], [0])[0])
     return [encoder, hidden, decoder], domains, np.argwhere(mask), run.training.learning_rate
 
@@ -158,11 +158,11 @@ def compare() -> None:
 def scaling(path: str | None) -> None:
     """Time of a step, recording left out, against trained pairs and against samples."""
 
-    def step_time(task: tasks.RoutingTask, run: Run, steps: int = 200) -> float:
+    def step_time(task: domain_tasks.RoutingTask, run: Run, steps: int = 200) -> float:
         engine = ensemble._Engine(run)
         engine.task = task
-        data = engine.device(task.arrays)
-        members, fixed = engine.members(task.weights([0.2], range(SEEDS)), range(SEEDS), data)
+        data, _ = engine.outline([0.2], range(SEEDS))
+        members, fixed = engine.members([0.2], range(SEEDS), data)
 
         @jax.jit
         def advance(members):
@@ -205,7 +205,7 @@ def scaling(path: str | None) -> None:
             repeated = Domains(
                 np.repeat(base.inputs, copies, axis=1), np.repeat(base.targets, copies, axis=1)
             )
-            task = tasks.RoutingTask(run, run.network, repeated)
+            task = domain_tasks.RoutingTask(run, run.network, repeated)
             by_samples.append((4 * copies, 1e3 * step_time(task, run)))
             print(f"{4 * copies:17} {by_samples[-1][1]:10.3f}")
     if path:

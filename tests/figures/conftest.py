@@ -18,7 +18,7 @@ import yaml
 from scipy.special import erf, expit
 
 from neuralrace.base import generator
-from neuralrace.datasets import Data
+from neuralrace.datasets import Data, TransformedImages
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.models.initialisation import initial_weights
 from neuralrace.plan import read_plan
@@ -51,6 +51,8 @@ def shrink(experiment: dict) -> None:
         dataset["objects"] = min(dataset.get("objects", 8), WIDTH // 2)
     if dataset["name"] == "nonlinear_gaussian":
         dataset["samples"] = SAMPLES
+    if dataset["name"] == "transformed_images":
+        dataset["images"]["samples"] = SAMPLES
     sweep = {key: values[:2] for key, values in experiment.get("sweep", {}).items()}
     experiment |= {"seeds": 2, "sweep": sweep}
     averaged = network.get("readout") == "mean"
@@ -74,7 +76,9 @@ def shrink(experiment: dict) -> None:
         rates = sweep.get("training.learning_rate", [])
         rates[:] = [rate * longer for rate in rates]
     else:
-        record |= {"every": min(run["steps"] for run in runs) // RECORDS, "snapshots": RECORDS // 2}
+        record["snapshots"] = RECORDS // 2
+        if runs:  # else steps are swept together with how often they are recorded
+            record["every"] = min(run["steps"] for run in runs) // RECORDS
         if "hidden" in network and not averaged:
             network["hidden"] = [WIDTH] * len(network["hidden"])
 
@@ -181,31 +185,43 @@ GATED = {
     "pathway_power": ["trained_power", "untrained_power"],
 }
 """Variables of observables that are not called like their one variable."""
+IMAGES = {
+    "pair_accuracy": ["trained_accuracy", "untrained_accuracy"],
+    "pair_error": [
+        f"{shown}{pairs}_error" for shown in ("", "held_out_") for pairs in ("trained", "untrained")
+    ],
+}
+"""Those that are others where a routing network sees images."""
 
 
 def gated_trajectory(cell_id: str, run: Run):
     """A trajectory file's content: pathways that learn; losses that fall, and all else rising."""
-    network, data, domains = run.network, run.dataset.load(), run.dataset.domains()
+    network = run.network
     step, snapshot = record_steps(run)
-    sizes = {"time": len(step), "snapshot": len(snapshot), "sample": len(data.x)}
+    sizes = {"time": len(step), "snapshot": len(snapshot)}
     if isinstance(network, Routing):
+        domains = run.dataset.domains()
         count, items, inputs = domains.inputs.shape
         sizes |= {"layer": len(network.hidden) + 1, "pair": len(network.hidden), "mode": inputs}
         sizes |= {"input_domain": count, "output_domain": count, "item": items}
         sizes |= {"domain_item": count * items, "other_domain_item": count * items}
-        sizes |= {"singular_mode": WIDTH, "family": len(network.families(domains))}
+        sizes |= {"singular_mode": WIDTH, "family": len(network.families(count))}
         sizes |= {"output": domains.targets.shape[2]}
-        samples = int(network.mask(domains, 0).sum()) * items
+        samples = int(network.mask(count, 0).sum()) * items
     else:
+        data = run.dataset.load()
         graph, samples = network.wiring(data).architecture, len(data.x)
         sizes |= {"layer": len(graph.edges), "pair": len(graph.hidden), "singular_mode": 2}
-    rng = np.random.default_rng(0)
+        sizes |= {"sample": samples}
+    rng = generator(0, cell_id)
     runs = len(run.init_scales), run.seeds
     found, variables, learned = {"diverged_at": np.full(runs, -1)}, GATED, {}
     if isinstance(network, Gated):
         averaged = network.readout == "mean"
         learned = averaged_path(run, network) if averaged else parallel_path(run, network, *runs)
         variables = GATED | {"similarity": ["sample_similarity"]}
+    elif isinstance(run.dataset, TransformedImages):
+        variables = GATED | IMAGES
     names = [name for each in run.record.observables for name in variables.get(each, [each])]
     for name in ("loss", *names):
         if name in learned:
@@ -217,7 +233,7 @@ def gated_trajectory(cell_id: str, run: Run):
         shape = (*runs, 1, *(sizes[dim] for dim in dims))
         found[name] = course * rng.uniform(0.8, 1.2, shape)
     if "trained_pair" in found:
-        masks = np.stack([network.mask(domains, seed) for seed in range(run.seeds)])
+        masks = np.stack([network.mask(count, seed) for seed in range(run.seeds)])
         found["trained_pair"] = np.ones_like(found["trained_pair"]) * masks[:, None]
     return build("trajectory", found, axes(run, samples), provenance(cell_id, run, "train", ()))
 

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from neuralrace.base import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.models.initialisation import initial_weights
-from neuralrace.training import ensemble
+from neuralrace.training import ensemble, progress
 from neuralrace.training.ensemble import train
 
 # Two orders of summation in double precision, over a few dozen steps.
@@ -378,11 +378,12 @@ def test_progress_is_reported(make_run, monkeypatch):
     train(make_run(), report=lines.append)
     assert lines[-1].startswith("step 12/12, median loss ")
     assert lines[-1].endswith(", 0 s left")
-    monkeypatch.setattr(ensemble, "PROGRESS_INTERVAL", -1.0)
+    monkeypatch.setattr(progress, "INTERVAL", -1.0)
     lines.clear()
     train(make_run(record={"every": 1, "snapshots": 3}), report=lines.append)
-    assert [line.split(",")[0] for line in lines] == [f"step {n}/12" for n in range(1, 13)]
-    assert ensemble._records_per_call(per_snapshot=50, total=400) == 10
+    assert lines[0].startswith("memory: ")
+    assert [line.split(",")[0] for line in lines[1:]] == [f"step {n}/12" for n in range(1, 13)]
+    assert ensemble._divisor(whole=50, most=20) == 10
 
 
 # Clock -----------------------------------------------------------------------------------------

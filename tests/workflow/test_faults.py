@@ -95,13 +95,16 @@ def test_a_rate_that_diverges_everything_is_named(workspace):
     assert not (workspace.path / target).exists()
 
 
-def test_missing_images_are_named(workspace):
+def test_damaged_images_are_named(workspace):
     changed = workspace.layers
-    changed["glorot_moments"]["dataset"] = {"name": "mnist", "folder": "nowhere"}
+    changed["glorot_moments"]["dataset"] = {"name": "mnist", "folder": "images"}
     workspace.configure("layer_dynamics", changed)
+    damaged = workspace.path / "images/train-images-idx3-ubyte"  # nothing is fetched in its place
+    damaged.parent.mkdir()
+    damaged.write_bytes(b"no images")
     target = "results/layer_dynamics/glorot_moments/main/trajectory.nc"
     printed = workspace.snakemake(target, fails=True)
-    assert "nowhere/train-images-idx3-ubyte" in printed
+    assert "images/train-images-idx3-ubyte: magic number" in printed
     assert "Traceback" not in printed
 
 
@@ -127,6 +130,34 @@ def test_a_killed_run_heals(workspace):
     workspace.snakemake(target, "--unlock")
     workspace.snakemake(target)
     assert (workspace.path / target).is_file()
+
+
+def test_a_killed_training_goes_on_from_its_checkpoint(workspace):
+    changed = workspace.layers
+    changed["glorot_moments"]["training"] = {"learning_rate": 1e-5, "steps": 400_000}
+    changed["glorot_moments"]["record"]["every"] = 4000
+    workspace.configure("layer_dynamics", changed)
+    (workspace.path / "often.yaml").write_text("checkpoint_seconds: 0\n")
+    cell = "layer_dynamics/glorot_moments/main"
+    target, often = f"results/{cell}/trajectory.nc", ("--configfile", "often.yaml")
+    latest = workspace.path / "results/checkpoints" / cell / "whole/latest"
+    controller = subprocess.Popen(
+        workspace.command(target, *often), cwd=workspace.path, env=workspace.environment(),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not latest.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(controller.pid, signal.SIGKILL)
+    controller.wait()
+    assert not (workspace.path / target).exists()
+    workspace.snakemake(target, *often, "--unlock")
+    workspace.snakemake(target, *often)
+    assert "continuing at step" in (workspace.path / f"results/logs/{cell}/train.log").read_text()
+    assert not latest.parent.exists()
+    resumed = (workspace.path / target).read_bytes()
+    workspace.snakemake(target, "--force")
+    assert (workspace.path / target).read_bytes() == resumed
 
 
 def test_lint_is_clean(workspace):

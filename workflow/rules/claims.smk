@@ -1,7 +1,7 @@
 # Every claim is judged from metrics alone; the table is written whatever it says.
 rule judge:
     input:
-        metrics=[f"results/{cell}/metrics.nc" for cell in CLAIMED],
+        metrics=claimed_metrics,
         claims=CLAIMS,
         code=stage("judge"),
     output:

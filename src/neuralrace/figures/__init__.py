@@ -136,6 +136,20 @@ FIGURES: dict[str, Figure] = {
     "neural_race/graph": _figure("neural_race", "contexts", "trajectory theory"),
     "neural_race/init_scale": _figure("neural_race", "init_scale", "trajectory metrics"),
     "neural_race/init_scale_maps": _figure("neural_race", "init_scale", "trajectory"),
+    "neural_race/natural_images": _figure(
+        "neural_race",
+        "images images_cross_entropy images_cifar images_cifar_cross_entropy "
+        "images_init_scale images_init_scale_cross_entropy images_init_scale_relu",
+        "trajectory metrics",
+    ),
+    "neural_race/natural_images_controls": _figure(
+        "neural_race", "images_controls images", "trajectory metrics"
+    ),
+    "neural_race/natural_images_partners": _figure(
+        "neural_race",
+        "images images_five images_random images_small_init images_twenty",
+        "trajectory metrics",
+    ),
     "neural_race/pathways": _figure(
         "neural_race",
         "pathways pathways_decoupled pathways_step_size",

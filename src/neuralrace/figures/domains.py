@@ -24,6 +24,8 @@ SHARE = 0.4
 """Share from which on the paper finds that untrained pairs follow (fig. 5c)."""
 FLOOR = 1e-8
 """Smaller errors are drawn here."""
+NUMBERED = 10
+"""Most domains whose numbers and borders there is room for."""
 EDGE = {
     "color": "black",
     "linewidth": 0.7,
@@ -34,8 +36,7 @@ EDGE = {
 
 def mask(cell: CellResults) -> Bool[np.ndarray, "input_domain output_domain"]:
     """Trained pairs."""
-    network, domains = cell.evidence.routing, cell.evidence.domains
-    return network.mask(domains, 0)
+    return cell.evidence.routing.mask(cell.spec.dataset.count, 0)
 
 
 def partners(cell: CellResults) -> float:
@@ -60,7 +61,8 @@ def draw_similarity(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesIma
     similarity = cell.get("trajectory", "similarity")
     products = similarity.isel(init_scale=init_scale, seed=0, snapshot=-1).values
     length = np.sqrt(np.diag(products))
-    domains, items, _ = cell.evidence.domains.inputs.shape
+    domains = cell.spec.dataset.count
+    items = len(products) // domains
     image = style.heat(ax, products / np.outer(length, length), -1, 1)
     _sides(ax, domains, (items, items), "input domain")
     return image
@@ -107,11 +109,10 @@ def draw_ends(
 
 def _sides(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> None:
     """Numbers of domains that are `size` pixels wide and tall, and lines between them."""
+    shown = domains if domains <= NUMBERED else 0
     for axis, pixels in zip((ax.xaxis, ax.yaxis), size, strict=True):
-        axis.set_ticks(
-            np.arange(domains) * pixels + (pixels - 1) / 2, map(str, range(1, domains + 1))
-        )
-    for number in range(1, domains):
+        axis.set_ticks(np.arange(shown) * pixels + (pixels - 1) / 2, map(str, range(1, shown + 1)))
+    for number in range(1, shown):
         ax.axvline(number * size[0] - 0.5, color="white", linewidth=0.3)
         ax.axhline(number * size[1] - 0.5, color="white", linewidth=0.3)
     ax.set(xlabel="input domain", ylabel=rows)

@@ -167,8 +167,7 @@ class Checkpoints:
             filled = checkpointer.restore(slot / "arrays")
         parts: dict[str, dict[str, np.ndarray]] = {"members": {}, "seen": {}, "snaps": {}}
         for number, (part, name, dtype, shape) in enumerate(description["arrays"]):
-            empty = np.empty(shape, dtype)
-            parts[part][name] = empty if not empty.size else filled[str(number)]
+            parts[part][name] = np.empty(shape, dtype) if 0 in shape else filled[str(number)]
         # copies: training donates its members, and so may overwrite them
         restored = [jnp.array(value) for value in parts["members"].values()]
         return State(

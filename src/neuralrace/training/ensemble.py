@@ -180,49 +180,47 @@ class _Engine:
             member["order"] = jnp.arange(self.task.shown)
         return member, fixed
 
-    def members(self, weights: Any, own: Any, seeds: Sequence[int], data: Any) -> tuple[Any, Any]:
-        """The same of every run, flattened to one axis.
+    def outline(self, scales: Sequence[float], seeds: Sequence[int]) -> tuple[Any, Any]:
+        """What all runs share, on the device, and the shapes of what `members` will make of them.
 
-        Args:
-            weights: initial weights (init_scale, seed, ...).
-            own: `Task.own` of the seeds.
-            seeds: the seeds.
-            data: `Task.arrays` on the device.
+        Only one run's weights are drawn, so that memory can be planned before it is taken.
         """
-        scales = len(jax.tree.leaves(weights)[0])
-        flat = self.device(jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights))
-        repeated = self.device(
-            {name: np.tile(each, (scales, *[1] * (each.ndim - 1))) for name, each in own.items()}
-        )
-        numbers = jnp.tile(jnp.asarray(seeds), scales)
-        return jax.jit(jax.vmap(self.start, (0, 0, 0, None)))(numbers, repeated, flat, data)
+        data, runs, self.seeds = self.device(self.task.arrays), len(scales) * len(seeds), len(seeds)
+        one = jax.tree.map(lambda w: w[0, 0], self.task.weights(scales[:1], seeds[:1]))
+        self.graph, *_ = nnx.split(self.task.network(self.device(one)), nnx.Param, ...)
 
-    def shapes(self, weights: Any, own: Any, seeds: Sequence[int], scales: int, data: Any) -> Any:
-        """Shapes of what `members` makes, for planning, from the weights of a single run."""
-        runs = scales * len(seeds)
+        def of_all(one: np.ndarray) -> jax.ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct((runs, *one.shape), self.kind(one))
 
-        def of_all(one: np.ndarray, run_axes: int) -> jax.ShapeDtypeStruct:
-            whole = np.issubdtype(one.dtype, np.integer)
-            return jax.ShapeDtypeStruct(
-                (runs, *one.shape[run_axes:]), jnp.asarray(0).dtype if whole else self.dtype
-            )
-
-        return jax.eval_shape(
+        own = {name: each[0] for name, each in self.task.own(seeds[:1]).items()}
+        shapes = jax.eval_shape(
             jax.vmap(self.start, (0, 0, 0, None)),
             jax.ShapeDtypeStruct((runs,), jnp.asarray(seeds).dtype),
-            jax.tree.map(partial(of_all, run_axes=1), own),
-            jax.tree.map(partial(of_all, run_axes=2), weights),
+            jax.tree.map(of_all, own),
+            jax.tree.map(of_all, one),
             data,
         )
+        return data, shapes
+
+    def members(self, scales: Sequence[float], seeds: Sequence[int], data: Any) -> tuple[Any, Any]:
+        """What changes in training and what stays fixed, of every run, flattened to one axis."""
+        weights, own = self.task.weights(scales, seeds), self.task.own(seeds)
+        flat = self.device(jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights))
+        repeated = {
+            name: np.tile(each, (len(scales), *[1] * (each.ndim - 1))) for name, each in own.items()
+        }
+        numbers = jnp.tile(jnp.asarray(seeds), len(scales))
+        start = jax.jit(jax.vmap(self.start, (0, 0, 0, None)))
+        return start(numbers, self.device(repeated), flat, data)
 
     def device(self, tree: Any) -> Any:
         """Arrays on the device, in the precision of the run; integers stay what they are."""
+        return jax.tree.map(lambda value: jnp.asarray(value, self.kind(value)), tree)
 
-        def put(value: np.ndarray) -> Array:
-            whole = np.issubdtype(value.dtype, np.integer)
-            return jnp.asarray(value, None if whole else self.dtype)
-
-        return jax.tree.map(put, tree)
+    def kind(self, value: np.ndarray) -> Any:
+        """Type of an array on the device."""
+        whole = np.issubdtype(value.dtype, np.integer)
+        return jax.dtypes.canonicalize_dtype(value.dtype) if whole else self.dtype
 
     def advance(
         self, records: int, members: Any, fixed: Any, data: Any, start: Array
@@ -299,12 +297,7 @@ class _Engine:
     ) -> Trajectory:
         record, steps, runs = self.run.record, self.run.training.steps, len(scales) * len(seeds)
         available = memory.available(jax.devices()[0])
-        data, own, self.seeds = self.device(self.task.arrays), self.task.own(seeds), len(seeds)
-        one = self.task.weights(scales[:1], seeds[:1])
-        self.graph, *_ = nnx.split(
-            self.task.network(self.device(jax.tree.map(lambda w: w[0, 0], one))), nnx.Param, ...
-        )
-        shapes = self.shapes(one, own, seeds, len(scales), data)
+        data, shapes = self.outline(scales, seeds)
         state = checkpoints.restore(shapes[0], report) if checkpoints else None
         done = state.step if state else 0
         interval = steps // record.snapshots
@@ -316,7 +309,7 @@ class _Engine:
         plan = memory.plan(advance, runs)
         report(memory.tell(plan, available))
         memory.refuse_if_too_large(plan, available, "memory")
-        members, fixed = self.members(self.task.weights(scales, seeds), own, seeds, data)
+        members, fixed = self.members(scales, seeds, data)
         recorded = jax.jit(partial(self.observe_all, self.recorded))
         snapped = jax.jit(partial(self.observe_all, self.snapped)) if self.snapped else None
         if state:

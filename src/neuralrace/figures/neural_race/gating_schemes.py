@@ -66,9 +66,9 @@ def _mask(cell: CellResults) -> Bool[np.ndarray, "input_domain output_domain"]:
 
 def _blocks(cell: CellResults) -> tuple[int, Int[np.ndarray, "input_domain output_domain"]]:
     """Domains to a side of a pathway block, and blocks as the squares of a chessboard."""
-    domains = cell.evidence.domains
-    size = cell.evidence.routing.families(domains)[0].size
-    square = np.arange(len(domains.inputs)) // size
+    count = cell.spec.dataset.count
+    size = cell.evidence.routing.families(count)[0].size
+    square = np.arange(count) // size
     return size, (square[:, None] + square) % 2
 
 

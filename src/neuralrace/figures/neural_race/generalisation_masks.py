@@ -28,7 +28,7 @@ def draw(results: Results) -> Figure:
         ("generalisation_twenty", MORE),
     ):
         cells = domains.by_partners(results, name)
-        _draw_errors(counts, cells, f"{cells[0].evidence.domains.inputs.shape[0]} domains", look)
+        _draw_errors(counts, cells, f"{cells[0].spec.dataset.count} domains", look)
     _draw_errors(masks, band, "band", BAND)
     _draw_errors(masks, random, "random", RANDOM)
     _draw_errors(masks, parallel, "dedicated beside", PARALLEL)

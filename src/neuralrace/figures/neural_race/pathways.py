@@ -107,7 +107,7 @@ def _draw_values(ax: Axes, cell: CellResults) -> None:
             style.over_seeds(ax, cell.flow_time, values, **look)
             theory = predicted.isel(layer=layer).sel(singular_mode=mode).mean("seed")
             ax.plot(cell.flow_time, theory, **style.THEORY)
-    size = cell.evidence.routing.families(cell.evidence.domains)[0].size
+    size = cell.evidence.routing.families(cell.spec.dataset.count)[0].size
     ends = simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed") * size**0.5
     ax.plot([cell.flow_time[-1]] * len(modes), ends, **EXPECTED)
     ax.set(ylabel="singular value", ylim=(0, 1.5 * ends.max()))

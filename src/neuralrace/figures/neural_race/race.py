@@ -44,4 +44,4 @@ def draw(results: Results) -> Figure:
 
 def _sharing(cell: CellResults) -> int:
     """Pairs of domains P that share a block."""
-    return cell.evidence.routing.families(cell.evidence.domains)[0].size ** 2
+    return cell.evidence.routing.families(cell.spec.dataset.count)[0].size ** 2

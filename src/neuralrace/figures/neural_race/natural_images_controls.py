@@ -1,0 +1,88 @@
+"""What rotations ask for beyond what exchangeable weights cannot see, and how transfer grows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy import stats
+
+from neuralrace.figures import domains, style
+from neuralrace.figures.results import CellResults, Results
+
+CONFIDENCE = 0.95
+SPREAD = 0.22
+"""Half the height that the seeds of a condition are spread over, in rows."""
+CURVES = 3
+"""Cells about the share that the paper names whose learning is shown."""
+INPUTS = {"identity": "as they are", "pixel_permutation": "pixels permuted", "rotation": "rotated"}
+OUTPUTS = {"identity": "own names", "label_permutation": "classes renamed"}
+
+
+def draw(results: Results) -> Figure:
+    """Errors at the end for every kind of transformation, and over time for some K/M."""
+    cells = sorted(results.cells("images_controls"), key=_transformations, reverse=True)
+    about = sorted(
+        domains.by_partners(results, "images"),
+        key=lambda cell: abs(domains.partners(cell) - domains.SHARE),
+    )
+    chosen = sorted(about[:CURVES], key=domains.partners)
+    figure, axes = style.panels(2, height=2.4, height_ratios=(1.5, 1))
+    controls, curves = axes[:, 0]
+    _draw_controls(controls, cells)
+    _draw_curves(curves, chosen)
+    share = domains.partners(cells[0])
+    style.letters(axes[:, 0], [f"transformations, $K/M$ = {share:.2g}", "learning"])
+    entries = [
+        style.entry("trained pairs", **domains.TRAINED),
+        style.entry("untrained pairs", **domains.UNTRAINED),
+        style.entry("least squares", **style.THEORY),
+        style.entry(f"mean, {CONFIDENCE:.0%} interval", color="black", linewidth=1.2),
+        style.BAND,
+    ]
+    style.legend(figure, entries, columns=2)
+    return figure
+
+
+def _transformations(cell: CellResults) -> tuple[str, str]:
+    """Those of input and of output domains."""
+    return INPUTS[cell.spec.dataset.inputs], OUTPUTS[cell.spec.dataset.outputs]
+
+
+def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
+    """Errors on training images, a row for each kind: every seed, and means with intervals."""
+    for row, cell in enumerate(cells):
+        for name, look in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
+            error = cell.get("metrics", f"final_{name}_error").isel(init_scale=0)
+            _draw_seeds(ax, row, error.values, look)
+        floor = float(cell.get("metrics", "least_squares_training_error").mean())
+        ax.plot([floor, floor], [row - 0.45, row + 0.45], **style.THEORY)
+    ax.set_yticks(range(len(cells)), ["\n".join(_transformations(cell)) for cell in cells])
+    ax.tick_params(axis="y", length=0)
+    ax.set(xlim=(0, None), xlabel="relative error at the end of training")
+
+
+def _draw_seeds(
+    ax: Axes, row: int, error: Float[np.ndarray, " seed"], look: Mapping[str, Any]
+) -> None:
+    """A dot for each seed; the mean, and its Student interval as a bar."""
+    places = row + np.linspace(-SPREAD, SPREAD, len(error))
+    ax.plot(error, places, ".", color=look["color"], markersize=2, alpha=0.5)
+    mean = error.mean()
+    half = stats.sem(error) * stats.t.ppf((1 + CONFIDENCE) / 2, len(error) - 1)
+    ax.plot([mean - half, mean + half], [row, row], color="black", linewidth=1.2)
+    ax.plot([mean], [row], look["marker"], color=look["color"], markeredgecolor="black")
+
+
+def _draw_curves(ax: Axes, cells: list[CellResults]) -> None:
+    """Errors of trained and untrained pairs on training images over time, by K/M."""
+    for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
+        for name, line in (("trained", style.LINES[0]), ("untrained", style.LINES[1])):
+            error = cell.get("trajectory", f"{name}_error").isel(init_scale=0)
+            style.over_seeds(ax, cell.flow_time, error, color=colour, linestyle=line)
+        ax.plot([], [], color=colour, label=f"$K/M$ = {domains.partners(cell):.2g}")
+    style.epochs(ax, cells[0].flow_time)
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, None), ylabel="relative error", ylim=(0, None))
+    ax.legend(loc="lower right", ncols=CURVES)

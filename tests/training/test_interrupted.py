@@ -1,0 +1,115 @@
+"""Training that was stopped goes on from its checkpoint, to what it would have come to."""
+
+import numpy as np
+import pytest
+
+from neuralrace.errors import UserError
+from neuralrace.training import ensemble, progress
+from neuralrace.training.checkpoints import Checkpoints
+from neuralrace.training.ensemble import train
+
+MINI = {
+    "learning_rate": 0.02,
+    "steps": 40,
+    "momentum": 0.9,
+    "batch": {"name": "mini", "size": 3},
+}
+RECORD = {"every": 2, "snapshots": 4, "observables": ["weights", "layer_norm"]}
+IMAGES = {
+    "dataset": {
+        "name": "transformed_images",
+        "count": 3,
+        "images": {"name": "digits", "samples": 1757},
+    },
+    "network": {
+        "name": "routing",
+        "hidden": [3, 3],
+        "gates": {"name": "always_on"},
+        "pairs": {"name": "random_regular", "partners": 2},
+    },
+    "record": {"every": 2, "snapshots": 4, "observables": ["pair_error", "pair_accuracy"]},
+    "precision": "float32",
+}
+RUNS = {
+    "mini-batches with momentum": {"training": MINI, "record": RECORD},
+    "a run that diverges": {
+        "training": {"learning_rate": 0.05, "steps": 40},
+        "init_scales": [0.1, 9.0],
+        "record": RECORD,
+    },
+    "images": IMAGES | {"training": MINI | {"batch": {"name": "mini", "size": 700}}},
+    "moments of images": IMAGES | {"training": MINI | {"batch": {"name": "full"}}},
+}
+
+
+class StoppedError(Exception):
+    """Somebody pulled the plug."""
+
+
+def stopping(after):
+    """A report that stops training at the first line of progress beyond a step."""
+
+    def report(line):
+        if line.startswith("step ") and int(line.split()[1].split("/")[0]) >= after:
+            raise StoppedError
+
+    return report
+
+
+@pytest.mark.parametrize("after", [4, 30])
+@pytest.mark.parametrize("name", RUNS)
+def test_goes_on_to_the_same_result(make_run, tmp_path, monkeypatch, name, after):
+    monkeypatch.setattr(progress, "INTERVAL", -1.0)
+    run = make_run(**RUNS[name])
+    whole = train(run)
+
+    def kept(key="one"):
+        return Checkpoints(tmp_path / "checkpoint", key, seconds=0.0)
+
+    with pytest.raises(StoppedError):
+        train(run, report=stopping(after), checkpoints=kept())
+    lines = []
+    resumed = train(run, report=lines.append, checkpoints=kept())
+    (told,) = [line for line in lines if line.startswith("continuing")]
+    assert told.startswith(f"continuing at step {after - 2},")
+    for variable, values in whole.variables.items():
+        np.testing.assert_array_equal(resumed.variables[variable], values, err_msg=variable)
+    np.testing.assert_array_equal(resumed.diverged_at, whole.diverged_at)
+
+
+def test_a_checkpoint_of_something_else_is_not_used(make_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "INTERVAL", -1.0)
+    run = make_run(training=MINI, record=RECORD)
+    with pytest.raises(StoppedError):
+        train(run, report=stopping(30), checkpoints=Checkpoints(tmp_path / "c", "one", 0.0))
+    lines = []
+    again = train(run, report=lines.append, checkpoints=Checkpoints(tmp_path / "c", "two", 1e9))
+    assert any("another configuration" in line for line in lines)
+    np.testing.assert_array_equal(again.variables["loss"], train(run).variables["loss"])
+
+
+def test_slow_calls_become_shorter_ones(make_run, monkeypatch):
+    run = make_run(training={"learning_rate": 0.02, "steps": 240}, record={"every": 1})
+    usual, calls = train(run), []
+    compiled = ensemble._Engine.compiled
+    monkeypatch.setattr(
+        ensemble._Engine,
+        "compiled",
+        lambda self, records, *rest: calls.append(records) or compiled(self, records, *rest),
+    )
+    clock = iter(np.arange(0.0, 1e4, 4 * progress.INTERVAL))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
+    shortened = train(run)
+    assert calls == [12, 3, 1]
+    np.testing.assert_allclose(shortened.variables["loss"], usual.variables["loss"], rtol=1e-12)
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(make_run, monkeypatch):
+    monkeypatch.setattr(ensemble.memory, "available", lambda device: 1000)
+    monkeypatch.setattr(
+        ensemble._Engine, "members", lambda *_: pytest.fail("memory was taken first")
+    )
+    lines = []
+    with pytest.raises(UserError, match=r"device has 0\.000 GB left.*batch"):
+        train(make_run(), report=lines.append)
+    assert lines[0].startswith("memory: ")
