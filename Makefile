@@ -59,6 +59,7 @@ benchmarks: $(INSTALLED) ## measure training throughput
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/routing.py --scaling
 	$(BIN)/python benchmarks/localization.py
+	$(BIN)/python benchmarks/natural_images.py
 
 # Code -----------------------------------------------------------------------------------------
 

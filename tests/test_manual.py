@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from snakemake.utils import update_config
 
 from neuralrace.errors import UserError
 from neuralrace.manual import BEGIN, END, config_schema, key_tables, with_tables, write
@@ -96,12 +97,29 @@ def test_every_key_has_a_meaning():
 
 def test_default_configuration_is_there():
     names = {path.name for path in FILES}
-    assert {"deep_linear.yaml", "layer_dynamics.yaml", "smoke.yaml", "paper.yaml"} <= names
+    assert {"deep_linear.yaml", "smoke.yaml", "paper.yaml", "mnist.yaml"} <= names
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_schema_accepts_shipped_configuration(path: Path):
     SCHEMA.validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", ["smoke", "paper", "mnist"])
+def test_overrides_make_a_plan_with_the_default_configuration(name):
+    overrides = {"smoke", "paper", "mnist"}
+    merged: dict = {}
+    for path in (*(path for path in FILES if path.stem not in overrides), CONFIG / f"{name}.yaml"):
+        update_config(merged, yaml.safe_load(path.read_text(encoding="utf-8")))
+    plan = read_plan(merged, {})
+    sizes = {cell.dataset.images.name for cell in plan.cells.values() if is_images(cell)}
+    assert sizes == {
+        "smoke": {"digits"}, "paper": {"mnist", "cifar10"}, "mnist": {"mnist", "digits"}
+    }[name]  # fmt: skip
+
+
+def is_images(cell):
+    return cell.dataset.name == "transformed_images"
 
 
 def test_example_of_the_manual_is_accepted():
