@@ -58,7 +58,7 @@ def step_time(run: Run, repeats: int = 3) -> tuple[float, float]:
     with jax.default_matmul_precision(run.matmul_precision):
         engine = ensemble._Engine(run)
         data, _ = engine.outline(run.init_scales, range(run.seeds))
-        members, fixed = engine.members(run.init_scales, range(run.seeds), data)
+        members, fixed = engine.members(run.init_scales, range(run.seeds))
         full = run.training.batch.name == "full"
 
         def one(step, members):

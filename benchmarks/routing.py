@@ -162,7 +162,7 @@ def scaling(path: str | None) -> None:
         engine = ensemble._Engine(run)
         engine.task = task
         data, _ = engine.outline([0.2], range(SEEDS))
-        members, fixed = engine.members([0.2], range(SEEDS), data)
+        members, fixed = engine.members([0.2], range(SEEDS))
 
         @jax.jit
         def advance(members):

@@ -70,14 +70,14 @@ class PixelDomains:
         """
         import jax  # only where images are shown; configuration must load without JAX
 
+        # a pixel of all images is one row: rows are gathered several times faster than numbers
+        rows = pixels.T.astype(tap_weights.dtype)
+
         def in_domain(taps: Any, weights: Any) -> Any:
             # tap by tap: all taps at once would take as many times the memory
-            return sum(
-                pixels[:, taps[:, tap]].astype(weights.dtype) * weights[None, :, tap]
-                for tap in range(taps.shape[1])
-            )
+            return sum(rows[taps[:, tap]] * weights[:, tap, None] for tap in range(taps.shape[1]))
 
-        return self.standardised(jax.vmap(in_domain)(taps, tap_weights))
+        return self.standardised(jax.vmap(in_domain)(taps, tap_weights).swapaxes(1, 2))
 
     def affine(self, domain: int) -> Any:
         """Sparse matrix (pixel, raw) from raw pixels and the constant 1 to standardised ones."""

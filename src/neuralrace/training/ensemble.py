@@ -143,14 +143,19 @@ class _Engine:
     def observe(self, names: list[Any], member: Any, fixed: Any, data: Any) -> dict[str, Array]:
         """Loss and observables of one run; NaN once it has diverged."""
         params, rest = member["params"], fixed["rest"]
-        loss, gradient = jax.value_and_grad(self.whole_loss)(params, fixed, data)
+        loss = self.whole_loss(params, fixed, data)
+
+        def gradient() -> Any:
+            slope = jax.grad(self.whole_loss)(params, fixed, data)
+            return nnx.merge(self.graph, slope, jax.tree.map(jnp.zeros_like, rest))
+
         view = View(
             task=self.task,
             network=nnx.merge(self.graph, params, rest),
             initial=nnx.merge(self.graph, fixed["initial"], rest),
             data=data,
             own=fixed["own"],
-            gradient=lambda: nnx.merge(self.graph, gradient, jax.tree.map(jnp.zeros_like, rest)),
+            gradient=gradient,
         )
         seen = {"loss": loss}
         for name in names:
@@ -160,7 +165,7 @@ class _Engine:
 
     # All runs --------------------------------------------------------------------------------
 
-    def start(self, seed: Array, own: Any, weights: Any, data: Any) -> tuple[Any, Any]:
+    def start(self, seed: Array, own: Any, weights: Any) -> tuple[Any, Any]:
         """What changes in training and what stays fixed, of one run."""
         _, params, rest = nnx.split(self.task.network(weights), nnx.Param, ...)
         fixed = {
@@ -169,8 +174,8 @@ class _Engine:
             "initial": params,
             "learning_rate": jnp.asarray(self.run.training.learning_rate, self.dtype),
             "key": jax.random.fold_in(jax.random.key(seed), stable_hash("batches")),
+            "loss_limit": jnp.asarray(jnp.inf, self.dtype),  # until the first loss is known
         }
-        fixed["loss_limit"] = DIVERGENCE_FACTOR * self.whole_loss(params, fixed, data)
         member = {
             "params": params,
             "optimiser": self.optimiser.init(params),
@@ -194,15 +199,14 @@ class _Engine:
 
         own = {name: each[0] for name, each in self.task.own(seeds[:1]).items()}
         shapes = jax.eval_shape(
-            jax.vmap(self.start, (0, 0, 0, None)),
+            jax.vmap(self.start),
             jax.ShapeDtypeStruct((runs,), jnp.asarray(seeds).dtype),
             jax.tree.map(of_all, own),
             jax.tree.map(of_all, one),
-            data,
         )
         return data, shapes
 
-    def members(self, scales: Sequence[float], seeds: Sequence[int], data: Any) -> tuple[Any, Any]:
+    def members(self, scales: Sequence[float], seeds: Sequence[int]) -> tuple[Any, Any]:
         """What changes in training and what stays fixed, of every run, flattened to one axis."""
         weights, own = self.task.weights(scales, seeds), self.task.own(seeds)
         flat = self.device(jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights))
@@ -210,8 +214,8 @@ class _Engine:
             name: np.tile(each, (len(scales), *[1] * (each.ndim - 1))) for name, each in own.items()
         }
         numbers = jnp.tile(jnp.asarray(seeds), len(scales))
-        start = jax.jit(jax.vmap(self.start, (0, 0, 0, None)))
-        return start(numbers, self.device(repeated), flat, data)
+        start = jax.jit(jax.vmap(self.start))
+        return start(numbers, self.device(repeated), flat)
 
     def device(self, tree: Any) -> Any:
         """Arrays on the device, in the precision of the run; integers stay what they are."""
@@ -309,7 +313,7 @@ class _Engine:
         plan = memory.plan(advance, runs)
         report(memory.tell(plan, available))
         memory.refuse_if_too_large(plan, available, "memory")
-        members, fixed = self.members(scales, seeds, data)
+        members, fixed = self.members(scales, seeds)
         recorded = jax.jit(partial(self.observe_all, self.recorded))
         snapped = jax.jit(partial(self.observe_all, self.snapped)) if self.snapped else None
         if state:
@@ -317,6 +321,7 @@ class _Engine:
         else:
             seen = [_host(recorded(members, fixed, data), lead=True)]
             snaps = [_host(snapped(members, fixed, data), lead=True)] if snapped else []
+        fixed["loss_limit"] = self.device(DIVERGENCE_FACTOR * seen[0]["loss"][0])
         progress = Progress(done, steps, report)
         while done < steps:
             members, series = advance(members, fixed, data, jnp.asarray(done, int))
