@@ -7,7 +7,7 @@
 The first compares a step on the moments of all images with going through all of them in
 mini-batches, which is what a step on the whole training set takes otherwise. The second measures
 steps per second, their share of the rate at which the same device multiplies large matrices, and
-the time of the whole sweep over K/M. MNIST is read from `--folder`, and fetched where it is missing.
+the time of the whole sweep over K/M. MNIST is read from `--folder`, or fetched into it.
 """
 
 import argparse

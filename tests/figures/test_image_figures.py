@@ -96,7 +96,7 @@ def test_errors_are_at_their_share_and_init_scale(results: Results):
                 for cell in results.cells("images_cross_entropy")
                 if cell.evidence.routing.activation == activation
             ]
-            assert has_line(shares, [0.1, 0.2], ends(some, f"final_{pairs}_misclassified"))
+            assert has_line(shares, [0.2, 0.3], ends(some, f"final_{pairs}_misclassified"))
     assert len(shares_by_scale.get_lines()) > 4
     ridge = squared[0].metrics
     assert level(errors, float(ridge["ridge_held_out_error"].mean()))

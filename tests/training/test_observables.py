@@ -345,6 +345,7 @@ class Routed:
         )
         task = RoutingTask(self.run, self.run.network, self.domains)
         names = [name for name, kinds in OBSERVED.items() if "routing" in kinds]
+        names.remove("pair_accuracy")  # of images alone; see test_image_task
         self.seen, network, initial = seen_at_random_weights(task, names)
         self.mask = self.run.network.mask(self.domains.count, 3)
         self.families = self.run.network.families(self.domains.count)
