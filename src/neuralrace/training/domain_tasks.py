@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import jax
@@ -69,10 +69,11 @@ class DomainTask(Task):
         seeds: Sequence[int],
     ) -> Any:
         """Initial weights; the domains are spelled out for laws that are stated in their modes."""
+        effective = cache(lambda: self.spec.effective(domains()))  # once, where a law asks for it
         edges = initial_edges(
             self.run.init,
             routing_architecture(self.count, *widths, self.families),
-            lambda seed: self.spec.effective(domains())(seed),
+            lambda seed: effective()(seed),
             scales,
             seeds,
         )
