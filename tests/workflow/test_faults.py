@@ -108,6 +108,19 @@ def test_damaged_images_are_named(workspace):
     assert "Traceback" not in printed
 
 
+def kill_once(path, workspace, *arguments):
+    """Starts snakemake and kills it, with all of its jobs, once a file is there."""
+    controller = subprocess.Popen(
+        workspace.command(*arguments), cwd=workspace.path, env=workspace.environment(),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(controller.pid, signal.SIGKILL)
+    controller.wait()
+
+
 def test_a_killed_run_heals(workspace):
     changed = workspace.layers
     changed["glorot_moments"]["training"] = {"learning_rate": 1e-7, "steps": 20_000_000}
@@ -115,15 +128,7 @@ def test_a_killed_run_heals(workspace):
     workspace.configure("layer_dynamics", changed)
     target = "results/layer_dynamics/glorot_moments/main/trajectory.nc"
     log = workspace.path / "results/logs/layer_dynamics/glorot_moments/main/train.log"
-    controller = subprocess.Popen(
-        workspace.command(target), cwd=workspace.path, env=workspace.environment(),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not log.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    os.killpg(controller.pid, signal.SIGKILL)
-    controller.wait()
+    kill_once(log, workspace, target)
     assert not (workspace.path / target).exists()
     workspace.configure("layer_dynamics", workspace.layers)
     assert "unlock" in workspace.snakemake(target, fails=True)
@@ -141,15 +146,7 @@ def test_a_killed_training_goes_on_from_its_checkpoint(workspace):
     cell = "layer_dynamics/glorot_moments/main"
     target, often = f"results/{cell}/trajectory.nc", ("--configfile", "often.yaml")
     latest = workspace.path / "results/checkpoints" / cell / "whole/latest"
-    controller = subprocess.Popen(
-        workspace.command(target, *often), cwd=workspace.path, env=workspace.environment(),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not latest.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.killpg(controller.pid, signal.SIGKILL)
-    controller.wait()
+    kill_once(latest, workspace, target, *often)
     assert not (workspace.path / target).exists()
     workspace.snakemake(target, *often, "--unlock")
     workspace.snakemake(target, *often)
