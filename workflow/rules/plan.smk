@@ -28,13 +28,15 @@ def load_plans():
     given = workflow.overwrite_configfiles
     own = [name for name in workflow.configfiles if name not in given]
     files = {str(name): load_configfile(str(name)) for name in [*own, *given]}
-    shrunk = deepcopy(dict(config))
-    smoke = load_configfile(SMOKE)
+    plan = read_plan(config, files)
+    smoke, shrunk = load_configfile(SMOKE), deepcopy(dict(config))
+    # an experiment that a file of one's own has set up is not shrunk: the two need not go together
+    for name in given:
+        for paper, experiments in (files[str(name)].get("experiments") or {}).items():
+            for experiment in experiments or {}:
+                smoke["experiments"].get(paper, {}).pop(experiment, None)
     update_config(shrunk, smoke)
-    return {
-        "results": read_plan(config, files),
-        "results/smoke": read_plan(shrunk, {**files, SMOKE: smoke}),
-    }
+    return {"results": plan, "results/smoke": read_plan(shrunk, {**files, SMOKE: smoke})}
 
 
 try:
