@@ -25,8 +25,6 @@ ENTRIES: dict[Stage, tuple[str, ...]] = {
 def code_files(stage: Stage, *more: str) -> list[Path]:
     """Library files that a stage rests on, found by following imports, sorted.
 
-    The workflow reruns a stage when one of them changes, and no other stage.
-
     Args:
         stage: whose entry modules to follow.
         more: names of modules to follow beside them.
@@ -41,10 +39,13 @@ def code_files(stage: Stage, *more: str) -> list[Path]:
     return sorted(found)
 
 
-def code_sha256(stage: Stage) -> str:
-    """Hex digest over names and contents of the files that a stage rests on."""
+def code_sha256(stage: Stage, *more: str) -> str:
+    """Hex digest over names and contents of the files that a stage rests on; see `code_files`.
+
+    The workflow reruns a stage when it changes, and no other stage.
+    """
     digest = hashlib.sha256()
-    for path in code_files(stage):
+    for path in code_files(stage, *more):
         digest.update(path.relative_to(ROOT).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -3,7 +3,6 @@ rule judge:
     input:
         metrics=claimed_metrics,
         claims=CLAIMS,
-        code=stage("judge"),
     output:
         report("results/claims.md", caption="../report/claims.rst", category="claims"),
         "results/claims.json",
@@ -15,6 +14,7 @@ rule judge:
     conda:
         "../../environment.yml"
     params:
+        code=code_sha256("judge"),
         cells=list(PLANS["results"].cells),
     script:
         "../scripts/judge.py"

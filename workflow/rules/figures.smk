@@ -7,7 +7,6 @@ for name in FIGURES:
             f"draw_{paper}_{figure}"
         input:
             data=partial(figure_data, name),
-            code=stage("draw", f"neuralrace.figures.{paper}.{figure}"),
         output:
             png=report(
                 f"{{gallery}}/{name}.png",
@@ -25,6 +24,7 @@ for name in FIGURES:
         resources:
             mem_mb=2000,
         params:
+            code=code_sha256("draw", f"neuralrace.figures.{paper}.{figure}"),
             figure=name,
             cells=partial(shown, name),
             root=results_of,

@@ -13,7 +13,7 @@ from neuralrace.claims.spec import needed_cells, read_claims
 from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES
 from neuralrace.plan import read_plan
-from neuralrace.provenance import code_files
+from neuralrace.provenance import code_sha256
 from neuralrace.spec import TRAINING_METRICS, Run, SolvedRun
 
 SMOKE = "config/smoke.yaml"
@@ -70,11 +70,6 @@ def claimed_metrics(w):
     except UserError as error:
         raise WorkflowError(str(error)) from None
     return [f"results/{cell}/metrics.nc" for cell in cells]
-
-
-def stage(name, *more):
-    """Rerun when a library file that the stage rests on changes."""
-    return [os.path.relpath(path) for path in code_files(name, *more)]
 
 
 def result_files(root, names, kinds):

@@ -1,8 +1,6 @@
 # One job trains a cell, one solves its theory, one measures both.
 # Training comes first: its longest jobs must not be left for the end.
 rule train:
-    input:
-        code=stage("train"),
     output:
         "{root}/{cell}/trajectory.nc",
     log:
@@ -18,14 +16,13 @@ rule train:
         mem_mb=PLANS["results"].train_memory_mb,
         runtime=PLANS["results"].train_minutes,
     params:
+        code=code_sha256("train"),
         spec=lambda w: cell_of(w).only(Run).canonical(),
     script:
         "../scripts/train.py"
 
 
 rule train_part:
-    input:
-        code=stage("train"),
     output:
         "{root}/{cell}/parts/{part}.nc",
     log:
@@ -39,6 +36,7 @@ rule train_part:
         mem_mb=PLANS["results"].train_memory_mb,
         runtime=PLANS["results"].train_minutes,
     params:
+        code=code_sha256("train"),
         spec=lambda w: cell_of(w).only(Run).canonical(),
     script:
         "../scripts/train.py"
@@ -49,7 +47,6 @@ rule gather:
         parts=lambda w: [
             f"{w.root}/{w.cell}/parts/{part}.nc" for part in PLANS[w.root].parts(w.cell)
         ],
-        code=stage("train"),
     output:
         "{root}/{cell}/trajectory.nc",
     log:
@@ -61,14 +58,13 @@ rule gather:
     conda:
         "../../environment.yml"
     params:
+        code=code_sha256("train"),
         spec=lambda w: cell_of(w).only(Run).canonical(),
     script:
         "../scripts/gather.py"
 
 
 rule solve:
-    input:
-        code=stage("solve"),
     output:
         "{root}/{cell}/theory.nc",
     log:
@@ -81,6 +77,7 @@ rule solve:
         mem_mb=2000,
         runtime=60,
     params:
+        code=code_sha256("solve"),
         spec=lambda w: cell_of(w).only(SolvedRun).canonical(),
     script:
         "../scripts/solve.py"
@@ -90,7 +87,6 @@ rule measure:
     input:
         trajectory="{root}/{cell}/trajectory.nc",
         theory=lambda w: f"{w.root}/{w.cell}/theory.nc" if cell_of(w).solutions else [],
-        code=stage("measure"),
     output:
         "{root}/{cell}/metrics.nc",
     log:
@@ -104,6 +100,7 @@ rule measure:
         mem_mb=2000,
         runtime=60,
     params:
+        code=code_sha256("measure"),
         spec=lambda w: cell_of(w).canonical(),
     script:
         "../scripts/measure.py"
@@ -112,7 +109,6 @@ rule measure:
 rule tabulate:
     input:
         metrics=lambda w: cell_files(w.root, "metrics"),
-        code=stage("measure"),
     output:
         "{root}/metrics.csv",
     log:
@@ -121,5 +117,7 @@ rule tabulate:
         "{root}/benchmarks/tabulate.tsv"
     conda:
         "../../environment.yml"
+    params:
+        code=code_sha256("measure"),
     script:
         "../scripts/tabulate.py"
