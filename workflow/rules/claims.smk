@@ -1,4 +1,4 @@
-# Every claim is judged from metrics alone; the table is written whatever it says.
+# Claims and findings are judged from metrics alone; the tables are written whatever they say.
 rule judge:
     input:
         metrics=claimed_metrics,
@@ -7,6 +7,9 @@ rule judge:
         report("results/claims.md", caption="../report/claims.rst", category="claims"),
         "results/claims.json",
         report("results/claims.csv", caption="../report/claims.rst", category="claims"),
+        report("results/findings.md", caption="../report/claims.rst", category="claims"),
+        "results/findings.json",
+        "results/findings.csv",
     log:
         "results/logs/judge.log",
     benchmark:
@@ -23,7 +26,8 @@ rule judge:
 # An unexpected failure, or a known discrepancy that no longer is one, stops here.
 rule accept_claims:
     input:
-        table="results/claims.json",
+        claims="results/claims.json",
+        findings="results/findings.json",
     output:
         touch("results/claims.accepted"),
     log:

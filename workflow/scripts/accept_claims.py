@@ -1,11 +1,11 @@
-"""Fails where a claim did not come out as it is known to."""
+"""Fails where a claim or finding did not come out as it is known to."""
 
 from pathlib import Path
 
-from neuralrace.claims.table import read_table, refuse_surprises
+from neuralrace.claims.table import read_tables, refuse_surprises
 from neuralrace.job import job
 
 with job("claims", snakemake.log[0]) as say:
-    rows = read_table(Path(snakemake.input.table))
-    refuse_surprises(rows)
-    say(f"{len(rows)} claims came out as known")
+    claims, findings = read_tables(Path(snakemake.input.claims).parent)
+    refuse_surprises([*claims, *findings])
+    say(f"{len(claims)} claims and {len(findings)} findings came out as known")

@@ -1,13 +1,13 @@
-"""Judges every claim and writes the table."""
+"""Judges every claim and finding and writes the tables."""
 
 from pathlib import Path
 
 from neuralrace.claims.judge import judge_papers
-from neuralrace.claims.table import write_table
+from neuralrace.claims.table import write_tables
 from neuralrace.job import job
 
 with job("claims", snakemake.log[0]) as say:
     files = [Path(path) for path in snakemake.input.claims]
-    rows = judge_papers(files, Path("results"), snakemake.params.cells)
-    write_table(rows, Path("results"))
-    say(f"judged {len(rows)} claims: {Path('results/claims.md')}")
+    claims, findings = judge_papers(files, Path("results"), snakemake.params.cells)
+    write_tables(claims, findings, Path("results"))
+    say(f"judged {len(claims)} claims: results/claims.md, {len(findings)} findings: findings.md")

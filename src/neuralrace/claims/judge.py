@@ -1,4 +1,4 @@
-"""What comes out of a claim, and whether that was known."""
+"""What comes out of a claim or finding, and whether that was known."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,26 +12,52 @@ from scipy import stats
 
 from neuralrace.base import Strict
 from neuralrace.claims.measure import Results, paired, per_seed
-from neuralrace.claims.spec import Claim, Kind, Relation, naming, read_claims
+from neuralrace.claims.setup import SourceSetup, differences, source_setup
+from neuralrace.claims.spec import (
+    Alternative,
+    Claim,
+    Finding,
+    Kind,
+    Measure,
+    OverSeeds,
+    Relation,
+    Statement,
+    Status,
+    naming,
+    read_claims,
+)
 
 CONFIDENCE = 0.95
+RESAMPLES = 9999
 
 Verdict = Literal["holds", "contradicted", "undecided", "undefined"]
-Status = Literal["reproduced", "discrepant", "not assessed", "failed", "unexpectedly holds"]
 
-SURPRISES: tuple[Status, ...] = ("failed", "unexpectedly holds")
+
+class JudgedAlternative(Strict):
+    """An alternative, held against the claim that it must fail."""
+
+    name: str
+    measured: float | None = None
+    """As for the claim itself."""
+    interval: tuple[float, float] | None = None
+    """Low and high end."""
+    verdict: Verdict
+    """What the claim would say of it."""
+    fails: bool
+    """Whether the claim refuses it: it is contradicted."""
+    source: str | None = None
+    """Where the number of a rival theory comes from."""
 
 
 class Row(Strict):
-    """A judged claim, as it stands in the table."""
+    """A judged statement, as it stands in the table; claims and findings share these."""
 
     id: str
     paper: str
-    locator: str
     kind: Kind
     statement: str
-    status: Status
-    """What came out, against what was known to."""
+    surprise: str | None = None
+    """What is not as it is known to be: the outcome, or an alternative that does not fail."""
     verdict: Verdict | None = None
     """What came out: the interval lies inside what the claim allows, outside, across its edge, or
     is undefined."""
@@ -39,7 +65,7 @@ class Row(Strict):
     expected: float | None = None
     tolerance: float | None = None
     measured: float | None = None
-    """Mean over seeds; for a bound, the worst seed."""
+    """Mean or median over seeds, or the worst seed."""
     interval: tuple[float, float] | None = None
     """Low and high end."""
     interval_is: str | None = None
@@ -47,21 +73,47 @@ class Row(Strict):
     seeds: int | None = None
     undefined_seeds: int | None = None
     """Seeds without a finite value; one is enough to leave a claim undefined."""
+    alternatives: tuple[JudgedAlternative, ...] = ()
+    """What must fail, and does."""
+    depends: str | None = None
+    """On what of ours the verdict is known to depend."""
     evidence: tuple[str, ...] = ()
     """The metrics files that were read."""
     figure: str | None = None
-    reason: str | None = None
-    corrected_by: str | None = None
     source: str | None = None
     """Where the expected value comes from."""
     why: str | None = None
     """What the tolerance allows for."""
 
 
+class ClaimRow(Row):
+    """A judged claim."""
+
+    locator: str
+    quote: str
+    status: Status
+    """What was decided."""
+    source_setup: SourceSetup
+    """The paper's set-up, as far as it is printed."""
+    differs: tuple[str, ...] = ()
+    """What is otherwise here: computed from the specifications, and in words."""
+    reason: str | None = None
+    argument: str | None = None
+    fair: str | None = None
+    corrected_by: str | None = None
+
+
+class FindingRow(Row):
+    """A judged finding."""
+
+    status: Literal["holds", "does not hold", "undecided"]
+    """What was decided."""
+
+
 def judge_papers(
     claim_files: Sequence[Path], results_root: Path, cell_ids: Sequence[str]
-) -> list[Row]:
-    """Every claim of the papers, judged from metrics files.
+) -> tuple[list[ClaimRow], list[FindingRow]]:
+    """Every claim of the papers and every finding, judged from metrics files.
 
     Args:
         claim_files: `config/claims/<paper>.yaml`.
@@ -72,59 +124,121 @@ def judge_papers(
         UserError: a mistake in a claim, or a metrics file that is missing or damaged.
     """
     results = Results(results_root, cell_ids)
-    rows = []
-    for file, claims in read_claims(claim_files).items():
-        for claim in claims:
+    claims, findings = [], []
+    for file, written in read_claims(claim_files).items():
+        for claim in written.claims:
             with naming(file, claim):
-                rows.append(judge(claim, file.stem, results))
-    return rows
+                setup = written.setups[claim.setup]
+                differs = (*differences(claim, setup, results), *claim.differs)
+                claims.append(_judged(claim, source_setup(setup), differs, file.stem, results))
+        for finding in written.findings:
+            with naming(file, finding):
+                findings.append(_found(finding, file.stem, results))
+    return claims, findings
 
 
-def judge(claim: Claim, paper: str, results: Results) -> Row:
-    """One claim, judged over seeds.
+def _judged(
+    claim: Claim, setup: SourceSetup, differs: tuple[str, ...], paper: str, results: Results
+) -> ClaimRow:
+    outcome = judge(claim, results) if claim.judged else {}
+    status: Status
+    match outcome.get("verdict"):
+        case None:
+            status = "not assessed"
+        case "holds":
+            status = "reproduced"
+        case "contradicted":
+            status = "differs here" if differs and not claim.argument else "discrepant"
+        case _:
+            status = "undecided"
+    unknown = None if status == claim.expect else f"known as {claim.expect}, came out {status}"
+    return ClaimRow(
+        **_told(claim, outcome, unknown),
+        paper=paper,
+        status=status,
+        source_setup=setup,
+        differs=differs,
+        **{
+            name: getattr(claim, name)
+            for name in ("locator", "quote", "reason", "argument", "fair", "corrected_by")
+        },
+    )
 
-    Equality, slope, qualitative and ordering are judged on the confidence interval of the mean over
-    seeds, a bound on its worst seed. An ordering is as good as the pair of neighbours whose
-    interval reaches lowest: all pairs hold where that one does.
+
+def _found(finding: Finding, paper: str, results: Results) -> FindingRow:
+    outcome = judge(finding, results)
+    status = {"holds": "holds", "contradicted": "does not hold"}.get(
+        outcome["verdict"], "undecided"
+    )
+    unknown = None if status == "holds" else f"known to hold, came out {status}"
+    return FindingRow(**_told(finding, outcome, unknown), paper=paper, status=status)
+
+
+def _told(statement: Statement, outcome: dict[str, Any], unknown: str | None) -> dict[str, Any]:
+    """What claims and findings share, in a row."""
+    passing = [each.name for each in outcome.get("alternatives", ()) if not each.fails]
+    powerless = f"has no power against: {', '.join(passing)}" if passing else None
+    own = ("id", "kind", "statement", "relation", "figure", "depends")
+    return {name: getattr(statement, name) for name in own} | {
+        "surprise": "; ".join(filter(None, (unknown, powerless))) or None,
+        "expected": statement.expected.value if statement.expected else None,
+        "tolerance": statement.tolerance.value if statement.tolerance else None,
+        "source": statement.expected.source if statement.expected else None,
+        "why": statement.tolerance.why if statement.tolerance else None,
+        **outcome,
+    }
+
+
+def judge(statement: Statement, results: Results) -> dict[str, Any]:
+    """A claim or finding, judged over seeds, and its alternatives in its place.
+
+    Equality, slope, qualitative and ordering are judged on the confidence interval of the mean or
+    median over seeds, or on the worst seed where they say so, as a bound always is. An ordering is
+    as good as the pair of neighbours whose interval reaches lowest: all pairs hold where that one
+    does.
+
+    Returns:
+        Keys of a `Row`: verdict, measured value, interval, seeds, evidence and alternatives.
 
     Raises:
         UserError: a measure that cannot be taken.
     """
-    row = Row(
-        id=claim.id,
-        paper=paper,
-        locator=claim.locator,
-        kind=claim.kind,
-        statement=claim.statement,
-        status="not assessed",
-        relation=claim.relation,
-        expected=claim.expected.value if claim.expected else None,
-        tolerance=claim.tolerance.value if claim.tolerance else None,
-        figure=claim.figure,
-        reason=claim.reason,
-        corrected_by=claim.corrected_by,
-        source=claim.expected.source if claim.expected else None,
-        why=claim.tolerance.why if claim.tolerance else None,
+    if statement.expected is None or statement.tolerance is None:
+        raise ValueError(f"{statement.id}: has nothing to be judged by")
+    limits = allowed(
+        statement.kind, statement.relation, statement.expected.value, statement.tolerance.value
     )
-    if claim.expected is None or claim.tolerance is None:
-        return row
-    samples = _samples(claim, results)
-    limits = allowed(claim.kind, claim.relation, claim.expected.value, claim.tolerance.value)
-    outcome = _outcome(claim, samples, limits)
-    status = {
-        ("reproduced", "holds"): "reproduced",
-        ("discrepant", "contradicted"): "discrepant",
-        ("discrepant", "holds"): "unexpectedly holds",
-    }.get((claim.expect, outcome["verdict"]), "failed")
-    read = {cell for measure in claim.measures() for cell in results.matching(measure.cells)}
-    return row.model_copy(
-        update={
-            **outcome,
-            "status": status,
-            "seeds": samples.shape[1],
-            "undefined_seeds": int((~np.isfinite(samples)).any(axis=0).sum()),
-            "evidence": tuple(results.path(cell).as_posix() for cell in sorted(read)),
-        }
+    samples = _samples(statement.levels, results)
+    read = {cell for measure in statement.measures() for cell in results.matching(measure.cells)}
+    return {
+        **_outcome(statement, samples, limits),
+        "seeds": samples.shape[1],
+        "undefined_seeds": int((~np.isfinite(samples)).any(axis=0).sum()),
+        "alternatives": tuple(
+            _alternative(alternative, statement, limits, results)
+            for alternative in statement.alternatives
+        ),
+        "evidence": tuple(results.path(cell).as_posix() for cell in sorted(read)),
+    }
+
+
+def _alternative(
+    alternative: Alternative, statement: Statement, limits: tuple[float, float], results: Results
+) -> JudgedAlternative:
+    """What the claim would say of something that it must refuse."""
+    if alternative.value is not None:
+        samples = np.array([[alternative.value]])
+    else:
+        levels = alternative.measures(statement)
+        samples = _samples(levels, results, shuffled=alternative.shuffled)
+    outcome = _outcome(statement, samples, limits)
+    return JudgedAlternative(
+        name=alternative.name,
+        measured=outcome.get("measured"),
+        interval=outcome.get("interval"),
+        verdict=outcome["verdict"],
+        fails=outcome["verdict"] == "contradicted",
+        source=alternative.source,
     )
 
 
@@ -140,44 +254,70 @@ def allowed(
     return low, high
 
 
-def confidence_interval(sample: Float[np.ndarray, " seed"]) -> tuple[float, float]:
-    """Student's t interval of the mean at `CONFIDENCE`; the value itself for a single seed."""
+def confidence_interval(
+    sample: Float[np.ndarray, " seed"], statistic: OverSeeds
+) -> tuple[float, float]:
+    """Interval over seeds at `CONFIDENCE`; the value itself for a single seed.
+
+    Student's t for a mean, the percentile bootstrap for a median, the range for the worst seed.
+    """
+    if statistic == "worst" or len(sample) == 1:
+        return float(sample.min()), float(sample.max())
+    if statistic == "median":
+        if np.ptp(sample) == 0:
+            return float(sample[0]), float(sample[0])
+        drawn = stats.bootstrap(
+            (sample,),
+            np.median,
+            n_resamples=RESAMPLES,
+            confidence_level=CONFIDENCE,
+            method="percentile",
+            rng=np.random.default_rng(0),
+        )
+        return float(drawn.confidence_interval.low), float(drawn.confidence_interval.high)
     n, mean = len(sample), float(np.mean(sample))
-    if n == 1:
-        return mean, mean
     quantile = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)
     half = float(quantile * np.std(sample, ddof=1) / np.sqrt(n))
     return mean - half, mean + half
 
 
-def _samples(claim: Claim, results: Results) -> Float[np.ndarray, "step seed"]:
-    """Measured values by seed; for an ordering, the increases between neighbours."""
-    if claim.measure:
-        steps = [per_seed(claim.measure, results)]
-    else:
-        levels = paired([per_seed(level, results) for level in claim.sequence or ()])
-        steps = [after - before for before, after in pairwise(levels)]
-    return np.stack([np.atleast_1d(step.values) for step in xr.broadcast(*steps)])
+INTERVALS: dict[OverSeeds, str] = {
+    "mean": f"{CONFIDENCE:.0%} confidence interval of the mean over seeds (Student t)",
+    "median": f"{CONFIDENCE:.0%} confidence interval of the median over seeds (bootstrap)",
+    "worst": "range over seeds",
+}
+
+
+def _samples(
+    levels: Sequence[Measure], results: Results, shuffled: bool = False
+) -> Float[np.ndarray, "step seed"]:
+    """Measured values by seed; for a sequence, the increases between neighbours."""
+    values = [per_seed(level, results, shuffled) for level in levels]
+    if len(values) > 1:
+        values = [
+            (after.roll(seed=-1) if shuffled and "seed" in after.dims else after) - before
+            for before, after in pairwise(paired(values))
+        ]
+    return np.stack([np.atleast_1d(value.values) for value in xr.broadcast(*values)])
 
 
 def _outcome(
-    claim: Claim, samples: Float[np.ndarray, "step seed"], limits: tuple[float, float]
+    statement: Statement, samples: Float[np.ndarray, "step seed"], limits: tuple[float, float]
 ) -> dict[str, Any]:
     """Verdict, measured value and interval."""
     if not np.isfinite(samples).all():
         return {"verdict": "undefined"}
-    if claim.kind == "bound":
-        interval = float(samples.min()), float(samples.max())
-        measured = interval[0] if claim.relation == ">=" else interval[1]
-        decisive = measured, measured  # one seed beyond a bound contradicts it
-        meaning = "range over seeds"
+    statistic, (low, high) = statement.statistic, limits
+    interval, sample = min(
+        ((confidence_interval(step, statistic), step) for step in samples),
+        key=lambda each: each[0],
+    )
+    if statistic == "worst":  # one seed beyond what is allowed contradicts it
+        measured = max(interval, key=lambda end: max(low - end, end - high))
+        decisive = measured, measured
     else:
-        interval, measured = min(
-            (confidence_interval(step), float(step.mean())) for step in samples
-        )
+        measured = float(np.median(sample) if statistic == "median" else np.mean(sample))
         decisive = interval
-        meaning = f"{CONFIDENCE:.0%} confidence interval of the mean over seeds (Student t)"
-    low, high = limits
     if low <= decisive[0] and decisive[1] <= high:
         verdict = "holds"
     elif decisive[1] < low or high < decisive[0]:
@@ -188,5 +328,5 @@ def _outcome(
         "verdict": verdict,
         "measured": measured,
         "interval": interval,
-        "interval_is": meaning if samples.shape[1] > 1 else "the value of a single run",
+        "interval_is": INTERVALS[statistic] if len(sample) > 1 else "the value of a single run",
     }

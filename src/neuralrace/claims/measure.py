@@ -37,8 +37,13 @@ class Results:
         return matching(globs, self.cell_ids)
 
 
-def per_seed(measure: Measure, results: Results) -> xr.DataArray:
+def per_seed(measure: Measure, results: Results, shuffled: bool = False) -> xr.DataArray:
     """The value of a measure for each seed.
+
+    Args:
+        measure: what is read.
+        results: where from.
+        shuffled: each seed is compared with the seed after it, in place of itself.
 
     Returns:
         Values along `seed`, or a single one without dimensions where nothing varies over seeds;
@@ -58,13 +63,13 @@ def per_seed(measure: Measure, results: Results) -> xr.DataArray:
     else:
         entries = paired([_entries(array) for array in arrays])
         value = _one(_concat(entries, "entry"), measure)
-    if measure.minus:
-        first, second = paired([value, per_seed(measure.minus, results)])
-        value = first - second
-    if measure.over:
-        first, second = paired([value, per_seed(measure.over, results)])
-        value = first / second.where(second != 0)
-    return value
+    other = measure.minus or measure.over
+    if other is None:
+        return value
+    first, second = paired([value, per_seed(other, results)])
+    if shuffled and "seed" in second.dims:
+        second = second.roll(seed=-1)
+    return first - second if measure.minus else first / second.where(second != 0)
 
 
 def paired(arrays: Sequence[xr.DataArray]) -> Sequence[xr.DataArray]:

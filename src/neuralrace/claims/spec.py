@@ -1,4 +1,4 @@
-"""What a claim is, as it is written in `config/claims/<paper>.yaml`."""
+"""What claims and findings are, as they are written in `config/claims/<paper>.yaml`."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,10 +11,13 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from neuralrace.base import Strict
+from neuralrace.claims.criteria import CRITERIA
 from neuralrace.errors import UserError, yaml_hint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
-Expectation = Literal["reproduced", "discrepant", "not assessed"]
+Status = Literal["reproduced", "discrepant", "differs here", "undecided", "not assessed"]
+"""What was decided; docs/claims.md says when."""
+OverSeeds = Literal["mean", "median", "worst"]
 Relation = Literal["<=", ">="]
 
 Text = Annotated[str, Field(min_length=1)]
@@ -93,7 +96,25 @@ class Measure(Strict):
                 yield from other.parts()
 
 
-class Expected(Strict):
+class Number(Strict):
+    """A number with its reason, or a vague word with the one meaning it has in all papers."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _criterion(cls, written: Any) -> Any:
+        """Spells out `criterion: near`."""
+        if not isinstance(written, dict) or "criterion" not in written:
+            return written
+        name = written["criterion"]
+        if len(written) > 1 or name not in CRITERIA:
+            known = ", ".join(CRITERIA)
+            raise ValueError(f"criterion {name!r} stands alone and is one of {known}")
+        meaning = CRITERIA[name]
+        (reason,) = set(cls.model_fields) - {"value"}
+        return {"value": meaning.value, reason: f"{name}: {meaning.means}"}
+
+
+class Expected(Number):
     """The number that a measure is held against."""
 
     value: float
@@ -103,8 +124,8 @@ class Expected(Strict):
     """Where the number comes from."""
 
 
-class Tolerance(Strict):
-    """By how much the paper's number may be missed."""
+class Tolerance(Number):
+    """By how much the number may be missed."""
 
     value: Annotated[float, Field(ge=0)]
     """In the units of the measure; it loosens every kind of claim."""
@@ -112,120 +133,294 @@ class Tolerance(Strict):
     """What the tolerance allows for."""
 
 
-class Claim(Strict):
-    """One statement of a paper and how it is judged."""
+class Instead(Strict):
+    """Keys of a measure that an alternative replaces; labels of `select` one by one."""
+
+    cells: Annotated[tuple[Text, ...], *OneOrMore] | None = None
+    """As in a measure."""
+    metric: Text | None = None
+    """As in a measure."""
+    select: dict[str, Annotated[tuple[float | str, ...], *OneOrMore]] = Field(default={})
+    """Labels along these dimensions; other dimensions keep theirs."""
+    reduce: Literal["mean", "max", "min", "median"] | None = None
+    """As in a measure."""
+    fit: Fit | None = None
+    """As in a measure."""
+    crossing: Crossing | None = None
+    """As in a measure."""
+    minus: Measure | None = None
+    """As in a measure."""
+    over: Measure | None = None
+    """As in a measure."""
+
+    def of(self, measure: Measure) -> Measure:
+        """The measure with these keys in place of its own."""
+        own = {name: value for name, value in self if value is not None}
+        return measure.model_copy(update=own | {"select": measure.select | self.select})
+
+
+class Alternative(Strict):
+    """Something near and plausible that must fail the claim: it shows that the claim has power."""
+
+    name: Text
+    """What it is: a rival theory, the other family, a wrong exponent, an untrained network."""
+    instead: Instead | None = None
+    """What is read in place of the claim's own measure, or of each of its sequence."""
+    measure: Measure | None = None
+    """Another measure altogether."""
+    sequence: Annotated[tuple[Measure, ...], Field(min_length=2)] | None = None
+    """Another sequence altogether."""
+    shuffled: bool = False
+    """Each seed is compared (`minus`, `over`, neighbours of a sequence) with the seed after it."""
+    value: float | None = None
+    """What a rival theory predicts for the measure, where that is a number."""
+    source: Text | None = None
+    """Where that number comes from."""
+
+    @model_validator(mode="after")
+    def _one(self) -> "Alternative":
+        given = (self.instead, self.measure, self.sequence, self.shuffled or None, self.value)
+        if sum(each is not None for each in given) != 1:
+            raise ValueError("needs one of instead, measure, sequence, shuffled and value")
+        if (self.value is None) != (self.source is None):
+            raise ValueError("value and source go together")
+        return self
+
+    def measures(self, statement: "Statement") -> tuple[Measure, ...]:
+        """What is read for it; nothing for a number."""
+        if self.value is not None:
+            return ()
+        read = self.sequence or (self.measure and (self.measure,)) or statement.levels
+        return tuple(self.instead.of(each) for each in read) if self.instead else tuple(read)
+
+
+class Statement(Strict):
+    """What claims and findings share: a statement, how it is judged, and what must fail it."""
 
     id: Id
     """Kebab-case name, unique over all papers."""
-    locator: Text
-    """Where in the paper."""
     statement: Text
-    """What the paper says, in our words."""
+    """What is judged, in our words."""
     kind: Kind
     """How it is judged."""
     measure: Measure | None = None
     """What is compared; every kind but ordering."""
     sequence: Annotated[tuple[Measure, ...], Field(min_length=2)] | None = None
-    """What is claimed to increase from each to the next; for ordering."""
+    """What is said to increase from each to the next; for ordering."""
     relation: Relation | None = None
     """Side of the threshold, for bound and qualitative."""
     expected: Expected | None = None
     """The number that the paper or its theory gives."""
     tolerance: Tolerance | None = None
     """By how much it may be missed."""
-    expect: Expectation
-    """What is known to come out; anything else makes the judging fail."""
-    reason: Text | None = None
-    """Why the claim is discrepant or not assessed."""
-    corrected_by: Id | None = None
-    """The claim that holds in place of a discrepant one."""
+    over_seeds: OverSeeds | None = None
+    """What is judged of the seeds: `mean`, the default; `median`, for heavy tails; `worst`, where
+    the words say each or every, and for every bound."""
+    alternatives: tuple[Alternative, ...] = ()
+    """What must fail; every statement that is judged has one."""
+    depends: Text | None = None
+    """On what of ours the verdict is known to depend."""
     figure: Annotated[str, Field(pattern=r"^[a-z0-9_]+/[a-z0-9_]+$")] | None = None
     """Figure that shows it, `paper/figure`."""
 
-    @model_validator(mode="after")
-    def _consistent(self) -> "Claim":
-        judged = self.expect != "not assessed"
-        needed = {
+    @property
+    def judged(self) -> bool:
+        """Whether anything is measured."""
+        return True
+
+    @property
+    def levels(self) -> tuple[Measure, ...]:
+        """What is compared: the sequence, or the one measure."""
+        return self.sequence or ((self.measure,) if self.measure else ())
+
+    @property
+    def statistic(self) -> OverSeeds:
+        """What is judged of the seeds."""
+        return self.over_seeds or ("worst" if self.kind == "bound" else "mean")
+
+    def measures(self) -> Iterator[Measure]:
+        """Everything that is read to judge this statement."""
+        for level in self.levels:
+            yield from level.parts()
+
+    def alternative_measures(self) -> Iterator[Measure]:
+        """Everything that is read for its alternatives."""
+        for alternative in self.alternatives:
+            for level in alternative.measures(self):
+                yield from level.parts()
+
+    def needed(self) -> dict[str, bool]:
+        """Optional keys, and whether this statement must have them."""
+        judged = self.judged
+        return {
             "measure": judged and self.kind != "ordering",
             "sequence": judged and self.kind == "ordering",
             "relation": judged and self.kind in ("bound", "qualitative"),
             "expected": judged or self.expected is not None,
             "tolerance": judged,
-            "reason": self.expect != "reproduced",
-            "corrected_by": self.expect == "discrepant" and self.corrected_by is not None,
+            "over_seeds": self.over_seeds is not None and judged and self.kind != "bound",
+            "alternatives": judged,
         }
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Statement":
         mistakes = [
             f"{key} {'is missing from' if need else 'has no place in'}"
-            for key, need in needed.items()
-            if need != (getattr(self, key) is not None)
+            for key, need in self.needed().items()
+            if need != bool(getattr(self, key))
         ]
         if self.kind == "slope" and self.measure and not self.measure.fit:
             mistakes.append("measure.fit is missing from")
         if mistakes:
-            raise ValueError(
-                f"{', '.join(mistakes)} a claim of kind {self.kind!r} with expect {self.expect!r}"
-            )
+            raise ValueError(f"{', '.join(mistakes)} {self.told()}")
         return self
 
-    def measures(self) -> Iterator[Measure]:
-        """Everything that is read to judge this claim."""
-        for measure in self.sequence or (self.measure,):
-            if measure:
-                yield from measure.parts()
+    def told(self) -> str:
+        """What it is, in a message."""
+        return f"a finding of kind {self.kind!r}"
+
+
+class Claim(Statement):
+    """One statement of a paper and how it is judged."""
+
+    locator: Text
+    """Where in the paper."""
+    quote: Text
+    """The paper's own words, one sentence; what is left out stands as ` … `."""
+    setup: Text
+    """Name of the paper's set-up that the words are about, in `setups`."""
+    differs: tuple[Text, ...] = ()
+    """What differs here from that set-up and measure, beyond what the specifications show."""
+    expect: Status
+    """What is known to come out; anything else makes the judging fail."""
+    reason: Text | None = None
+    """Why it does not hold, is not decided or not assessed."""
+    argument: Text | None = None
+    """A counterexample, a proof or an identity that fails: why a statement is wrong whatever the
+    set-up."""
+    fair: Text | None = None
+    """Why it is fair to call the statement wrong, by a second reader of the paper."""
+    corrected_by: Id | None = None
+    """The claim or finding that holds in its place."""
+
+    @property
+    def judged(self) -> bool:
+        return self.expect != "not assessed"
+
+    def needed(self) -> dict[str, bool]:
+        wrong = self.expect == "discrepant"
+        return super().needed() | {
+            "reason": self.expect != "reproduced",
+            "argument": wrong and self.argument is not None,
+            "fair": wrong,
+            "corrected_by": self.expect in ("discrepant", "differs here")
+            and self.corrected_by is not None,
+        }
+
+    def told(self) -> str:
+        return f"a claim of kind {self.kind!r} with expect {self.expect!r}"
+
+
+class Finding(Statement):
+    """What no source says and was found here."""
+
+
+class Setup(Strict):
+    """What a paper prints of how a result of its was got."""
+
+    locator: Text
+    """Where it is printed."""
+    printed: dict[Text, Text]
+    """Network, widths, data, learning rate, start, measure, seeds, as far as they are printed."""
+    keys: dict[Text, Any] = Field(default={})
+    """Dotted keys of a specification and the paper's values: these are compared with ours. A list
+    for a key that holds one value: the paper used all of them."""
+
+
+class Source(Strict):
+    """The text that is quoted."""
+
+    title: Text
+    """Its title."""
+    authors: Text
+    """Who wrote it."""
+    text_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """Checksum of the text that the quotes were taken from."""
 
 
 class ClaimFile(Strict):
-    """The claims of one paper."""
+    """The claims of one paper, and what was found beyond them."""
 
+    source: Source
+    """What is quoted."""
+    setups: dict[Id, Setup]
+    """The paper's set-ups by names of our choice."""
     claims: tuple[Claim, ...]
     """In the order of the paper."""
+    findings: tuple[Finding, ...] = ()
+    """What no source says."""
+
+    @property
+    def statements(self) -> tuple[Claim | Finding, ...]:
+        """Claims, then findings."""
+        return (*self.claims, *self.findings)
+
+    @model_validator(mode="after")
+    def _set_up(self) -> "ClaimFile":
+        for claim in self.claims:
+            if claim.setup not in self.setups:
+                known = ", ".join(self.setups)
+                raise ValueError(f"{claim.id}: setup: {claim.setup!r} is none of setups: {known}")
+        return self
 
 
-Claims = Mapping[Path, tuple[Claim, ...]]
-"""Claims by file; the stem of a file is its paper."""
+Claims = Mapping[Path, ClaimFile]
+"""Claims and findings by file; the stem of a file is its paper."""
 
 
 def read_claims(files: Sequence[Path]) -> Claims:
-    """The claims of all papers.
+    """The claims and findings of all papers.
 
     Raises:
         UserError: an unreadable file; a key or value that is unknown, missing or out of range; an
             identifier used twice; a correction that is not there or is not said to hold.
     """
     claims = {file: _read(file) for file in files}
-    known: dict[str, tuple[Path, Claim]] = {}
-    for file, claim in _each(claims):
-        if claim.id in known:
+    known: dict[str, tuple[Path, Claim | Finding]] = {}
+    for file, statement in _each(claims):
+        if statement.id in known:
             raise UserError(
-                f"{file}: {claim.id}: id: {claim.id!r} is already in {known[claim.id][0]}"
+                f"{file}: {statement.id}: id: {statement.id!r} is already in "
+                f"{known[statement.id][0]}"
             )
-        known[claim.id] = file, claim
+        known[statement.id] = file, statement
     for file, claim in _each(claims):
-        if claim.corrected_by is None:
+        if isinstance(claim, Finding) or claim.corrected_by is None:
             continue
-        if claim.corrected_by not in known:
-            problem = "is no claim"
-        elif known[claim.corrected_by][1].expect != "reproduced":
+        _, correction = known.get(claim.corrected_by, (None, None))
+        if correction is None:
+            problem = "is no claim or finding"
+        elif isinstance(correction, Claim) and correction.expect != "reproduced":
             problem = "is not expected to be reproduced"
         else:
             continue
         raise UserError(
             f"{file}: {claim.id}: corrected_by: {claim.corrected_by!r} {problem}; "
-            "expected the id of a claim that holds"
+            "expected the id of one that holds"
         )
     return claims
 
 
 def needed_cells(claims: Claims, cell_ids: Sequence[str]) -> list[str]:
-    """The cells whose metrics decide these claims, sorted.
+    """The cells whose metrics decide these claims and findings, sorted.
 
     Raises:
         UserError: a glob that matches no cell.
     """
     needed: set[str] = set()
-    for file, claim in _each(claims):
-        with naming(file, claim):
-            for measure in claim.measures():
+    for file, statement in _each(claims):
+        with naming(file, statement):
+            for measure in (*statement.measures(), *statement.alternative_measures()):
                 needed.update(matching(measure.cells, cell_ids))
     return sorted(needed)
 
@@ -249,26 +444,26 @@ def matching(globs: Sequence[str], cell_ids: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def naming(file: Path, claim: Claim) -> Iterator[None]:
-    """Mistakes found inside are told with the file and the claim they are in."""
+def naming(file: Path, statement: Statement) -> Iterator[None]:
+    """Mistakes found inside are told with the file and the statement they are in."""
     try:
         yield
     except UserError as error:
-        raise UserError(f"{file}: {claim.id}: {error}") from error
+        raise UserError(f"{file}: {statement.id}: {error}") from error
 
 
-def _each(claims: Claims) -> Iterator[tuple[Path, Claim]]:
-    return ((file, claim) for file, listed in claims.items() for claim in listed)
+def _each(claims: Claims) -> Iterator[tuple[Path, Claim | Finding]]:
+    return ((file, each) for file, listed in claims.items() for each in listed.statements)
 
 
-def _read(file: Path) -> tuple[Claim, ...]:
+def _read(file: Path) -> ClaimFile:
     try:
         raw = yaml.safe_load(file.read_text(encoding="utf-8"))
         text = json.dumps(raw, default=str)  # dates become text
     except (OSError, TypeError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UserError(f"{file}: cannot be read as YAML: {error}") from error
     try:  # JSON mode, so that YAML lists are welcome where tuples are kept
-        return ClaimFile.model_validate_json(text).claims
+        return ClaimFile.model_validate_json(text)
     except ValidationError as error:
         raise UserError(f"{file}: " + f"\n{file}: ".join(_mistakes(error, raw))) from None
 
@@ -288,10 +483,11 @@ def _mistakes(error: ValidationError, raw: Any) -> list[str]:
                 break  # a branch of a union, not a key
             path.append(part)
         names = [".".join(map(str, path))]
-        if path[:1] == ["claims"] and len(path) > 1:
-            claim = raw["claims"][path[1]]
-            known = claim.get("id") if isinstance(claim, dict) else None
-            names = [str(known or f"claim number {path[1] + 1}"), ".".join(map(str, path[2:]))]
+        if path[:1] in (["claims"], ["findings"]) and len(path) > 1:
+            statement = raw[path[0]][path[1]]
+            known = statement.get("id") if isinstance(statement, dict) else None
+            place = f"{path[0].removesuffix('s')} number {path[1] + 1}"
+            names = [str(known or place), ".".join(map(str, path[2:]))]
         if not isinstance(node, dict | list | None):
             names.append(repr(node))
         reason = mistake["msg"].removeprefix("Value error, ") + yaml_hint(node)

@@ -1,4 +1,4 @@
-"""The table of judged claims, for programs (JSON, CSV) and for people (Markdown)."""
+"""The tables of claims and of findings, for programs (JSON, CSV) and for people (Markdown)."""
 
 import csv
 import io
@@ -6,18 +6,29 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from neuralrace.claims.judge import CONFIDENCE, SURPRISES, Row
+from neuralrace.claims.judge import CONFIDENCE, ClaimRow, FindingRow, JudgedAlternative, Row
 from neuralrace.errors import UserError
 from neuralrace.records.files import write_text
 
-_ROWS = TypeAdapter(list[Row])
+R = TypeVar("R", bound=Row)
+
+_CLAIMS = TypeAdapter(list[ClaimRow])
+_FINDINGS = TypeAdapter(list[FindingRow])
+
+INTERVALS = (
+    f"Intervals are {CONFIDENCE:.0%} intervals over seeds: of the mean (Student t), or of the "
+    "median (bootstrap) where tails are heavy; where a claim is about each seed, measured is the "
+    "worst seed and the interval the range. An ordering shows the weakest of its increases. Behind "
+    "each number stands the nearest alternative that must fail, and what it measured."
+)
 
 
-def write_table(rows: Sequence[Row], folder: Path) -> None:
-    """Writes `claims.json`, `claims.csv` and `claims.md`, each whole or not at all.
+def write_tables(claims: Sequence[ClaimRow], findings: Sequence[FindingRow], folder: Path) -> None:
+    """Writes `claims` and `findings` as `.json`, `.csv` and `.md`, each whole or not at all.
 
     Surprises are written like everything else, so that a person can read what came out;
     `refuse_surprises` is a step of its own.
@@ -26,39 +37,49 @@ def write_table(rows: Sequence[Row], folder: Path) -> None:
         UserError: the folder cannot be written to.
     """
     texts = {
-        "claims.json": _ROWS.dump_json(list(rows), indent=2).decode() + "\n",
-        "claims.csv": _csv(rows),
-        "claims.md": "\n".join(_markdown(rows)) + "\n",
+        "claims.json": _CLAIMS.dump_json(list(claims), indent=2).decode() + "\n",
+        "claims.csv": _csv(claims, ClaimRow),
+        "claims.md": "\n".join(_claims_page(claims)) + "\n",
+        "findings.json": _FINDINGS.dump_json(list(findings), indent=2).decode() + "\n",
+        "findings.csv": _csv(findings, FindingRow),
+        "findings.md": "\n".join(_findings_page(findings)) + "\n",
     }
     for name, text in texts.items():
         write_text(text, folder / name)
 
 
-def read_table(path: Path) -> list[Row]:
-    """The rows of a `claims.json`.
+def read_tables(folder: Path) -> tuple[list[ClaimRow], list[FindingRow]]:
+    """The rows of `claims.json` and of `findings.json`.
 
     Raises:
-        UserError: it is missing or no table of claims.
+        UserError: one is missing or no such table.
     """
+    return (
+        _read(folder / "claims.json", _CLAIMS),
+        _read(folder / "findings.json", _FINDINGS),
+    )
+
+
+def _read(path: Path, adapter: TypeAdapter[list[R]]) -> list[R]:
     try:
-        return _ROWS.validate_json(path.read_bytes())
+        return adapter.validate_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{path}: is no table of claims ({error}). Judge the claims again."
+            f"{path}: is no table of judged statements ({error}). Judge the claims again."
         ) from error
 
 
 def refuse_surprises(rows: Sequence[Row]) -> None:
-    """Passes only where every claim came out as it is known to.
+    """Passes only where everything came out as it is known to, and all alternatives failed.
 
     Raises:
         UserError: the surprises, each with what was expected, what was measured, and what to do.
     """
-    surprises = [row for row in rows if row.status in SURPRISES]
+    surprises = [row for row in rows if row.surprise]
     if surprises:
         told = "\n".join(_surprise(row) for row in surprises)
         raise UserError(
-            f"{len(surprises)} of {len(rows)} claims did not come out as known:\n{told}"
+            f"{len(surprises)} of {len(rows)} statements did not come out as known:\n{told}"
         )
 
 
@@ -68,81 +89,117 @@ def _surprise(row: Row) -> str:
         "learning",
         "undecided": "the seeds do not decide it: raise `seeds` in the configuration, or mend the "
         "expected value or tolerance if they are mistaken",
-        "contradicted": "find what changed; if the paper is wrong here, say expect: discrepant "
-        "with a reason",
-        "holds": "find what changed; if the paper is right after all, say expect: reproduced "
-        "without a reason",
+        "contradicted": "find what changed; before the paper is called wrong, suspect set-up, "
+        "measure, sample size and reading",
+        "holds": "find what changed; if the statement holds after all, say expect: reproduced; "
+        "against what it has no power, name a nearer alternative or a sharper measure",
     }[row.verdict or "undefined"]
+    place = f" ({row.locator})" if isinstance(row, ClaimRow) else ""
     return (
-        f"- {row.paper}: {row.id} ({row.locator}): {row.status}, {row.verdict}: "
+        f"- {row.paper}: {row.id}{place}: {row.surprise}: {row.verdict}: "
         f"expected {_expected(row)}, measured {_measured(row)}\n"
         f"  To do: {remedy}.\n"
         f"  Evidence: {', '.join(row.evidence)}"
     )
 
 
-def _csv(rows: Sequence[Row]) -> str:
+def _csv(rows: Sequence[Row], kind: type[Row]) -> str:
     text = io.StringIO()
-    names = [name for name in Row.model_fields if name != "interval"]
-    writer = csv.DictWriter(text, [*names, "low", "high"], lineterminator="\n")
+    nested = {"interval", "source_setup", "alternatives"}
+    names = [name for name in kind.model_fields if name not in nested]
+    writer = csv.DictWriter(
+        text, [*names, "low", "high", "nearest_alternative"], lineterminator="\n"
+    )
     writer.writeheader()
     for row in rows:
         low, high = row.interval or (None, None)
-        cells = row.model_dump(exclude={"interval"})
-        writer.writerow(cells | {"low": low, "high": high, "evidence": " ".join(row.evidence)})
+        cells = row.model_dump(exclude=nested) | {"evidence": " ".join(row.evidence)}
+        if isinstance(row, ClaimRow):
+            cells["differs"] = "; ".join(row.differs)
+        writer.writerow(cells | {"low": low, "high": high, "nearest_alternative": _power(row)})
     return text.getvalue()
 
 
-def _markdown(rows: Sequence[Row]) -> Iterator[str]:
-    yield "# Claims"
-    yield ""
-    yield _counts(rows)
-    yield ""
-    yield (
-        f"Intervals are {CONFIDENCE:.0%} confidence intervals of the mean over seeds (Student t). "
-        "For a bound, measured is the worst seed and the interval the range over seeds. An "
-        "ordering shows the weakest of its increases. Sources, reasons for tolerances and the "
-        "files behind each number are in `claims.json`."
+def _claims_page(rows: Sequence[ClaimRow]) -> Iterator[str]:
+    yield from ("# Claims", "", _counts(rows), "", INTERVALS)
+    yield from (
+        "",
+        "*Discrepant* is said only at the source's own set-up and measure, or by an argument that "
+        "needs none; *differs here* where something of ours differs and the outcome is not the "
+        "source's, which is no accusation. Set-ups, sources and the files behind each number are "
+        "in `claims.json`.",
     )
-    surprises = [row for row in rows if row.status in SURPRISES]
-    if surprises:
-        yield from ("", "## Not as known", "")
-        yield from (_surprise(row) for row in surprises)
+    yield from _surprises(rows)
     for paper, group in groupby(rows, key=lambda row: row.paper):
         listed = list(group)
         yield from ("", f"## {paper}", "", _counts(listed), "")
-        yield "| claim | where | statement | kind | expected | measured | seeds | status |"
+        yield "| claim | where | words | judged | expected | measured | must fail | status |"
         yield "|---|---|---|---|---|---|---|---|"
         for row in listed:
-            name = f'<a id="{row.id}"></a>{row.id}' + (f" (`{row.figure}`)" if row.figure else "")
-            seeds = "" if row.seeds is None else str(row.seeds)
-            cells = (
-                name,
-                row.locator,
-                row.statement,
-                row.kind,
-                _expected(row),
-                _measured(row),
-                seeds,
-                row.status,
-            )
-            yield f"| {' | '.join(_cell(cell) for cell in cells)} |"
-        explained = [row for row in listed if row.reason]
+            status = row.status + (" (set-up differs)" if row.differs else "")
+            yield _line(
+                _name(row), row.locator, f"“{row.quote}”", row.statement,
+                _expected(row), _measured(row), _power(row), status,
+            )  # fmt: skip
+        explained = [row for row in listed if row.reason or row.differs or row.depends]
         if explained:
             yield ""
         for row in explained:
-            instead = f" Instead: [{row.corrected_by}](#{row.corrected_by})."
-            reason = " ".join((row.reason or "").split()).removesuffix(".")
-            yield f"- **{row.id}** ({row.status}): {reason}.{instead if row.corrected_by else ''}"
+            yield f"- **{row.id}** ({row.status}): " + " ".join(_explained(row))
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+def _findings_page(rows: Sequence[FindingRow]) -> Iterator[str]:
+    yield from ("# Findings", "", "What no source says and was found here.", "", _counts(rows))
+    yield from ("", INTERVALS)
+    yield from _surprises(rows)
+    for paper, group in groupby(rows, key=lambda row: row.paper):
+        yield from ("", f"## {paper}", "")
+        yield "| finding | statement | expected | measured | must fail | status |"
+        yield "|---|---|---|---|---|---|"
+        for row in group:
+            depends = f" Depends on {row.depends}." if row.depends else ""
+            yield _line(
+                _name(row), row.statement + depends,
+                _expected(row), _measured(row), _power(row), row.status,
+            )  # fmt: skip
 
 
-def _counts(rows: Sequence[Row]) -> str:
+def _surprises(rows: Sequence[Row]) -> Iterator[str]:
+    surprises = [row for row in rows if row.surprise]
+    if surprises:
+        yield from ("", "## Not as known", "")
+        yield from (_surprise(row) for row in surprises)
+
+
+def _explained(row: ClaimRow) -> Iterator[str]:
+    """What has to be known to read a status, sentence by sentence."""
+    for words in (row.reason, row.argument, row.fair):
+        if words:
+            yield _sentence(words)
+    if row.differs:
+        yield _sentence(f"Differs: {'; '.join(row.differs)}")
+    if row.depends:
+        yield _sentence(f"Depends on {row.depends}")
+    if row.corrected_by:
+        yield f"Instead: [{row.corrected_by}](#{row.corrected_by})."
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split()).removesuffix(".") + "."
+
+
+def _name(row: Row) -> str:
+    return f'<a id="{row.id}"></a>{row.id}' + (f" (`{row.figure}`)" if row.figure else "")
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _counts(rows: Sequence[ClaimRow] | Sequence[FindingRow]) -> str:
     counts = Counter(row.status for row in rows)
-    return f"{len(rows)} claims: " + ", ".join(f"{n} {status}" for status, n in counts.items())
+    kind = "findings" if rows and isinstance(rows[0], FindingRow) else "claims"
+    return f"{len(rows)} {kind}: " + ", ".join(f"{n} {status}" for status, n in counts.items())
 
 
 def _expected(row: Row) -> str:
@@ -159,8 +216,22 @@ def _expected(row: Row) -> str:
     return f"{row.expected:.4g}{slack}"
 
 
-def _measured(row: Row) -> str:
+def _measured(row: Row | JudgedAlternative) -> str:
     if row.measured is None or row.interval is None:
+        if isinstance(row, JudgedAlternative):
+            return "undefined"
         return f"undefined in {row.undefined_seeds} of {row.seeds} seeds" if row.verdict else ""
     low, high = row.interval
     return f"{row.measured:.4g}" + (f" [{low:.4g}, {high:.4g}]" if low < high else "")
+
+
+def _power(row: Row) -> str:
+    """The alternative whose measured value is nearest to what is expected."""
+    if not row.alternatives:
+        return ""
+    goal = row.expected or 0.0
+    nearest = min(
+        row.alternatives,
+        key=lambda each: float("inf") if each.measured is None else abs(each.measured - goal),
+    )
+    return f"{nearest.name}: {_measured(nearest)}"

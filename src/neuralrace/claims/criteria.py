@@ -1,0 +1,30 @@
+"""What vague words of the papers mean: one criterion each, the same for all papers."""
+
+from typing import NamedTuple
+
+
+class Criterion(NamedTuple):
+    """The meaning of a vague word."""
+
+    value: float
+    """In units of the measure, which is a ratio or a share."""
+    means: str
+    """In words."""
+
+
+CRITERIA = {
+    "near": Criterion(
+        0.1, "within a tenth of what it is compared with (near, about, roughly, similar, constant)"
+    ),
+    "good": Criterion(
+        0.1, "misses by at most a tenth of the range of what is described (good, close, accurate)"
+    ),
+    "small": Criterion(
+        0.1, "at most a tenth of what it is compared with (small, negligible, hardly any)"
+    ),
+    "most": Criterion(0.5, "more than half (most, mostly, mainly, dominated by, typically)"),
+    "nearly-all": Criterion(
+        0.9, "at least nine tenths (nearly all, consistently, reliably, always nearly)"
+    ),
+    "much": Criterion(2.0, "at least twice as much (much, far, significantly, dramatically)"),
+}
