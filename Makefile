@@ -26,6 +26,7 @@ $(LOCKED): requirements.lock
 # Without build isolation, as the lock holds the build tool too: nothing unlocked is fetched.
 $(INSTALLED): $(LOCKED) pyproject.toml
 	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m neuralrace.known_answers
 	@touch $@
 
 .PHONY: install

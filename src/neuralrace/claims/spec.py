@@ -305,9 +305,11 @@ class Claim(Statement):
 
     @property
     def judged(self) -> bool:
+        """Whether anything is measured."""
         return self.expect != "not assessed"
 
     def needed(self) -> dict[str, bool]:
+        """Optional keys, and whether this claim must have them."""
         wrong = self.expect == "discrepant"
         return super().needed() | {
             "reason": self.expect != "reproduced",
@@ -318,6 +320,7 @@ class Claim(Statement):
         }
 
     def told(self) -> str:
+        """What it is, in a message."""
         return f"a claim of kind {self.kind!r} with expect {self.expect!r}"
 
 
