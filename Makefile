@@ -42,6 +42,11 @@ figures: $(INSTALLED) ## train, solve, measure, judge and draw everything
 claims: $(INSTALLED) ## judge the claims of the papers
 	$(SNAKEMAKE) claims
 
+.PHONY: blind
+blind: $(INSTALLED) ## judge the claims on fresh seeds, and with what is ours doubled
+	$(SNAKEMAKE) blind
+	$(SNAKEMAKE) claims
+
 .PHONY: verify
 verify: $(INSTALLED) ## check finished results against their checksums, schema and specification
 	$(SNAKEMAKE) verify

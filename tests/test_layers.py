@@ -17,7 +17,7 @@ LAYERS = (
     {"gates"},
     {"models"},
     {"spec"},
-    {"plan", "provenance", "theory", "training"},
+    {"plan", "provenance", "theory", "training", "variants"},
     {"reln"},
     {"records"},
     {"metrics"},

@@ -56,18 +56,22 @@ class Plan(Settings):
         """The jobs that a cell is trained in, where `batch` leaves an axis out.
 
         Returns:
-            Index taken along each unbatched axis, by part; empty when one job trains all.
+            Index of the init scale, and seed, of each part where they are not batched; empty when
+            one job trains all.
         """
         cell = self.cells[cell_id]
-        sizes: dict[str, int] = {"init_scale": len(cell.init_scales), "seed": cell.seeds}
-        alone = [axis for axis in sizes if axis not in self.batch]
+        axes: dict[str, range] = {
+            "init_scale": range(len(cell.init_scales)),
+            "seed": cell.seed_numbers,
+        }
+        alone = [axis for axis in axes if axis not in self.batch]
         if not alone:
             return {}
         return {
             ".".join(f"{axis}-{index}" for axis, index in zip(alone, indices, strict=True)): dict(
                 zip(alone, indices, strict=True)
             )
-            for indices in itertools.product(*(range(sizes[axis]) for axis in alone))
+            for indices in itertools.product(*(axes[axis] for axis in alone))
         }
 
 

@@ -370,7 +370,9 @@ class Run(Strict):
     init_scales: Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
     """Factors on every initial weight; a dimension of the results."""
     seeds: Positive
-    """Runs per init scale, seeds 0 ... n-1; a dimension of the results."""
+    """Runs per init scale; a dimension of the results."""
+    first_seed: Annotated[int, Field(ge=0)] = 0
+    """Runs have the seeds from this one on."""
     training: Training
     """Gradient descent."""
     record: Record
@@ -380,6 +382,11 @@ class Run(Strict):
     matmul_precision: Literal["default", "high", "highest"] = "highest"
     """Matrix products of float32: `highest` is float32 throughout; a GPU is faster with `high`
     (three passes of shorter numbers) and `default` (one pass, TF32). CPUs know only `highest`."""
+
+    @property
+    def seed_numbers(self) -> range:
+        """The seeds of the runs."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     @property
     def resolved(self) -> Layered | Gated | Graph | Routing:

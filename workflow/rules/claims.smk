@@ -19,6 +19,8 @@ rule judge:
     params:
         code=code_sha256("judge"),
         cells=list(PLANS["results"].cells),
+        # not an input: who judges the claims must not thereby ask for an hour of blind runs
+        blind=lambda w: sha256_of("results/blind.json"),
     script:
         "../scripts/judge.py"
 
@@ -38,3 +40,47 @@ rule accept_claims:
         "../../environment.yml"
     script:
         "../scripts/accept_claims.py"
+
+
+# Seeds that nobody looked at, and what is ours doubled: one job runs all variants of an experiment.
+rule blind_runs:
+    output:
+        directory("results/blind/{experiment}"),
+    log:
+        "results/logs/blind/{experiment}.log",
+    benchmark:
+        "results/benchmarks/blind/{experiment}.tsv"
+    wildcard_constraints:
+        experiment="[a-z0-9_]+/[a-z0-9_]+",
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=GPU,
+        mem_mb=2 * PLANS["results"].train_memory_mb,
+        runtime=2 * PLANS["results"].train_minutes,
+    params:
+        code=[code_sha256(stage) for stage in ("train", "solve", "measure")],
+        variants=lambda w: json.dumps(
+            {place: cell.canonical() for place, cell in blind_runs()[w.experiment].items()}
+        ),
+    script:
+        "../scripts/blind.py"
+
+
+rule judge_blind:
+    input:
+        folders=lambda w: [f"results/blind/{name}" for name in blind_runs()],
+        claims=CLAIMS,
+    output:
+        "results/blind.json",
+    log:
+        "results/logs/judge_blind.log",
+    benchmark:
+        "results/benchmarks/judge_blind.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_sha256("judge"),
+        cells={name: cell.canonical() for name, cell in PLANS["results"].cells.items()},
+    script:
+        "../scripts/judge_blind.py"

@@ -1,14 +1,17 @@
 # What there is to do: the plan of the configuration, and that of its smoke version.
+import hashlib
+import json
 import shutil
 from copy import deepcopy
 from fnmatch import fnmatch
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import update_config
 
+from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.spec import needed_cells, read_claims
 from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES
@@ -62,14 +65,34 @@ def split_cells(split):
     return "|".join(re.escape(c) for c in sorted(cells)) or "none"
 
 
+@cache
+def claims():
+    """The claims of all papers; only who asks for them needs them read."""
+    return read_claims([Path(name) for name in CLAIMS])
+
+
 def claimed_metrics(w):
-    """Metrics that decide the claims; only who asks for claims needs all of their cells."""
+    """Metrics that decide the claims."""
     try:
-        claims = read_claims([Path(name) for name in CLAIMS])
-        cells = needed_cells(claims, list(PLANS["results"].cells))
+        cells = needed_cells(claims(), list(PLANS["results"].cells))
     except UserError as error:
         raise WorkflowError(str(error)) from None
     return [f"results/{cell}/metrics.nc" for cell in cells]
+
+
+@cache
+def blind_runs():
+    """Cells that are run blindly, by experiment and by variant and label."""
+    try:
+        return blind_cells(claims(), PLANS["results"].cells)
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def sha256_of(name):
+    """Digest of a file that may be absent."""
+    path = Path(name)
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "absent"
 
 
 def result_files(root, names, kinds):

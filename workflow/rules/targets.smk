@@ -40,7 +40,13 @@ rule claims:
     input:
         "results/claims.md",
         "results/claims.csv",
+        "results/findings.md",
         "results/claims.accepted",
+
+
+rule blind:
+    input:
+        "results/blind.json",
 
 
 # Everything at a fraction of its size; what the numbers say is not judged.

@@ -1,9 +1,10 @@
 """What comes out of a claim or finding, and whether that was known."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -11,11 +12,13 @@ from jaxtyping import Float
 from scipy import stats
 
 from neuralrace.base import Strict
+from neuralrace.claims.blind import Blind, BlindVerdict, Trial, Trials, blind_verdict, trials_of
 from neuralrace.claims.measure import Results, paired, per_seed
 from neuralrace.claims.setup import SourceSetup, differences, source_setup
 from neuralrace.claims.spec import (
     Alternative,
     Claim,
+    Claims,
     Finding,
     Kind,
     Measure,
@@ -23,14 +26,15 @@ from neuralrace.claims.spec import (
     Relation,
     Statement,
     Status,
+    Verdict,
     naming,
     read_claims,
 )
+from neuralrace.spec import Cell
+from neuralrace.variants import DOUBLED
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
-
-Verdict = Literal["holds", "contradicted", "undecided", "undefined"]
 
 
 class JudgedAlternative(Strict):
@@ -77,6 +81,8 @@ class Row(Strict):
     """What must fail, and does."""
     depends: str | None = None
     """On what of ours the verdict is known to depend."""
+    blind: BlindVerdict | None = None
+    """What came out on seeds that nobody looked at; absent before `make blind`."""
     evidence: tuple[str, ...] = ()
     """The metrics files that were read."""
     figure: str | None = None
@@ -110,8 +116,14 @@ class FindingRow(Row):
     """What was decided."""
 
 
+R = TypeVar("R", bound=Row)
+
+
 def judge_papers(
-    claim_files: Sequence[Path], results_root: Path, cell_ids: Sequence[str]
+    claim_files: Sequence[Path],
+    results_root: Path,
+    cell_ids: Sequence[str],
+    blind: Blind = MappingProxyType({}),
 ) -> tuple[list[ClaimRow], list[FindingRow]]:
     """Every claim of the papers and every finding, judged from metrics files.
 
@@ -119,6 +131,7 @@ def judge_papers(
         claim_files: `config/claims/<paper>.yaml`.
         results_root: folder that holds `<cell id>/metrics.nc`.
         cell_ids: all cells that there are, `paper/experiment/label`.
+        blind: what came out on fresh seeds, where that was looked at.
 
     Raises:
         UserError: a mistake in a claim, or a metrics file that is missing or damaged.
@@ -130,11 +143,65 @@ def judge_papers(
             with naming(file, claim):
                 setup = written.setups[claim.setup]
                 differs = (*differences(claim, setup, results), *claim.differs)
-                claims.append(_judged(claim, source_setup(setup), differs, file.stem, results))
+                row = _judged(claim, source_setup(setup), differs, file.stem, results)
+                claims.append(_after(row, claim, blind))
         for finding in written.findings:
             with naming(file, finding):
-                findings.append(_found(finding, file.stem, results))
+                findings.append(_after(_found(finding, file.stem, results), finding, blind))
     return claims, findings
+
+
+def judge_blind(
+    claims: Claims, cells: Mapping[str, Cell], root: Path, failed: Mapping[str, str]
+) -> dict[str, Trials]:
+    """Judges every claim and finding on all variants of its cells that concern it.
+
+    Args:
+        claims: of all papers.
+        cells: all cells that there are, as they are configured.
+        root: folder of the variants' metrics.
+        failed: what could not be run, `paper/experiment/variant/label`, and why.
+
+    Raises:
+        UserError: a metrics file that is missing or damaged.
+    """
+    results = {variant: Results(root, list(cells), variant) for variant in DOUBLED}
+    judged: dict[str, list[Trial]] = {}
+    about: dict[str, tuple[str, tuple[int, int]]] = {}
+    for statement, variant, varied_cells in trials_of(claims, cells):
+        places = [results[variant].place(cell) for cell in varied_cells]
+        broken = [failed[place] for place in places if place in failed]
+        if broken:
+            trial = Trial(variant=variant, verdict="undefined", told=broken[0])
+        else:
+            unopposed = statement.model_copy(update={"alternatives": ()})
+            found = judge(unopposed, results[variant])
+            trial = Trial(
+                variant=variant,
+                verdict=found["verdict"],
+                measured=found.get("measured"),
+                interval=found.get("interval"),
+            )
+        judged.setdefault(statement.id, []).append(trial)
+        first = next(iter(varied_cells.values()))
+        about[statement.id] = statement.judged_as(), (first.first_seed, first.seeds)
+    return {
+        name: Trials(judged_as=about[name][0], seeds=about[name][1], trials=tuple(trials))
+        for name, trials in judged.items()
+    }
+
+
+def _after(row: R, statement: Statement, blind: Blind) -> R:
+    """The row with what came out blindly; a verdict that does not survive is a surprise."""
+    trials = blind.get(row.id)
+    if trials is None or row.verdict is None or trials.judged_as != statement.judged_as():
+        return row
+    verdict = blind_verdict(trials, row.verdict, row.measured)
+    lost = None
+    if not verdict.survives and not row.depends:
+        lost = f"does not survive {', '.join(verdict.lost)}; say on what it depends"
+    told = "; ".join(filter(None, (row.surprise, lost))) or None
+    return row.model_copy(update={"blind": verdict, "surprise": told})
 
 
 def _judged(
@@ -167,9 +234,14 @@ def _judged(
 
 def _found(finding: Finding, paper: str, results: Results) -> FindingRow:
     outcome = judge(finding, results)
-    status = {"holds": "holds", "contradicted": "does not hold"}.get(
-        outcome["verdict"], "undecided"
-    )
+    status: Literal["holds", "does not hold", "undecided"]
+    match outcome["verdict"]:
+        case "holds":
+            status = "holds"
+        case "contradicted":
+            status = "does not hold"
+        case _:
+            status = "undecided"
     unknown = None if status == "holds" else f"known to hold, came out {status}"
     return FindingRow(**_told(finding, outcome, unknown), paper=paper, status=status)
 

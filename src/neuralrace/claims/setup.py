@@ -1,6 +1,5 @@
 """A paper's set-up beside ours: what differs is computed where both are in a specification."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +36,7 @@ def differences(claim: Claim, setup: Setup, results: Results) -> Iterator[str]:
     for measure in claim.measures():
         scales = measure.select.get("init_scale")
         for cell in results.matching(measure.cells):
-            spec = json.loads(results.metrics(cell).attrs["spec"])
+            spec = results.specification(cell)
             for key, found in ours.items():
                 value = _at(spec, key, cell)
                 if key == "init_scales" and scales:

@@ -1,5 +1,6 @@
 """What claims and findings are, as they are written in `config/claims/<paper>.yaml`."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from neuralrace.errors import UserError, yaml_hint
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
 Status = Literal["reproduced", "discrepant", "differs here", "undecided", "not assessed"]
 """What was decided; docs/claims.md says when."""
+Verdict = Literal["holds", "contradicted", "undecided", "undefined"]
+"""What came out, whatever is said of it."""
 OverSeeds = Literal["mean", "median", "worst"]
 Relation = Literal["<=", ">="]
 
@@ -237,6 +240,13 @@ class Statement(Strict):
     def statistic(self) -> OverSeeds:
         """What is judged of the seeds."""
         return self.over_seeds or ("worst" if self.kind == "bound" else "mean")
+
+    def judged_as(self) -> str:
+        """Checksum of all that a verdict rests on, leaving words aside."""
+        value = {"value"}
+        rests_on: Any = dict.fromkeys(("kind", "measure", "sequence", "relation"), True)
+        rests_on |= {"over_seeds": True, "expected": value, "tolerance": value}
+        return hashlib.sha256(self.model_dump_json(include=rests_on).encode()).hexdigest()
 
     def measures(self) -> Iterator[Measure]:
         """Everything that is read to judge this statement."""

@@ -1,4 +1,4 @@
-"""The tables of claims and of findings, for programs (JSON, CSV) and for people (Markdown)."""
+"""The tables of claims, of findings and of blind trials, for programs (JSON, CSV) and for people (Markdown)."""
 
 import csv
 import io
@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
+from neuralrace.claims.blind import WORDS, Blind, Trials
 from neuralrace.claims.judge import CONFIDENCE, ClaimRow, FindingRow, JudgedAlternative, Row
 from neuralrace.errors import UserError
 from neuralrace.records.files import write_text
@@ -18,6 +19,7 @@ R = TypeVar("R", bound=Row)
 
 _CLAIMS = TypeAdapter(list[ClaimRow])
 _FINDINGS = TypeAdapter(list[FindingRow])
+_BLIND = TypeAdapter(dict[str, Trials])
 
 INTERVALS = (
     f"Intervals are {CONFIDENCE:.0%} intervals over seeds: of the mean (Student t), or of the "
@@ -69,6 +71,29 @@ def _read(path: Path, adapter: TypeAdapter[list[R]]) -> list[R]:
         ) from error
 
 
+def write_blind(blind: Blind, path: Path) -> None:
+    """Writes trials, whole or not at all.
+
+    Raises:
+        UserError: the folder cannot be written to.
+    """
+    write_text(_BLIND.dump_json(dict(blind), indent=2).decode() + "\n", path)
+
+
+def read_blind(path: Path) -> dict[str, Trials]:
+    """Trials that were written; none where there is no such file.
+
+    Raises:
+        UserError: it is none of trials.
+    """
+    if not path.exists():
+        return {}
+    try:
+        return _BLIND.validate_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: holds no trials ({error}). Run make blind again.") from error
+
+
 def refuse_surprises(rows: Sequence[Row]) -> None:
     """Passes only where everything came out as it is known to, and all alternatives failed.
 
@@ -105,23 +130,24 @@ def _surprise(row: Row) -> str:
 
 def _csv(rows: Sequence[Row], kind: type[Row]) -> str:
     text = io.StringIO()
-    nested = {"interval", "source_setup", "alternatives"}
+    nested = {"interval", "source_setup", "alternatives", "blind"}
     names = [name for name in kind.model_fields if name not in nested]
-    writer = csv.DictWriter(
-        text, [*names, "low", "high", "nearest_alternative"], lineterminator="\n"
-    )
+    added = ("low", "high", "nearest_alternative", "blindly")
+    writer = csv.DictWriter(text, [*names, *added], lineterminator="\n")
     writer.writeheader()
     for row in rows:
         low, high = row.interval or (None, None)
         cells = row.model_dump(exclude=nested) | {"evidence": " ".join(row.evidence)}
         if isinstance(row, ClaimRow):
             cells["differs"] = "; ".join(row.differs)
-        writer.writerow(cells | {"low": low, "high": high, "nearest_alternative": _power(row)})
+        values = (low, high, _power(row), _blindly(row))
+        writer.writerow(cells | dict(zip(added, values, strict=True)))
     return text.getvalue()
 
 
 def _claims_page(rows: Sequence[ClaimRow]) -> Iterator[str]:
     yield from ("# Claims", "", _counts(rows), "", INTERVALS)
+    yield from _survival(rows)
     yield from (
         "",
         "*Discrepant* is said only at the source's own set-up and measure, or by an argument that "
@@ -133,13 +159,13 @@ def _claims_page(rows: Sequence[ClaimRow]) -> Iterator[str]:
     for paper, group in groupby(rows, key=lambda row: row.paper):
         listed = list(group)
         yield from ("", f"## {paper}", "", _counts(listed), "")
-        yield "| claim | where | words | judged | expected | measured | must fail | status |"
-        yield "|---|---|---|---|---|---|---|---|"
+        yield "| claim | where | words | judged | expected | measured | must fail | blindly | status |"
+        yield "|---|---|---|---|---|---|---|---|---|"
         for row in listed:
             status = row.status + (" (set-up differs)" if row.differs else "")
             yield _line(
                 _name(row), row.locator, f"“{row.quote}”", row.statement,
-                _expected(row), _measured(row), _power(row), status,
+                _expected(row), _measured(row), _power(row), _blindly(row), status,
             )  # fmt: skip
         explained = [row for row in listed if row.reason or row.differs or row.depends]
         if explained:
@@ -151,16 +177,17 @@ def _claims_page(rows: Sequence[ClaimRow]) -> Iterator[str]:
 def _findings_page(rows: Sequence[FindingRow]) -> Iterator[str]:
     yield from ("# Findings", "", "What no source says and was found here.", "", _counts(rows))
     yield from ("", INTERVALS)
+    yield from _survival(rows)
     yield from _surprises(rows)
     for paper, group in groupby(rows, key=lambda row: row.paper):
         yield from ("", f"## {paper}", "")
-        yield "| finding | statement | expected | measured | must fail | status |"
-        yield "|---|---|---|---|---|---|"
+        yield "| finding | statement | expected | measured | must fail | blindly | status |"
+        yield "|---|---|---|---|---|---|---|"
         for row in group:
             depends = f" Depends on {row.depends}." if row.depends else ""
             yield _line(
                 _name(row), row.statement + depends,
-                _expected(row), _measured(row), _power(row), row.status,
+                _expected(row), _measured(row), _power(row), _blindly(row), row.status,
             )  # fmt: skip
 
 
@@ -196,6 +223,20 @@ def _line(*cells: str) -> str:
     return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
+def _survival(rows: Sequence[Row]) -> Iterator[str]:
+    """How many verdicts hold on seeds that nobody looked at."""
+    tried = [row.blind for row in rows if row.blind and row.blind.stochastic]
+    if tried:
+        survive = sum(blind.survives for blind in tried)
+        fresh = sum(WORDS["fresh"] not in blind.lost for blind in tried)
+        yield ""
+        yield (
+            f"Of {len(tried)} verdicts that depend on seeds, {fresh} ({fresh / len(tried):.0%}) "
+            f"hold on fresh seeds and {survive} ({survive / len(tried):.0%}) also with what is "
+            "ours doubled; the others are named in the column *blindly*."
+        )
+
+
 def _counts(rows: Sequence[ClaimRow] | Sequence[FindingRow]) -> str:
     counts = Counter(row.status for row in rows)
     kind = "findings" if rows and isinstance(rows[0], FindingRow) else "claims"
@@ -216,13 +257,27 @@ def _expected(row: Row) -> str:
     return f"{row.expected:.4g}{slack}"
 
 
+def _blindly(row: Row) -> str:
+    """What fresh seeds measured, and what the verdict does not survive."""
+    if row.blind is None:
+        return ""
+    lost = f"; lost with {', '.join(row.blind.lost)}" if row.blind.lost else ""
+    return f"{_number(row.blind.measured, row.blind.interval) or row.blind.verdict}{lost}"
+
+
 def _measured(row: Row | JudgedAlternative) -> str:
     if row.measured is None or row.interval is None:
         if isinstance(row, JudgedAlternative):
             return "undefined"
         return f"undefined in {row.undefined_seeds} of {row.seeds} seeds" if row.verdict else ""
-    low, high = row.interval
-    return f"{row.measured:.4g}" + (f" [{low:.4g}, {high:.4g}]" if low < high else "")
+    return _number(row.measured, row.interval)
+
+
+def _number(measured: float | None, interval: tuple[float, float] | None) -> str:
+    if measured is None or interval is None:
+        return ""
+    low, high = interval
+    return f"{measured:.4g}" + (f" [{low:.4g}, {high:.4g}]" if low < high else "")
 
 
 def _power(row: Row) -> str:

@@ -69,7 +69,7 @@ def gate_identification(evidence: Evidence) -> Values:
                     gates[scale, row, found] = gating.gates
                     centroids[scale, row, found] = gating.centroids
                     shares[scale, row, found] = gating.shares
-                trained = imitate(cell, gating.network, [scale], range(cell.seeds)[runs[1]])
+                trained = imitate(cell, gating.network, [scale], cell.seed_numbers[runs[1]])
                 error = output_error(
                     levels[runs].values, outputs[runs].values, trained, data.y
                 ).max(axis=-1)

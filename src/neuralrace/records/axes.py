@@ -54,7 +54,7 @@ def axes(
             init_scales if scales is None else init_scales[list(scales)],
             "1",
         ),
-        "seed": ("seed", np.arange(run.seeds) if seeds is None else np.asarray(seeds), "1"),
+        "seed": ("seed", np.asarray(run.seed_numbers) if seeds is None else np.asarray(seeds), "1"),
         "time": ("time", step, unit),
         "flow_time": ("time", clock * step, "1"),
         "snapshot": ("snapshot", snapshot, unit),

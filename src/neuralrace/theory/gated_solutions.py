@@ -117,7 +117,7 @@ def pose(run: Run, step: Int[np.ndarray, " time"]) -> GatedProblem:
         wiring.architecture,
         effective,
         run.init_scales,
-        range(run.seeds),
+        run.seed_numbers,
         wiring.sees,
     )
     return GatedProblem(run, wiring, weights, domains, step)

@@ -106,7 +106,7 @@ def pose(run: Run, step: Int[np.ndarray, " time"]) -> MeanReadoutProblem:
         if network.activation != "relu" or network.bias:
             raise UserError("solutions: this theory is for ReLU networks without biases")
         widths = (data.x.shape[1], *network.hidden, 1)
-        start, _ = initial_weights(run.init, widths, data.modes, run.init_scales, range(run.seeds))
+        start, _ = initial_weights(run.init, widths, data.modes, run.init_scales, run.seed_numbers)
         return MeanReadoutProblem(run, data, start, step)
     if network.hidden != (1,) or network.widths:
         raise UserError("network.hidden: solutions: frozen_gates is for pathways of one unit, [1]")
@@ -114,7 +114,7 @@ def pose(run: Run, step: Int[np.ndarray, " time"]) -> MeanReadoutProblem:
     if wiring.sees:
         raise UserError("network.gates: solutions: frozen_gates needs pathways that see all inputs")
     edges = initial_edges(
-        run.init, wiring.architecture, lambda _: wiring.effective, run.init_scales, range(run.seeds)
+        run.init, wiring.architecture, lambda _: wiring.effective, run.init_scales, run.seed_numbers
     )
     return MeanReadoutProblem(run, data, np.concatenate(edges[::2], axis=-2), step)
 

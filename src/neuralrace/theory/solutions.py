@@ -300,7 +300,7 @@ def pose(run: Run, step: np.ndarray, activation: Activation = "linear") -> Probl
         raise UserError("solutions: theory is for training.loss squared_error")
     data = run.dataset.load()
     widths = (data.x.shape[1], *network.hidden, data.y.shape[1])
-    weights = initial_weights(run.init, widths, data.modes, run.init_scales, range(run.seeds))
+    weights = initial_weights(run.init, widths, data.modes, run.init_scales, run.seed_numbers)
     return Problem(data, weights, step * run.training.flow_step(len(data.x)))
 
 

@@ -74,7 +74,7 @@ def train(
             from, the runs do not fit into memory, or every run diverged.
     """
     chosen_scales = run.init_scales if scales is None else [run.init_scales[i] for i in scales]
-    chosen_seeds = range(run.seeds) if seeds is None else seeds
+    chosen_seeds = run.seed_numbers if seeds is None else seeds
     with (
         jax.enable_x64(run.precision == "float64"),
         jax.default_matmul_precision(run.matmul_precision),

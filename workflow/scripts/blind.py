@@ -1,0 +1,27 @@
+"""Trains, solves and measures all variants of an experiment's cells, one after the other."""
+
+import json
+from pathlib import Path
+
+from neuralrace.errors import UserError
+from neuralrace.job import job
+from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.records.files import write, write_text
+from neuralrace.records.theory import theory_dataset
+from neuralrace.records.trajectory import trajectory_dataset
+from neuralrace.spec import Cell, Run, SolvedRun
+from neuralrace.training.ensemble import train
+
+experiment, folder = snakemake.wildcards.experiment, Path(snakemake.output[0])
+with job(f"blind {experiment}", snakemake.log[0]) as say:
+    failed, variants = {}, json.loads(snakemake.params.variants)
+    for number, (place, spec) in enumerate(variants.items(), start=1):
+        cell, name = Cell.model_validate_json(spec), f"{experiment}/{Path(place).name}"
+        say(f"{place}: {number} of {len(variants)}")
+        try:
+            trained = trajectory_dataset(name, cell.only(Run), train(cell.only(Run), report=say))
+            solved = theory_dataset(name, cell.only(SolvedRun)) if cell.solutions else None
+            write(metrics_dataset(name, cell, trained, solved), folder / place / "metrics.nc")
+        except UserError as error:  # such as every run diverged: an outcome of the trial
+            failed[f"{experiment}/{place}"] = str(error)
+    write_text(json.dumps(failed, indent=2) + "\n", folder / "failed.json")
