@@ -1,4 +1,4 @@
-"""The tables of claims, of findings and of blind trials, for programs (JSON, CSV) and for people (Markdown)."""
+"""The tables of claims, findings and blind trials, for programs (JSON, CSV) and people (Markdown)."""
 
 import csv
 import io
@@ -20,6 +20,10 @@ R = TypeVar("R", bound=Row)
 _CLAIMS = TypeAdapter(list[ClaimRow])
 _FINDINGS = TypeAdapter(list[FindingRow])
 _BLIND = TypeAdapter(dict[str, Trials])
+
+OUTCOME = ("expected", "measured", "must fail", "blindly", "status")
+CLAIM_COLUMNS = ("claim", "where", "words", "judged", *OUTCOME)
+FINDING_COLUMNS = ("finding", "statement", *OUTCOME)
 
 INTERVALS = (
     f"Intervals are {CONFIDENCE:.0%} intervals over seeds: of the mean (Student t), or of the "
@@ -159,8 +163,8 @@ def _claims_page(rows: Sequence[ClaimRow]) -> Iterator[str]:
     for paper, group in groupby(rows, key=lambda row: row.paper):
         listed = list(group)
         yield from ("", f"## {paper}", "", _counts(listed), "")
-        yield "| claim | where | words | judged | expected | measured | must fail | blindly | status |"
-        yield "|---|---|---|---|---|---|---|---|---|"
+        yield _line(*CLAIM_COLUMNS)
+        yield f"|{'---|' * len(CLAIM_COLUMNS)}"
         for row in listed:
             status = row.status + (" (set-up differs)" if row.differs else "")
             yield _line(
@@ -181,8 +185,8 @@ def _findings_page(rows: Sequence[FindingRow]) -> Iterator[str]:
     yield from _surprises(rows)
     for paper, group in groupby(rows, key=lambda row: row.paper):
         yield from ("", f"## {paper}", "")
-        yield "| finding | statement | expected | measured | must fail | blindly | status |"
-        yield "|---|---|---|---|---|---|---|"
+        yield _line(*FINDING_COLUMNS)
+        yield f"|{'---|' * len(FINDING_COLUMNS)}"
         for row in group:
             depends = f" Depends on {row.depends}." if row.depends else ""
             yield _line(
