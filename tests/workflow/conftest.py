@@ -41,9 +41,16 @@ LAYERS = {
         "metrics": ["layer_norm_gaps"],
     }
 }
+SOURCE = {
+    "source": {"title": "A paper", "authors": "Somebody", "text_sha256": "0" * 64},
+    "setups": {"any": {"locator": "section 1", "printed": {"network": "linear"}, "keys": {}}},
+    "claims": [],
+}
 CLAIM = {
     "id": "half-time",
     "locator": "derived",
+    "quote": "Half of the mode is learned in time.",
+    "setup": "any",
     "statement": "The half time is that of the closed form.",
     "kind": "equality",
     "measure": {
@@ -54,6 +61,7 @@ CLAIM = {
     },
     "expected": {"value": 1.0, "source": "closed form"},
     "tolerance": {"value": 0.05, "why": "step size"},
+    "alternatives": [{"name": "twice as long", "value": 2.0, "source": "made up"}],
     "expect": "reproduced",
 }
 
@@ -79,8 +87,11 @@ class Workspace:
         (self.path / f"config/{paper}.yaml").write_text(text)
 
     def claim(self, **changes) -> None:
-        path = self.path / "config/claims/deep_linear.yaml"
-        path.write_text(yaml.safe_dump({"claims": [CLAIM | changes]}))
+        self.claims("deep_linear", CLAIM | changes)
+
+    def claims(self, paper: str, *claims: dict) -> None:
+        path = self.path / f"config/claims/{paper}.yaml"
+        path.write_text(yaml.safe_dump(SOURCE | {"claims": list(claims)}))
 
     def snakemake(self, *arguments: str, fails: bool = False) -> str:
         """What snakemake prints; it must succeed, or must not."""
@@ -128,7 +139,7 @@ def build(path: Path) -> Workspace:
     (path / "config/smoke.yaml").write_text("experiments: {}\n")
     workspace = Workspace(path)
     for paper in ("layer_dynamics", "localization", "make_haste", "neural_race"):
-        (path / f"config/claims/{paper}.yaml").write_text("claims: []\n")
+        workspace.claims(paper)
         workspace.configure(paper, {})
     workspace.configure("deep_linear", workspace.deep)
     workspace.configure("layer_dynamics", workspace.layers)

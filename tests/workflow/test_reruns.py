@@ -88,7 +88,7 @@ def test_an_edited_library_file_reruns_what_rests_on_it(finished, edited, expect
 
 def test_parts_read_like_the_whole(finished, workspace):
     workspace.configure("deep_linear", {})
-    (workspace.path / "config/claims/deep_linear.yaml").write_text("claims: []\n")
+    workspace.claims("deep_linear")
     (workspace.path / "config/alone.yaml").write_text("batch: [init_scale]\n")
     target = "results/layer_dynamics/glorot_moments/main/trajectory.nc"
     workspace.snakemake(target, "--configfile", "config/alone.yaml")

@@ -1,4 +1,4 @@
-"""The tables of claims, findings and blind trials, for programs (JSON, CSV) and people (Markdown)."""
+"""Tables of claims, findings and blind trials, for programs (JSON, CSV) and people (Markdown)."""
 
 import csv
 import io
