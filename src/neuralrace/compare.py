@@ -1,0 +1,141 @@
+"""What differs between two results folders: `python -m neuralrace.compare ONE OTHER`.
+
+The same configuration on another machine, another version of Python or of JAX gives the same
+numbers but for rounding, and rounding grows: a float32 network that leaves a saddle does so a
+little earlier or later. This tells by how much, metric by metric, and which claims come out
+otherwise.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.claims.table import read_tables
+from neuralrace.errors import UserError
+from neuralrace.records.files import read
+
+ROUNDING = {"float64": 1e-6, "float32": 1e-3}
+"""What rounding may grow to during training, relative to the largest entry of a metric."""
+
+
+class Difference(NamedTuple):
+    """The largest difference of one metric in one cell."""
+
+    cell: str
+    metric: str
+    relative: float
+    """Largest difference over the largest entry, in either; infinite where only one is finite."""
+    allowed: float
+    """What rounding explains at the precision of the cell."""
+
+    @property
+    def beyond(self) -> bool:
+        """Whether it is more than rounding."""
+        return self.relative > self.allowed
+
+
+def differences(one: Path, other: Path) -> Iterator[Difference]:
+    """Each metric of each cell that both folders have.
+
+    Raises:
+        UserError: a cell or metric that only one has, or two of other specifications.
+    """
+    cells = [_cells(folder) for folder in (one, other)]
+    if cells[0] != cells[1]:
+        lacking = ", ".join(sorted(set(cells[0]) ^ set(cells[1])))
+        raise UserError(f"only one of {one} and {other} has metrics of {lacking}")
+    for cell in cells[0]:
+        pair = [read(folder / cell / "metrics.nc", "metrics") for folder in (one, other)]
+        specs = [dataset.attrs["spec"] for dataset in pair]
+        if specs[0] != specs[1] or set(pair[0].data_vars) != set(pair[1].data_vars):
+            raise UserError(f"{cell}: {one} and {other} were run by other specifications")
+        allowed = ROUNDING[json.loads(specs[0])["precision"]]
+        for name in pair[0].data_vars:
+            first, second = (dataset[name] for dataset in pair)
+            yield Difference(cell, str(name), _relative(first, second), allowed)
+
+
+def other_outcomes(one: Path, other: Path) -> Iterator[str]:
+    """Claims and findings whose status differs, or that only one folder has.
+
+    Raises:
+        UserError: a folder without judged claims.
+    """
+    pair = [
+        {row.id: row.status for rows in read_tables(folder) for row in rows}
+        for folder in (one, other)
+    ]
+    for name in sorted(pair[0].keys() | pair[1].keys()):
+        found = [statuses.get(name, "absent") for statuses in pair]
+        if found[0] != found[1]:
+            yield f"{name}: {found[0]} / {found[1]}"
+
+
+def _cells(folder: Path) -> list[str]:
+    """Cells of a results folder; blind trials and smoke runs lie deeper."""
+    return sorted(
+        path.parent.relative_to(folder).as_posix() for path in folder.glob("*/*/*/metrics.nc")
+    )
+
+
+def _relative(one: xr.DataArray, other: xr.DataArray) -> float:
+    a, b = (np.asarray(each.values, float) for each in (one, other))
+    if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
+        return np.inf
+    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
+    gap = float(np.max(np.abs(a - b), initial=0))
+    return gap / max(np.max(np.abs(a), initial=0), np.max(np.abs(b), initial=0)) if gap else 0.0
+
+
+def report(one: Path, other: Path) -> Iterator[str]:
+    """The comparison in words: claims, then for each metric the cell where it differs most.
+
+    Raises:
+        UserError: folders that cannot be compared.
+    """
+    outcomes = list(other_outcomes(one, other))
+    yield f"{len(outcomes)} claims and findings come out otherwise"
+    yield from (f"- {line}" for line in outcomes)
+    found = list(differences(one, other))
+    beyond = [difference for difference in found if difference.beyond]
+    yield (
+        f"{len(found)} metrics of {len({d.cell for d in found})} cells: "
+        f"{sum(d.relative == 0 for d in found)} equal to the bit, {len(beyond)} beyond rounding"
+    )
+    worst: dict[str, Difference] = {}
+    for difference in found:
+        kept = worst.setdefault(difference.metric, difference)
+        if difference.relative / difference.allowed > kept.relative / kept.allowed:
+            worst[difference.metric] = difference
+    yield from (
+        "",
+        "| metric | largest relative difference | in | rounding may |",
+        "|---|---|---|---|",
+    )
+    for d in sorted(worst.values(), key=lambda d: -d.relative / d.allowed):
+        mark = " (beyond)" if d.beyond else ""
+        yield f"| {d.metric} | {d.relative:.1e}{mark} | {d.cell} | {d.allowed:.0e} |"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line; returns the exit status."""
+    folders = [Path(argument) for argument in arguments]
+    if len(folders) != 2 or not all(folder.is_dir() for folder in folders):
+        print("usage: python -m neuralrace.compare RESULTS OTHER_RESULTS", file=sys.stderr)
+        return 2
+    try:
+        for line in report(*folders):
+            print(line)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
