@@ -22,6 +22,7 @@ LAYERS = (
     {"records"},
     {"metrics"},
     {"claims", "figures", "job", "known_answers", "manual"},
+    {"compare"},
     {"__init__"},
 )
 """Lowest first. A module imports from its own part of the library and from lower layers."""

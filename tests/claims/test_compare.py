@@ -1,0 +1,91 @@
+"""Two results folders side by side."""
+
+import json
+
+import numpy as np
+import pytest
+from workplace import Workplace, claim
+
+from neuralrace import compare
+from neuralrace.claims.judge import judge_papers
+from neuralrace.claims.table import write_tables
+from neuralrace.errors import UserError
+
+SPEC = {"precision": "float64"}
+VALUES = [1.0, 2.0, -4.0]
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Fills two results folders with one metric each, judges a claim of it, and gives them."""
+
+    def fill(one, other, spec=SPEC, other_spec=None, cells=("e", "e")):
+        places = [Workplace(tmp_path / name) for name in ("one", "other")]
+        specs = (spec, other_spec or spec)
+        for place, values, written, cell in zip(places, (one, other), specs, cells, strict=True):
+            place.root.mkdir()
+            place.per_seed(f"deep_linear/{cell}/main", values, written)
+            rows = judge_papers(
+                [place.write(claim(over_seeds="worst"))], place.results, place.cells
+            )
+            write_tables(*rows, place.results)
+        return [place.results for place in places]
+
+    return fill
+
+
+def test_equal_folders(folders):
+    one, other = folders(VALUES, VALUES)
+    (found,) = compare.differences(one, other)
+    assert (found.cell, found.metric, found.relative) == ("deep_linear/e/main", "m", 0.0)
+    text = "\n".join(compare.report(one, other))
+    assert "0 claims and findings come out otherwise" in text
+    assert "1 equal to the bit, 0 beyond rounding" in text
+
+
+@pytest.mark.parametrize(("precision", "beyond"), [("float64", True), ("float32", False)])
+def test_differences_are_relative_to_the_largest_entry(folders, precision, beyond):
+    (found,) = compare.differences(*folders(VALUES, [1.0, 2.0004, -4.0], {"precision": precision}))
+    assert found.relative == pytest.approx(1e-4)
+    assert found.beyond == beyond
+
+
+def test_undefined_here_and_finite_there_is_beyond(folders):
+    (found,) = compare.differences(*folders(VALUES, [1.0, np.nan, -4.0]))
+    assert found.beyond
+    assert found.relative == np.inf
+
+
+def test_undefined_in_both_is_no_difference(folders):
+    (found,) = compare.differences(*folders([np.nan, 1.0], [np.nan, 1.0]))
+    assert found.relative == 0.0
+
+
+def test_another_outcome_is_named(folders):
+    one, other = folders([1.0, 1.0], [1.0, 1.5])
+    assert list(compare.other_outcomes(one, other)) == ["a-claim: reproduced / discrepant"]
+    assert "- a-claim: reproduced / discrepant" in list(compare.report(one, other))
+
+
+def test_what_cannot_be_compared_is_told(folders):
+    with pytest.raises(UserError, match="only one of .* has metrics of deep_linear/e/main"):
+        list(compare.differences(*folders(VALUES, VALUES, cells=("e", "f"))))
+
+
+def test_other_specifications_are_told(folders):
+    pair = folders(VALUES, VALUES, other_spec={"precision": "float32"})
+    with pytest.raises(UserError, match="deep_linear/e/main: .* other specifications"):
+        list(compare.differences(*pair))
+
+
+def test_command_line(folders, capsys):
+    pair = [str(folder) for folder in folders(VALUES, VALUES)]
+    assert compare.main(pair) == 0
+    assert "| m | 0.0e+00 | deep_linear/e/main | 1e-06 |" in capsys.readouterr().out
+    assert compare.main(pair[:1]) == 2
+    assert "usage" in capsys.readouterr().err
+    (folder,) = {pair[0]}
+    table = json.loads(open(f"{folder}/claims.json").read())
+    open(f"{folder}/claims.json", "w").write(json.dumps(table)[:-1])
+    assert compare.main(pair) == 1
+    assert "is no table" in capsys.readouterr().err
