@@ -87,7 +87,7 @@ def test_a_variant_needs_all_cells(work, cells):
 
 
 def test_what_survives(tried):
-    values = dict.fromkeys(AS_RUN, [0.99, 1.0, 1.01, 1.03])
+    values = {variant: [0.99, 1.0, 1.01, 1.03] for variant in AS_RUN}
     _, (row,) = tried(claim(), **values)
     assert row.blind.survives
     assert row.blind.stochastic
