@@ -116,6 +116,7 @@ Metric = Literal[
     "gate_identification",
     "gate_prediction",
     "gate_refresh",
+    "gaussian_start",
     "gating_loss",
     "growth_bound",
     "half_times",
