@@ -117,6 +117,7 @@ Metric = Literal[
     "gate_prediction",
     "gate_refresh",
     "gating_loss",
+    "gaussian_start",
     "growth_bound",
     "half_times",
     "imitation",

@@ -143,6 +143,7 @@ NEEDS = {
     "gate_prediction": "'weights or pathway_maps' among record.observables",
     "gate_refresh": "'weights or pathway_maps' among record.observables",
     "gate_identification": "'weights' among record.observables",
+    "gaussian_start": "'weights' among record.observables",
     "growth_bound": "'layer_norm' among record.observables",
     "imitation": "candidates",
     "interference": "'gram' among record.observables",
@@ -338,6 +339,10 @@ def test_learning_times_of_logistic_modes():
     close(learned["half_time_times_s"], half * s, rtol=1e-6)
     close(values["half_time_spread"], half.max(-1) / half.min(-1), rtol=1e-6)
     close(values["modes_in_order"], np.ones((2, 2)))
+    close(learned["logistic_rate"], np.ones_like(half), rtol=1e-6)
+    odds = eps[..., 0] / (s[1] - eps[..., 0]) * np.exp(2 * s[1] * half[..., 0])
+    share = odds / (1 + odds)
+    close(values["later_share"], share, rtol=5e-3)  # read at the next entry of the time axis
     for name in ("half_time", "half_time_over_predicted", "half_time_over_written"):
         assert values[name].sel(mode=3).isnull().all()
 
@@ -386,6 +391,13 @@ def test_half_times_of_a_shallow_network_follow_the_exponential():
     values = measured(cell, record(cell, {"mode_strength": strength}), theory_of(cell))
     close(values["half_time"], np.log((s - b0) / (s / 2)), rtol=1e-5)
     close(values["half_time_over_predicted"], np.ones((1, 2, 2)), rtol=1e-5)
+    # log(u/(s - u)) of 1 - exp(-t) between .1 and .9, by quadrature: far from the 2 s of a logistic
+    ends = -np.log([0.9, 0.1])
+    middle = ends.mean()
+    logit = np.vectorize(lambda t: np.log(np.expm1(t)))
+    slope = quad(lambda t: (t - middle) * logit(t), *ends)[0] / (np.diff(ends)[0] ** 3 / 12)
+    found = values["logistic_rate"] * 2 * s
+    close(found, np.full((1, 2, 2), slope), rtol=0.02)
 
 
 # Encoders and decoders -------------------------------------------------------------------------
@@ -411,6 +423,77 @@ def test_alignment_at_both_ends_of_any_path():
         lengths = np.linalg.norm(a, axis=1) / np.sqrt([3.0, 1.0])
         close(values["final_cosine"].isel(run), [*cosine, np.nan])
         close(values["final_encoder_length"].isel(run), [*lengths, np.nan])
+        decoders = np.linalg.norm(b, axis=1) / np.sqrt([3.0, 1.0])
+        close(values["final_decoder_length"].isel(run), [*decoders, np.nan])
+        gap = [  # the second mode is negative
+            np.linalg.norm(x - sign * y) / np.sqrt((x @ x + y @ y) / 2)
+            for x, y, sign in zip(a, b, (1, -1), strict=True)
+        ]
+        close(values["final_gap"].isel(run), [*gap, np.nan])
+        first_a, first_b = (
+            path[0][scale, seed, 0] @ modes.v[:, 0],
+            path[1][scale, seed, 0].T @ modes.u[:, 0],
+        )
+        sizes = np.linalg.norm(first_a), np.linalg.norm(first_b)
+        close(values["initial_length_ratio"].isel(run)[0], min(sizes) / max(sizes))
+        close(values["initial_cosine"].isel(run)[0], first_a @ first_b / np.prod(sizes))
+        first_gap = np.linalg.norm(first_a - first_b) / np.sqrt(np.sum(np.square(sizes)) / 2)
+        close(values["initial_gap"].isel(run)[0], first_gap)
+    assert (values["largest_gap"] >= values["final_gap"]).sel(mode=[1, 2]).all()
+    assert (values["largest_overlap"] >= values["initial_overlap"]).all()
+
+
+def test_vectors_when_modes_grow():
+    """Hand-made path: the second mode is learned first, its vectors then leave the third's."""
+    cell = make_cell(
+        "alignment",
+        dataset={"name": "modes", "singular_values": [4.0, -1.0, 1.0], "inputs": 3, "outputs": 3},
+        network={"name": "layered", "hidden": [3]},
+        init_scales=[1.0],
+        seeds=1,
+        training={"learning_rate": 1.0, "steps": 3},
+        record={"every": 1},
+    )
+    e, zero = np.eye(3), np.zeros(3)
+    start = [0.1 * e[0], 0.1 * (e[1] + e[0]), 0.1 * e[2]]
+    learned = [0.1 * e[0], 1.0 * e[1], 0.1 * (e[2] + 3**0.5 * e[1])]
+    end = [2.0 * e[0], 1.0 * e[1], 1.0 * e[2]]
+    encoder = np.array([start, start, learned, end])  # (time, mode, hidden)
+    decoder = encoder * np.array([1.0, -1.0, 1.0])[:, None]
+    encoder, decoder = encoder.copy(), decoder.copy()
+    decoder[:2, 0] = 0.05 * e[0] + zero
+    path = [encoder.swapaxes(-2, -1)[None, None], decoder[None, None]]
+    values = measured(cell, observe(cell, path)).isel(init_scale=0, seed=0)
+    # strengths of mode 2 are .02 and then 1: half at .48/.98 of the way from step 1 to step 2
+    between = 1 + (0.5 - 0.02) / (1 - 0.02)
+    close(values["growth_time"], [2 + 1.99 / 3.99, between, 2 + (0.5 - 0.04) / 0.96])
+    close(values["overlap_with_learned"], 3**0.5 / 2)
+    close(values["overlap_of_others"], 0.0, atol=1e-12)
+    close(values["initial_length_ratio"], [0.5, 1.0, 1.0])
+    close(values["grown_length_ratio"], [1.0, 1.0, 1.0])
+    close(values["largest_gap"], [0.05 / np.sqrt(0.0125 / 2), 0.0, 0.0], atol=1e-7)
+
+
+def test_first_weights_in_the_singular_basis():
+    cell = make_cell(
+        "gaussian_start",
+        dataset={
+            "name": "modes", "singular_values": [3.0, 1.0], "inputs": 2, "outputs": 2,
+            "basis": "random",
+        },
+        network={"name": "layered", "hidden": [4]},
+        init_scales=[0.5],
+        seeds=1,
+    )  # fmt: skip
+    modes = cell.dataset.load().modes
+    # in the singular basis: signs that are orthogonal, but for the last two weights, which agree
+    encoder = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])
+    decoder = np.array([[1.0, 1], [-1, -1], [-1, -1], [1, 1]])
+    weights = [encoder @ modes.input_basis.T, modes.output_basis @ decoder.T]
+    path = [w[None, None, None].repeat(201, axis=2) for w in weights]
+    values = measured(cell, observe(cell, path))
+    close(values["start_kurtosis"], [[1 / 3]])  # signs have a kurtosis of 1
+    close(values["start_correlation"], [[1.0]])
 
 
 DECOUPLED = {
@@ -509,14 +592,20 @@ def test_interference_of_two_tied_modes():
         total, larger = (one + other)[0, seed], np.maximum(one, other)[0, seed]
         over = {
             name: np.trapezoid(rate[:until], time[:until])
-            for name, rate in (("sum", total), ("larger", larger))
+            for name, rate in (("sum", total), ("larger", larger), ("smaller", total - larger))
         }
         decay = np.trapezoid((total * (1 - cosine[0, seed] ** 2))[:until], time[:until])
         run = {"seed": seed, "init_scale": 0, "mode_pair": 0}
         close(values["decay_over_sum"].isel(run), decay / over["sum"], rtol=1e-5)
         close(values["decay_over_larger"].isel(run), decay / over["larger"], rtol=1e-5)
+        close(values["decay_over_smaller"].isel(run), decay / over["smaller"], rtol=1e-5)
         assert decay < over["sum"]
         assert decay > over["larger"]
+        grown = int(np.argmax(larger >= larger[-1] / 2))
+        log_share = np.log(share)
+        close(values["fall_before_growth"].isel(run), -log_share[grown])
+        fall_after = log_share[grown] - log_share[2 * grown]
+        close(values["fall_after_growth"].isel(run), fall_after)
         steps = np.diff(time) * (total[1:] + total[:-1]) / 2
         first_order = np.exp(-np.concatenate([[0.0], np.cumsum(steps)]))
         error = abs(share - first_order).max()

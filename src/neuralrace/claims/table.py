@@ -120,9 +120,12 @@ def _surprise(row: Row) -> str:
         "expected value or tolerance if they are mistaken",
         "contradicted": "find what changed; before the paper is called wrong, suspect set-up, "
         "measure, sample size and reading",
-        "holds": "find what changed; if the statement holds after all, say expect: reproduced; "
-        "against what it has no power, name a nearer alternative or a sharper measure",
+        "holds": "find what changed; if the statement holds after all, say expect: reproduced",
     }[row.verdict or "undefined"]
+    if any(not each.fails for each in row.alternatives):
+        remedy = "where it has no power, find a sharper measure or another alternative" + (
+            f"; else {remedy}" if "came out" in (row.surprise or "") else ""
+        )
     place = f" ({row.locator})" if isinstance(row, ClaimRow) else ""
     return (
         f"- {row.paper}: {row.id}{place}: {row.surprise}: {row.verdict}: "

@@ -1,5 +1,6 @@
 """How encoder and decoder vectors of a mode come to agree, and to leave other modes alone."""
 
+import numpy as np
 import xarray as xr
 from xarray import ufuncs
 
@@ -7,43 +8,126 @@ from neuralrace.metrics.describe import Values, crossing_time, described
 from neuralrace.records.evidence import Evidence
 from neuralrace.records.gram import diagonal, vectors
 
+LEARNED = 0.99
+"""Share of its target from which on a mode counts as learned."""
+
 
 def alignment(evidence: Evidence) -> Values:
-    """Cosine between encoder vector W_1 v_k and decoder vector W_2^T u_k, and when it settles.
+    """Encoder vector W_1 v_k against decoder vector W_2^T u_k, of one mode and of different ones.
 
-    A mode is aligned once |cos| >= 0.9, and has grown once its strength is half its target. Learned
-    modes are those with a target.
+    A mode is aligned once |cos| >= 0.9, and has grown once its strength is half its target. Modes
+    without a target are left out. A negative target asks for opposite vectors, so distances are
+    those from the decoder vector times the sign of the target.
     """
     encoder, decoder, across = vectors(evidence)
     encoder_norm, decoder_norm = ufuncs.sqrt(diagonal(encoder)), ufuncs.sqrt(diagonal(decoder))
     cosine = diagonal(across) / (encoder_norm * decoder_norm)
     target = evidence.target
-    learned = target != 0
+    wanted = target != 0
+    signed = diagonal(across) * ufuncs.sign(target)
+    squares = diagonal(encoder) + diagonal(decoder)
+    apart = ufuncs.sqrt((squares - 2 * signed).clip(min=0) / (squares / 2)).where(wanted)
+    lengths = ufuncs.minimum(encoder_norm, decoder_norm) / ufuncs.maximum(
+        encoder_norm, decoder_norm
+    )
     strength = evidence.recorded("mode_strength", "mode_strength") * ufuncs.sign(target)
-    aligned_at = crossing_time(abs(cosine), xr.full_like(target, 0.9), evidence.time).where(learned)
-    grown_at = crossing_time(strength, abs(target) / 2, evidence.time).where(learned)
+    aligned_at = crossing_time(abs(cosine), xr.full_like(target, 0.9), evidence.time).where(wanted)
+    grown_at = crossing_time(strength, abs(target) / 2, evidence.time).where(wanted)
+    grown = (strength >= abs(target) / 2).argmax("time")
     norms = encoder_norm * decoder_norm.rename(mode="other_mode")
     foreign = across["mode"] != across["other_mode"]
-    overlap = abs(across / norms).where(foreign & learned & learned.rename(mode="other_mode"))
-    end = {"time": -1, "drop": True}
+    overlap = abs(across / norms).where(foreign & wanted & wanted.rename(mode="other_mode"))
+    largest = overlap.max(("mode", "other_mode"))
+    start, end = {"time": 0, "drop": True}, {"time": -1, "drop": True}
     return {
+        "initial_cosine": described(
+            cosine.where(wanted).isel(**start),
+            "cosine between encoder and decoder vector at the start",
+        ),
         "final_cosine": described(
-            cosine.where(learned).isel(**end),
+            cosine.where(wanted).isel(**end),
             "cosine between encoder and decoder vector at the end",
         ),
         "alignment_over_growth": described(
             aligned_at / grown_at, "time to |cos| = 0.9 over time to half the target"
         ),
+        "growth_time": described(grown_at, "flow time to half the target, of either sign"),
+        "largest_gap": described(
+            apart.max("time"), "largest distance of encoder from decoder vector over their length"
+        ),
+        "initial_gap": described(
+            apart.isel(**start),
+            "distance of encoder from decoder vector over their length at the start",
+        ),
+        "final_gap": described(
+            apart.isel(**end),
+            "distance of encoder from decoder vector over their length at the end",
+        ),
+        "initial_length_ratio": described(
+            lengths.where(wanted).isel(**start),
+            "shorter over longer of encoder and decoder vector at the start",
+        ),
+        "grown_length_ratio": described(
+            lengths.isel(time=grown)
+            .where(grown_at.notnull())
+            .drop_vars(["time", "flow_time"], errors="ignore"),
+            "shorter over longer of encoder and decoder vector at half the target",
+        ),
         "final_encoder_length": described(
-            (encoder_norm / ufuncs.sqrt(abs(target))).where(learned).isel(**end),
+            (encoder_norm / ufuncs.sqrt(abs(target))).where(wanted).isel(**end),
             "length of the encoder vector over sqrt(|s|) at the end",
         ),
+        "final_decoder_length": described(
+            (decoder_norm / ufuncs.sqrt(abs(target))).where(wanted).isel(**end),
+            "length of the decoder vector over sqrt(|s|) at the end",
+        ),
         "initial_overlap": described(
-            overlap.isel(time=0, drop=True).max(("mode", "other_mode")),
+            largest.isel(**start),
             "largest |cos| between encoder and decoder vectors of different modes at the start",
         ),
+        "largest_overlap": described(
+            largest.max("time"),
+            "largest |cos| between encoder and decoder vectors of different modes at any time",
+        ),
         "final_overlap": described(
-            overlap.isel(**end).max(("mode", "other_mode")),
+            largest.isel(**end),
             "largest |cos| between encoder and decoder vectors of different modes at the end",
+        ),
+        **_first_learned(overlap, strength / abs(target.where(wanted))),
+    }
+
+
+def _first_learned(overlap: xr.DataArray, share: xr.DataArray) -> Values:
+    """Overlaps at the time at which the first mode has been learned.
+
+    Args:
+        overlap: |cos| between vectors of different modes, NaN elsewhere.
+        share: strength of each mode over its target, NaN without a target.
+    """
+    runs = ("init_scale", "seed")
+    table = overlap.transpose(*runs, "time", "mode", "other_mode").values
+    shares = share.transpose(*runs, "time", "mode").values
+    with_first, of_others = (np.full(table.shape[:2], np.nan) for _ in range(2))
+    for run in np.ndindex(table.shape[:2]):
+        learned = shares[run] >= LEARNED
+        if not learned.any():
+            continue
+        at = int(learned.any(axis=1).argmax())
+        first = int(np.nanargmax(np.where(learned[at], shares[run][at], np.nan)))
+        small = np.flatnonzero(shares[run][at] < 0.5)  # NaN is not
+        both = [*table[run][at, first], *table[run][at, :, first]]
+        with_first[run] = np.nanmax(both) if np.isfinite(both).any() else np.nan
+        if len(small) > 1:
+            of_others[run] = np.nanmax(table[run][at][np.ix_(small, small)])
+    like = overlap.isel(time=0, mode=0, other_mode=0, drop=True).transpose(*runs)
+    return {
+        "overlap_with_learned": described(
+            like.copy(data=with_first),
+            "largest |cos| between vectors of the first mode that is learned and of others, then",
+        ),
+        "overlap_of_others": described(
+            like.copy(data=of_others),
+            "largest |cos| between vectors of modes below half their target when the first is "
+            "learned",
         ),
     }

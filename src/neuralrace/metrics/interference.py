@@ -13,10 +13,12 @@ READ_UNTIL = np.exp(-2.0)
 
 
 def interference(evidence: Evidence) -> Values:
-    """Decay of cos(W_i, W_j) of tied modes, in units of the two candidate rates.
+    """Decay of cos(W_i, W_j) of tied modes, in units of the candidate rates.
 
-    The measured fall of log|cos| is divided by the integral of |W_i|^2 + |W_j|^2 and by that of the
-    larger of the two, up to the time at which the cosine has fallen to exp(-2) of its start.
+    The measured fall of log|cos| is divided by the integral of |W_i|^2 + |W_j|^2, and by those of
+    the larger and of the smaller of the two, up to the time at which the cosine has fallen to
+    exp(-2) of its start. Besides, the fall is read until the faster of the two has grown, which is
+    when its squared norm is half of its last, and in as long a time after that.
     """
     gram, _, _ = vectors(evidence)
     gram = gram.transpose("init_scale", "seed", "time", ...)
@@ -40,6 +42,15 @@ def interference(evidence: Evidence) -> Values:
         ratio = fall / np.take_along_axis(integral(rate), at, axis=2)
         return np.where(reached.any(axis=2), ratio[:, :, 0], np.nan)
 
+    def fall_until(step: np.ndarray) -> np.ndarray:
+        inside = np.minimum(step, len(time) - 1)[:, :, None]
+        fallen = -np.log(np.abs(np.take_along_axis(share, inside, axis=2)))[:, :, 0]
+        return np.where(step < len(time), fallen, np.nan)
+
+    larger = np.maximum(one, other)
+    grown = (larger >= larger[:, :, -1:] / 2).argmax(axis=2)
+    before = fall_until(grown)
+
     predicted = cosine[:, :, :1] * np.exp(-integral(one + other))
     start = np.abs(cosine[:, :, 0])
     runs = {name: gram[name].values for name in ("init_scale", "seed")}
@@ -55,8 +66,17 @@ def interference(evidence: Evidence) -> Values:
             decay_over(one + other), "decay of |cos| over the integral of the sum of squared norms"
         ),
         "decay_over_larger": per_pair(
-            decay_over(np.maximum(one, other)),
+            decay_over(larger),
             "decay of |cos| over the integral of the larger squared norm",
+        ),
+        "decay_over_smaller": per_pair(
+            decay_over(np.minimum(one, other)),
+            "decay of |cos| over the integral of the smaller squared norm",
+        ),
+        "fall_before_growth": per_pair(before, "fall of log|cos| until the faster mode has grown"),
+        "fall_after_growth": per_pair(
+            fall_until(2 * grown) - before,
+            "fall of log|cos| in as long a time after the faster mode has grown",
         ),
         "first_order_error": per_pair(
             np.abs(cosine - predicted).max(axis=2) / start,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import xarray as xr
+from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values, crossing_time, described
 from neuralrace.records.evidence import Evidence
@@ -25,6 +26,10 @@ def learning_times(evidence: Evidence) -> Values:
     # pairs of modes, the first of them stronger; equal modes have no order
     ranked = drive - drive.rename(mode="other_mode") > 1e-9 * s.max()
     in_order = ranked.any() & ((reached < reached.rename(mode="other_mode")) | ~ranked)
+    # strengths of weaker modes when a stronger one is at half its target
+    share = (strength / target.where(learned)).rename(mode="other_mode")
+    at = (strength >= target / 2).argmax("time").where(learned, drop=True).astype(int)
+    later = share.isel(time=at).where(ranked & reached.notnull())
     values = {"half_time": described(half, "flow time to half the target", "1")}
     if isinstance(evidence.cell.network, Layered):
         values |= _closed_forms(evidence, evidence.cell.network, strength, half)
@@ -43,7 +48,24 @@ def learning_times(evidence: Evidence) -> Values:
             "slowest over fastest time to half the target",
         ),
         "half_time_times_s": described(half * s, "time to half the target times s"),
+        "later_share": described(
+            later.max(("mode", "other_mode")).drop_vars(["time", "flow_time"], errors="ignore"),
+            "largest share of its target that a weaker mode has when a stronger one has half",
+        ),
+        "logistic_rate": described(
+            _logistic_rate(strength / target.where(learned), evidence.time) / (2 * s),
+            "slope of log(a/(s/d - a)) over 2 s, between a tenth and nine tenths of the target",
+        ),
     }
+
+
+def _logistic_rate(share: xr.DataArray, time: xr.DataArray) -> xr.DataArray:
+    """Least-squares slope of log(share/(1 - share)) where the share is in [0.1, 0.9]."""
+    steep = (share >= 0.1) & (share <= 0.9)
+    logit = ufuncs.log(share / (1 - share)).where(steep)
+    clock = time.where(steep)
+    clock = clock - clock.mean("time")
+    return (clock * logit).sum("time", min_count=2) / (clock**2).sum("time", min_count=2)
 
 
 def _closed_forms(

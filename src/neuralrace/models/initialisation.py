@@ -128,6 +128,16 @@ class Normal(EdgeLaw):
         return super().draw_edges(seed, architecture, effective)
 
 
+class Uniform(EdgeLaw):
+    """Independent entries, uniform around zero with standard deviation `init_scale`."""
+
+    name: Literal["uniform"]
+
+    def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
+        """See `EdgeLaw.edge`."""
+        return rng.uniform(-np.sqrt(3), np.sqrt(3), size=(n_out, n_in))
+
+
 class Glorot(EdgeLaw):
     """Glorot normal initialisation; `init_scale` is its gain.
 
@@ -271,7 +281,16 @@ class Tied(Law):
         return [shared @ modes.v.T, modes.u @ shared.T]
 
 
-LAWS: tuple[type[Law], ...] = (Aligned, Decoupled, Glorot, Normal, Orthogonal, Tied, ZeroBalanced)
+LAWS: tuple[type[Law], ...] = (
+    Aligned,
+    Decoupled,
+    Glorot,
+    Normal,
+    Orthogonal,
+    Tied,
+    Uniform,
+    ZeroBalanced,
+)
 
 
 def initial_weights(
