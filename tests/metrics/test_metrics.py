@@ -841,8 +841,8 @@ def test_gate_sharing_pair_by_pair(bias):
                     alike = (before[i] > 0) == (before[j] > 0)
                     (same if labels[i] == labels[j] else other).append(alike)
                 run = values.isel(seed=seed, hidden_layer=layer)
-                close(run[f"{when}_same_label_gate_agreement"], np.mean(same))
-                close(run[f"{when}_other_label_gate_agreement"], np.mean(other))
+                close(run[f"{when}_same_label_gate_difference"], 1 - np.mean(same), atol=1e-12)
+                close(run[f"{when}_other_label_gate_difference"], 1 - np.mean(other))
                 close(run[f"{when}_same_label_gate_identity"], np.mean(np.all(same, axis=1)))
 
 

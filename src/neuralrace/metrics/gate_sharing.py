@@ -9,7 +9,7 @@ from neuralrace.theory.linearisation import gates
 
 
 def gate_sharing(evidence: Evidence) -> Values:
-    """Share of hidden units with the same gate, over pairs of samples, at the start and the end.
+    """Share of gates in which two samples differ, over pairs of samples, at the start and the end.
 
     Pairs are all pairs of different samples of one label, or of two labels. Each is (init_scale,
     seed, hidden_layer).
@@ -30,7 +30,7 @@ def gate_sharing(evidence: Evidence) -> Values:
     for at, when in ((0, "initial"), (-1, "final")):
         found = np.stack(
             [
-                _agreement(
+                _differences(
                     [w[run][at] for w in weights],
                     biases and [b[run][at] for b in biases],
                     evidence.data.x,
@@ -41,8 +41,8 @@ def gate_sharing(evidence: Evidence) -> Values:
         ).reshape(*like.shape[:2], len(weights) - 1, 3)
         for column, (name, long_name) in enumerate(
             (
-                ("same_label_gate_agreement", "share of equal gates of two samples of one label"),
-                ("other_label_gate_agreement", "share of equal gates of two samples of two labels"),
+                ("same_label_gate_difference", "share of gates that differ within a label"),
+                ("other_label_gate_difference", "share of gates that differ between labels"),
                 ("same_label_gate_identity", "share of pairs of one label with all gates equal"),
             )
         ):
@@ -52,8 +52,8 @@ def gate_sharing(evidence: Evidence) -> Values:
     return values
 
 
-def _agreement(weights, biases, x, labels) -> np.ndarray:
-    """For each hidden layer: agreement within labels, between labels, and identity within."""
+def _differences(weights, biases, x, labels) -> np.ndarray:
+    """For each hidden layer: difference within and between labels, and identity within."""
     rows = []
     for opened in gates(weights, biases, x)[:-1]:
         groups = [opened[labels == label] for label in np.unique(labels)]
@@ -63,7 +63,7 @@ def _agreement(weights, biases, x, labels) -> np.ndarray:
         everywhere = _equal_pairs(opened.sum(axis=0), len(opened))
         others = len(opened) * (len(opened) - 1) - pairs
         alike = sum(_identical_pairs(group) for group in groups)
-        rows.append((within / pairs, (everywhere - within) / others, alike / pairs))
+        rows.append((1 - within / pairs, 1 - (everywhere - within) / others, alike / pairs))
     return np.array(rows)
 
 
