@@ -17,6 +17,7 @@ from neuralrace.theory.growth_bound import (
     growth_rate_bound,
     layer_strength,
     residual_slack,
+    rise_sharpness,
 )
 
 # The nets of the paper's section 4. With whitened inputs and noiseless linear targets sigma_yx is
@@ -250,6 +251,19 @@ def test_least_time_inverts_the_bound(depth):
     times = np.linspace(0.01, 0.4, 9)
     curve = growth_bound(times, 0.4, depth, K1, K2, SIGMA)
     np.testing.assert_allclose(fastest_time(curve, 0.4, depth, K1, K2, SIGMA), times, rtol=1e-7)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize("u0", [0.05, 1.5])
+def test_sharpness_is_that_of_the_curve(depth, u0):
+    constants = (0.9, 0.5, 2.0)
+    time = np.linspace(0, 1.1 * fastest_time(9.0, u0, depth, *constants), 200001)
+    curve = growth_bound(time, u0, depth, *constants)
+    risen = curve <= 9.0
+    rate = np.diff(curve)[risen[1:]] / np.diff(time)[risen[1:]]
+    mean = (curve[risen][-1] - u0) / time[risen][-1]
+    assert rise_sharpness(9.0, u0, depth, *constants) == pytest.approx(rate.max() / mean, rel=1e-3)
+    assert np.isnan(rise_sharpness(u0 / 2, u0, depth, *constants))
 
 
 def test_least_time_outside_the_bound_is_trivial():

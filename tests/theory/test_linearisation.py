@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from neuralrace.theory.balance import neuron_imbalance
 from neuralrace.theory.linearisation import (
     Flow,
+    averaged_rate_residual,
     averaging_residual,
     gates,
+    gradient_residuals,
     mean_rates,
     neuron_rates,
     rate_gaps,
@@ -148,6 +150,50 @@ def test_eq26_as_written_and_corrected(loss):
         assert (residual.sandwiched <= 1e-12 * residual.scale).all()
         assert (residual.trace <= 1e-12 * residual.scale).all()
         assert (residual.as_written > 0.05 * residual.scale).sum() > SAMPLES / 2
+
+
+@LOSSES
+def test_eq25_as_written_and_with_its_sign_mended(loss):
+    weights, _ = net(4, with_biases=False)
+    x, y = data(loss)
+    rates, _ = autodiff_rates(weights, None, x, y, loss)
+    open_units = gates(weights, None, x)
+    for layer, residual in enumerate(gradient_residuals(weights, x, y, loss)):
+        for i in range(SAMPLES):
+            gated = [np.diag(d[i]) @ w for d, w in zip(open_units, weights, strict=True)]
+            error = y[i] - _answer(gated, x[i], loss)
+            above = np.linalg.multi_dot([np.eye(WIDTHS[-1]), *gated[:layer:-1]])
+            below = np.linalg.multi_dot(
+                [*gated[:layer][::-1], np.eye(WIDTHS[0]), np.eye(WIDTHS[0])]
+            )
+            printed = -above.T @ np.outer(error, x[i]) @ below.T
+            left = np.diag(open_units[layer][i]) @ rates[layer][i]
+            sizes = np.linalg.norm(left) + np.linalg.norm(printed)
+            assert residual.as_written[i] == pytest.approx(np.linalg.norm(left - printed))
+            mended = pytest.approx(np.linalg.norm(left + printed), abs=1e-12)
+            assert residual.sign_mended[i] == mended
+            assert residual.scale[i] == pytest.approx(sizes)
+        assert (residual.sign_mended > 0.05 * residual.scale).sum() > SAMPLES / 2
+
+
+def _answer(gated, x, loss):
+    output = np.linalg.multi_dot([*gated[::-1], x])
+    return output if loss == "squared" else np.asarray(jax.nn.softmax(output))
+
+
+@LOSSES
+def test_eq28_squares_the_mean_gate(loss):
+    weights, _ = net(5, with_biases=False)
+    x, y = data(loss)
+    rates, _ = autodiff_rates(weights, None, x, y, loss)
+    residual = averaged_rate_residual(weights, x, y, loss)
+    for layer, opened in enumerate(gates(weights, None, x)[:-1]):
+        rate = rates[layer].mean(axis=0) @ weights[layer].T
+        rate = rate + rate.T
+        average = np.mean([np.diag(a) @ rate @ np.diag(b) for a in opened for b in opened], axis=0)
+        expected = np.linalg.norm(average - rate) / np.linalg.norm(rate)
+        assert residual[layer] == pytest.approx(expected)
+        assert expected > 0.2
 
 
 @BIASES

@@ -5,6 +5,7 @@ from neuralrace.metrics.analytic_fit import analytic_fit
 from neuralrace.metrics.balance import balance
 from neuralrace.metrics.cell_types import cell_types
 from neuralrace.metrics.context_selectivity import context_selectivity
+from neuralrace.metrics.convergence import convergence
 from neuralrace.metrics.decision_boundary import decision_boundary
 from neuralrace.metrics.describe import Measure
 from neuralrace.metrics.frozen_gate_errata import frozen_gate_errata
@@ -12,6 +13,7 @@ from neuralrace.metrics.gate_flips import gate_flips
 from neuralrace.metrics.gate_identification import gate_identification
 from neuralrace.metrics.gate_prediction import gate_prediction
 from neuralrace.metrics.gate_refresh import gate_refresh
+from neuralrace.metrics.gate_sharing import gate_sharing
 from neuralrace.metrics.gating_loss import gating_loss
 from neuralrace.metrics.gaussian_start import gaussian_start
 from neuralrace.metrics.growth_bound import growth_bound
@@ -47,12 +49,14 @@ METRICS: dict[Metric, Measure] = {
     "balance": balance,
     "cell_types": cell_types,
     "context_selectivity": context_selectivity,
+    "convergence": convergence,
     "decision_boundary": decision_boundary,
     "frozen_gate_errata": frozen_gate_errata,
     "gate_flips": gate_flips,
     "gate_identification": gate_identification,
     "gate_prediction": gate_prediction,
     "gate_refresh": gate_refresh,
+    "gate_sharing": gate_sharing,
     "gating_loss": gating_loss,
     "gaussian_start": gaussian_start,
     "growth_bound": growth_bound,

@@ -68,15 +68,38 @@ def balance(evidence: Evidence) -> Values:
         )
     if "weight_1" in evidence.trajectory:
         values |= _spectral(evidence, trace)
+        values["initial_relative_imbalance"] = _relative(evidence, trace)
     return values
 
 
+def _relative(evidence: Evidence, like: xr.DataArray) -> xr.DataArray:
+    """|C| at the start over the norms of the two matrices that it is the difference of."""
+    first = [w[:, :, 0] for w in evidence.weights()]
+    shares = [
+        np.linalg.norm(c, axis=(-2, -1))
+        / (
+            np.linalg.norm(above.mT @ above, axis=(-2, -1))
+            + np.linalg.norm(below @ below.mT, axis=(-2, -1))
+        )
+        for c, (below, above) in zip(imbalances(first), pairwise(first), strict=True)
+    ]
+    return described(
+        like.isel(time=0, drop=True).copy(data=np.stack(shares, axis=-1)),
+        "|C|_F at the start over |W_{l+1}^T W_{l+1}|_F + |W_l W_l^T|_F",
+    )
+
+
 def _spectral(evidence: Evidence, like: xr.DataArray) -> Values:
-    """Equations 8 and 11, from the weights at the snapshots."""
+    """Equations 8, 11 and 12, from the weights at the snapshots."""
     weights = evidence.weights()
     start = [c[:, :, :1] for c in imbalances(weights)]
-    top = [np.linalg.norm(w, ord=2, axis=(-2, -1)) for w in weights]
-    gap = np.stack([abs(b - a) for a, b in pairwise(top)], axis=-1)
+    gap, frobenius_gap = (
+        np.stack(
+            [abs(b - a) for a, b in pairwise(np.linalg.norm(w, order, (-2, -1)) for w in weights)],
+            axis=-1,
+        )
+        for order in (2, "fro")
+    )
     corrected = np.stack([spectral_gap_bound(c) for c in start], axis=-1)
     written = np.stack([spectral_gap_bound_as_written(c) for c in start], axis=-1)
     left = np.stack(
@@ -98,6 +121,9 @@ def _spectral(evidence: Evidence, like: xr.DataArray) -> Values:
         ),
         "spectral_gap_over_written_bound": worst(
             gap / written, "largest gap of spectral norms over |C|_2"
+        ),
+        "norm_gap_over_written_bound": worst(
+            frobenius_gap / written, "largest gap of Frobenius norms over |C|_2"
         ),
         "written_conservation_residual": worst(
             left, "largest residual of eq. 8 with its printed sign over |C|_F"

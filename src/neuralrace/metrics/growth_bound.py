@@ -11,6 +11,10 @@ from neuralrace.theory import growth_bound as theory
 LEVELS = np.linspace(0.05, 0.95, 19)
 # Depths at which the bound is drawn from one set of constants, as in fig. 1 (iii).
 DEPTHS = (2, 3, 4)
+# Share of its plateau that a bound has risen to when its time is read.
+RISEN = 0.9
+# Residuals below this share of the target are rounding, and so are growth rates.
+SETTLED = 1e-6
 
 
 def growth_bound(evidence: Evidence) -> Values:
@@ -57,24 +61,28 @@ def growth_bound(evidence: Evidence) -> Values:
         return described(curve.copy(data=values), long_name)
 
     weakest = norms.values[..., 0, :].max(axis=-1) + constants.gap
+    printed = theory.QUOTED_KAPPA1, theory.QUOTED_KAPPA2, target
     by_depth = np.stack(
-        [theory.growth_bound(time, weakest**n, n, k1, k2, target) for n in DEPTHS], axis=-2
+        [theory.growth_bound(time, weakest**n, n, *printed) for n in DEPTHS], axis=-2
     )
-    plateau = np.stack(
-        [
-            _first_times(by_depth[..., row, :], by_depth[..., row, -1:] * 0.1, time)[..., 0]
-            / _first_times(by_depth[..., row, :], by_depth[..., row, -1:] * 0.9, time)[..., 0]
-            for row in range(len(DEPTHS))
-        ],
-        axis=-1,
-    )
+    risen = RISEN * (2 * theory.QUOTED_KAPPA1 + 1) * target / theory.QUOTED_KAPPA2
+
+    def of_bounds(form) -> np.ndarray:
+        values = [
+            np.where(risen > weakest**n, form(risen, weakest**n, n, *printed), np.nan)
+            for n in DEPTHS
+        ]
+        return np.stack(values, axis=-1)
+
+    def per_depth(values: np.ndarray, long_name: str) -> xr.DataArray:
+        at = run.expand_dims(depth=list(DEPTHS), axis=-1)
+        return described(at.copy(data=values), long_name)
 
     slack = theory.residual_slack(residual, product, target, k1[..., None])
     written = theory.residual_slack(
         residual, product, target, constants.kappa1_as_written[..., None]
     )
-    tenth, most = (_first_times(product, product[..., -1:] * x, time)[..., 0] for x in (0.1, 0.9))
-    return {
+    values = {
         "norm_gap_delta": per_run(constants.gap, "Delta, largest gap of layer norms"),
         "kappa1": per_run(k1, "kappa1, largest |prod W|/|sigma_yx|"),
         "kappa2": per_run(k2, "kappa2, smallest |prod W|/(|W_l| + Delta)^L"),
@@ -108,9 +116,6 @@ def growth_bound(evidence: Evidence) -> Values:
         "deep_least_time_over_measured": per_run(
             shortest(theory.fastest_time_deep), "the same with U^(2-2/L) replaced by U^2"
         ),
-        "written_least_time_over_measured": per_run(
-            shortest(theory.fastest_time_as_written), "the same with eq. 18 as printed"
-        ),
         "written_time_over_integral": per_run(
             np.mean(
                 theory.fastest_time_as_written(levels, u0, depth, kappa1, kappa2, target)
@@ -119,17 +124,59 @@ def growth_bound(evidence: Evidence) -> Values:
             ),
             "eq. 18 as printed over the integral of eq. 23",
         ),
-        "product_over_target": per_run(product[..., -1] / target, "final |prod W|/|sigma_yx|"),
-        "plateau_share": per_run(
-            tenth / most, "time to 10% of the final product norm over time to 90%"
+        "kappa1_as_written": per_run(
+            constants.kappa1_as_written, "kappa1 as the proof defines it, least |sigma_yx|/|prod W|"
+        ),
+        "final_kappa2": per_run(
+            product[..., -1] / strength[..., -1], "final |prod W|/(|W_l| + Delta)^L"
+        ),
+        "quoted_bound_over_norm_product": per_run(
+            quoted[..., -1] / norm_product.values[..., -1],
+            "final bound with quoted constants over the product of norms",
         ),
         "bound_by_depth": described(
             curve.expand_dims(depth=list(DEPTHS), axis=-2).copy(data=by_depth),
-            "bound on the layer strength at each depth, all else from this run (fig. 1 iii)",
+            "bound with quoted constants at each depth, all else from this run (fig. 1 iii)",
         ),
-        "bound_plateau_share": described(
-            run.expand_dims(depth=list(DEPTHS), axis=-1).copy(data=plateau),
-            "time at which the bound at each depth has 10% of its end over time at 90%",
+        "bound_time": per_depth(
+            of_bounds(theory.fastest_time), "time in which the bound rises to 90% of its plateau"
+        ),
+        "bound_sharpness": per_depth(
+            of_bounds(theory.rise_sharpness), "its largest rate over its mean rate until then"
+        ),
+    }
+    if "singular_values" in evidence.trajectory:
+        values |= _rates(evidence, norms, sigma - total.values)
+    return values
+
+
+def _rates(evidence: Evidence, norms: xr.DataArray, residual: np.ndarray) -> Values:
+    """Equation 15: rates at which layer norms grow, between two records, over their bound.
+
+    The bound is the product of the spectral norms of all other layers times the residual, at the
+    end of the interval at which it is larger.
+    """
+    spectral = evidence.trajectory["singular_values"].max("singular_mode").values
+    others = spectral.prod(axis=-1, keepdims=True) / spectral
+    time = evidence.time.values
+    rate = np.diff(norms.values, axis=-2) / np.diff(time)[:, None]
+    target = np.linalg.norm(evidence.data.sigma_yx)
+    like = norms.isel(time=0, layer=0, drop=True)
+
+    def worst(order, long_name: str) -> xr.DataArray:
+        size = np.linalg.norm(residual, ord=order, axis=(-2, -1))[..., None]
+        bound = size * others
+        bound = np.maximum(bound[..., 1:, :], bound[..., :-1, :])
+        moving = np.broadcast_to(size[..., 1:, :] > SETTLED * target, rate.shape)
+        ratio = np.divide(rate, bound, out=np.zeros(rate.shape), where=moving)
+        return described(like.copy(data=ratio.max(axis=(-2, -1))), long_name)
+
+    return {
+        "norm_rate_over_bound": worst(
+            "fro", "largest growth rate of a layer norm over its bound (eq. 15)"
+        ),
+        "norm_rate_over_spectral_bound": worst(
+            2, "the same with the spectral norm of the residual"
         ),
     }
 

@@ -32,6 +32,7 @@ def layer_norm_gaps(evidence: Evidence) -> Values:
     balanced = abs(trace) < 1e-12 * squares.sum("layer")
     bound, far = bound.where(~balanced), far.where(~balanced.all("pair"))
     relative = gap / (above + below)
+    ends = norms.isel(time=0, drop=True), norms.isel(time=-1, drop=True)
     return {
         "initial_norm_gap": described(start, "initial gap between adjacent layer norms"),
         "final_norm_gap": described(end, "final gap between adjacent layer norms"),
@@ -55,8 +56,12 @@ def layer_norm_gaps(evidence: Evidence) -> Values:
             relative.isel(time=0, drop=True), "initial gap over the sum of the norms"
         ),
         "initial_squared_norm": described(squares, "initial squared layer norm"),
-        "norm_growth": described(
-            norms.isel(time=-1, drop=True) - norms.isel(time=0, drop=True),
-            "growth of the layer norm",
+        "norm_growth": described(ends[1] - ends[0], "growth of the layer norm"),
+        "norm_gap_rise": described(
+            (gap.max("time") / start).where(~balanced), "largest gap over the initial one"
+        ),
+        "largest_norm_gap": described(gap.max("time"), "largest gap between adjacent layer norms"),
+        "initial_over_final_norm": described(
+            ends[0] / ends[1], "initial layer norm over the final one"
         ),
     }

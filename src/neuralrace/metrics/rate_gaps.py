@@ -29,6 +29,11 @@ def rate_gaps(evidence: Evidence) -> Values:
     )
     norms = evidence.recorded("layer_norm", "layer_norm")
     middle = norms.sizes["time"] // 2
+    values["peak_rate_gap"] = described(peak, "largest gap of growth rates")
+    values["early_norm_growth"] = described(
+        norms.isel(time=middle, drop=True) - norms.isel(time=0, drop=True),
+        "growth of the layer norm in the first half of training",
+    )
     values["late_norm_growth"] = described(
         norms.isel(time=-1, drop=True) - norms.isel(time=middle, drop=True),
         "growth of the layer norm in the second half of training",

@@ -184,6 +184,30 @@ def fastest_time(
     return np.where(x <= x0, 0.0, np.where(x >= 1, np.inf, elapsed))
 
 
+def rise_sharpness(
+    u: Float[np.ndarray, "*#runs"] | float,
+    u0: Float[np.ndarray, "*#runs"] | float,
+    depth: int,
+    kappa1: Float[np.ndarray, "*#runs"] | float,
+    kappa2: Float[np.ndarray, "*#runs"] | float,
+    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+) -> Float[np.ndarray, "*runs"]:
+    """Return the largest rate of eq. 17 between `u0` and `u` over the mean rate on the way.
+
+    1 for steady growth; the longer growth stays low before it is fast, the larger. The rate peaks
+    at the share `q / (q + 1)` of the plateau, with `q = 2 - 2/L`. NaN where `u <= u0`.
+
+    Raises:
+        ValueError: If `u0` or `kappa2` is not positive.
+    """
+    power = 2 - 2 / depth
+    plateau = (2 * kappa1 + 1) * sigma_norm / kappa2
+    steepest = np.clip(power / (power + 1) * plateau, u0, np.maximum(u, u0))
+    fastest = growth_rate_bound(steepest, depth, kappa1, kappa2, sigma_norm)
+    rise = np.where(u > u0, u - u0, np.nan)
+    return np.asarray(fastest * fastest_time(u, u0, depth, kappa1, kappa2, sigma_norm) / rise)
+
+
 def fastest_time_deep(
     u: Float[np.ndarray, "*#runs"] | float,
     u0: Float[np.ndarray, "*#runs"] | float,

@@ -58,6 +58,22 @@ class SampleResiduals:
 
 
 @dataclass(frozen=True)
+class GradientResiduals:
+    """What eq. 25 leaves over for each sample and hidden layer, `(*runs, sample)`.
+
+    Attributes:
+        as_written: Frobenius norm of the left side less the right side, as printed.
+        sign_mended: The same with the sign of the right side turned; what is left are units that
+            the gates of the layer switch off.
+        scale: Sum of the Frobenius norms of both sides, to compare with.
+    """
+
+    as_written: Float[np.ndarray, "*runs sample"]
+    sign_mended: Float[np.ndarray, "*runs sample"]
+    scale: Float[np.ndarray, "*runs sample"]
+
+
+@dataclass(frozen=True)
 class RateGaps:
     """How differently adjacent layers grow, `(*runs, pair)`.
 
@@ -137,6 +153,54 @@ def sample_residuals(
             )
         )
     return residuals
+
+
+def gradient_residuals(
+    weights: Weights,
+    x: Float[np.ndarray, "sample in"],
+    y: Float[np.ndarray, "sample out"],
+    loss: Loss,
+) -> list[GradientResiduals]:
+    """Return the residual of eq. 25 under each sample's own flow, for a net without biases.
+
+    The flow is `D_l dW_l/dt = D_l v h^T` with the layer's input `h` and the error sent back to it
+    `v = W_{l+1}^T D_{l+1} ... (y - o)`. The printed right side is `-v h^T`: the sign of the error
+    is that of the gradient's negative twice, and the gates of the layer itself are missing.
+    """
+    layer_inputs, open_units, _ = _forward(weights, None, x)
+    errors = _backpropagate(weights, None, x, y, loss)[1]
+    residuals = []
+    for h, d, above, w in zip(layer_inputs, open_units, errors[1:], weights[1:], strict=False):
+        back = above @ w
+        size = np.linalg.norm(h, axis=-1)
+        residuals.append(
+            GradientResiduals(
+                as_written=np.linalg.norm(d * back + back, axis=-1) * size,
+                sign_mended=np.linalg.norm(d * back - back, axis=-1) * size,
+                scale=(np.linalg.norm(d * back, axis=-1) + np.linalg.norm(back, axis=-1)) * size,
+            )
+        )
+    return residuals
+
+
+def averaged_rate_residual(
+    weights: Weights,
+    x: Float[np.ndarray, "sample in"],
+    y: Float[np.ndarray, "sample out"],
+    loss: Loss,
+) -> Float[np.ndarray, "*runs hidden_layer"]:
+    """Return what eq. 28 leaves over in each hidden layer, relative to its left side.
+
+    With constant gates the right side is `S R S`, with `R = d/dt(W_l W_l^T)` under the flow of all
+    samples and `S` the share of samples that open each unit: `R` only where all are always open.
+    """
+    flow = mean_rates(weights, None, x, y, loss).weights
+    residuals = []
+    for w, r, d in list(zip(weights, flow, gates(weights, None, x), strict=True))[:-1]:
+        rate, share = _symmetrised(r @ _transpose(w)), d.mean(axis=-2)
+        averaged = share[..., :, None] * rate * share[..., None, :]
+        residuals.append(_frobenius(averaged - rate) / _frobenius(rate))
+    return np.stack(residuals, axis=-1)
 
 
 def averaging_residual(

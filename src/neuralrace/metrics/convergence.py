@@ -1,0 +1,47 @@
+"""How a linear map comes to its target: when, and how evenly."""
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.records.evidence import Evidence
+
+
+def convergence(evidence: Evidence) -> Values:
+    """Times and rates at which the product of all weights P reaches the least-squares map.
+
+    Times are flow times, NaN where they are never reached. Shares are of the norm of the target.
+
+    Source: Basu et al., section 4, which reads phases of growth and speed off curves.
+    """
+    total = evidence.recorded("linear_map", "linear_map")
+    target = evidence.data.sigma_yx @ np.linalg.pinv(evidence.data.sigma_xx)
+    size = np.linalg.norm(target)
+    like = evidence.trajectory["loss"]
+    strength = like.copy(data=np.linalg.norm(total.values, axis=(-2, -1)) / size)
+    residual = like.copy(data=np.linalg.norm(target - total.values, axis=(-2, -1)) / size)
+    time = evidence.time
+
+    def reached(curve: xr.DataArray, level: float) -> xr.DataArray:
+        return crossing_time(curve, xr.full_like(curve.isel(time=0, drop=True), level), time)
+
+    tenth, most = reached(strength, 0.1), reached(strength, 0.9)
+    rates = np.diff(strength.values, axis=-1) / np.diff(time.values)
+    start = strength.isel(time=0, drop=True)
+    return {
+        "final_residual": described(
+            residual.isel(time=-1, drop=True), "final distance from the target"
+        ),
+        "convergence_time": described(
+            reached(-residual, -0.1), "time at which a tenth of the target is left", "tau"
+        ),
+        "plateau_share": described(
+            (tenth / most).where(most > 0), "time to 10% of the target over time to 90%"
+        ),
+        "peak_growth": described(
+            start.copy(data=rates.max(axis=-1)), "largest growth rate of |P|", "1/tau"
+        ),
+        "mean_growth": described(
+            ((0.9 - start) / most).where(most > 0), "mean growth rate of |P| up to 90%", "1/tau"
+        ),
+    }
