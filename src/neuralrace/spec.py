@@ -111,6 +111,7 @@ Metric = Literal[
     "cell_types",
     "context_selectivity",
     "decision_boundary",
+    "fitted_start",
     "frozen_gate_errata",
     "gate_flips",
     "gate_identification",

@@ -7,6 +7,7 @@ from neuralrace.metrics.cell_types import cell_types
 from neuralrace.metrics.context_selectivity import context_selectivity
 from neuralrace.metrics.decision_boundary import decision_boundary
 from neuralrace.metrics.describe import Measure
+from neuralrace.metrics.fitted_start import fitted_start
 from neuralrace.metrics.frozen_gate_errata import frozen_gate_errata
 from neuralrace.metrics.gate_flips import gate_flips
 from neuralrace.metrics.gate_identification import gate_identification
@@ -47,6 +48,7 @@ METRICS: dict[Metric, Measure] = {
     "cell_types": cell_types,
     "context_selectivity": context_selectivity,
     "decision_boundary": decision_boundary,
+    "fitted_start": fitted_start,
     "frozen_gate_errata": frozen_gate_errata,
     "gate_flips": gate_flips,
     "gate_identification": gate_identification,

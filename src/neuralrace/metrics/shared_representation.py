@@ -2,6 +2,7 @@
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
@@ -46,10 +47,32 @@ def shared_representation(evidence: Evidence) -> Values:
         "mean cosine between different items of one input domain",
     )
     runs = {name: similarity[name] for name in ("init_scale", "seed")}
-    return {
-        f"{when}_similarity_{name}": described(
-            xr.DataArray(values[..., snapshot], runs, ("init_scale", "seed")), f"{long_name}, {at}"
-        )
-        for name, (values, long_name) in means.items()
+    values = {
+        f"{when}_similarity_{name}": (value[..., snapshot], f"{long_name}, {at}")
+        for name, (value, long_name) in means.items()
         for snapshot, when, at in ((0, "initial", "at the start"), (1, "final", "at the end"))
+    } | _all_items(similarity.values)
+    return {
+        name: described(xr.DataArray(value, runs, ("init_scale", "seed")), long_name)
+        for name, (value, long_name) in values.items()
+    }
+
+
+def _all_items(
+    gram: Float[np.ndarray, "*runs 2 item item"],
+) -> dict[str, tuple[Float[np.ndarray, "*runs"], str]]:
+    """Dimension of the representations of all items at once, and what training leaves of them."""
+    total = np.trace(gram, axis1=-2, axis2=-1)
+    dimension = total**2 / (gram**2).sum((-2, -1))
+    pairs = gram * ~np.eye(gram.shape[-1], dtype=bool)
+    size = np.sqrt((pairs**2).sum((-2, -1)))
+    kept = (pairs[..., 0, :, :] * pairs[..., 1, :, :]).sum((-2, -1)) / size.prod(-1)
+    of = "participation ratio of the representations of all items"
+    return {
+        "initial_dimension": (dimension[..., 0], f"{of}, at the start"),
+        "final_dimension": (dimension[..., 1], f"{of}, at the end"),
+        "similarity_kept": (
+            kept,
+            "cosine between inner products of different items at the start and at the end",
+        ),
     }
