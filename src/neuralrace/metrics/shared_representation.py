@@ -52,27 +52,26 @@ def shared_representation(evidence: Evidence) -> Values:
         for name, (value, long_name) in means.items()
         for snapshot, when, at in ((0, "initial", "at the start"), (1, "final", "at the end"))
     } | _all_items(similarity.values)
-    return {
+    found = {
         name: described(xr.DataArray(value, runs, ("init_scale", "seed")), long_name)
         for name, (value, long_name) in values.items()
     }
+    if "weight_cosine" in evidence.trajectory:
+        found["final_weight_cosine"] = described(
+            evidence.trajectory["weight_cosine"].isel(time=-1, drop=True),
+            "cosine between the weights of a layer at the start and at the end",
+        )
+    return found
 
 
 def _all_items(
     gram: Float[np.ndarray, "*runs 2 item item"],
 ) -> dict[str, tuple[Float[np.ndarray, "*runs"], str]]:
-    """Dimension of the representations of all items at once, and what training leaves of them."""
+    """Dimension of the representations of all items at once."""
     total = np.trace(gram, axis1=-2, axis2=-1)
     dimension = total**2 / (gram**2).sum((-2, -1))
-    pairs = gram * ~np.eye(gram.shape[-1], dtype=bool)
-    size = np.sqrt((pairs**2).sum((-2, -1)))
-    kept = (pairs[..., 0, :, :] * pairs[..., 1, :, :]).sum((-2, -1)) / size.prod(-1)
     of = "participation ratio of the representations of all items"
     return {
         "initial_dimension": (dimension[..., 0], f"{of}, at the start"),
         "final_dimension": (dimension[..., 1], f"{of}, at the end"),
-        "similarity_kept": (
-            kept,
-            "cosine between inner products of different items at the start and at the end",
-        ),
     }
