@@ -43,6 +43,7 @@ Observable = Literal[
     "rate_gap",
     "similarity",
     "singular_values",
+    "weight_cosine",
     "weights",
 ]
 KINDS = ("layered", "gated", "graph", "routing")
@@ -64,6 +65,7 @@ OBSERVED: dict[Observable, tuple[str, ...]] = {
     "rate_gap": ("layered",),
     "similarity": ("layered", "gated", "routing"),
     "singular_values": KINDS,
+    "weight_cosine": KINDS,
     "weights": ("layered",),
 }
 """Kinds of networks that an observable is for."""
@@ -112,6 +114,7 @@ Metric = Literal[
     "context_selectivity",
     "convergence",
     "decision_boundary",
+    "fitted_start",
     "frozen_gate_errata",
     "gate_flips",
     "gate_identification",
@@ -464,7 +467,8 @@ class Run(Strict):
         ):
             raise ValueError(
                 "record.observables: on transformed_images a routing network knows imbalance, "
-                "layer_norm, pair_accuracy, pair_error and singular_values; use these"
+                "layer_norm, pair_accuracy, pair_error, singular_values and weight_cosine; use "
+                "these"
             )
         if self.training.batch.name == "full" and not self.on_moments:
             raise ValueError(

@@ -165,7 +165,7 @@ NEEDS = {
     "zero_shot": "'pair_error' among record.observables",
     "zero_shot_accuracy": "'pair_accuracy' among record.observables",
 }
-LOSS_ALONE = {"half_times", "plateaus", "relative_loss", "stages", "uniqueness"}
+LOSS_ALONE = {"fitted_start", "half_times", "plateaus", "relative_loss", "stages", "uniqueness"}
 NOTHING_RECORDED = {"gating_loss", "ridge_baseline", "ring_structure"}
 RELU = {"network": {"name": "layered", "hidden": [5], "activation": "relu"}}
 RING = {"name": "nonlinear_gaussian", "inputs": 8, "xi": [1.0, 0.5], "samples": 200}
@@ -184,6 +184,7 @@ PARTS = {
     "cell_types": RELU | {"dataset": {"name": "xor"}},
     "context_selectivity": CONTEXTUAL,
     "decision_boundary": RELU | {"dataset": {"name": "xor", "margin": 1.0}},
+    "fitted_start": RELU | {"dataset": {"name": "xor"}},
     "frozen_gate_errata": MEAN_GATED,
     "gate_flips": RELU,
     "gate_prediction": MEAN_RELU,

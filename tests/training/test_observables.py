@@ -46,6 +46,7 @@ def linear(make_run):
                     "mode_strength",
                     "rate_gap",
                     "singular_values",
+                    "weight_cosine",
                 ],
             },
         )
@@ -118,6 +119,17 @@ def test_layer_norm_and_singular_values(linear):
         np.testing.assert_allclose(values[:, :, layer, :count], expected[..., ::-1], **SMALL)
         assert np.isnan(values[:, :, layer, count:]).all()  # padded to the widest layer
     np.testing.assert_allclose(np.nansum(values**2, axis=-1), norm**2, **SMALL)
+
+
+def test_weight_cosine(linear):
+    """From lengths of the weights, those at the start and their difference: the law of cosines."""
+    _, variables, weights, _ = linear
+    (cosine,) = moved(variables, "weight_cosine")
+    for layer, w in enumerate(weights):
+        now, start, gap = frobenius(w), frobenius(w[:, :1]), frobenius(w - w[:, :1])
+        expected = (now**2 + start**2 - gap**2) / (2 * now * start)
+        np.testing.assert_allclose(cosine[..., layer], expected, **SMALL)
+    np.testing.assert_allclose(cosine[:, 0], 1, **SMALL)
 
 
 def test_linear_map_modes_and_gram(linear):

@@ -8,6 +8,7 @@ from neuralrace.metrics.context_selectivity import context_selectivity
 from neuralrace.metrics.convergence import convergence
 from neuralrace.metrics.decision_boundary import decision_boundary
 from neuralrace.metrics.describe import Measure
+from neuralrace.metrics.fitted_start import fitted_start
 from neuralrace.metrics.frozen_gate_errata import frozen_gate_errata
 from neuralrace.metrics.gate_flips import gate_flips
 from neuralrace.metrics.gate_identification import gate_identification
@@ -51,6 +52,7 @@ METRICS: dict[Metric, Measure] = {
     "context_selectivity": context_selectivity,
     "convergence": convergence,
     "decision_boundary": decision_boundary,
+    "fitted_start": fitted_start,
     "frozen_gate_errata": frozen_gate_errata,
     "gate_flips": gate_flips,
     "gate_identification": gate_identification,

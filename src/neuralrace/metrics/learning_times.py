@@ -35,10 +35,18 @@ def learning_times(evidence: Evidence) -> Values:
         values |= _closed_forms(evidence, evidence.cell.network, strength, half)
     if evidence.theory is not None and "mode_strength" in evidence.theory:
         solved = crossing_time(evidence.theory["mode_strength"], target / 2, evidence.time)
+        ratio = half / solved.where(learned)
         values["half_time_over_theory"] = described(
-            half / solved.where(learned), "time to half the target over that of the solution's mode"
+            ratio, "time to half the target over that of the solution's mode"
+        )
+        values["half_time_error"] = described(
+            abs(ratio - 1), "distance of the time to half the target from theory, over the latter"
         )
     return values | {
+        "final_strength_over_target": described(
+            (strength.isel(time=-1, drop=True) / target).where(learned),
+            "strength of a mode at the end over its target",
+        ),
         "modes_in_order": described(
             in_order.all(("mode", "other_mode")).astype(float),
             "1 if stronger modes reach half their target first",

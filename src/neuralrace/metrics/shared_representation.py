@@ -2,6 +2,7 @@
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
@@ -46,10 +47,31 @@ def shared_representation(evidence: Evidence) -> Values:
         "mean cosine between different items of one input domain",
     )
     runs = {name: similarity[name] for name in ("init_scale", "seed")}
-    return {
-        f"{when}_similarity_{name}": described(
-            xr.DataArray(values[..., snapshot], runs, ("init_scale", "seed")), f"{long_name}, {at}"
-        )
-        for name, (values, long_name) in means.items()
+    values = {
+        f"{when}_similarity_{name}": (value[..., snapshot], f"{long_name}, {at}")
+        for name, (value, long_name) in means.items()
         for snapshot, when, at in ((0, "initial", "at the start"), (1, "final", "at the end"))
+    } | _all_items(similarity.values)
+    found = {
+        name: described(xr.DataArray(value, runs, ("init_scale", "seed")), long_name)
+        for name, (value, long_name) in values.items()
+    }
+    if "weight_cosine" in evidence.trajectory:
+        found["final_weight_cosine"] = described(
+            evidence.trajectory["weight_cosine"].isel(time=-1, drop=True),
+            "cosine between the weights of a layer at the start and at the end",
+        )
+    return found
+
+
+def _all_items(
+    gram: Float[np.ndarray, "*runs 2 item item"],
+) -> dict[str, tuple[Float[np.ndarray, "*runs"], str]]:
+    """Dimension of the representations of all items at once."""
+    total = np.trace(gram, axis1=-2, axis2=-1)
+    dimension = total**2 / (gram**2).sum((-2, -1))
+    of = "participation ratio of the representations of all items"
+    return {
+        "initial_dimension": (dimension[..., 0], f"{of}, at the start"),
+        "final_dimension": (dimension[..., 1], f"{of}, at the end"),
     }

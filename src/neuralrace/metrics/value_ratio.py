@@ -1,10 +1,11 @@
-"""How unequal the layers of a routing network end."""
+"""How unequal the layers of a routing network grow and end."""
 
+import numpy as np
 import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values, crossing_time, described
 from neuralrace.records.evidence import Evidence
 
 
@@ -16,18 +17,23 @@ def value_ratio(evidence: Evidence) -> Values:
     input domain is trained with does not enter. Both are those of the first block; the k-th value
     of a layer is taken for mode k of the task, which it is once the mode has outgrown its start.
 
+    While they grow, the hidden layer is compared with the input layer by its largest rate, by the
+    time to one common level, half of the input layer's final value, and by the time that each takes
+    to half of its own final value. With theory beside, values are compared over all of training.
+
     Raises:
         UserError: the network does not route, or has no hidden matrix.
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 4.
     """
-    values = evidence.recorded("singular_values", "singular_values").isel(time=-1, drop=True)
+    curves = evidence.recorded("singular_values", "singular_values")
     if len(evidence.routing.hidden) < 2:
         raise UserError("network.hidden: value_ratio needs at least two hidden layers")
     s = evidence.data.modes.s
     modes = {"mode": evidence.modes}
     learned = xr.DataArray(s > 1e-9 * s.max(), modes, ("mode",))
-    values = values.rename(singular_mode="mode").reindex(modes).where(learned)
+    curves = curves.rename(singular_mode="mode").reindex(modes).where(learned)
+    values = curves.isel(time=-1, drop=True)
     hidden = values.isel(layer=slice(1, -1)).mean("layer", skipna=False)
     size = evidence.routing.families(evidence.cell.dataset.count)[0].size
     partners = evidence.trained_pairs[:, :size, :size].sum((1, 2)) / size
@@ -38,11 +44,58 @@ def value_ratio(evidence: Evidence) -> Values:
             "sqrt(K) of K trained partners in a block",
         ),
     }
-    return {
+    ratios = {
         f"hidden_over_{side}_over_sqrt_{letter}": described(
             hidden / values.isel(layer=layer, drop=True) / ufuncs.sqrt(number),
             f"final singular value of the hidden over the {side} layer, over {of}",
         )
         for side, layer in (("input", 0), ("output", -1))
         for letter, (number, of) in numbers.items()
+    }
+    return ratios | _growth(curves, evidence.time) | _distance(curves, evidence)
+
+
+def _growth(curves: xr.DataArray, time: xr.DataArray) -> Values:
+    """The hidden layer beside the input layer while they grow."""
+    outer = curves.isel(layer=0, drop=True)
+    hidden = curves.isel(layer=slice(1, -1)).mean("layer", skipna=False)
+
+    def rate(curve: xr.DataArray) -> xr.DataArray:
+        axis = curve.get_axis_num("time")
+        return curve.copy(data=np.gradient(curve.values, time.values, axis=axis)).max(
+            "time", skipna=False
+        )
+
+    def to_half(curve: xr.DataArray, of: xr.DataArray) -> xr.DataArray:
+        reached = crossing_time(curve, of.isel(time=-1, drop=True) / 2, time)
+        return reached.where(curve.notnull().all("time"))
+
+    return {
+        "hidden_over_input_speed": described(
+            rate(hidden) / rate(outer),
+            "largest rate of a singular value of the hidden over the input layer",
+        ),
+        "hidden_over_input_time": described(
+            to_half(hidden, outer) / to_half(outer, outer),
+            "time to half of the final value of the input layer, hidden over input layer",
+        ),
+        "hidden_over_input_own_time": described(
+            to_half(hidden, hidden) / to_half(outer, outer),
+            "time to half of the own final value, hidden over input layer",
+        ),
+    }
+
+
+def _distance(curves: xr.DataArray, evidence: Evidence) -> Values:
+    """Singular values of every layer from those of theory."""
+    if evidence.theory is None or "singular_values" not in evidence.theory:
+        return {}
+    theory = evidence.theory["singular_values"].rename(singular_mode="mode")
+    theory = theory.reindex(mode=curves["mode"])
+    off = abs(theory - curves).mean("time", skipna=False)
+    return {
+        "value_error_mean": described(
+            off / theory.isel(time=-1, drop=True),
+            "mean distance of a singular value from theory over its final value by theory",
+        )
     }

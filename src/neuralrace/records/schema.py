@@ -90,6 +90,9 @@ TRAJECTORY: dict[str, Variable] = {
     "loss": Variable(("time",), "training loss over all samples"),
     "accuracy": Variable(("time",), "fraction of samples classified correctly"),
     "layer_norm": Variable(("time", "layer"), "Frobenius norm of the weights"),
+    "weight_cosine": Variable(
+        ("time", "layer"), "cosine between the weights and those at the start"
+    ),
     "bias_norm": Variable(("time", "layer"), "Euclidean norm of the biases"),
     "singular_values": Variable(
         ("time", "layer", "singular_mode"), "singular values of the weights"

@@ -71,6 +71,13 @@ def _layer_norm(view: View) -> Mapping[str, Array]:
     return {"layer_norm": _frobenius(view.network.weights)}
 
 
+def _weight_cosine(view: View) -> Mapping[str, Array]:
+    """Of all weights of a layer as one vector; of a routing network those of the first block."""
+    now, start = view.network.weights, view.initial.weights
+    products = jnp.stack([jnp.vdot(w, w0) for w, w0 in zip(now, start, strict=True)])
+    return {"weight_cosine": products / (_frobenius(now) * _frobenius(start))}
+
+
 def _bias_norm(view: View) -> Mapping[str, Array]:
     absent = [jnp.zeros(1, w.dtype) for w in view.network.weights]
     return {"bias_norm": _frobenius(view.network.biases or absent)}
@@ -255,6 +262,7 @@ OBSERVABLES: dict[Observable, Callable[[View], Mapping[str, Array]]] = {
     "rate_gap": _rate_gap,
     "similarity": _similarity,
     "singular_values": _singular_values,
+    "weight_cosine": _weight_cosine,
     "weights": _weights,
 }
 SNAPSHOTS: frozenset[Observable] = frozenset(
