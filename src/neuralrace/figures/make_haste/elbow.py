@@ -8,13 +8,6 @@ from neuralrace.figures.results import CellResults, Results
 
 SOURCES = {
     "training": {"label": "gates of all of training", "color": style.distinct(0), "marker": "o"},
-    "end": {
-        "label": "gates of the end",
-        "color": "0.5",
-        "marker": "s",
-        "linestyle": style.LINES[1],
-        "linewidth": 1.1,
-    },
     "start": {
         "label": "gates of the start",
         "color": "0.7",
@@ -45,9 +38,9 @@ def draw(results: Results) -> Figure:
 
 
 def _draw(ax: Axes, cell: CellResults, metric: str, imitation: str) -> None:
-    """A distance by number of clusters, and that of the gated network of the paper."""
+    """A distance by number of clusters, mean over runs, and that of the paper's network."""
     for source, look in SOURCES.items():
-        values = gated.smallest(cell.get("metrics", metric, source=source))
+        values = gated.smallest(cell.get("metrics", metric, source=source)).mean("run")
         ax.plot(values["clusters"], values, **look)
     name = gated.candidates(cell)[gated.task(cell).contexts - 1,]
     designed = gated.smallest(cell.get("metrics", imitation, candidate=name))

@@ -80,7 +80,8 @@ def _grouped(data: Data) -> list[Bool[np.ndarray, "pattern sample"]]:
     every = every[np.argsort(every.sum(axis=1), kind="stable")]
     realisable = {tuple(row) for row in gate_patterns.realisable_patterns(data.x).tolist()}
     possible = np.array([tuple(row) in realisable for row in every.tolist()])
-    allowed = gate_patterns.consistent_with_lemma(every, np.asarray(data.contexts))
+    objects = data.x[:, : data.input_groups[0]].argmax(axis=1)
+    allowed = gate_patterns.consistent_with_lemma(every, np.asarray(data.contexts), objects)
     return [every[possible & allowed], every[possible & ~allowed], every[~possible]]
 
 
