@@ -121,8 +121,9 @@ def test_lengths_of_inputs_do_not_matter(seed):
     np.testing.assert_array_equal(realisable_patterns(scaled), realisable_patterns(x))
 
 
-def test_lemma_by_context_or_on_a_single_sample():
+def test_lemma_by_context_by_object_or_on_a_single_sample():
     contexts = np.array([0, 1, 0, 1, 2])
+    objects = np.array([0, 0, 1, 1, 1])
     patterns = np.array(
         [
             [1, 0, 1, 0, 0],
@@ -135,5 +136,7 @@ def test_lemma_by_context_or_on_a_single_sample():
         ],
         dtype=bool,
     )
-    expected = [True, True, True, True, True, False, False]
-    assert consistent_with_lemma(patterns, contexts).tolist() == expected
+    expected = [True, True, True, True, True, True, False]
+    assert consistent_with_lemma(patterns, contexts, objects).tolist() == expected
+    assert depends_on(patterns, contexts).tolist() == [True, True, True, True, False, False, False]
+    assert depends_on(patterns, objects).tolist() == [False, True, True, False, False, True, False]

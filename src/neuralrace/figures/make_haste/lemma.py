@@ -18,7 +18,7 @@ from neuralrace.theory import gate_patterns
 
 COUNTEREXAMPLE = np.array([0.5, -0.5, 1.0, 0.0])
 """Weights from two objects, then from two contexts."""
-GROUPS = ("as in the\nlemma", "beyond\nthe lemma", "impossible")
+GROUPS = ("named in\nthe proof", "beyond\nthe proof", "impossible")
 START = {"color": "0.6", "marker": "s", "clip_on": False}
 END = {"color": style.distinct(0), "marker": "o", "clip_on": False}
 FRAME = {"facecolor": "none", "edgecolor": style.distinct(3), "linewidth": 1.5}
