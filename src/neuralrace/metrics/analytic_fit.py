@@ -43,7 +43,11 @@ def analytic_fit(evidence: Evidence) -> Values:
             off.max(("time", "mode"), skipna=False),
             "largest distance of a mode from theory over the largest target",
         )
-    if "pathway_values" in evidence.trajectory and theory is not None and "pathway_values" in theory:
+    if (
+        "pathway_values" in evidence.trajectory
+        and theory is not None
+        and "pathway_values" in theory
+    ):
         own = evidence.trajectory["pathway_values"]
         far = abs(theory["pathway_values"] - own).max("time", skipna=False)
         values["pathway_error_sup"] = described(

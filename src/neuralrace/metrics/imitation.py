@@ -149,7 +149,9 @@ def scaling_disparity(
     """
     found = np.empty(first.shape[:-2])
     for run in np.ndindex(found.shape):
-        sets = [classical_scaling(each[run].astype(float), len(each[run])) for each in (first, second)]
+        sets = [
+            classical_scaling(each[run].astype(float), len(each[run])) for each in (first, second)
+        ]
         found[run] = procrustes(*sets)[2]
     return found
 

@@ -19,9 +19,10 @@ def realisable_patterns(evidence: Evidence) -> Values:
 
     A pattern says on which samples a unit is open; none of them is a pattern too. Beyond the lemma
     are realisable patterns that are no function of the context alone nor of the object alone, and
-    open on more than a single sample. Units that are shut on all samples show no pattern. A unit with activity h_n and
-    outgoing weights v carries sum_n h_n v.y_n of the targets; the share of a set of units is that
-    of what all carry, and may be negative or exceed 1 before anything is learned.
+    open on more than a single sample. Units that are shut on all samples show no pattern. A unit
+    with activity h_n and outgoing weights v carries sum_n h_n v.y_n of the targets; the share of a
+    set of units is that of what all carry, and may be negative or exceed 1 before anything is
+    learned.
 
     Raises:
         UserError: the dataset has no contexts or too many samples, or the network is no ReLU
