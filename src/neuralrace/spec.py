@@ -132,6 +132,7 @@ Metric = Literal[
     "layer_ratio",
     "learning_times",
     "linearisation",
+    "pathway_correlations",
     "pathway_share",
     "plateaus",
     "rate_gaps",

@@ -12,10 +12,11 @@ from scipy.spatial.distance import pdist
 from neuralrace.errors import UserError
 from neuralrace.figures.gated import candidates, families, open_in, pathway_gates, relative, task
 from neuralrace.figures.make_haste.contextual import at_loss
-from neuralrace.figures.make_haste.similarity import scaling, turned
+from neuralrace.figures.make_haste.similarity import turned
 from neuralrace.figures.make_haste.two_hidden import typical
-from neuralrace.figures.neural_race.structural_forms import classical_scaling
+from neuralrace.figures.neural_race import structural_forms
 from neuralrace.figures.results import Results
+from neuralrace.metrics.imitation import classical_scaling
 
 # one worker makes the results for all
 pytestmark = pytest.mark.xdist_group("figures")
@@ -26,8 +27,8 @@ draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 @given(draws)
 def test_scaling_of_inner_products_is_that_of_the_vectors(rng: np.random.Generator):
     vectors = rng.normal(size=(7, 5)) * (9, 4, 1, 1, 1) + rng.normal(size=5)
-    scaled = scaling(vectors @ vectors.T)
-    (expected,) = classical_scaling(vectors[None])
+    scaled = classical_scaling(vectors @ vectors.T)
+    (expected,) = structural_forms.classical_scaling(vectors[None])
     np.testing.assert_allclose(pdist(scaled), pdist(expected), atol=1e-9)
     np.testing.assert_allclose(scaled.sum(axis=0), 0, atol=1e-9)
 

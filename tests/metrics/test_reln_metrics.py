@@ -9,7 +9,8 @@ import pytest
 import xarray as xr
 
 from neuralrace.errors import UserError
-from neuralrace.metrics.gate_identification import elbow, open_contexts
+from neuralrace.metrics.gate_identification import elbow, reln_gates_found
+from neuralrace.metrics.imitation import on_plateau, scaling_disparity
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import COORDINATES, build
@@ -107,6 +108,7 @@ def test_a_candidate_imitates_itself(imitated, imitation):
     close(own["imitation_output_error_curve"], np.zeros((1, 2, 5)), atol=1e-25)
     close(own["imitation_output_error"], np.zeros((1, 2)), atol=1e-25)
     close(own["similarity_correlation"], np.ones((1, 2)))
+    close(own["scaling_disparity"], np.zeros((1, 2)), atol=1e-9)
     reached = own["imitation_time_ratio"].dropna("loss_level", how="all")
     assert reached["loss_level"].values.tolist()[:2] == [0.5, 0.2]
     close(reached, np.ones(reached.shape))
@@ -130,6 +132,14 @@ def test_another_candidate_does_not(imitated, imitation):
         axis=(-2, -1)
     )
     close(error.isel(snapshot=-1), last / (y**2).sum())
+    share = loss[..., ::10] / loss[..., :1]
+    assert (other["imitation_plateau_error"] <= other["imitation_output_error"]).all()
+    for seed in range(2):
+        inner = range(1, 4)
+        fall = [np.log(share[0, seed, n - 1] / share[0, seed, n + 1]) for n in inner]
+        kept = [n for n in inner if 0.02 < share[0, seed, n] < 0.9]
+        flattest = min(kept, key=lambda n: fall[n - 1])
+        close(other["imitation_plateau_error"][0, seed], error.values[0, seed, flattest])
     above = np.triu_indices(SAMPLES, k=1)
     for seed in range(2):
         pair = (
@@ -175,6 +185,7 @@ def test_without_theory_and_similarity_there_is_less(imitated, imitation):
     cell, trajectory, _ = imitated
     found = measure(cell, trajectory.drop_vars("sample_similarity"))
     gone = {
+        "scaling_disparity",
         "similarity_correlation",
         "prediction_gap",
         "candidate_prediction_gap",
@@ -182,6 +193,29 @@ def test_without_theory_and_similarity_there_is_less(imitated, imitation):
     }
     assert set(imitation) - set(found) == gone
     xr.testing.assert_identical(found["imitation_gap"], imitation["imitation_gap"])
+
+
+def test_disparity_is_what_shift_size_and_rotation_leave():
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(9, 4))
+    points -= points.mean(axis=0)
+    turn, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    moved = 3 * points @ turn
+    far = points + 0.2 * rng.normal(size=points.shape)
+    far -= far.mean(axis=0)
+    first = points @ points.T
+    # squared cosine of the best alignment, by singular values of the cross product
+    cosine = np.linalg.svd(points.T @ far, compute_uv=False).sum()
+    cosine /= np.linalg.norm(points) * np.linalg.norm(far)
+    pairs = np.stack([moved @ moved.T, far @ far.T])
+    found = scaling_disparity(np.stack([first, first]), pairs)
+    np.testing.assert_allclose(found, [0, 1 - cosine**2], atol=1e-9)
+
+
+def test_a_plateau_is_where_the_logarithm_is_flattest():
+    share = [1, 0.99, 0.98, 0.6, 0.55, 0.5, 0.2, 0.1, 0.011, 0.01]
+    loss = xr.DataArray(4 * np.array(share), {"time": np.arange(10)}, dims="time")
+    assert np.flatnonzero(on_plateau(loss)).tolist() == [4]
 
 
 def test_imitation_names_what_it_lacks():
@@ -235,11 +269,12 @@ def identified():
 def test_known_gates_are_identified(identified):
     _, _, found = identified
     by_sample = np.repeat(np.array(KNOWN), OBJECTS, axis=1)
-    gates = found["identified_gates"].isel(init_scale=0)
+    gates = found["identified_gates"].isel(init_scale=0).sel(source="training")
     close(gates.sel(clusters=4, pathway=slice(1, 4)), by_sample)
-    close(found["identified_centroids"].isel(init_scale=0).sel(clusters=1, pathway=1),
+    close(found["identified_centroids"].isel(init_scale=0)
+          .sel(source="training", clusters=1, pathway=1),
           np.array([37, 37, 30]).repeat(OBJECTS) / 40)  # fmt: skip
-    shares = found["identified_share"].isel(init_scale=0)
+    shares = found["identified_share"].isel(init_scale=0).sel(source="training")
     close(shares.sel(clusters=4, pathway=slice(1, 4)), np.array([24, 10, 3, 3]) / 40)
     assert gates["sample"].values[:2].tolist() == ["0 in 0", "1 in 0"]
     for clusters in range(1, 6):
@@ -251,35 +286,34 @@ def test_known_gates_are_identified(identified):
 def test_error_vanishes_at_the_known_gates_alone(identified):
     cell, trajectory, found = identified
     error = found["identification_error"].isel(init_scale=0).sel(source="training")
-    close(error.sel(clusters=4), 0.0, atol=1e-25)
+    square = found["identification_mse"].isel(init_scale=0).sel(source="training")
+    close(error.sel(clusters=4), [0.0, 0.0], atol=1e-25)
+    close(square.sel(clusters=4), [0.0, 0.0], atol=1e-25)
     assert (error.sel(clusters=slice(1, 3)) > 1e-3).all()
-    assert np.isnan(error.sel(clusters=5))
+    assert np.isnan(error.sel(clusters=5)).all()
     close(found["elbow"].sel(source="training"), [4])
     gap = found["identification_gap"].isel(init_scale=0).sel(source="training")
-    close(gap.sel(clusters=4), 0.0, atol=1e-12)
+    close(gap.sel(clusters=4), [0.0, 0.0], atol=1e-12)
     assert (gap.sel(clusters=slice(1, 3)) > 1e-3).all()
-    close(found["identification_error_spread"].sel(clusters=4), [0.0], atol=1e-25)
     # one cluster is open everywhere: a linear network, trained for two seeds
     linear = make_cell(candidates={"all": CANDIDATES["linear"]}).candidates["all"]
     trained = imitate(cell, linear)
     loss, outputs = trajectory["loss"].values, trajectory["outputs"].values
     y = cell.dataset.load().y
     own = output_error(loss[:, :, ::10], outputs, trained, y).max(axis=-1)
-    close(error.sel(clusters=1), own.mean())
-    close(found["identification_error_spread"].sel(clusters=1), [np.ptp(own)])
-    close(gap.sel(clusters=1), loss_gap(loss, trained.variables["loss"]).mean())
-    # and so is the only one of the start, trained for the first
+    close(error.sel(clusters=1), own[0])
+    close(gap.sel(clusters=1), loss_gap(loss, trained.variables["loss"])[0])
+    apart = trained.variables["outputs"][:, :, ::10] - outputs
+    close(square.sel(clusters=1), (apart**2).mean(axis=(-3, -2, -1))[0])
+    # and so is the only one of the start
     start = found["identification_error"].isel(init_scale=0).sel(source="start")
-    close(start.sel(clusters=1), own[0, 0])
+    close(start.sel(clusters=1), own[0])
 
 
 def test_controls_have_the_gates_of_their_time(identified):
     _, _, found = identified
-    error = found["identification_error"].isel(init_scale=0)
+    error = found["identification_error"].isel(init_scale=0, run=0)
     assert error.sel(source="start").notnull().values.tolist() == [True] + [False] * 4
-    # one cluster of the end is half open in the last context, which is not enough
-    assert error.sel(source="end").notnull().values.tolist() == [False, True] + [False] * 3
-    assert error.sel(source="end", clusters=2) > error.sel(source="training", clusters=4)
     close(found["elbow"].sel(source="start"), [1])
 
 
@@ -289,12 +323,14 @@ def test_elbow_is_at_the_first_error_near_the_least():
     close(found, [4, 2, np.nan])
 
 
-def test_contexts_that_identified_gates_are_open_in(identified):
+def test_gates_of_the_paper_are_found_or_not(identified):
     _, _, found = identified
-    by_pathway = found["identified_open_contexts"].isel(init_scale=0)
-    close(by_pathway.sel(clusters=4), [3, 2, 2, 2, np.nan])
-    gates = xr.DataArray([[1, 0, 0, 1], [1, 0, 1, 1.0]], dims=("pathway", "sample"))
-    close(open_contexts(gates, np.array([0, 1, 1, 0])), [1, np.nan])
+    share = found["reln_gates_found"].isel(init_scale=0)
+    close(share.sel(source="training", clusters=4), 1)
+    close(share.sel(source="start", clusters=1), 1 / 4)
+    # both of a kind twice, and one that is half open in a context
+    gates = xr.DataArray([[1, 0, 0, 1], [1, 0, 0, 1], [1, 0, 1, 1.0]], dims=("pathway", "sample"))
+    close(reln_gates_found(gates, np.array([0, 1, 1, 0])), 1 / 3)
 
 
 def test_gates_that_leave_samples_without_a_pathway_make_no_network():
@@ -310,7 +346,8 @@ def test_gates_that_leave_samples_without_a_pathway_make_no_network():
     assert found["identification_error"].isnull().all()
     assert found["elbow"].isnull().all()
     first = np.array([1, 0, 0]).repeat(OBJECTS)
-    close(found["identified_gates"].sel(clusters=1, pathway=1), first[None])
+    gates = found["identified_gates"].sel(source="training", clusters=1, pathway=1)
+    close(gates, first[None])
 
 
 # Gate flips ------------------------------------------------------------------------------------
@@ -427,7 +464,7 @@ def test_what_units_carry_unit_by_unit():
     linear, residual = parts_of(data)
     for seed, at in product(range(2), range(5)):
         carried = {name: np.zeros(4) for name in ("residual", "common")}
-        gated, contexts, total = 0.0, 0.0, 0.0
+        gated, contexts, total, specific, alone = 0.0, 0.0, 0.0, 0.0, 0
         for unit in range(8):
             h = [max(encoder[0, seed, at, unit] @ n, 0) for n in data.x]
             open_ = np.array(h).reshape(CONTEXTS, OBJECTS) > 0
@@ -440,6 +477,9 @@ def test_what_units_carry_unit_by_unit():
                     total += share
                     contexts += share * count
                     gated += share * all(len(set(context)) == 1 for context in open_.tolist())
+                    only = sum(any(context) for context in open_.tolist()) == 1
+                    specific += share * only
+                    alone += only
             if unit < 2:
                 assert count == 2 * unit
         for name, expected in carried.items():
@@ -450,6 +490,8 @@ def test_what_units_carry_unit_by_unit():
             close(found["carried_common"][0, seed], carried["common"], atol=1e-12)
             close(found["context_gated_share"][0, seed], gated / total)
             close(found["mean_open_contexts"][0, seed], contexts / total)
+            close(found["context_specific_share"][0, seed], specific / total, atol=1e-12)
+            close(found["context_specific_units"][0, seed], alone / 8)
     assert found["open_contexts"].values.tolist() == [0, 1, 2, 3]
 
 
@@ -486,6 +528,20 @@ def test_a_network_of_context_pathways_carries_the_residual_in_them(contexts, cl
     close(found["context_gated_share"], 1.0)
 
 
+def test_of_two_hidden_layers_the_last_counts():
+    """A first layer that hands inputs on changes nothing."""
+    one = make_cell("context_selectivity")
+    encoder, readout = random(one, 5, 8, 7), random(one, 5, 28, 8)
+    encoder[:, :, :, 0] = [0, 0, 0, 0, 1, -1, -1]  # on in the first context only
+    alone = measure(one, record(one, weight_1=encoder, weight_2=readout))
+    two = make_cell("context_selectivity", network=SPEC["network"] | {"hidden": [7, 8]})
+    passed = runs(two, np.stack([np.eye(7)] * 5))
+    found = measure(two, record(two, weight_1=passed, weight_2=encoder, weight_3=readout))
+    assert (alone["context_specific_units"] >= 1 / 8).all()
+    for name in alone.data_vars:
+        np.testing.assert_allclose(found[name], alone[name], err_msg=str(name))
+
+
 def test_targets_without_a_residual_have_none_to_carry():
     for part, missing in (("common", "residual"), ("residual", "common")):
         dataset = SPEC["dataset"] | {"part": part}
@@ -514,7 +570,8 @@ def test_gates_are_those_of_relu_networks_with_weights(name):
     with pytest.raises(UserError, match=f"metrics: {name} is for ReLU networks"):
         measure(cell, record(cell))
     cell = make_cell(name, network=SPEC["network"] | {"hidden": [8, 8]})
-    with pytest.raises(UserError, match="weights" if name == "gate_flips" else "one hidden layer"):
+    one_layer = name == "gate_identification"
+    with pytest.raises(UserError, match="one hidden layer" if one_layer else "weights"):
         measure(cell, record(cell))
 
 

@@ -9,15 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import stirling2
 
-from neuralrace.theory.gate_patterns import consistent_with_lemma, realisable_patterns
+from neuralrace.theory.gate_patterns import (
+    consistent_with_lemma,
+    depends_on,
+    realisable_patterns,
+)
 
 
 def inputs(objects, contexts):
-    """One-hot object and one-hot context, a context after the other, and the contexts."""
+    """One-hot object and one-hot context, a context after the other, contexts and objects."""
     x = np.hstack(
         [np.tile(np.eye(objects), (contexts, 1)), np.repeat(np.eye(contexts), objects, 0)]
     )
-    return x, np.repeat(np.arange(contexts), objects)
+    return x, np.repeat(np.arange(contexts), objects), np.tile(np.arange(objects), contexts)
 
 
 def rows(patterns):
@@ -35,41 +39,44 @@ def without_exchange(objects, contexts):
 
 
 def test_two_objects_in_two_contexts():
-    """14 of 16: all but the two exchanges; the lemma allows 8 of them."""
-    x, contexts = inputs(2, 2)
+    """14 of 16: all but the two exchanges; the lemma and its proof name 10 of them."""
+    x, contexts, objects = inputs(2, 2)
     patterns = realisable_patterns(x)
     assert len(patterns) == 14
     every = rows(np.indices((2, 2, 2, 2)).reshape(4, -1).T.astype(bool))
     exchanges = {(True, False, False, True), (False, True, True, False)}
     assert every - rows(patterns) == exchanges
     np.testing.assert_array_equal(realisable_patterns(x, strict=True), patterns)
-    beyond = rows(patterns[~consistent_with_lemma(patterns, contexts)])
+    beyond = rows(patterns[~consistent_with_lemma(patterns, contexts, objects)])
+    assert beyond == {row for row in every if sum(row) == 3}
     by_object = {(True, False) * 2, (False, True) * 2}
-    assert beyond == by_object | {row for row in every if sum(row) == 3}
+    ends = {(False,) * 4, (True,) * 4}
+    assert rows(patterns[depends_on(patterns, objects)]) == by_object | ends
 
 
 def test_counterexample_to_the_lemma_is_exact():
-    """On for three of four samples: neither by context nor on one sample."""
-    x, contexts = inputs(2, 2)
+    """On for three of four samples: neither by context, nor by object, nor on one sample."""
+    x, contexts, objects = inputs(2, 2)
     w = [Fraction(1, 2), Fraction(-1, 2), Fraction(1), Fraction(0)]
     drive = [sum(a * int(b) for a, b in zip(w, row, strict=True)) for row in x.tolist()]
     assert drive == [Fraction(3, 2), Fraction(1, 2), Fraction(1, 2), Fraction(-1, 2)]
     pattern = np.array([[value > 0 for value in drive]])
-    assert not consistent_with_lemma(pattern, contexts)[0]
+    assert not consistent_with_lemma(pattern, contexts, objects)[0]
     assert rows(pattern) <= rows(realisable_patterns(x, strict=True))
 
 
 @pytest.mark.parametrize(("objects", "contexts"), [(2, 2), (2, 3), (3, 2), (3, 3)])
 def test_contextual_patterns_are_the_tables_without_exchange(objects, contexts):
-    x, shown = inputs(objects, contexts)
+    x, shown, things = inputs(objects, contexts)
     patterns = realisable_patterns(x)
     assert len(rows(patterns)) == len(patterns) == without_exchange(objects, contexts)
     table = patterns.reshape(-1, contexts, objects)
     one, other = table[:, :, None, :, None], table[:, None, :, None, :]
     crossed = table[:, None, :, :, None], table[:, :, None, None, :]
     assert not (one & other & ~crossed[0] & ~crossed[1]).any()
-    allowed = consistent_with_lemma(patterns, shown)
-    assert allowed.sum() == 2**contexts + objects * contexts
+    allowed = consistent_with_lemma(patterns, shown, things)
+    # all and none are counted by context and by object
+    assert allowed.sum() == 2**contexts + 2**objects - 2 + objects * contexts
 
 
 def test_the_paper_s_own_inputs():
@@ -114,8 +121,9 @@ def test_lengths_of_inputs_do_not_matter(seed):
     np.testing.assert_array_equal(realisable_patterns(scaled), realisable_patterns(x))
 
 
-def test_lemma_by_context_or_on_a_single_sample():
+def test_lemma_by_context_by_object_or_on_a_single_sample():
     contexts = np.array([0, 1, 0, 1, 2])
+    objects = np.array([0, 0, 1, 1, 1])
     patterns = np.array(
         [
             [1, 0, 1, 0, 0],
@@ -128,5 +136,7 @@ def test_lemma_by_context_or_on_a_single_sample():
         ],
         dtype=bool,
     )
-    expected = [True, True, True, True, True, False, False]
-    assert consistent_with_lemma(patterns, contexts).tolist() == expected
+    expected = [True, True, True, True, True, True, False]
+    assert consistent_with_lemma(patterns, contexts, objects).tolist() == expected
+    assert depends_on(patterns, contexts).tolist() == [True, True, True, True, False, False, False]
+    assert depends_on(patterns, objects).tolist() == [False, True, True, False, False, True, False]

@@ -162,6 +162,26 @@ def test_staged_modes_are_the_closed_form_of_width_and_variance():
     np.testing.assert_allclose(loss, 12 * expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("network", "part"), [(gated(60), "common"), (gated(60, 2, common=False), "residual")]
+)
+def test_singular_values_of_stages_are_those_of_training_on_them(network, part):
+    run = run_of(
+        network,
+        "staged_modes",
+        dataset=TASK | {"part": part},
+        record={"every": 40, "observables": ["pathway_values"]},
+    )
+    found = answers(run)["pathway_values"][0, :, 0]
+    trained = train(run).variables["pathway_values"][0]
+    assert found.shape == trained.shape
+    # random starts are not quite their mean, and modes of one strength interfere
+    assert np.abs(found - trained).max() < 0.15 * trained.max()
+    np.testing.assert_allclose(found[:, -1], trained[:, -1], atol=0.02)
+    later = np.abs(found[:, :-4] - trained[:, 4:]).max()
+    assert later > 2 * np.abs(found - trained).max()
+
+
 def test_starts_follow_the_widths_of_the_pathways():
     run = run_of(gated(20, 2) | {"widths": [3, 1, 1, 1]}, "staged_modes")
     loss = answers(run)["loss"][1, 0, 0]

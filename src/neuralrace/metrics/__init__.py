@@ -26,6 +26,7 @@ from neuralrace.metrics.layer_norm_gaps import layer_norm_gaps
 from neuralrace.metrics.layer_ratio import layer_ratio
 from neuralrace.metrics.learning_times import learning_times
 from neuralrace.metrics.linearisation import linearisation
+from neuralrace.metrics.pathway_correlations import pathway_correlations
 from neuralrace.metrics.pathway_share import pathway_share
 from neuralrace.metrics.plateaus import plateaus
 from neuralrace.metrics.rate_gaps import rate_gaps
@@ -70,6 +71,7 @@ METRICS: dict[Metric, Measure] = {
     "layer_ratio": layer_ratio,
     "learning_times": learning_times,
     "linearisation": linearisation,
+    "pathway_correlations": pathway_correlations,
     "pathway_share": pathway_share,
     "plateaus": plateaus,
     "rate_gaps": rate_gaps,

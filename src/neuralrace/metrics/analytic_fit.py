@@ -43,4 +43,15 @@ def analytic_fit(evidence: Evidence) -> Values:
             off.max(("time", "mode"), skipna=False),
             "largest distance of a mode from theory over the largest target",
         )
+    if (
+        "pathway_values" in evidence.trajectory
+        and theory is not None
+        and "pathway_values" in theory
+    ):
+        own = evidence.trajectory["pathway_values"]
+        far = abs(theory["pathway_values"] - own).max("time", skipna=False)
+        values["pathway_error_sup"] = described(
+            far.max("pathway_mode", skipna=False) / own.max(("time", "pathway", "pathway_mode")),
+            "largest distance of a pathway's singular values from theory over the largest of all",
+        )
     return values

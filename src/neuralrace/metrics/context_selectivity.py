@@ -19,31 +19,34 @@ def context_selectivity(evidence: Evidence) -> Values:
     Targets are the best linear map of the inputs, the common part, and the residual R. A unit with
     activity h_n and outgoing weights v carries sum_n h_n v.R_n / |R|^2 of the residual, of the
     common part likewise; over all units this is 1 once the network answers the targets. A unit is
-    open in a context if it is on more than half of its samples. NaN for a part that the targets
-    do not have.
+    open in a context if it is on more than half of its samples, and specific to a context if all
+    samples that it is on for are of this one. In a network of several hidden layers, units are
+    those of the last. NaN for a part that the targets do not have.
 
     Raises:
-        UserError: the dataset has no contexts, or the network is no ReLU network with one hidden
-            layer and without biases.
+        UserError: the dataset has no contexts, or the network is no ReLU network without biases.
 
     Source: Jarvis et al., "Make Haste Slowly", secs. 4 and 5: the pathways of the residual are open
     in C - 1 contexts. The count is derived here.
     """
     cell, data = evidence.cell, evidence.data
-    relu_network(cell, "metrics: context_selectivity", hidden=1)
+    relu_network(cell, "metrics: context_selectivity")
     if data.contexts is None:
         raise UserError(
             f"dataset.name: {cell.dataset.name!r}: metrics: context_selectivity is for datasets "
             "with contexts, such as contextual"
         )
-    encoder, readout = evidence.weights()
-    gates = relu_gates([encoder, readout], data.x)[0].astype(float)
+    *encoders, readout = evidence.weights()
+    gates = relu_gates([*encoders, readout], data.x)[-1].astype(float)
     contexts = (data.contexts == np.arange(data.contexts.max() + 1)[:, None]).astype(float)
     # share of the samples of each context on which a unit is open
     shares = gates @ contexts.T / contexts.sum(axis=1)
     open_contexts = np.sum(shares > 0.5, axis=-1)
     by_context = np.all(np.isin(shares, (0, 1)), axis=-1)
-    hidden = np.maximum(encoder @ data.x.T, 0)
+    specific = np.sum(shares > 0, axis=-1) == 1
+    hidden = data.x.T
+    for encoder in encoders:
+        hidden = np.maximum(encoder @ hidden, 0)
     linear = data.x @ np.linalg.lstsq(data.x, data.y, rcond=None)[0]
     numbers = np.arange(len(contexts) + 1)
     like = evidence.trajectory["weight_1"].isel(unit_0=0, unit_1=0, drop=True)
@@ -80,6 +83,14 @@ def context_selectivity(evidence: Evidence) -> Values:
         "context_gated_share": described(
             mean(by_context),
             "share of the carried residual in units whose gate is one within every context",
+        ),
+        "context_specific_units": described(
+            like.isel(snapshot=-1, drop=True).copy(data=specific[:, :, -1].mean(axis=-1)),
+            "share of units that are on for samples of a single context only at the end",
+        ),
+        "context_specific_share": described(
+            mean(specific),
+            "share of the carried residual in units that are on in a single context only",
         ),
         "mean_open_contexts": described(
             mean(open_contexts),

@@ -11,9 +11,11 @@ from neuralrace.metrics.describe import Values, described
 from neuralrace.records.evidence import Evidence
 
 # Numbers of clusters that are tried.
-CLUSTERS = np.arange(1, 9)
-# Seeds that imitations are trained for, by the source of their gates.
-SEEDS = {"training": 3, "start": 1, "end": 1}
+CLUSTERS = np.arange(1, 7)
+# Whose gates are clustered: those of all of training and, as a control, those of the start alone.
+SOURCES = ("training", "start")
+# Runs, the first of the cell, that imitations are trained for.
+RUNS = 3
 # The elbow is the smallest number of clusters whose error is within this factor of the least.
 ELBOW = 2.0
 
@@ -22,11 +24,15 @@ def gate_identification(evidence: Evidence) -> Values:
     """Gates by number of clusters, the error of networks with these gates, and its elbow.
 
     Gates are those of the networks of all seeds, one gating for each init scale: clustered over all
-    of training and, as controls, at the start alone and at the end alone. Networks with these gates
-    are trained for the first three seeds, controls for the first alone, and compared with the ReLU
-    network of the same seed. Results are means over these seeds and not by seed, as most seeds have
-    none. NaN where gates make no network: fewer distinct patterns or units than clusters, or
-    samples on which no gate is open.
+    of training and, as a control, at the start alone. Networks with these gates are trained for the
+    first three seeds, and compared with the ReLU network of the same seed. They have the axis `run`
+    and not `seed`, as most seeds have none. NaN where gates make no network: fewer distinct
+    patterns or units than clusters, or samples on which no gate is open.
+
+    The mean squared error is over samples, outputs and snapshots of training, at equal times; the
+    elbow is that of its mean over runs. On a task with contexts, `reln_gates_found` is the share of
+    the gates of the paper's network that are among the identified ones: open in all contexts, and
+    in all but each single one.
 
     Raises:
         UserError: the network is no ReLU network with one hidden layer and without biases.
@@ -35,7 +41,7 @@ def gate_identification(evidence: Evidence) -> Values:
     """
     # here, as measuring other cells need not load JAX and scikit-learn
     from neuralrace.reln.gates import relu_network
-    from neuralrace.reln.identification import SNAPSHOTS, NoGatingError, gate_patterns, identify
+    from neuralrace.reln.identification import NoGatingError, gate_patterns, identify
     from neuralrace.reln.imitation import imitate, loss_gap, output_error
 
     cell, data = evidence.cell, evidence.data
@@ -43,10 +49,13 @@ def gate_identification(evidence: Evidence) -> Values:
     weights, outputs = evidence.weights(), evidence.recorded("outputs", "outputs")
     loss = evidence.trajectory["loss"]
     levels = loss.sel(time=outputs["snapshot"].values)
+    moments = np.searchsorted(loss["time"].values, outputs["snapshot"].values)
+    trained_runs = range(min(RUNS, cell.seeds))
     axes = {
         "init_scale": evidence.trajectory["init_scale"].values,
-        "source": list(SNAPSHOTS),
+        "source": list(SOURCES),
         "clusters": CLUSTERS,
+        "run": np.array(trained_runs),
         "pathway": CLUSTERS,
         "sample": list(data.item_names) or np.arange(len(data.x)),
     }
@@ -54,50 +63,49 @@ def gate_identification(evidence: Evidence) -> Values:
     def empty(*dims: str) -> xr.DataArray:
         return xr.DataArray(np.nan, {dim: axes[dim] for dim in dims}, dims)
 
-    gates, centroids = (empty("init_scale", "clusters", "pathway", "sample") for _ in range(2))
-    shares = empty("init_scale", "clusters", "pathway")
-    errors, gaps = (empty("init_scale", "source", "clusters") for _ in range(2))
-    spread = empty("init_scale", "clusters")
-    for scale, (at, source) in product(range(len(cell.init_scales)), enumerate(SNAPSHOTS)):
+    gates, centroids = (
+        empty("init_scale", "source", "clusters", "pathway", "sample") for _ in range(2)
+    )
+    shares = empty("init_scale", "source", "clusters", "pathway")
+    errors, gaps, squares = (empty("init_scale", "source", "clusters", "run") for _ in range(3))
+    for scale, (at, source) in product(range(len(cell.init_scales)), enumerate(SOURCES)):
         patterns = gate_patterns([weight[scale] for weight in weights], data.x, source)
-        runs = [scale], slice(SEEDS[source])
+        runs = [scale], slice(len(trained_runs))
         for row, clusters in enumerate(CLUSTERS.tolist()):
             with suppress(NoGatingError):
                 gating = identify(patterns, clusters, units)
-                if source == "training":
-                    found = slice(len(gating.gates))
-                    gates[scale, row, found] = gating.gates
-                    centroids[scale, row, found] = gating.centroids
-                    shares[scale, row, found] = gating.shares
-                trained = imitate(cell, gating.network, [scale], cell.seed_numbers[runs[1]])
-                error = output_error(
-                    levels[runs].values, outputs[runs].values, trained, data.y
-                ).max(axis=-1)
-                errors[scale, at, row] = error.mean()
-                gaps[scale, at, row] = loss_gap(loss[runs].values, trained.variables["loss"]).mean()
-                if source == "training":
-                    spread[scale, row] = error.max() - error.min()
+                found = slice(len(gating.gates))
+                gates[scale, at, row, found] = gating.gates
+                centroids[scale, at, row, found] = gating.centroids
+                shares[scale, at, row, found] = gating.shares
+                trained = imitate(cell, gating.network, [scale], trained_runs)
+                own = outputs[runs].values
+                errors[scale, at, row] = output_error(
+                    levels[runs].values, own, trained, data.y
+                ).max(axis=-1)[0]
+                gaps[scale, at, row] = loss_gap(loss[runs].values, trained.variables["loss"])[0]
+                apart = own - trained.variables["outputs"][:, :, moments]
+                squares[scale, at, row] = np.mean(apart**2, axis=(-3, -2, -1))[0]
     values = {
         "identified_gates": described(gates, "1 where a pathway is open, 0 where closed"),
         "identified_centroids": described(centroids, "share of a cluster's units that are open"),
         "identified_share": described(shares, "share of active units in a cluster"),
         "identification_error": described(
-            errors, "largest |f - g|^2/|y|^2 from the ReLU network at equal loss, mean over seeds"
+            errors, "largest |f - g|^2/|y|^2 from the ReLU network at equal loss"
         ),
-        "identification_error_spread": described(
-            spread, "the same from gates of all of training, largest less smallest over seeds"
-        ),
-        "identification_gap": described(
-            gaps, "largest distance of losses over initial loss, mean over seeds"
+        "identification_gap": described(gaps, "largest distance of losses over initial loss"),
+        "identification_mse": described(
+            squares, "mean squared distance of outputs from the ReLU network at equal times"
         ),
         "elbow": described(
-            elbow(errors), f"fewest clusters with an error of at most {ELBOW:g} times the least"
+            elbow(squares.mean("run", skipna=False)),
+            f"fewest clusters with a mean squared error of at most {ELBOW:g} times the least",
         ),
     }
     if data.contexts is not None:
-        values["identified_open_contexts"] = described(
-            open_contexts(gates, data.contexts),
-            "contexts that a pathway is open in; NaN if it is open in a part of one",
+        values["reln_gates_found"] = described(
+            reln_gates_found(gates, data.contexts),
+            "share of the gates of all and of all but one context that are identified",
         )
     return values
 
@@ -108,7 +116,11 @@ def elbow(errors: xr.DataArray) -> xr.DataArray:
     return errors["clusters"].where(within).min("clusters")
 
 
-def open_contexts(gates: xr.DataArray, contexts: Int[np.ndarray, " sample"]) -> xr.DataArray:
-    """Number of contexts that gates are open in; NaN for one that varies within a context."""
-    shares = gates.groupby(xr.DataArray(contexts, dims="sample", name="context")).mean(skipna=False)
-    return shares.where((shares == 0) | (shares == 1)).sum("context", skipna=False)
+def reln_gates_found(gates: xr.DataArray, contexts: Int[np.ndarray, " sample"]) -> xr.DataArray:
+    """Share of the gates of all contexts, and of all but each one, that are among the gates."""
+    each = contexts == np.unique(contexts)[:, None]
+    wanted = xr.DataArray(
+        np.vstack([np.ones_like(contexts, dtype=bool), ~each]).astype(float),
+        dims=("gate", "sample"),
+    )
+    return (gates == wanted).all("sample").any("pathway").mean("gate")

@@ -3,6 +3,8 @@
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
+from scipy.spatial import procrustes
+from xarray import ufuncs
 
 from neuralrace.errors import UserError, configured_as
 from neuralrace.metrics.describe import Values, crossing_time, described
@@ -10,6 +12,8 @@ from neuralrace.records.evidence import Evidence
 
 # Shares of the initial loss at which learning times are compared.
 LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02)
+# Shares of the initial loss between which a plateau is looked for.
+LEAST_PLATEAU, MOST_PLATEAU = 0.02, 0.9
 
 
 def imitation(evidence: Evidence) -> Values:
@@ -32,7 +36,7 @@ def imitation(evidence: Evidence) -> Values:
         raise UserError("metrics: imitation needs candidates: gated networks to compare with")
     loss, outputs = evidence.trajectory["loss"], evidence.recorded("outputs", "outputs")
     snapshots = loss.sel(time=outputs["snapshot"].values)
-    losses, errors, correlations = [], [], []
+    losses, errors, correlations, disparities = [], [], [], []
     for name, network in cell.candidates.items():
         with configured_as(f"candidates.{name}"):
             trained = imitate(cell, network)
@@ -42,6 +46,7 @@ def imitation(evidence: Evidence) -> Values:
             final = evidence.trajectory["sample_similarity"].isel(snapshot=-1)
             similarity = trained.variables["sample_similarity"][:, :, -1]
             correlations.append(similarity_correlation(final.values, similarity))
+            disparities.append(scaling_disparity(final.values, similarity))
 
     def by_candidate(arrays: list[np.ndarray], like: xr.DataArray) -> xr.DataArray:
         """Arrays of all candidates on the axes of one, with `candidate` after the runs."""
@@ -64,6 +69,10 @@ def imitation(evidence: Evidence) -> Values:
             error.max("snapshot", skipna=False),
             "largest |f - g|^2/|y|^2 between the ReLU network and a candidate at equal loss",
         ),
+        "imitation_plateau_error": described(
+            error.where(on_plateau(snapshots)).max("snapshot"),
+            "|f - g|^2/|y|^2 at equal loss, where the ReLU network's loss falls least for its size",
+        ),
         "imitation_time_ratio": described(
             time_ratio(evidence, imitated),
             "time of a candidate to a share of the initial loss over that of the ReLU network",
@@ -73,6 +82,11 @@ def imitation(evidence: Evidence) -> Values:
         values["similarity_correlation"] = described(
             by_candidate(correlations, runs),
             "correlation of the similarities of samples in the ReLU network and a candidate",
+        )
+        values["scaling_disparity"] = described(
+            by_candidate(disparities, runs),
+            "squared distance of scaled samples in the ReLU network and a candidate, over size, "
+            "turned to be least",
         )
     if evidence.theory is None or "candidate_loss" not in evidence.theory:
         return values
@@ -108,6 +122,53 @@ def time_ratio(evidence: Evidence, loss: xr.DataArray) -> xr.DataArray:
     level = own.isel(time=0, drop=True) * shares
     times = [crossing_time(-curve, -level, evidence.time) for curve in (loss, own)]
     return (times[0] / times[1]).transpose(*(dim for dim in loss.dims if dim != "time"), ...)
+
+
+def on_plateau(loss: xr.DataArray) -> xr.DataArray:
+    """The snapshot at which log loss is flattest, for each run, from one before to one after it.
+
+    Shares of the initial loss outside of the two limits do not count: before the first drop there
+    is nothing but the start, and after the last there are the targets.
+    """
+    share = (loss / loss.isel(time=0, drop=True)).rename(time="snapshot")
+    logarithm = ufuncs.log(share)
+    fall = logarithm.shift(snapshot=1) - logarithm.shift(snapshot=-1)
+    fall = fall.where((share > LEAST_PLATEAU) & (share < MOST_PLATEAU))
+    return fall == fall.min("snapshot")
+
+
+def scaling_disparity(
+    first: Float[np.ndarray, "*runs sample sample"],
+    second: Float[np.ndarray, "*runs sample sample"],
+) -> Float[np.ndarray, "*runs"]:
+    """Disparity, from 0 to 1, of what classical scaling makes of two similarities.
+
+    The squared distance that is left, over the size, once one set of points is shifted, scaled and
+    turned to lie on the other. All coordinates count: which of them are the first two changes where
+    two are nearly as large.
+    """
+    found = np.empty(first.shape[:-2])
+    for run in np.ndindex(found.shape):
+        sets = [
+            classical_scaling(each[run].astype(float), len(each[run])) for each in (first, second)
+        ]
+        found[run] = procrustes(*sets)[2]
+    return found
+
+
+def classical_scaling(
+    similarity: Float[np.ndarray, "sample _sample"], count: int = 2
+) -> Float[np.ndarray, "sample _coordinate"]:
+    """Classical multidimensional scaling of inner products: the points that keep most of them.
+
+    Args:
+        similarity: inner products.
+        count: coordinates, of the largest eigenvalues of the doubly centred matrix.
+    """
+    centring = np.eye(len(similarity)) - 1 / len(similarity)
+    values, vectors = np.linalg.eigh(centring @ similarity @ centring)
+    largest = slice(None, -count - 1, -1)
+    return vectors[:, largest] * np.sqrt(np.maximum(values[largest], 0))
 
 
 def similarity_correlation(

@@ -1,17 +1,20 @@
-"""Which pathways a gated network answers through."""
+"""Which pathways a gated network answers through, and when they learn."""
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values, crossing_time, described
 from neuralrace.records.evidence import Evidence
 from neuralrace.spec import Gated
 
 
 def pathway_share(evidence: Evidence) -> Values:
-    """Share of pathways in the squared maps of all, at the end.
+    """Share of pathways in the squared maps of all at the end, and when each mode was half learned.
 
     Of pathways side by side, each by itself. Of a routing network, the first family of pathway
     blocks: with gates `parallel` it is the shared block and the second gives every pair of domains
     a pathway of its own; untrained pairs are NaN where every pair is trained. Cross terms between
     pathways count for none, so that all shares add up to 1.
+
+    The half time of a mode of a pathway side by side is when its singular value first comes to half
+    of that at the end; singular values are in their order by size at each time.
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 5; Jarvis et al., app. E, for pathways side by side.
     """
@@ -19,7 +22,13 @@ def pathway_share(evidence: Evidence) -> Values:
         values = evidence.recorded("pathway_values", "pathway_values")
         power = (values.isel(time=-1, drop=True) ** 2).sum("pathway_mode", skipna=False)
         share = power / power.sum("pathway", skipna=False)
-        return {"pathway_share": described(share, "share of a pathway in the power of all")}
+        half = crossing_time(values, values.isel(time=-1, drop=True) / 2, evidence.time)
+        return {
+            "pathway_share": described(share, "share of a pathway in the power of all"),
+            "pathway_half_time": described(
+                half, "flow time to half of the singular value that a pathway ends with"
+            ),
+        }
     trained = evidence.recorded("trained_power", "pathway_power")
     powers = {"trained": trained, "untrained": evidence.trajectory["untrained_power"]}
     values = {}

@@ -18,10 +18,11 @@ def realisable_patterns(evidence: Evidence) -> Values:
     """Gate patterns of units, counted by what can be, what lemma 4.1 allows, and what is.
 
     A pattern says on which samples a unit is open; none of them is a pattern too. Beyond the lemma
-    are realisable patterns that are neither a function of the context alone nor open on a single
-    sample. Units that are shut on all samples show no pattern. A unit with activity h_n and
-    outgoing weights v carries sum_n h_n v.y_n of the targets; the share of a set of units is that
-    of what all carry, and may be negative or exceed 1 before anything is learned.
+    are realisable patterns that are no function of the context alone nor of the object alone, and
+    open on more than a single sample. Units that are shut on all samples show no pattern. A unit
+    with activity h_n and outgoing weights v carries sum_n h_n v.y_n of the targets; the share of a
+    set of units is that of what all carry, and may be negative or exceed 1 before anything is
+    learned.
 
     Raises:
         UserError: the dataset has no contexts or too many samples, or the network is no ReLU
@@ -30,7 +31,7 @@ def realisable_patterns(evidence: Evidence) -> Values:
     Source: Jarvis et al., "Make Haste Slowly", lemma 4.1 and appendix D.
     """
     cell, data = evidence.cell, evidence.data
-    if data.contexts is None:
+    if data.contexts is None or not data.input_groups:
         raise UserError(
             f"dataset.name: {cell.dataset.name!r}: metrics: realisable_patterns is for datasets "
             "with contexts, such as contextual"
@@ -47,8 +48,9 @@ def realisable_patterns(evidence: Evidence) -> Values:
     runs = evidence.trajectory["diverged_at"]
     undefined = runs.copy(data=~np.isfinite(carried).all(axis=(-2, -1)))
     carried = carried.sum(axis=-1)
+    objects = data.x[:, : data.input_groups[0]].argmax(axis=1)
     allowed = gate_patterns.consistent_with_lemma(
-        gates.reshape(-1, len(data.x)), data.contexts
+        gates.reshape(-1, len(data.x)), data.contexts, objects
     ).reshape(carried.shape)
     opened = np.any(gates, axis=-1)
     beyond = opened & ~allowed
@@ -61,7 +63,7 @@ def realisable_patterns(evidence: Evidence) -> Values:
         return runs.copy(data=counts).where(~undefined)
 
     realisable = gate_patterns.realisable_patterns(data.x)
-    outside = ~gate_patterns.consistent_with_lemma(realisable, data.contexts)
+    outside = ~gate_patterns.consistent_with_lemma(realisable, data.contexts, objects)
     counts = [2.0 ** len(data.x), len(realisable), outside.sum()]
     return {
         "patterns": described(

@@ -184,7 +184,20 @@ def common_gain(
     Arguments and errors are those of `staged_loss`.
     """
     s, d = common_modes(contexts, objects)
-    return -mode_loss(deep_mode(time, s, d, start), s, d, 0.0)
+    return -mode_loss(common_strengths(time, contexts, objects, start), s, d, 0.0)
+
+
+def common_strengths(
+    time: Float[np.ndarray, " time"],
+    contexts: int,
+    objects: int,
+    start: Float[np.ndarray, "*#runs mode"],
+) -> Float[np.ndarray, "*runs time mode"]:
+    """Singular values of the common pathway's map, in the order of `common_modes`.
+
+    Arguments and errors are those of `staged_loss`.
+    """
+    return deep_mode(time, *common_modes(contexts, objects), start)
 
 
 def family_gain(
@@ -199,8 +212,23 @@ def family_gain(
     Arguments and errors are those of `staged_loss`.
     """
     s, d, k = context_modes(contexts, objects, open_in)
-    pathway = -mode_loss(deep_mode(time, s, k * d, start), s, k * d, 0.0)
-    return comb(contexts, open_in) * pathway
+    strengths = family_strengths(time, contexts, objects, open_in, start)
+    return comb(contexts, open_in) * -mode_loss(strengths, s, k * d, 0.0)
+
+
+def family_strengths(
+    time: Float[np.ndarray, " time"],
+    contexts: int,
+    objects: int,
+    open_in: int,
+    start: Float[np.ndarray, "*#runs context_mode"],
+) -> Float[np.ndarray, "*runs time context_mode"]:
+    """Singular values of the map of each pathway of a family, in the order of `context_modes`.
+
+    Arguments and errors are those of `staged_loss`.
+    """
+    s, d, k = context_modes(contexts, objects, open_in)
+    return deep_mode(time, s, k * d, start)
 
 
 def _crossing(contexts: int, open_in: int) -> float:

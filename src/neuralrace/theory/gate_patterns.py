@@ -46,22 +46,42 @@ def realisable_patterns(
 
 
 def consistent_with_lemma(
-    patterns: Bool[np.ndarray, "pattern sample"], contexts: Int[np.ndarray, " sample"]
+    patterns: Bool[np.ndarray, "pattern sample"],
+    contexts: Int[np.ndarray, " sample"],
+    objects: Int[np.ndarray, " sample"],
 ) -> Bool[np.ndarray, " pattern"]:
-    """Which patterns lemma 4.1 allows: on by context alone, or on a single sample.
+    """Which patterns lemma 4.1 and its proof name: by context, by object, or on a single sample.
+
+    The lemma allows gates by context alone and single samples. Its proof finds gates by object
+    alone as well, and sets them aside as no use to the task; they count as named here.
 
     Args:
         patterns: True where a unit is on.
         contexts: context of each sample.
+        objects: object of each sample.
 
-    Source: Jarvis, Klein, Rosman, Saxe, lemma 4.1. It does not hold as stated; what its proof shows
-    is that no unit is on for two samples and off for those with the contexts of the two exchanged.
+    Source: Jarvis, Klein, Rosman, Saxe, lemma 4.1 and appendix D. It does not hold as stated; what
+    its proof shows is that no unit is on for two samples and off for those with the contexts of the
+    two exchanged.
     """
-    by_context = np.ones(len(patterns), dtype=bool)
-    for context in np.unique(contexts):
-        shown = patterns[:, contexts == context]
-        by_context &= shown.all(axis=1) | ~shown.any(axis=1)
-    return by_context | (patterns.sum(axis=1) == 1)
+    single = patterns.sum(axis=1) == 1
+    return depends_on(patterns, contexts) | depends_on(patterns, objects) | single
+
+
+def depends_on(
+    patterns: Bool[np.ndarray, "pattern sample"], labels: Int[np.ndarray, " sample"]
+) -> Bool[np.ndarray, " pattern"]:
+    """Which patterns are alike on all samples of a label.
+
+    Args:
+        patterns: True where a unit is on.
+        labels: what each sample belongs to, such as its context.
+    """
+    alike = np.ones(len(patterns), dtype=bool)
+    for label in np.unique(labels):
+        shown = patterns[:, labels == label]
+        alike &= shown.all(axis=1) | ~shown.any(axis=1)
+    return alike
 
 
 def _is_realisable(

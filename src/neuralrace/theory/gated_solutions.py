@@ -313,14 +313,25 @@ def _closed_form(problem: GatedProblem, head_start: bool) -> Arrays:
     common = np.repeat(strengths[0][:, None], sum(task) - 1, axis=1)
     family = np.repeat(strengths[-1][:, None], dataset.objects - 1, axis=1)
     loss = np.full((len(strengths[0]), len(time)), problem.wiring.data.y_power / 2)
+    data = problem.wiring.data
+    modes = min(data.x.shape[1], data.y.shape[1])
+    values = np.zeros((*loss.shape, len(strengths), modes))
     if scheme.common:
         loss -= contextual.common_gain(time, *task, common)
+        found = contextual.common_strengths(time, *task, common)
+        values[..., 0, : found.shape[-1]] = found
     for open_in in scheme.open_in:
         if head_start:
             family = contextual.head_start(*task, open_in, common, family)
         loss -= contextual.family_gain(time, *task, open_in, family)
-    shape = len(loss), problem.run.seeds, len(time)
-    return {"loss": np.broadcast_to(loss[:, None], shape)}
+        found = contextual.family_strengths(time, *task, open_in, family)
+        values[..., int(scheme.common) :, : found.shape[-1]] = found[..., None, :]
+    values = -np.sort(-values, axis=-1)
+    runs = len(loss), problem.run.seeds
+    return {
+        "loss": np.broadcast_to(loss[:, None], (*runs, *loss.shape[1:])),
+        "pathway_values": np.broadcast_to(values[:, None], (*runs, *values.shape[1:])),
+    }
 
 
 def _staged_modes(problem: GatedProblem) -> Arrays:

@@ -18,7 +18,7 @@ def draw(results: Results) -> Figure:
     """
     cell = results.cell("contextual")
     centroids, gates, shares = (
-        gated.smallest(cell.get("metrics", f"identified_{name}"))
+        gated.smallest(cell.get("metrics", f"identified_{name}", source="training"))
         for name in ("centroids", "gates", "share")
     )
     found = [count for count in SHOWN if shares.sel(clusters=count).notnull().any()]

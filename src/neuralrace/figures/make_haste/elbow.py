@@ -8,13 +8,6 @@ from neuralrace.figures.results import CellResults, Results
 
 SOURCES = {
     "training": {"label": "gates of all of training", "color": style.distinct(0), "marker": "o"},
-    "end": {
-        "label": "gates of the end",
-        "color": "0.5",
-        "marker": "s",
-        "linestyle": style.LINES[1],
-        "linewidth": 1.1,
-    },
     "start": {
         "label": "gates of the start",
         "color": "0.7",
@@ -28,15 +21,16 @@ DESIGNED = {"color": style.distinct(3), "linewidth": 1.1, "linestyle": style.LIN
 
 
 def draw(results: Results) -> Figure:
-    """Distance of outputs at equal loss, and of losses, by number of clusters."""
+    """Mean squared error at equal times, and distance of losses, by number of clusters."""
     cell = results.cell("contextual")
     figure, axes = style.panels(2, height=1.55, sharex=True)
     errors, gaps = axes[:, 0]
-    _draw(errors, cell, "identification_error", "imitation_output_error")
-    _draw(gaps, cell, "identification_gap", "imitation_gap")
-    errors.set(yscale="log", ylabel="$|f - g|^2/|y|^2$")
+    _draw(errors, cell, "identification_mse")
+    _draw(gaps, cell, "identification_gap")
+    _draw_designed(gaps, cell, "imitation_gap")
+    errors.set(yscale="log", ylabel="mean squared\nerror")
     gaps.set(xlabel="number of clusters $k$", ylabel="share of\ninitial loss", ylim=(0, None))
-    titles = ["largest distance of outputs at equal loss", "largest distance of losses"]
+    titles = ["outputs at equal times", "largest distance of losses"]
     style.letters([errors, gaps], titles)
     entries = [style.entry(**look) for look in SOURCES.values()]
     designed = style.entry("pathways as designed", **DESIGNED)
@@ -44,11 +38,15 @@ def draw(results: Results) -> Figure:
     return figure
 
 
-def _draw(ax: Axes, cell: CellResults, metric: str, imitation: str) -> None:
-    """A distance by number of clusters, and that of the gated network of the paper."""
+def _draw(ax: Axes, cell: CellResults, metric: str) -> None:
+    """A distance by number of clusters, mean over runs."""
     for source, look in SOURCES.items():
-        values = gated.smallest(cell.get("metrics", metric, source=source))
+        values = gated.smallest(cell.get("metrics", metric, source=source)).mean("run")
         ax.plot(values["clusters"], values, **look)
+
+
+def _draw_designed(ax: Axes, cell: CellResults, imitation: str) -> None:
+    """The distance of the gated network of the paper, 100 units in each pathway."""
     name = gated.candidates(cell)[gated.task(cell).contexts - 1,]
     designed = gated.smallest(cell.get("metrics", imitation, candidate=name))
     low, mean, high = (float(each) for each in (designed.min(), designed.mean(), designed.max()))

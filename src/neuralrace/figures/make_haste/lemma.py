@@ -18,7 +18,7 @@ from neuralrace.theory import gate_patterns
 
 COUNTEREXAMPLE = np.array([0.5, -0.5, 1.0, 0.0])
 """Weights from two objects, then from two contexts."""
-GROUPS = ("as in the\nlemma", "beyond\nthe lemma", "impossible")
+GROUPS = ("named in\nthe proof", "beyond\nthe proof", "impossible")
 START = {"color": "0.6", "marker": "s", "clip_on": False}
 END = {"color": style.distinct(0), "marker": "o", "clip_on": False}
 FRAME = {"facecolor": "none", "edgecolor": style.distinct(3), "linewidth": 1.5}
@@ -80,7 +80,8 @@ def _grouped(data: Data) -> list[Bool[np.ndarray, "pattern sample"]]:
     every = every[np.argsort(every.sum(axis=1), kind="stable")]
     realisable = {tuple(row) for row in gate_patterns.realisable_patterns(data.x).tolist()}
     possible = np.array([tuple(row) in realisable for row in every.tolist()])
-    allowed = gate_patterns.consistent_with_lemma(every, np.asarray(data.contexts))
+    objects = data.x[:, : data.input_groups[0]].argmax(axis=1)
+    allowed = gate_patterns.consistent_with_lemma(every, np.asarray(data.contexts), objects)
     return [every[possible & allowed], every[possible & ~allowed], every[~possible]]
 
 

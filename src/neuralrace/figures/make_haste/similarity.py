@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from neuralrace.datasets.contextual import Contextual
 from neuralrace.figures import gated, style
 from neuralrace.figures.results import CellResults, Results
+from neuralrace.metrics.imitation import classical_scaling
 
 
 def draw(results: Results) -> Figure:
@@ -24,12 +25,12 @@ def draw(results: Results) -> Figure:
     matrices, planes = rows[0].subgridspec(2, len(names)).subplots(squeeze=False)
     measures = rows[1].subgridspec(1, 2).subplots(sharey=True, squeeze=False)[0]
 
-    dataset, relu = gated.task(cell), scaling(pictures[0])
+    dataset, relu = gated.task(cell), classical_scaling(pictures[0])
     for ax, plane, similarity in zip(matrices, planes, pictures, strict=True):
         shades = style.heat(ax, similarity, 0, 1, aspect="equal")
         for axis in (ax.xaxis, ax.yaxis):
             gated.name_contexts(axis, dataset, gated.FINE)
-        _draw_plane(plane, turned(scaling(similarity), relu), dataset)
+        _draw_plane(plane, turned(classical_scaling(similarity), relu), dataset)
     reach = max(np.abs(plane.dataLim.get_points()).max() for plane in planes) * 1.15
     for plane in planes:
         plane.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="coordinate 1")
@@ -57,16 +58,6 @@ def _similarity(cell: CellResults) -> Float[np.ndarray, "sample sample"]:
     similarity = gated.smallest(cell.get("trajectory", "sample_similarity")).isel(snapshot=-1)
     values = similarity.dropna("seed").isel(seed=0).values
     return values / values.max()
-
-
-def scaling(similarity: Float[np.ndarray, "sample _sample"]) -> Float[np.ndarray, "sample 2"]:
-    """Classical multidimensional scaling of inner products: the plane that keeps most of them.
-
-    Coordinates of the largest two eigenvalues of the doubly centred matrix.
-    """
-    centring = np.eye(len(similarity)) - 1 / len(similarity)
-    values, vectors = np.linalg.eigh(centring @ similarity @ centring)
-    return vectors[:, [-1, -2]] * np.sqrt(values[[-1, -2]])
 
 
 def turned(
