@@ -62,7 +62,7 @@ def bars(ax: Axes) -> np.ndarray:
 
 
 def means(cell) -> list[float]:
-    names = ("localised_share", "flat_share", "oscillating_share")
+    names = ("localised_share", "neither_share", "oscillating_share")
     return [float(smallest(cell.metrics[name]).mean()) for name in names]
 
 

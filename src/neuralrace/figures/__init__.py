@@ -64,7 +64,8 @@ FIGURES: dict[str, Figure] = {
     "layer_dynamics/relu_images": _figure("layer_dynamics", "images", "trajectory metrics"),
     "localization/classes": _figure(
         "localization",
-        "relu relu_low_gain relu_sizes trained_readout relu_biases erf sigmoid without_biases",
+        "relu relu_low_gain relu_sizes trained_readout relu_biases erf erf_offset sigmoid "
+        "erf_without_biases sigmoid_without_biases",
         "metrics",
     ),
     "localization/closed_forms": _figure(

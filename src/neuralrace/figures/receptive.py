@@ -23,7 +23,7 @@ Fields = Float[np.ndarray, "_unit input"]
 PLACE = "input on the ring"
 CLASSES: dict[str, dict[str, Any]] = {
     "localised": {"facecolor": style.ordered(3)[0]},
-    "flat": {"facecolor": "0.88"},
+    "neither": {"facecolor": "0.88"},
     "oscillating": {"facecolor": style.ordered(3)[1], "hatch": "////", "edgecolor": "white"},
 }
 """Looks of bars by class of receptive field."""

@@ -3,20 +3,17 @@
 import numpy as np
 from jaxtyping import Float
 
+from neuralrace.datasets import Data
 from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values, described
 from neuralrace.metrics.gating_loss import averaged_gates
 from neuralrace.records.evidence import Evidence
-from neuralrace.theory.as_written import (
-    unreachable_share,
-    written_modes,
-    written_redundant,
-    written_weights,
-)
+from neuralrace.theory.as_written import unreachable_share, written_redundant, written_weights
 from neuralrace.theory.frozen_gates import FrozenGates, exclusive_weights, redundant_weights
 
 USER = "metrics: frozen_gate_errata"
-EQUATIONS = ("7", "8", "24", "25", "30", "31")
+EQUATIONS = ("7", "24", "30", "31")
+FITTED_ON = ("own gate", "next gate", "all")
 Weights = Float[np.ndarray, "unit input"]
 
 
@@ -25,11 +22,15 @@ def frozen_gate_errata(evidence: Evidence) -> Values:
 
     Equations are evaluated at the end of training, from the weights that training starts from, as
     written and corrected. Equation 7 stands for its solution with its initial condition; 24, for
-    every pathway alone, and 25 are for gates of which no two are open together; 30 is for the first
-    and 31 for the second of every two neighbouring pathways with one gate, open together with no
-    other. Elsewhere they are NaN. Equation 25 is about infinite time, for which the end of training
-    stands. Distances of weights are relative Frobenius norms, those of losses are over the initial
-    loss; 30 and 31 share theirs.
+    every pathway alone, is for gates of which no two are open together; 30 is for the first and 31
+    for the second of every two neighbouring pathways with one gate, open together with no other.
+    Elsewhere they are NaN. Distances of weights are relative Frobenius norms, those of losses are
+    over the initial loss; 30 and 31 share theirs.
+
+    For gates of which no two are open together, maps of pathways at the end are also held against
+    least squares on samples: those that open the pathway, the next one, and all. The drift of
+    differences is how far the weights of neighbouring pathways, the first and second, third and
+    fourth, ... have moved apart or together, over how far apart they were.
 
     Raises:
         UserError: the network has no given gates, pathways of more than one unit or another
@@ -52,6 +53,8 @@ def frozen_gate_errata(evidence: Evidence) -> Values:
     frozen = FrozenGates.from_samples(data.x, data.y[:, 0], gates)
     time = evidence.time.values[[-1]]
     errors = np.full((2, 2, *start.shape[:2], len(EQUATIONS)), np.nan)
+    fits = _least_squares(data, gates)
+    misfit = [_distances(end / len(gates), fit) for fit in fits]
     for run in np.ndindex(start.shape[:2]):
         for name, forms in _forms(frozen, gates, time, start[run]).items():
             units = {"30": np.s_[::2], "31": np.s_[1::2]}.get(name, np.s_[:])
@@ -63,6 +66,7 @@ def frozen_gate_errata(evidence: Evidence) -> Values:
     runs = trajectory["diverged_at"]
     known = runs < 0
     by_equation = runs.expand_dims(equation=list(EQUATIONS), axis=2)
+    by_fit = runs.expand_dims(fitted_on=list(FITTED_ON), axis=2)
     shares = {
         "negative_coefficients": unreachable_share(
             frozen.b.ravel(), _flat(frozen), start.reshape(*start.shape[:2], -1)
@@ -79,6 +83,14 @@ def frozen_gate_errata(evidence: Evidence) -> Values:
         )
     }
     return values | {
+        "least_squares_misfit": described(
+            by_fit.copy(data=np.stack(misfit, axis=-1)).where(known),
+            "distance of the maps of pathways from least squares on some samples",
+        ),
+        "difference_drift": described(
+            runs.copy(data=_drift(start, end)).where(known),
+            "change of the difference of neighbouring pathways over its start",
+        ),
         "negative_coefficients": described(
             runs.copy(data=shares["negative_coefficients"]).where(known),
             "share of modes in which exp(C) 1 would have to be negative",
@@ -97,16 +109,12 @@ def _forms(
     units, b = len(start), frozen.b
     corrected = frozen.weights(time, start)[0]
     written = written_weights(time, b.ravel(), _flat(frozen), units, start.ravel())
-    forms = {
-        "7": (written.reshape(start.shape), corrected),
-        "8": (_by_modes(frozen, time), corrected),
-    }
+    forms = {"7": (written.reshape(start.shape), corrected)}
     own = [(time, b[unit], frozen.a[unit, :, unit], units) for unit in range(units)]
     if _exclusive(gates):
         alone = [(*each, weights) for each, weights in zip(own, start, strict=True)]
         written = np.concatenate([written_weights(*each) for each in alone])
         forms["24"] = written, np.concatenate([exclusive_weights(*each) for each in alone])
-        forms["25"] = written, frozen.limit(start)
     if units % 2 == 0 and np.array_equal(gates[::2], gates[1::2]) and _exclusive(gates[::2]):
         pairs = [(*own[first], *start[first : first + 2]) for first in range(0, units, 2)]
         forms["30"] = forms["31"] = (
@@ -116,13 +124,35 @@ def _forms(
     return forms
 
 
-def _by_modes(frozen: FrozenGates, time: np.ndarray) -> Weights:
-    """Eq. 8 as written, in the modes that it is defined for; nothing in the others."""
-    modes = frozen.modes
-    moves = modes.values > 0
-    values, vectors = modes.values[moves], modes.vectors[:, moves]
-    u = written_modes(time, values, values * modes.solution[moves], len(frozen.b))
-    return (vectors @ u[0]).reshape(frozen.b.shape)
+def _least_squares(
+    data: Data, gates: Float[np.ndarray, "unit sample"]
+) -> list[Float[np.ndarray, "unit input"]]:
+    """Maps of the pathways by least squares on the samples of `FITTED_ON`; NaN for shared ones."""
+    if not _exclusive(gates):
+        return [np.full((len(gates), data.x.shape[1]), np.nan)] * len(FITTED_ON)
+    own = np.array([np.linalg.lstsq(data.x[g > 0], data.y[g > 0, 0])[0] for g in gates])
+    everywhere = np.linalg.lstsq(data.x, data.y[:, 0])[0]
+    return [own, np.roll(own, -1, axis=0), np.tile(everywhere, (len(gates), 1))]
+
+
+def _drift(
+    start: Float[np.ndarray, "*runs unit input"], end: Float[np.ndarray, "*runs unit input"]
+) -> Float[np.ndarray, "*runs"]:
+    """|change of the differences of neighbours| over |differences|; NaN for an odd one out."""
+    if start.shape[-2] % 2:
+        return np.full(start.shape[:-2], np.nan)
+    before, after = (w[..., ::2, :] - w[..., 1::2, :] for w in (start, end))
+    return _distances(after, before)
+
+
+def _distances(
+    found: Float[np.ndarray, "*runs unit input"], reference: Float[np.ndarray, "*#runs unit input"]
+) -> Float[np.ndarray, "*runs"]:
+    """|found - reference| over |reference|, by run."""
+    axes = (-2, -1)
+    return np.asarray(
+        np.linalg.norm(found - reference, axis=axes) / np.linalg.norm(reference, axis=axes)
+    )
 
 
 def _exclusive(gates: Float[np.ndarray, "unit sample"]) -> bool:

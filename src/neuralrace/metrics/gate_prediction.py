@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from neuralrace.datasets import Data
+from neuralrace.datasets.base import Mixture
 from neuralrace.errors import UserError, configured_as
-from neuralrace.gates.half_space import half_spaces
+from neuralrace.gates.half_space import HalfSpaces, half_spaces
 from neuralrace.metrics.describe import Values, described
 from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, sampled
 from neuralrace.metrics.receptive_fields import (
@@ -24,6 +25,7 @@ from neuralrace.theory.frozen_gates import FrozenGates
 
 Fields = Float[np.ndarray, "*runs unit input"]
 Rule = Callable[[Data], Float[np.ndarray, "unit sample"]]
+Normals = Float[np.ndarray, "unit input"]
 USER = "metrics: gate_prediction"
 NAMES = {
     "frozen_loss": "loss with frozen gates at the end of training",
@@ -38,6 +40,10 @@ NAMES = {
     "after infinite time, mean over units",
     "frozen_limit_localised_share": "share of units whose receptive field is localised with frozen "
     "gates after infinite time",
+    "gaussian_localised_share": "share of units whose receptive field is localised with frozen "
+    "gates on infinitely many Gaussian samples, at the end of training",
+    "gaussian_limit_localised_share": "share of units whose receptive field is localised with "
+    "frozen gates on infinitely many Gaussian samples, after infinite time",
     "frozen_overlap": "cosine of a unit's receptive field with that of frozen gates at the end of "
     "training, mean over units",
 }
@@ -49,11 +55,12 @@ def gate_prediction(evidence: Evidence) -> Values:
     Gates are those of the ReLU network at its start, at its end, or of a candidate. Weights follow
     in closed form: at the end of training, and after infinite time. Fresh samples are those of the
     dataset with the next seed; on them gates follow the same rule. Losses are as training
-    normalises them.
+    normalises them. Beside the samples stands the closed form for infinitely many Gaussian ones,
+    with the covariances of the classes.
 
     Returns:
-        Values along `gates_from`; NaN for runs that diverged, and where a gate of the run is open
-        on no sample.
+        Values along `gates_from`; NaN for runs that diverged, where a gate of the run is open on no
+        sample, and for Gaussian samples unless gates are half-spaces and classes have mean zero.
 
     Raises:
         UserError: the network is no ReLU network with one hidden layer, readout mean and no biases,
@@ -70,9 +77,10 @@ def gate_prediction(evidence: Evidence) -> Values:
     runs = like.isel(snapshot=-1, drop=True)
     found = {name: np.full((*runs.shape, len(rules)), np.nan) for name in NAMES}
     for number, shared in enumerate(rules.values()):
-        for index, rule in shared:
+        for index, rule, normals in shared:
             if rule(data).any(axis=1).all():
                 predicted = _predicted(rule, data, fresh, time, start[index], end[index])
+                predicted |= _gaussian(cell.dataset.mixture(), normals, time, start[index])
                 for name, values in predicted.items():
                     found[name][*index, number] = values
     factor, known = cell.training.loss.factor(len(data.x)), evidence.trajectory["diverged_at"] < 0
@@ -135,13 +143,16 @@ def _rules(
     evidence: Evidence,
     start: Float[np.ndarray, "init_scale seed unit input"],
     end: Float[np.ndarray, "init_scale seed unit input"],
-) -> dict[str, list[tuple[tuple[Any, ...], Rule]]]:
-    """By source, which runs have the same gates and what gives these on any samples."""
+) -> dict[str, list[tuple[tuple[Any, ...], Rule, Normals | None]]]:
+    """By source, which runs have the same gates, what gives these on any samples, and normals."""
     candidates = evidence.cell.candidates
-    rules: dict[str, list[tuple[tuple[Any, ...], Rule]]] = {
+    rules: dict[str, list[tuple[tuple[Any, ...], Rule, Normals | None]]] = {
         # initial weights of a seed differ by a positive factor, which no gate depends on
-        "initial": [(np.s_[:, seed], _relu(start[0, seed])) for seed in range(start.shape[1])],
-        "trained": [(run, _relu(end[run])) for run in np.ndindex(end.shape[:2])],
+        "initial": [
+            (np.s_[:, seed], _relu(start[0, seed]), start[0, seed])
+            for seed in range(start.shape[1])
+        ],
+        "trained": [(run, _relu(end[run]), end[run]) for run in np.ndindex(end.shape[:2])],
     }
     if taken := set(rules) & set(candidates):
         name = min(taken)
@@ -154,7 +165,10 @@ def _rules(
                     f"network.gates: make {len(gates)} pathways: {USER} starts them from the "
                     f"weights of {start.shape[2]} hidden units; make as many"
                 )
-            rules[name] = [(np.s_[:, :], gating_rule(candidate, USER))]
+            normals = None
+            if isinstance(candidate.gates, HalfSpaces):
+                normals = candidate.gates.normals(start.shape[3])
+            rules[name] = [(np.s_[:, :], gating_rule(candidate, USER), normals)]
     return rules
 
 
@@ -183,3 +197,17 @@ def _predicted(
             f"{when}_localised_share": class_shares(weights)["localised"],
         }
     return found
+
+
+def _gaussian(
+    law: Mixture, normals: Normals | None, time: Float[np.ndarray, " time"], start: Fields
+) -> dict[str, np.ndarray]:
+    """Values by name of runs with the same gates, on infinitely many Gaussian samples."""
+    if normals is None or law.means.any() or not np.isfinite(normals).all():
+        return {}
+    frozen = FrozenGates.from_gaussian(law.covariances, law.targets, normals)
+    matched = frozen.weights(time, start)[..., 0, :, :]
+    return {
+        f"{when}_localised_share": class_shares(weights)["localised"]
+        for when, weights in (("gaussian", matched), ("gaussian_limit", frozen.limit(start)))
+    }

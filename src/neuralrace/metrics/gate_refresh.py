@@ -3,7 +3,9 @@
 import numpy as np
 from jaxtyping import Float
 
+from neuralrace.datasets import Data
 from neuralrace.errors import UserError
+from neuralrace.gates.half_space import half_spaces
 from neuralrace.metrics.describe import Values, described
 from neuralrace.metrics.gate_prediction import averaged_relu, sample_loss
 from neuralrace.metrics.receptive_fields import (
@@ -12,11 +14,14 @@ from neuralrace.metrics.receptive_fields import (
     unit_mean,
     weights_on_ring,
 )
+from neuralrace.metrics.ring_structure import at_every_place
 from neuralrace.records.evidence import Evidence
 from neuralrace.theory.evolving_gates import relinearised_descent, relinearised_flow
+from neuralrace.theory.frozen_gates import gated_moments
 
 # How often gates are refreshed in the time of training.
 REFRESHES = (4, 8, 16, 32, 64)
+MOMENTS = ("one gate", "all gates", "all gates, other start")
 
 
 def gate_refresh(evidence: Evidence) -> Values:
@@ -31,6 +36,12 @@ def gate_refresh(evidence: Evidence) -> Values:
 
     Gates that are refreshed with every step of gradient descent leave rounding as the only
     difference.
+
+    A single basis that diagonalises second moments of gated inputs across time has to be one of
+    eigenvectors at the start. What it misses is the distance of the moment at the end from diagonal
+    in that basis, relative to its norm: for the moment behind one gate (mean over units), behind
+    all gates, and behind all gates with the basis of the start of the next seed. Moments are over
+    samples with the symmetries of the law, as those of `ring_structure`.
 
     Raises:
         UserError: the network is no ReLU network with one hidden layer, readout mean and no biases,
@@ -58,6 +69,11 @@ def gate_refresh(evidence: Evidence) -> Values:
             weights[*run, number] = relinearised_flow(time, interval, first, *samples)[0]
         step, rate = np.array([training.steps]), training.flow_step(len(data.x))
         stepwise[*run] = relinearised_descent(step, rate, 1, first, *samples)[0]
+    missed = np.full((*start.shape[:2], len(MOMENTS)), np.nan)
+    symmetric = at_every_place(data)
+    for scale, seed in np.argwhere(evidence.trajectory["diverged_at"].values < 0):
+        other = start[scale, (seed + 1) % start.shape[1]]
+        missed[scale, seed] = _missed(symmetric, start[scale, seed], end[scale, seed], other)
     error = _distance(weights, end[:, :, None])
     loss = sample_loss(np.maximum(weights @ data.x.T, 0), data)
     losses = evidence.trajectory["loss"].values / training.loss.factor(len(data.x))
@@ -90,6 +106,10 @@ def gate_refresh(evidence: Evidence) -> Values:
             runs.copy(data=_distance(stepwise, end)),
             "distance of weights, refreshed with every step, from those of the ReLU network",
         ),
+        "basis_missed": described(
+            runs.expand_dims(moment=list(MOMENTS), axis=2).copy(data=missed),
+            "part of the second moment at the end off the diagonal in eigenvectors of the start",
+        ),
         "refresh_order": described(
             runs.copy(data=_order(intervals, error)),
             "order in the interval of the distance from the ReLU network",
@@ -99,6 +119,36 @@ def gate_refresh(evidence: Evidence) -> Values:
             "order in the interval of the distance from the weights with most refreshes",
         ),
     }
+
+
+def _missed(
+    data: Data,
+    start: Float[np.ndarray, "unit input"],
+    end: Float[np.ndarray, "unit input"],
+    other: Float[np.ndarray, "unit input"],
+) -> tuple[float, float, float]:
+    """What eigenvectors at the start leave off the diagonal at the end, by `MOMENTS`."""
+    before, after, elsewhere = (
+        gated_moments(data.x, data.y[:, 0], half_spaces(data.x, normals))[1]
+        for normals in (start, end, other)
+    )
+    units, size = len(start), start.size
+    own = [_off_diagonal(before[k, :, k], after[k, :, k]) for k in range(units)]
+    whole = [each.reshape(size, size) for each in (before, after, elsewhere)]
+    return (
+        float(np.mean(own)),
+        _off_diagonal(whole[0], whole[1]),
+        _off_diagonal(whole[2], whole[1]),
+    )
+
+
+def _off_diagonal(
+    before: Float[np.ndarray, "feature feature"], after: Float[np.ndarray, "feature feature"]
+) -> float:
+    """Norm off the diagonal over the norm of one matrix, in the eigenvectors of another."""
+    _, vectors = np.linalg.eigh(before)
+    seen = vectors.T @ after @ vectors
+    return float(np.linalg.norm(seen - np.diag(np.diag(seen))) / np.linalg.norm(after))
 
 
 def _distance(

@@ -14,7 +14,12 @@ from neuralrace.records.evidence import Evidence
 from neuralrace.spec import Gated, Graph, Layered, Routing, Run
 from neuralrace.theory.as_written import written_gain
 from neuralrace.theory.frozen_gates import gated_moments
-from neuralrace.theory.gating_loss import gating_gain, gating_losses, off_block_shares
+from neuralrace.theory.gating_loss import (
+    GatingLosses,
+    gating_gain,
+    gating_losses,
+    off_block_shares,
+)
 
 NAMES = {
     "optimal_loss": "loss of the least-squares weights of the gates, on their samples",
@@ -22,25 +27,27 @@ NAMES = {
     "gating_rank": "directions of the gated inputs, over all pathways",
     "second_moment_diagonality": "squared entries of the second moment that couple pathways",
     "precision_diagonality": "squared entries of the inverse second moment that couple pathways",
-    "written_gain": "gain of the gates by eq. 17 as written",
-    "corrected_gain": "gain of the gates by eq. 17 with second moments",
     "open_fraction": "mean of all gates",
     "overlap_of_gates": "mean product of the gates of two pathways",
 }
+EQUATIONS = ("12", "14", "15", "17")
 
 
 def gating_loss(evidence: Evidence) -> Values:
     """What gates leave of the loss, and how they divide the inputs, whatever the weights.
 
-    Each seed stands for a fixed sample of its own, drawn as the dataset draws its; fresh samples
-    are disjoint from all of these. Losses are as training normalises them. The diagonality of a
-    matrix is the share of its squared entries off the diagonal blocks of the pathways, 0 where it
-    is block-diagonal. A gain is the share of <y^2> that a gating explains of two balanced classes
-    with targets 1 and 0; the class with the larger target counts as the one of 1.
+    Each seed stands for a fixed sample of its own, drawn as the dataset draws its, and for random
+    gates of its own; fresh samples are disjoint from all of these. Losses are as training
+    normalises them. The diagonality of a matrix is the share of its squared entries off the
+    diagonal blocks of the pathways, 0 where it is block-diagonal.
+
+    The least loss is also given by equation, <(y - yhat)^2> on the samples of the fit: by its
+    residuals (12), by moments (14), by means and moments of the classes (15), and as eq. 17 has it,
+    (1 - gain)/2 with products of means for second moments.
 
     Returns:
-        Values along `seed`; gains are NaN unless there are two targets, the overlap is for a
-        single pathway.
+        Values along `seed`; equations 15 and 17, which are for balanced classes, are NaN unless
+        targets are 1 and 0, the overlap is for a single pathway.
 
     Raises:
         UserError: the network has no given gates, pathways of more than one unit or another
@@ -50,19 +57,37 @@ def gating_loss(evidence: Evidence) -> Values:
     """
     cell, seeds = evidence.cell, evidence.trajectory["seed"]
     user = "metrics: gating_loss"
-    rows = []
+    rows, equations = [], []
     for seed in map(int, seeds.values):
         data, fresh = (sampled(cell, ahead, user) for ahead in (seed, seed + len(seeds)))
-        network, gates = averaged_gates(cell.network, data, user)
-        rows.append(_gating(data, gates, fresh, gating_rule(network, user)(fresh)))
+        network, gates = averaged_gates(_redrawn(cell.network, seed), data, user)
+        losses, row = _gating(data, gates, fresh, gating_rule(network, user)(fresh))
+        rows.append(row)
+        equations.append(_by_equation(data, gates, losses))
     factor = cell.training.loss.factor(len(evidence.data.x))
     values = {name: np.array([row[name] for row in rows]) for name in NAMES}
     for name in ("optimal_loss", "optimal_fresh_loss"):
         values[name] = factor * values[name]
+    by_equation = seeds.expand_dims(equation=list(EQUATIONS), axis=1)
     return {
         name: described(seeds.copy(data=values[name]), long_name)
         for name, long_name in NAMES.items()
+    } | {
+        "equation_loss": described(
+            by_equation.copy(data=np.array(equations)), "least loss by an equation of the notes"
+        )
     }
+
+
+def _redrawn(
+    network: Layered | Gated | Graph | Routing, ahead: int
+) -> Layered | Gated | Graph | Routing:
+    """The network with the random gates of a seed that is some further on, if it has any."""
+    gates = getattr(network, "gates", None)
+    if not hasattr(gates, "seed"):
+        return network
+    drawn = gates.model_copy(update={"seed": gates.seed + ahead})
+    return network.model_copy(update={"gates": drawn})
 
 
 def _gating(
@@ -70,32 +95,34 @@ def _gating(
     gates: Float[np.ndarray, "unit sample"],
     fresh: Data,
     fresh_gates: Float[np.ndarray, "unit fresh"],
-) -> dict[str, float]:
-    """Values of one sample by name, losses as 1/2 <(y - yhat)^2>."""
+) -> tuple[GatingLosses, dict[str, float]]:
+    """Losses of one sample, and values by name, losses as 1/2 <(y - yhat)^2>."""
     y, units = data.y[:, 0], len(gates)
     losses = gating_losses(data.x, y, gates, fresh.x, fresh.y[:, 0], fresh_gates)
     diagonality = off_block_shares(losses.second)
-    written, corrected = _gains(data, gates)
     both = (gates.sum(axis=0) ** 2 - (gates**2).sum(axis=0)).mean()
-    values = (losses.train, losses.fresh, losses.rank, *diagonality, written, corrected)
     overlap = both / (units * (units - 1)) if units > 1 else np.nan
-    return dict(zip(NAMES, (*values, gates.mean(), overlap), strict=True))
+    values = (losses.train, losses.fresh, losses.rank, *diagonality, gates.mean(), overlap)
+    return losses, dict(zip(NAMES, values, strict=True))
 
 
-def _gains(data: Data, gates: Float[np.ndarray, "unit sample"]) -> tuple[float, float]:
-    """Gain by eq. 17 as written and with second moments; NaN unless there are two targets."""
+def _by_equation(
+    data: Data, gates: Float[np.ndarray, "unit sample"], losses: GatingLosses
+) -> list[float]:
+    """The least loss by each of `EQUATIONS`."""
     y = data.y[:, 0]
-    targets = np.unique(y)
-    if len(targets) != 2:
-        return np.nan, np.nan
+    found = [losses.residual, 2 * losses.train]
+    if set(y) != {0.0, 1.0}:
+        return [*found, np.nan, np.nan]
     means, seconds = [], []
-    for target in targets:
+    for target in (0.0, 1.0):
         of = y == target
         mean, second, _ = gated_moments(data.x[of], np.ones(of.sum()), gates[:, of])
         means.append(mean.ravel())
         seconds.append(second.reshape(mean.size, mean.size))
     (zero, one), (second_zero, second_one) = means, seconds
-    return written_gain(one, zero), gating_gain(one, second_one, second_zero)
+    gain = gating_gain(one, second_one, second_zero)
+    return [*found, (1 - gain) / 2, (1 - written_gain(one, zero)) / 2]
 
 
 def sampled(run: Run, ahead: int, user: str) -> Data:

@@ -59,7 +59,7 @@ def ring_structure(evidence: Evidence) -> Values:
 
 def _structure(data: Data, network: Gated, user: str) -> dict[str, float]:
     """Values of one sample by name."""
-    symmetric = _at_every_place(data)
+    symmetric = at_every_place(data)
     gates = gating_rule(network, user)(symmetric)
     _, second, _ = gated_moments(symmetric.x, symmetric.y[:, 0], gates)
     units, inputs = second.shape[:2]
@@ -84,7 +84,7 @@ def _structure(data: Data, network: Gated, user: str) -> dict[str, float]:
     }
 
 
-def _at_every_place(data: Data) -> Data:
+def at_every_place(data: Data) -> Data:
     """Samples from all over the fixed sample, x and -x each moved to every place of the ring."""
     inputs = data.x.shape[1]
     chosen = np.linspace(0, len(data.x), min(SHOWN, len(data.x)), endpoint=False, dtype=int)

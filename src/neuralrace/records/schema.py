@@ -57,6 +57,8 @@ COORDINATES: dict[str, str] = {
     "gates_from": "what frozen gates are those of: the network at its start or end, or a candidate",
     "refreshes": "refreshes of gates in the time of training",
     "equation": "equation of the notes",
+    "moment": "second moment of gated inputs, and whose eigenvectors it is seen in",
+    "fitted_on": "samples that least squares is fitted on",
     "loss_level": "share of the initial loss",
     "clusters": "number of clusters of gate patterns",
     "source": "when the clustered gates are from: all of training, or its start",

@@ -11,7 +11,7 @@ Source: notes on localisation, sections 3.3 to 3.5.
 import numpy as np
 from jaxtyping import Float
 
-from neuralrace.theory.frozen_gates import moment_modes
+from neuralrace.theory.frozen_gates import exclusive_weights, moment_modes
 
 
 def written_weights(
@@ -23,8 +23,8 @@ def written_weights(
 ) -> Float[np.ndarray, "time feature"]:
     """Eqs. 7 and 10: fixed point a^+ b and exponent a t/K, both without the readout's 1/K.
 
-    Null components of the start stay. For a single unit, a = a11 and b = b1, this is eq. 24, and
-    eq. 25 too: a limit at infinity that depends on time, as the exponential is left in.
+    Null components of the start stay. For a single unit, a = a11 and b = b1, this is eq. 24. Eq. 8
+    is read with the C of the line beneath it, which makes it eq. 9.
 
     Args:
         time: gradient-flow time.
@@ -39,24 +39,6 @@ def written_weights(
     return (kept * (initial - modes.solution) + modes.solution) @ modes.vectors.T
 
 
-def written_modes(
-    time: Float[np.ndarray, " time"],
-    values: Float[np.ndarray, " mode"],
-    coefficients: Float[np.ndarray, " mode"],
-    units: int,
-) -> Float[np.ndarray, "time mode"]:
-    """Eq. 8: u(t) = Lambda^-1 exp(-Lambda t/K) Lambda^-1 c + Lambda^-1 c, whatever the start.
-
-    Args:
-        time: gradient-flow time.
-        values: eigenvalues Lambda of a, positive.
-        coefficients: c, of b in the eigenvectors.
-        units: K.
-    """
-    settled = coefficients / values
-    return np.exp(-time[:, None] * values / units) * settled / values + settled
-
-
 def unreachable_share(
     b: Float[np.ndarray, " feature"],
     a: Float[np.ndarray, "feature feature"],
@@ -64,8 +46,8 @@ def unreachable_share(
 ) -> Float[np.ndarray, "*runs"]:
     """Share of modes in which no real C of eqs. 9, 10 and 20 to 24 gives the start.
 
-    There exp(C) 1 = Lambda u(0) - c, which is to be positive in every mode; null modes are left
-    out. The fixed point of eq. 9, a^+ b, is kept.
+    There exp(C) 1 = Lambda u(0) - c, which a real C makes positive and a complex one anything but
+    0; null modes are left out. The fixed point of eq. 9, a^+ b, is kept.
 
     Args:
         b: <g_k y x>, of all units in one vector.
@@ -83,13 +65,14 @@ def written_redundant(
     b1: Float[np.ndarray, " input"],
     a11: Float[np.ndarray, "input input"],
     units: int,
-    first: Float[np.ndarray, " input"],
-    second: Float[np.ndarray, " input"],
-) -> tuple[Float[np.ndarray, "time input"], Float[np.ndarray, "time input"]]:
-    """Eqs. 30 and 31: two units with the same gate, with exponent Lambda t/K and fixed point 1/2.
+    first: Float[np.ndarray, "*runs input"],
+    second: Float[np.ndarray, "*runs input"],
+) -> tuple[Float[np.ndarray, "*runs time input"], Float[np.ndarray, "*runs time input"]]:
+    """Eqs. 30 and 31 in their mildest reading: two units with the same gate.
 
-    The initial coefficients are those that start the first unit where it does. Half of the
-    difference of the units is not added, so that the first ends at a^+ b/2 whatever the second.
+    Lambda are the eigenvalues of the matrix that is plugged in, 2 a11, the readout's 1/K is there,
+    and the initial coefficients are those that start the first unit where it does. Half of the
+    difference of the units is not added: the first ends at K a11^+ b1/2 whatever the second.
 
     Args:
         time: gradient-flow time.
@@ -99,8 +82,8 @@ def written_redundant(
         first: initial weights of the first unit.
         second: initial weights of the second.
     """
-    one = written_weights(time, b1 / 2, a11, units, first)
-    return one, one - (first - second)
+    one = exclusive_weights(time, b1, 2 * a11, units, first)
+    return one, one - (first - second)[..., None, :]
 
 
 def written_gain(

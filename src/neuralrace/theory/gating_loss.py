@@ -24,12 +24,14 @@ class GatingLosses:
     Attributes:
         train: on the samples of the fit.
         fresh: of the same weights on other samples.
+        residual: <(y - yhat)^2> of the samples of the fit, answer by answer; twice `train`.
         rank: number of directions of the gated inputs that the fit had to go by.
         second: second moment of the gated inputs of the fit.
     """
 
     train: float
     fresh: float
+    residual: float
     rank: int
     second: Float[np.ndarray, "unit input unit input"]
 
@@ -59,10 +61,14 @@ def gating_losses(
     b, a, y_power = gated_moments(x, y, gates)
     modes = moment_modes(a.reshape(b.size, b.size), b.ravel(), y_power)
     weights = modes.vectors @ modes.solution
-    answer = np.einsum("ki,ks,si->s", weights.reshape(b.shape), fresh_gates, fresh_x, optimize=True)
+    own, answer = (
+        np.einsum("ki,ks,si->s", weights.reshape(b.shape), opened, inputs, optimize=True)
+        for opened, inputs in ((gates, x), (fresh_gates, fresh_x))
+    )
     return GatingLosses(
         train=(y_power - modes.explained) / 2,
         fresh=float(np.mean((fresh_y - answer) ** 2) / 2),
+        residual=float(np.mean((y - own) ** 2)),
         rank=modes.rank,
         second=a,
     )

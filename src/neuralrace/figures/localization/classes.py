@@ -1,4 +1,4 @@
-"""Shares of localised, flat and oscillating units in every condition (sec. 1)."""
+"""Shares of localised and oscillating units in every condition (sec. 1)."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,8 +13,8 @@ PANELS = {
     "ReLU, other numbers of units": ("relu_sizes",),
     "ReLU, trained readout": ("trained_readout",),
     "ReLU with biases": ("relu_biases",),
-    "erf and sigmoid with biases": ("erf", "sigmoid"),
-    "without biases": ("without_biases",),
+    "erf and sigmoid with biases": ("erf", "erf_offset", "sigmoid"),
+    "without biases": ("erf_without_biases", "sigmoid_without_biases"),
 }
 """Experiments by what is in their networks."""
 RANGES = (
@@ -67,6 +67,7 @@ def _name(cell: CellResults, sized: bool) -> str:
     words = [receptive.lengths(cell), receptive.marginal(cell)]
     words += [f"$K$ = {network.hidden[0]}"] * sized
     words += [loss.replace("_", "-")] * (loss != "squared_error")
+    words += ["$b_2 = 1/2$"] * (receptive.process(cell).targets == (0.5, -0.5))
     name = "; ".join(words)
     return name if network.activation == "relu" else f"{network.activation} {name}"
 
