@@ -50,7 +50,7 @@ def gate_identification(evidence: Evidence) -> Values:
     loss = evidence.trajectory["loss"]
     levels = loss.sel(time=outputs["snapshot"].values)
     moments = np.searchsorted(loss["time"].values, outputs["snapshot"].values)
-    trained_runs = range(min(RUNS, cell.seeds))
+    trained_runs = cell.seed_numbers[:RUNS]
     axes = {
         "init_scale": evidence.trajectory["init_scale"].values,
         "source": list(SOURCES),
