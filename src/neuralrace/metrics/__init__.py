@@ -12,8 +12,8 @@ from neuralrace.metrics.gate_flips import gate_flips
 from neuralrace.metrics.gate_identification import gate_identification
 from neuralrace.metrics.gate_prediction import gate_prediction
 from neuralrace.metrics.gate_refresh import gate_refresh
-from neuralrace.metrics.gaussian_start import gaussian_start
 from neuralrace.metrics.gating_loss import gating_loss
+from neuralrace.metrics.gaussian_start import gaussian_start
 from neuralrace.metrics.growth_bound import growth_bound
 from neuralrace.metrics.half_times import half_times
 from neuralrace.metrics.imitation import imitation
@@ -53,8 +53,8 @@ METRICS: dict[Metric, Measure] = {
     "gate_identification": gate_identification,
     "gate_prediction": gate_prediction,
     "gate_refresh": gate_refresh,
-    "gaussian_start": gaussian_start,
     "gating_loss": gating_loss,
+    "gaussian_start": gaussian_start,
     "growth_bound": growth_bound,
     "half_times": half_times,
     "imitation": imitation,

@@ -56,20 +56,21 @@ def alignment(evidence: Evidence) -> Values:
             apart.max("time"), "largest distance of encoder from decoder vector over their length"
         ),
         "initial_gap": described(
-            apart.isel(**start), "distance of encoder from decoder vector over their length at the "
-            "start",
+            apart.isel(**start),
+            "distance of encoder from decoder vector over their length at the start",
         ),
         "final_gap": described(
-            apart.isel(**end), "distance of encoder from decoder vector over their length at the end"
+            apart.isel(**end),
+            "distance of encoder from decoder vector over their length at the end",
         ),
         "initial_length_ratio": described(
             lengths.where(wanted).isel(**start),
             "shorter over longer of encoder and decoder vector at the start",
         ),
         "grown_length_ratio": described(
-            lengths.isel(time=grown).where(grown_at.notnull()).drop_vars(
-                ["time", "flow_time"], errors="ignore"
-            ),
+            lengths.isel(time=grown)
+            .where(grown_at.notnull())
+            .drop_vars(["time", "flow_time"], errors="ignore"),
             "shorter over longer of encoder and decoder vector at half the target",
         ),
         "final_encoder_length": described(

@@ -40,6 +40,6 @@ def gaussian_start(evidence: Evidence) -> Values:
         ),
         "start_correlation": per_run(
             between.max(axis=(-2, -1)),
-            "largest |correlation| between two first weights of a hidden unit in the singular basis",
+            "largest |correlation| of two first weights of a hidden unit in the singular basis",
         ),
     }

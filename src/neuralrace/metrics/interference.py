@@ -73,9 +73,7 @@ def interference(evidence: Evidence) -> Values:
             decay_over(np.minimum(one, other)),
             "decay of |cos| over the integral of the smaller squared norm",
         ),
-        "fall_before_growth": per_pair(
-            before, "fall of log|cos| until the faster mode has grown"
-        ),
+        "fall_before_growth": per_pair(before, "fall of log|cos| until the faster mode has grown"),
         "fall_after_growth": per_pair(
             fall_until(2 * grown) - before,
             "fall of log|cos| in as long a time after the faster mode has grown",
