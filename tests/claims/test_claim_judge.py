@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import numpy as np
@@ -6,11 +7,11 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from workplace import claim, measure
+from workplace import claim, finding, measure, unassessed
 
 from neuralrace.claims.judge import allowed, confidence_interval, judge
 from neuralrace.claims.measure import Results
-from neuralrace.claims.spec import Claim
+from neuralrace.claims.spec import Finding
 
 SPREAD = np.array([0.98, 1.0, 1.02, 1.01])
 
@@ -41,7 +42,7 @@ def test_measured_and_interval(work, kind):
 
 def test_interval_covers_as_often_as_it_says():
     rng = np.random.default_rng(0)
-    intervals = np.array([confidence_interval(rng.normal(size=4)) for _ in range(2000)])
+    intervals = np.array([confidence_interval(rng.normal(size=4), "mean") for _ in range(2000)])
     covered = np.sum((intervals[:, 0] < 0) & (intervals[:, 1] > 0))
     assert stats.binomtest(int(covered), 2000, 0.95).pvalue > 0.01
 
@@ -111,7 +112,7 @@ def test_slope(work, power, expected):
     (row,) = work.judge(claim("slope", measure=measure(fit=fit)))
     assert row.verdict == expected
     assert row.measured == pytest.approx(power, rel=1e-12)
-    assert row.interval == pytest.approx(confidence_interval(power + noise), rel=1e-12)
+    assert row.interval == pytest.approx(confidence_interval(power + noise, "mean"), rel=1e-12)
 
 
 ORDERED = np.array([[1.0, 1.1, 0.9], [2.0, 2.1, 1.9], [2.5, 2.7, 2.3]])
@@ -145,29 +146,148 @@ def test_ordering_shows_its_weakest_increase_paired_by_seed(work):
     (row,) = work.judge(claim("ordering", value=0.0, tolerance=0.0, sequence=sequence))
     differences = ORDERED[2] - ORDERED[1]
     assert row.measured == pytest.approx(0.5, rel=1e-12)
-    assert row.interval == pytest.approx(confidence_interval(differences), rel=1e-12)
+    assert row.interval == pytest.approx(confidence_interval(differences, "mean"), rel=1e-12)
     assert row.evidence == tuple(
         (work.results / f"deep_linear/e/level-{i}/metrics.nc").as_posix() for i in range(3)
     )
 
 
+# Over seeds ------------------------------------------------------------------------------------
+
+
+def median_interval(values):
+    """By order statistics: the widest pair that covers the median with at least 95%."""
+    n, values = len(values), np.sort(values)
+    below = max(k for k in range(n // 2) if stats.binom.cdf(k, n, 0.5) <= 0.025)
+    return values[below], values[n - 1 - below]
+
+
+def test_median_with_a_heavy_tail(work):
+    """Half a dozen seeds far off move the mean out of the claim, and the median not."""
+    rng = np.random.default_rng(3)
+    values = 1 + 0.02 * rng.standard_normal(40)
+    values[:6] = 50.0
+    work.per_seed("deep_linear/e/main", values)
+    mean, median = work.judge(
+        claim(id="mean", expect="undecided"), claim(id="median", over_seeds="median")
+    )
+    assert mean.verdict != "holds"
+    assert median.verdict == "holds"
+    assert median.measured == np.median(values)
+    assert median.interval_is == "95% confidence interval of the median over seeds (bootstrap)"
+    assert median.interval is not None
+    scipys = stats.bootstrap(
+        (values,), np.median, n_resamples=20_000, method="percentile",
+        rng=np.random.default_rng(1),
+    ).confidence_interval  # fmt: skip
+    np.testing.assert_allclose(median.interval, scipys, atol=2e-3)
+    np.testing.assert_allclose(median.interval, median_interval(values), atol=6e-3)
+
+
+def test_median_interval_covers_as_often_as_it_says():
+    """Of a law without a mean; ten seeds, for which the bootstrap is a little short."""
+    rng = np.random.default_rng(0)
+    intervals = np.array(
+        [confidence_interval(rng.standard_cauchy(10), "median") for _ in range(300)]
+    )
+    covered = np.mean((intervals[:, 0] < 0) & (intervals[:, 1] > 0))
+    assert 0.9 < covered < 0.99
+
+
+def test_equal_seeds_are_their_own_median():
+    assert confidence_interval(np.full(5, 0.3), "median") == (0.3, 0.3)
+
+
+@pytest.mark.parametrize("kind", ["equality", "qualitative", "ordering"])
+def test_one_failing_seed_contradicts_the_worst(work, kind):
+    """And neither the mean nor the median: words such as each and every need the worst."""
+    work.per_seed("deep_linear/e/main", [1.0] * 39 + [1.15])
+    work.per_seed("deep_linear/e/before", [-0.2] * 39 + [0.15])  # increases of 1.2, and one of 1
+    parts = {
+        "equality": {"measure": measure("*/main")},
+        "qualitative": {"measure": measure("*/main"), "relation": "<="},
+        "ordering": {"sequence": [measure("*/before"), measure("*/main")], "value": 1.15},
+    }[kind]
+    known = {"worst": "contradicted", "mean": "holds", "median": "holds"}
+    tolerance = 0.0 if kind == "ordering" else 0.1
+    for statistic, verdict in known.items():
+        written = claim(kind, tolerance=tolerance, over_seeds=statistic, **parts)
+        (row,) = work.judge(written)
+        assert row.verdict == verdict, statistic
+        if statistic == "worst":
+            assert row.measured == pytest.approx(1.0 if kind == "ordering" else 1.15)
+            assert row.interval_is == "range over seeds"
+
+
+def test_worst_holds_where_every_seed_does(work):
+    work.per_seed("deep_linear/e/main", [0.94, 1.0, 1.09])
+    (row,) = work.judge(claim(over_seeds="worst"))
+    assert (row.verdict, row.interval) == ("holds", (0.94, 1.09))
+    assert row.measured == 1.09  # closer to its edge than 0.94
+
+
+# Status ----------------------------------------------------------------------------------------
+
+OURS = {"differs": ["the data are ours"]}
+PROOF = {"argument": "for n = 2 it is not so"}
+
+
 @pytest.mark.parametrize(
-    ("expect", "shift", "status"),
+    ("shift", "more", "status"),
     [
-        ("reproduced", 0.0, "reproduced"),
-        ("reproduced", 1.0, "failed"),
-        ("reproduced", 0.1, "failed"),
-        ("reproduced", np.nan, "failed"),
-        ("discrepant", 1.0, "discrepant"),
-        ("discrepant", 0.0, "unexpectedly holds"),
-        ("discrepant", 0.1, "failed"),  # undecided is no evidence against a paper
-        ("discrepant", np.nan, "failed"),  # and neither is nothing at all
+        (0.0, {}, "reproduced"),
+        (0.0, OURS, "reproduced"),
+        (0.1, {}, "undecided"),  # no evidence against a paper
+        (np.nan, {}, "undecided"),  # and neither is nothing at all
+        (1.0, {}, "discrepant"),
+        (1.0, OURS, "differs here"),  # no accusation
+        (1.0, OURS | PROOF, "discrepant"),  # an argument needs no set-up
+        (0.1, OURS | PROOF, "undecided"),
     ],
 )
-def test_status(work, expect, shift, status):
+def test_status(work, shift, more, status):
+    work.per_seed("deep_linear/e/main", SPREAD + shift)
+    if "argument" in more:
+        more = more | {"expect": "discrepant"}
+    (row,) = work.judge(claim(**({"expect": status} | more)))
+    assert row.status == status
+    assert row.differs == tuple(more.get("differs", ()))
+    known = more.get("expect", status)
+    surprise = None if known == status else f"known as {known}, came out {status}"
+    assert row.surprise == surprise
+
+
+@pytest.mark.parametrize("expect", ["reproduced", "discrepant", "differs here", "undecided"])
+@pytest.mark.parametrize(
+    ("shift", "status"), [(0.0, "reproduced"), (0.1, "undecided"), (1.0, "discrepant")]
+)
+def test_what_is_not_known_is_a_surprise(work, expect, shift, status):
     work.per_seed("deep_linear/e/main", SPREAD + shift)
     (row,) = work.judge(claim(expect=expect))
     assert row.status == status
+    told = f"known as {expect}, came out {status}"
+    assert row.surprise == (None if expect == status else told)
+
+
+def test_a_computed_difference_is_no_accusation_either(work):
+    """Without a word in `differs`: what the specifications say is enough."""
+    setups = {"main": {"locator": "sec. 2", "printed": {}, "keys": {"training.steps": 10}}}
+    for steps, status in ((10, "discrepant"), (20, "differs here")):
+        work.per_seed(f"deep_linear/e/{steps}", SPREAD + 1, {"training": {"steps": steps}})
+        on = {"measure": measure(f"*/e/{steps}"), "expect": status}
+        (row,) = work.judge(claim(**on), setups=setups)
+        assert row.status == status
+
+
+@pytest.mark.parametrize(
+    ("shift", "status"),
+    [(0.0, "holds"), (0.1, "undecided"), (1.0, "does not hold"), (np.nan, "undecided")],
+)
+def test_findings_are_to_hold(work, shift, status):
+    work.per_seed("deep_linear/e/main", SPREAD + shift)
+    (row,) = work.find(finding())
+    assert row.status == status
+    assert row.surprise == (None if status == "holds" else f"known to hold, came out {status}")
 
 
 def test_undefined_seeds_are_counted(work):
@@ -179,13 +299,13 @@ def test_undefined_seeds_are_counted(work):
 
 
 def test_not_assessed_reads_nothing(work):
-    written = claim(expect="not assessed", reason="needs other data", tolerance=0)
-    del written["measure"], written["tolerance"]
-    (row,) = work.judge(written)
-    assert row.status == "not assessed"
-    assert row.verdict is None
-    assert row.evidence == ()
-    assert row.expected == 1.0
+    expected = {"value": 1.0, "source": "eq. 1"}
+    first, second = work.judge(unassessed(expected=expected), unassessed(id="another"))
+    assert first.status == second.status == "not assessed"
+    assert first.surprise is None
+    assert first.verdict is None
+    assert first.evidence == ()
+    assert (first.expected, second.expected) == (1.0, None)
 
 
 @settings(max_examples=200)
@@ -218,8 +338,8 @@ def test_verdict_is_monotone_in_tolerance(kind, values):
     relation = None if kind == "equality" else "<="
     ranks = []
     for tolerance in (0.0, 0.5, 1.0, 2.0, 4.0, 100.0):
-        written = claim(kind, tolerance=tolerance, relation=relation)
-        row = judge(Claim.model_validate(written), "deep_linear", results)
-        ranks.append(RANK[row.verdict])
+        written = finding(kind, tolerance=tolerance, relation=relation)
+        outcome = judge(Finding.model_validate_json(json.dumps(written)), results)
+        ranks.append(RANK[outcome["verdict"]])
     assert ranks == sorted(ranks)
     assert ranks[-1] == RANK["holds"]

@@ -9,6 +9,9 @@ import yaml
 from neuralrace.claims.judge import judge_papers
 from neuralrace.records import files
 
+SOURCE = {"title": "On learning", "authors": "A. Author", "text_sha256": "0" * 64}
+SETUP = {"locator": "sec. 2", "printed": {"network": "one hidden layer"}}
+
 
 class Workplace:
     """A folder with metrics files and one or more claim files."""
@@ -35,32 +38,60 @@ class Workplace:
         values = np.asarray(values, float)
         self.metrics(cell, spec, m=(("seed",), values), seed=("seed", np.arange(len(values))))
 
-    def write(self, *claims, paper="deep_linear"):
-        """A claims file."""
+    def write(self, *claims, findings=(), paper="deep_linear", **more):
+        """A claims file, with the set-up `main`."""
         path = self.root / f"{paper}.yaml"
-        path.write_text(yaml.safe_dump({"claims": list(claims)}))
+        written = {"source": SOURCE, "setups": {"main": SETUP}, "claims": list(claims)}
+        written |= {"findings": list(findings)} | more
+        path.write_text(yaml.safe_dump(written), encoding="utf-8")
         return path
 
-    def judge(self, *claims):
+    def judge(self, *claims, **more):
         """Rows of the given claims."""
-        return judge_papers([self.write(*claims)], self.results, self.cells)
+        return judge_papers([self.write(*claims, **more)], self.results, self.cells)[0]
+
+    def find(self, *findings):
+        """Rows of the given findings."""
+        return judge_papers([self.write(findings=findings)], self.results, self.cells)[1]
 
 
 def measure(cells="deep_linear/*", metric="m", **more):
     return {"cells": cells, "metric": metric, **more}
 
 
-def claim(kind="equality", value=1.0, tolerance=0.1, expect="reproduced", **more):
-    """A claim as it is read from YAML; what is None is left out."""
+def finding(kind="equality", value=1.0, tolerance=0.1, **more):
+    """A finding as it is read from YAML, with an alternative far off; what is None is left out."""
+    if isinstance(tolerance, int | float):
+        tolerance = {"value": tolerance, "why": "finite step"}
+    far = -1e6 if kind == "ordering" or more.get("relation") == ">=" else 1e6
     written = {
-        "id": "a-claim",
-        "locator": "eq. 1",
+        "id": "a-finding",
         "statement": "Something is so.",
         "kind": kind,
         "measure": None if "sequence" in more else measure(),
         "expected": {"value": value, "source": "eq. 1"},
-        "tolerance": {"value": tolerance, "why": "finite step"},
-        "expect": expect,
-        "reason": None if expect == "reproduced" else "it is known",
+        "tolerance": tolerance,
+        "alternatives": [{"name": "far off", "value": far, "source": "nowhere"}],
     }
     return {key: value for key, value in (written | more).items() if value is not None}
+
+
+def claim(kind="equality", value=1.0, tolerance=0.1, expect="reproduced", **more):
+    """A claim as it is read from YAML, with an alternative far off; what is None is left out."""
+    of_claim = {
+        "id": "a-claim",
+        "locator": "eq. 1",
+        "quote": "It is so.",
+        "setup": "main",
+        "expect": expect,
+        "reason": None if expect == "reproduced" else "it is known",
+        "fair": "so it reads" if expect == "discrepant" else None,
+    }
+    return finding(kind, value, tolerance, **(of_claim | more))
+
+
+def unassessed(**more):
+    """A claim that nothing is measured for."""
+    nothing = dict.fromkeys(("measure", "expected", "alternatives"))
+    written = claim(**({"expect": "not assessed", "reason": "other data"} | nothing | more))
+    return {key: value for key, value in written.items() if key != "tolerance"}

@@ -167,9 +167,14 @@ def _judged(
 
 def _found(finding: Finding, paper: str, results: Results) -> FindingRow:
     outcome = judge(finding, results)
-    status = {"holds": "holds", "contradicted": "does not hold"}.get(
-        outcome["verdict"], "undecided"
-    )
+    status: Literal["holds", "does not hold", "undecided"]
+    match outcome["verdict"]:
+        case "holds":
+            status = "holds"
+        case "contradicted":
+            status = "does not hold"
+        case _:
+            status = "undecided"
     unknown = None if status == "holds" else f"known to hold, came out {status}"
     return FindingRow(**_told(finding, outcome, unknown), paper=paper, status=status)
 

@@ -38,11 +38,8 @@ def check(claim_files: Sequence[Path], folder: Path) -> int:
     Raises:
         UserError: a source that is not in the folder, or quotes that are not in their source.
     """
-    texts = {
-        hashlib.sha256(path.read_bytes()).hexdigest(): path.read_text(encoding="utf-8")
-        for path in sorted(folder.iterdir())
-        if path.is_file()
-    }
+    files = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    texts = {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
     told, count = [], 0
     for file, claims in read_claims(claim_files).items():
         checksum = claims.source.text_sha256
@@ -51,7 +48,8 @@ def check(claim_files: Sequence[Path], folder: Path) -> int:
                 f"{folder}: holds no text with the SHA-256 {checksum}, from which {file} quotes "
                 f"({claims.source.title}); put it there"
             )
-        told += [f"{file}: {mistake}" for mistake in mistakes(claims, texts[checksum])]
+        text = texts[checksum].read_text(encoding="utf-8")
+        told += [f"{file}: {mistake}" for mistake in mistakes(claims, text)]
         count += len(claims.claims)
     if told:
         raise UserError("\n".join(told))

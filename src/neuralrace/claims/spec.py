@@ -106,7 +106,7 @@ class Number(Strict):
         if not isinstance(written, dict) or "criterion" not in written:
             return written
         name = written["criterion"]
-        if len(written) > 1 or name not in CRITERIA:
+        if len(written) > 1 or name not in list(CRITERIA):
             known = ", ".join(CRITERIA)
             raise ValueError(f"criterion {name!r} stands alone and is one of {known}")
         meaning = CRITERIA[name]
@@ -154,9 +154,17 @@ class Instead(Strict):
     """As in a measure."""
 
     def of(self, measure: Measure) -> Measure:
-        """The measure with these keys in place of its own."""
-        own = {name: value for name, value in self if value is not None}
-        return measure.model_copy(update=own | {"select": measure.select | self.select})
+        """The measure with these keys in place of its own.
+
+        Raises:
+            ValueError: keys that do not go together with those that the measure keeps.
+        """
+        own = self.model_dump(exclude_none=True) | {"select": measure.select | self.select}
+        try:
+            return Measure.model_validate(measure.model_dump() | own)
+        except ValidationError as error:
+            told = ", ".join(each["msg"].removeprefix("Value error, ") for each in error.errors())
+            raise ValueError(f"alternatives: instead: the measure then {told}") from None
 
 
 class Alternative(Strict):
@@ -273,6 +281,7 @@ class Statement(Strict):
             mistakes.append("measure.fit is missing from")
         if mistakes:
             raise ValueError(f"{', '.join(mistakes)} {self.told()}")
+        list(self.alternative_measures())  # raises where keys do not go together
         return self
 
     def told(self) -> str:
@@ -305,9 +314,11 @@ class Claim(Statement):
 
     @property
     def judged(self) -> bool:
+        """Whether anything is measured."""
         return self.expect != "not assessed"
 
     def needed(self) -> dict[str, bool]:
+        """See `Statement.needed`."""
         wrong = self.expect == "discrepant"
         return super().needed() | {
             "reason": self.expect != "reproduced",
@@ -318,6 +329,7 @@ class Claim(Statement):
         }
 
     def told(self) -> str:
+        """See `Statement.told`."""
         return f"a claim of kind {self.kind!r} with expect {self.expect!r}"
 
 

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
@@ -55,14 +55,14 @@ def read_tables(folder: Path) -> tuple[list[ClaimRow], list[FindingRow]]:
         UserError: one is missing or no such table.
     """
     return (
-        _read(folder / "claims.json", _CLAIMS),
-        _read(folder / "findings.json", _FINDINGS),
+        _read(folder / "claims.json", _CLAIMS.validate_json),
+        _read(folder / "findings.json", _FINDINGS.validate_json),
     )
 
 
-def _read(path: Path, adapter: TypeAdapter[list[R]]) -> list[R]:
+def _read(path: Path, parse: Callable[[bytes], list[R]]) -> list[R]:
     try:
-        return adapter.validate_json(path.read_bytes())
+        return parse(path.read_bytes())
     except (OSError, ValueError) as error:
         raise UserError(
             f"{path}: is no table of judged statements ({error}). Judge the claims again."
@@ -91,9 +91,12 @@ def _surprise(row: Row) -> str:
         "expected value or tolerance if they are mistaken",
         "contradicted": "find what changed; before the paper is called wrong, suspect set-up, "
         "measure, sample size and reading",
-        "holds": "find what changed; if the statement holds after all, say expect: reproduced; "
-        "against what it has no power, name a nearer alternative or a sharper measure",
+        "holds": "find what changed; if the statement holds after all, say expect: reproduced",
     }[row.verdict or "undefined"]
+    if any(not each.fails for each in row.alternatives):
+        remedy = "where it has no power, find a sharper measure or another alternative" + (
+            f"; else {remedy}" if "came out" in (row.surprise or "") else ""
+        )
     place = f" ({row.locator})" if isinstance(row, ClaimRow) else ""
     return (
         f"- {row.paper}: {row.id}{place}: {row.surprise}: {row.verdict}: "
