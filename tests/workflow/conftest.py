@@ -41,9 +41,13 @@ LAYERS = {
         "metrics": ["layer_norm_gaps"],
     }
 }
+SOURCE = {"title": "On learning", "authors": "A. Author", "text_sha256": "0" * 64}
+SETUPS = {"main": {"locator": "sec. 2", "printed": {"network": "linear"}}}
 CLAIM = {
     "id": "half-time",
     "locator": "derived",
+    "quote": "It takes that long.",
+    "setup": "main",
     "statement": "The half time is that of the closed form.",
     "kind": "equality",
     "measure": {
@@ -54,6 +58,7 @@ CLAIM = {
     },
     "expected": {"value": 1.0, "source": "closed form"},
     "tolerance": {"value": 0.05, "why": "step size"},
+    "alternatives": [{"name": "half of it", "value": 0.5, "source": "a rival"}],
     "expect": "reproduced",
 }
 
@@ -79,8 +84,11 @@ class Workspace:
         (self.path / f"config/{paper}.yaml").write_text(text)
 
     def claim(self, **changes) -> None:
-        path = self.path / "config/claims/deep_linear.yaml"
-        path.write_text(yaml.safe_dump({"claims": [CLAIM | changes]}))
+        self.claims("deep_linear", CLAIM | changes)
+
+    def claims(self, paper: str, *claims: dict) -> None:
+        text = yaml.safe_dump({"source": SOURCE, "setups": SETUPS, "claims": list(claims)})
+        (self.path / f"config/claims/{paper}.yaml").write_text(text)
 
     def snakemake(self, *arguments: str, fails: bool = False) -> str:
         """What snakemake prints; it must succeed, or must not."""
@@ -128,7 +136,7 @@ def build(path: Path) -> Workspace:
     (path / "config/smoke.yaml").write_text("experiments: {}\n")
     workspace = Workspace(path)
     for paper in ("layer_dynamics", "localization", "make_haste", "neural_race"):
-        (path / f"config/claims/{paper}.yaml").write_text("claims: []\n")
+        workspace.claims(paper)
         workspace.configure(paper, {})
     workspace.configure("deep_linear", workspace.deep)
     workspace.configure("layer_dynamics", workspace.layers)

@@ -19,6 +19,7 @@ def test_everything_is_made_and_a_second_run_does_nothing(finished):
         "figures/deep_linear/time_to_learn.pdf",
         "results/metrics.csv",
         "results/claims.md",
+        "results/findings.md",
         "results/logs/deep_linear/step_size/learning_rate-0.02/train.log",
         "results/benchmarks/deep_linear/step_size/learning_rate-0.02/train.tsv",
     ):
@@ -88,7 +89,7 @@ def test_an_edited_library_file_reruns_what_rests_on_it(finished, edited, expect
 
 def test_parts_read_like_the_whole(finished, workspace):
     workspace.configure("deep_linear", {})
-    (workspace.path / "config/claims/deep_linear.yaml").write_text("claims: []\n")
+    workspace.claims("deep_linear")
     (workspace.path / "config/alone.yaml").write_text("batch: [init_scale]\n")
     target = "results/layer_dynamics/glorot_moments/main/trajectory.nc"
     workspace.snakemake(target, "--configfile", "config/alone.yaml")
