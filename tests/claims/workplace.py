@@ -61,6 +61,8 @@ def measure(cells="deep_linear/*", metric="m", **more):
 
 def finding(kind="equality", value=1.0, tolerance=0.1, **more):
     """A finding as it is read from YAML, with an alternative far off; what is None is left out."""
+    if isinstance(tolerance, int | float):
+        tolerance = {"value": tolerance, "why": "finite step"}
     far = -1e6 if kind == "ordering" or more.get("relation") == ">=" else 1e6
     written = {
         "id": "a-finding",
@@ -68,7 +70,7 @@ def finding(kind="equality", value=1.0, tolerance=0.1, **more):
         "kind": kind,
         "measure": None if "sequence" in more else measure(),
         "expected": {"value": value, "source": "eq. 1"},
-        "tolerance": {"value": tolerance, "why": "finite step"},
+        "tolerance": tolerance,
         "alternatives": [{"name": "far off", "value": far, "source": "nowhere"}],
     }
     return {key: value for key, value in (written | more).items() if value is not None}
@@ -90,6 +92,6 @@ def claim(kind="equality", value=1.0, tolerance=0.1, expect="reproduced", **more
 
 def unassessed(**more):
     """A claim that nothing is measured for."""
-    nothing = {"measure": None, "tolerance": None, "alternatives": None, "expected": None}
+    nothing = dict.fromkeys(("measure", "expected", "alternatives"))
     written = claim(**({"expect": "not assessed", "reason": "other data"} | nothing | more))
-    return {key: value for key, value in written.items() if value is not None}
+    return {key: value for key, value in written.items() if key != "tolerance"}

@@ -354,15 +354,15 @@ def test_learning_times_of_logistic_modes():
 
 
 @pytest.mark.parametrize(
-    ("s", "half", "in_order"),
+    ("s", "half", "in_order", "later"),
     [
-        ([3.0, 2.0, 1.0], [1.0, 2.0, 3.0], 1),
-        ([3.0, 2.0, 1.0], [1.0, 3.0, 2.0], 0),
-        ([2.0, 2.0, 1.0], [2.0, 1.0, 3.0], 1),
-        ([2.0, 1.0, 1.0], [1.0, 3.0, 2.0], 1),
-        ([2.0, 2.0, 1.0], [3.0, 1.0, 2.0], 0),
-        ([2.0, 1.0], [1.0, 50.0], 0),
-        ([2.0, 0.0, 0.0], [1.0, 1.0, 1.0], 0),
+        ([3.0, 2.0, 1.0], [1.0, 2.0, 3.0], 1, 2 / 6),
+        ([3.0, 2.0, 1.0], [1.0, 3.0, 2.0], 0, 3 / 4),
+        ([2.0, 2.0, 1.0], [2.0, 1.0, 3.0], 1, 2 / 6),
+        ([2.0, 1.0, 1.0], [1.0, 3.0, 2.0], 1, 1 / 4),
+        ([2.0, 2.0, 1.0], [3.0, 1.0, 2.0], 0, 3 / 4),
+        ([2.0, 1.0], [1.0, 50.0], 0, 1 / 100),
+        ([2.0, 0.0, 0.0], [1.0, 1.0, 1.0], 0, np.nan),
     ],
     ids=[
         "in order",
@@ -374,12 +374,13 @@ def test_learning_times_of_logistic_modes():
         "nothing to compare",
     ],
 )
-def test_order_of_modes_is_that_of_different_strengths(s, half, in_order):
+def test_order_of_modes_is_that_of_different_strengths(s, half, in_order, later):
     cell = logistic_cell(s)
     ramp = np.array(s) * flow_time(cell)[:, None] / (2 * np.array(half))
     trajectory = record(cell, {"mode_strength": np.tile(ramp, (2, 2, 1, 1))})
     values = measured(cell, trajectory, theory_of(cell))
     close(values["modes_in_order"], np.full((2, 2), in_order))
+    close(values["later_share"], np.full((2, 2), later), rtol=1e-3)
 
 
 def test_half_times_of_a_shallow_network_follow_the_exponential():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from neuralrace.datasets import Data
 from neuralrace.datasets.modes import PrescribedModes
@@ -22,6 +23,7 @@ from neuralrace.models.initialisation import (
     Normal,
     Orthogonal,
     Tied,
+    Uniform,
     ZeroBalanced,
     initial_edges,
     initial_weights,
@@ -118,14 +120,20 @@ def test_normal_in_the_mode_basis_is_equivariant():
     )
 
 
+def test_uniform_entries_fill_their_range():
+    (w,) = Uniform(name="uniform").draw(0, (100, 100), task(100, 100).modes)
+    assert stats.kstest(w.ravel(), stats.uniform(-(3**0.5), 2 * 3**0.5).cdf).pvalue > 0.01
+
+
 @pytest.mark.parametrize(
     ("law", "variances"),
     [
         (Normal(name="normal"), (1, 1)),
         (Glorot(name="glorot"), (2 / 110, 2 / 90)),
         (Glorot(name="glorot", variance="product"), (1 / 2800, 1 / 1400)),
+        (Uniform(name="uniform"), (1, 1)),
     ],
-    ids=["normal", "glorot standard", "glorot product"],
+    ids=["normal", "glorot standard", "glorot product", "uniform"],
 )
 def test_entry_variance(law, variances):
     for w, variance in zip(law.draw(0, (40, 70, 20), MODES), variances, strict=True):
@@ -284,7 +292,7 @@ def effective_of(bases, graph=GRAPH):
 
 
 def test_laws_that_need_nothing_but_shapes():
-    assert set(EDGE_LAWS) == {Glorot, Normal, Orthogonal}
+    assert set(EDGE_LAWS) == {Glorot, Normal, Orthogonal, Uniform}
 
 
 @pytest.mark.parametrize("cls", EDGE_LAWS)

@@ -41,16 +41,13 @@ LAYERS = {
         "metrics": ["layer_norm_gaps"],
     }
 }
-SOURCE = {
-    "source": {"title": "A paper", "authors": "Somebody", "text_sha256": "0" * 64},
-    "setups": {"any": {"locator": "section 1", "printed": {"network": "linear"}, "keys": {}}},
-    "claims": [],
-}
+SOURCE = {"title": "On learning", "authors": "A. Author", "text_sha256": "0" * 64}
+SETUPS = {"main": {"locator": "sec. 2", "printed": {"network": "linear"}}}
 CLAIM = {
     "id": "half-time",
     "locator": "derived",
-    "quote": "Half of the mode is learned in time.",
-    "setup": "any",
+    "quote": "It takes that long.",
+    "setup": "main",
     "statement": "The half time is that of the closed form.",
     "kind": "equality",
     "measure": {
@@ -61,7 +58,7 @@ CLAIM = {
     },
     "expected": {"value": 1.0, "source": "closed form"},
     "tolerance": {"value": 0.05, "why": "step size"},
-    "alternatives": [{"name": "twice as long", "value": 2.0, "source": "made up"}],
+    "alternatives": [{"name": "half of it", "value": 0.5, "source": "a rival"}],
     "expect": "reproduced",
 }
 
@@ -90,8 +87,8 @@ class Workspace:
         self.claims("deep_linear", CLAIM | changes)
 
     def claims(self, paper: str, *claims: dict) -> None:
-        path = self.path / f"config/claims/{paper}.yaml"
-        path.write_text(yaml.safe_dump(SOURCE | {"claims": list(claims)}))
+        text = yaml.safe_dump({"source": SOURCE, "setups": SETUPS, "claims": list(claims)})
+        (self.path / f"config/claims/{paper}.yaml").write_text(text)
 
     def snakemake(self, *arguments: str, fails: bool = False) -> str:
         """What snakemake prints; it must succeed, or must not."""

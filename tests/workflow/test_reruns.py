@@ -19,6 +19,7 @@ def test_everything_is_made_and_a_second_run_does_nothing(finished):
         "figures/deep_linear/time_to_learn.pdf",
         "results/metrics.csv",
         "results/claims.md",
+        "results/findings.md",
         "results/logs/deep_linear/step_size/learning_rate-0.02/train.log",
         "results/benchmarks/deep_linear/step_size/learning_rate-0.02/train.tsv",
     ):

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
@@ -61,14 +61,14 @@ def read_tables(folder: Path) -> tuple[list[ClaimRow], list[FindingRow]]:
         UserError: one is missing or no such table.
     """
     return (
-        _read(folder / "claims.json", _CLAIMS),
-        _read(folder / "findings.json", _FINDINGS),
+        _read(folder / "claims.json", _CLAIMS.validate_json),
+        _read(folder / "findings.json", _FINDINGS.validate_json),
     )
 
 
-def _read(path: Path, adapter: TypeAdapter[list[R]]) -> list[R]:
+def _read(path: Path, parse: Callable[[bytes], list[R]]) -> list[R]:
     try:
-        return adapter.validate_json(path.read_bytes())
+        return parse(path.read_bytes())
     except (OSError, ValueError) as error:
         raise UserError(
             f"{path}: is no table of judged statements ({error}). Judge the claims again."

@@ -114,11 +114,11 @@ def _first_learned(overlap: xr.DataArray, share: xr.DataArray) -> Values:
             continue
         at = int(learned.any(axis=1).argmax())
         first = int(np.nanargmax(np.where(learned[at], shares[run][at], np.nan)))
-        small = np.flatnonzero(shares[run][at] < 0.5)  # NaN is not
+        small = np.argsort(shares[run][at])[:2]  # NaN, where there is no target, comes last
         both = [*table[run][at, first], *table[run][at, :, first]]
         with_first[run] = np.nanmax(both) if np.isfinite(both).any() else np.nan
-        if len(small) > 1:
-            of_others[run] = np.nanmax(table[run][at][np.ix_(small, small)])
+        others = table[run][at][np.ix_(small, small)]
+        of_others[run] = np.nanmax(others) if np.isfinite(others).any() else np.nan
     like = overlap.isel(time=0, mode=0, other_mode=0, drop=True).transpose(*runs)
     return {
         "overlap_with_learned": described(
@@ -127,7 +127,7 @@ def _first_learned(overlap: xr.DataArray, share: xr.DataArray) -> Values:
         ),
         "overlap_of_others": described(
             like.copy(data=of_others),
-            "largest |cos| between vectors of modes below half their target when the first is "
-            "learned",
+            "largest |cos| between vectors of the two modes that have grown least when the first "
+            "is learned",
         ),
     }
