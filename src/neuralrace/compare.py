@@ -89,7 +89,7 @@ def _relative(one: xr.DataArray, other: xr.DataArray) -> float:
         return np.inf
     a, b = a[np.isfinite(a)], b[np.isfinite(b)]
     gap = float(np.max(np.abs(a - b), initial=0))
-    return gap / max(np.max(np.abs(a), initial=0), np.max(np.abs(b), initial=0)) if gap else 0.0
+    return gap / float(np.max(np.abs([a, b]))) if gap else 0.0
 
 
 def report(one: Path, other: Path) -> Iterator[str]:

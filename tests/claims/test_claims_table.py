@@ -5,6 +5,7 @@ import json
 import pytest
 from workplace import SETUP, claim, finding, measure, unassessed
 
+from neuralrace.claims.blind import BlindVerdict
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.table import read_tables, refuse_surprises, write_tables
 from neuralrace.errors import UserError
@@ -12,12 +13,12 @@ from neuralrace.errors import UserError
 SHARED = {
     "id", "paper", "kind", "statement", "status", "verdict", "surprise", "relation", "expected",
     "tolerance", "measured", "interval", "interval_is", "seeds", "undefined_seeds", "alternatives",
-    "depends", "evidence", "figure", "source", "why",
+    "depends", "blind", "evidence", "figure", "source", "why",
 }  # fmt: skip
 OF_CLAIMS = {
     "locator", "quote", "source_setup", "differs", "reason", "argument", "fair", "corrected_by",
 }  # fmt: skip
-NESTED = {"interval", "source_setup", "alternatives"}
+NESTED = {"blind", "interval", "source_setup", "alternatives"}
 NAMES = ["claims.csv", "claims.json", "claims.md", "findings.csv", "findings.json", "findings.md"]
 
 
@@ -105,7 +106,7 @@ def test_csv(rows, tmp_path):
         list(csv.DictReader(io.StringIO((tmp_path / f"{name}.csv").read_bytes().decode())))
         for name in ("claims", "findings")
     )
-    flat = {"low", "high", "nearest_alternative"}
+    flat = {"low", "high", "nearest_alternative", "blindly"}
     assert set(claims[0]) == (SHARED | OF_CLAIMS) - NESTED | flat
     assert set(findings[0]) == SHARED - NESTED | flat
     assert float(claims[0]["low"]) == rows[0][0].interval[0]
@@ -133,8 +134,8 @@ def test_markdown(rows, tmp_path):
         "Intervals are 95% intervals over seeds",
         "which is no accusation",
         '| <a id="holds"></a>holds (`deep_linear/staircase`) | eq. 1 | “It is so \\| here.” '
-        "| \\|a\\| is b | 1 ± 0.1 | 1.002 [0.9753, 1.03] | nearest \\| of all: 2 | reproduced |",
-        "| ≤ 2 (slack 0.1) | 2 | broken: 9 | reproduced |",
+        "| \\|a\\| is b | 1 ± 0.1 | 1.002 [0.9753, 1.03] | nearest \\| of all: 2 |  | reproduced |",
+        "| ≤ 2 (slack 0.1) | 2 | broken: 9 |  | reproduced |",
         "| differs here (set-up differs) |",
         "- **wrong** (discrepant): a slip. a proof. it says so. Instead: [right](#right).",
         "- **elsewhere** (differs here): it is known. Differs: data; sizes. Depends on the size.",
@@ -144,7 +145,7 @@ def test_markdown(rows, tmp_path):
     assert text.index("## deep_linear") < text.index("wrong") < text.index("## layer_dynamics")
     assert "Not as known" not in text
     assert "**holds**" not in text  # nothing to explain
-    assert columns(text) == {8}
+    assert columns(text) == {9}
 
 
 def test_markdown_of_findings(rows, tmp_path):
@@ -154,9 +155,9 @@ def test_markdown_of_findings(rows, tmp_path):
     assert "1 findings: 1 holds" in text
     assert (
         '| <a id="found"></a>found | Something is so. Depends on a \\| b. | 1 ± 0.1 '
-        "| 1.002 [0.9753, 1.03] | nearest \\| of all: 2 | holds |"
+        "| 1.002 [0.9753, 1.03] | nearest \\| of all: 2 |  | holds |"
     ) in text
-    assert columns(text) == {6}
+    assert columns(text) == {7}
 
 
 def test_kinds_of_limits_are_told(work, tmp_path):
@@ -255,3 +256,30 @@ def test_unwritable_folder_is_told(rows, tmp_path):
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(UserError, match="cannot be written"):
         write_tables(*rows, tmp_path / "taken")
+
+
+def blindly(row, **changes):
+    """A row with what came out on fresh seeds."""
+    trial = {
+        "seeds": "7 to 9", "verdict": "holds", "measured": 1.01, "interval": (0.98, 1.04),
+        "stochastic": True, "survives": True, "lost": (), "doubled": (),
+    }  # fmt: skip
+    return row.model_copy(update={"blind": BlindVerdict(**trial | changes)})
+
+
+def test_tables_show_what_came_out_blindly(rows, tmp_path):
+    claims, findings = rows
+    lost = ("twice the steps",)
+    shown = [
+        blindly(claims[0]),
+        blindly(claims[1], survives=False, lost=lost),
+        blindly(claims[2], stochastic=False),
+        *claims[3:],
+    ]
+    write_tables(shown, [blindly(findings[0], measured=None, interval=None)], tmp_path)
+    text = (tmp_path / "claims.md").read_text()
+    assert "| 1.01 [0.98, 1.04] | reproduced |" in text
+    assert "| 1.01 [0.98, 1.04]; lost with twice the steps |" in text
+    assert "Of 2 verdicts that depend on seeds, 2 (100%) hold on fresh seeds and 1 (50%)" in text
+    assert "| holds | holds |" in (tmp_path / "findings.md").read_text()
+    assert read_tables(tmp_path)[0] == shown
