@@ -40,7 +40,7 @@ def test_the_table_shows_what_fresh_seeds_and_doubled_sizes_say(workspace):
 
 def test_runs_that_diverge_are_an_outcome(workspace):
     changed = workspace.deep
-    changed["time_to_learn"]["training"] = {"learning_rate": 0.4, "steps": 400}
+    changed["time_to_learn"]["training"] = {"learning_rate": 0.47, "steps": 400}
     workspace.configure("deep_linear", changed)
     workspace.claim(tolerance={"value": 9.0, "why": "a coarse step"}, alternatives=[
         {"name": "ten times as long", "value": 11.0, "source": "made up"}
