@@ -488,14 +488,15 @@ def test_first_weights_in_the_singular_basis():
         seeds=1,
     )  # fmt: skip
     modes = cell.dataset.load().modes
-    # in the singular basis: signs that are orthogonal, but for the last two weights, which agree
+    # in the singular basis: signs, whose columns are orthogonal, but for a last one that repeats
     encoder = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])
-    decoder = np.array([[1.0, 1], [-1, -1], [-1, -1], [1, 1]])
-    weights = [encoder @ modes.input_basis.T, modes.output_basis @ decoder.T]
-    path = [w[None, None, None].repeat(201, axis=2) for w in weights]
-    values = measured(cell, observe(cell, path))
-    close(values["start_kurtosis"], [[1 / 3]])  # signs have a kurtosis of 1
-    close(values["start_correlation"], [[1.0]])
+    for last, correlation in (([1.0, 1, 1, 1], 0.0), ([1.0, -1, -1, 1], 1.0)):
+        decoder = np.stack([[1.0, -1, -1, 1], last], axis=1)
+        weights = [encoder @ modes.input_basis.T, modes.output_basis @ decoder.T]
+        path = [w[None, None, None].repeat(201, axis=2) for w in weights]
+        values = measured(cell, observe(cell, path))
+        close(values["start_kurtosis"], [[1 / 3]])  # signs have a kurtosis of 1
+        close(values["start_correlation"], [[correlation]], atol=1e-12)
 
 
 DECOUPLED = {
