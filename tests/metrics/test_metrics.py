@@ -461,24 +461,25 @@ def test_vectors_when_modes_grow():
         training={"learning_rate": 1.0, "steps": 3},
         record={"every": 1},
     )
-    e, zero = np.eye(3), np.zeros(3)
+    e = np.eye(3)
     start = [0.1 * e[0], 0.1 * (e[1] + e[0]), 0.1 * e[2]]
     learned = [0.1 * e[0], 1.0 * e[1], 0.1 * (e[2] + 3**0.5 * e[1])]
     end = [2.0 * e[0], 1.0 * e[1], 1.0 * e[2]]
     encoder = np.array([start, start, learned, end])  # (time, mode, hidden)
     decoder = encoder * np.array([1.0, -1.0, 1.0])[:, None]
-    encoder, decoder = encoder.copy(), decoder.copy()
-    decoder[:2, 0] = 0.05 * e[0] + zero
+    decoder[:2, 0] = 0.05 * e[0]
+    decoder[2, 2] = 0.1 * e[2]  # so that only an encoder overlaps with the learned decoder
     path = [encoder.swapaxes(-2, -1)[None, None], decoder[None, None]]
     values = measured(cell, observe(cell, path)).isel(init_scale=0, seed=0)
     # strengths of mode 2 are .02 and then 1: half at .48/.98 of the way from step 1 to step 2
     between = 1 + (0.5 - 0.02) / (1 - 0.02)
-    close(values["growth_time"], [2 + 1.99 / 3.99, between, 2 + (0.5 - 0.04) / 0.96])
+    close(values["growth_time"], [2 + 1.99 / 3.99, between, 2 + (0.5 - 0.01) / 0.99])
     close(values["overlap_with_learned"], 3**0.5 / 2)
     close(values["overlap_of_others"], 0.0, atol=1e-12)
     close(values["initial_length_ratio"], [0.5, 1.0, 1.0])
     close(values["grown_length_ratio"], [1.0, 1.0, 1.0])
-    close(values["largest_gap"], [0.05 / np.sqrt(0.0125 / 2), 0.0, 0.0], atol=1e-7)
+    gaps = [0.05 / np.sqrt(0.0125 / 2), 0.0, 0.1 * 3**0.5 / np.sqrt(0.05 / 2)]
+    close(values["largest_gap"], gaps, atol=1e-7)
 
 
 def test_first_weights_in_the_singular_basis():
@@ -493,14 +494,15 @@ def test_first_weights_in_the_singular_basis():
         seeds=1,
     )  # fmt: skip
     modes = cell.dataset.load().modes
-    # in the singular basis: signs that are orthogonal, but for the last two weights, which agree
+    # in the singular basis: signs, whose columns are orthogonal, but for a last one that repeats
     encoder = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])
-    decoder = np.array([[1.0, 1], [-1, -1], [-1, -1], [1, 1]])
-    weights = [encoder @ modes.input_basis.T, modes.output_basis @ decoder.T]
-    path = [w[None, None, None].repeat(201, axis=2) for w in weights]
-    values = measured(cell, observe(cell, path))
-    close(values["start_kurtosis"], [[1 / 3]])  # signs have a kurtosis of 1
-    close(values["start_correlation"], [[1.0]])
+    for last, correlation in (([1.0, 1, 1, 1], 0.0), ([1.0, -1, -1, 1], 1.0)):
+        decoder = np.stack([[1.0, -1, -1, 1], last], axis=1)
+        weights = [encoder @ modes.input_basis.T, modes.output_basis @ decoder.T]
+        path = [w[None, None, None].repeat(201, axis=2) for w in weights]
+        values = measured(cell, observe(cell, path))
+        close(values["start_kurtosis"], [[1 / 3]])  # signs have a kurtosis of 1
+        close(values["start_correlation"], [[correlation]], atol=1e-12)
 
 
 DECOUPLED = {
