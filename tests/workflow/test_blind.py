@@ -45,7 +45,7 @@ def test_runs_that_diverge_are_an_outcome(workspace):
     workspace.claim(tolerance={"value": 9.0, "why": "a coarse step"}, alternatives=[
         {"name": "ten times as long", "value": 11.0, "source": "made up"}
     ])  # fmt: skip
-    workspace.snakemake("claims", "blind")
+    workspace.snakemake("blind")
     failed = json.loads((workspace.path / FOLDER / "failed.json").read_text())
     assert list(failed) == ["deep_linear/time_to_learn/step_size/main"]
     printed = workspace.snakemake("claims", fails=True)
