@@ -582,6 +582,11 @@ def test_layer_norm_gaps_of_any_path():
         "initial_relative_norm_gap": (gap / total)[:, :, 0],
         "initial_squared_norm": norms[:, :, 0] ** 2,
         "norm_growth": norms[:, :, -1] - norms[:, :, 0],
+        "norm_growth_deviation": abs(
+            (norms[:, :, -1] - norms[:, :, 0])
+            / np.mean(norms[:, :, -1] - norms[:, :, 0], axis=-1)[..., None]
+            - 1
+        ),
         "norm_gap_rise": gap.max(axis=2) / gap[:, :, 0],
         "largest_norm_gap": gap.max(axis=2),
         "initial_over_final_norm": norms[:, :, 0] / norms[:, :, -1],
@@ -609,12 +614,11 @@ def test_balanced_layers_have_no_gap_to_compare_with():
 
 
 def test_balance_of_any_path():
-    cell = make_cell("balance", **THREE, solutions=["flow"])
+    cell = make_cell("balance", **THREE)
     path = wander(cell)
     size = sum(np.sum(w[:, :, -1] ** 2, axis=(-2, -1)) for w in path)
-    values = measured(cell, observe(cell, path), theory_of(cell))
+    values = measured(cell, observe(cell, path))
     flow_values = measured(cell, observe(cell, flow(cell)))
-    assert (values["flow_imbalance_drift"] < 1e-9).all()
     assert (flow_values["imbalance_drift"] < 1e-9).all()
     for pair, (below, above) in enumerate(pairwise(path)):
         c = np.einsum("...ij,...ik->...jk", above, above) - np.einsum(
@@ -804,6 +808,8 @@ def test_convergence_of_a_known_curve():
     close(values["plateau_share"], everywhere / 3, rtol=1e-3)
     close(values["peak_growth"], 1.99 * everywhere)
     close(values["mean_growth"], np.sqrt(0.9) * everywhere, rtol=1e-4)
+    late = measured(cell, record(cell, {"linear_map": (path + target) / 2}))
+    assert (late["plateau_share"] == 0).all()
     half = measured(cell, record(cell, {"linear_map": path / 2}))
     assert half["convergence_time"].isnull().all()
     assert half["mean_growth"].isnull().all()
@@ -920,6 +926,10 @@ def test_rate_gaps_are_read_at_both_ends():
     norms = trajectory["layer_norm"].values
     close(values["late_norm_growth"], norms[:, :, -1] - norms[:, :, 100])
     close(values["early_norm_growth"], norms[:, :, 100] - norms[:, :, 0])
+    for name in ("early", "late"):
+        growth = values[f"{name}_norm_growth"].values
+        mean = (growth[..., 0] + growth[..., 1])[..., None] / 2
+        close(values[f"{name}_growth_deviation"], abs(growth - mean) / abs(mean))
     close(values["peak_rate_gap"], gap.max(axis=2))
 
 

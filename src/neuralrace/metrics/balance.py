@@ -61,11 +61,6 @@ def balance(evidence: Evidence) -> Values:
     values["initial_imbalance_squared"] = described(
         evidence.trajectory["imbalance_norm"].isel(time=0, drop=True) ** 2, "|C|_F^2 at the start"
     )
-    if evidence.theory is not None and "imbalance_drift" in evidence.theory:
-        values["flow_imbalance_drift"] = described(
-            evidence.theory["imbalance_drift"].max("time") / size,
-            "largest change of C under gradient flow over the final squared norms",
-        )
     if "weight_1" in evidence.trajectory:
         values |= _spectral(evidence, trace)
         values["initial_relative_imbalance"] = _relative(evidence, trace)
