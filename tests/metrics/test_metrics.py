@@ -218,6 +218,11 @@ def test_linearisation_refuses_other_networks(network):
         measured(cell, record(cell, {}))
 
 
+def test_gate_sharing_refuses_networks_without_gates():
+    with pytest.raises(UserError, match="ReLU networks"):
+        measured(make_cell("gate_sharing"), record(make_cell("gate_sharing"), {}))
+
+
 @pytest.fixture(scope="module")
 def all_metrics():
     other_networks = {"uniqueness", *PARTS, *NOTHING_RECORDED}
@@ -658,6 +663,12 @@ def test_balance_of_any_path():
             values["written_conservation_residual"].isel(at), left / frobenius([c[:, :, 0]])[..., 0]
         )
         close(flow_values["written_conservation_residual"].isel(at), np.full((2, 2), 2.0))
+    lost = observe(cell, path)
+    for number in (1, 2, 3):
+        lost[f"weight_{number}"][0, 1, 1:] = np.nan
+    gaps = measured(cell, lost)["spectral_gap_over_bound"]
+    assert gaps[0, 1].isnull().all()
+    close(gaps[0, 0], values["spectral_gap_over_bound"][0, 0])
 
 
 def test_biases_take_their_share_of_the_norms():
@@ -791,6 +802,11 @@ def test_growth_rates_are_bounded_by_the_other_layers():
             worst = np.maximum(worst, ratio.max(axis=-1))
         close(values[name], worst)
     assert (values["norm_rate_over_bound"] <= 1).all()
+    for name in ("layer_norm", "linear_map", "singular_values"):
+        trajectory[name][0, 1, 100:] = np.nan
+    diverged = measured(cell, trajectory)
+    assert diverged["norm_rate_over_bound"].isel(seed=1).isnull().all()
+    close(diverged["norm_rate_over_bound"].isel(seed=0), values["norm_rate_over_bound"][:, 0])
 
 
 def test_convergence_of_a_known_curve():
@@ -836,6 +852,8 @@ def test_gate_sharing_pair_by_pair(bias):
             like = trajectory[f"weight_{number}"].isel({f"unit_{number - 1}": 0}, drop=True)
             trajectory[f"bias_{number}"] = like.copy(data=np.broadcast_to(b, like.shape))
     values = measured(cell, trajectory).isel(init_scale=0)
+    trajectory["diverged_at"][0, 1] = 7
+    assert measured(cell, trajectory)["final_same_label_gate_identity"].isnull().any("seed").all()
     for seed in range(2):
         for when, at in (("initial", 0), ("final", -1)):
             hidden = x
