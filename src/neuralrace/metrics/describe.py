@@ -22,7 +22,7 @@ def matrix_norm(
     matrices: Float[np.ndarray, "*runs _ _"], order: Literal[2, "fro"]
 ) -> Float[np.ndarray, "*runs"]:
     """Spectral or Frobenius norm of each matrix; NaN where it is not finite, as after diverging."""
-    known = np.isfinite(matrices).all(axis=(-2, -1))
+    known = np.asarray(np.isfinite(matrices).all(axis=(-2, -1)))
     norms = np.linalg.norm(np.where(known[..., None, None], matrices, 0), order, (-2, -1))
     return np.where(known, norms, np.nan)
 
