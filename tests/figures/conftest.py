@@ -54,6 +54,12 @@ def shrink(experiment: dict) -> None:
     if dataset["name"] == "transformed_images":
         dataset["images"]["samples"] = SAMPLES
     sweep = {key: values[:2] for key, values in experiment.get("sweep", {}).items()}
+    for keys, values in list(sweep.items()):
+        if network["name"] == "layered" and keys.startswith("training.learning_rate, "):
+            # steps go with the learning rate; the first ones do for all
+            del sweep[keys]
+            sweep["training.learning_rate"] = [rate for rate, *_ in values]
+            experiment["training"]["steps"] = values[0][1]
     experiment |= {"seeds": 2, "sweep": sweep}
     averaged = network.get("readout") == "mean"
     if averaged:
@@ -95,6 +101,17 @@ def small_cells() -> dict[str, Cell]:
 
 def stacked_norms(matrices: list[np.ndarray]) -> np.ndarray:
     return np.stack([np.linalg.norm(m, axis=(-2, -1)) for m in matrices], axis=-1)
+
+
+def singular_values(path: list[np.ndarray]) -> np.ndarray:
+    """Of every layer, filled up with NaN to those of the layer with most."""
+    values = [np.linalg.svd(weight, compute_uv=False) for weight in path]
+    most = max(each.shape[-1] for each in values)
+    filled = [
+        np.pad(each, [(0, 0)] * 3 + [(0, most - each.shape[-1])], constant_values=np.nan)
+        for each in values
+    ]
+    return np.stack(filled, axis=-2)
 
 
 def nonlinear_path(
@@ -282,6 +299,7 @@ def trajectory(cell_id: str, run: Run):
             * run.network.bias
         },
         "linear_map": lambda: {"linear_map": total},
+        "singular_values": lambda: {"singular_values": singular_values(path)},
         "mode_strength": lambda: {
             "mode_strength": np.einsum("ok,...oi,ik->...k", modes.u, total, modes.v)
         },

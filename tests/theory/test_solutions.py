@@ -135,7 +135,6 @@ def test_answers_beside_the_modes():
     )
     norms = np.sqrt(np.sum(arrays["layer_strength"] ** 2, axis=-1))
     np.testing.assert_allclose(norms, arrays["layer_norm"], atol=1e-9)
-    assert arrays["imbalance_drift"].max() < 1e-10
     for name in ("aligned_modes", "shallow_modes", "untied_modes"):
         _, arrays = answers(make(name, **FLOWS[name]))
         first = arrays["mode_strength"][:, :, 0, 0]

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values, described, matrix_norm
 from neuralrace.records.evidence import Evidence
 from neuralrace.spec import Layered
 from neuralrace.theory.balance import (
@@ -61,11 +61,6 @@ def balance(evidence: Evidence) -> Values:
     values["initial_imbalance_squared"] = described(
         evidence.trajectory["imbalance_norm"].isel(time=0, drop=True) ** 2, "|C|_F^2 at the start"
     )
-    if evidence.theory is not None and "imbalance_drift" in evidence.theory:
-        values["flow_imbalance_drift"] = described(
-            evidence.theory["imbalance_drift"].max("time") / size,
-            "largest change of C under gradient flow over the final squared norms",
-        )
     if "weight_1" in evidence.trajectory:
         values |= _spectral(evidence, trace)
         values["initial_relative_imbalance"] = _relative(evidence, trace)
@@ -94,10 +89,7 @@ def _spectral(evidence: Evidence, like: xr.DataArray) -> Values:
     weights = evidence.weights()
     start = [c[:, :, :1] for c in imbalances(weights)]
     gap, frobenius_gap = (
-        np.stack(
-            [abs(b - a) for a, b in pairwise(np.linalg.norm(w, order, (-2, -1)) for w in weights)],
-            axis=-1,
-        )
+        np.stack([abs(b - a) for a, b in pairwise(matrix_norm(w, order) for w in weights)], axis=-1)
         for order in (2, "fro")
     )
     corrected = np.stack([spectral_gap_bound(c) for c in start], axis=-1)

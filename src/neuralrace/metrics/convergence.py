@@ -36,7 +36,8 @@ def convergence(evidence: Evidence) -> Values:
             reached(-residual, -0.1), "time at which a tenth of the target is left", "tau"
         ),
         "plateau_share": described(
-            (tenth / most).where(most > 0), "time to 10% of the target over time to 90%"
+            (tenth / most).where(start < 0.1, 0.0),
+            "time below 10% of the target over time to 90%",
         ),
         "peak_growth": described(
             start.copy(data=rates.max(axis=-1)), "largest growth rate of |P|", "1/tau"

@@ -1,8 +1,11 @@
 """What metrics are made of: described arrays, and the times at which curves cross."""
 
 from collections.abc import Callable
+from typing import Literal
 
+import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from neuralrace.records.evidence import Evidence
 
@@ -13,6 +16,15 @@ Measure = Callable[[Evidence], Values]
 def described(array: xr.DataArray, long_name: str, units: str = "1") -> xr.DataArray:
     """The array with its meaning and unit, and no other attributes."""
     return array.drop_attrs(deep=False).assign_attrs(long_name=long_name, units=units)
+
+
+def matrix_norm(
+    matrices: Float[np.ndarray, "*runs _ _"], order: Literal[2, "fro"]
+) -> Float[np.ndarray, "*runs"]:
+    """Spectral or Frobenius norm of each matrix; NaN where it is not finite, as after diverging."""
+    known = np.asarray(np.isfinite(matrices).all(axis=(-2, -1)))
+    norms = np.linalg.norm(np.where(known[..., None, None], matrices, 0), order, (-2, -1))
+    return np.where(known, norms, np.nan)
 
 
 def crossing_time(curve: xr.DataArray, level: xr.DataArray, time: xr.DataArray) -> xr.DataArray:

@@ -12,7 +12,7 @@ def gate_sharing(evidence: Evidence) -> Values:
     """Share of gates in which two samples differ, over pairs of samples, at the start and the end.
 
     Pairs are all pairs of different samples of one label, or of two labels. Each is (init_scale,
-    seed, hidden_layer).
+    seed, hidden_layer); NaN for a run that diverged.
 
     Raises:
         UserError: the network has no ReLU.
@@ -25,6 +25,7 @@ def gate_sharing(evidence: Evidence) -> Values:
         biases = [evidence.trajectory[f"bias_{n}"].values for n in range(1, len(weights) + 1)]
     labels = evidence.data.y.argmax(axis=-1)
     like = evidence.trajectory["loss"].isel(time=0, drop=True)
+    learned = evidence.trajectory["diverged_at"] < 0
     like = like.expand_dims(hidden_layer=np.arange(1, len(weights)), axis=-1)
     values: Values = {}
     for at, when in ((0, "initial"), (-1, "final")):
@@ -47,7 +48,7 @@ def gate_sharing(evidence: Evidence) -> Values:
             )
         ):
             values[f"{when}_{name}"] = described(
-                like.copy(data=found[..., column]), f"{long_name}, {when}"
+                like.copy(data=found[..., column]).where(learned), f"{long_name}, {when}"
             )
     return values
 

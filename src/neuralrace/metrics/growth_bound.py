@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values, described, matrix_norm
 from neuralrace.records.evidence import Evidence
 from neuralrace.theory import growth_bound as theory
 
@@ -164,11 +164,10 @@ def _rates(evidence: Evidence, norms: xr.DataArray, residual: np.ndarray) -> Val
     like = norms.isel(time=0, layer=0, drop=True)
 
     def worst(order, long_name: str) -> xr.DataArray:
-        size = np.linalg.norm(residual, ord=order, axis=(-2, -1))[..., None]
+        size = matrix_norm(residual, order)[..., None]
         bound = size * others
         bound = np.maximum(bound[..., 1:, :], bound[..., :-1, :])
-        moving = np.broadcast_to(size[..., 1:, :] > SETTLED * target, rate.shape)
-        ratio = np.divide(rate, bound, out=np.zeros(rate.shape), where=moving)
+        ratio = np.where(size[..., 1:, :] <= SETTLED * target, 0.0, rate / bound)
         return described(like.copy(data=ratio.max(axis=(-2, -1))), long_name)
 
     return {

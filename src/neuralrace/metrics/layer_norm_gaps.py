@@ -57,6 +57,10 @@ def layer_norm_gaps(evidence: Evidence) -> Values:
         ),
         "initial_squared_norm": described(squares, "initial squared layer norm"),
         "norm_growth": described(ends[1] - ends[0], "growth of the layer norm"),
+        "norm_growth_deviation": described(
+            abs((ends[1] - ends[0]) / (ends[1] - ends[0]).mean("layer") - 1),
+            "distance of a layer's growth from the mean over layers, relative to the mean",
+        ),
         "norm_gap_rise": described(
             (gap.max("time") / start).where(~balanced), "largest gap over the initial one"
         ),

@@ -30,12 +30,15 @@ def rate_gaps(evidence: Evidence) -> Values:
     norms = evidence.recorded("layer_norm", "layer_norm")
     middle = norms.sizes["time"] // 2
     values["peak_rate_gap"] = described(peak, "largest gap of growth rates")
-    values["early_norm_growth"] = described(
-        norms.isel(time=middle, drop=True) - norms.isel(time=0, drop=True),
-        "growth of the layer norm in the first half of training",
-    )
-    values["late_norm_growth"] = described(
-        norms.isel(time=-1, drop=True) - norms.isel(time=middle, drop=True),
-        "growth of the layer norm in the second half of training",
-    )
+    halves = {"early": ("first", 0, middle), "late": ("second", middle, -1)}
+    for name, (half, begin, end) in halves.items():
+        growth = norms.isel(time=end, drop=True) - norms.isel(time=begin, drop=True)
+        hidden = growth.isel(layer=slice(None, -1)).mean("layer")
+        values[f"{name}_norm_growth"] = described(
+            growth, f"growth of the layer norm in the {half} half of training"
+        )
+        values[f"{name}_growth_deviation"] = described(
+            abs(growth / hidden - 1),
+            "its distance from the mean over all layers but the last, relative to the mean",
+        )
     return values

@@ -195,9 +195,6 @@ THEORY: dict[str, Variable] = {
     "singular_values": Variable(
         ("solution", "time", "layer", "singular_mode"), "singular values of the weights by theory"
     ),
-    "imbalance_drift": Variable(
-        ("time", "pair"), "Frobenius norm of C(t) - C(0) under gradient flow"
-    ),
     "initial_mode": Variable(("mode",), "initial effective singular value that theory starts from"),
 }
 

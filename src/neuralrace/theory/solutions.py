@@ -17,7 +17,6 @@ from neuralrace.errors import UserError
 from neuralrace.models.initialisation import Weights, initial_weights
 from neuralrace.spec import Activation, Run, Solution, SolvedRun
 from neuralrace.theory import (
-    balance,
     gated_solutions,
     gradient_flow,
     margin,
@@ -182,13 +181,7 @@ def _flow(problem: Problem) -> Arrays:
     for layer in path[1:]:
         total = layer @ total
     norms = np.stack([np.linalg.norm(w, axis=(-2, -1)) for w in path], axis=-1)
-    arrays = problem.from_map(total) | {"layer_norm": norms}
-    if len(path) > 1:
-        drift = [c - c[..., :1, :, :] for c in balance.imbalances(path)]
-        arrays["imbalance_drift"] = np.stack(
-            [np.linalg.norm(c, axis=(-2, -1)) for c in drift], axis=-1
-        )
-    return arrays
+    return problem.from_map(total) | {"layer_norm": norms}
 
 
 def _xor_race(problem: Problem) -> Arrays:

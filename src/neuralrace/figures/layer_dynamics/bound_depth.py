@@ -8,9 +8,9 @@ from neuralrace.figures.results import Results
 
 
 def draw(results: Results) -> Figure:
-    """The bound at each depth from the constants of one run; simulated growth at each depth.
+    """The bound at each depth with the quoted constants; simulated growth at each depth.
 
-    Every run has constants, and so a bound, of its own: one line each, the median start bold.
+    Every start has a bound of its own: one line each, the median start bold.
     """
     small = results.cell("small_weights")
     grown = sorted(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
