@@ -580,7 +580,9 @@ def test_datasets_say_what_everything_is(imitation, identified, flips):
         for name, array in dataset.data_vars.items():
             assert set(array.attrs) == {"long_name", "units"}, name
             assert array.dims[0] == "init_scale", name
-            assert ("seed" in array.dims) == (not name.startswith(("identif", "elbow", "reln_gates"))), name
+            assert ("seed" in array.dims) == (
+                not name.startswith(("identif", "elbow", "reln_gates"))
+            ), name
         assert set(dataset.dims) <= set(dataset.coords)
         for name, coordinate in dataset.coords.items():
             assert coordinate.attrs["long_name"] == COORDINATES[name]
