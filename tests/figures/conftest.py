@@ -49,6 +49,9 @@ def shrink(experiment: dict) -> None:
     dataset, network, record = (experiment[key] for key in ("dataset", "network", "record"))
     if dataset["name"] == "contextual":
         dataset["objects"] = min(dataset.get("objects", 8), WIDTH // 2)
+        if network.get("gates", {}).get("name") == "listed":  # a pathway for every object
+            rows = np.tile(np.eye(dataset["objects"]), dataset["contexts"])
+            network["gates"]["rows"] = rows.tolist()
     if dataset["name"] == "nonlinear_gaussian":
         dataset["samples"] = SAMPLES
     if dataset["name"] == "transformed_images":

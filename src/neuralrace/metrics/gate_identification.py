@@ -30,7 +30,7 @@ def gate_identification(evidence: Evidence) -> Values:
     patterns or units than clusters, or samples on which no gate is open.
 
     The mean squared error is over samples, outputs and snapshots of training, at equal times; the
-    elbow is that of its mean over runs. On a task with contexts, `reln_gates_found` is the share of
+    elbow is that of each run. On a task with contexts, `reln_gates_found` is the share of
     the gates of the paper's network that are among the identified ones: open in all contexts, and
     in all but each single one.
 
@@ -98,7 +98,7 @@ def gate_identification(evidence: Evidence) -> Values:
             squares, "mean squared distance of outputs from the ReLU network at equal times"
         ),
         "elbow": described(
-            elbow(squares.mean("run", skipna=False)),
+            elbow(squares),
             f"fewest clusters with a mean squared error of at most {ELBOW:g} times the least",
         ),
     }

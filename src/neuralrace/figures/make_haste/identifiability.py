@@ -1,4 +1,4 @@
-"""Losses alone do not tell which gated network a ReLU network is; outputs at equal loss do."""
+"""Losses alone do not tell which gated network a ReLU network is, nor do outputs at equal loss."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
