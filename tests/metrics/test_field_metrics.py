@@ -164,7 +164,7 @@ def test_noise():
     assert shares["localised"] == 0
     # its signs change, but keep no distance
     assert np.mean(cycles(fields) > 1) > 0.8
-    assert shares["oscillating"] < 0.03
+    assert abs(shares["oscillating"] - 0.09) < 0.02
     assert abs(opposition(fields).mean() - 0.29) < 0.01
 
 
@@ -253,7 +253,7 @@ def test_classes_are_all_and_exclude_each_other(fields):
         return
     close(sum(shares.values()), 1)
     window, within = energy_window(fields)[alive], cycles(fields)[alive]
-    turns = (within > 1) & (opposition(fields)[alive] >= 0.5)
+    turns = (within > 1) & (opposition(fields)[alive] >= 0.4)
     short = (window <= 1 / 3) & (within <= 1)
     close(shares["localised"], np.mean(short))
     close(shares["oscillating"], np.mean(turns))
