@@ -19,6 +19,7 @@ from neuralrace.metrics.receptive_fields import (
     cycles,
     dominant_frequency,
     energy_window,
+    opposition,
     participation,
     participation_ratio,
     unit_mean,
@@ -40,8 +41,15 @@ SPEC = {
     "training": {"learning_rate": 0.5, "steps": 40},
     "record": {"every": 2, "snapshots": SNAPSHOTS - 1, "observables": ["weights"]},
 }
-CLASSES = ("localised", "oscillating", "flat")
-MEASURES = ("participation", "weight_kurtosis", "energy_window", "dominant_frequency", "cycles")
+CLASSES = ("localised", "oscillating", "neither")
+MEASURES = (
+    "participation",
+    "weight_kurtosis",
+    "energy_window",
+    "dominant_frequency",
+    "cycles",
+    "opposition",
+)
 
 
 def make_cell(*metrics, **parts):
@@ -101,7 +109,7 @@ def test_a_box(width):
     assert dominant_frequency(box) == cycles(box) == 0
     share = width / L
     close(weight_kurtosis(box), (1 - 6 * share * (1 - share)) / (share * (1 - share)))
-    assert class_of(box) == ("localised" if width < 20 else "flat")
+    assert class_of(box) == ("localised" if width < 20 else "neither")
 
 
 @pytest.mark.parametrize("width", [1.5, 2.0, 3.0])
@@ -120,7 +128,10 @@ def test_a_sinusoid(frequency):
     close(weight_kurtosis(fields), [-1.5])
     close(dominant_frequency(fields), [frequency])
     assert 0.7 < energy_window(fields) <= 0.95
-    assert class_of(fields) == ("flat" if frequency == 1 else "oscillating")
+    assert class_of(fields) == ("neither" if frequency == 1 else "oscillating")
+    half = L / frequency / 2
+    if half % 1 == 0:  # half a wavelength on all signs are opposite
+        close(opposition(fields), [1])
 
 
 def test_flat_fields():
@@ -129,7 +140,8 @@ def test_flat_fields():
     close(energy_window(fields), [0.9])
     assert dominant_frequency(fields) == 0
     assert np.isnan(weight_kurtosis(fields))
-    assert class_of(fields) == "flat"
+    assert class_of(fields) == "neither"
+    close(opposition(fields), [-1])
     alternating = fields * (-1.0) ** PLACES
     close(participation(alternating), [1])
     close(weight_kurtosis(alternating), [-2])
@@ -150,7 +162,10 @@ def test_noise():
     assert abs(counts[1:-1].mean() / (len(fields) / (L // 2 + 1)) - 1) < 0.15
     shares = class_shares(fields)
     assert shares["localised"] == 0
-    assert shares["oscillating"] > 0.8
+    # its signs change, but keep no distance
+    assert np.mean(cycles(fields) > 1) > 0.8
+    assert abs(shares["oscillating"] - 0.09) < 0.02
+    assert abs(opposition(fields).mean() - 0.29) < 0.01
 
 
 def test_a_confined_oscillation_is_no_bump():
@@ -207,12 +222,21 @@ def test_measures_one_by_one(fields):
         largest = frequencies[spectrum > spectrum.max() * (1 - 1e-9)]
         close(dominant_frequency(one), largest[:1])
         close(cycles(one), largest[:1] * energy_window(one))
+        moved = [w @ np.roll(w, shift) / power for shift in range(inputs)]
+        close(opposition(one), [-min(moved)], atol=1e-12)
 
 
 @given(some_fields, st.integers(0, 11), st.sampled_from([-3.0, 1e-3, 7.0]))
 def test_measures_know_neither_place_nor_size(fields, shift, factor):
     moved = factor * np.roll(fields, shift, axis=-1)
-    for measure in (participation, weight_kurtosis, energy_window, dominant_frequency, cycles):
+    for measure in (
+        participation,
+        weight_kurtosis,
+        energy_window,
+        dominant_frequency,
+        cycles,
+        opposition,
+    ):
         close(measure(moved), measure(fields), atol=1e-9)
     for name, share in class_shares(fields).items():
         close(class_shares(moved)[name], share)
@@ -229,9 +253,11 @@ def test_classes_are_all_and_exclude_each_other(fields):
         return
     close(sum(shares.values()), 1)
     window, within = energy_window(fields)[alive], cycles(fields)[alive]
-    close(shares["localised"], np.mean((window <= 1 / 3) & (within <= 1)))
-    close(shares["oscillating"], np.mean(within > 1))
-    close(shares["flat"], np.mean((window > 1 / 3) & (within <= 1)))
+    turns = (within > 1) & (opposition(fields)[alive] >= 0.4)
+    short = (window <= 1 / 3) & (within <= 1)
+    close(shares["localised"], np.mean(short))
+    close(shares["oscillating"], np.mean(turns))
+    close(shares["neither"], np.mean(~short & ~turns))
 
 
 def test_dead_units_do_not_count():
@@ -314,6 +340,7 @@ def test_units_and_their_means(growing, grown):
             "energy_window": energy_window,
             "dominant_frequency": dominant_frequency,
             "cycles": cycles,
+            "opposition": opposition,
         }[name](final)
         assert grown[f"unit_{name}"].dims == ("init_scale", "seed", "unit")
         close(grown[f"unit_{name}"], of_units)
@@ -330,7 +357,8 @@ def test_curves(growing, grown):
     close(grown["participation_curve"], participation(growing).mean(axis=-1))
     length = np.sqrt((growing**2).sum(axis=-1))
     close(grown["field_norm_curve"] ** 2, (length**2).mean(axis=-1))
-    close(grown["localised_curve"], class_shares(growing)["localised"])
+    for name in ("localised", "oscillating"):
+        close(grown[f"{name}_curve"], class_shares(growing)[name])
     assert (grown["localised_curve"].isel(snapshot=0) == 0).all()
 
 
@@ -356,6 +384,30 @@ def test_times(grown):
         assert grown[name].dims == ("init_scale", "seed")
         assert set(grown[name].coords) == {"init_scale", "seed"}
         assert (grown[name].sel(seed=0) < grown[name].sel(seed=1)).all()
+
+
+def test_modes_that_are_kept():
+    """Units that keep, move or swap their places between the half of their growth and the end."""
+    places = np.array([2, 10, 20, 30, 36, 39])
+    start, late = places + 15, places + np.array([0, 2, -3, 20, 6, 2])
+    sizes = [0.1, 0.2, 1.0, 1.0, 1.0]
+    at = [start, start, places, late, late]
+    one = np.stack([size * np.stack([bump(1.0, c % L) for c in centres])
+                    for size, centres in zip(sizes, at, strict=True)])  # fmt: skip
+    found = measured(np.broadcast_to(one, (2, 2, *one.shape)))
+    # two inputs are a twentieth of the ring, around its end too
+    close(found["mode_kept"], np.full((2, 2), 3 / 6))
+    close(found["mode_kept_from_start"], np.full((2, 2), 0.0))
+    # the place of each unit against that of the unit after it
+    close(found["mode_kept_by_chance"], np.full((2, 2), _met(np.roll(places, 1), late)))
+    shrinking = measured(np.broadcast_to(one[::-1], (2, 2, *one.shape)))
+    assert shrinking["mode_kept"].isnull().all()
+
+
+def _met(before, after):
+    """Share of pairs of places within two inputs, counted one by one."""
+    steps = [min((b - a) % L, (a - b) % L) for b, a in zip(before, after, strict=True)]
+    return sum(step <= 2 for step in steps) / len(steps)
 
 
 def test_nothing_that_shrinks_has_a_time(growing):

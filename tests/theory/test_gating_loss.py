@@ -52,6 +52,7 @@ def test_losses_are_those_of_least_squares_by_another_route(seed, kind):
     fresh = np.mean((fresh_y - gated(fresh_x, fresh_gates) @ weights) ** 2) / 2
     assert losses.rank == rank
     np.testing.assert_allclose(losses.train, train, atol=1e-11)
+    np.testing.assert_allclose(losses.residual, 2 * train, atol=1e-11)
     np.testing.assert_allclose(losses.fresh, fresh, rtol=1e-6)
     if kind != "silent":
         net = FrozenGates.from_samples(x, y, gates)
