@@ -73,7 +73,7 @@ def shrink(experiment: dict) -> None:
         for each in (*swept, *experiment.get("candidates", {}).values()):
             if "pathways" in each["gates"]:
                 each["gates"]["pathways"] = min(each["gates"]["pathways"], AVERAGED)
-    elif network.get("activation") == "relu":
+    elif network["name"] == "layered" and "hidden" in network:
         network["hidden"] = [min(units, 3 * WIDTH) for units in network["hidden"]]
     trainings = [experiment.get("training", {}), *sweep.get("training", ())]
     runs = [run for run in trainings if "steps" in run]
