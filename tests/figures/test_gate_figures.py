@@ -86,11 +86,13 @@ def test_patterns_are_grouped_by_what_can_be(results_root: Path, cell_ids: list[
     gates, units, outputs = figure.axes
     rows = pictures(gates).astype(bool)
     assert len({tuple(row) for row in rows.tolist()}) == 16
-    # shut everywhere, open on one sample, in one context, everywhere; samples by context
-    assert sorted(rows[:8].sum(axis=1)) == [0, 1, 1, 1, 1, 2, 2, 4]
-    assert rows[5:7].tolist() == [[False, False, True, True], [True, True, False, False]]
-    # open on one object, and on all samples but one
-    assert sorted(rows[8:14].sum(axis=1)) == [2, 2, 3, 3, 3, 3]
+    # shut everywhere, open on one sample, in one context or on one object, everywhere
+    assert sorted(rows[:10].sum(axis=1)) == [0, 1, 1, 1, 1, 2, 2, 2, 2, 4]
+    context, item = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])  # of the samples
+    halves = sorted(half.tolist() for of in (context, item) for half in (of == 0, of == 1))
+    assert sorted(rows[5:9].tolist()) == halves
+    # open on all samples but one
+    assert rows[10:14].sum(axis=1).tolist() == [3, 3, 3, 3]
     assert rows[14:].tolist() == [[False, True, True, False], [True, False, False, True]]
     (frame,) = gates.patches
     assert frame.get_y() + 0.5 == rows.tolist().index([True, True, True, False])
@@ -105,7 +107,7 @@ def test_output_by_pattern_adds_up_to_what_is_measured(results_root: Path, cell_
     carried = markers(lemma.draw(results).axes[2], lemma.END["color"])
     measured = results.cell("lemma").metrics["share_beyond_lemma"].mean()
     assert 0.01 < measured < 0.99
-    assert sum(carried[8:14]) == pytest.approx(float(measured))
+    assert sum(carried[10:14]) == pytest.approx(float(measured))
 
 
 def test_a_diverged_run_has_no_patterns(results_root: Path, cell_ids: list[str], tmp_path: Path):
