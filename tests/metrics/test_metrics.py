@@ -166,8 +166,6 @@ NEEDS = {
     "zero_shot_accuracy": "'pair_accuracy' among record.observables",
 }
 LOSS_ALONE = {"fitted_start", "half_times", "plateaus", "relative_loss", "stages", "uniqueness"}
-NOTHING_RECORDED = {"gating_loss", "ridge_baseline", "ring_structure"}
-LOSS_ALONE = {"half_times", "plateaus", "relative_loss", "stages", "uniqueness"}
 NOTHING_RECORDED = {"gating_loss", "pathway_correlations", "ridge_baseline", "ring_structure"}
 RELU = {"network": {"name": "layered", "hidden": [5], "activation": "relu"}}
 RING = {"name": "nonlinear_gaussian", "inputs": 8, "xi": [1.0, 0.5], "samples": 200}
