@@ -14,7 +14,7 @@ from scipy import stats
 from neuralrace.base import Strict
 from neuralrace.claims.blind import Blind, BlindVerdict, Trial, Trials, blind_verdict, trials_of
 from neuralrace.claims.measure import Results, paired, per_seed
-from neuralrace.claims.setup import SourceSetup, differences, source_setup
+from neuralrace.claims.setup import differences
 from neuralrace.claims.spec import (
     Alternative,
     Claim,
@@ -24,6 +24,7 @@ from neuralrace.claims.spec import (
     Measure,
     OverSeeds,
     Relation,
+    Setup,
     Statement,
     Status,
     Verdict,
@@ -32,6 +33,8 @@ from neuralrace.claims.spec import (
 )
 from neuralrace.spec import Cell
 from neuralrace.variants import DOUBLED
+
+FindingStatus = Literal["holds", "does not hold", "undecided"]
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
@@ -99,7 +102,7 @@ class ClaimRow(Row):
     quote: str
     status: Status
     """What was decided."""
-    source_setup: SourceSetup
+    source_setup: Setup
     """The paper's set-up, as far as it is printed."""
     differs: tuple[str, ...] = ()
     """What is otherwise here: computed from the specifications, and in words."""
@@ -112,7 +115,7 @@ class ClaimRow(Row):
 class FindingRow(Row):
     """A judged finding."""
 
-    status: Literal["holds", "does not hold", "undecided"]
+    status: FindingStatus
     """What was decided."""
 
 
@@ -143,11 +146,12 @@ def judge_papers(
             with naming(file, claim):
                 setup = written.setups[claim.setup]
                 differs = (*differences(claim, setup, results), *claim.differs)
-                row = _judged(claim, source_setup(setup), differs, file.stem, results)
+                row = _claim_row(claim, setup, differs, file.stem, results)
                 claims.append(_after(row, claim, blind))
         for finding in written.findings:
             with naming(file, finding):
-                findings.append(_after(_found(finding, file.stem, results), finding, blind))
+                row = _finding_row(finding, file.stem, results)
+                findings.append(_after(row, finding, blind))
     return claims, findings
 
 
@@ -174,13 +178,12 @@ def judge_blind(
         if broken:
             trial = Trial(variant=variant, verdict="undefined", told=broken[0])
         else:
-            unopposed = statement.model_copy(update={"alternatives": ()})
-            found = judge(unopposed, results[variant])
+            outcome = judge(statement, results[variant])
             trial = Trial(
                 variant=variant,
-                verdict=found["verdict"],
-                measured=found.get("measured"),
-                interval=found.get("interval"),
+                verdict=outcome["verdict"],
+                measured=outcome.get("measured"),
+                interval=outcome.get("interval"),
             )
         judged.setdefault(statement.id, []).append(trial)
         first = next(iter(varied_cells.values()))
@@ -204,65 +207,63 @@ def _after(row: R, statement: Statement, blind: Blind) -> R:
     return row.model_copy(update={"blind": verdict, "surprise": told})
 
 
-def _judged(
-    claim: Claim, setup: SourceSetup, differs: tuple[str, ...], paper: str, results: Results
+def _claim_row(
+    claim: Claim, setup: Setup, differs: tuple[str, ...], paper: str, results: Results
 ) -> ClaimRow:
-    outcome = judge(claim, results) if claim.judged else {}
-    status: Status
-    match outcome.get("verdict"):
-        case None:
-            status = "not assessed"
-        case "holds":
-            status = "reproduced"
-        case "contradicted":
-            status = "differs here" if differs and not claim.argument else "discrepant"
-        case _:
-            status = "undecided"
+    told = _told(claim, paper, results)
+    wrong: Status = "differs here" if differs and not claim.argument else "discrepant"
+    statuses: dict[Verdict | None, Status]
+    statuses = {None: "not assessed", "holds": "reproduced", "contradicted": wrong}
+    status = statuses.get(told.get("verdict"), "undecided")
     unknown = None if status == claim.expect else f"known as {claim.expect}, came out {status}"
+    copied = ("locator", "quote", "reason", "argument", "fair", "corrected_by")
     return ClaimRow(
-        **_told(claim, outcome, unknown),
-        paper=paper,
+        **told,
         status=status,
+        surprise=_surprise(told, unknown),
         source_setup=setup,
         differs=differs,
-        **{
-            name: getattr(claim, name)
-            for name in ("locator", "quote", "reason", "argument", "fair", "corrected_by")
-        },
+        **{name: getattr(claim, name) for name in copied},
     )
 
 
-def _found(finding: Finding, paper: str, results: Results) -> FindingRow:
-    outcome = judge(finding, results)
-    status: Literal["holds", "does not hold", "undecided"]
-    match outcome["verdict"]:
-        case "holds":
-            status = "holds"
-        case "contradicted":
-            status = "does not hold"
-        case _:
-            status = "undecided"
+def _finding_row(finding: Finding, paper: str, results: Results) -> FindingRow:
+    told = _told(finding, paper, results)
+    statuses: dict[Verdict, FindingStatus]
+    statuses = {"holds": "holds", "contradicted": "does not hold"}
+    status = statuses.get(told["verdict"], "undecided")
     unknown = None if status == "holds" else f"known to hold, came out {status}"
-    return FindingRow(**_told(finding, outcome, unknown), paper=paper, status=status)
+    return FindingRow(**told, status=status, surprise=_surprise(told, unknown))
 
 
-def _told(statement: Statement, outcome: dict[str, Any], unknown: str | None) -> dict[str, Any]:
+def _told(statement: Statement, paper: str, results: Results) -> dict[str, Any]:
     """What claims and findings share, in a row."""
-    passing = [each.name for each in outcome.get("alternatives", ()) if not each.fails]
-    powerless = f"has no power against: {', '.join(passing)}" if passing else None
     own = ("id", "kind", "statement", "relation", "figure", "depends")
-    return {name: getattr(statement, name) for name in own} | {
-        "surprise": "; ".join(filter(None, (unknown, powerless))) or None,
+    told: dict[str, Any] = {name: getattr(statement, name) for name in own} | {
+        "paper": paper,
         "expected": statement.expected.value if statement.expected else None,
         "tolerance": statement.tolerance.value if statement.tolerance else None,
         "source": statement.expected.source if statement.expected else None,
         "why": statement.tolerance.why if statement.tolerance else None,
-        **outcome,
     }
+    if statement.judged:
+        told |= judge(statement, results)
+        told["alternatives"] = tuple(
+            judge_alternative(alternative, statement, results)
+            for alternative in statement.alternatives
+        )
+    return told
+
+
+def _surprise(told: Mapping[str, Any], unknown: str | None) -> str | None:
+    """What is not as it is known to be: the outcome, or an alternative that does not fail."""
+    passing = [each.name for each in told.get("alternatives", ()) if not each.fails]
+    powerless = f"has no power against: {', '.join(passing)}" if passing else None
+    return "; ".join(filter(None, (unknown, powerless))) or None
 
 
 def judge(statement: Statement, results: Results) -> dict[str, Any]:
-    """A claim or finding, judged over seeds, and its alternatives in its place.
+    """What comes out of a claim or finding over seeds, leaving its alternatives aside.
 
     Equality, slope, qualitative and ordering are judged on the confidence interval of the mean or
     median over seeds, or on the worst seed where they say so, as a bound always is. An ordering is
@@ -270,40 +271,35 @@ def judge(statement: Statement, results: Results) -> dict[str, Any]:
     does.
 
     Returns:
-        Keys of a `Row`: verdict, measured value, interval, seeds, evidence and alternatives.
+        Keys of a `Row`: verdict, measured value, interval, seeds and evidence.
 
     Raises:
         UserError: a measure that cannot be taken.
     """
-    if statement.expected is None or statement.tolerance is None:
-        raise ValueError(f"{statement.id}: has nothing to be judged by")
-    limits = allowed(
-        statement.kind, statement.relation, statement.expected.value, statement.tolerance.value
-    )
     samples = _samples(statement.levels, results)
     read = {cell for measure in statement.measures() for cell in results.matching(measure.cells)}
     return {
-        **_outcome(statement, samples, limits),
+        **_outcome(statement, samples),
         "seeds": samples.shape[1],
         "undefined_seeds": int((~np.isfinite(samples)).any(axis=0).sum()),
-        "alternatives": tuple(
-            _alternative(alternative, statement, limits, results)
-            for alternative in statement.alternatives
-        ),
         "evidence": tuple(results.path(cell).as_posix() for cell in sorted(read)),
     }
 
 
-def _alternative(
-    alternative: Alternative, statement: Statement, limits: tuple[float, float], results: Results
+def judge_alternative(
+    alternative: Alternative, statement: Statement, results: Results
 ) -> JudgedAlternative:
-    """What the claim would say of something that it must refuse."""
+    """What a claim or finding would say of something that it must refuse.
+
+    Raises:
+        UserError: a measure that cannot be taken.
+    """
     if alternative.value is not None:
         samples = np.array([[alternative.value]])
     else:
         levels = alternative.measures(statement)
         samples = _samples(levels, results, shuffled=alternative.shuffled)
-    outcome = _outcome(statement, samples, limits)
+    outcome = _outcome(statement, samples)
     return JudgedAlternative(
         name=alternative.name,
         measured=outcome.get("measured"),
@@ -373,13 +369,16 @@ def _samples(
     return np.stack([np.atleast_1d(value.values) for value in xr.broadcast(*values)])
 
 
-def _outcome(
-    statement: Statement, samples: Float[np.ndarray, "step seed"], limits: tuple[float, float]
-) -> dict[str, Any]:
+def _outcome(statement: Statement, samples: Float[np.ndarray, "step seed"]) -> dict[str, Any]:
     """Verdict, measured value and interval."""
+    if statement.expected is None or statement.tolerance is None:
+        raise ValueError(f"{statement.id}: has nothing to be judged by")
     if not np.isfinite(samples).all():
         return {"verdict": "undefined"}
-    statistic, (low, high) = statement.statistic, limits
+    statistic = statement.statistic
+    low, high = allowed(
+        statement.kind, statement.relation, statement.expected.value, statement.tolerance.value
+    )
     interval, sample = min(
         ((confidence_interval(step, statistic), step) for step in samples),
         key=lambda each: each[0],

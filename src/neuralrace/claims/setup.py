@@ -5,23 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from neuralrace.base import Strict
 from neuralrace.claims.measure import Results
 from neuralrace.claims.spec import Claim, Setup
 from neuralrace.errors import UserError
-
-
-class SourceSetup(Strict):
-    """A paper's set-up, as it stands in the table."""
-
-    locator: str
-    printed: dict[str, str]
-    keys: dict[str, Any]
-
-
-def source_setup(setup: Setup) -> SourceSetup:
-    """The set-up for the table."""
-    return SourceSetup(**setup.model_dump())
 
 
 def differences(claim: Claim, setup: Setup, results: Results) -> Iterator[str]:
