@@ -9,6 +9,7 @@ from scipy.integrate import quad, solve_ivp
 from neuralrace.theory.growth_bound import (
     QUOTED_KAPPA1,
     QUOTED_KAPPA2,
+    GrowthLaw,
     fastest_time,
     fastest_time_as_written,
     fastest_time_deep,
@@ -61,6 +62,8 @@ class Run:
         self.sigma_norm = float(np.linalg.norm(self.sigma_yx))
         self.constants = growth_constants(self.norms, self.product_norm, self.sigma_norm)
         self.strength = layer_strength(self.norms, self.constants.gap)
+        kappas = self.constants.kappa1, self.constants.kappa2
+        self.law = GrowthLaw(self.depth, *kappas, self.sigma_norm)
 
     @staticmethod
     def product(weights):
@@ -84,36 +87,32 @@ def test_run_is_trained(run):
 
 
 def test_computed_constants_dominate_every_layer_and_the_product(run):
-    c = run.constants
     starts = run.strength[0]
-    own = growth_bound(run.time, starts, run.depth, c.kappa1, c.kappa2, run.sigma_norm)
+    own = growth_bound(run.time, starts, run.law)
     assert (own * (1 + 1e-9) >= run.strength.T).all()
-    largest = growth_bound(run.time, starts.max(), run.depth, c.kappa1, c.kappa2, run.sigma_norm)
+    largest = growth_bound(run.time, starts.max(), run.law)
     assert (run.strength.max(axis=-1) <= largest * (1 + 1e-9)).all()
     assert (run.norms.prod(axis=-1) <= largest).all()
 
 
 def test_growth_rate_is_bounded_at_every_time(run):
-    c = run.constants
     for state, norms, strength in zip(run.states, run.norms, run.strength, strict=True):
         radial = [np.vdot(w, r) for w, r in zip(state, run.rates(state), strict=True)]
         rate = run.depth * strength ** (1 - 1 / run.depth) * np.array(radial) / norms
-        bound = growth_rate_bound(strength, run.depth, c.kappa1, c.kappa2, run.sigma_norm)
+        bound = growth_rate_bound(strength, run.law)
         assert (rate <= bound).all()
 
 
 def test_least_time_is_below_the_measured_time(run):
-    c = run.constants
     strongest = run.strength.max(axis=-1)
-    least = fastest_time(strongest, strongest[0], run.depth, c.kappa1, c.kappa2, run.sigma_norm)
+    least = fastest_time(strongest, strongest[0], run.law)
     assert (least <= run.time * (1 + 1e-9)).all()
     assert least[-1] > 0
 
 
 def test_quoted_constants_do_not_dominate_deeper_nets(run):
-    quoted = growth_bound(
-        run.time, run.strength[0].max(), run.depth, QUOTED_KAPPA1, QUOTED_KAPPA2, run.sigma_norm
-    )
+    quoted_law = GrowthLaw(run.depth, QUOTED_KAPPA1, QUOTED_KAPPA2, run.sigma_norm)
+    quoted = growth_bound(run.time, run.strength[0].max(), quoted_law)
     exceeds = (run.strength.max(axis=-1) > 1.2 * quoted).any()
     assert exceeds == (run.depth > 2)
     if run.depth == 4:
@@ -173,14 +172,18 @@ LIMIT = (2 * K1 + 1) * SIGMA
 PLATEAU = LIMIT / K2
 
 
+def law(depth, kappa2=K2):
+    return GrowthLaw(depth, K1, kappa2, SIGMA)
+
+
 def test_bound_of_one_layer_is_exponential_relaxation():
     expected = PLATEAU + (0.3 - PLATEAU) * np.exp(-K2 * TIMES)
-    np.testing.assert_allclose(growth_bound(TIMES, 0.3, 1, K1, K2, SIGMA), expected, rtol=1e-9)
+    np.testing.assert_allclose(growth_bound(TIMES, 0.3, law(1)), expected, rtol=1e-9)
 
 
 def test_bound_of_two_layers_is_logistic():
     expected = PLATEAU / (1 + (PLATEAU / 0.3 - 1) * np.exp(-2 * LIMIT * TIMES))
-    np.testing.assert_allclose(growth_bound(TIMES, 0.3, 2, K1, K2, SIGMA), expected, rtol=1e-9)
+    np.testing.assert_allclose(growth_bound(TIMES, 0.3, law(2)), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("depth", [3, 4, 10])
@@ -191,116 +194,107 @@ def test_bound_solves_eq17_with_equality(depth, u0):
 
     times = np.linspace(0, 0.3, 20)
     direct = solve_ivp(velocity, (0, 0.3), [u0], "Radau", t_eval=times, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(
-        growth_bound(times, u0, depth, K1, K2, SIGMA), direct.y[0], rtol=2e-6
-    )
+    np.testing.assert_allclose(growth_bound(times, u0, law(depth)), direct.y[0], rtol=2e-6)
 
 
 def test_bound_stays_on_the_plateau_and_reaches_it():
-    np.testing.assert_array_equal(growth_bound(TIMES, PLATEAU, 3, K1, K2, SIGMA), PLATEAU)
-    late = growth_bound(np.array([1e6]), 1e-3, 4, K1, K2, SIGMA)
+    np.testing.assert_array_equal(growth_bound(TIMES, PLATEAU, law(3)), PLATEAU)
+    late = growth_bound(np.array([1e6]), 1e-3, law(4))
     np.testing.assert_allclose(late, PLATEAU, rtol=1e-12)
 
 
 def test_bound_starts_at_its_start():
-    np.testing.assert_allclose(growth_bound(np.zeros(1), 0.3, 3, K1, K2, SIGMA), 0.3, rtol=1e-12)
+    np.testing.assert_allclose(growth_bound(np.zeros(1), 0.3, law(3)), 0.3, rtol=1e-12)
 
 
 def test_bound_of_many_runs_is_the_bound_of_each():
     u0, kappa2 = np.array([[0.01], [0.5]]), np.array([0.1, 0.4, 0.9])
-    curves = growth_bound(TIMES, u0, 3, K1, kappa2, SIGMA)
+    curves = growth_bound(TIMES, u0, law(3, kappa2))
     assert curves.shape == (2, 3, TIMES.size)
     for i, j in np.ndindex(2, 3):
-        single = growth_bound(TIMES, u0[i, 0], 3, K1, kappa2[j], SIGMA)
+        single = growth_bound(TIMES, u0[i, 0], law(3, kappa2[j]))
         np.testing.assert_allclose(curves[i, j], single, rtol=1e-8)
 
 
 def test_a_run_without_finite_constants_leaves_the_others_alone():
     kappa2 = np.array([np.nan, K2])
-    curves = growth_bound(TIMES, 0.3, 3, K1, kappa2, SIGMA)
+    curves = growth_bound(TIMES, 0.3, law(3, kappa2))
     assert np.isnan(curves[0]).all()
-    np.testing.assert_array_equal(curves[1], growth_bound(TIMES, 0.3, 3, K1, K2, SIGMA))
-    assert np.isnan(growth_bound(TIMES, 0.3, 3, K1, np.nan, SIGMA)).all()
-    np.testing.assert_array_equal(
-        np.isnan(fastest_time(0.5, 0.3, 3, K1, kappa2, SIGMA)), [True, False]
-    )
+    np.testing.assert_array_equal(curves[1], growth_bound(TIMES, 0.3, law(3)))
+    assert np.isnan(growth_bound(TIMES, 0.3, law(3, np.nan))).all()
+    np.testing.assert_array_equal(np.isnan(fastest_time(0.5, 0.3, law(3, kappa2))), [True, False])
 
 
-@pytest.mark.parametrize("kwargs", [{"u0": 0.0}, {"kappa2": 0.0}, {"time": TIMES[::-1]}])
+@pytest.mark.parametrize("kwargs", [{"u0": 0.0}, {"law": law(3, 0.0)}, {"time": TIMES[::-1]}])
 def test_bound_rejects_what_it_cannot_solve(kwargs):
-    arguments = {"time": TIMES, "u0": 0.1, "depth": 3, "kappa1": K1, "kappa2": K2}
     with pytest.raises(ValueError, match=r"positive|increasing"):
-        growth_bound(**{**arguments, **kwargs}, sigma_norm=SIGMA)
+        growth_bound(**({"time": TIMES, "u0": 0.1, "law": law(3)} | kwargs))
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 7, 50])
 @pytest.mark.parametrize(("u0", "u"), [(1e-3, 0.5), (0.5, 3.0), (2.0, 0.999 * PLATEAU)])
 def test_least_time_is_the_integral_of_the_inverse_rate(depth, u0, u):
     integral, _ = quad(
-        lambda z: np.exp(z) / growth_rate_bound(np.exp(z), depth, K1, K2, SIGMA),
+        lambda z: np.exp(z) / growth_rate_bound(np.exp(z), law(depth)),
         np.log(u0),
         np.log(u),
         epsabs=0,
         epsrel=1e-11,
     )
-    assert fastest_time(u, u0, depth, K1, K2, SIGMA) == pytest.approx(integral, rel=1e-9)
+    assert fastest_time(u, u0, law(depth)) == pytest.approx(integral, rel=1e-9)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 6])
 def test_least_time_inverts_the_bound(depth):
     times = np.linspace(0.01, 0.4, 9)
-    curve = growth_bound(times, 0.4, depth, K1, K2, SIGMA)
-    np.testing.assert_allclose(fastest_time(curve, 0.4, depth, K1, K2, SIGMA), times, rtol=1e-7)
+    curve = growth_bound(times, 0.4, law(depth))
+    np.testing.assert_allclose(fastest_time(curve, 0.4, law(depth)), times, rtol=1e-7)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 @pytest.mark.parametrize("u0", [0.05, 1.5])
 def test_sharpness_is_that_of_the_curve(depth, u0):
-    constants = (0.9, 0.5, 2.0)
-    time = np.linspace(0, 1.1 * fastest_time(9.0, u0, depth, *constants), 200001)
-    curve = growth_bound(time, u0, depth, *constants)
+    other = GrowthLaw(depth, 0.9, 0.5, 2.0)
+    time = np.linspace(0, 1.1 * fastest_time(9.0, u0, other), 200001)
+    curve = growth_bound(time, u0, other)
     risen = curve <= 9.0
     rate = np.diff(curve)[risen[1:]] / np.diff(time)[risen[1:]]
     mean = (curve[risen][-1] - u0) / time[risen][-1]
-    assert rise_sharpness(9.0, u0, depth, *constants) == pytest.approx(rate.max() / mean, rel=1e-3)
-    assert np.isnan(rise_sharpness(u0 / 2, u0, depth, *constants))
+    assert rise_sharpness(9.0, u0, other) == pytest.approx(rate.max() / mean, rel=1e-3)
+    assert np.isnan(rise_sharpness(u0 / 2, u0, other))
 
 
 def test_least_time_outside_the_bound_is_trivial():
     u = np.array([0.2, 0.3, PLATEAU, 2 * PLATEAU])
-    np.testing.assert_array_equal(
-        fastest_time(u, 0.3, 3, K1, K2, SIGMA), [0.0, 0.0, np.inf, np.inf]
-    )
+    np.testing.assert_array_equal(fastest_time(u, 0.3, law(3)), [0.0, 0.0, np.inf, np.inf])
 
 
 @pytest.mark.parametrize(("u0", "u"), [(1e-2, 0.5), (0.5, 6.0)])
 def test_deep_time_integrates_eq23_and_eq18_as_written_does_not(u0, u):
     integral, _ = quad(lambda z: 1 / (5 * z**2 * (LIMIT - K2 * z)), u0, u, epsabs=0, epsrel=1e-11)
-    assert fastest_time_deep(u, u0, 5, K1, K2, SIGMA) == pytest.approx(integral, rel=1e-9)
+    assert fastest_time_deep(u, u0, law(5)) == pytest.approx(integral, rel=1e-9)
     if u < LIMIT:
-        written = fastest_time_as_written(u, u0, 5, K1, K2, SIGMA)
+        written = fastest_time_as_written(u, u0, law(5))
         assert written < 0.5 * integral
     else:
-        assert np.isnan(fastest_time_as_written(u, u0, 5, K1, K2, SIGMA))
-    assert np.isnan(fastest_time_deep(PLATEAU, u0, 5, K1, K2, SIGMA))
+        assert np.isnan(fastest_time_as_written(u, u0, law(5)))
+    assert np.isnan(fastest_time_deep(PLATEAU, u0, law(5)))
 
 
 def test_eq18_as_written_is_right_for_unit_kappa2():
-    arguments = (2.0, 0.1, 6, K1, 1.0, SIGMA)
+    arguments = (2.0, 0.1, law(6, 1.0))
     assert fastest_time_as_written(*arguments) == pytest.approx(fastest_time_deep(*arguments))
 
 
 @pytest.mark.parametrize("depth", [2, 3, 8])
 def test_deep_time_is_no_bound_below_unit_strength(depth):
-    arguments = (depth, K1, K2, SIGMA)
-    assert fastest_time_deep(0.9, 0.01, *arguments) > fastest_time(0.9, 0.01, *arguments)
-    assert fastest_time_deep(3.0, 1.0, *arguments) < fastest_time(3.0, 1.0, *arguments)
+    assert fastest_time_deep(0.9, 0.01, law(depth)) > fastest_time(0.9, 0.01, law(depth))
+    assert fastest_time_deep(3.0, 1.0, law(depth)) < fastest_time(3.0, 1.0, law(depth))
 
 
 def test_a_chain_of_scalars_outruns_the_deep_time():
     chain = Run((1, 1, 1), 0, np.ones((1, 1)), [np.full((1, 1), 0.1)] * 2)
-    c = chain.constants
     strength = chain.strength[:, 0]
     half = np.argmax(strength > 0.5)
-    arguments = (strength[half], strength[0], 2, c.kappa1, c.kappa2, chain.sigma_norm)
+    arguments = (strength[half], strength[0], chain.law)
     assert fastest_time(*arguments) <= chain.time[half] < fastest_time_deep(*arguments)

@@ -35,20 +35,23 @@ def growth_bound(evidence: Evidence) -> Values:
     time = evidence.time.values
     start = strength[..., 0]
     k1, k2 = constants.kappa1, constants.kappa2
-    bound = theory.growth_bound(time, start, depth, k1, k2, target)
-    quoted = theory.growth_bound(
-        time, start, depth, theory.QUOTED_KAPPA1, theory.QUOTED_KAPPA2, target
-    )
+    bound = theory.growth_bound(time, start, theory.GrowthLaw(depth, k1, k2, target))
+
+    def printed(layers: int) -> theory.GrowthLaw:
+        return theory.GrowthLaw(layers, theory.QUOTED_KAPPA1, theory.QUOTED_KAPPA2, target)
+
+    quoted = theory.growth_bound(time, start, printed(depth))
     run = norms.isel(time=0, layer=0, drop=True)
     curve = evidence.trajectory["loss"]
     norm_product = norms.prod("layer")
 
     levels = start[..., None] + (strength[..., -1] - start)[..., None] * LEVELS
     reached = _first_times(strength, levels, time)
-    u0, kappa1, kappa2 = (x[..., None] for x in (start, k1, k2))
+    u0 = start[..., None]
+    law = theory.GrowthLaw(depth, k1[..., None], k2[..., None], target)
 
     def shortest(form) -> np.ndarray:
-        least = form(levels, u0, depth, kappa1, kappa2, target)
+        least = form(levels, u0, law)
         grows = (levels > u0) & (reached > 0) & np.isfinite(least)
         ratio = np.divide(least, reached, where=grows, out=np.full(least.shape, -np.inf))
         worst = ratio.max(axis=-1)
@@ -61,15 +64,14 @@ def growth_bound(evidence: Evidence) -> Values:
         return described(curve.copy(data=values), long_name)
 
     weakest = norms.values[..., 0, :].max(axis=-1) + constants.gap
-    printed = theory.QUOTED_KAPPA1, theory.QUOTED_KAPPA2, target
     by_depth = np.stack(
-        [theory.growth_bound(time, weakest**n, n, *printed) for n in DEPTHS], axis=-2
+        [theory.growth_bound(time, weakest**n, printed(n)) for n in DEPTHS], axis=-2
     )
-    risen = RISEN * (2 * theory.QUOTED_KAPPA1 + 1) * target / theory.QUOTED_KAPPA2
+    risen = RISEN * printed(depth).plateau
 
     def of_bounds(form) -> np.ndarray:
         values = [
-            np.where(risen > weakest**n, form(risen, weakest**n, n, *printed), np.nan)
+            np.where(risen > weakest**n, form(risen, weakest**n, printed(n)), np.nan)
             for n in DEPTHS
         ]
         return np.stack(values, axis=-1)
@@ -118,8 +120,8 @@ def growth_bound(evidence: Evidence) -> Values:
         ),
         "written_time_over_integral": per_run(
             np.mean(
-                theory.fastest_time_as_written(levels, u0, depth, kappa1, kappa2, target)
-                / theory.fastest_time_deep(levels, u0, depth, kappa1, kappa2, target),
+                theory.fastest_time_as_written(levels, u0, law)
+                / theory.fastest_time_deep(levels, u0, law),
                 axis=-1,
             ),
             "eq. 18 as printed over the integral of eq. 23",

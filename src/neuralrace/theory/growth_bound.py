@@ -16,7 +16,7 @@ statement of the paper does not hold as printed, the corrected form has the plai
 printed one carries `_as_written`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -48,6 +48,33 @@ class GrowthConstants:
     kappa1: Float[np.ndarray, "*runs"]
     kappa1_as_written: Float[np.ndarray, "*runs"]
     kappa2: Float[np.ndarray, "*runs"]
+
+
+@dataclass(frozen=True)
+class GrowthLaw:
+    """What eq. 17 with equality takes, `dU/dt = L U^(2-2/L) (M - kappa2 U)`.
+
+    Attributes:
+        depth: Number of weight layers L.
+        kappa1: As in `GrowthConstants`, `(*#runs)`.
+        kappa2: As in `GrowthConstants`, `(*#runs)`.
+        sigma_norm: `|sigma_yx|_F`, `(*#runs)`.
+    """
+
+    depth: int
+    kappa1: Float[np.ndarray, "*_"] | float
+    kappa2: Float[np.ndarray, "*_"] | float
+    sigma_norm: Float[np.ndarray, "*_"] | float
+
+    @property
+    def limit(self) -> Float[np.ndarray, "*_"]:
+        """`M = (2 kappa1 + 1) |sigma_yx|`."""
+        return np.asarray((2 * self.kappa1 + 1) * self.sigma_norm)
+
+    @property
+    def plateau(self) -> Float[np.ndarray, "*_"]:
+        """The strength `M / kappa2` at which growth ends."""
+        return np.asarray(self.limit / self.kappa2)
 
 
 def layer_strength(
@@ -92,23 +119,17 @@ def residual_slack(
 
 def growth_rate_bound(
     strength: Float[np.ndarray, "*#runs"] | float,
-    depth: int,
-    kappa1: Float[np.ndarray, "*#runs"] | float,
-    kappa2: Float[np.ndarray, "*#runs"] | float,
-    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+    law: GrowthLaw,
 ) -> Float[np.ndarray, "*runs"]:
     """Return `L U^(2-2/L) (M - kappa2 U)`, the largest dU/dt at strength U (eq. 17)."""
-    limit = (2 * kappa1 + 1) * sigma_norm
-    return np.asarray(depth * strength ** (2 - 2 / depth) * (limit - kappa2 * strength))
+    power = 2 - 2 / law.depth
+    return np.asarray(law.depth * strength**power * (law.limit - law.kappa2 * strength))
 
 
 def growth_bound(
     time: Float[np.ndarray, " time"],
     u0: Float[np.ndarray, "*#runs"] | float,
-    depth: int,
-    kappa1: Float[np.ndarray, "*#runs"] | float,
-    kappa2: Float[np.ndarray, "*#runs"] | float,
-    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+    law: GrowthLaw,
 ) -> Float[np.ndarray, "*runs time"]:
     """Return the curve U(t) that solves eq. 17 with equality and `U(0) = u0`.
 
@@ -117,10 +138,7 @@ def growth_bound(
     Args:
         time: Increasing flow times (tau = 1), from zero or later.
         u0: Initial strength, positive.
-        depth: Number of weight layers L.
-        kappa1: As in `GrowthConstants`.
-        kappa2: As in `GrowthConstants`, positive.
-        sigma_norm: `|sigma_yx|_F`.
+        law: With a positive kappa2.
 
     Raises:
         ValueError: If `u0` or `kappa2` is not positive, or `time` is negative or not increasing.
@@ -128,7 +146,7 @@ def growth_bound(
     """
     if np.any(time < 0) or np.any(np.diff(time) <= 0):
         raise ValueError("time must be non-negative and strictly increasing")
-    scaled = _scaled(u0, depth, kappa1, kappa2, sigma_norm)
+    scaled = _scaled(u0, law)
     curves = np.full((*scaled[0].shape, time.size), np.nan)
     solvable = np.logical_and.reduce(np.isfinite(scaled))
     if not solvable.any():
@@ -142,7 +160,7 @@ def growth_bound(
         return 1 / (1 + side * np.exp(-y))
 
     def velocity(_, y):
-        return rate * fraction(y) ** (1 - 2 / depth)
+        return rate * fraction(y) ** (1 - 2 / law.depth)
 
     y0 = np.log(x0) - np.log(np.where(side == 0, 1.0, np.abs(1 - x0)))
     span = (0.0, max(float(time[-1]), np.finfo(float).tiny))
@@ -156,10 +174,7 @@ def growth_bound(
 def fastest_time(
     u: Float[np.ndarray, "*#runs"] | float,
     u0: Float[np.ndarray, "*#runs"] | float,
-    depth: int,
-    kappa1: Float[np.ndarray, "*#runs"] | float,
-    kappa2: Float[np.ndarray, "*#runs"] | float,
-    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+    law: GrowthLaw,
 ) -> Float[np.ndarray, "*runs"]:
     """Return the least flow time in which a strength can grow from `u0` to `u` at finite depth.
 
@@ -171,9 +186,9 @@ def fastest_time(
 
     Source: replaces eq. 18, whose limit of infinite depth is no bound at finite depth.
     """
-    x0, plateau, rate = _scaled(u0, depth, kappa1, kappa2, sigma_norm)
+    x0, plateau, rate = _scaled(u0, law)
     x = u / plateau
-    q = 2 / depth
+    q = 2 / law.depth
 
     def antiderivative(x):
         # of x^(q-2)/(1-x) = x^(q-2) + x^(q-1)/(1-x); boxcox is the power, or the logarithm at q = 1
@@ -187,10 +202,7 @@ def fastest_time(
 def rise_sharpness(
     u: Float[np.ndarray, "*#runs"] | float,
     u0: Float[np.ndarray, "*#runs"] | float,
-    depth: int,
-    kappa1: Float[np.ndarray, "*#runs"] | float,
-    kappa2: Float[np.ndarray, "*#runs"] | float,
-    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+    law: GrowthLaw,
 ) -> Float[np.ndarray, "*runs"]:
     """Return the largest rate of eq. 17 between `u0` and `u` over the mean rate on the way.
 
@@ -200,21 +212,16 @@ def rise_sharpness(
     Raises:
         ValueError: If `u0` or `kappa2` is not positive.
     """
-    power = 2 - 2 / depth
-    plateau = (2 * kappa1 + 1) * sigma_norm / kappa2
-    steepest = np.clip(power / (power + 1) * plateau, u0, np.maximum(u, u0))
-    fastest = growth_rate_bound(steepest, depth, kappa1, kappa2, sigma_norm)
+    power = 2 - 2 / law.depth
+    steepest = np.clip(power / (power + 1) * law.plateau, u0, np.maximum(u, u0))
     rise = np.where(u > u0, u - u0, np.nan)
-    return np.asarray(fastest * fastest_time(u, u0, depth, kappa1, kappa2, sigma_norm) / rise)
+    return np.asarray(growth_rate_bound(steepest, law) * fastest_time(u, u0, law) / rise)
 
 
 def fastest_time_deep(
     u: Float[np.ndarray, "*#runs"] | float,
     u0: Float[np.ndarray, "*#runs"] | float,
-    depth: int,
-    kappa1: Float[np.ndarray, "*#runs"] | float,
-    kappa2: Float[np.ndarray, "*#runs"] | float,
-    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+    law: GrowthLaw,
 ) -> Float[np.ndarray, "*runs"]:
     """Return eq. 18 integrated correctly from eq. 23, where `U^(2-2/L)` is replaced by `U^2`.
 
@@ -222,32 +229,28 @@ def fastest_time_deep(
     smaller of the two and the formula overstates the time. NaN where `u` is at or beyond
     `M / kappa2`.
     """
-    limit = np.asarray((2 * kappa1 + 1) * sigma_norm)
+    limit, kappa2 = law.limit, law.kappa2
     with np.errstate(invalid="ignore", divide="ignore"):
         odds = np.log(u * (limit - kappa2 * u0) / (u0 * (limit - kappa2 * u)))
-    elapsed = (kappa2 / limit**2 * odds + (1 / u0 - 1 / u) / limit) / depth
+    elapsed = (kappa2 / limit**2 * odds + (1 / u0 - 1 / u) / limit) / law.depth
     return np.where(kappa2 * u < limit, elapsed, np.nan)
 
 
 def fastest_time_as_written(
     u: Float[np.ndarray, "*#runs"] | float,
     u0: Float[np.ndarray, "*#runs"] | float,
-    depth: int,
-    kappa1: Float[np.ndarray, "*#runs"] | float,
-    kappa2: Float[np.ndarray, "*#runs"] | float,
-    sigma_norm: Float[np.ndarray, "*#runs"] | float,
+    law: GrowthLaw,
 ) -> Float[np.ndarray, "*runs"]:
     """Return eq. 18 as printed, with kappa2 in front of all terms and none in the logarithm.
 
     It solves eq. 23 for `kappa2 = 1` only. NaN where `u >= M`.
     """
-    return np.asarray(kappa2 * fastest_time_deep(u, u0, depth, kappa1, 1.0, sigma_norm))
+    return np.asarray(law.kappa2 * fastest_time_deep(u, u0, replace(law, kappa2=1.0)))
 
 
-def _scaled(u, depth, kappa1, kappa2, sigma_norm):
+def _scaled(u, law):
     """Return x = U / (M / kappa2), that plateau, and the rate of `x' = rate x^(2-2/L) (1 - x)`."""
-    if np.any(np.asarray(u) <= 0) or np.any(np.asarray(kappa2) <= 0):
+    if np.any(np.asarray(u) <= 0) or np.any(np.asarray(law.kappa2) <= 0):
         raise ValueError("the initial strength and kappa2 must be positive")
-    limit = (2 * kappa1 + 1) * sigma_norm
-    u, plateau, limit = np.broadcast_arrays(u, limit / kappa2, limit)
-    return u / plateau, plateau, depth * limit * plateau ** (1 - 2 / depth)
+    u, plateau, limit = np.broadcast_arrays(u, law.plateau, law.limit)
+    return u / plateau, plateau, law.depth * limit * plateau ** (1 - 2 / law.depth)

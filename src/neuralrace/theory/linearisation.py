@@ -105,9 +105,8 @@ def sample_rates(
 
     The printed eq. 25 has the sign of the error reversed. The mean over samples is `mean_rates`.
     """
-    layer_inputs, errors = _backpropagate(weights, biases, x, y, loss)
-    rates = [e[..., :, None] * h[..., None, :] for h, e in zip(layer_inputs, errors, strict=True)]
-    return Flow(rates, errors)
+    layer_inputs, _, errors = _backpropagate(weights, biases, x, y, loss)
+    return Flow(_sample_rates(layer_inputs, errors), errors)
 
 
 def mean_rates(
@@ -118,9 +117,8 @@ def mean_rates(
     loss: Loss,
 ) -> Flow:
     """Return the gradient flow of the mean loss, without ever holding per-sample matrices."""
-    layer_inputs, errors = _backpropagate(weights, biases, x, y, loss)
-    rates = [_transpose(e) @ h / len(x) for h, e in zip(layer_inputs, errors, strict=True)]
-    return Flow(rates, [e.mean(axis=-2) for e in errors])
+    layer_inputs, _, errors = _backpropagate(weights, biases, x, y, loss)
+    return Flow(_mean_rates(layer_inputs, errors), [e.mean(axis=-2) for e in errors])
 
 
 def sample_residuals(
@@ -135,8 +133,8 @@ def sample_residuals(
     the left side is `v h^T + h v^T` and the right side `(D v) h^T + h (D v)^T`: the error reaching
     the closed units spoils the equality as printed, and drops out of the trace because `D h = h`.
     """
-    open_units = gates(weights, None, x)
-    rates = sample_rates(weights, None, x, y, loss).weights
+    layer_inputs, open_units, errors = _backpropagate(weights, None, x, y, loss)
+    rates = _sample_rates(layer_inputs, errors)
     residuals = []
     layers = zip([w[..., None, :, :] for w in weights], rates, open_units, strict=True)
     for (w_below, r_below, d_below), (w_above, r_above, d_above) in pairwise(layers):
@@ -167,8 +165,7 @@ def gradient_residuals(
     `v = W_{l+1}^T D_{l+1} ... (y - o)`. The printed right side is `-v h^T`: the sign of the error
     is that of the gradient's negative twice, and the gates of the layer itself are missing.
     """
-    layer_inputs, open_units, _ = _forward(weights, None, x)
-    errors = _backpropagate(weights, None, x, y, loss)[1]
+    layer_inputs, open_units, errors = _backpropagate(weights, None, x, y, loss)
     residuals = []
     for h, d, above, w in zip(layer_inputs, open_units, errors[1:], weights[1:], strict=False):
         back = above @ w
@@ -194,9 +191,10 @@ def averaged_rate_residual(
     With constant gates the right side is `S R S`, with `R = d/dt(W_l W_l^T)` under the flow of all
     samples and `S` the share of samples that open each unit: `R` only where all are always open.
     """
-    flow = mean_rates(weights, None, x, y, loss).weights
+    layer_inputs, open_units, errors = _backpropagate(weights, None, x, y, loss)
+    flow = _mean_rates(layer_inputs, errors)
     residuals = []
-    for w, r, d in list(zip(weights, flow, gates(weights, None, x), strict=True))[:-1]:
+    for w, r, d in list(zip(weights, flow, open_units, strict=True))[:-1]:
         rate, share = _symmetrised(r @ _transpose(w)), d.mean(axis=-2)
         averaged = share[..., :, None] * rate * share[..., None, :]
         residuals.append(_frobenius(averaged - rate) / _frobenius(rate))
@@ -265,13 +263,22 @@ def _forward(weights, biases, x):
 
 
 def _backpropagate(weights, biases, x, y, loss):
-    """Return each layer's input and minus the sample loss's gradient at its preactivation."""
+    """Return each layer's input, gates, and minus the loss's gradient at its preactivation."""
     layer_inputs, open_units, output = _forward(weights, biases, x)
     error = y - (softmax(output, axis=-1) if loss == "cross_entropy" else output)
     errors = [error]
     for w, d in zip(weights[:0:-1], open_units[-2::-1], strict=True):
         errors.append(d * (errors[-1] @ w))
-    return layer_inputs, errors[::-1]
+    return layer_inputs, open_units, errors[::-1]
+
+
+def _sample_rates(layer_inputs, errors):
+    return [e[..., :, None] * h[..., None, :] for h, e in zip(layer_inputs, errors, strict=True)]
+
+
+def _mean_rates(layer_inputs, errors):
+    samples = layer_inputs[0].shape[-2]
+    return [_transpose(e) @ h / samples for h, e in zip(layer_inputs, errors, strict=True)]
 
 
 def _transpose(m):
