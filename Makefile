@@ -71,7 +71,7 @@ benchmarks: $(INSTALLED) ## measure training throughput
 
 .PHONY: test
 test: $(INSTALLED) ## run the test suite
-	@$(BIN)/pytest -q -n 2 --dist loadgroup
+	@$(BIN)/pytest -q -n 2
 
 .PHONY: check
 check: $(INSTALLED) ## lint, formatting and types

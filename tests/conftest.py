@@ -12,9 +12,31 @@ os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 os.environ["MPLBACKEND"] = "agg"
 
+import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
+from xdist.scheduler import LoadScopeScheduling
 
 install_import_hook("neuralrace", "beartype.beartype")
 settings.register_profile("reproducible", deadline=None, derandomize=True)
 settings.load_profile("reproducible")
+
+SHARING = ("tests/figures", "tests/workflow")
+"""Folders whose tests share what takes minutes to make."""
+
+
+class FoldersTogether(LoadScopeScheduling):
+    """Tests of a folder that share a fixture run in one process, all others wherever there is time.
+
+    Not by `--dist loadgroup`, which pytest 9.2 and pytest-xdist 3.8 no longer do together: marked
+    tests are handed out like any others, and nothing tells.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        folder = nodeid.partition("::")[0].rpartition("/")[0]
+        return folder if folder in SHARING else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log) -> FoldersTogether:
+    """Tells pytest-xdist how to hand out tests."""
+    return FoldersTogether(config, log)

@@ -20,9 +20,6 @@ from neuralrace.figures.save import save
 from neuralrace.figures.style import COLUMN, SHEET, heat, ordered, settled
 from neuralrace.records.files import read, write
 
-# one worker makes the results for all
-pytestmark = pytest.mark.xdist_group("figures")
-
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "neuralrace" / "figures"
 NAMES = sorted(FIGURES)

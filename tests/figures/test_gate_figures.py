@@ -13,9 +13,6 @@ from neuralrace.figures.make_haste import clusters, lemma, semantic, xor_margin
 from neuralrace.figures.results import Results
 from neuralrace.records.files import read, write
 
-# one worker makes the results for all
-pytestmark = pytest.mark.xdist_group("figures")
-
 
 def copied(name: str, source: Path, target: Path, cell_ids: list[str]) -> Results:
     """The results of a figure, to be changed."""

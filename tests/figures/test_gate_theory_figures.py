@@ -22,9 +22,6 @@ from neuralrace.gates.bumps import Bumps
 from neuralrace.gates.half_space import HalfSpace
 from neuralrace.gates.tiling import Tiling
 
-# one worker makes the results for all
-pytestmark = pytest.mark.xdist_group("figures")
-
 
 def of_figure(name: str, root: Path, cell_ids: list[str]) -> Results:
     """The results that a figure is drawn from."""

@@ -18,9 +18,6 @@ from neuralrace.figures.neural_race import structural_forms
 from neuralrace.figures.results import Results
 from neuralrace.metrics.imitation import classical_scaling
 
-# one worker makes the results for all
-pytestmark = pytest.mark.xdist_group("figures")
-
 draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 

@@ -19,9 +19,6 @@ from neuralrace.figures.neural_race import (
 from neuralrace.figures.results import Results
 from neuralrace.figures.style import SHEET
 
-# one worker makes the results for all
-pytestmark = pytest.mark.xdist_group("figures")
-
 PREFIX = "neural_race/images"
 
 

@@ -26,9 +26,6 @@ from neuralrace.figures.results import Results
 from neuralrace.figures.style import SHEET
 from neuralrace.records.files import write
 
-# one worker makes the results for all
-pytestmark = pytest.mark.xdist_group("figures")
-
 draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 

@@ -144,7 +144,7 @@ def build(path: Path) -> Workspace:
     return workspace
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A workspace in which everything was made once; tests leave it as they find it."""
     workspace = build(tmp_path_factory.mktemp("finished"))

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("faults")]
+pytestmark = pytest.mark.workflow
 CELL = "deep_linear/step_size/learning_rate-0.02"
 TRAJECTORY = f"results/{CELL}/trajectory.nc"
 

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 import yaml
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = pytest.mark.workflow
 ALL = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
 CELL = "results/deep_linear/step_size/learning_rate-0.02"
 
