@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
+from pathlib import Path
 
 from neuralrace.base import Strict
 from neuralrace.claims.spec import Claim, ClaimFile, Claims, Finding, Verdict, matching, naming
+from neuralrace.errors import UserError
 from neuralrace.spec import Cell
 from neuralrace.variants import DOUBLED, Variant, varied
 
@@ -91,19 +93,22 @@ def trials_of(
 ) -> Iterator[tuple[Claim | Finding, Variant, dict[str, Cell]]]:
     """What is judged again: a statement, a variant that concerns it, and its cells so varied.
 
-    A variant concerns a statement where all of its cells have it and the paper does not print what
-    is doubled.
+    A variant concerns a statement where all of its cells have it, none is said to be too large to
+    be doubled, and the paper does not print what is doubled.
 
     Raises:
         UserError: a glob that matches no cell.
     """
     vary = cache(lambda cell, variant: varied(cells[cell], variant))
     for file, written in claims.items():
+        large = _large(file, written, cells)
         for statement in written.statements:
             with naming(file, statement):
                 globs = [glob for measure in statement.measures() for glob in measure.cells]
                 read = matching(globs, list(cells)) if globs else []
             for variant in DOUBLED if read else ():
+                if variant != "fresh" and large.intersection(read):
+                    continue
                 if _printed(statement, written, variant):
                     continue
                 others = {cell: vary(cell, variant) for cell in read}
@@ -124,6 +129,14 @@ def blind_cells(claims: Claims, cells: Mapping[str, Cell]) -> dict[str, dict[str
             experiment, _, label = cell.rpartition("/")
             needed.setdefault(experiment, {})[f"{variant}/{label}"] = other
     return needed
+
+
+def _large(file: Path, claims: ClaimFile, cells: Mapping[str, Cell]) -> set[str]:
+    """Cells that are not doubled."""
+    try:
+        return set(matching(claims.undoubled, list(cells)))
+    except UserError as error:
+        raise UserError(f"{file}: undoubled: {error}") from error
 
 
 def _printed(statement: Claim | Finding, claims: ClaimFile, variant: Variant) -> bool:

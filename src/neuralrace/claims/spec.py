@@ -381,6 +381,8 @@ class ClaimFile(Strict):
     """In the order of the paper."""
     findings: tuple[Finding, ...] = ()
     """What no source says."""
+    undoubled: tuple[Text, ...] = ()
+    """Globs of cells that are too large for blind trials to double them; fresh seeds they get."""
 
     @property
     def statements(self) -> tuple[Claim | Finding, ...]:
