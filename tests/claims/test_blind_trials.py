@@ -79,6 +79,16 @@ def test_what_the_paper_prints_is_not_doubled(work, cells, key, value, left):
     assert tuple(variant for _, variant, _ in trials_of({file: changed}, cells)) == left
 
 
+def test_what_is_too_large_has_fresh_seeds_alone(work, cells):
+    claims = read_claims([work.write(claim(), undoubled=["deep_linear/e/*"])])
+    assert [variant for _, variant, _ in trials_of(claims, cells)] == ["fresh"]
+    other = read_claims([work.write(claim(), undoubled=["deep_linear/f/*"])])
+    with pytest.raises(
+        UserError, match=r"undoubled: .*'deep_linear/f/\*' matches"
+    ):
+        list(trials_of(other, cells))
+
+
 def test_a_variant_needs_all_cells(work, cells):
     shallow = SPEC | {"network": {"name": "layered", "hidden": []}}
     both = cells | {"deep_linear/f/main": Cell.model_validate_json(json.dumps(shallow))}
