@@ -83,9 +83,7 @@ def test_what_is_too_large_has_fresh_seeds_alone(work, cells):
     claims = read_claims([work.write(claim(), undoubled=["deep_linear/e/*"])])
     assert [variant for _, variant, _ in trials_of(claims, cells)] == ["fresh"]
     other = read_claims([work.write(claim(), undoubled=["deep_linear/f/*"])])
-    with pytest.raises(
-        UserError, match=r"undoubled: .*'deep_linear/f/\*' matches"
-    ):
+    with pytest.raises(UserError, match=r"undoubled: .*'deep_linear/f/\*' matches"):
         list(trials_of(other, cells))
 
 

@@ -568,6 +568,16 @@ def test_half_time_of_the_xor_loss():
     close(found["predicted_loss_half_time"].sel(solution="xor_race"), found["loss_half_time"])
 
 
+def test_a_theory_that_starts_half_way_has_no_half_time_to_compare_with():
+    cell = make_cell("half_times", **XOR)
+    loss = runs(cell, np.exp(-flow_time(cell)))
+    found = measure(
+        cell, record(cell, loss=loss), theory(cell, "xor_race", loss=0.4 * loss[:, :, None])
+    )
+    close(found["predicted_loss_half_time"], np.zeros((2, 3, 1)))
+    assert found["loss_half_time_over_predicted"].isnull().all()
+
+
 def test_a_loss_that_is_never_halved_has_no_half_time():
     cell = make_cell("half_times")
     found = measure(cell, record(cell, loss=runs(cell, 1.01 + np.exp(-flow_time(cell)))))

@@ -44,3 +44,8 @@ def crossing_time(curve: xr.DataArray, level: xr.DataArray, time: xr.DataArray) 
     start, end = time.isel(time=index - 1), time.isel(time=index)
     crossed = (start + share * (end - start)).where(above.any("time"))
     return crossed.where(~above.isel(time=0), 0.0).drop_vars(["time", "flow_time"], errors="ignore")
+
+
+def time_ratio(time: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+    """One time over another; NaN where the other is zero, as that of a curve past its level."""
+    return time / other.where(other > 0)

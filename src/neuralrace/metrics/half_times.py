@@ -1,6 +1,6 @@
 """When half of the loss is gone."""
 
-from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.metrics.describe import Values, crossing_time, described, time_ratio
 from neuralrace.records.evidence import Evidence
 
 
@@ -20,6 +20,6 @@ def half_times(evidence: Evidence) -> Values:
             solved, "flow time to half of the initial loss by theory"
         )
         values["loss_half_time_over_predicted"] = described(
-            measured / solved, "time to half of the initial loss over that of theory"
+            time_ratio(measured, solved), "time to half of the initial loss over that of theory"
         )
     return values

@@ -5,7 +5,7 @@ import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.metrics.describe import Values, crossing_time, described, time_ratio
 from neuralrace.records.evidence import Evidence
 
 
@@ -76,11 +76,11 @@ def _growth(curves: xr.DataArray, time: xr.DataArray) -> Values:
             "largest rate of a singular value of the hidden over the input layer",
         ),
         "hidden_over_input_time": described(
-            to_half(hidden, outer) / to_half(outer, outer),
+            time_ratio(to_half(hidden, outer), to_half(outer, outer)),
             "time to half of the final value of the input layer, hidden over input layer",
         ),
         "hidden_over_input_own_time": described(
-            to_half(hidden, hidden) / to_half(outer, outer),
+            time_ratio(to_half(hidden, hidden), to_half(outer, outer)),
             "time to half of the own final value, hidden over input layer",
         ),
     }
