@@ -37,6 +37,7 @@ class FoldersTogether(LoadScopeScheduling):
         return folder if folder in SHARING else nodeid
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log) -> FoldersTogether:
     """Tells pytest-xdist how to hand out tests."""
     return FoldersTogether(config, log)

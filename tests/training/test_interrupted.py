@@ -61,6 +61,7 @@ def stopping(after):
     [
         ("mini-batches with momentum", 4),
         ("mini-batches with momentum", 30),
+        ("a run that diverges", 4),
         ("a run that diverges", 30),
         ("images", 30),
         ("moments of images", 4),

@@ -50,5 +50,6 @@ def test_the_table_shows_what_fresh_seeds_and_doubled_sizes_say(workspace):
     assert row(workspace)["surprise"] is None
 
     workspace.claim(**COARSE | {"tolerance": {"value": 8.0, "why": "another"}})
+    assert workspace.planned("claims") == {"judge": 1, "accept_claims": 1}
     workspace.snakemake("claims")
     assert row(workspace)["blind"] is None, "another tolerance was not judged blindly"
