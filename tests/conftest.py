@@ -21,7 +21,7 @@ install_import_hook("neuralrace", "beartype.beartype")
 settings.register_profile("reproducible", deadline=None, derandomize=True)
 settings.load_profile("reproducible")
 
-SHARING = ("tests/figures", "tests/workflow")
+SHARING = ("tests/figures", "tests/workflow/finished")
 """Folders whose tests share what takes minutes to make."""
 
 

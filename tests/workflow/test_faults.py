@@ -1,4 +1,4 @@
-"""What happens when something is wrong: a message, an exit status, and nothing lost."""
+"""What happens when a run goes wrong or is killed: a message, an exit status, and nothing lost."""
 
 import os
 import signal
@@ -8,81 +8,6 @@ import time
 import pytest
 
 pytestmark = pytest.mark.workflow
-CELL = "deep_linear/step_size/learning_rate-0.02"
-TRAJECTORY = f"results/{CELL}/trajectory.nc"
-
-
-def files(workspace) -> dict[str, bytes]:
-    return {str(p): p.read_bytes() for p in (workspace.path / "results").rglob("*.nc")}
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "says"),
-    [
-        ("seeds", 0, "greater than 0"),
-        ("seeds", "2", "integer"),
-        ("colour", "red", "unknown key"),
-        ("init_scales", ["1e-3"], "0.001"),
-    ],
-)
-def test_a_mistake_in_the_configuration_is_named_and_nothing_is_touched(finished, key, value, says):
-    before = files(finished)
-    changed = finished.deep
-    changed["time_to_learn"][key] = value
-    finished.configure("deep_linear", changed)
-    printed = finished.snakemake("metrics", fails=True)
-    finished.configure("deep_linear", finished.deep)
-    assert f"config/deep_linear.yaml: experiments.deep_linear.time_to_learn.{key}" in printed
-    assert says in printed
-    assert "Traceback" not in printed
-    assert files(finished) == before
-
-
-def test_verify_passes_and_tells_damage(finished):
-    assert "11 files verified" in finished.snakemake("verify")
-    path = finished.path / TRAJECTORY
-    content, status = path.read_bytes(), path.stat()
-    flipped = bytearray(content)
-    flipped[len(flipped) // 2] ^= 1
-    damages = {"does not have the checksum": bytes(flipped), "it is damaged": content[:1000]}
-    for says, damaged in damages.items():
-        path.write_bytes(damaged)
-        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-        printed = finished.snakemake("verify", fails=True)
-        assert TRAJECTORY in printed
-        assert says in printed
-        assert "Traceback" not in printed
-        assert path.read_bytes() == damaged
-    path.write_bytes(content)
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def test_verify_tells_a_file_of_another_specification(finished):
-    one = finished.path / TRAJECTORY
-    other = finished.path / TRAJECTORY.replace("0.02", "0.01")
-    kept = {path: (path.read_bytes(), path.stat()) for path in (one, other)}
-    sums = {path: path.with_name("trajectory.nc.sha256") for path in (one, other)}
-    saved = sums[one].read_bytes()
-    one.write_bytes(kept[other][0])
-    sums[one].write_bytes(sums[other].read_bytes())
-    os.utime(one, ns=(kept[one][1].st_atime_ns, kept[one][1].st_mtime_ns))
-    printed = finished.snakemake("verify", fails=True)
-    one.write_bytes(kept[one][0])
-    sums[one].write_bytes(saved)
-    os.utime(one, ns=(kept[one][1].st_atime_ns, kept[one][1].st_mtime_ns))
-    assert "another specification" in printed
-
-
-def test_a_surprising_claim_fails_and_leaves_its_table(finished):
-    finished.claim(expect="differs here", reason="a mistake of this test")
-    printed = finished.snakemake("claims", fails=True)
-    table = (finished.path / "results/claims.md").read_text()
-    finished.claim()
-    told = "known as differs here, came out reproduced"
-    assert told in printed
-    assert told in table
-    assert "Traceback" not in printed
-    finished.snakemake("claims")
 
 
 def test_a_rate_that_diverges_everything_is_named(workspace):
