@@ -13,6 +13,7 @@ REPOSITORY = Path(__file__).parents[1]
 LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
     {"base", "errors"},
+    {"atomic"},
     {"datasets"},
     {"gates"},
     {"models"},

@@ -73,7 +73,7 @@ def test_goes_on_to_the_same_result(make_run, tmp_path, monkeypatch, name, after
     whole = train(run)
 
     def kept(key="one"):
-        return Checkpoints(tmp_path / "checkpoint", key, seconds=0.0)
+        return Checkpoints(tmp_path / "checkpoint.npz", key, seconds=0.0)
 
     with pytest.raises(StoppedError):
         train(run, report=stopping(after), checkpoints=kept())
@@ -90,9 +90,9 @@ def test_a_checkpoint_of_something_else_is_not_used(make_run, tmp_path, monkeypa
     monkeypatch.setattr(progress, "INTERVAL", -1.0)
     run = make_run(training=MINI, record=RECORD)
     with pytest.raises(StoppedError):
-        train(run, report=stopping(30), checkpoints=Checkpoints(tmp_path / "c", "one", 0.0))
+        train(run, report=stopping(30), checkpoints=Checkpoints(tmp_path / "c.npz", "one", 0.0))
     lines = []
-    again = train(run, report=lines.append, checkpoints=Checkpoints(tmp_path / "c", "two", 1e9))
+    again = train(run, report=lines.append, checkpoints=Checkpoints(tmp_path / "c.npz", "two", 1e9))
     assert any("another configuration" in line for line in lines)
     np.testing.assert_array_equal(again.variables["loss"], train(run).variables["loss"])
 

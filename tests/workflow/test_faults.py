@@ -71,13 +71,13 @@ def test_a_killed_training_goes_on_from_its_checkpoint(workspace):
     (workspace.path / "often.yaml").write_text("checkpoint_seconds: 0\n")
     cell = "layer_dynamics/glorot_moments/main"
     target, often = f"results/{cell}/trajectory.nc", ("--configfile", "often.yaml")
-    latest = workspace.path / "results/checkpoints" / cell / "whole/latest"
-    kill_once(latest, workspace, target, *often)
+    checkpoint = workspace.path / "results/checkpoints" / cell / "whole.npz"
+    kill_once(checkpoint, workspace, target, *often)
     assert not (workspace.path / target).exists()
     workspace.snakemake(target, *often, "--unlock")
     workspace.snakemake(target, *often)
     assert "continuing at step" in (workspace.path / f"results/logs/{cell}/train.log").read_text()
-    assert not latest.parent.exists()
+    assert not checkpoint.exists()
     resumed = (workspace.path / target).read_bytes()
     workspace.snakemake(target, "--force")
     assert (workspace.path / target).read_bytes() == resumed

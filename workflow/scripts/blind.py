@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
 from neuralrace.job import job
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.records.files import write, write_text
+from neuralrace.records.files import write
 from neuralrace.records.theory import theory_dataset
 from neuralrace.records.trajectory import trajectory_dataset
 from neuralrace.spec import Cell, Run, SolvedRun

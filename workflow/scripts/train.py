@@ -16,10 +16,10 @@ with job(" ".join(filter(None, (cell, part))), snakemake.log[0]) as say:
     run = Run.model_validate_json(snakemake.params.spec)
     chosen = dict(pair.rsplit("-", 1) for pair in part.split(".")) if part else {}
     scales, seeds = ([int(chosen[a])] if a in chosen else None for a in ("init_scale", "seed"))
-    folder = Path(snakemake.wildcards.root, "checkpoints", cell, part or "whole")
+    path = Path(snakemake.wildcards.root, "checkpoints", cell, f"{part or 'whole'}.npz")
     key = f"{run.sha256()} {code_sha256('train')} {part}"
     interval = Settings.of(snakemake.config).checkpoint_seconds
-    checkpoints = Checkpoints(folder, key, interval)
+    checkpoints = Checkpoints(path, key, interval)
     trajectory = train(run, scales, seeds, say, checkpoints)
     write(trajectory_dataset(cell, run, trajectory, scales, seeds), snakemake.output[0])
     checkpoints.clear()

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
+from neuralrace.atomic import write_text
 from neuralrace.claims.blind import WORDS, Blind, Trials
 from neuralrace.claims.judge import CONFIDENCE, ClaimRow, FindingRow, JudgedAlternative, Row
 from neuralrace.errors import UserError
-from neuralrace.records.files import write_text
 
 R = TypeVar("R", bound=Row)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import matplotlib as mpl
 
+from neuralrace.atomic import replacing
 from neuralrace.figures import FIGURES
 from neuralrace.figures.results import Results
 from neuralrace.figures.style import SHEET
-from neuralrace.records.files import replacing
 
 
 def save(

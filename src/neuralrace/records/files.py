@@ -2,13 +2,12 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
+from neuralrace.atomic import replacing, write_text
 from neuralrace.errors import UserError
 from neuralrace.records.schema import Kind, check
 
@@ -35,16 +34,6 @@ def write(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     write_text(f"{digest}  {path.name}\n", checksum_file(path))
 
 
-def write_text(text: str, path: str | os.PathLike[str]) -> None:
-    """Writes a text file that is either whole or absent.
-
-    Raises:
-        UserError: the folder cannot be written to or is full.
-    """
-    with replacing(Path(path)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
 def checksum_file(path: Path) -> Path:
     """Where the checksum of a result file stands, as `sha256sum --check` reads it."""
     return path.with_name(f"{path.name}.sha256")
@@ -54,26 +43,6 @@ def sha256(path: Path) -> str:
     """Hex digest of a file."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file in the same folder that takes the place of `path` once it is complete."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        with open(temporary, "rb+") as handle:
-            os.fsync(handle.fileno())
-        os.replace(temporary, path)
-    except (OSError, RuntimeError, AssertionError) as error:
-        raise UserError(
-            f"{path}: cannot be written ({error}). Check that the folder is writable and the disk "
-            "has room, then run the workflow again; nothing was replaced."
-        ) from error
-    finally:
-        with suppress(OSError):  # the first error is the one to tell
-            temporary.unlink()
 
 
 def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:

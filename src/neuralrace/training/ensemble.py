@@ -317,7 +317,7 @@ class _Engine:
         recorded = jax.jit(partial(self.observe_all, self.recorded))
         snapped = jax.jit(partial(self.observe_all, self.snapped)) if self.snapped else None
         if state:
-            members, seen, snaps = state.members, state.seen, state.snaps
+            members, seen, snaps = state.members, state.series, state.snapshots
         else:
             seen = [_host(recorded(members, fixed, data), lead=True)]
             snaps = [_host(snapped(members, fixed, data), lead=True)] if snapped else []

@@ -1,0 +1,42 @@
+"""Files that are either whole or as they were before."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from neuralrace.errors import UserError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file in the same folder that takes the place of `path` once it is complete.
+
+    Raises:
+        UserError: the folder cannot be written to or is full.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        with open(temporary, "rb+") as handle:
+            os.fsync(handle.fileno())
+        os.replace(temporary, path)
+    except (OSError, RuntimeError, AssertionError) as error:
+        raise UserError(
+            f"{path}: cannot be written ({error}). Check that the folder is writable and the disk "
+            "has room, then run the workflow again; nothing was replaced."
+        ) from error
+    finally:
+        with suppress(OSError):  # the first error is the one to tell
+            temporary.unlink()
+
+
+def write_text(text: str, path: str | os.PathLike[str]) -> None:
+    """Writes a text file that is either whole or absent.
+
+    Raises:
+        UserError: the folder cannot be written to or is full.
+    """
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(text, encoding="utf-8")
