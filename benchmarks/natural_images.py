@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--folder", default="data/mnist", help="where the MNIST files lie")
     parser.add_argument("--domains", type=int, help="M; 20, with --gpu 100")
     parser.add_argument("--hidden", type=int, default=128, help="units in each hidden layer")
-    parser.add_argument("--steps", type=int, help="steps; 10, with --gpu 10,000 as in config/paper")
+    parser.add_argument("--steps", type=int, help="steps; 10, with --gpu 10,000 as at full scale")
     parser.add_argument("--precision", default="highest", help="of matrix products")
     chosen = parser.parse_args()
     chosen.domains = chosen.domains or (100 if chosen.gpu else 20)

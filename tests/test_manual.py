@@ -16,7 +16,7 @@ from neuralrace.manual import BEGIN, END, config_schema, key_tables, with_tables
 from neuralrace.plan import read_plan
 
 CONFIG = Path(__file__).parents[1] / "config"
-FILES = sorted(CONFIG.glob("*.yaml"))
+FILES = sorted(path for path in CONFIG.glob("*/*.yaml") if path.name != "claims.yaml")
 MANUAL = (CONFIG / "README.md").read_text(encoding="utf-8")
 SCHEMA = Draft202012Validator(config_schema())
 
@@ -95,26 +95,30 @@ def test_every_key_has_a_meaning():
         assert cells[3].endswith("."), row
 
 
-def test_default_configuration_is_there():
-    names = {path.name for path in FILES}
-    assert {"deep_linear.yaml", "smoke.yaml", "paper.yaml", "mnist.yaml"} <= names
+@pytest.mark.parametrize("folder", sorted({path.parent for path in FILES}), ids=lambda p: p.name)
+def test_each_paper_has_its_files(folder):
+    names = {path.name for path in folder.iterdir()}
+    assert {"experiments.yaml", "claims.yaml", "smoke.yaml"} <= names
+    for path in folder.glob("*.yaml"):
+        if path.name != "claims.yaml":
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+            assert list(content["experiments"]) == [folder.name], path
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_schema_accepts_shipped_configuration(path: Path):
     SCHEMA.validate(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("name", ["smoke", "paper", "mnist"])
+@pytest.mark.parametrize("name", ["smoke", "full_scale", "mnist"])
 def test_overrides_make_a_plan_with_the_default_configuration(name):
-    overrides = {"smoke", "paper", "mnist"}
     merged: dict = {}
-    for path in (*(path for path in FILES if path.stem not in overrides), CONFIG / f"{name}.yaml"):
+    for path in (*CONFIG.glob("*/experiments.yaml"), *CONFIG.glob(f"*/{name}.yaml")):
         update_config(merged, yaml.safe_load(path.read_text(encoding="utf-8")))
     plan = read_plan(merged, {})
     sizes = {cell.dataset.images.name for cell in plan.cells.values() if is_images(cell)}
     assert sizes == {
-        "smoke": {"digits"}, "paper": {"mnist", "cifar10"}, "mnist": {"mnist", "digits"}
+        "smoke": {"digits"}, "full_scale": {"mnist", "cifar10"}, "mnist": {"mnist", "digits"}
     }[name]  # fmt: skip
 
 

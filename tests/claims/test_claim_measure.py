@@ -258,7 +258,7 @@ def test_mistakes_are_told_with_file_claim_and_what_there_is(filled, taken, word
     written["measure"] = measure("*/rate-0.1", "times") | taken
     with pytest.raises(UserError) as caught:
         filled.judge(written)
-    for word in ["deep_linear.yaml: a-claim: ", *words]:
+    for word in ["deep_linear/claims.yaml: a-claim: ", *words]:
         assert word in str(caught.value)
 
 

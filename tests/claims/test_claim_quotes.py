@@ -73,7 +73,7 @@ def test_all_mistakes_of_all_papers_are_told(work, texts):
         quotes.check(files, texts)
     told = str(caught.value).splitlines()
     assert [line.split(": ")[1] for line in told] == ["claim-0", "claim-2", "a-claim"]
-    assert "other.yaml" in told[2]
+    assert "other/claims.yaml" in told[2]
 
 
 def test_mistakes_of_one_paper(work):
@@ -93,15 +93,15 @@ def test_a_missing_text_is_told(work, texts):
 
 
 def test_command_line(work, texts, tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "config" / "claims"
+    folder = tmp_path / "config" / "a"
     folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    written(work, "First things first.", "Modes are learned").rename(folder / "a.yaml")
+    written(work, "First things first.", "Modes are learned").rename(folder / "claims.yaml")
     assert quotes.main([str(texts)]) == 0
     assert capsys.readouterr().out == "2 quotes stand in their sources\n"
-    written(work, "Never.").rename(folder / "a.yaml")
+    written(work, "Never.").rename(folder / "claims.yaml")
     assert quotes.main([str(texts)]) == 1
-    told = "config/claims/a.yaml: claim-0: quote: not in the source: 'Never.'\n"
+    told = "config/a/claims.yaml: claim-0: quote: not in the source: 'Never.'\n"
     assert capsys.readouterr().err == told
     for arguments in ([], [str(texts), str(texts)], [str(texts / "none")]):
         assert quotes.main(arguments) == 2

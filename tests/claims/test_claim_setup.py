@@ -143,7 +143,7 @@ def test_nothing_is_compared_where_nothing_is_measured(work_with):
 def test_an_unknown_key_is_told(work_with, key, words):
     with pytest.raises(UserError) as caught:
         judged(work_with(SPEC), {key: 1})
-    for word in ("deep_linear.yaml: a-claim: setup: keys: ", *words):
+    for word in ("deep_linear/claims.yaml: a-claim: setup: keys: ", *words):
         assert word in str(caught.value)
 
 

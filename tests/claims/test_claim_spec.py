@@ -35,7 +35,7 @@ def test_reads_each_paper(work):
         work.write(claim(id="b"), findings=[finding()], paper="layer_dynamics"),
     ]
     claims = read_claims(files)
-    assert [(f.stem, c.id) for f in files for c in claims[f].statements] == [
+    assert [(f.parent.name, c.id) for f in files for c in claims[f].statements] == [
         ("deep_linear", "a-claim"),
         ("layer_dynamics", "b"),
         ("layer_dynamics", "a-finding"),
@@ -123,7 +123,7 @@ def test_reads_each_paper(work):
 def test_mistakes_name_file_claim_key_and_value(work, written, words):
     with pytest.raises(UserError) as caught:
         read_claims([work.write(written)])
-    for word in [str(work.root / "deep_linear.yaml") + ": ", *words]:
+    for word in [str(work.root / "deep_linear/claims.yaml") + ": ", *words]:
         assert word in str(caught.value)
 
 
@@ -131,8 +131,8 @@ def test_every_mistake_is_told_at_once(work):
     with pytest.raises(UserError) as caught:
         read_claims([work.write(claim(kind="equal"), claim(id="b", tolerance=-1))])
     first, second = str(caught.value).splitlines()
-    assert "deep_linear.yaml: a-claim: kind" in first
-    assert "deep_linear.yaml: b: tolerance.value" in second
+    assert "deep_linear/claims.yaml: a-claim: kind" in first
+    assert "deep_linear/claims.yaml: b: tolerance.value" in second
 
 
 @pytest.mark.parametrize("papers", [("deep_linear", "deep_linear"), ("deep_linear", "other")])
@@ -141,7 +141,7 @@ def test_identifiers_are_unique_over_papers(work, papers):
         files = [work.write(claim(), claim())]
     else:
         files = [work.write(claim(), paper=paper) for paper in papers]
-    with pytest.raises(UserError, match=rf"{papers[1]}.yaml: a-claim: id: .*already in"):
+    with pytest.raises(UserError, match=rf"{papers[1]}/claims.yaml: a-claim: id: .*already in"):
         read_claims(files)
 
 
@@ -172,7 +172,7 @@ def test_mistakes_in_alternatives_are_told(work, alternative, words):
     written = claim("slope", measure=taken, alternatives=[{"name": "another"} | alternative])
     with pytest.raises(UserError) as caught:
         read_claims([work.write(written)])
-    for word in ["deep_linear.yaml: a-claim: ", *words]:
+    for word in ["deep_linear/claims.yaml: a-claim: ", *words]:
         assert word in str(caught.value)
 
 
@@ -191,7 +191,7 @@ def test_a_finding_may_correct_a_claim_of_another_paper(work):
 
 
 def test_identifiers_of_claims_and_findings_are_unique(work):
-    with pytest.raises(UserError, match=r"a-claim: id: .*already in .*deep_linear.yaml"):
+    with pytest.raises(UserError, match=r"a-claim: id: .*already in .*deep_linear/claims.yaml"):
         read_claims([work.write(claim(), findings=[finding(id="a-claim")])])
 
 
@@ -253,9 +253,9 @@ def test_manual_and_criteria_agree():
     ],
 )  # fmt: skip
 def test_broken_files_are_told(work, text, words):
-    path = work.root / "deep_linear.yaml"
+    path = work.write()
     path.write_text(text)
-    with pytest.raises(UserError, match=rf"deep_linear\.yaml: (.|\n)*({words})"):
+    with pytest.raises(UserError, match=rf"deep_linear/claims\.yaml: (.|\n)*({words})"):
         read_claims([path])
 
 
@@ -285,20 +285,20 @@ def test_needed_cells_are_those_of_every_measure(work):
 
 def test_a_glob_without_cells_names_its_claim(work):
     claims = read_claims([work.write(claim(measure=measure("p/a/*", minus=measure("q/*"))))])
-    with pytest.raises(UserError, match=r"deep_linear.yaml: a-claim: cells: 'q/\*' matches no"):
+    with pytest.raises(UserError, match=r"claims.yaml: a-claim: cells: 'q/\*' matches no"):
         needed_cells(claims, ["p/a/main"])
 
 
 def test_a_glob_of_an_alternative_without_cells_names_its_claim(work):
     nowhere = [{"name": "nowhere", "instead": {"cells": "q/*"}}]
     claims = read_claims([work.write(claim(measure=measure("p/a/*"), alternatives=nowhere))])
-    with pytest.raises(UserError, match=r"deep_linear.yaml: a-claim: cells: 'q/\*' matches no"):
+    with pytest.raises(UserError, match=r"claims.yaml: a-claim: cells: 'q/\*' matches no"):
         needed_cells(claims, ["p/a/main"])
 
 
 def test_examples_of_the_manual_are_accepted(work):
     example, crossing = re.findall(r"```yaml\n(.*?)```", MANUAL, flags=re.DOTALL)
-    path = work.root / "deep_linear.yaml"
+    path = work.write()
     path.write_text(example, encoding="utf-8")
     written = read_claims([path])[path]
     (slope,), (found,) = written.claims, written.findings

@@ -40,7 +40,8 @@ class Workplace:
 
     def write(self, *claims, findings=(), paper="deep_linear", **more):
         """A claims file, with the set-up `main`."""
-        path = self.root / f"{paper}.yaml"
+        path = self.root / paper / "claims.yaml"
+        path.parent.mkdir(exist_ok=True)
         written = {"source": SOURCE, "setups": {"main": SETUP}, "claims": list(claims)}
         written |= {"findings": list(findings)} | more
         path.write_text(yaml.safe_dump(written), encoding="utf-8")

@@ -95,8 +95,8 @@ def shrink(experiment: dict) -> None:
 def small_cells() -> dict[str, Cell]:
     """The cells of all configured experiments, shrunk."""
     experiments = {}
-    for name in ("deep_linear", "layer_dynamics", "localization", "make_haste", "neural_race"):
-        experiments |= yaml.safe_load((CONFIG / f"{name}.yaml").read_text())["experiments"]
+    for path in sorted(CONFIG.glob("*/experiments.yaml")):
+        experiments |= yaml.safe_load(path.read_text())["experiments"]
     for experiment in (each for paper in experiments.values() for each in paper.values()):
         shrink(experiment)
     return read_plan({"experiments": experiments}, {}).cells

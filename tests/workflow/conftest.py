@@ -81,14 +81,19 @@ class Workspace:
 
     def configure(self, paper: str, experiments: dict) -> None:
         text = yaml.safe_dump({"experiments": {paper: experiments}})
-        (self.path / f"config/{paper}.yaml").write_text(text)
+        self._write(paper, "experiments", text)
 
     def claim(self, **changes) -> None:
         self.claims("deep_linear", CLAIM | changes)
 
     def claims(self, paper: str, *claims: dict) -> None:
         text = yaml.safe_dump({"source": SOURCE, "setups": SETUPS, "claims": list(claims)})
-        (self.path / f"config/claims/{paper}.yaml").write_text(text)
+        self._write(paper, "claims", text)
+
+    def _write(self, paper: str, name: str, text: str) -> None:
+        path = self.path / f"config/{paper}/{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
     def snakemake(self, *arguments: str, fails: bool = False) -> str:
         """What snakemake prints; it must succeed, or must not."""
@@ -132,12 +137,8 @@ def build(path: Path) -> Workspace:
         shutil.copytree(PROJECT / name, path / name, ignore=ignore)
     for name in ("Snakefile", "environment.yml"):
         shutil.copy2(PROJECT / name, path / name)
-    (path / "config/claims").mkdir(parents=True)
-    (path / "config/smoke.yaml").write_text("experiments: {}\n")
     workspace = Workspace(path)
-    for paper in ("layer_dynamics", "localization", "make_haste", "neural_race"):
-        workspace.claims(paper)
-        workspace.configure(paper, {})
+    workspace.claims("layer_dynamics")
     workspace.configure("deep_linear", workspace.deep)
     workspace.configure("layer_dynamics", workspace.layers)
     workspace.claim()

@@ -12,7 +12,7 @@ def test_the_smoke_run_shrinks_what_no_file_of_ones_own_sets_up(workspace):
     short = {"seeds": 1, "training": {"steps": 30}}
     smoke = {"experiments": {"deep_linear": {"time_to_learn": short, "step_size": short}}}
     own = {"experiments": {"deep_linear": {"time_to_learn": {"record": {"every": 20}}}}}
-    (workspace.path / "config/smoke.yaml").write_text(yaml.safe_dump(smoke))
+    (workspace.path / "config/deep_linear/smoke.yaml").write_text(yaml.safe_dump(smoke))
     (workspace.path / "own.yaml").write_text(yaml.safe_dump(own))
     cells = ("time_to_learn/main", "step_size/learning_rate-0.02")
     files = [f"results/smoke/deep_linear/{cell}/trajectory.nc" for cell in cells]

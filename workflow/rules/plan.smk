@@ -19,27 +19,28 @@ from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
 from neuralrace.spec import TRAINING_METRICS, Run, SolvedRun
 
-SMOKE = "config/smoke.yaml"
 # trainings share a GPU one at a time (see profiles/default); without one they only share cores
 GPU = int(shutil.which("nvidia-smi") is not None)
-PAPERS = sorted(config["experiments"])
-CLAIMS = [f"config/claims/{paper}.yaml" for paper in PAPERS]
+CLAIMS = sorted(map(str, Path("config").glob("*/claims.yaml")))
 
 
 def load_plans():
-    """The plan of each results folder: the configuration as given, and shrunk by smoke.yaml."""
+    """The plan of each results folder: the configuration as given, and at its smoke size."""
     given = workflow.overwrite_configfiles
     own = [name for name in workflow.configfiles if name not in given]
     files = {str(name): load_configfile(str(name)) for name in [*own, *given]}
     plan = read_plan(config, files)
-    smoke, shrunk = load_configfile(SMOKE), deepcopy(dict(config))
+    sizes = {str(path): load_configfile(str(path)) for path in Path("config").glob("*/smoke.yaml")}
+    smoke, shrunk = {"experiments": {}}, deepcopy(dict(config))
+    for size in sizes.values():
+        update_config(smoke, deepcopy(size))
     # an experiment that a file of one's own has set up is not shrunk: the two need not go together
     for name in given:
         for paper, experiments in (files[str(name)].get("experiments") or {}).items():
             for experiment in experiments or {}:
                 smoke["experiments"].get(paper, {}).pop(experiment, None)
     update_config(shrunk, smoke)
-    return {"results": plan, "results/smoke": read_plan(shrunk, {**files, SMOKE: smoke})}
+    return {"results": plan, "results/smoke": read_plan(shrunk, {**files, **sizes})}
 
 
 try:

@@ -5,29 +5,13 @@ rule figures:
         "results/claims.md",
 
 
-rule figures_deep_linear:
-    input:
-        gallery("figures", "deep_linear"),
+for paper in sorted({name.partition("/")[0] for name in FIGURES}):
 
-
-rule figures_layer_dynamics:
-    input:
-        gallery("figures", "layer_dynamics"),
-
-
-rule figures_localization:
-    input:
-        gallery("figures", "localization"),
-
-
-rule figures_make_haste:
-    input:
-        gallery("figures", "make_haste"),
-
-
-rule figures_neural_race:
-    input:
-        gallery("figures", "neural_race"),
+    rule:
+        name:
+            f"figures_{paper}"
+        input:
+            gallery("figures", paper),
 
 
 rule metrics:

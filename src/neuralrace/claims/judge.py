@@ -131,7 +131,7 @@ def judge_papers(
     """Every claim of the papers and every finding, judged from metrics files.
 
     Args:
-        claim_files: `config/claims/<paper>.yaml`.
+        claim_files: `config/<paper>/claims.yaml`.
         results_root: folder that holds `<cell id>/metrics.nc`.
         cell_ids: all cells that there are, `paper/experiment/label`.
         blind: what came out on fresh seeds, where that was looked at.
@@ -146,11 +146,11 @@ def judge_papers(
             with naming(file, claim):
                 setup = written.setups[claim.setup]
                 differs = (*differences(claim, setup, results), *claim.differs)
-                row = _claim_row(claim, setup, differs, file.stem, results)
+                row = _claim_row(claim, setup, differs, file.parent.name, results)
                 claims.append(_after(row, claim, blind))
         for finding in written.findings:
             with naming(file, finding):
-                row = _finding_row(finding, file.stem, results)
+                row = _finding_row(finding, file.parent.name, results)
                 findings.append(_after(row, finding, blind))
     return claims, findings
 

@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
         print("usage: python -m neuralrace.claims.quotes FOLDER_WITH_TEXTS", file=sys.stderr)
         return 2
     try:
-        count = check(sorted(Path("config/claims").glob("*.yaml")), Path(arguments[0]))
+        count = check(sorted(Path("config").glob("*/claims.yaml")), Path(arguments[0]))
     except UserError as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-"""What claims and findings are, as they are written in `config/claims/<paper>.yaml`."""
+"""What claims and findings are, as they are written in `config/<paper>/claims.yaml`."""
 
 import hashlib
 import json

@@ -19,6 +19,8 @@ import numpy as np
 
 from neuralrace.atomic import replacing
 
+DAMAGE = (OSError, EOFError, ValueError, KeyError, NotImplementedError, zipfile.BadZipFile)
+"""What reading an archive raises, depending on where it is damaged."""
 Parts = list[dict[str, np.ndarray]]
 
 
@@ -77,9 +79,8 @@ class Checkpoints:
             return None
         try:
             state = self._read(members)
-        # what zipfile and NumPy raise for damage depends on where it is
-        except (OSError, EOFError, ValueError, KeyError, NotImplementedError, zipfile.BadZipFile) as e:
-            reason = " ".join(str(e).split()) or type(e).__name__
+        except DAMAGE as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
             report(f"{self.path}: the checkpoint is not used ({reason}); training starts anew")
             self.clear()
             return None

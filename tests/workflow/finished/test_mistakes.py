@@ -29,7 +29,8 @@ def test_a_mistake_in_the_configuration_is_named_and_nothing_is_touched(finished
     finished.configure("deep_linear", changed)
     printed = finished.snakemake("metrics", fails=True)
     finished.configure("deep_linear", finished.deep)
-    assert f"config/deep_linear.yaml: experiments.deep_linear.time_to_learn.{key}" in printed
+    where = f"experiments.deep_linear.time_to_learn.{key}"
+    assert f"config/deep_linear/experiments.yaml: {where}" in printed
     assert says in printed
     assert "Traceback" not in printed
     assert files(finished) == before
