@@ -44,17 +44,21 @@ def config_schema() -> Schema:
     schema demands no key. What is required, and rules between keys, `neuralrace.plan.read_plan`
     checks on merged and fanned-out cells.
     """
-    experiment = _schema(Cell)
+    cell = Cell.model_json_schema()
+    definitions = cell.pop("$defs") | {"Cell": cell}
     swept: dict[str, list[Schema]] = {}
-    for key in _keys(experiment):
-        for variant in [key, *(own for _, _, keys in _variants(key) for own in keys)]:
-            swept.setdefault(variant.path, []).append(variant.schema)
-    experiment["description"] = "A cell, or a `sweep` over cells."
-    experiment["properties"]["sweep"] = {
+    for path, place in _places(cell, "#/$defs/Cell", definitions):
+        swept.setdefault(path, []).append({"$ref": place})
+    cell["description"] = "A cell, or a `sweep` over cells."
+    cell["properties"]["sweep"] = {
         "description": "Lists of values by dotted key; one cell per combination.",
         "type": "object",
         "properties": {
-            path: {"type": "array", "minItems": 1, "items": {"anyOf": schemas}}
+            path: {
+                "type": "array",
+                "minItems": 1,
+                "items": schemas[0] if len(schemas) == 1 else {"anyOf": schemas},
+            }
             for path, schemas in swept.items()
         },
         "patternProperties": {
@@ -67,11 +71,13 @@ def config_schema() -> Schema:
         },
         "additionalProperties": False,
     }
-    schema = _schema(Settings)
+    schema = Settings.model_json_schema()
     schema["description"] = "A configuration file of neuralrace."
     schema["properties"]["experiments"] = _by_name(
-        _by_name(experiment, "Experiments of one paper."), "Experiments by paper and name."
+        _by_name({"$ref": "#/$defs/Cell"}, "Experiments of one paper."),
+        "Experiments by paper and name.",
     )
+    schema["$defs"] = definitions
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_partial(schema)}
 
 
@@ -137,6 +143,19 @@ def _inline(schema: Any, definitions: Schema) -> Any:
     return inlined
 
 
+def _places(
+    schema: Schema, place: str, definitions: Schema, prefix: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Dotted path of each key of a mapping and of those inside it, and where its schema stands."""
+    for name, value in schema["properties"].items():
+        own = f"{place}/properties/{name}"
+        yield prefix + name, own
+        for inner in (value, *value.get("oneOf", ())):
+            if "$ref" in inner:
+                other = definitions[inner["$ref"].rsplit("/", 1)[1]]
+                yield from _places(other, inner["$ref"], definitions, f"{prefix}{name}.")
+
+
 def _partial(schema: Any) -> Any:
     """The schema of a part of what is described: nothing is required, so choices may overlap."""
     if isinstance(schema, list):
@@ -144,9 +163,13 @@ def _partial(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {
-        "anyOf" if word == "oneOf" else word: _partial(value)
+        "anyOf" if word == "oneOf" else word: (
+            {name: _partial(item) for name, item in value.items()}
+            if word in ("$defs", "properties")
+            else _partial(value)
+        )
         for word, value in schema.items()
-        if not (word == "required" and isinstance(value, list))
+        if word not in ("discriminator", "required", "title")
     }
 
 

@@ -20,8 +20,7 @@ from neuralrace.figures.save import save
 from neuralrace.figures.style import COLUMN, SHEET, heat, ordered, settled
 from neuralrace.records.files import read, write
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "neuralrace" / "figures"
+PACKAGE = Path(__file__).parents[2] / "src" / "neuralrace" / "figures"
 NAMES = sorted(FIGURES)
 
 
@@ -49,8 +48,7 @@ def test_every_module_of_a_paper_is_a_registered_figure():
 
 
 def test_every_caption_belongs_to_a_figure():
-    captions = ROOT / "workflow" / "report"
-    found = {f"{path.parent.name}/{path.stem}" for path in captions.glob("*/*.rst")}
+    found = {f"{path.parent.name}/{path.stem}" for path in PACKAGE.glob("*/*.rst")}
     assert found == set(FIGURES)
 
 
@@ -59,7 +57,7 @@ def test_figure_is_described(name: str):
     module = import_module(f"neuralrace.figures.{name.replace('/', '.')}")
     assert module.__doc__
     assert module.draw.__doc__
-    caption = (ROOT / "workflow" / "report" / f"{name}.rst").read_text(encoding="utf-8")
+    caption = (PACKAGE / f"{name}.rst").read_text(encoding="utf-8")
     assert 2 <= caption.count(". ") + caption.count(".\n") <= 9
     assert "{{" not in caption
 

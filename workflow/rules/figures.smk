@@ -10,7 +10,7 @@ for name in FIGURES:
         output:
             png=report(
                 f"{{gallery}}/{name}.png",
-                caption=f"../report/{name}.rst",
+                caption=f"../../src/neuralrace/figures/{name}.rst",
                 category=paper,
                 labels={"figure": figure},
             ),
