@@ -12,7 +12,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
-    {"base", "errors"},
+    {"base", "errors", "source"},
     {"atomic"},
     {"datasets"},
     {"gates"},

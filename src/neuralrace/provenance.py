@@ -1,12 +1,12 @@
 """Which code a stage of the workflow rests on, and what a result says about its origin."""
 
-import ast
 import hashlib
 import platform
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
+
+from neuralrace.source import imports
 
 ROOT = Path(__file__).parent
 
@@ -35,7 +35,7 @@ def code_files(stage: Stage, *more: str) -> list[Path]:
         for path in _files(waiting.pop()):
             if path not in found:
                 found.add(path)
-                waiting += _imports(path)
+                waiting += imports(path)
     return sorted(found)
 
 
@@ -66,15 +66,3 @@ def _files(name: str) -> list[Path]:
     stems = [ROOT.joinpath(*names[: depth + 1]) for depth in range(len(names))]
     paths = [path for stem in stems for path in (stem / "__init__.py", stem.with_suffix(".py"))]
     return [path for path in paths if path.is_file()]
-
-
-@cache
-def _imports(path: Path) -> tuple[str, ...]:
-    """Names of all modules that a file may import, also inside functions."""
-    names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
-    return tuple(names)

@@ -13,7 +13,7 @@ import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
 from neuralrace.errors import UserError
-from neuralrace.figures import FIGURES, Figure
+from neuralrace.figures import FIGURES, Figure, results
 from neuralrace.figures.neural_race.structural_forms import classical_scaling
 from neuralrace.figures.results import Results
 from neuralrace.figures.save import save
@@ -26,9 +26,31 @@ NAMES = sorted(FIGURES)
 
 def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> None:
     """The files that a figure says it reads, and no others."""
-    for path in FIGURES[name].inputs(cell_ids):
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source / path, target / path)
+    for cell, kind in FIGURES[name].inputs(cell_ids):
+        if (source / cell / f"{kind}.nc").exists():  # not all cells have theory
+            (target / cell).mkdir(parents=True, exist_ok=True)
+            shutil.copy(source / cell / f"{kind}.nc", target / cell)
+
+
+def watched(name: str, monkeypatch) -> dict[str, set[str]]:
+    """What a figure takes from files of each kind; they hold only what it declares."""
+    used: dict[str, set[str]] = {kind: set() for kind in ("trajectory", "theory", "metrics")}
+    take = xr.Dataset.__getitem__
+
+    def declared_only(path, kind):
+        dataset = read(path, kind)
+        cell = "/".join(path.parent.parts[-3:])
+        hidden = set(dataset.data_vars) - FIGURES[name].variables(cell)[kind]
+        return dataset.drop_vars(hidden).assign_attrs(watched=kind)
+
+    def watching(self, key):
+        if "watched" in self.attrs and key in self.data_vars:
+            used[self.attrs["watched"]].add(key)
+        return take(self, key)
+
+    monkeypatch.setattr(results, "read", declared_only)
+    monkeypatch.setattr(xr.Dataset, "__getitem__", watching)
+    return used
 
 
 def test_registry_loads_no_plotting_library():
@@ -63,20 +85,30 @@ def test_figure_is_described(name: str):
 
 
 def test_globs_and_inputs_follow_the_plan():
-    figure = Figure(cells=("paper/one/*", "paper/three/*"), files=("trajectory", "metrics"))
-    plan = ["paper/three/b", "paper/two/a", "paper/one/z", "paper/one/a"]
-    assert figure.matching(plan) == ["paper/three/b", "paper/one/z", "paper/one/a"]
-    assert figure.inputs(["paper/one/a"]) == [
-        "paper/one/a/trajectory.nc",
-        "paper/one/a/metrics.nc",
+    reads = {
+        "one thr*": {"trajectory": "loss outputs", "metrics": ""},
+        "three other/one": {"trajectory": "weights"},
+    }
+    figure = Figure("paper", reads)
+    plan = ["paper/three/b", "paper/two/a", "paper/one/z", "other/one/a", "paper/ones/a"]
+    assert figure.matching(plan) == ["paper/three/b", "paper/one/z", "other/one/a"]
+    assert figure.variables("paper/three/b") == {
+        "trajectory": {"loss", "outputs", "weights"},
+        "metrics": set(),
+    }
+    assert figure.inputs(["paper/one/a", "other/one/a"]) == [
+        ("paper/one/a", "trajectory"),
+        ("paper/one/a", "metrics"),
+        ("other/one/a", "trajectory"),
     ]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_figure_draws_labelled_axes_from_its_inputs(
-    name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
+    name: str, results_root: Path, cell_ids: list[str], tmp_path: Path, monkeypatch
 ):
     copy_inputs(name, results_root, tmp_path, cell_ids)
+    used = watched(name, monkeypatch)
     module = import_module(f"neuralrace.figures.{name.replace('/', '.')}")
     results = Results(tmp_path, FIGURES[name].matching(cell_ids))
     with mpl.rc_context(SHEET):
@@ -90,6 +122,9 @@ def test_figure_draws_labelled_axes_from_its_inputs(
             names = [tick.get_text() for tick in (*ax.get_xticklabels(), *ax.get_yticklabels())]
             shown = ax.get_xlabel() or ax.get_ylabel() or any(names)
             assert shown, "axes are labelled"
+    declared = [FIGURES[name].variables(cell) for cell in cell_ids]
+    for kind in ("trajectory", "theory", "metrics"):
+        assert used[kind] == set().union(*(each.get(kind, ()) for each in declared)), kind
 
 
 @pytest.mark.parametrize("name", ["deep_linear/staircase", "layer_dynamics/drift"])

@@ -96,19 +96,18 @@ def sha256_of(name):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "absent"
 
 
-def result_files(root, names, kinds):
-    """Result files of these cells; theory where there is any."""
+def result_files(root, files):
+    """Result files, each by its cell and kind; theory where there is any."""
     return [
         f"{root}/{name}/{kind}.nc"
-        for name in names
-        for kind in kinds
+        for name, kind in files
         if kind != "theory" or PLANS[root].cells[name].solutions
     ]
 
 
 def cell_files(root, *kinds):
     """Result files of all cells."""
-    return result_files(root, PLANS[root].cells, kinds)
+    return result_files(root, [(name, kind) for name in PLANS[root].cells for kind in kinds])
 
 
 def results_of(w):
@@ -123,7 +122,8 @@ def shown(figure, w):
 
 def figure_data(figure, w):
     """Result files that a figure is drawn from."""
-    return result_files(results_of(w), shown(figure, w), FIGURES[figure].files)
+    root = results_of(w)
+    return result_files(root, FIGURES[figure].inputs(list(PLANS[root].cells)))
 
 
 def gallery(root, paper="*"):

@@ -6,11 +6,21 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.integrate import cumulative_simpson
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 from neuralrace.records.gram import diagonal, vectors
 
 
+@drawn_from(
+    {
+        "alignment": {
+            "trajectory": "gram mode_strength",
+        },
+        "unaligned": {
+            "trajectory": "gram",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Cosine and strength of each mode over time; the invariant and the decay law of one mode."""
     random = results.cell("alignment")

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 NETWORKS = {
@@ -12,6 +12,15 @@ NETWORKS = {
 """Experiment: its theory and what to call it."""
 
 
+@drawn_from(
+    {
+        "semantic_deep semantic_shallow": {
+            "trajectory": "mode_strength",
+            "theory": "mode_strength",
+            "metrics": "half_time half_time_over_predicted",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Mode strengths of both networks against theory, and the time that each mode takes in both.
 

@@ -2,10 +2,22 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 
+@drawn_from(
+    {
+        "exact": {
+            "trajectory": "loss",
+            "theory": "loss",
+            "metrics": "approximation_error",
+        },
+        "step_size": {
+            "metrics": "loss_error_sup",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Loss at each hidden width; the error of the solution, and of gradient descent against it."""
     cells, steps = results.cells("exact"), results.cells("step_size")

@@ -2,12 +2,21 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 DESCENT = {"color": "0.35", "marker": "_", "markersize": 11, "markeredgewidth": 1.2}
 
 
+@drawn_from(
+    {
+        "imbalance": {
+            "trajectory": "",
+            "theory": "loss",
+            "metrics": "approximation_error discretisation_error",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Distance of the exact solution from gradient flow, over time and against the imbalance."""
     cells = sorted(results.cells("imbalance"), key=lambda cell: cell.spec.init.imbalance)

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 from neuralrace.records.gram import vectors
 from neuralrace.theory.tied import cosines, first_order_interference
@@ -19,6 +19,14 @@ RULES: dict[str, Literal["sum", "larger"]] = {
 }
 
 
+@drawn_from(
+    {
+        "interference_pair interference_many": {
+            "trajectory": "gram",
+            "metrics": "decay_over_larger decay_over_sum",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Cosine of the two strongest modes against two rules, and the decay of all pairs in both."""
     cells = [*results.cells("interference_pair"), *results.cells("interference_many")]

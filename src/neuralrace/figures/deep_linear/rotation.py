@@ -2,13 +2,21 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 MARKED = 12
 """Times at which runs in other bases are marked."""
 
 
+@drawn_from(
+    {
+        "rotation": {
+            "trajectory": "mode_strength",
+            "theory": "mode_strength",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Mode strengths in each basis of the task, and how far they are from those in the first."""
     first, *others = results.cells("rotation")

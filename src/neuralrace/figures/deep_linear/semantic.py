@@ -3,13 +3,20 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 STAGES = 4
 """Snapshots of the outputs that are drawn, from the first to the end of learning."""
 
 
+@drawn_from(
+    {
+        "semantic_deep": {
+            "trajectory": "loss outputs",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Items by properties, singular vectors, and network outputs at stages of development.
 

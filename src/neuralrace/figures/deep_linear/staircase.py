@@ -2,10 +2,18 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 
+@drawn_from(
+    {
+        "staircase": {
+            "trajectory": "loss mode_strength",
+            "theory": "loss mode_strength",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Mode strengths at each init scale and the loss at all of them, against the closed form."""
     cell = results.cell("staircase")

@@ -3,10 +3,19 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 
+@drawn_from(
+    {
+        "time_to_learn": {
+            "metrics": (
+                "half_time half_time_over_predicted half_time_over_written half_time_times_s"
+            ),
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Time to half of each mode's target, with the closed form and the formula as written."""
     cell = results.cell("time_to_learn")

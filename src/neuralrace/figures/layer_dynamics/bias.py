@@ -3,7 +3,7 @@
 import xarray as xr
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 LOOKS = {
@@ -17,6 +17,21 @@ LOOKS = {
 }
 
 
+@drawn_from(
+    {
+        "relu": {
+            "trajectory": "imbalance_trace",
+            "metrics": "norm_difference_drift",
+        },
+        "relu_biases": {
+            "trajectory": "bias_norm imbalance_trace",
+            "metrics": "bias_corrected_drift norm_difference_drift",
+        },
+        "images": {
+            "trajectory": "bias_norm imbalance_trace",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Change of the difference of squared norms over time, and against the learning rate.
 

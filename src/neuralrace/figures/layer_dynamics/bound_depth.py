@@ -3,10 +3,22 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 
+@drawn_from(
+    {
+        "growth": {
+            "trajectory": "",
+            "metrics": "product_norm",
+        },
+        "small_weights": {
+            "trajectory": "",
+            "metrics": "bound_by_depth",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """The bound at each depth with the quoted constants; simulated growth at each depth.
 

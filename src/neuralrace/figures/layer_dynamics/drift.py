@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 QUANTITIES = {
@@ -11,6 +11,16 @@ QUANTITIES = {
 }
 
 
+@drawn_from(
+    {
+        "step_size": {
+            "metrics": "imbalance_drift",
+        },
+        "relu": {
+            "metrics": "neuron_drift offdiagonal_drift",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Relative drift of C against the learning rate in a linear and in a ReLU network."""
     linear, relu = results.cells("step_size"), results.cells("relu")

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 from neuralrace.theory.balance import expected_imbalance, glorot_squared_norm
 
@@ -12,6 +12,13 @@ NAMES = {"standard": r"variance $2/(n_{l-1}+n_l)$", "product": r"variance $1/(n_
 """Entry variance by the name that the initialisation law gives it."""
 
 
+@drawn_from(
+    {
+        "glorot_moments": {
+            "metrics": "initial_imbalance_squared initial_squared_norm",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Distribution over seeds of |C|^2 at the start for each variance, and squared layer norms.
 

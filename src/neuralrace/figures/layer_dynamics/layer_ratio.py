@@ -2,11 +2,20 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 from neuralrace.records.gram import diagonal, vectors
 
 
+@drawn_from(
+    {
+        "unequal_layers": {
+            "trajectory": "gram",
+            "theory": "layer_strength",
+            "metrics": "final_layer_ratio final_layer_ratio_over_limit",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Ratio of the larger to the smaller layer in each mode over time, at each init scale."""
     cell = results.cell("unequal_layers")

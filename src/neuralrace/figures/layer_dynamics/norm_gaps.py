@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 EXPERIMENTS = ("balanced_start", "small_weights", "growth")
@@ -16,6 +16,16 @@ SHARE = {"color": style.distinct(3), "marker": "s"}
 IDENTITY = {"color": style.distinct(2), "marker": "^"}
 
 
+@drawn_from(
+    {
+        "growth small_weights balanced_start": {
+            "trajectory": "imbalance_trace",
+            "metrics": (
+                "final_norm_gap initial_norm_gap norm_gap_identity_error norm_gap_over_bound"
+            ),
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """One row for each start: its gap before and after training, its bound, and two checks.
 

@@ -2,10 +2,18 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 
+@drawn_from(
+    {
+        "growth": {
+            "trajectory": "layer_norm",
+            "metrics": "layer_strength quoted_strength_bound strength_bound",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Norm of every layer at each init scale, and the strength that theorem 3 bounds over it.
 

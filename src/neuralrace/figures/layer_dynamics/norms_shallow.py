@@ -2,10 +2,18 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 
+@drawn_from(
+    {
+        "growth": {
+            "trajectory": "layer_norm",
+            "metrics": "norm_product product_norm quoted_strength_bound strength_bound",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """All norms of one network in one panel for each init scale."""
     cell = min(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))

@@ -2,10 +2,18 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import Results
 
 
+@drawn_from(
+    {
+        "images": {
+            "trajectory": "layer_norm relative_rate_gap",
+            "metrics": "early_relative_rate_gap late_relative_rate_gap",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Growth of norms and squared norms; how far apart adjacent layers' rates are and stay."""
     cells = sorted(results.cells("images"), key=lambda cell: cell.spec.layered.bias)

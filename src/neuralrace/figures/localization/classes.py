@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
-from neuralrace.figures import receptive, style
+from neuralrace.figures import drawn_from, receptive, style
 from neuralrace.figures.results import CellResults, Results
 from neuralrace.spec import Layered
 
@@ -24,6 +24,16 @@ RANGES = (
 """Lines below each other, seen on every bar."""
 
 
+@drawn_from(
+    {
+        (
+            "relu relu_low_gain relu_sizes trained_readout relu_biases erf erf_offset sigmoid "
+            "erf_without_biases sigmoid_without_biases"
+        ): {
+            "metrics": "localised_share neither_share oscillating_share",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Mean shares by class, a bar a condition, with ranges over seeds at both boundaries."""
     panels = [[cell for name in names for cell in results.cells(name)] for names in PANELS.values()]

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import frozen, gated, style
+from neuralrace.figures import drawn_from, frozen, gated, style
 from neuralrace.figures.results import CellResults, Results
 from neuralrace.theory.as_written import written_weights
 from neuralrace.theory.frozen_gates import FrozenGates
@@ -16,6 +16,15 @@ from neuralrace.theory.frozen_gates import FrozenGates
 WRITTEN = {"color": "0.35", "marker": "_", "markersize": 6}
 
 
+@drawn_from(
+    {
+        "closed_forms": {
+            "trajectory": "loss pathway_maps",
+            "theory": "loss",
+            "metrics": "corrected_error field_error written_error",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Loss over time by gating scheme, distances by learning rate, and by equation.
 

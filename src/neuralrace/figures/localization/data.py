@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
-from neuralrace.figures import receptive, style
+from neuralrace.figures import drawn_from, receptive, style
 from neuralrace.figures.results import CellResults, Results
 
 SHOWN = 2
@@ -19,6 +19,13 @@ CLASSES: tuple[dict[str, Any], ...] = (
 )
 
 
+@drawn_from(
+    {
+        "relu relu_low_gain single_pulse": {
+            "trajectory": "",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Samples and second moments of the nonlinear Gaussian process at two gains, and of pulses."""
     cells = [results.cells(name)[0] for name in ("relu", "relu_low_gain", "single_pulse")]

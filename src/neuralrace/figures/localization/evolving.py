@@ -6,10 +6,21 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import frozen, gated, style
+from neuralrace.figures import drawn_from, frozen, gated, style
 from neuralrace.figures.results import CellResults, Results
 
 
+@drawn_from(
+    {
+        "evolving": {
+            "trajectory": "",
+            "metrics": (
+                "localised_share participation refresh_error refresh_interval "
+                "refresh_localised_share refresh_participation"
+            ),
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Distance from the ReLU network by interval, and localisation by number of refreshes."""
     cells = sorted(results.cells("evolving"), key=_end)

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import frozen, style
+from neuralrace.figures import drawn_from, frozen, style
 from neuralrace.figures.results import Results
 
 DISTANCES = {
@@ -18,6 +18,16 @@ CIRCULANT = 4
 """How many of them are distances from circulant."""
 
 
+@drawn_from(
+    {
+        "ring": {
+            "metrics": (
+                "block_circulance_other block_circulance_same input_circulance_law "
+                "input_circulance_samples joint_eigenvalue_error joint_violation"
+            ),
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Distance from circulant, and from block-diagonal by the joint shift, by gating scheme."""
     cells = results.cells("ring")

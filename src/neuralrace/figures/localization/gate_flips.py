@@ -6,12 +6,21 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import receptive, style
+from neuralrace.figures import drawn_from, receptive, style
 from neuralrace.figures.results import CellResults, Results
 
 CLOCK = "snapshot_flow_time"
 
 
+@drawn_from(
+    {
+        "gate_flips": {
+            "metrics": (
+                "gate_flip_fraction gate_flips_between participation_curve predicted_gate_flips"
+            ),
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """By marginal: flips from the start, participation, and flips between any two times.
 

@@ -9,7 +9,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-from neuralrace.figures import frozen, gated, style
+from neuralrace.figures import drawn_from, frozen, gated, style
 from neuralrace.figures.results import CellResults, Results
 
 DERIVED = {"color": style.distinct(3), "marker": "*", "markersize": 5}
@@ -20,6 +20,18 @@ COUPLING = {
 """Shares of the second moment of gated inputs, and of its inverse, that couple pathways."""
 
 
+@drawn_from(
+    {
+        "gating": {
+            "metrics": (
+                "optimal_fresh_loss optimal_loss precision_diagonality second_moment_diagonality"
+            ),
+        },
+        "prediction": {
+            "metrics": "frozen_limit_fresh_loss frozen_limit_loss relu_fresh_loss",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Least-squares loss by gating scheme, and against how much pathways are coupled.
 

@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import gated, receptive, style
+from neuralrace.figures import drawn_from, gated, receptive, style
 from neuralrace.figures.results import CellResults, Results
 
 HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6, "color": style.distinct(3)}
@@ -22,6 +22,13 @@ MEASURES = {
 }
 
 
+@drawn_from(
+    {
+        "marginals relu relu_low_gain": {
+            "metrics": "participation participation_ratio",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Participation and its ratio to that of random phases, against excess kurtosis."""
     swept = results.cells("marginals")

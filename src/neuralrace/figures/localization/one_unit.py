@@ -6,13 +6,22 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import gated, receptive, style
+from neuralrace.figures import drawn_from, gated, receptive, style
 from neuralrace.figures.results import CellResults, Results
 
 FILLS = ("full", "none")
 """Markers of the first pair of correlation lengths and of others."""
 
 
+@drawn_from(
+    {
+        "one_unit prediction": {
+            "trajectory": "weight_1",
+            "theory": "receptive_fields",
+            "metrics": "participation predicted_participation",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """A unit of every cell, and participation of training against that of theory.
 

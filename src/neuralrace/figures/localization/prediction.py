@@ -4,7 +4,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import frozen, gated, receptive, style
+from neuralrace.figures import drawn_from, frozen, gated, receptive, style
 from neuralrace.figures.results import CellResults, Results
 
 LOSSES = ("frozen_fresh_loss", "frozen_limit_fresh_loss", "relu_fresh_loss")
@@ -14,6 +14,18 @@ UNITS = 3
 """How many units are shown."""
 
 
+@drawn_from(
+    {
+        "prediction": {
+            "trajectory": "weight_1",
+            "theory": "receptive_fields",
+            "metrics": (
+                "frozen_fresh_loss frozen_limit_fresh_loss frozen_limit_participation "
+                "frozen_loss frozen_participation participation relu_fresh_loss"
+            ),
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Loss on fresh samples and participation by source of gates, and units of either network.
 

@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import receptive, style
+from neuralrace.figures import drawn_from, receptive, style
 from neuralrace.figures.results import CellResults, Results
 
 UNITS = 3
@@ -11,6 +11,14 @@ ROWS = {"ReLU": ("relu", "relu_low_gain"), "erf": ("erf",), "sigmoid": ("sigmoid
 """Experiments by activation."""
 
 
+@drawn_from(
+    {
+        "relu relu_low_gain erf sigmoid": {
+            "trajectory": "weight_1",
+            "metrics": "localised_share neither_share oscillating_share",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Units of one run in each condition, above the shares of all units by class."""
     rows = {

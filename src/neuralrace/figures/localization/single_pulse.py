@@ -6,13 +6,21 @@ from matplotlib.figure import Figure
 
 from neuralrace.datasets.single_pulse import SinglePulse
 from neuralrace.errors import UserError
-from neuralrace.figures import gated, receptive, style
+from neuralrace.figures import drawn_from, gated, receptive, style
 from neuralrace.figures.results import CellResults, Results
 
 UNITS = 3
 SUPPORTS = {"zero_one": "0 and 1", "plus_minus": r"$-$1 and 1"}
 
 
+@drawn_from(
+    {
+        "single_pulse": {
+            "trajectory": "weight_1",
+            "metrics": "participation",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Units of one run by variant of the data, beside the participation of all units."""
     cells = {(_widths(cell), _variant(cell)): cell for cell in results.cells("single_pulse")}

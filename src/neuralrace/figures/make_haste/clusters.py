@@ -3,13 +3,20 @@
 from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import Results
 
 SHOWN = (2, 3, 4)
 """Numbers of clusters, as in the paper."""
 
 
+@drawn_from(
+    {
+        "contextual": {
+            "metrics": "identified_centroids identified_gates identified_share",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Centroids of clusters, and gates of their pathways, by sample.
 

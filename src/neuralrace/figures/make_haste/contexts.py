@@ -5,7 +5,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import CellResults, Results
 
 CONTEXTS = {"three_contexts": 3, "four_contexts": 4, "five_contexts": 5}
@@ -17,6 +17,17 @@ ROWS = (
 )
 
 
+@drawn_from(
+    {
+        "three_contexts four_contexts five_contexts": {
+            "trajectory": "loss",
+        },
+        "three_contexts_gated four_contexts_gated five_contexts_gated": {
+            "trajectory": "loss pathway_values",
+            "theory": "loss pathway_values",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Losses of both networks and two closed forms; singular values of all pathways."""
     figure, axes = style.panels(3, len(CONTEXTS), height=1.4, sharey="row")

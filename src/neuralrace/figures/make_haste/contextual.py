@@ -6,13 +6,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import CellResults, Results
 
 SHARES = (0.5, 0.2, 0.05)
 """Losses over initial loss near which outputs are shown."""
 
 
+@drawn_from(
+    {
+        "contextual": {
+            "trajectory": "loss outputs",
+            "theory": "candidate_loss",
+            "metrics": "imitation_loss",
+        },
+        "contextual_gated": {
+            "trajectory": "loss outputs pathway_values",
+            "theory": "pathway_values",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Loss against trained and predicted gated networks, pathways, and outputs at equal loss.
 

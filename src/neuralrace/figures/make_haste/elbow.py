@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import CellResults, Results
 
 SOURCES = {
@@ -20,6 +20,13 @@ SOURCES = {
 DESIGNED = {"color": style.distinct(3), "linewidth": 1.1, "linestyle": style.LINES[3]}
 
 
+@drawn_from(
+    {
+        "contextual": {
+            "metrics": "identification_gap identification_mse imitation_gap",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Mean squared error at equal times, and distance of losses, by number of clusters."""
     cell = results.cell("contextual")

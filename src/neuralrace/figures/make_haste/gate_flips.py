@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import Results
 
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
@@ -20,6 +20,13 @@ CHANGES = {
 """Metrics, what gates differ from, and how to draw them."""
 
 
+@drawn_from(
+    {
+        "three_contexts four_contexts five_contexts two_hidden": {
+            "metrics": "carried_gate_flip_fraction gate_flip_fraction recent_gate_flips",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Share of gates that differ from earlier, by number of contexts and by layer."""
     figure, axes = style.panels(2, height=1.75)

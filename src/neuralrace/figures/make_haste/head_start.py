@@ -4,12 +4,24 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import CellResults, Results
 
 Families = dict[tuple[int, ...], CellResults]
 
 
+@drawn_from(
+    {
+        "context_stage context_stage_four": {
+            "trajectory": "loss",
+            "theory": "loss",
+        },
+        "three_contexts_gated": {
+            "trajectory": "loss pathway_values",
+            "theory": "loss pathway_values",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Families on the residual alone and beside a common pathway, and what they gain meanwhile."""
     three, four, whole = (

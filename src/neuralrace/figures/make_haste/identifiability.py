@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import CellResults, Results
 
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
@@ -19,6 +19,15 @@ TRAINED = {
 """Metrics, what to call them and how to draw them."""
 
 
+@drawn_from(
+    {
+        "three_contexts four_contexts five_contexts": {
+            "metrics": (
+                "fitted_gap head_start_gap imitation_gap imitation_output_error unfitted_gap"
+            ),
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Distances of closed forms of each family, and of trained candidates."""
     figure, axes = style.panels(2, len(EXPERIMENTS), height=1.6, sharey="row")

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import CellResults, Results
 from neuralrace.reln.gates import relu_gates
 from neuralrace.theory import gate_patterns
@@ -24,6 +24,13 @@ END = {"color": style.distinct(0), "marker": "o", "clip_on": False}
 FRAME = {"facecolor": "none", "edgecolor": style.distinct(3), "linewidth": 1.5}
 
 
+@drawn_from(
+    {
+        "lemma": {
+            "trajectory": "weight_1 weight_2",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """All patterns of gates, the units that have each of them, and what these answer.
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import Results
 
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
@@ -14,6 +14,13 @@ PARTS = {
 """Metrics, what to call them and how to draw them."""
 
 
+@drawn_from(
+    {
+        "three_contexts four_contexts five_contexts": {
+            "metrics": "carried_common carried_residual",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Shares of the residual and of the common part, beside the speed of each family."""
     figure, axes = style.panels(len(EXPERIMENTS), height=1.25)

@@ -4,13 +4,21 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from neuralrace.datasets import Data
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import Results
 
 NETWORKS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes"}
 """Experiment and its theory."""
 
 
+@drawn_from(
+    {
+        "deep_linear/semantic_deep deep_linear/semantic_shallow": {
+            "trajectory": "loss mode_strength",
+            "theory": "loss mode_strength",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Decomposition of the task, and mode strengths and loss of both networks against theory.
 

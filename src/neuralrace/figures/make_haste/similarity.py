@@ -6,11 +6,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from neuralrace.datasets.contextual import Contextual
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import CellResults, Results
 from neuralrace.metrics.imitation import classical_scaling
 
 
+@drawn_from(
+    {
+        "contextual": {
+            "trajectory": "sample_similarity",
+            "metrics": "imitation_gap similarity_correlation",
+        },
+        "contextual_gated": {
+            "trajectory": "sample_similarity",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Similarity matrices and their scalings at the end, and how near each network is by them.
 

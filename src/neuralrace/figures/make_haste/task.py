@@ -8,10 +8,17 @@ from matplotlib.patches import Patch
 
 from neuralrace.datasets import Data
 from neuralrace.datasets.contextual import Contextual
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import Results
 
 
+@drawn_from(
+    {
+        "contextual_gated": {
+            "trajectory": "",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Samples along x, context after context: inputs, targets, and gates by family."""
     networks = gated.families(results.cells("contextual_gated"))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
-from neuralrace.figures import gated, style
+from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import CellResults, Results
 from neuralrace.spec import Gated
 
@@ -21,6 +21,24 @@ UNITS = {
 """Metrics, what to call them and how to draw them."""
 
 
+@drawn_from(
+    {
+        "one_hidden": {
+            "metrics": "level_time_variation",
+        },
+        "two_hidden": {
+            "trajectory": "loss",
+            "metrics": (
+                "always_open_share always_open_units final_loss_share level_time_variation "
+                "linearised_loss"
+            ),
+        },
+        "two_hidden_gated": {
+            "trajectory": "loss",
+            "metrics": "level_time_variation",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Losses of all runs, spread of their times, and both hidden layers at the end."""
     relu, single = results.cell("two_hidden"), results.cell("one_hidden")

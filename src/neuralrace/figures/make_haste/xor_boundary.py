@@ -3,10 +3,17 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import margins, style
+from neuralrace.figures import drawn_from, margins, style
 from neuralrace.figures.results import CellResults, Results
 
 
+@drawn_from(
+    {
+        "xor_margin": {
+            "metrics": "nonlinearity_index predicted_xor_share xor_share",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Output that XoR units carry, and how nonlinear the boundary is, by margin."""
     cells = margins.by_margin(results, "xor_margin")

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from neuralrace.datasets.xor import CROSSOVER
-from neuralrace.figures import margins, style
+from neuralrace.figures import drawn_from, margins, style
 from neuralrace.figures.results import CellResults, Results
 
 ALONE = {
@@ -19,6 +19,15 @@ ALONE = {
 GREY = {"color": "0.45", "linewidth": 1.0, "zorder": 1}
 
 
+@drawn_from(
+    {
+        "xor_margin": {
+            "trajectory": "loss",
+            "theory": "loss",
+            "metrics": "loss_half_time predicted_loss_half_time",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Times to half of the loss by margin, and losses below, near and above equal speed.
 

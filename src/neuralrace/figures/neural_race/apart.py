@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import domains, style
+from neuralrace.figures import domains, drawn_from, style
 from neuralrace.figures.results import Results
 
 PAIRS = {
@@ -16,6 +16,18 @@ ENDS = {
 }
 
 
+@drawn_from(
+    {
+        "pathways_apart": {
+            "trajectory": "similarity trained_error untrained_error",
+            "metrics": (
+                "final_similarity_never_together final_similarity_together "
+                "final_similarity_within initial_similarity_never_together "
+                "initial_similarity_together initial_similarity_within"
+            ),
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Trained pairs, representations of one seed, their cosines, and errors over time."""
     cell = results.cell("pathways_apart")

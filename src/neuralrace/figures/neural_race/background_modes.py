@@ -3,13 +3,25 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 NETWORKS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes"}
 """Experiment and its theory."""
 
 
+@drawn_from(
+    {
+        "deep_linear/semantic_deep": {
+            "trajectory": "mode_strength outputs",
+            "theory": "mode_strength",
+        },
+        "deep_linear/semantic_shallow": {
+            "trajectory": "mode_strength",
+            "theory": "mode_strength",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Singular value decompositions of task and network, and mode strengths against theory.
 

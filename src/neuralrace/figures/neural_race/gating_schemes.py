@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from neuralrace.errors import UserError
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 from neuralrace.gates.always_on import AlwaysOnSamples
 from neuralrace.gates.base import Picture
@@ -15,6 +15,13 @@ from neuralrace.gates.half_space import HalfSpace
 from neuralrace.spec import Gated
 
 
+@drawn_from(
+    {
+        "generalisation_random pathways pathways_apart race xor_gated": {
+            "trajectory": "",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Pathway blocks of the race, masks of trained pairs, and gates on the samples of XoR.
 

@@ -2,10 +2,18 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import domains, style
+from neuralrace.figures import domains, drawn_from, style
 from neuralrace.figures.results import Results
 
 
+@drawn_from(
+    {
+        "generalisation": {
+            "trajectory": "",
+            "metrics": "final_trained_error final_untrained_error",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Error of trained and untrained pairs at the end against K/M, linear and logarithmic."""
     cells = domains.by_partners(results, "generalisation")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import domains, style
+from neuralrace.figures import domains, drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 BAND = {"color": style.distinct(0), "marker": "o"}
@@ -15,6 +15,17 @@ RANDOM = {"color": style.distinct(3), "marker": "D", "linestyle": style.LINES[1]
 PARALLEL = {"color": style.distinct(4), "marker": "v", "linestyle": style.LINES[2]}
 
 
+@drawn_from(
+    {
+        "generalisation*": {
+            "trajectory": "",
+            "metrics": "final_untrained_error",
+        },
+        "generalisation_parallel": {
+            "metrics": "trained_pathway_share untrained_pathway_share",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Untrained error against K/M by domains and by mask; what dedicated pathways answer."""
     band = domains.by_partners(results, "generalisation")

@@ -8,11 +8,19 @@ from matplotlib.figure import Figure
 from networkx import topological_generations
 
 from neuralrace.errors import UserError
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 from neuralrace.spec import Graph
 
 
+@drawn_from(
+    {
+        "contexts": {
+            "trajectory": "loss singular_values",
+            "theory": "loss singular_values",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Graph and gates, singular values and losses against the reduction, and how far they are.
 

@@ -5,13 +5,21 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import domains, style
+from neuralrace.figures import domains, drawn_from, style
 from neuralrace.figures.results import Results
 
 LEAST_LOSS = 1e-5
 """Lower end of the axis of the loss, where runs have long generalised."""
 
 
+@drawn_from(
+    {
+        "init_scale": {
+            "trajectory": "loss",
+            "metrics": "final_trained_error final_untrained_error initial_rate_share stages",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Loss over time at every init scale, errors at the end, and how stage-like the loss falls."""
     cell = results.cell("init_scale")

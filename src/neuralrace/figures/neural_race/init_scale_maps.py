@@ -2,10 +2,17 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import domains, style
+from neuralrace.figures import domains, drawn_from, style
 from neuralrace.figures.results import Results
 
 
+@drawn_from(
+    {
+        "init_scale": {
+            "trajectory": "pair_outputs similarity",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Cosines in the first hidden layer, and outputs, at the smallest, a middle, the largest scale.
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from neuralrace.datasets.images import CLASSES
 from neuralrace.errors import UserError
-from neuralrace.figures import domains, style
+from neuralrace.figures import domains, drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 IMAGE_SETS = ("images", "images_cifar")
@@ -38,6 +38,24 @@ GUESS = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
 Measure = Callable[[CellResults, str], xr.DataArray]
 
 
+@drawn_from(
+    {
+        "images images_cifar": {
+            "trajectory": "held_out_trained_error held_out_untrained_error",
+            "metrics": "ridge_held_out_error ridge_misclassified",
+        },
+        "images_init_scale": {
+            "trajectory": "held_out_trained_error held_out_untrained_error",
+        },
+        (
+            "images_cross_entropy images_cifar_cross_entropy images_init_scale_cross_entropy "
+            "images_init_scale_relu"
+        ): {
+            "trajectory": "",
+            "metrics": "final_trained_misclassified final_untrained_misclassified",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """The task, errors against K/M for every image set, and errors against the init scale."""
     experiments = {cell.name.split("/")[1] for cell in results.all}

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
-from neuralrace.figures import domains, style
+from neuralrace.figures import domains, drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 CONFIDENCE = 0.95
@@ -21,6 +21,17 @@ INPUTS = {"identity": "as they are", "pixel_permutation": "pixels permuted", "ro
 OUTPUTS = {"identity": "own names", "label_permutation": "classes renamed"}
 
 
+@drawn_from(
+    {
+        "images_controls": {
+            "trajectory": "",
+            "metrics": ("final_trained_error final_untrained_error least_squares_training_error"),
+        },
+        "images": {
+            "trajectory": "trained_error untrained_error",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Errors at the end for every kind of transformation, and over time for some K/M."""
     cells = sorted(results.cells("images_controls"), key=_transformations, reverse=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import domains, style
+from neuralrace.figures import domains, drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 EXPERIMENTS = ("images", "images_five", "images_random", "images_twenty")
@@ -23,6 +23,14 @@ NUMBER = "output domains trained with an input domain, $K$"
 Series = tuple[str, Sequence[CellResults], dict[str, Any]]
 
 
+@drawn_from(
+    {
+        "images images_five images_random images_small_init images_twenty": {
+            "trajectory": "",
+            "metrics": "transfer zero_shot_ratio",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """What untrained pairs have of what trained ones have, against K/M and against K."""
     series = _series(results)

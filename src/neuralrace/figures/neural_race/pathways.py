@@ -6,7 +6,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralrace.figures import domains, style
+from neuralrace.figures import domains, drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 STARTS = {
@@ -24,6 +24,20 @@ ROUNDING = {"color": style.distinct(0), "linestyle": style.LINES[2]}
 EPSILON = float(np.finfo(float).eps)
 
 
+@drawn_from(
+    {
+        "pathways": {
+            "trajectory": (
+                "loss pair_outputs similarity singular_values trained_error untrained_error"
+            ),
+            "theory": "loss singular_values",
+        },
+        "pathways_decoupled pathways_step_size": {
+            "trajectory": "loss",
+            "theory": "loss",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Task, loss and singular values against theory, errors, and the pictures of one seed."""
     cell, decoupled = results.cell("pathways"), results.cell("pathways_decoupled")

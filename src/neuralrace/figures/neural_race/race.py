@@ -2,12 +2,21 @@
 
 from matplotlib.figure import Figure
 
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 STRONGEST = {"init_scale": 0, "layer": 1, "singular_mode": 0}
 
 
+@drawn_from(
+    {
+        "race": {
+            "trajectory": "singular_values",
+            "theory": "singular_values",
+            "metrics": "loss_half_time predicted_loss_half_time",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Largest hidden singular value over time, and the time to half of the initial loss."""
     cells = sorted(results.cells("race"), key=_sharing)

@@ -8,12 +8,19 @@ from matplotlib.figure import Figure
 
 from neuralrace.datasets.structural_forms import REQUIREMENTS, StructuralForm
 from neuralrace.errors import UserError
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 
 TITLES = ("graph", "covariance", "item vectors", "MDS")
 
 
+@drawn_from(
+    {
+        "structural_forms": {
+            "trajectory": "loss weight_1",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Graph, item covariance, scaled singular vectors and hidden representations of each form.
 

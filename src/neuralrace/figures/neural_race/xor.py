@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
-from neuralrace.figures import style
+from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
 from neuralrace.spec import Gated
 
@@ -20,6 +20,18 @@ SPAN = 0.8
 """Where the largest unit is drawn, as a share of the way to a corner."""
 
 
+@drawn_from(
+    {
+        "xor_relu": {
+            "trajectory": "loss weight_1 weight_2",
+            "theory": "loss",
+            "metrics": "loss_error_sup",
+        },
+        "xor_gated": {
+            "trajectory": "",
+        },
+    }
+)
 def draw(results: Results) -> Figure:
     """Hidden units on the task, gates of pathways, and losses against theory.
 
