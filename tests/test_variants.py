@@ -53,6 +53,14 @@ def test_what_is_doubled():
     assert (size.training.learning_rate, size.training.steps, size.record.every) == (0.02, 20, 5)
 
 
+def test_units_that_are_averaged_pathways_have_no_width():
+    gates = {"name": "half_space", "pathways": 3}
+    network = {"name": "gated", "hidden": [1], "gates": gates, "readout": "mean"}
+    assert varied(cell(network=network), "widths") is None
+    assert varied(cell(network=network), "steps") is not None
+    assert varied(cell(network=network | {"readout": "trained"}), "widths") is not None
+
+
 def test_odd_intervals_are_trained_twice_as_long():
     size = varied(
         cell(training={"learning_rate": 0.01, "steps": 40}, record={"every": 5}), "step_size"

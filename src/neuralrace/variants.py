@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from neuralrace.spec import Cell
+from neuralrace.spec import Cell, Gated
 
 Variant = Literal["fresh", "samples", "widths", "steps", "step_size"]
 
@@ -28,12 +28,16 @@ DOUBLED: dict[Variant, tuple[str, ...]] = {
 
 
 def varied(cell: Cell, variant: Variant) -> Cell | None:
-    """The cell with fresh seeds and one thing doubled; None where that cannot be.
+    """The cell with fresh seeds and one thing doubled; None where there is no such thing.
 
     Twice the steps are recorded at the same intervals. Twice the step size comes with half the
     steps, so that training takes as long, and intervals of the same length in time; where steps or
-    intervals are odd, training takes twice as long instead.
+    intervals are odd, training takes twice as long instead. A pathway that is one of many averaged
+    units stays one unit: a wider one would be another kind of network.
     """
+    network = cell.network
+    if variant == "widths" and isinstance(network, Gated) and network.readout == "mean":
+        return None
     spec = json.loads(cell.canonical())
     for key in DOUBLED[variant]:
         _double(spec, key.split("."))
