@@ -84,7 +84,7 @@ def _redrawn(
 ) -> Layered | Gated | Graph | Routing:
     """The network with the random gates of a seed that is some further on, if it has any."""
     gates = getattr(network, "gates", None)
-    if not hasattr(gates, "seed"):
+    if gates is None or not hasattr(gates, "seed"):
         return network
     drawn = gates.model_copy(update={"seed": gates.seed + ahead})
     return network.model_copy(update={"gates": drawn})

@@ -39,7 +39,8 @@ def draw(results: Results) -> Figure:
         modes = cell.evidence.data.modes
         # a pair of vectors has no sign of its own: let items sum to what is not negative
         scaled = np.where(modes.v.sum(0) < -1e-9, -1, 1) * modes.v * modes.s
-        style.heat(vectors, scaled, -abs(scaled).max(), abs(scaled).max())
+        size = float(abs(scaled).max())
+        style.heat(vectors, scaled, -size, size)
         _development(development, classical_scaling(_representations(cell)), colours)
         graph.set_ylabel(dataset.form.replace("_", "-"))
         covariance.set_ylabel("item")
