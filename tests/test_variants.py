@@ -59,6 +59,9 @@ def test_units_that_are_averaged_pathways_have_no_width():
     assert varied(cell(network=network), "widths") is None
     assert varied(cell(network=network), "steps") is not None
     assert varied(cell(network=network | {"readout": "trained"}), "widths") is not None
+    relu = {"name": "layered", "hidden": [3], "activation": "relu", "readout": "mean"}
+    assert varied(cell(network=relu), "widths") is not None
+    assert varied(cell(network=relu, candidates={"a": network}), "widths") is None
 
 
 def test_odd_intervals_are_trained_twice_as_long():

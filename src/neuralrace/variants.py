@@ -35,8 +35,9 @@ def varied(cell: Cell, variant: Variant) -> Cell | None:
     intervals are odd, training takes twice as long instead. A pathway that is one of many averaged
     units stays one unit: a wider one would be another kind of network.
     """
-    network = cell.network
-    if variant == "widths" and isinstance(network, Gated) and network.readout == "mean":
+    networks = (cell.network, *cell.candidates.values())
+    averaged = [n for n in networks if isinstance(n, Gated) and n.readout == "mean"]
+    if variant == "widths" and averaged:
         return None
     spec = json.loads(cell.canonical())
     for key in DOUBLED[variant]:
