@@ -114,7 +114,7 @@ def test_what_does_not_survive_is_a_surprise_unless_it_is_told(tried):
     assert not row.blind.stochastic  # the same numbers as before
     assert row.surprise == "does not survive twice the steps; say on what it depends"
     assert told.surprise is None
-    with pytest.raises(UserError, match="1 of 2 statements"):
+    with pytest.raises(UserError, match=r"1 of 2 statements(.|\n)*To do: reword it"):
         refuse_surprises([row, told])
 
 

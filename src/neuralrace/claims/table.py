@@ -126,6 +126,8 @@ def _surprise(row: Row) -> str:
         remedy = "where it has no power, find a sharper measure or another alternative" + (
             f"; else {remedy}" if "came out" in (row.surprise or "") else ""
         )
+    if (row.surprise or "").startswith("does not survive"):
+        remedy = "reword it so that it holds there too, or name under depends what it rests on"
     place = f" ({row.locator})" if isinstance(row, ClaimRow) else ""
     return (
         f"- {row.paper}: {row.id}{place}: {row.surprise}: {row.verdict}: "
