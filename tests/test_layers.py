@@ -12,13 +12,15 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
-    {"base", "errors", "source"},
-    {"atomic"},
+    {"base", "errors", "needs", "source"},
+    {"atomic", "registry"},
     {"datasets"},
     {"gates"},
     {"models"},
     {"spec"},
-    {"plan", "provenance", "theory", "training", "variants"},
+    {"plan", "provenance", "theory", "variants"},
+    {"observables", "solutions"},
+    {"training"},
     {"reln"},
     {"records"},
     {"metrics"},

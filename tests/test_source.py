@@ -37,8 +37,11 @@ def test_what_a_module_declares_and_imports(module):
     ("text", "words"),
     [
         ("def draw(): ...", "has 0 functions with @drawn_from"),
-        ("@drawn_from({})\ndef draw(): ...\n" * 2, "has 2 functions with @drawn_from"),
-        ("@drawn_from(READS)\ndef draw(): ...", "takes a literal"),
+        (
+            "@drawn_from({})\ndef draw(): ...\n@drawn_from({})\ndef other(): ...",
+            "has 2 functions with @drawn_from",
+        ),
+        ("@drawn_from(READS)\ndef draw(): ...", "takes literals"),
     ],
 )
 def test_what_cannot_be_read_is_told(module, text, words):

@@ -1,0 +1,214 @@
+"""What a configuration can name: declared beside its code, found by listing, read without running.
+
+A metric, a solution or an observable is a function, and its declaration is the decorator above it,
+written in literals. It stands in any module of the package of its kind: `neuralrace.metrics`,
+`neuralrace.solutions`, `neuralrace.observables`, or one that an installed distribution names in the
+entry-point group `neuralrace` under that kind:
+
+    [project.entry-points.neuralrace]
+    metrics = "mypackage.metrics"
+
+Datasets, gating schemes and initialisation laws are classes with a configuration of their own, in
+modules that are found likewise; see `choices`. Nothing else names any of them.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar, get_args
+
+from pydantic_core import core_schema
+
+from neuralrace.source import decorated
+
+GROUP = "neuralrace"
+F = TypeVar("F", bound=Callable)
+C = TypeVar("C", bound=type)
+D = TypeVar("D", bound="Declaration")
+Kind = Literal["metrics", "solutions", "observables"]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a result file, beyond the run axes `init_scale` and `seed`."""
+
+    dims: tuple[str, ...]
+    long_name: str
+    units: str = "1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What is said of an extension, in literals: it is read as source.
+
+    Names stand side by side in one text; all are needed, and of `a|b` either.
+    """
+
+    gives: Mapping[str, tuple[str, str] | tuple[str, str, str]]
+    """Dimensions side by side, meaning, and unit (1 when absent) of each variable it gives."""
+    needs: str = ""
+    """Conditions on the run, functions of `neuralrace.needs`."""
+
+    def __call__(self, function: F) -> F:
+        """As a decorator: the function as it is."""
+        return function
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """What it gives."""
+        return {name: Variable(tuple(g[0].split()), *g[1:]) for name, g in self.gives.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observable(Declaration):
+    """Something that is recorded while a network trains."""
+
+    snapshots: bool = False
+    """Whether it is too large for the time axis, and recorded along `snapshot`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solution(Declaration):
+    """Theory that is solved from the initial weights of a run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Declaration):
+    """Something that is computed from trajectory and theory."""
+
+    observables: str = ""
+    """What must be recorded."""
+    solutions: str = ""
+    """What must be solved."""
+    trains: bool = False
+    """Whether it trains networks of its own, to compare with."""
+
+
+@dataclass(frozen=True)
+class Entry(Generic[D]):
+    """A declaration with the function that it stands above."""
+
+    name: str
+    module: str
+    """Dotted name."""
+    text: str
+    """The function's docstring."""
+    declaration: D
+
+    def load(self) -> Callable[..., Any]:
+        """The function; only now is its module run."""
+        return getattr(import_module(self.module), self.name)
+
+
+class Registry(Mapping[str, Entry[D]]):
+    """All extensions of one kind by name, sorted.
+
+    Raises:
+        ValueError: on first use, where a declaration cannot be read or two have one name.
+    """
+
+    def __init__(self, kind: Kind, declaration: type[D]):
+        """Nothing is listed yet."""
+        self.kind = kind
+        self.declaration = declaration
+
+    def __getitem__(self, name: str) -> Entry[D]:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def known(self, name: str) -> str:
+        """The name, if there is such an extension.
+
+        Raises:
+            ValueError: there is none; with those that are spelt alike.
+        """
+        if name not in self:
+            close = get_close_matches(name, self, 3)
+            meant = f"did you mean {' or '.join(close)}? " if close else ""
+            raise ValueError(f"no such {self.kind[:-1]}; {meant}config/README.md lists all")
+        return name
+
+    @cached_property
+    def _entries(self) -> dict[str, Entry[D]]:
+        found: dict[str, Entry[D]] = {}
+        for module, path in modules(self.kind):
+            for name, found_there in decorated(path, self.declaration.__name__).items():
+                declaration = self.declaration(**found_there.keywords)
+                entry = Entry(name, module, found_there.text, declaration)
+                if name in found:
+                    raise ValueError(
+                        f"{self.kind}: {name!r} is in {found[name].module} and in {module}"
+                    )
+                found[name] = entry
+        return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class Known:
+    """As an annotation of `str` in a configuration: the name of an extension."""
+
+    registry: Registry[Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return core_schema.no_info_after_validator_function(self.registry.known, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        return handler(core) | {"enum": list(self.registry)}
+
+
+METRICS = Registry("metrics", Metric)
+SOLUTIONS = Registry("solutions", Solution)
+OBSERVABLES = Registry("observables", Observable)
+
+
+def modules(kind: str) -> Iterator[tuple[str, Path]]:
+    """Dotted name and file of every module of a kind, those of other distributions last.
+
+    Raises:
+        ValueError: a package that an entry point names does not exist.
+    """
+    others = [entry.value for entry in entry_points(group=GROUP, name=kind)]
+    for package in (f"{GROUP}.{kind}", *sorted(others)):
+        spec = find_spec(package)
+        if spec is None or not spec.submodule_search_locations:
+            raise ValueError(f"entry point {GROUP}: {kind} = {package!r}: there is no such package")
+        for folder in spec.submodule_search_locations:
+            for path in sorted(Path(folder).glob("[!_]*.py")):
+                yield f"{package}.{path.stem}", path
+
+
+@cache
+def choices(kind: str, base: C) -> tuple[C, ...]:
+    """All classes of a kind that can be configured: those with a `name` of their own, by name.
+
+    Args:
+        kind: the package that is listed.
+        base: what they inherit from.
+
+    Raises:
+        ValueError: two have one name.
+    """
+    found: dict[str, C] = {}
+    for module, _ in modules(kind):
+        for each in vars(import_module(module)).values():
+            if not inspect.isclass(each) or each.__module__ != module or not issubclass(each, base):
+                continue
+            field = each.model_fields.get("name")
+            for name in get_args(field.annotation) if field else ():  # none of what has no name
+                if name in found:
+                    raise ValueError(
+                        f"{kind}: {name!r} is in {found[name].__module__} and {module}"
+                    )
+                found[name] = each
+    return tuple(found[name] for name in sorted(found))
