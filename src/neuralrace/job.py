@@ -1,21 +1,78 @@
-"""What every job of the workflow does around its work: a log, and messages for people."""
+"""What every job of the workflow does around its work: a log, messages for people, its own cost."""
 
+import json
 import logging
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
 
-Say = Callable[[str], None]
+
+class Job:
+    """A job that tells what it does, and counts the core-seconds that it spends on what."""
+
+    def __init__(self, logger: logging.Logger):
+        """Nothing is counted yet."""
+        self.logger = logger
+        self.stages: list[dict[str, str | float]] = []
+        self.compiling = 0.0
+
+    def say(self, line: str) -> None:
+        """Tells a line of progress, in the terminal and in the log."""
+        self.logger.info(line)
+
+    def failed(self, what: str, error: Exception) -> None:
+        """Tells what could not be done: in words, and with a traceback if it is a bug."""
+        if isinstance(error, UserError):
+            self.logger.error("error: %s%s", f"{what}: " if what else "", error)
+        else:
+            self.logger.error("unexpected error: %s", what, exc_info=error)
+
+    @contextmanager
+    def stage(self, name: str, cell_id: str = "") -> Iterator[None]:
+        """Counts what is done inside, for a cell; what JAX takes to compile is told apart."""
+        begin, compiling = time.process_time(), self.compiling
+        yield
+        compiling = self.compiling - compiling
+        self._spent("compile", cell_id, compiling)
+        self._spent(name, cell_id, time.process_time() - begin - compiling)
+
+    def count_compilation(self) -> None:
+        """Lets JAX tell how long it traces, lowers and compiles."""
+        import jax
+
+        def count(event: str, seconds: float, **_: object) -> None:
+            if event.startswith("/jax/core/compile/"):
+                self.compiling += seconds
+
+        jax.monitoring.register_event_duration_secs_listener(count)
+
+    def write(self, path: Path) -> None:
+        """Writes what was counted; all else, such as imports, was spent on the start.
+
+        Raises:
+            UserError: the folder cannot be written to or is full.
+        """
+        known = sum(float(entry["core_seconds"]) for entry in self.stages)
+        self._spent("start", "", time.process_time() - known)
+        write_text(json.dumps(self.stages, indent=1) + "\n", path)
+
+    def _spent(self, stage: str, cell_id: str, seconds: float) -> None:
+        if seconds > 0:
+            entry = {"stage": stage, "cell": cell_id, "core_seconds": round(seconds, 3)}
+            self.stages.append(entry)
 
 
 @contextmanager
-def job(name: str, log: str) -> Iterator[Say]:
-    """A job that reports to the terminal and to its log.
+def job(name: str, log: str) -> Iterator[Job]:
+    """A job that reports to the terminal and to its log; what it cost goes to a `.json` beside it.
 
-    Yields a function that writes one line of progress. A `UserError` ends the process with its
-    message and exit status 1, without a traceback; any other error is a bug and keeps its own.
+    A `UserError` ends the process with its message and exit status 1, without a traceback; any
+    other error is a bug and keeps its own.
     """
     logger = logging.getLogger("neuralrace")
     logger.setLevel(logging.INFO)
@@ -23,11 +80,13 @@ def job(name: str, log: str) -> Iterator[Say]:
     for handler in (logging.FileHandler(log, mode="w"), logging.StreamHandler(sys.stderr)):
         handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s", "%H:%M:%S"))
         logger.addHandler(handler)
+    this = Job(logger)
     try:
-        yield logger.info
+        yield this
+        this.write(Path(log).with_suffix(".json"))
     except UserError as error:
-        logger.error("error: %s", error)
+        this.failed("", error)
         sys.exit(1)
-    except Exception:
-        logger.exception("unexpected error")
+    except Exception as error:
+        this.failed(name, error)
         raise

@@ -34,10 +34,12 @@ class Settings(Strict):
     """Run axes trained together in one job; the others fan out into jobs and are gathered again."""
     checkpoint_seconds: Annotated[float, Field(ge=0)] = 300.0
     """Seconds of training between two checkpoints, from which an interrupted training goes on."""
-    train_memory_mb: Annotated[int, Field(gt=0)] = 2000
-    """Megabytes of memory that a training job asks a cluster for."""
-    train_minutes: Annotated[int, Field(gt=0)] = 60
-    """Minutes that a training job asks a cluster for."""
+    job_seconds: Annotated[float, Field(gt=0)] = 40.0
+    """Estimated core-seconds of work that cells share a job up to; a cell that costs as much has a
+    job of its own."""
+    gpu: bool | None = None
+    """Whether there is a GPU to train on, where a cell is faster there; when absent, whether the
+    machine that plans has one."""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Settings":

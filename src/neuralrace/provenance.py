@@ -2,10 +2,14 @@
 
 import hashlib
 import platform
+from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from neuralrace.registry import GROUP, packages
 from neuralrace.source import imports
 
 ROOT = Path(__file__).parent
@@ -22,33 +26,52 @@ ENTRIES: dict[Stage, tuple[str, ...]] = {
 """Modules that the job of each stage calls. A figure adds its own module to `draw`."""
 
 
-def code_files(stage: Stage, *more: str) -> list[Path]:
-    """Library files that a stage rests on, found by following imports, sorted.
+def code_files(stage: Stage, more: Iterable[str] = ()) -> list[Path]:
+    """Source files that a stage rests on, found by following imports, sorted.
+
+    Those of this library and of the packages that extend it; see `neuralrace.registry`.
 
     Args:
         stage: whose entry modules to follow.
-        more: names of modules to follow beside them.
+        more: names of modules to follow beside them, such as what a cell names.
     """
+    return sorted(frozenset().union(*(_reached(name) for name in {*ENTRIES[stage], *more})))
+
+
+def code_sha256(stage: Stage, more: Iterable[str] = ()) -> str:
+    """Hex digest over names and contents of the files that a stage rests on; see `code_files`.
+
+    What the workflow makes is outdated when it changes, and nothing else is.
+    """
+    return _sha256(tuple(code_files(stage, more)))
+
+
+@cache
+def _sha256(files: tuple[Path, ...]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(_described(path))
+    return digest.hexdigest()
+
+
+@cache
+def _described(path: Path) -> bytes:
+    """Name and content of a file, for a digest."""
+    root = next(root for root in _roots().values() if path.is_relative_to(root))
+    return path.relative_to(root).as_posix().encode() + path.read_bytes()
+
+
+@cache
+def _reached(name: str) -> frozenset[Path]:
+    """Files that a module rests on, its own among them."""
     found: set[Path] = set()
-    waiting = [*ENTRIES[stage], *more]
+    waiting = [name]
     while waiting:
         for path in _files(waiting.pop()):
             if path not in found:
                 found.add(path)
                 waiting += imports(path)
-    return sorted(found)
-
-
-def code_sha256(stage: Stage, *more: str) -> str:
-    """Hex digest over names and contents of the files that a stage rests on; see `code_files`.
-
-    The workflow reruns a stage when it changes, and no other stage.
-    """
-    digest = hashlib.sha256()
-    for path in code_files(stage, *more):
-        digest.update(path.relative_to(ROOT).as_posix().encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return frozenset(found)
 
 
 def versions(*packages: str) -> str:
@@ -57,12 +80,25 @@ def versions(*packages: str) -> str:
     return ", ".join([f"python {platform.python_version()}", *named])
 
 
+@cache
+def _roots() -> dict[str, Path]:
+    """Folders of this library and of the packages that extend it, by top-level name."""
+    roots = {GROUP: ROOT}
+    for name in {package.partition(".")[0] for package in packages()}:
+        spec = find_spec(name)
+        if spec is not None and spec.submodule_search_locations:
+            roots[name] = Path(next(iter(spec.submodule_search_locations)))
+    return roots
+
+
 def _files(name: str) -> list[Path]:
-    """Files that importing a dotted name of the library runs; none for other names."""
+    """Files that importing a dotted name runs; none for names of other libraries."""
     package, *names = name.split(".")
-    if package != ROOT.name:
+    root = _roots().get(package)
+    if root is None:
         return []
-    # the package's own __init__ is no step of any stage: it only opens results for people
-    stems = [ROOT.joinpath(*names[: depth + 1]) for depth in range(len(names))]
+    # the library's own __init__ is no step of any stage: it only opens results for people
+    first = 0 if package == GROUP else -1
+    stems = [root.joinpath(*names[: depth + 1]) for depth in range(first, len(names))]
     paths = [path for stem in stems for path in (stem / "__init__.py", stem.with_suffix(".py"))]
     return [path for path in paths if path.is_file()]

@@ -178,14 +178,19 @@ def modules(kind: str) -> Iterator[tuple[str, Path]]:
     Raises:
         ValueError: a package that an entry point names does not exist.
     """
-    others = [entry.value for entry in entry_points(group=GROUP, name=kind)]
-    for package in (f"{GROUP}.{kind}", *sorted(others)):
+    for package in (f"{GROUP}.{kind}", *sorted(packages(kind))):
         spec = find_spec(package)
         if spec is None or not spec.submodule_search_locations:
             raise ValueError(f"entry point {GROUP}: {kind} = {package!r}: there is no such package")
         for folder in spec.submodule_search_locations:
             for path in sorted(Path(folder).glob("[!_]*.py")):
                 yield f"{package}.{path.stem}", path
+
+
+def packages(kind: str | None = None) -> set[str]:
+    """Packages of other distributions that extend this library: in a kind, or in any."""
+    named = entry_points(group=GROUP) if kind is None else entry_points(group=GROUP, name=kind)
+    return {entry.value for entry in named}
 
 
 @cache

@@ -4,9 +4,9 @@ A `Cell` is one point of an experiment's sweep: a `Run` (what is trained) and wh
 it. Init scales and seeds are dimensions inside a run. `neuralrace.plan` reads cells from `config/`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Annotated, Literal, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -21,6 +21,7 @@ from neuralrace.gates.effective import EffectiveData
 from neuralrace.gates.learned import Learned
 from neuralrace.gates.wiring import Wiring
 from neuralrace.models.initialisation import LAWS
+from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
 
 Positive = Annotated[int, Field(gt=0)]
 
@@ -515,6 +516,25 @@ class Run(Strict):
             and self.training.batch.name == "full"
         )
 
+    @property
+    def modules(self) -> frozenset[str]:
+        """Names of the modules that are named here: what has been declared or defined in them."""
+        named = (OBSERVABLES[name].module for name in self.record.observables)
+        return frozenset([*_defined_in(self), *named])
+
+
+def _defined_in(value: Any) -> Iterator[str]:
+    """Modules of the classes of a configuration and of all that is inside it."""
+    if isinstance(value, Strict):
+        yield type(value).__module__
+        value = dict(value)
+    if isinstance(value, Mapping):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return
+    for each in value:
+        yield from _defined_in(each)
+
 
 R = TypeVar("R", bound=Run)
 
@@ -527,6 +547,11 @@ class SolvedRun(Run):
     candidates: dict[str, Gated] = Field(default={})
     """Gated networks that may stand for a ReLU network, by names of your choice: what theory and
     training say of them is compared with it."""
+
+    @property
+    def modules(self) -> frozenset[str]:
+        """As of a run, and of its solutions."""
+        return super().modules | {SOLUTIONS[name].module for name in self.solutions}
 
     @model_validator(mode="after")
     def _candidates_for_relu(self) -> "SolvedRun":
@@ -546,6 +571,11 @@ class Cell(SolvedRun):
 
     metrics: tuple[Metric, ...] = ()
     """Metrics computed from trajectory and theory."""
+
+    @property
+    def modules(self) -> frozenset[str]:
+        """As of a run and its solutions, and of its metrics."""
+        return super().modules | {METRICS[name].module for name in self.metrics}
 
     def only(self, part: type[R]) -> R:
         """The part that fixes an earlier stage: editing a metric must not retrain anything."""

@@ -13,7 +13,8 @@ import xarray as xr
 
 from neuralrace.errors import UserError
 from neuralrace.records import files
-from neuralrace.records.files import checksum_file, read, write
+from neuralrace.records.files import read, write
+from neuralrace.seal import seal_file
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_flipped_bit_in_data_is_noticed(dataset, path):
     # bytes of the file that hold the stored norms: where a file with other norms differs, the
     # checksums of their chunks left aside
     content = path.read_bytes()
-    checksum_file(path).unlink()  # the file must notice by itself
+    seal_file(path).unlink()  # the file must notice by itself
     plain = dataset["layer_norm"].astype("f8").values
     other = dataset.copy(deep=True)
     other["layer_norm"][-1, -1, -1, -1] = plain[-1, -1, -1, -1] * 1.5
@@ -89,7 +90,7 @@ def test_flipped_bit_in_data_is_noticed(dataset, path):
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
 def test_truncated_file_is_noticed(path, share):
     content = path.read_bytes()
-    checksum_file(path).unlink()  # the file must notice by itself
+    seal_file(path).unlink()  # the file must notice by itself
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(UserError, match=r"trajectory\.nc: cannot be read .*damaged\. Delete"):
         read(path)
@@ -106,7 +107,7 @@ def test_any_flipped_bit_differs_from_the_checksum(path, position):
 
 def tampered(dataset, path, change):
     """A file that someone wrote around the writer."""
-    checksum_file(path).unlink(missing_ok=True)
+    seal_file(path).unlink(missing_ok=True)
     kept = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
     change(kept).to_netcdf(path)
 

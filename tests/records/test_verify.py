@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
-from neuralrace.records.files import checksum_file, write
+from neuralrace.records.files import write
 from neuralrace.records.verify import verify
+from neuralrace.seal import seal_file
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_every_problem_of_every_file_is_told(broken, tmp_path):
     paths = {name: tmp_path / f"{name}.nc" for name in names}
     for name in set(names) - {"missing"}:
         write(broken, paths[name])
-    checksum_file(paths["unsigned"]).unlink()
+    seal_file(paths["unsigned"]).unlink()
     with paths["changed"].open("r+b") as handle:
         handle.seek(-1, 2)
         last = handle.read(1)[0]
@@ -77,7 +78,7 @@ def test_every_problem_of_every_file_is_told(broken, tmp_path):
 def test_a_file_may_have_several_problems(broken, tmp_path):
     broken["loss"][0, 0, -1] = np.nan
     write(broken, tmp_path / "a.nc")
-    checksum_file(tmp_path / "a.nc").unlink()
+    seal_file(tmp_path / "a.nc").unlink()
     with pytest.raises(UserError, match=r"3 problems\n(.*a\.nc: .*\n){3}"):
         verify({str(tmp_path / "a.nc"): "0" * 64}, print)
 

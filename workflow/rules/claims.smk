@@ -54,12 +54,8 @@ rule blind_runs:
         experiment="[a-z0-9_]+/[a-z0-9_]+",
     conda:
         "../../environment.yml"
-    resources:
-        gpu=GPU,
-        mem_mb=2 * PLANS["results"].train_memory_mb,
-        runtime=2 * PLANS["results"].train_minutes,
     params:
-        code=[code_sha256(stage) for stage in ("train", "solve", "measure")],
+        keys=lambda w: [keys(*item) for item in blind_runs()[w.experiment].items()],
         variants=lambda w: json.dumps(
             {place: cell.canonical() for place, cell in blind_runs()[w.experiment].items()}
         ),

@@ -24,7 +24,7 @@ for name in FIGURES:
         resources:
             mem_mb=2000,
         params:
-            code=code_sha256("draw", f"neuralrace.figures.{paper}.{figure}"),
+            code=code_sha256("draw", [f"neuralrace.figures.{paper}.{figure}"]),
             figure=name,
             cells=partial(shown, name),
             root=results_of,

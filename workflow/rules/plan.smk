@@ -11,16 +11,16 @@ from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import update_config
 
+from neuralrace.atomic import write_text
 from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.spec import needed_cells, read_claims
 from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
-from neuralrace.spec import TRAINING_METRICS, Run, SolvedRun
+from neuralrace.schedule import groups, keys, outdated
+from neuralrace.spec import Run, SolvedRun
 
-# trainings share a GPU one at a time (see profiles/default); without one they only share cores
-GPU = int(shutil.which("nvidia-smi") is not None)
 CLAIMS = sorted(map(str, Path("config").glob("*/claims.yaml")))
 
 
@@ -40,7 +40,11 @@ def load_plans():
             for experiment in experiments or {}:
                 smoke["experiments"].get(paper, {}).pop(experiment, None)
     update_config(shrunk, smoke)
-    return {"results": plan, "results/smoke": read_plan(shrunk, {**files, **sizes})}
+    plans = {"results": plan, "results/smoke": read_plan(shrunk, {**files, **sizes})}
+    if plan.gpu is None:  # whoever plans for other machines says what they have
+        here = shutil.which("nvidia-smi") is not None
+        plans = {root: plan.model_copy(update={"gpu": here}) for root, plan in plans.items()}
+    return plans
 
 
 try:
@@ -56,14 +60,25 @@ wildcard_constraints:
     part="[a-z0-9_.-]+",
 
 
-def cell_of(w):
-    return PLANS[w.root].cells[w.cell]
+OUTDATED = {root: outdated(Path(root), plan) for root, plan in PLANS.items()}
+OVERDUE = {root: f"{root}/outdated.txt" for root in PLANS}
 
 
-def split_cells(split):
-    """Pattern of the cells that are trained in parts, or whole."""
-    cells = {c for p in PLANS.values() for c in p.cells if bool(p.parts(c)) == split}
-    return "|".join(re.escape(c) for c in sorted(cells)) or "none"
+def exists(root, work):
+    """Whether a file that is to be made is there."""
+    return any(os.path.exists(f"{root}/{work.cell_id}/{kind}.nc") for kind in work.keys)
+
+
+# the jobs of a run read the file of the process that plans
+if workflow.is_main_process:
+    for root, todo in OUTDATED.items():
+        if overdue := [cell for cell, work in todo.items() if exists(root, work)]:
+            write_text("\n".join(overdue) + "\n", OVERDUE[root])
+
+
+def parts_of(root, work):
+    """Parts in which a cell is trained in jobs of their own."""
+    return list(PLANS[root].parts(work.cell_id)) if "trajectory" in work.keys else []
 
 
 @cache

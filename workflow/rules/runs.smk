@@ -1,109 +1,62 @@
-# One job trains a cell, one solves its theory, one measures both.
-# Training comes first: its longest jobs must not be left for the end.
-rule train:
-    output:
-        "{root}/{cell}/trajectory.nc",
-    log:
-        "{root}/logs/{cell}/train.log",
-    benchmark:
-        "{root}/benchmarks/{cell}/train.tsv"
-    wildcard_constraints:
-        cell=split_cells(False),
-    conda:
-        "../../environment.yml"
-    resources:
-        gpu=GPU,
-        mem_mb=PLANS["results"].train_memory_mb,
-        runtime=PLANS["results"].train_minutes,
-    params:
-        code=code_sha256("train"),
-        spec=lambda w: cell_of(w).only(Run).canonical(),
-    script:
-        "../scripts/train.py"
+# Cells share jobs: one process trains, solves and measures many, and compiles once what is alike.
+# A job makes what is outdated of its cells, told by the seals of the files, and nothing else; a
+# file that is up to date has no rule, and is an input like any other. The longest go first.
+for root, todo in OUTDATED.items():
+    for group in groups(PLANS[root]):
+        work = {cell: todo[cell] for cell in group.cells if cell in todo}
+        if not work:
+            continue
+
+        rule:
+            name:
+                f"{'smoke' if root.endswith('smoke') else 'cells'}_{group.name}"
+            input:
+                parts=[f"{root}/{c}/parts/{part}.nc" for c in work for part in parts_of(root, work[c])],
+                # newer than what is there and outdated: that is made again
+                outdated=OVERDUE[root] if any(exists(root, w) for w in work.values()) else [],
+            output:
+                [f"{root}/{c}/{kind}.nc" for c, w in work.items() for kind in w.keys],
+            log:
+                f"{root}/logs/{group.name}.log",
+            benchmark:
+                f"{root}/benchmarks/{group.name}.tsv"
+            conda:
+                "../../environment.yml"
+            priority: int(group.seconds)
+            resources:
+                gpu=int(group.place == "gpu"),
+                mem_mb=group.memory_mb,
+                runtime=group.minutes,
+            params:
+                root=root,
+                work=json.dumps(
+                    {
+                        cell: {
+                            "cell": w.cell.canonical(),
+                            "keys": dict(w.keys),
+                            "parts": parts_of(root, w),
+                        }
+                        for cell, w in work.items()
+                    }
+                ),
+            script:
+                "../scripts/make.py"
 
 
 rule train_part:
     output:
         "{root}/{cell}/parts/{part}.nc",
     log:
-        "{root}/logs/{cell}/train_{part}.log",
+        "{root}/logs/{cell}/{part}.log",
     benchmark:
-        "{root}/benchmarks/{cell}/train_{part}.tsv"
-    conda:
-        "../../environment.yml"
-    resources:
-        gpu=GPU,
-        mem_mb=PLANS["results"].train_memory_mb,
-        runtime=PLANS["results"].train_minutes,
-    params:
-        code=code_sha256("train"),
-        spec=lambda w: cell_of(w).only(Run).canonical(),
-    script:
-        "../scripts/train.py"
-
-
-rule gather:
-    input:
-        parts=lambda w: [
-            f"{w.root}/{w.cell}/parts/{part}.nc" for part in PLANS[w.root].parts(w.cell)
-        ],
-    output:
-        "{root}/{cell}/trajectory.nc",
-    log:
-        "{root}/logs/{cell}/gather.log",
-    benchmark:
-        "{root}/benchmarks/{cell}/gather.tsv"
-    wildcard_constraints:
-        cell=split_cells(True),
+        "{root}/benchmarks/{cell}/{part}.tsv"
     conda:
         "../../environment.yml"
     params:
-        code=code_sha256("train"),
-        spec=lambda w: cell_of(w).only(Run).canonical(),
+        key=lambda w: keys(w.cell, PLANS[w.root].cells[w.cell])["trajectory"],
+        spec=lambda w: PLANS[w.root].cells[w.cell].only(Run).canonical(),
     script:
-        "../scripts/gather.py"
-
-
-rule solve:
-    output:
-        "{root}/{cell}/theory.nc",
-    log:
-        "{root}/logs/{cell}/solve.log",
-    benchmark:
-        "{root}/benchmarks/{cell}/solve.tsv"
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=2000,
-        runtime=60,
-    params:
-        code=code_sha256("solve"),
-        spec=lambda w: cell_of(w).only(SolvedRun).canonical(),
-    script:
-        "../scripts/solve.py"
-
-
-rule measure:
-    input:
-        trajectory="{root}/{cell}/trajectory.nc",
-        theory=lambda w: f"{w.root}/{w.cell}/theory.nc" if cell_of(w).solutions else [],
-    output:
-        "{root}/{cell}/metrics.nc",
-    log:
-        "{root}/logs/{cell}/measure.log",
-    benchmark:
-        "{root}/benchmarks/{cell}/measure.tsv"
-    conda:
-        "../../environment.yml"
-    resources:
-        gpu=lambda w: GPU * bool(TRAINING_METRICS & set(cell_of(w).metrics)),
-        mem_mb=2000,
-        runtime=60,
-    params:
-        code=code_sha256("measure"),
-        spec=lambda w: cell_of(w).canonical(),
-    script:
-        "../scripts/measure.py"
+        "../scripts/train_part.py"
 
 
 rule tabulate:

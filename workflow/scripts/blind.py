@@ -14,13 +14,13 @@ from neuralrace.spec import Cell, Run, SolvedRun
 from neuralrace.training.ensemble import train
 
 experiment, folder = snakemake.wildcards.experiment, Path(snakemake.output[0])
-with job(f"blind {experiment}", snakemake.log[0]) as say:
+with job(f"blind {experiment}", snakemake.log[0]) as this:
     failed, variants = {}, json.loads(snakemake.params.variants)
     for number, (place, spec) in enumerate(variants.items(), start=1):
         cell, name = Cell.model_validate_json(spec), f"{experiment}/{Path(place).name}"
-        say(f"{place}: {number} of {len(variants)}")
+        this.say(f"{place}: {number} of {len(variants)}")
         try:
-            trained = trajectory_dataset(name, cell.only(Run), train(cell.only(Run), report=say))
+            trained = trajectory_dataset(name, cell.only(Run), train(cell.only(Run), report=this.say))
             solved = theory_dataset(name, cell.only(SolvedRun)) if cell.solutions else None
             write(metrics_dataset(name, cell, trained, solved), folder / place / "metrics.nc")
         except UserError as error:  # such as every run diverged: an outcome of the trial

@@ -6,9 +6,9 @@ from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.table import read_blind, write_tables
 from neuralrace.job import job
 
-with job("claims", snakemake.log[0]) as say:
+with job("claims", snakemake.log[0]) as this:
     files = [Path(path) for path in snakemake.input.claims]
     blind = read_blind(Path("results/blind.json"))
     claims, findings = judge_papers(files, Path("results"), snakemake.params.cells, blind)
     write_tables(claims, findings, Path("results"))
-    say(f"judged {len(claims)} claims: results/claims.md, {len(findings)} findings: findings.md")
+    this.say(f"judged {len(claims)} claims: results/claims.md, {len(findings)} findings: findings.md")

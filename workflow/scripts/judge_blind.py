@@ -9,7 +9,7 @@ from neuralrace.claims.table import write_blind
 from neuralrace.job import job
 from neuralrace.spec import Cell
 
-with job("blind", snakemake.log[0]) as say:
+with job("blind", snakemake.log[0]) as this:
     cells = {name: Cell.model_validate_json(spec) for name, spec in snakemake.params.cells.items()}
     folders = [Path(folder) for folder in snakemake.input.folders]
     failed = [json.loads((folder / "failed.json").read_text()) for folder in folders]
@@ -17,4 +17,4 @@ with job("blind", snakemake.log[0]) as say:
     claims = read_claims([Path(path) for path in snakemake.input.claims])
     blind = judge_blind(claims, cells, Path("results/blind"), told)
     write_blind(blind, Path(snakemake.output[0]))
-    say(f"judged {len(blind)} statements blindly; make claims shows which verdicts survive")
+    this.say(f"judged {len(blind)} statements blindly; make claims shows which verdicts survive")

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -179,8 +179,22 @@ class Mixture:
     """Law of each input, in either class; None where inputs are no functions of a Gaussian."""
 
 
+class Sizes(NamedTuple):
+    """How large a sample is; of a dataset of domains, what one pair of domains shows and asks."""
+
+    samples: int
+    inputs: int
+    outputs: int
+
+
 class Dataset(Strict, ABC):
     """A dataset as a person writes it in `config/`: a name and its parameters."""
+
+    @property
+    def sizes(self) -> Sizes:
+        """How large it is. Planning asks: override it where loading reads files or takes long."""
+        data = self.load()
+        return Sizes(*data.x.shape, data.y.shape[1])
 
     @abstractmethod
     def load(self) -> Data:
@@ -205,6 +219,12 @@ class DomainDataset(Dataset, ABC):
     name: str  # stands before `count` in the canonical text, as in all datasets
     count: Annotated[int, Field(ge=1)]
     """Input domains, and as many output domains."""
+
+    @property
+    def sizes(self) -> Sizes:
+        """Of one pair of domains."""
+        domains = self.domains()
+        return Sizes(*domains.inputs.shape[1:], domains.targets.shape[2])
 
     @abstractmethod
     def domains(self) -> Domains:

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from neuralrace.base import generator
-from neuralrace.datasets.base import Data, Dataset
+from neuralrace.datasets.base import Data, Dataset, Sizes
 
 
 class GaussianMixture(Dataset):
@@ -40,6 +40,11 @@ class GaussianMixture(Dataset):
                 f"{self.inputs} inputs; use more samples than inputs, or whiten: false"
             )
         return self
+
+    @property
+    def sizes(self) -> Sizes:
+        """As configured."""
+        return Sizes(self.components * self.samples_per_component, self.inputs, self.outputs)
 
     def _law(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Component means, square roots of component covariances, and the teacher."""

@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from math import prod
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Int, UInt8
+from pydantic import Field
 
-from neuralrace.datasets.base import Data, Dataset
+from neuralrace.datasets.base import Data, Dataset, Sizes
 
 CLASSES = 10
 """Classes of every image set here."""
@@ -37,6 +39,15 @@ class ImageSet(Dataset, ABC):
     """Channels, rows and columns of an image."""
     class_names: ClassVar[tuple[str, ...]] = tuple("0123456789")
     """Names of the classes, by label."""
+
+    name: str  # stands before `samples` in the canonical text, as in all datasets
+    samples: Annotated[int, Field(gt=0)]
+    """Images to train on."""
+
+    @property
+    def sizes(self) -> Sizes:
+        """Pixels in, classes out."""
+        return Sizes(self.samples, prod(self.shape), CLASSES)
 
     @abstractmethod
     def training(self) -> Labelled:

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from neuralrace.base import generator
-from neuralrace.datasets.base import Data, Dataset
+from neuralrace.datasets.base import Data, Dataset, Sizes
 
 
 class PrescribedModes(Dataset):
@@ -32,6 +32,11 @@ class PrescribedModes(Dataset):
                 f"{self.inputs} inputs x {self.outputs} outputs; at most the smaller of the two"
             )
         return self
+
+    @property
+    def sizes(self) -> Sizes:
+        """A sample for each input."""
+        return Sizes(self.inputs, self.inputs, self.outputs)
 
     def load(self) -> Data:
         """One sample per input axis, scaled so that sigma_xx = I exactly."""

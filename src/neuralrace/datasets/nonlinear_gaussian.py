@@ -8,7 +8,7 @@ from jaxtyping import Float
 from pydantic import Field, model_validator
 
 from neuralrace.base import generator
-from neuralrace.datasets.base import Data, Dataset, Mixture
+from neuralrace.datasets.base import Data, Dataset, Mixture, Sizes
 from neuralrace.datasets.marginals import Erf, Gaussian, Ising, Laplace
 
 ROUNDING = float(np.finfo(np.float32).eps)
@@ -75,6 +75,11 @@ class NonlinearGaussian(Dataset):
     def _filters(self) -> Float[np.ndarray, "class frequency"]:
         """What filters white noise into z, by frequency."""
         return np.sqrt(np.maximum(self._eigenvalues(), 0))
+
+    @property
+    def sizes(self) -> Sizes:
+        """As configured."""
+        return Sizes(self.samples, self.inputs, 1)
 
     def load(self) -> Data:
         """The fixed sample: class one, then class two."""

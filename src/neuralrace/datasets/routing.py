@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from neuralrace.base import generator
-from neuralrace.datasets.base import DomainDataset, Domains
+from neuralrace.datasets.base import DomainDataset, Domains, Sizes
 
 TARGETS = np.vstack(
     [
@@ -40,6 +40,11 @@ class Routing(DomainDataset):
         draws = generator(self.seed, f"inputs of domain {domain}").normal(size=(items, items))
         q, r = np.linalg.qr(draws)
         return q * np.sign(np.diag(r))  # with r's diagonal positive, q is uniform over rotations
+
+    @property
+    def sizes(self) -> Sizes:
+        """Of the four items."""
+        return Sizes(len(TARGETS), *TARGETS.shape)
 
     def domains(self) -> Domains:
         """Four items in each input domain and their targets, the same in each output domain."""

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field, model_validator
 
-from neuralrace.datasets.base import Data, Dataset, Mixture
+from neuralrace.datasets.base import Data, Dataset, Mixture, Sizes
 
 MOST_SAMPLES = 100_000
 """Samples that the whole law may have."""
@@ -49,6 +49,11 @@ class SinglePulse(Dataset):
                 "are made; use ranges of equally many widths, shorter ones, or fewer inputs"
             )
         return self
+
+    @property
+    def sizes(self) -> Sizes:
+        """All pulses."""
+        return Sizes(2 * self._class_samples(), self.inputs, 1)
 
     def _class_samples(self) -> int:
         """Samples of a class, in which each of its pulses is equally often."""

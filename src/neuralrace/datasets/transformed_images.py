@@ -7,7 +7,7 @@ from jaxtyping import Int
 from pydantic import Field, model_validator
 
 from neuralrace.base import generator
-from neuralrace.datasets.base import DomainDataset, Domains
+from neuralrace.datasets.base import DomainDataset, Domains, Sizes
 from neuralrace.datasets.cifar10 import Cifar10
 from neuralrace.datasets.digits import DIGITS, Digits
 from neuralrace.datasets.features import Pixels, PrincipalComponents, RandomConvolutions
@@ -56,6 +56,12 @@ class TransformedImages(DomainDataset):
     def _images_have_the_features(self) -> "TransformedImages":
         self.features.inputs(self.images.shape)
         return self
+
+    @property
+    def sizes(self) -> Sizes:
+        """Features in, classes out."""
+        features = self.features.inputs(self.images.shape)
+        return Sizes(self.images.samples, features, CLASSES)
 
     def image_domains(self) -> ImageDomains:
         """The images, their transformations and names of classes.

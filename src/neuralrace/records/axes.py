@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuralrace.base import Strict
 from neuralrace.provenance import Stage, code_sha256, versions
 from neuralrace.spec import FullBatch, Run
 
 Coordinates = dict[str, tuple[str, np.ndarray, str]]
 
 
-def provenance(cell_id: str, spec: Strict, stage: Stage, packages: Sequence[str]) -> dict[str, str]:
+def provenance(cell_id: str, spec: Run, stage: Stage, packages: Sequence[str]) -> dict[str, str]:
     """Attributes that say where a file comes from, without time of day or host."""
     paper, experiment, cell = cell_id.split("/")
     return {
@@ -22,7 +21,7 @@ def provenance(cell_id: str, spec: Strict, stage: Stage, packages: Sequence[str]
         "cell": cell,
         "spec": spec.canonical(),
         "spec_sha256": spec.sha256(),
-        "code_sha256": code_sha256(stage),
+        "code_sha256": code_sha256(stage, spec.modules),
         "versions": versions(*packages),
     }
 

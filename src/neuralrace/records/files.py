@@ -1,24 +1,28 @@
 """The only reader and writer of result files."""
 
-import hashlib
 import os
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
-from neuralrace.atomic import replacing, write_text
+from neuralrace.atomic import replacing
 from neuralrace.errors import UserError
 from neuralrace.records.schema import Kind, check
+from neuralrace.seal import digest_of, seal, sha256
 
 
-def write(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
+def write(dataset: xr.Dataset, path: str | os.PathLike[str], key: str = "") -> None:
     """Writes a result file that is either whole or absent.
 
     The file is written under a temporary name in the same folder, flushed, reopened and compared,
     and only then takes its name. Every chunk carries a checksum (fletcher32), so that a flipped bit
-    is an error on reading. The same dataset gives the same bytes. Beside it stands a file with its
-    SHA-256, for `verify`.
+    is an error on reading. The same dataset gives the same bytes. Beside it stands its seal.
+
+    Args:
+        dataset: follows the schema.
+        path: where it goes.
+        key: stands for all that it was made from; see `neuralrace.seal`.
 
     Raises:
         UserError: the folder cannot be written to or is full.
@@ -31,18 +35,7 @@ def write(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
         with xr.open_dataset(temporary, engine="netcdf4") as back:
             xr.testing.assert_identical(back.load(), dataset)
         digest = sha256(temporary)
-    write_text(f"{digest}  {path.name}\n", checksum_file(path))
-
-
-def checksum_file(path: Path) -> Path:
-    """Where the checksum of a result file stands, as `sha256sum --check` reads it."""
-    return path.with_name(f"{path.name}.sha256")
-
-
-def sha256(path: Path) -> str:
-    """Hex digest of a file."""
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+    seal(path, digest, key)
 
 
 def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
@@ -55,8 +48,7 @@ def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
     if not path.is_file():
         raise UserError(f"{path}: result file not found. Run the workflow to make it.")
     # before opening: damage in HDF5's own tables can keep its library busy for ever
-    recorded = checksum_file(path)
-    if recorded.is_file() and recorded.read_text(encoding="utf-8").split()[:1] != [sha256(path)]:
+    if digest_of(path) not in (None, sha256(path)):
         raise UserError(
             f"{path}: its content does not have the checksum it was written with; it is damaged. "
             "Delete it and run the workflow again."

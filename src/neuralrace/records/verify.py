@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.errors import UserError
-from neuralrace.records.files import checksum_file, read
+from neuralrace.records.files import read
+from neuralrace.seal import digest_of, seal_file
 
 # Singular values are padded to the largest rank; there may be no pair that is never trained.
 UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
@@ -35,8 +36,8 @@ def _problems(path: Path, spec_sha256: str) -> Iterator[str]:
     if not path.is_file():
         yield "is missing"
         return
-    if not checksum_file(path).is_file():
-        yield f"its checksum {checksum_file(path).name} is missing"
+    if digest_of(path) is None:
+        yield f"its checksum {seal_file(path).name} is missing"
     try:
         dataset = read(path)
     except UserError as error:

@@ -1,0 +1,111 @@
+"""Makes the files of cells, many in one process: trains, solves, measures.
+
+A stage is imported when it is first needed. Cells whose programs are alike share them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import xarray as xr
+
+from neuralrace.job import Job
+from neuralrace.records.files import read, write
+from neuralrace.spec import Cell, Run, SolvedRun
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A results folder in which a job makes files.
+
+    Attributes:
+        root: the folder.
+        checkpoint_seconds: time between two checkpoints of a training.
+        job: is told of progress, and counts what the stages take.
+    """
+
+    root: Path
+    checkpoint_seconds: float
+    job: Job
+
+    def make(self, cell_id: str, cell: Cell, keys: Mapping[str, str], parts: Sequence[str]) -> None:
+        """Makes files of a cell.
+
+        Args:
+            cell_id: `paper/experiment/label`.
+            cell: its specification.
+            keys: kinds of files to make, each with the key that it is sealed with.
+            parts: names of the parts that were trained in jobs of their own; empty to train here.
+
+        Raises:
+            UserError: what training, theory or a metric refuses, or a file that cannot be read or
+                written.
+        """
+        folder = self.root / cell_id
+        theory = trajectory = None
+        if "theory" in keys:
+            with self.job.stage("solve", cell_id):
+                theory = self._solve(cell_id, cell, keys["theory"])
+        if "trajectory" in keys:
+            with self.job.stage("train", cell_id):
+                trajectory = (
+                    self._gather(cell_id, keys["trajectory"], parts)
+                    if parts
+                    else self.train(cell_id, cell.only(Run), keys["trajectory"])
+                )
+        if "metrics" in keys:
+            from neuralrace.metrics.measure import metrics_dataset
+
+            with self.job.stage("measure", cell_id):
+                if trajectory is None:
+                    trajectory = read(folder / "trajectory.nc", "trajectory")
+                if theory is None and cell.solutions:
+                    theory = read(folder / "theory.nc", "theory")
+                metrics = metrics_dataset(cell_id, cell, trajectory, theory)
+                write(metrics, folder / "metrics.nc", keys["metrics"])
+        self.job.say(f"{cell_id}: made {', '.join(keys)}")
+
+    def train(self, cell_id: str, run: Run, key: str, part: str = "") -> xr.Dataset:
+        """Trains a cell, or a part of it; goes on from a checkpoint where there is one.
+
+        Args:
+            cell_id: `paper/experiment/label`.
+            run: what to train.
+            key: what the trajectory is made from; a checkpoint of anything else is of no use.
+            part: which part, as `Plan.parts` names it; empty for all.
+
+        Raises:
+            UserError: as `neuralrace.training.ensemble.train`, or a file that cannot be written.
+        """
+        from neuralrace.records.trajectory import trajectory_dataset
+        from neuralrace.training.checkpoints import Checkpoints
+        from neuralrace.training.ensemble import train
+
+        chosen = dict(pair.rsplit("-", 1) for pair in part.split(".")) if part else {}
+        scales, seeds = ([int(chosen[a])] if a in chosen else None for a in ("init_scale", "seed"))
+        path = self.root / "checkpoints" / cell_id / f"{part or 'whole'}.npz"
+        checkpoints = Checkpoints(path, f"{key} {part}", self.checkpoint_seconds)
+        name = f"{cell_id} {part}".strip()
+        trajectory = train(
+            run, scales, seeds, lambda line: self.job.say(f"{name}: {line}"), checkpoints
+        )
+        dataset = trajectory_dataset(cell_id, run, trajectory, scales, seeds)
+        file = f"parts/{part}.nc" if part else "trajectory.nc"
+        write(dataset, self.root / cell_id / file, key)
+        checkpoints.clear()
+        return dataset
+
+    def _gather(self, cell_id: str, key: str, parts: Sequence[str]) -> xr.Dataset:
+        from neuralrace.records.trajectory import gather
+
+        folder = self.root / cell_id
+        dataset = gather([read(folder / f"parts/{part}.nc", "trajectory") for part in parts])
+        write(dataset, folder / "trajectory.nc", key)
+        return dataset
+
+    def _solve(self, cell_id: str, cell: Cell, key: str) -> xr.Dataset:
+        from neuralrace.records.theory import theory_dataset
+
+        dataset = theory_dataset(cell_id, cell.only(SolvedRun))
+        write(dataset, self.root / cell_id / "theory.nc", key)
+        return dataset

@@ -1,0 +1,114 @@
+"""What is outdated in a results folder, and which cells share a job.
+
+A result file carries the key of what it was made from: specification, code, and the files that it
+follows from. Where the key is another one than the configuration and the code of today ask for, the
+file is made again, and no other file is.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuralrace.cost import Cost, Place, cost_of
+from neuralrace.plan import Plan
+from neuralrace.provenance import Stage, code_sha256
+from neuralrace.seal import key_of
+from neuralrace.spec import Cell, Run, SolvedRun
+
+STAGES: dict[str, Stage] = {"trajectory": "train", "theory": "solve", "metrics": "measure"}
+"""Files of a cell in the order in which they are made, and the stage that makes each."""
+
+
+def keys(cell_id: str, cell: Cell) -> dict[str, str]:
+    """What each file of a cell is to be made from, by kind."""
+    parts = {"trajectory": cell.only(Run), "metrics": cell}
+    if cell.solutions:
+        parts = {"theory": cell.only(SolvedRun), **parts}
+    found: dict[str, str] = {}
+    for kind, part in parts.items():
+        stage = STAGES[kind]
+        made_from = [cell_id, part.sha256(), code_sha256(stage, part.modules)]
+        if kind == "metrics":
+            made_from += found.values()
+        found[kind] = hashlib.sha256(" ".join(made_from).encode()).hexdigest()
+    return found
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be made of one cell."""
+
+    cell_id: str
+    cell: Cell
+    keys: Mapping[str, str]
+    """Key of each file that is to be made, by kind."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cells that share a job."""
+
+    name: str
+    place: Place
+    cells: tuple[str, ...]
+    """All of them, outdated or not."""
+    seconds: float
+    """Estimated core-seconds of all its cells."""
+    memory_mb: int
+    """Estimated memory of the largest, in megabytes."""
+
+    @property
+    def minutes(self) -> int:
+        """Minutes to ask a cluster for: many times what is estimated, for slower machines."""
+        return 10 + int(4 * self.seconds / 60)
+
+
+def outdated(root: Path, plan: Plan) -> dict[str, Work]:
+    """What is missing in a results folder, or made from something else, by cell."""
+    found: dict[str, Work] = {}
+    for cell_id, cell in plan.cells.items():
+        wanted = keys(cell_id, cell)
+        missing = {
+            kind: key
+            for kind, key in wanted.items()
+            if key_of(root / cell_id / f"{kind}.nc") != key
+        }
+        if missing:
+            found[cell_id] = Work(cell_id, cell, missing)
+    return found
+
+
+def groups(plan: Plan) -> Iterator[Group]:
+    """The cells of a plan by the jobs that they share.
+
+    Cells of one paper follow each other in one job until its cost reaches `job_seconds`; a cell
+    that costs as much has a job of its own. What is outdated has no say: all processes of a run
+    have the same groups.
+    """
+    waiting: dict[tuple[str, Place], list[tuple[str, Cost]]] = {}
+    numbers = Counter[str]()
+
+    def close(seat: tuple[str, Place]) -> Group:
+        paper, place = seat
+        numbers[paper] += 1
+        cells, costs = zip(*waiting.pop(seat), strict=True)
+        return Group(
+            name=f"{paper}_{numbers[paper]:02d}",
+            place=place,
+            cells=cells,
+            seconds=sum(cost.seconds for cost in costs),
+            memory_mb=max(cost.memory_mb for cost in costs),
+        )
+
+    for cell_id, cell in plan.cells.items():
+        cost = cost_of(cell, bool(plan.gpu))
+        seat = cell_id.partition("/")[0], cost.place
+        if cost.seconds >= plan.job_seconds and seat in waiting:
+            yield close(seat)
+        waiting.setdefault(seat, []).append((cell_id, cost))
+        if sum(each.seconds for _, each in waiting[seat]) >= plan.job_seconds:
+            yield close(seat)
+    for seat in list(waiting):
+        yield close(seat)

@@ -1,0 +1,29 @@
+"""Makes what is outdated of the cells that share a job; one that fails does not stop the others."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+# before JAX is loaded
+if not snakemake.resources.get("gpu"):
+    os.environ["JAX_PLATFORMS"] = "cpu"
+
+from neuralrace.job import job
+from neuralrace.make import Workshop
+from neuralrace.plan import Settings
+from neuralrace.spec import Cell
+
+with job(snakemake.rule, snakemake.log[0]) as this:
+    interval = Settings.of(snakemake.config).checkpoint_seconds
+    workshop = Workshop(Path(snakemake.params.root), interval, this)
+    work, failed = json.loads(snakemake.params.work), []
+    for cell_id, todo in work.items():
+        cell = Cell.model_validate_json(todo["cell"])
+        try:
+            workshop.make(cell_id, cell, todo["keys"], todo["parts"])
+        except Exception as error:
+            this.failed(cell_id, error)
+            failed.append(cell_id)
+if failed:
+    sys.exit(1)

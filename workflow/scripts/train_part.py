@@ -1,0 +1,15 @@
+"""Trains one part of a cell; goes on from a checkpoint where there is one."""
+
+from pathlib import Path
+
+from neuralrace.job import job
+from neuralrace.make import Workshop
+from neuralrace.plan import Settings
+from neuralrace.spec import Run
+
+w = snakemake.wildcards
+with job(f"{w.cell} {w.part}", snakemake.log[0]) as this:
+    interval = Settings.of(snakemake.config).checkpoint_seconds
+    workshop = Workshop(Path(w.root), interval, this)
+    run = Run.model_validate_json(snakemake.params.spec)
+    workshop.train(w.cell, run, snakemake.params.key, w.part)
