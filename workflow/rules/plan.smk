@@ -17,6 +17,7 @@ from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
+from neuralrace.registry import SOLUTIONS
 from neuralrace.spec import TRAINING_METRICS, Run, SolvedRun
 
 # trainings share a GPU one at a time (see profiles/default); without one they only share cores
@@ -58,6 +59,11 @@ wildcard_constraints:
 
 def cell_of(w):
     return PLANS[w.root].cells[w.cell]
+
+
+def solution_modules(cells):
+    """Names of the modules that the solutions of some cells stand in."""
+    return sorted({SOLUTIONS[name].module for cell in cells for name in cell.solutions})
 
 
 def split_cells(split):

@@ -77,7 +77,7 @@ rule solve:
         mem_mb=2000,
         runtime=60,
     params:
-        code=code_sha256("solve"),
+        code=lambda w: code_sha256("solve", *solution_modules([cell_of(w)])),
         spec=lambda w: cell_of(w).only(SolvedRun).canonical(),
     script:
         "../scripts/solve.py"
