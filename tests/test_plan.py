@@ -119,7 +119,7 @@ REFUSED = {
         "record.observables.1: 'norm'",
         "'accuracy', .*'weights'",
     ),
-    "unknown solution": ({"solutions": ["magic"]}, "solutions.0: 'magic'", "'exact'"),
+    "unknown solution": ({"solutions": ["exat"]}, "solutions.0: 'exat'", "did you mean exact?"),
     "unknown metric": ({"metrics": ["magic"]}, "metrics.0: 'magic'", "'balance'"),
     "zero width": ({"network.hidden": [4, 0]}, "network.hidden.1: 0", "greater than 0"),
     "negative width": ({"network.hidden": [-1]}, "network.hidden.0: -1", "greater than 0"),

@@ -42,6 +42,22 @@ def routing(run: Any) -> str | None:
 
 
 @need
+def given_gates(run: Any) -> str | None:
+    """Pathways with given gates: side by side, in a graph, or between domains."""
+    if run.resolved.name != "layered":
+        return None
+    if run.network.name == "layered":
+        return "network.name: 'layered': give gates, as gated, graph or routing networks have them"
+    return f"network.gates.name: {run.network.gates.name!r}: give the gates"
+
+
+@need
+def no_hidden(run: Any) -> str | None:
+    """A single layer of weights."""
+    return _hidden(run, 0, "leave hidden layers out, []")
+
+
+@need
 def hidden(run: Any) -> str | None:
     """A hidden layer at least."""
     return None if run.resolved.hidden else "network.hidden: []: give a hidden layer"
@@ -50,9 +66,23 @@ def hidden(run: Any) -> str | None:
 @need
 def one_hidden(run: Any) -> str | None:
     """Exactly one hidden layer."""
-    if len(run.resolved.hidden) == 1:
-        return None
-    return f"network.hidden: {list(run.resolved.hidden)}: give exactly one hidden layer"
+    return _hidden(run, 1, "give exactly one hidden layer")
+
+
+@need
+def two_hidden(run: Any) -> str | None:
+    """Exactly two hidden layers."""
+    return _hidden(run, 2, "give exactly two hidden layers")
+
+
+@need
+def unit_pathways(run: Any) -> str | None:
+    """Pathways side by side, each of one hidden unit."""
+    if getattr(run.network, "widths", None):
+        return f"network.widths: {list(run.network.widths)}: leave them out"
+    if tuple(run.network.hidden) != (1,):
+        return f"network.hidden: {list(run.network.hidden)}: give pathways of one unit, [1]"
+    return None
 
 
 @need
@@ -70,7 +100,92 @@ def relu(run: Any) -> str | None:
 @need
 def trained_readout(run: Any) -> str | None:
     """The last layer is trained."""
-    return _equal("network.readout", getattr(run.resolved, "readout", "trained"), "trained")
+    return _readout(run, "trained")
+
+
+@need
+def mean_readout(run: Any) -> str | None:
+    """The network answers with the mean over its hidden units."""
+    return _readout(run, "mean")
+
+
+@need
+def one_mask(run: Any) -> str | None:
+    """All seeds train the same pairs of domains."""
+    pairs = getattr(run.network, "pairs", None)
+    if pairs is None or not pairs.varies:
+        return None
+    return f"network.pairs.name: {pairs.name!r}: trains other pairs in each seed; use band or all"
+
+
+@need
+def normal_start(run: Any) -> str | None:
+    """Initial weights are normal, so that width and variance say all."""
+    return _equal("init.name", run.init.name, "normal")
+
+
+@need
+def xor(run: Any) -> str | None:
+    """XoR without a margin."""
+    if run.dataset.name != "xor":
+        return f"dataset.name: {run.dataset.name!r}: use xor"
+    if run.dataset.margin is not None:
+        return f"dataset.margin: {run.dataset.margin}: leave it out"
+    return None
+
+
+@need
+def xor_with_margin(run: Any) -> str | None:
+    """XoR with a margin."""
+    if run.dataset.name != "xor":
+        return f"dataset.name: {run.dataset.name!r}: use xor and give its margin"
+    return "dataset.margin: is missing: give it" if run.dataset.margin is None else None
+
+
+@need
+def contextual_hierarchies(run: Any) -> str | None:
+    """The contextual task, a hierarchy in every context."""
+    if run.dataset.name != "contextual":
+        return f"dataset.name: {run.dataset.name!r}: use contextual"
+    if set(run.dataset.structures) == {"hierarchy"}:
+        return None
+    return f"dataset.structures: {list(run.dataset.structures)}: use hierarchy alone"
+
+
+@need
+def whole_targets(run: Any) -> str | None:
+    """All targets of the contextual task, not a part of them."""
+    return _equal("dataset.part", run.dataset.part, "whole")
+
+
+@need
+def context_family(run: Any) -> str | None:
+    """Gates of kind contexts, where context pathways are open in one number of contexts."""
+    if run.resolved.name != "gated" or run.network.gates.name != "contexts":
+        return "network: give it the name gated and gates of name contexts"
+    gates = run.network.gates
+    if gates.shown != "first_group":
+        return f"network.gates.shown: {gates.shown!r}: use first_group"
+    if len(gates.open_in) > 1:
+        return f"network.gates.open_in: {list(gates.open_in)}: give one number of contexts at most"
+    return None
+
+
+@need
+def common_pathway(run: Any) -> str | None:
+    """A common pathway beside those of contexts."""
+    return None if run.network.gates.common else "network.gates.common: false: use true"
+
+
+@need
+def trained_candidates(run: Any) -> str | None:
+    """Candidates in the place of a ReLU network, all layers trained."""
+    if not run.candidates:
+        return "candidates: {}: name some"
+    for name, network in run.candidates.items():
+        if network.readout != "trained":
+            return f"candidates.{name}.readout: {network.readout!r}: use trained"
+    return None
 
 
 @need
@@ -85,6 +200,24 @@ def full_batch(run: Any) -> str | None:
     return _equal("training.batch.name", run.training.batch.name, "full")
 
 
+@need
+def gradient_flow(run: Any) -> str | None:
+    """Training follows gradient flow where its steps are small."""
+    optimiser = getattr(run.training, "optimiser", None)
+    if optimiser is None or optimiser.follows_flow:
+        return None
+    return f"training.optimiser.name: {optimiser.name!r}: use one that follows gradient flow"
+
+
+@need
+def gradient_descent(run: Any) -> str | None:
+    """Steps of training are the learning rate times the gradient."""
+    optimiser = getattr(run.training, "optimiser", None)
+    if optimiser is None or optimiser.is_plain:
+        return None
+    return f"training.optimiser.name: {optimiser.name!r}: use plain gradient descent"
+
+
 def _kind(run: Any, name: str) -> str | None:
     return _equal("network.name", run.resolved.name, name)
 
@@ -94,6 +227,15 @@ def _activation(run: Any, name: str) -> str | None:
     if getattr(network, "bias", False):
         return "network.bias: true: leave biases out"
     return _equal("network.activation", getattr(network, "activation", "linear"), name)
+
+
+def _hidden(run: Any, layers: int, remedy: str) -> str | None:
+    given = list(run.resolved.hidden)
+    return None if len(given) == layers else f"network.hidden: {given}: {remedy}"
+
+
+def _readout(run: Any, wanted: str) -> str | None:
+    return _equal("network.readout", getattr(run.resolved, "readout", "trained"), wanted)
 
 
 def _equal(key: str, value: str, wanted: str) -> str | None:

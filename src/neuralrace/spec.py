@@ -21,7 +21,8 @@ from neuralrace.gates.effective import EffectiveData
 from neuralrace.gates.learned import Learned
 from neuralrace.gates.wiring import Wiring
 from neuralrace.models.initialisation import LAWS
-from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
+from neuralrace.needs import unmet
+from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS, Known
 
 Positive = Annotated[int, Field(gt=0)]
 
@@ -77,36 +78,6 @@ HIDDEN: dict[Observable, Literal["one", "some"]] = {
     "similarity": "some",
 }
 """Hidden layers that an observable needs."""
-Solution = Literal[
-    "aligned_modes",
-    "candidate_modes",
-    "exact",
-    "flow",
-    "frozen_gates",
-    "frozen_gates_descent",
-    "gated_flow",
-    "head_start",
-    "initial_gates",
-    "layered_modes",
-    "margin_linear",
-    "margin_linear_split",
-    "margin_race",
-    "margin_xor",
-    "margin_xor_split",
-    "mean_field",
-    "pathway_modes",
-    "pathway_modes_descent",
-    "pathway_modes_mean",
-    "reduction",
-    "reduction_descent",
-    "routing_race",
-    "shallow_modes",
-    "staged_modes",
-    "symmetric_start",
-    "tied",
-    "untied_modes",
-    "xor_race",
-]
 Metric = Literal[
     "alignment",
     "analytic_fit",
@@ -542,7 +513,7 @@ R = TypeVar("R", bound=Run)
 class SolvedRun(Run):
     """A run and the theory that stands beside it."""
 
-    solutions: tuple[Solution, ...] = ()
+    solutions: tuple[Annotated[str, Known(SOLUTIONS)], ...] = ()
     """Theory solved from the same initial weights."""
     candidates: dict[str, Gated] = Field(default={})
     """Gated networks that may stand for a ReLU network, by names of your choice: what theory and
@@ -563,6 +534,13 @@ class SolvedRun(Run):
         for name, candidate in self.candidates.items():
             if candidate.layered:
                 raise ValueError(f"candidates.{name}.gates: 'learned' are those of the network")
+        return self
+
+    @model_validator(mode="after")
+    def _solvable(self) -> "SolvedRun":
+        for name in self.solutions:
+            if missing := unmet(self, SOLUTIONS[name].declaration.needs):
+                raise ValueError(f"solutions: {name!r} needs another run: {missing}")
         return self
 
 

@@ -6,26 +6,18 @@ metrics (what follows from both). All share the axes `init_scale` and `seed`.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
 import xarray as xr
 
 from neuralrace.errors import UserError
+from neuralrace.registry import SOLUTIONS, Variable
 
 SCHEMA_VERSION = "1"
 Kind = Literal["trajectory", "theory", "metrics"]
 RUNS = ("init_scale", "seed")
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A variable beyond the run axes."""
-
-    dims: tuple[str, ...]
-    long_name: str
-    units: str = "1"
 
 
 COORDINATES: dict[str, str] = {
@@ -171,37 +163,21 @@ TRAJECTORY: dict[str, Variable] = {
     "diverged_at": Variable((), "step at which the run diverged, -1 if it did not", "steps"),
 }
 
-THEORY: dict[str, Variable] = {
-    "loss": Variable(("solution", "time"), "loss predicted by theory"),
-    "mode_strength": Variable(("solution", "time", "mode"), "effective singular values by theory"),
-    "pathway_values": Variable(
-        ("solution", "time", "pathway", "pathway_mode"),
-        "singular values of the map of each pathway by theory",
-    ),
-    "candidate_loss": Variable(
-        ("candidate", "time"), "loss predicted for gated networks that may stand for this one"
-    ),
-    "receptive_fields": Variable(
-        ("solution", "unit", "input"), "incoming weights of hidden units at the end by theory"
-    ),
-    "layer_strength": Variable(
-        ("time", "layer", "mode"), "singular value of each layer in each mode (eq. 13)"
-    ),
-    "gram": Variable(
-        ("time", "vector", "other_vector"),
-        "inner products of encoder and decoder vectors by theory",
-    ),
-    "layer_norm": Variable(("time", "layer"), "Frobenius norm of the weights under gradient flow"),
-    "singular_values": Variable(
-        ("solution", "time", "layer", "singular_mode"), "singular values of the weights by theory"
-    ),
-    "initial_mode": Variable(("mode",), "initial effective singular value that theory starts from"),
-}
+
+@cache
+def theory_variables() -> dict[str, Variable]:
+    """Variables of theory files, as solutions declare them.
+
+    Those whose dimensions begin with `solution` may come from several; the others are those of the
+    last one that gives them.
+    """
+    given = (entry.declaration.variables for entry in SOLUTIONS.values())
+    return {name: each for variables in given for name, each in variables.items()}
 
 
 def variable(kind: Kind, name: str) -> Variable | None:
     """Definition of a variable of trajectory or theory files; None for an unknown name."""
-    table = {"trajectory": TRAJECTORY, "theory": THEORY}[kind]
+    table = {"trajectory": TRAJECTORY, "theory": theory_variables()}[kind]
     weight = re.fullmatch(r"(weight|bias)_([1-9]\d*)", name)
     if weight and kind == "trajectory":
         number = int(weight[2])

@@ -2,11 +2,13 @@
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Int
 
 from neuralrace.records.axes import axes, provenance, record_steps
-from neuralrace.records.schema import build
+from neuralrace.records.schema import build, theory_variables
+from neuralrace.registry import SOLUTIONS
+from neuralrace.solutions.problem import Arrays, Problem
 from neuralrace.spec import SolvedRun
-from neuralrace.theory.solutions import solve
 
 
 def theory_dataset(cell_id: str, run: SolvedRun) -> xr.Dataset:
@@ -15,7 +17,7 @@ def theory_dataset(cell_id: str, run: SolvedRun) -> xr.Dataset:
     It shares the axes of the trajectory and follows from the same specification, without training.
 
     Raises:
-        UserError: a theory that is not for this network.
+        UserError: a theory that is not for these data or initial weights.
     """
     step, _ = record_steps(run)
     samples, arrays = solve(run, step)
@@ -25,6 +27,30 @@ def theory_dataset(cell_id: str, run: SolvedRun) -> xr.Dataset:
     for name in ("snapshot", "snapshot_flow_time"):
         del coords[name]
     coords["solution"] = ("solution", np.array(run.solutions), "1")
-    if "candidate_loss" in arrays:
+    if any("candidate" in theory_variables()[name].dims for name in arrays):
         coords["candidate"] = ("candidate", np.array(list(run.candidates)), "1")
     return build("theory", arrays, coords, attrs)
+
+
+def solve(run: SolvedRun, step: Int[np.ndarray, " time"]) -> tuple[int, Arrays]:
+    """Every configured solution of a run, at the given gradient steps.
+
+    Returns:
+        Number of samples that the loss is over, and arrays by name, axes (init_scale, seed, *dims
+        of the variable). An axis `solution` is in the order of `run.solutions`, with NaN for those
+        that do not give the variable.
+
+    Raises:
+        UserError: a theory that is not for these data or initial weights.
+        KeyError: a variable that no solution declares.
+    """
+    problem = Problem(run, step)
+    answers = [SOLUTIONS[name].load()(problem) for name in run.solutions]
+    arrays: Arrays = {}
+    for name in dict.fromkeys(name for answer in answers for name in answer):
+        given = [answer[name] for answer in answers if name in answer]
+        arrays[name] = given[-1]
+        if theory_variables()[name].dims[:1] == ("solution",):
+            absent = np.full_like(given[0], np.nan)
+            arrays[name] = np.stack([answer.get(name, absent) for answer in answers], axis=2)
+    return len(problem.data.x), arrays

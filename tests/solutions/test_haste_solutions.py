@@ -4,14 +4,15 @@ import json
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from neuralrace.datasets.xor import Xor
 from neuralrace.errors import UserError
 from neuralrace.models.initialisation import Normal, initial_weights
+from neuralrace.records.theory import solve
 from neuralrace.spec import SolvedRun
 from neuralrace.theory import margin
 from neuralrace.theory.contextual import common_modes, staged_loss
-from neuralrace.theory.solutions import solve
 from neuralrace.training.ensemble import train
 
 SUM = {"normalisation": "half_sum"}
@@ -96,11 +97,23 @@ def test_split_starts_are_those_of_width_and_variance(relu_on_xor):
     np.testing.assert_allclose(found, np.stack([expected] * 2), rtol=1e-12)
 
 
-@pytest.mark.parametrize("dataset", [{"name": "xor"}, TASK], ids=lambda dataset: dataset["name"])
-def test_margin_solutions_need_a_margin(dataset):
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        ({"name": "xor"}, "dataset.margin: is missing: give it"),
+        (TASK, "dataset.name: 'contextual': use xor and give its margin"),
+    ],
+)
+def test_margin_solutions_need_a_margin(dataset, message):
     network = {"name": "layered", "hidden": [4], "activation": "relu"}
-    with pytest.raises(UserError, match="use dataset xor and give its margin"):
-        answers(run_of(network, "margin_race", dataset=dataset))
+    with pytest.raises(ValidationError, match=message):
+        run_of(network, "margin_race", dataset=dataset)
+
+
+def test_without_the_third_input_there_is_no_margin():
+    network = {"name": "layered", "hidden": [4], "activation": "relu"}
+    with pytest.raises(ValidationError, match=r"dataset\.margin: 0\.5: leave it out"):
+        run_of(network, "xor_race", dataset={"name": "xor", "margin": 0.5})
 
 
 # The contextual task ---------------------------------------------------------------------------
@@ -202,25 +215,31 @@ def test_stages_add_up():
 
 
 @pytest.mark.parametrize(
-    ("network", "dataset", "solution"),
+    ("network", "dataset", "solution", "message"),
     [
-        (gated(6, 2), TASK | {"structures": ["ring"]}, "staged_modes"),
-        (gated(6, 1, 2), TASK, "staged_modes"),
-        (gated(6, 2, shown="everything"), TASK, "staged_modes"),
-        (gated(6, 2), TASK | {"part": "residual"}, "head_start"),
-        (gated(6, 2, common=False), TASK, "head_start"),
-        ({"name": "gated", "hidden": [6], "gates": {"name": "per_example"}}, TASK, "staged_modes"),
+        (gated(6, 2), {"name": "xor"}, "staged_modes", "dataset.name: 'xor': use contextual"),
+        (gated(6, 2), TASK | {"structures": ["ring"]}, "staged_modes", "use hierarchy alone"),
+        (gated(6, 1, 2), TASK, "staged_modes", r"open_in: \[1, 2\]: give one number"),
+        (gated(6, 2, shown="everything"), TASK, "staged_modes", "shown: 'everything': use first"),
+        (gated(6, 2) | {"hidden": [6, 6]}, TASK, "staged_modes", "give exactly one hidden layer"),
+        (gated(6, 2), TASK | {"part": "residual"}, "head_start", "part: 'residual': use whole"),
+        (gated(6, 2, common=False), TASK, "head_start", "gates.common: false: use true"),
+        (
+            {"name": "gated", "hidden": [6], "gates": {"name": "per_example"}},
+            TASK,
+            "staged_modes",
+            "gates of name contexts",
+        ),
     ],
 )
-def test_closed_forms_are_refused_for_other_tasks(network, dataset, solution):
-    with pytest.raises(UserError, match="staged_modes and head_start are for dataset contextual"):
-        answers(run_of(network, solution, dataset=dataset))
+def test_closed_forms_are_refused_for_other_tasks(network, dataset, solution, message):
+    with pytest.raises(ValidationError, match=f"solutions: '{solution}' .*{message}"):
+        run_of(network, solution, dataset=dataset)
 
 
 def test_starts_from_the_variance_need_normal_weights():
-    run = run_of(gated(6, 2), "pathway_modes_mean", init={"name": "orthogonal"})
-    with pytest.raises(UserError, match=r"init\.name: 'orthogonal'"):
-        answers(run)
+    with pytest.raises(ValidationError, match=r"init\.name: 'orthogonal': use normal"):
+        run_of(gated(6, 2), "pathway_modes_mean", init={"name": "orthogonal"})
 
 
 # Candidates ------------------------------------------------------------------------------------
@@ -242,5 +261,8 @@ def test_mistakes_of_candidates_are_told_by_their_key():
     with pytest.raises(UserError) as caught:
         answers(run)
     assert str(caught.value).startswith("candidates.four.gates.open_in: 4: the dataset has 3")
-    with pytest.raises(UserError, match="name some"):
-        answers(run_of(RELU, "candidate_modes"))
+    with pytest.raises(ValidationError, match=r"candidates: \{\}: name some"):
+        run_of(RELU, "candidate_modes")
+    averaged = gated(1, 2) | {"readout": "mean"}
+    with pytest.raises(ValidationError, match=r"candidates\.one\.readout: 'mean': use trained"):
+        run_of(RELU, "candidate_modes", candidates={"one": averaged})

@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from neuralrace.errors import UserError
 from neuralrace.records.axes import record_steps
+from neuralrace.records.theory import solve
 from neuralrace.spec import SolvedRun
-from neuralrace.theory.solutions import solve
 from neuralrace.training.ensemble import train
 
 INPUTS, UNITS, STEPS, RATE = 8, 3, 40, 0.2
@@ -93,29 +94,66 @@ def test_mean_field_starts_at_the_network_and_follows_it_on_gaussian_inputs():
 
 
 @pytest.mark.parametrize(
-    ("run", "message"),
+    ("make_run", "name", "parts", "message"),
     [
-        (make("frozen_gates"), "frozen_gates is for network gated with given gates"),
-        (gated("initial_gates"), "initial_gates is for ReLU networks"),
-        (gated("mean_field"), "mean_field is for ReLU networks"),
+        (make, "frozen_gates", {}, "network.name: 'layered': give gates"),
+        (gated, "initial_gates", {}, "network.name: 'gated': use layered"),
+        (gated, "mean_field", {}, "network.name: 'gated': use layered"),
         (
-            make("mean_field", dataset={"name": "single_pulse", "inputs": 12}),
-            "dataset.name: 'single_pulse': solutions: mean_field needs the law",
+            gated,
+            "frozen_gates",
+            {"network": GATED | {"readout": "trained"}},
+            "network.readout: 'trained': use mean",
         ),
         (
-            gated("frozen_gates", network=GATED | {"readout": "trained"}),
-            "one hidden layer with readout mean",
+            gated,
+            "frozen_gates",
+            {"network": GATED | {"hidden": [2]}},
+            r"network.hidden: \[2\]: give pathways of one unit",
         ),
-        (gated("frozen_gates", network=GATED | {"hidden": [2]}), "pathways of one unit"),
-        (gated("gated_flow"), "network.readout: 'mean': solutions for it are frozen_gates"),
         (
-            make("initial_gates", network=SPEC["network"] | {"activation": "erf"}),
-            "ReLU networks without biases",
+            gated,
+            "frozen_gates",
+            {"network": GATED | {"widths": [2, 1, 1]}},
+            r"network.widths: \[2, 1, 1\]: leave them out",
         ),
-        (make("flow", network=SPEC["network"] | {"activation": "linear"}), "all trained"),
+        (gated, "gated_flow", {}, "network.readout: 'mean': use trained"),
+        (
+            make,
+            "initial_gates",
+            {"network": SPEC["network"] | {"activation": "erf"}},
+            "network.activation: 'erf': use relu",
+        ),
+        (
+            make,
+            "flow",
+            {"network": SPEC["network"] | {"activation": "linear"}},
+            "network.readout: 'mean': use trained",
+        ),
     ],
-    ids=lambda value: value if isinstance(value, str) else "run",
 )
-def test_other_networks_are_refused(run, message):
+def test_other_networks_are_refused(make_run, name, parts, message):
+    with pytest.raises(ValidationError, match=f"solutions: '{name}' needs another run: {message}"):
+        make_run(name, **parts)
+
+
+def test_inputs_of_no_known_law_have_no_mean_field():
+    run = make("mean_field", dataset={"name": "single_pulse", "inputs": 12})
+    message = "dataset.name: 'single_pulse': solutions: mean_field needs the law"
     with pytest.raises(UserError, match=message):
         answers(run)
+
+
+@pytest.mark.parametrize("make_run", [make, gated])
+def test_several_outputs_are_refused(make_run):
+    name = "initial_gates" if make_run is make else "frozen_gates"
+    modes = {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2}
+    with pytest.raises(UserError, match=r"dataset\.name: 'modes': has 2 outputs"):
+        answers(make_run(name, dataset=modes))
+
+
+def test_pathways_see_all_inputs():
+    task = {"name": "contextual", "contexts": 2, "objects": 2}
+    network = GATED | {"gates": {"name": "contexts", "open_in": [1]}}
+    with pytest.raises(UserError, match="needs pathways that see all inputs"):
+        answers(gated("frozen_gates", dataset=task, network=network))

@@ -5,11 +5,11 @@ import json
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from neuralrace.errors import UserError
-from neuralrace.records.theory import theory_dataset
+from neuralrace.records.theory import solve, theory_dataset
 from neuralrace.spec import SolvedRun
-from neuralrace.theory.solutions import solve
 from neuralrace.training.ensemble import train
 
 XOR = {
@@ -139,24 +139,34 @@ def test_solutions_without_a_variable_hold_nan_in_it():
     assert dataset["singular_values"].dims[2:] == ("solution", "time", "layer", "singular_mode")
 
 
-REFUSED = [
-    (make("xor", "reduction", init={"name": "normal"}), "not aligned"),
-    (make("contexts", "reduction", init={"name": "orthogonal"}), "not aligned"),
-    (make("xor", "routing_race"), "for routing networks"),
-    (make("xor", "flow"), "layered networks"),
-    (make("routing", "routing_race", hidden=[24]), "two hidden layers"),
-    (make("routing", "routing_race", gates={"name": "parallel", "dedicated": 4}), "of one size"),
-    (make("routing", "routing_race", gates={"name": "groups", "size": 2}), "pairs all"),
-    (make("routing", "routing_race", init={"name": "normal"}), "orthogonal matrix"),
-    (make("routing", "reduction", gates={"name": "groups", "size": 3}), "divide"),
-    (make("routing", "reduction", pairs={"name": "band", "partners": 9}), "partners: 9"),
-    (make("xor", "reduction", gates={"name": "learned"}), "given gates"),
-    (make("contexts", "reduction", gates={"a": [1, 0]}), "2 values; the dataset has 3 contexts"),
-    (make("routing", "reduction", hidden=[2, 2]), "fewer units"),
+DOMAINS = {"name": "random_regular", "partners": 3}
+REFUSED = [  # by the specification alone
+    ("xor", "routing_race", {}, "network.name: 'gated': use routing"),
+    ("xor", "flow", {}, "network.name: 'gated': use layered"),
+    ("routing", "routing_race", {"hidden": [24]}, r"network.hidden: \[24\]: give exactly two"),
+    ("xor", "reduction", {"gates": {"name": "learned"}}, "network.gates.name: 'learned': give the"),
+    ("routing", "reduction", {"pairs": DOMAINS}, "network.pairs.name: 'random_regular': trains"),
+]
+UNSOLVED = [
+    ("xor", "reduction", {"init": {"name": "normal"}}, "not aligned"),
+    ("contexts", "reduction", {"init": {"name": "orthogonal"}}, "not aligned"),
+    ("routing", "routing_race", {"gates": {"name": "parallel", "dedicated": 4}}, "of one size"),
+    ("routing", "routing_race", {"gates": {"name": "groups", "size": 2}}, "pairs all"),
+    ("routing", "routing_race", {"init": {"name": "normal"}}, "orthogonal matrix"),
+    ("routing", "reduction", {"gates": {"name": "groups", "size": 3}}, "divide"),
+    ("routing", "reduction", {"pairs": {"name": "band", "partners": 9}}, "partners: 9"),
+    ("contexts", "reduction", {"gates": {"a": [1, 0]}}, "2 values; the dataset has 3 contexts"),
+    ("routing", "reduction", {"hidden": [2, 2]}, "fewer units"),
 ]
 
 
-@pytest.mark.parametrize(("run", "message"), REFUSED)
-def test_refusals_name_what_a_theory_is_for(run, message):
+@pytest.mark.parametrize(("case", "name", "parts", "message"), REFUSED)
+def test_other_runs_are_refused_before_anything_is_loaded(case, name, parts, message):
+    with pytest.raises(ValidationError, match=f"solutions: '{name}' needs another run: {message}"):
+        make(case, name, **parts)
+
+
+@pytest.mark.parametrize(("case", "name", "parts", "message"), UNSOLVED)
+def test_other_gates_and_starts_are_refused(case, name, parts, message):
     with pytest.raises(UserError, match=message):
-        answers(run)
+        answers(make(case, name, **parts))

@@ -1,0 +1,124 @@
+"""Parallel pathways that learn together, each as few hidden units as its task has modes."""
+
+import numpy as np
+
+from neuralrace.errors import configured_as
+from neuralrace.registry import Solution
+from neuralrace.solutions.problem import Arrays, Problem
+from neuralrace.theory.pathway_modes import (
+    JointLearning,
+    mean_start,
+    pathway_modes_flow,
+    weight_start,
+)
+from neuralrace.theory.pathway_modes import (
+    pathway_modes_descent as small_descent,
+)
+
+
+@Solution(
+    needs="given_gates linear trained_readout one_mask squared_error gradient_flow",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "pathway_values": (
+            "solution time pathway pathway_mode",
+            "singular values of the map of each pathway by theory",
+        ),
+    },
+)
+def pathway_modes(problem: Problem) -> Arrays:
+    """One hidden unit for each mode of each pathway, from the initial weights.
+
+    Raises:
+        UserError: the pathways do not lie side by side, with one hidden layer each.
+
+    Source: derived here, see `theory.pathway_modes`.
+    """
+    effective = problem.wiring.effective
+    start = weight_start(effective, problem.weights)
+    return _answer(problem, pathway_modes_flow(problem.time, effective, start))
+
+
+@Solution(
+    needs="given_gates linear trained_readout one_mask squared_error gradient_descent",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "pathway_values": (
+            "solution time pathway pathway_mode",
+            "singular values of the map of each pathway by theory",
+        ),
+    },
+)
+def pathway_modes_descent(problem: Problem) -> Arrays:
+    """From the initial weights by the steps that training takes.
+
+    Raises:
+        UserError: the pathways do not lie side by side, with one hidden layer each.
+
+    Source: derived here, see `theory.pathway_modes`.
+    """
+    effective = problem.wiring.effective
+    start = weight_start(effective, problem.weights)
+    return _answer(problem, small_descent(problem.step, problem.flow_step, effective, start))
+
+
+@Solution(
+    needs="given_gates linear trained_readout one_mask squared_error normal_start gradient_flow",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "pathway_values": (
+            "solution time pathway pathway_mode",
+            "singular values of the map of each pathway by theory",
+        ),
+    },
+)
+def pathway_modes_mean(problem: Problem) -> Arrays:
+    """From width and variance of the initial weights alone.
+
+    Raises:
+        UserError: the pathways do not lie side by side, with one hidden layer each.
+
+    Source: derived here, see `theory.pathway_modes`.
+    """
+    effective, scales = problem.wiring.effective, np.array(problem.run.init_scales)
+    start = mean_start(effective, problem.pathway_widths, scales[:, None])
+    return _answer(problem, pathway_modes_flow(problem.time, effective, start))
+
+
+@Solution(
+    needs="trained_candidates squared_error normal_start gradient_flow",
+    gives={
+        "candidate_loss": (
+            "candidate time",
+            "loss predicted for gated networks that may stand for this one",
+        ),
+    },
+)
+def candidate_modes(problem: Problem) -> Arrays:
+    """Loss of every candidate from width and variance of the initial weights.
+
+    Raises:
+        UserError: the gates of a candidate do not fit the dataset, or it has more hidden layers
+            than one.
+
+    Source: derived here, see `theory.pathway_modes`.
+    """
+    losses = []
+    for name, network in problem.run.candidates.items():
+        candidate = Problem(problem.run.model_copy(update={"network": network}), problem.step)
+        with configured_as(f"candidates.{name}"):
+            losses.append(pathway_modes_mean(candidate)["loss"])
+    return {"candidate_loss": np.stack(losses, axis=2)}
+
+
+def _answer(problem: Problem, found: JointLearning) -> Arrays:
+    """Loss and singular values of all runs, which may have been solved as one."""
+    shape = (len(problem.run.init_scales), problem.run.seeds)
+    values, data = found.singular_values, problem.data
+    missing = min(data.x.shape[1], data.y.shape[1]) - values.shape[-1]
+    values = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)])
+    loss = problem.as_trained(found.loss)
+    return {
+        "loss": np.broadcast_to(loss, (*shape, *loss.shape[2:])),
+        "pathway_values": np.broadcast_to(values, (*shape, *values.shape[2:])),
+    }
