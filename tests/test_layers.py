@@ -14,7 +14,7 @@ LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
     {"base", "errors", "needs", "source"},
     {"atomic", "registry"},
-    {"datasets"},
+    {"datasets", "optimisers"},
     {"gates"},
     {"models"},
     {"spec"},

@@ -21,8 +21,12 @@ from neuralrace.gates.effective import EffectiveData
 from neuralrace.gates.learned import Learned
 from neuralrace.gates.wiring import Wiring
 from neuralrace.models.initialisation import LAWS
+from neuralrace.optimisers.base import Optimiser
+from neuralrace.optimisers.sgd import Sgd
+from neuralrace.registry import choices
 
 Positive = Annotated[int, Field(gt=0)]
+OPTIMISERS = choices("optimisers", Optimiser)
 
 Activation = Literal["linear", "relu", "erf", "sigmoid", "tanh"]
 Observable = Literal[
@@ -338,8 +342,8 @@ class Training(Strict):
     """Step size of gradient descent on the loss as normalised."""
     steps: Positive
     """Gradient steps; with batch `full`, one step is one epoch."""
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Heavy-ball momentum."""
+    optimiser: Annotated[Union[OPTIMISERS], Field(discriminator="name")] = Sgd()  # pyright: ignore  # noqa: UP007
+    """How gradients become steps."""
     loss: Loss = Loss()
     """Loss and its normalisation."""
     batch: Annotated[FullBatch | MiniBatch | FreshBatch, Field(discriminator="name")] = FullBatch()
@@ -349,9 +353,12 @@ class Training(Strict):
         """Gradient-flow time of one step, in units of tau.
 
         Flow time is that of dW/dt = -grad of the loss averaged over samples, with 1/2 for squared
-        error; the theory knows no other clock. Momentum lengthens a step by 1/(1 - momentum).
+        error; the theory knows no other clock. Momentum lengthens a step by 1/(1 - momentum). An
+        optimiser that does not follow gradient flow has a clock of its own, the learning rate:
+        what it is called here is nominal, and theory has nothing to say of it.
         """
-        return self.learning_rate * self.loss.factor(samples) / (1 - self.momentum)
+        time = self.optimiser.flow_time(self.learning_rate * self.loss.factor(samples))
+        return self.learning_rate if time is None else time
 
 
 class Record(Strict):

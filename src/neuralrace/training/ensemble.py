@@ -98,7 +98,7 @@ class _Engine:
         self.dtype = jnp.dtype(run.precision)
         self.factor = run.training.loss.factor(self.task.samples)
         # the learning rate is an argument of the compiled program, so that a sweep shares it
-        self.optimiser = optax.sgd(1.0, run.training.momentum or None)
+        self.optimiser = run.training.optimiser.transformation()
         self.recorded = [o for o in run.record.observables if o not in SNAPSHOTS]
         self.snapped = [o for o in run.record.observables if o in SNAPSHOTS]
         batch = run.training.batch
