@@ -85,6 +85,22 @@ def full_batch(run: Any) -> str | None:
     return _equal("training.batch.name", run.training.batch.name, "full")
 
 
+@need
+def domains_of_images(run: Any) -> str | None:
+    """Domains that show images, with others held out to test on."""
+    if hasattr(run.dataset, "image_domains"):
+        return None
+    return f"dataset.name: {run.dataset.name!r}: use transformed_images"
+
+
+@need
+def domains_spelled_out(run: Any) -> str | None:
+    """All that a routing network sees is at hand at once; images go by in parts."""
+    if run.resolved.name == "routing" and hasattr(run.dataset, "image_domains"):
+        return f"dataset.name: {run.dataset.name!r}: use routing"
+    return None
+
+
 def _kind(run: Any, name: str) -> str | None:
     return _equal("network.name", run.resolved.name, name)
 
@@ -110,5 +126,7 @@ def unmet(run: Any, needs: str) -> str | None:
     for each in needs.split():
         missing = [NEEDS[name](run) for name in each.split("|")]
         if all(missing):
-            return " or ".join(map(str, missing))
+            first, *others = map(str, missing)
+            alike = first.rpartition(" ")[0] + " "  # key and value are told once
+            return " or ".join([first, *(other.removeprefix(alike) for other in others)])
     return None
