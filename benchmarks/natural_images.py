@@ -45,7 +45,12 @@ def run_of(chosen: argparse.Namespace, images: int, share: float, **training: ob
         "init": {"name": "glorot"},
         "init_scales": [0.1],
         "seeds": 1,
-        "training": {"learning_rate": 0.1, "momentum": 0.9, "steps": chosen.steps} | training,
+        "training": {
+            "learning_rate": 0.1,
+            "optimiser": {"name": "momentum", "momentum": 0.9},
+            "steps": chosen.steps,
+        }
+        | training,
         "record": {"every": chosen.steps},
         "precision": "float32",
         "matmul_precision": chosen.precision,

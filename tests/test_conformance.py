@@ -1,4 +1,4 @@
-"""What every registered dataset, law, activation, observable, loss and gating scheme must do.
+"""What every dataset, law, activation, observable, loss, optimiser and gating scheme must do.
 
 A new entry of a registry is covered without a line here, unless it has parameters without defaults:
 those go into `PARAMETERS`, by name, or into `GATES`.
@@ -6,6 +6,7 @@ those go into `PARAMETERS`, by name, or into `GATES`.
 
 import itertools
 import json
+import re
 from typing import get_args
 
 import numpy as np
@@ -15,22 +16,23 @@ import xarray as xr
 from neuralrace.datasets import DATASETS
 from neuralrace.gates import DOMAIN_SCHEMES, PAIRS, SAMPLE_SCHEMES
 from neuralrace.gates.always_on import AlwaysOnDomains
-from neuralrace.gates.learned import Learned
 from neuralrace.models.activations import ACTIVATIONS
 from neuralrace.models.initialisation import LAWS
+from neuralrace.needs import NEEDS, unmet
 from neuralrace.records.files import read, write
-from neuralrace.records.schema import variable
+from neuralrace.records.schema import COORDINATES, variable
 from neuralrace.records.trajectory import trajectory_dataset
 from neuralrace.records.verify import verify
-from neuralrace.spec import KINDS, OBSERVED, Activation, Loss, Observable, Run
+from neuralrace.registry import OBSERVABLES
+from neuralrace.spec import OPTIMISERS, Activation, Loss, Run
 from neuralrace.training.ensemble import train
 from neuralrace.training.losses import LOSSES
-from neuralrace.training.observables import OBSERVABLES, SNAPSHOTS
 
 PARAMETERS = {
     "contextual": {"contexts": 2, "objects": 4},
     "digits": {"samples": 20},
     "gaussian_mixture": {"samples_per_component": 10, "inputs": 4},
+    "momentum": {"momentum": 0.9},
     "modes": {"singular_values": [2.0, -1.0], "inputs": 4, "outputs": 3},
     "routing": {"count": 4},
     "structural_form": {"form": "tree"},
@@ -76,10 +78,7 @@ def dataset_of(name):
 
 def test_registries_agree_with_what_can_be_configured():
     assert set(ACTIVATIONS) == set(get_args(Activation))
-    assert set(OBSERVABLES) == set(OBSERVED) == set(get_args(Observable))
-    assert set(itertools.chain(*OBSERVED.values())) == set(KINDS)
     assert set(LOSSES) == set(get_args(Loss.model_fields["name"].annotation))
-    assert set(OBSERVABLES) >= SNAPSHOTS
     assert len(DATASET_BY_NAME) == len(DATASETS)
     assert len(LAW_BY_NAME) == len(LAWS)
     for schemes in (DOMAIN_SCHEMES, PAIRS, SAMPLE_SCHEMES):
@@ -88,7 +87,7 @@ def test_registries_agree_with_what_can_be_configured():
 
 @pytest.mark.parametrize(
     "cls",
-    [*DATASETS, *LAWS, *DOMAIN_SCHEMES, *PAIRS, *SAMPLE_SCHEMES],
+    [*DATASETS, *LAWS, *DOMAIN_SCHEMES, *OPTIMISERS, *PAIRS, *SAMPLE_SCHEMES],
     ids=lambda cls: cls.__name__,
 )
 def test_entries_and_their_parameters_are_documented(cls):
@@ -96,6 +95,21 @@ def test_entries_and_their_parameters_are_documented(cls):
     assert cls.__doc__ != cls.__mro__[1].__doc__  # its own, not one that it inherits
     for name, field in cls.model_fields.items():
         assert field.description or name == "name", f"{cls.__name__}.{name}"
+
+
+@pytest.mark.parametrize("name", OBSERVABLES)
+def test_observables_are_documented_and_can_be_written(name):
+    entry = OBSERVABLES[name]
+    assert entry.text
+    assert {each for either in entry.declaration.needs.split() for each in either.split("|")} <= {
+        *NEEDS
+    }
+    for given, meaning in entry.declaration.variables.items():
+        clock, *dims = meaning.dims
+        assert clock == ("snapshot" if entry.declaration.snapshots else "time")
+        assert {dim for dim in dims if not dim.startswith("unit_{")} <= set(COORDINATES)
+        assert meaning.long_name
+        assert variable("trajectory", given.format(layer=3)) is not None
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -125,7 +139,7 @@ def test_dataset(name):
 # Training --------------------------------------------------------------------------------------
 
 
-def run_of(dataset, network, law, loss, observables):
+def run_of(dataset, network, law="normal", loss="squared_error", observables=(), **training):
     """A small cell of 20 steps."""
     spec = {
         "dataset": dataset,
@@ -137,17 +151,26 @@ def run_of(dataset, network, law, loss, observables):
             "learning_rate": 1e-3,
             "steps": 20,
             "loss": {"name": loss, "normalisation": "mean"},
-        },
+        }
+        | training,
         "record": {"every": 10, "snapshots": 2, "observables": observables},
     }
     return Run.model_validate_json(json.dumps(spec))
+
+
+def seen_in(dataset, network):
+    """All that can be observed of a network, by name."""
+    run = run_of(written(dataset), network)
+    return [n for n, entry in OBSERVABLES.items() if not unmet(run, entry.declaration.needs)]
 
 
 def check_run(run, tmp_path):
     """Trains, writes, verifies and reads back."""
     trajectory = train(run)
     assert (trajectory.diverged_at == -1).all()
+    declared = {"loss"}.union(*(OBSERVABLES[n].declaration.gives for n in run.record.observables))
     for name, values in trajectory.variables.items():
+        assert {name, re.sub(r"\d+$", "{layer}", name)} & declared
         assert variable("trajectory", name) is not None
         assert values.shape[:2] == (1, 2)
         bad = ~np.isfinite(values)
@@ -171,17 +194,14 @@ def check_run(run, tmp_path):
 # Layered networks ------------------------------------------------------------------------------
 
 
-def observables_of(kind):
-    return sorted(name for name, kinds in OBSERVED.items() if kind in kinds)
-
-
 def cells():
     """As few cells as cover all entries: one for each row of the longest registry."""
-    registries = (SHIPPED, sorted(LAW_BY_NAME), sorted(ACTIVATIONS), observables_of("layered"))
+    seen = seen_in("xor", {"name": "layered", "hidden": [3]})
+    registries = (SHIPPED, sorted(LAW_BY_NAME), sorted(ACTIVATIONS))
     rows = max(len(SHIPPED), len(LAW_BY_NAME), len(ACTIVATIONS))
     for row in range(rows):
-        dataset, law, activation = (names[row % len(names)] for names in registries[:3])
-        yield dataset, law, activation, "squared_error", tuple(registries[3][row::rows])
+        dataset, law, activation = (names[row % len(names)] for names in registries)
+        yield dataset, law, activation, "squared_error", tuple(seen[row::rows])
     for loss in sorted(set(LOSSES) - {"squared_error"}):
         yield "digits", "normal", "relu", loss, ()
 
@@ -208,6 +228,13 @@ def test_entries_train_write_and_read_back(cell, tmp_path):
     check_run(run_of(written(dataset), network, law, loss, observables), tmp_path)
 
 
+@pytest.mark.parametrize("cls", OPTIMISERS, ids=name_of)
+def test_optimisers_train_write_and_read_back(cls, tmp_path):
+    network = {"name": "layered", "hidden": [3]}
+    optimiser = {"name": name_of(cls)} | PARAMETERS.get(name_of(cls), {})
+    check_run(run_of(written("xor"), network, optimiser=optimiser), tmp_path)
+
+
 # Gated networks --------------------------------------------------------------------------------
 
 
@@ -217,26 +244,26 @@ def gate_of(cls):
 
 def gated_cells():
     """One cell for each gating scheme, one for each kind of pairs, and a graph."""
-    halves = itertools.cycle([observables_of("gated")[::2], observables_of("gated")[1::2]])
+    first = itertools.cycle([0, 1])
     for cls in SAMPLE_SCHEMES:
         dataset = "contextual" if name_of(cls) in ("bumps", "contexts", "listed") else "xor"
         network = {"name": "gated", "hidden": [3], "gates": gate_of(cls)}
-        yield dataset, network, ["outputs", "similarity"] if cls is Learned else next(halves)
+        yield dataset, network, seen_in(dataset, network)[next(first) :: 2]
     nodes = {"x": 2, "h": 3, "y": 1}
     edges = [["x", "h"], ["h", "y"], ["x", "y"]]
     gates = {"h": [1, 0, 0.5, 1], "x->y": [1, 1, 0, 0]}
     graph = {"name": "graph", "nodes": nodes, "edges": edges, "gates": gates}
-    yield "xor", graph, observables_of("graph")
+    yield "xor", graph, seen_in("xor", graph)
     rows = max(len(DOMAIN_SCHEMES), len(PAIRS))
-    seen = [name for name in observables_of("routing") if name != "pair_accuracy"]
     for row in range(rows):
         gates, pairs = (gate_of(names[row % len(names)]) for names in (DOMAIN_SCHEMES, PAIRS))
         network = {"name": "routing", "hidden": [3], "gates": gates, "pairs": pairs}
+        seen = seen_in("routing", network)[row::rows]
         # what is undefined without untrained pairs is seen with each kind of pairs
-        yield "routing", network, sorted({*seen[row::rows], "pair_error", "pathway_power"})
+        yield "routing", network, sorted({*seen, "pair_error", "pathway_power"})
     gates, pairs = gate_of(AlwaysOnDomains), {"name": "band", "partners": 1}
     images = {"name": "routing", "hidden": [3, 4], "gates": gates, "pairs": pairs}
-    yield "transformed_images", images, ["imbalance", "layer_norm", "pair_accuracy", "pair_error"]
+    yield "transformed_images", images, seen_in("transformed_images", images)
 
 
 GATED = list(gated_cells())
@@ -251,4 +278,4 @@ def label(case):
 @pytest.mark.parametrize("case", GATED, ids=label)
 def test_gated_networks_train_write_and_read_back(case, tmp_path):
     dataset, network, observables = case
-    check_run(run_of(written(dataset), network, "normal", "squared_error", observables), tmp_path)
+    check_run(run_of(written(dataset), network, observables=observables), tmp_path)

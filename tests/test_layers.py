@@ -15,7 +15,7 @@ LAYERS = (
     {"base", "errors", "needs", "source"},
     {"atomic", "registry"},
     {"job", "seal"},
-    {"datasets"},
+    {"datasets", "optimisers"},
     {"gates"},
     {"models"},
     {"spec"},

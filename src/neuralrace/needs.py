@@ -203,8 +203,8 @@ def full_batch(run: Any) -> str | None:
 @need
 def gradient_flow(run: Any) -> str | None:
     """Training follows gradient flow where its steps are small."""
-    optimiser = getattr(run.training, "optimiser", None)
-    if optimiser is None or optimiser.follows_flow:
+    optimiser = run.training.optimiser
+    if optimiser.follows_flow:
         return None
     return f"training.optimiser.name: {optimiser.name!r}: use one that follows gradient flow"
 
@@ -212,10 +212,26 @@ def gradient_flow(run: Any) -> str | None:
 @need
 def gradient_descent(run: Any) -> str | None:
     """Steps of training are the learning rate times the gradient."""
-    optimiser = getattr(run.training, "optimiser", None)
-    if optimiser is None or optimiser.is_plain:
+    optimiser = run.training.optimiser
+    if optimiser.is_plain:
         return None
     return f"training.optimiser.name: {optimiser.name!r}: use plain gradient descent"
+
+
+@need
+def domains_of_images(run: Any) -> str | None:
+    """Domains that show images, with others held out to test on."""
+    if hasattr(run.dataset, "image_domains"):
+        return None
+    return f"dataset.name: {run.dataset.name!r}: use transformed_images"
+
+
+@need
+def domains_spelled_out(run: Any) -> str | None:
+    """All that a routing network sees is at hand at once; images go by in parts."""
+    if run.resolved.name == "routing" and hasattr(run.dataset, "image_domains"):
+        return f"dataset.name: {run.dataset.name!r}: use routing"
+    return None
 
 
 def _kind(run: Any, name: str) -> str | None:
@@ -252,5 +268,7 @@ def unmet(run: Any, needs: str) -> str | None:
     for each in needs.split():
         missing = [NEEDS[name](run) for name in each.split("|")]
         if all(missing):
-            return " or ".join(map(str, missing))
+            first, *others = map(str, missing)
+            alike = first.rpartition(" ")[0] + " "  # key and value are told once
+            return " or ".join([first, *(other.removeprefix(alike) for other in others)])
     return None

@@ -173,9 +173,11 @@ def _message(error: ErrorDetails, raw: Any, where: Path, files: Files, swept: Se
     """One validation error as: file: key: value; what is allowed."""
     path: list[str] = []
     node: Any = raw
+    tagged: Any = None
     for part in error["loc"]:
-        if isinstance(node, Mapping) and part not in node and node.get("name") == part:
-            continue  # the tag of a union, not a key
+        if isinstance(node, Mapping) and node is not tagged and node.get("name") == part:
+            tagged = node  # the tag of a union comes before a key, which may be called alike
+            continue
         path.append(str(part))
         try:
             node = node[part]

@@ -22,62 +22,14 @@ from neuralrace.gates.learned import Learned
 from neuralrace.gates.wiring import Wiring
 from neuralrace.models.initialisation import LAWS
 from neuralrace.needs import unmet
-from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS, Known
+from neuralrace.optimisers.base import Optimiser
+from neuralrace.optimisers.sgd import Sgd
+from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS, Known, choices
 
 Positive = Annotated[int, Field(gt=0)]
+OPTIMISERS = choices("optimisers", Optimiser)
 
 Activation = Literal["linear", "relu", "erf", "sigmoid", "tanh"]
-Observable = Literal[
-    "accuracy",
-    "bias_norm",
-    "gram",
-    "imbalance",
-    "layer_norm",
-    "linear_map",
-    "mode_strength",
-    "outputs",
-    "pair_accuracy",
-    "pair_error",
-    "pair_outputs",
-    "pathway_maps",
-    "pathway_power",
-    "pathway_values",
-    "rate_gap",
-    "similarity",
-    "singular_values",
-    "weight_cosine",
-    "weights",
-]
-KINDS = ("layered", "gated", "graph", "routing")
-OBSERVED: dict[Observable, tuple[str, ...]] = {
-    "accuracy": ("layered",),
-    "bias_norm": ("layered",),
-    "gram": ("layered",),
-    "imbalance": KINDS,
-    "layer_norm": KINDS,
-    "linear_map": ("layered",),
-    "mode_strength": ("layered", "routing"),
-    "outputs": ("layered", "gated", "graph"),
-    "pair_accuracy": ("routing",),
-    "pair_error": ("routing",),
-    "pair_outputs": ("routing",),
-    "pathway_maps": ("gated",),
-    "pathway_power": ("routing",),
-    "pathway_values": ("gated",),
-    "rate_gap": ("layered",),
-    "similarity": ("layered", "gated", "routing"),
-    "singular_values": KINDS,
-    "weight_cosine": KINDS,
-    "weights": ("layered",),
-}
-"""Kinds of networks that an observable is for."""
-HIDDEN: dict[Observable, Literal["one", "some"]] = {
-    "gram": "one",
-    "imbalance": "some",
-    "rate_gap": "some",
-    "similarity": "some",
-}
-"""Hidden layers that an observable needs."""
 Metric = Literal[
     "alignment",
     "analytic_fit",
@@ -310,8 +262,8 @@ class Training(Strict):
     """Step size of gradient descent on the loss as normalised."""
     steps: Positive
     """Gradient steps; with batch `full`, one step is one epoch."""
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Heavy-ball momentum."""
+    optimiser: Annotated[Union[OPTIMISERS], Field(discriminator="name")] = Sgd()  # pyright: ignore  # noqa: UP007
+    """How gradients become steps."""
     loss: Loss = Loss()
     """Loss and its normalisation."""
     batch: Annotated[FullBatch | MiniBatch | FreshBatch, Field(discriminator="name")] = FullBatch()
@@ -321,9 +273,12 @@ class Training(Strict):
         """Gradient-flow time of one step, in units of tau.
 
         Flow time is that of dW/dt = -grad of the loss averaged over samples, with 1/2 for squared
-        error; the theory knows no other clock. Momentum lengthens a step by 1/(1 - momentum).
+        error; the theory knows no other clock. Momentum lengthens a step by 1/(1 - momentum). An
+        optimiser that does not follow gradient flow has a clock of its own, the learning rate:
+        what it is called here is nominal, and theory has nothing to say of it.
         """
-        return self.learning_rate * self.loss.factor(samples) / (1 - self.momentum)
+        time = self.optimiser.flow_time(self.learning_rate * self.loss.factor(samples))
+        return self.learning_rate if time is None else time
 
 
 class Record(Strict):
@@ -333,7 +288,7 @@ class Record(Strict):
     """Steps between two entries of the time axis."""
     snapshots: Positive = 1
     """Intervals between snapshots of large observables (weights, outputs)."""
-    observables: tuple[Observable, ...] = ()
+    observables: tuple[Annotated[str, Known(OBSERVABLES)], ...] = ()
     """What is recorded beside the loss."""
 
 
@@ -399,17 +354,17 @@ class Run(Strict):
 
     @model_validator(mode="after")
     def _observable(self) -> "Run":
-        network = self.resolved
+        given: dict[str, str] = {}
         for name in self.record.observables:
-            kinds = OBSERVED[name]
-            if network.name not in kinds:
-                raise ValueError(
-                    f"record.observables: {name!r} needs a network of kind {' or '.join(kinds)}"
-                )
-            hidden, needs = len(network.hidden), HIDDEN.get(name)
-            if (needs == "one" and hidden != 1) or (needs == "some" and not hidden):
-                what = "one hidden layer" if needs == "one" else "a hidden layer"
-                raise ValueError(f"record.observables: {name!r} needs {what}")
+            observable = OBSERVABLES[name].declaration
+            if wrong := unmet(self, observable.needs):
+                raise ValueError(f"record.observables: {name!r} needs another run: {wrong}")
+            for variable in observable.gives:
+                if given.setdefault(variable, name) != name:
+                    raise ValueError(
+                        f"record.observables: {name!r} gives {variable!r}, as {given[variable]!r} "
+                        "does; use one of them"
+                    )
         return self
 
     @model_validator(mode="after")
@@ -435,23 +390,10 @@ class Run(Strict):
                 f"network.gates.name: {network.gates.name!r}: images are routed through one "
                 "shared pathway block; use always_on"
             )
-        if not {"mode_strength", "pair_outputs", "pathway_power", "similarity"}.isdisjoint(
-            self.record.observables
-        ):
-            raise ValueError(
-                "record.observables: on transformed_images a routing network knows imbalance, "
-                "layer_norm, pair_accuracy, pair_error, singular_values and weight_cosine; use "
-                "these"
-            )
         if self.training.batch.name == "full" and not self.on_moments:
             raise ValueError(
                 "training.batch.name: 'full': only a linear network with squared error sees all "
                 "images at once, through their correlations; use mini"
-            )
-        if "pair_error" in self.record.observables and self.training.loss.name != "squared_error":
-            raise ValueError(
-                "record.observables: 'pair_error': is squared; with training.loss cross_entropy "
-                "use pair_accuracy"
             )
 
     def _trainable_on_correlations(self, network: Routing) -> None:
@@ -464,11 +406,6 @@ class Run(Strict):
             raise ValueError(
                 f"network.activation: {network.activation!r}: dataset {self.dataset.name!r} is "
                 "learned from correlations, as linear networks can; use linear"
-            )
-        if "pair_accuracy" in self.record.observables:
-            raise ValueError(
-                f"record.observables: 'pair_accuracy': dataset {self.dataset.name!r} has no "
-                "classes; use pair_error"
             )
         if self.training.loss.name != "squared_error":
             raise ValueError(

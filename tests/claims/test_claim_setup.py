@@ -7,7 +7,7 @@ from neuralrace.errors import UserError
 
 SPEC = {
     "network": {"name": "layered", "hidden": [128, 64], "bias": False},
-    "training": {"learning_rate": 0.1, "steps": 100, "momentum": None},
+    "training": {"learning_rate": 0.1, "steps": 100, "batch": None},
     "init_scales": [0.001, 0.01, 0.1],
     "seeds": 10,
 }
@@ -46,8 +46,8 @@ def work_with(work):
         ({"training.learning_rate": 0.1 * (1 + 1e-12)}, []),
         ({"training.learning_rate": 0.2}, ["training.learning_rate: 0.2 in the source, 0.1 here"]),
         ({"training.steps": 100.0}, []),
-        ({"training.momentum": None}, []),
-        ({"training.momentum": 0.9}, ["training.momentum: 0.9 in the source, None here"]),
+        ({"training.batch": None}, []),
+        ({"training.batch": 50}, ["training.batch: 50 in the source, None here"]),
         ({"network.bias": False}, []),
         ({"network.bias": True}, ["network.bias: True in the source, False here"]),
         # a list for a key with one value: all of them were used, and one of them is no difference
@@ -135,7 +135,7 @@ def test_nothing_is_compared_where_nothing_is_measured(work_with):
     ("key", "words"),
     [
         ("training.rate", ["'training.rate' is no key of the specification of deep_linear/e/0",
-                           "at 'rate' there are learning_rate, steps, momentum"]),
+                           "at 'rate' there are learning_rate, steps, batch"]),
         ("dataset.name", ["at 'dataset' there are network, training, init_scales, seeds"]),
         ("seeds.first", ["at 'first' there are none"]),
     ],

@@ -301,11 +301,14 @@ def test_order_of_a_power_law(order, size):
 
 @pytest.mark.parametrize(
     "training",
-    [{"momentum": 0.5}, {"batch": {"name": "fresh", "size": 10}}],
+    [
+        {"optimiser": {"name": "momentum", "momentum": 0.5}},
+        {"batch": {"name": "fresh", "size": 10}},
+    ],
 )
 def test_refreshing_is_for_plain_descent_on_all_samples(relu, training):
     cell = make_cell("gate_refresh", training=SPEC["training"] | training)
-    with pytest.raises(UserError, match="use batch full and momentum 0"):
+    with pytest.raises(UserError, match="use batch full and optimiser sgd"):
         measure(cell, relu)
 
 

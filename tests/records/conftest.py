@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from neuralrace.needs import unmet
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.spec import OBSERVED, Run
+from neuralrace.registry import OBSERVABLES
+from neuralrace.spec import Run
 from neuralrace.training.ensemble import train
 
 SPEC = {
@@ -20,18 +22,21 @@ SPEC = {
     "init": {"name": "normal"},
     "init_scales": [0.6, 0.3],
     "seeds": 3,
-    "training": {"learning_rate": 0.05, "steps": 20, "momentum": 0.5},
-    "record": {
-        "every": 2,
-        "snapshots": 5,
-        "observables": [name for name, kinds in OBSERVED.items() if "layered" in kinds],
+    "training": {
+        "learning_rate": 0.05,
+        "steps": 20,
+        "optimiser": {"name": "momentum", "momentum": 0.5},
     },
+    "record": {"every": 2, "snapshots": 5},
 }
 
 
 @pytest.fixture(scope="session")
 def run():
-    return Run.model_validate_json(json.dumps(SPEC))
+    bare = Run.model_validate_json(json.dumps(SPEC))
+    seen = [n for n, entry in OBSERVABLES.items() if not unmet(bare, entry.declaration.needs)]
+    record = SPEC["record"] | {"observables": seen}
+    return Run.model_validate_json(json.dumps(SPEC | {"record": record}))
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ SPEC = {
     "training": {
         "learning_rate": 0.02,
         "steps": 12,
-        "momentum": 0.5,
+        "optimiser": {"name": "momentum", "momentum": 0.5},
         "loss": {"normalisation": "half_sum"},
     },
     "record": {"every": 3, "snapshots": 2, "observables": ["weights", "rate_gap"]},

@@ -149,7 +149,7 @@ def test_simulation_approaches_theory_in_proportion_to_the_learning_rate():
         training = {
             "learning_rate": 0.02 / refined / 12,  # 3 samples; twice their half-mean; momentum
             "steps": 100 * refined,
-            "momentum": 0.5,
+            "optimiser": {"name": "momentum", "momentum": 0.5},
             "loss": {"normalisation": "sum"},
         }
         record = {"every": 10 * refined, "observables": ["mode_strength"]}

@@ -14,7 +14,11 @@ TRAINING = {"learning_rate": 0.02, "steps": 12}
 def mixed(make_run):
     observables = ["weights", "layer_norm", "singular_values"]
     record = {"every": 1, "snapshots": 12, "observables": observables}
-    return make_run(init_scales=SCALES, training=TRAINING | {"momentum": 0.5}, record=record)
+    return make_run(
+        init_scales=SCALES,
+        training=TRAINING | {"optimiser": {"name": "momentum", "momentum": 0.5}},
+        record=record,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +40,8 @@ def numpy_divergence(run, weights):
             if not loss <= limit:
                 return step
             slope = error.T @ data.x / len(data.x)
-            v1 = run.training.momentum * v1 + w2.T @ slope
-            v2 = run.training.momentum * v2 + slope @ w1.T
+            v1 = run.training.optimiser.momentum * v1 + w2.T @ slope
+            v2 = run.training.optimiser.momentum * v2 + slope @ w1.T
             w1, w2 = (w - run.training.learning_rate * v for w, v in ((w1, v1), (w2, v2)))
     return -1
 
@@ -73,7 +77,7 @@ def test_divergence_in_the_last_step_is_noticed(mixed, trajectory, make_run):
     last = int(trajectory.diverged_at[1].max())
     run = make_run(
         init_scales=SCALES,
-        training=TRAINING | {"momentum": 0.5, "steps": last},
+        training=TRAINING | {"optimiser": {"name": "momentum", "momentum": 0.5}, "steps": last},
         record={"every": last},
     )
     found = train(run)

@@ -16,7 +16,7 @@ X = RNG.normal(size=(6, 3)).tolist()
 
 
 def training_of(**parts):
-    return {"steps": STEPS, "momentum": 0.0} | parts
+    return {"steps": STEPS} | parts
 
 
 PARTS = {
@@ -36,7 +36,7 @@ PARTS = {
         },
         "training": training_of(
             learning_rate=0.3,
-            momentum=0.5,
+            optimiser={"name": "momentum", "momentum": 0.5},
             loss={"name": "cross_entropy", "normalisation": "mean"},
         ),
     },
@@ -144,12 +144,13 @@ def descended(run, member):
     start = initial_edges(run.init, wiring.architecture, dict, run.init_scales, range(run.seeds))
     weights = [w[scale, seed] for w in start]
     speed = [0 * w for w in weights]
+    kept = getattr(run.training.optimiser, "momentum", 0)
     history, losses = [], []
     for _ in range(STEPS + 1):
         loss, slopes = gradients(run, wiring, weights)
         history.append(weights)
         losses.append(loss)
-        speed = [run.training.momentum * v + g for v, g in zip(speed, slopes, strict=True)]
+        speed = [kept * v + g for v, g in zip(speed, slopes, strict=True)]
         weights = [w - run.training.learning_rate * v for w, v in zip(weights, speed, strict=True)]
     return history, losses
 

@@ -18,11 +18,11 @@ COUNT, CLASSES, IMAGES = 4, 10, 1757
 MINI = {
     "learning_rate": 0.05,
     "steps": 6,
-    "momentum": 0.9,
+    "optimiser": {"name": "momentum", "momentum": 0.9},
     "loss": {"name": "cross_entropy", "normalisation": "mean"},
     "batch": {"name": "mini", "size": 8},
 }
-MOMENTS = {"learning_rate": 0.2, "steps": 6, "momentum": 0.5}
+MOMENTS = {"learning_rate": 0.2, "steps": 6, "optimiser": {"name": "momentum", "momentum": 0.5}}
 
 
 def written(training=MOMENTS, activation="linear", dataset=None, **parts):
@@ -284,9 +284,12 @@ def test_a_law_that_is_stated_in_modes_is_given_the_spelled_out_domains():
         ({"activation": "relu"}, "use mini"),
         (
             {"training": MINI, "record": {"every": 1, "observables": ["pair_error"]}},
-            "use pair_accuracy",
+            "'pair_error' .* training.loss.name: 'cross_entropy': use squared_error",
         ),
-        ({"record": {"every": 1, "observables": ["similarity"]}}, "pair_accuracy"),
+        (
+            {"record": {"every": 1, "observables": ["similarity"]}},
+            "'similarity' .* dataset.name: 'transformed_images': use routing",
+        ),
     ],
 )
 def test_what_images_cannot_be_trained_with_is_refused(changes, message):

@@ -11,7 +11,7 @@ from neuralrace.training.ensemble import train
 MINI = {
     "learning_rate": 0.02,
     "steps": 40,
-    "momentum": 0.9,
+    "optimiser": {"name": "momentum", "momentum": 0.9},
     "batch": {"name": "mini", "size": 3},
 }
 RECORD = {"every": 2, "snapshots": 4, "observables": ["weights", "layer_norm"]}

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from neuralrace.datasets import Domains
-from neuralrace.spec import OBSERVED
+from neuralrace.needs import unmet
+from neuralrace.observables._view import View
+from neuralrace.registry import OBSERVABLES, Entry, Observable
 from neuralrace.training.domain_tasks import RoutingTask
 from neuralrace.training.ensemble import train
-from neuralrace.training.observables import OBSERVABLES, View
 from neuralrace.training.tasks import task_of
 
 SMALL = {"atol": 1e-11, "rtol": 1e-10}
@@ -250,6 +251,19 @@ def test_similarity_of_the_first_hidden_layer(make_run, activation):
     np.testing.assert_allclose(found, np.einsum("rtnh,rtmh->rtnm", hidden, hidden), **SMALL)
 
 
+def test_two_that_give_the_same_variable_are_refused(make_run, monkeypatch):
+    declaration = Observable(gives={"layer_norm": ("time layer", "the same by another way")})
+    monkeypatch.setitem(OBSERVABLES._entries, "other", Entry("other", "m", "", declaration))
+    record = {"every": 1, "observables": ["layer_norm", "other"]}
+    with pytest.raises(ValueError, match="'other' gives 'layer_norm', as 'layer_norm' does"):
+        make_run(record=record)
+
+
+def test_the_same_twice_is_recorded_once(make_run):
+    record = {"every": 1, "observables": ["layer_norm", "layer_norm"]}
+    assert train(make_run(record=record)).variables["layer_norm"].shape == (2, 2, 13, 2)
+
+
 # Gated networks --------------------------------------------------------------------------------
 
 
@@ -267,8 +281,8 @@ def seen_at_random_weights(task, names, seed=3):
 
         @jax.jit
         def observed(data, own):
-            view = View(task, *networks, data, own, gradient=lambda: None)
-            return [OBSERVABLES[name](view) for name in names]
+            view = View(task.run, task, *networks, data, own, gradient=lambda: None)
+            return [OBSERVABLES[name].load()(view) for name in names]
 
         seen = {}
         for variables in observed(data, own):
@@ -356,8 +370,11 @@ class Routed:
             inputs=rng.normal(size=(4, 5, 3)), targets=rng.normal(size=(4, 5, 2))
         )
         task = RoutingTask(self.run, self.run.network, self.domains)
-        names = [name for name, kinds in OBSERVED.items() if "routing" in kinds]
-        names.remove("pair_accuracy")  # of images alone; see test_image_task
+        names = [
+            name
+            for name, entry in OBSERVABLES.items()
+            if not unmet(self.run, entry.declaration.needs)
+        ]
         self.seen, network, initial = seen_at_random_weights(task, names)
         self.mask = self.run.network.mask(self.domains.count, 3)
         self.families = self.run.network.families(self.domains.count)

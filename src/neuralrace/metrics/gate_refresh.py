@@ -45,17 +45,17 @@ def gate_refresh(evidence: Evidence) -> Values:
 
     Raises:
         UserError: the network is no ReLU network with one hidden layer, readout mean and no biases,
-            or training has batches or momentum.
+            or training has batches or another optimiser than plain steps.
 
     Source: notes on localisation, sec. 2.3 and first idea of section 5.
     """
     cell, data = evidence.cell, evidence.data
     averaged_relu(evidence, "metrics: gate_refresh")
     training = cell.training
-    if training.batch.name != "full" or training.momentum:
+    if training.batch.name != "full" or not training.optimiser.is_plain:
         raise UserError(
             "training: metrics: gate_refresh is for plain gradient descent on all samples; use "
-            "batch full and momentum 0"
+            "batch full and optimiser sgd"
         )
     fields, like = weights_on_ring(evidence)
     start, end = fields[:, :, 0], fields[:, :, -1]

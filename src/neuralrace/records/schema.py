@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.errors import UserError
-from neuralrace.registry import SOLUTIONS, Variable
+from neuralrace.registry import OBSERVABLES, SOLUTIONS, Variable
 
 SCHEMA_VERSION = "1"
 Kind = Literal["trajectory", "theory", "metrics"]
@@ -83,85 +83,13 @@ NUMBERED = (
 
 TRAJECTORY: dict[str, Variable] = {
     "loss": Variable(("time",), "training loss over all samples"),
-    "accuracy": Variable(("time",), "fraction of samples classified correctly"),
-    "layer_norm": Variable(("time", "layer"), "Frobenius norm of the weights"),
-    "weight_cosine": Variable(
-        ("time", "layer"), "cosine between the weights and those at the start"
-    ),
-    "bias_norm": Variable(("time", "layer"), "Euclidean norm of the biases"),
-    "singular_values": Variable(
-        ("time", "layer", "singular_mode"), "singular values of the weights"
-    ),
-    "linear_map": Variable(("time", "output", "input"), "product of all weights W_L ... W_1"),
-    "mode_strength": Variable(("time", "mode"), "effective singular value u_k^T W_L ... W_1 v_k"),
-    "gram": Variable(
-        ("time", "vector", "other_vector"), "inner products of encoder and decoder vectors"
-    ),
-    "imbalance_trace": Variable(("time", "pair"), "trace of C = W_{l+1}^T W_{l+1} - W_l W_l^T"),
-    "imbalance_norm": Variable(("time", "pair"), "Frobenius norm of C"),
-    "imbalance_drift": Variable(("time", "pair"), "Frobenius norm of C(t) - C(0)"),
-    "neuron_imbalance_drift": Variable(
-        ("time", "pair"),
-        "norm over units of the change of |outgoing|^2 - |incoming|^2 - bias^2",
-    ),
-    "offdiagonal_imbalance_drift": Variable(
-        ("time", "pair"), "Frobenius norm of the off-diagonal part of C(t) - C(0)"
-    ),
-    "rate_gap": Variable(
-        ("time", "pair"), "|d(W_{l+1}^T W_{l+1})/dt - d(W_l W_l^T)/dt|_F along the gradient"
-    ),
-    "relative_rate_gap": Variable(
-        ("time", "pair"), "rate_gap over the sum of the two rates' norms"
-    ),
-    "relative_norm_rate_gap": Variable(
-        ("time", "pair"), "difference of d|W|_F^2/dt over the sum of their sizes"
-    ),
-    "trained_error": Variable(("time",), "relative squared error of trained pairs of domains"),
-    "untrained_error": Variable(
-        ("time",), "relative squared error of pairs of domains that are never trained"
-    ),
-    "trained_accuracy": Variable(
-        ("time",), "fraction of held-out images classified correctly, over trained pairs"
-    ),
-    "untrained_accuracy": Variable(
-        ("time",), "fraction of held-out images classified correctly, over untrained pairs"
-    ),
-    "held_out_trained_error": Variable(
-        ("time",), "relative squared error of trained pairs of domains on held-out images"
-    ),
-    "held_out_untrained_error": Variable(
-        ("time",), "relative squared error of untrained pairs of domains on held-out images"
-    ),
-    "trained_power": Variable(
-        ("time", "family"), "squared norm of the map of a trained pair through a pathway family"
-    ),
-    "untrained_power": Variable(
-        ("time", "family"), "squared norm of the map of an untrained pair through a pathway family"
-    ),
-    "pathway_values": Variable(
-        ("time", "pathway", "pathway_mode"), "singular values of the map of each pathway"
-    ),
-    "pathway_maps": Variable(
-        ("snapshot", "pathway", "output", "input"), "product of the weights along each pathway"
-    ),
-    "pair_outputs": Variable(
-        ("snapshot", "input_domain", "output_domain", "item", "output"),
-        "network outputs by pair of domains",
-    ),
-    "trained_pair": Variable(
-        ("snapshot", "input_domain", "output_domain"), "1 where a pair of domains is trained"
-    ),
-    "similarity": Variable(
-        ("snapshot", "domain_item", "other_domain_item"),
-        "inner products of first-hidden-layer representations, items within input domains",
-    ),
-    "sample_similarity": Variable(
-        ("snapshot", "sample", "other_sample"),
-        "inner products of first-hidden-layer representations of samples",
-    ),
-    "outputs": Variable(("snapshot", "sample", "output"), "network outputs on the dataset"),
     "diverged_at": Variable((), "step at which the run diverged, -1 if it did not", "steps"),
 }
+"""By name; `{layer}` and `{below}` stand for the numbers of a layer and of the one below it."""
+for _name, _entry in OBSERVABLES.items():
+    for _given, _variable in _entry.declaration.variables.items():
+        if TRAJECTORY.setdefault(_given, _variable) != _variable:
+            raise ValueError(f"observable {_name!r}: {_given!r} means something else already")
 
 
 @cache
@@ -178,14 +106,13 @@ def theory_variables() -> dict[str, Variable]:
 def variable(kind: Kind, name: str) -> Variable | None:
     """Definition of a variable of trajectory or theory files; None for an unknown name."""
     table = {"trajectory": TRAJECTORY, "theory": theory_variables()}[kind]
-    weight = re.fullmatch(r"(weight|bias)_([1-9]\d*)", name)
-    if weight and kind == "trajectory":
-        number = int(weight[2])
-        if weight[1] == "weight":
-            units = (f"unit_{number}", f"unit_{number - 1}")
-            return Variable(("snapshot", *units), f"weights of layer {number}, (out, in)")
-        return Variable(("snapshot", f"unit_{number}"), f"biases of layer {number}")
-    return table.get(name)
+    stem, _, number = name.rpartition("_")
+    pattern = table.get(f"{stem}_{{layer}}")
+    if pattern is None or not re.fullmatch(r"[1-9]\d*", number):
+        return table.get(name)
+    numbers = {"layer": number, "below": int(number) - 1}
+    dims = tuple(dim.format(**numbers) for dim in pattern.dims)
+    return Variable(dims, pattern.long_name.format(**numbers), pattern.units)
 
 
 def build(

@@ -21,10 +21,11 @@ from jaxtyping import Float, Int
 
 from neuralrace.base import stable_hash
 from neuralrace.errors import UserError
+from neuralrace.observables._view import View
+from neuralrace.registry import OBSERVABLES
 from neuralrace.spec import FreshBatch, FullBatch, MiniBatch, Run
 from neuralrace.training import memory
 from neuralrace.training.checkpoints import Checkpoints, State
-from neuralrace.training.observables import OBSERVABLES, SNAPSHOTS, View
 from neuralrace.training.progress import Progress
 from neuralrace.training.tasks import task_of
 
@@ -98,9 +99,10 @@ class _Engine:
         self.dtype = jnp.dtype(run.precision)
         self.factor = run.training.loss.factor(self.task.samples)
         # the learning rate is an argument of the compiled program, so that a sweep shares it
-        self.optimiser = optax.sgd(1.0, run.training.momentum or None)
-        self.recorded = [o for o in run.record.observables if o not in SNAPSHOTS]
-        self.snapped = [o for o in run.record.observables if o in SNAPSHOTS]
+        self.optimiser = run.training.optimiser.transformation()
+        chosen = [OBSERVABLES[name] for name in run.record.observables]
+        self.recorded = [each.load() for each in chosen if not each.declaration.snapshots]
+        self.snapped = [each.load() for each in chosen if each.declaration.snapshots]
         batch = run.training.batch
         if isinstance(batch, MiniBatch) and batch.size > self.task.shown:
             raise UserError(
@@ -140,7 +142,7 @@ class _Engine:
         diverged_at = jnp.where(newly, step, member["diverged_at"])
         return {**member, "params": params, "optimiser": state, "diverged_at": diverged_at}
 
-    def observe(self, names: list[Any], member: Any, fixed: Any, data: Any) -> dict[str, Array]:
+    def observe(self, chosen: list[Any], member: Any, fixed: Any, data: Any) -> dict[str, Array]:
         """Loss and observables of one run; NaN once it has diverged."""
         params, rest = member["params"], fixed["rest"]
         loss = self.whole_loss(params, fixed, data)
@@ -150,6 +152,7 @@ class _Engine:
             return nnx.merge(self.graph, slope, jax.tree.map(jnp.zeros_like, rest))
 
         view = View(
+            run=self.run,
             task=self.task,
             network=nnx.merge(self.graph, params, rest),
             initial=nnx.merge(self.graph, fixed["initial"], rest),
@@ -158,8 +161,8 @@ class _Engine:
             gradient=gradient,
         )
         seen = {"loss": loss}
-        for name in names:
-            seen.update(OBSERVABLES[name](view))
+        for observable in chosen:
+            seen.update(observable(view))
         healthy = (member["diverged_at"] < 0) & (loss <= fixed["loss_limit"])
         return {name: jnp.where(healthy, value, jnp.nan) for name, value in seen.items()}
 
@@ -249,9 +252,9 @@ class _Engine:
         return members, series
 
     def observe_all(
-        self, names: list[Any], members: Any, fixed: Any, data: Any
+        self, chosen: list[Any], members: Any, fixed: Any, data: Any
     ) -> dict[str, Array]:
-        return jax.vmap(lambda member, its: self.observe(names, member, its, data))(members, fixed)
+        return jax.vmap(lambda member, its: self.observe(chosen, member, its, data))(members, fixed)
 
     def batch(self, members: Any, fixed: Any, data: Any, step: Array) -> tuple[Any, Any]:
         """The samples of one step: shared by all runs (full batch) or one batch a run."""
