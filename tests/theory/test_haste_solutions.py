@@ -7,7 +7,8 @@ import pytest
 
 from neuralrace.datasets.xor import Xor
 from neuralrace.errors import UserError
-from neuralrace.models.initialisation import Normal, initial_weights
+from neuralrace.initialisation.normal import Normal
+from neuralrace.models.initialisation import initial_weights
 from neuralrace.spec import SolvedRun
 from neuralrace.theory import margin
 from neuralrace.theory.contextual import common_modes, staged_loss

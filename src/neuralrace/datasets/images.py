@@ -38,6 +38,11 @@ class ImageSet(Dataset, ABC):
     class_names: ClassVar[tuple[str, ...]] = tuple("0123456789")
     """Names of the classes, by label."""
 
+    @property
+    def holds_out(self) -> bool:
+        """Whether any images are left that training never sees."""
+        return True
+
     @abstractmethod
     def training(self) -> Labelled:
         """Images to train on.

@@ -13,7 +13,9 @@ from neuralrace.errors import UserError, configured_as
 from neuralrace.gates.contexts import Contexts
 from neuralrace.gates.effective import EffectiveData
 from neuralrace.gates.wiring import Wiring
-from neuralrace.models.initialisation import Normal, Weights, initial_edges
+from neuralrace.initialisation.base import Weights
+from neuralrace.initialisation.normal import Normal
+from neuralrace.models.initialisation import initial_edges
 from neuralrace.models.routing import stacked
 from neuralrace.spec import Gated, Layered, Routing, Run, Solution, SolvedRun
 from neuralrace.theory import contextual, gated_flow, pathway_modes, reduction, routing

@@ -14,7 +14,8 @@ from jaxtyping import Float
 
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
-from neuralrace.models.initialisation import Weights, initial_weights
+from neuralrace.initialisation.base import Weights
+from neuralrace.models.initialisation import initial_weights
 from neuralrace.spec import Activation, Run, Solution, SolvedRun
 from neuralrace.theory import (
     gated_solutions,
