@@ -1,6 +1,7 @@
 """The library's layers, read from its source: what may import what, and what nothing may use."""
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -8,6 +9,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from neuralrace.provenance import code_files
+from neuralrace.spec import DATASETS, DOMAIN_SCHEMES, LAWS, PAIRS, SAMPLE_SCHEMES
 
 REPOSITORY = Path(__file__).parents[1]
 LIBRARY = REPOSITORY / "src" / "neuralrace"
@@ -17,6 +21,7 @@ LAYERS = (
     {"job", "seal"},
     {"datasets", "optimisers"},
     {"gates"},
+    {"initialisation"},
     {"models"},
     {"spec"},
     {"cost", "plan", "provenance", "theory", "variants"},
@@ -72,6 +77,12 @@ def test_module_imports_lower_layers_only(path: Path):
     assert "neuralrace" not in imported(path), "import from the module that defines it"
     too_high = {other for other in parts - {own} if LEVELS.get(other, 99) >= LEVELS[own]}
     assert not too_high
+
+
+def test_training_knows_no_choice_by_name():
+    choices = (*DATASETS, *SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS, *LAWS)
+    concrete = {Path(inspect.getfile(cls)) for cls in choices}
+    assert concrete & set(code_files("train", "neuralrace.spec")) == set()
 
 
 def test_library_does_not_know_snakemake():

@@ -9,13 +9,16 @@ from typing import get_args
 import pytest
 
 from neuralrace.provenance import ENTRIES, ROOT, Stage, code_files, code_sha256, versions
-from neuralrace.spec import OPTIMISERS
+from neuralrace.spec import DATASETS, DOMAIN_SCHEMES, LAWS, OPTIMISERS, PAIRS, SAMPLE_SCHEMES
 
 FIGURES = ROOT / "figures"
 PAPERS = sorted(path.parent for path in FIGURES.glob("*/__init__.py"))
 MODULES = [path for paper in PAPERS for path in sorted(paper.glob("[!_]*.py"))]
 """Modules that draw a figure."""
-CHOICES = [cls.__module__ for cls in OPTIMISERS]
+CHOICES = [
+    cls.__module__
+    for cls in (*DATASETS, *SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS, *LAWS, *OPTIMISERS)
+]
 """Modules that are found by listing, and that no import names."""
 
 

@@ -25,11 +25,12 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 
 from pydantic_core import core_schema
 
+from neuralrace.base import Strict
 from neuralrace.source import decorated
 
 GROUP = "neuralrace"
 F = TypeVar("F", bound=Callable)
-C = TypeVar("C", bound=type)
+C = TypeVar("C", bound=Strict)
 D = TypeVar("D", bound="Declaration")
 Kind = Literal["metrics", "solutions", "observables"]
 
@@ -194,7 +195,7 @@ def packages(kind: str | None = None) -> set[str]:
 
 
 @cache
-def choices(kind: str, base: C) -> tuple[C, ...]:
+def choices(kind: str, base: type[C]) -> tuple[type[C], ...]:
     """All classes of a kind that can be configured: those with a `name` of their own, by name.
 
     Args:
@@ -204,7 +205,7 @@ def choices(kind: str, base: C) -> tuple[C, ...]:
     Raises:
         ValueError: two have one name.
     """
-    found: dict[str, C] = {}
+    found: dict[str, type[C]] = {}
     for module, _ in modules(kind):
         for each in vars(import_module(module)).values():
             if not inspect.isclass(each) or each.__module__ != module or not issubclass(each, base):

@@ -12,19 +12,25 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from neuralrace.base import Strict
-from neuralrace.datasets import DATASETS, Data, DomainDataset, Domains, TransformedImages
+from neuralrace.datasets.base import Data, Dataset, DomainDataset, Domains
+from neuralrace.datasets.image_domains import ImageDomainDataset
 from neuralrace.errors import UserError
-from neuralrace.gates import DOMAIN_SCHEMES, PAIRS, SAMPLE_SCHEMES, wiring
+from neuralrace.gates import wiring
 from neuralrace.gates.architecture import Architecture
-from neuralrace.gates.base import Family
+from neuralrace.gates.base import DomainScheme, Family, Pairs, SampleScheme
 from neuralrace.gates.effective import EffectiveData
-from neuralrace.gates.learned import Learned
 from neuralrace.gates.wiring import Wiring
-from neuralrace.models.initialisation import LAWS
+from neuralrace.initialisation.base import Law
 from neuralrace.needs import unmet
 from neuralrace.optimisers.base import Optimiser
 from neuralrace.optimisers.sgd import Sgd
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS, Known, choices
+
+DATASETS = choices("datasets", Dataset)
+SAMPLE_SCHEMES = choices("gates", SampleScheme)
+DOMAIN_SCHEMES = choices("gates", DomainScheme)
+PAIRS = choices("gates", Pairs)
+LAWS = choices("initialisation", Law)
 
 Positive = Annotated[int, Field(gt=0)]
 OPTIMISERS = choices("optimisers", Optimiser)
@@ -113,7 +119,7 @@ class Gated(Strict):
     @property
     def layered(self) -> Layered | None:
         """The ordinary network that gates of its own making amount to; None for given gates."""
-        if isinstance(self.gates, Learned):
+        if self.gates.learned:
             return Layered(
                 name="layered", hidden=self.hidden, activation="relu", readout=self.readout
             )
@@ -372,7 +378,7 @@ class Run(Strict):
         network, batch = self.network, self.training.batch.name
         if isinstance(network, Layered):
             return self
-        if isinstance(network, Routing) and isinstance(self.dataset, TransformedImages):
+        if isinstance(network, Routing) and isinstance(self.dataset, ImageDomainDataset):
             self._trainable_on_images(network)
             return self
         if batch != "full":

@@ -15,12 +15,14 @@ from scipy.ndimage import rotate
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from neuralrace.datasets import DomainDataset, TransformedImages, mnist, pixel_domains
+from neuralrace.datasets import mnist, pixel_domains
+from neuralrace.datasets.base import DomainDataset
 from neuralrace.datasets.digits import Digits
 from neuralrace.datasets.features import Pixels, PrincipalComponents, RandomConvolutions
 from neuralrace.datasets.image_domains import ImageDomains
 from neuralrace.datasets.images import Images
 from neuralrace.datasets.transformations import identities, pixel_permutations, rotations
+from neuralrace.datasets.transformed_images import TransformedImages
 from neuralrace.errors import UserError
 
 COUNT, SAMPLES = 4, 300
@@ -338,9 +340,9 @@ def test_too_much_to_spell_out_is_refused():
     [
         (
             {"images": {"name": "digits"}},
-            "images.samples: 1797: .* none is left .* fewer than 1797",
+            "images.samples: all of 'digits' .* none is left .* use fewer",
         ),
-        ({"images": {"name": "xor"}}, "'digits', 'mnist', 'cifar10'"),
+        ({"images": {"name": "xor"}}, "'cifar10', 'digits', 'mnist'"),
         ({"count": 0}, "count\n.*greater than or equal to 1"),
         (
             {"features": {"name": "principal_components", "count": 65}},

@@ -18,7 +18,8 @@ import yaml
 from scipy.special import erf, expit
 
 from neuralrace.base import generator
-from neuralrace.datasets import Data, TransformedImages
+from neuralrace.datasets import Data
+from neuralrace.datasets.transformed_images import TransformedImages
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.models.initialisation import initial_weights
 from neuralrace.plan import read_plan

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralrace.errors import UserError
-from neuralrace.gates import PAIRS
 from neuralrace.gates.always_on import AlwaysOnDomains
 from neuralrace.gates.pairs import AllPairs, Band, RandomRegular
-from neuralrace.spec import Routing
+from neuralrace.spec import PAIRS, Routing
 
 
 def pairs(cls, partners):

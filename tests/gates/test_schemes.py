@@ -12,7 +12,6 @@ from scipy.optimize import linprog
 from neuralrace.base import generator
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
-from neuralrace.gates import DOMAIN_SCHEMES, SAMPLE_SCHEMES
 from neuralrace.gates.always_on import AlwaysOnDomains, AlwaysOnSamples
 from neuralrace.gates.base import Family
 from neuralrace.gates.bumps import Bumps
@@ -25,7 +24,7 @@ from neuralrace.gates.pairs import AllPairs
 from neuralrace.gates.parallel import Parallel
 from neuralrace.gates.per_example import PerExample
 from neuralrace.gates.tiling import Tiling
-from neuralrace.spec import Gated, Routing
+from neuralrace.spec import DOMAIN_SCHEMES, SAMPLE_SCHEMES, Gated, Routing
 
 few = settings(max_examples=20)
 unit = st.integers(1, 6)

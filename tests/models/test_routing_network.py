@@ -11,8 +11,9 @@ from neuralrace.gates.always_on import AlwaysOnDomains
 from neuralrace.gates.groups import Groups
 from neuralrace.gates.pairs import Band
 from neuralrace.gates.parallel import Parallel
+from neuralrace.initialisation.normal import Normal
 from neuralrace.models.graph import GatedNetwork
-from neuralrace.models.initialisation import Normal, initial_edges
+from neuralrace.models.initialisation import initial_edges
 from neuralrace.models.routing import RoutingNetwork, stacked
 
 HIDDEN = (3, 2, 4)

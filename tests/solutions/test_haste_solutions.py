@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from neuralrace.datasets.xor import Xor
 from neuralrace.errors import UserError
-from neuralrace.models.initialisation import Normal, initial_weights
+from neuralrace.initialisation.normal import Normal
+from neuralrace.models.initialisation import initial_weights
 from neuralrace.records.theory import solve
 from neuralrace.spec import SolvedRun
 from neuralrace.theory import margin

@@ -20,6 +20,11 @@ class Digits(ImageSet):
     samples: Annotated[int, Field(gt=0, le=DIGITS)] = DIGITS
     """Images used, from the start of the set; those after them are held out."""
 
+    @property
+    def holds_out(self) -> bool:
+        """Unless all are used."""
+        return self.samples < DIGITS
+
     def training(self) -> Labelled:
         """The first images of the set."""
         pixels, labels = _digits()

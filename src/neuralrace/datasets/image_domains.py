@@ -1,5 +1,6 @@
 """Images by domain: inputs transformed, classes renamed."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from neuralrace.datasets.base import MOST_NUMBERS, Domains
+from neuralrace.datasets.base import MOST_NUMBERS, DomainDataset, Domains
 from neuralrace.datasets.features import Features
 from neuralrace.datasets.pixel_domains import PixelDomains, RawMoments, batches, raw_moments
 from neuralrace.errors import UserError
@@ -171,3 +172,19 @@ class ImageDomains(PixelDomains):
                     xx, yx = xx + more[0], yx + more[1]
                 moments.sigma_xx[domain] = np.asarray(xx) / len(pixels)
                 moments.sigma_yx[domain] = np.asarray(yx) / len(pixels)
+
+
+class ImageDomainDataset(DomainDataset, ABC):
+    """A dataset that shows images in every input domain, too many to spell out."""
+
+    @abstractmethod
+    def image_domains(self) -> ImageDomains:
+        """The images, their transformations and names of classes.
+
+        Raises:
+            UserError: files are missing or damaged.
+        """
+
+    def domains(self) -> Domains:
+        """Inputs of the training images and one-hot targets; see `ImageDomains.spelled_out`."""
+        return self.image_domains().spelled_out()

@@ -49,6 +49,11 @@ class ImageSet(Dataset, ABC):
         """Pixels in, classes out."""
         return Sizes(self.samples, prod(self.shape), CLASSES)
 
+    @property
+    def holds_out(self) -> bool:
+        """Whether any images are left that training never sees."""
+        return True
+
     @abstractmethod
     def training(self) -> Labelled:
         """Images to train on.

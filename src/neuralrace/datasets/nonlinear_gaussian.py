@@ -1,7 +1,7 @@
 """Gaussian processes on a ring, seen through a nonlinearity: two classes, two lengths."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Union
 
 import numpy as np
 from jaxtyping import Float
@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 
 from neuralrace.base import generator
 from neuralrace.datasets.base import Data, Dataset, Mixture, Sizes
-from neuralrace.datasets.marginals import Erf, Gaussian, Ising, Laplace
+from neuralrace.datasets.marginals import Erf, Marginal
+from neuralrace.registry import choices
 
 ROUNDING = float(np.finfo(np.float32).eps)
 """Negative eigenvalues, in units of the largest, that single precision cannot tell from zero."""
@@ -34,7 +35,7 @@ class NonlinearGaussian(Dataset):
     xi: tuple[float, float] = (5.0, 1.0)
     """Correlation lengths of class one and class two, in inputs; an eighth of the ring or less
     always works."""
-    marginal: Annotated[Erf | Gaussian | Ising | Laplace, Field(discriminator="name")] = Erf(
+    marginal: Annotated[Union[choices("datasets", Marginal)], Field(discriminator="name")] = Erf(  # pyright: ignore  # noqa: UP007
         name="erf"
     )
     """Law of each input by itself."""

@@ -1,23 +1,21 @@
 """Natural images through many transformations, with classes under many names."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Union
 
 import numpy as np
 from jaxtyping import Int
 from pydantic import Field, model_validator
 
 from neuralrace.base import generator
-from neuralrace.datasets.base import DomainDataset, Domains, Sizes
-from neuralrace.datasets.cifar10 import Cifar10
-from neuralrace.datasets.digits import DIGITS, Digits
-from neuralrace.datasets.features import Pixels, PrincipalComponents, RandomConvolutions
-from neuralrace.datasets.image_domains import ImageDomains
-from neuralrace.datasets.images import CLASSES
-from neuralrace.datasets.mnist import Mnist
+from neuralrace.datasets.base import Sizes
+from neuralrace.datasets.features import Features, Pixels
+from neuralrace.datasets.image_domains import ImageDomainDataset, ImageDomains
+from neuralrace.datasets.images import CLASSES, ImageSet
 from neuralrace.datasets.transformations import Taps, identities, pixel_permutations, rotations
+from neuralrace.registry import choices
 
 
-class TransformedImages(DomainDataset):
+class TransformedImages(ImageDomainDataset):
     """Images from M input domains, their classes asked for by M output domains.
 
     Input domain i shows images through a transformation of its own; output domain j asks for their
@@ -27,7 +25,7 @@ class TransformedImages(DomainDataset):
     """
 
     name: Literal["transformed_images"]
-    images: Annotated[Digits | Mnist | Cifar10, Field(discriminator="name")]
+    images: Annotated[Union[choices("datasets", ImageSet)], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """Images to train on; those that they hold out test."""
     inputs: Literal["rotation", "pixel_permutation", "identity"] = "rotation"
     """Transformation of input domains: a rotation about the centre with zeros outside the image, a
@@ -36,19 +34,19 @@ class TransformedImages(DomainDataset):
     """Degrees that rotations share out: domain i of M is rotated by i/M of it."""
     outputs: Literal["label_permutation", "identity"] = "label_permutation"
     """Names of classes in output domains: permuted at random, or the same in all."""
-    features: Annotated[
-        Pixels | PrincipalComponents | RandomConvolutions, Field(discriminator="name")
-    ] = Pixels(name="pixels")
+    features: Annotated[Union[choices("datasets", Features)], Field(discriminator="name")] = Pixels(  # pyright: ignore  # noqa: UP007
+        name="pixels"
+    )
     """What networks see of an image."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of permutations."""
 
     @model_validator(mode="after")
     def _images_are_held_out(self) -> "TransformedImages":
-        if isinstance(self.images, Digits) and self.images.samples == DIGITS:
+        if not self.images.holds_out:
             raise ValueError(
-                f"images.samples: {DIGITS}: these are all digits, and none is left to test on; "
-                f"use fewer than {DIGITS}"
+                f"images.samples: all of {self.images.name!r} are used, and none is left to test "
+                "on; use fewer"
             )
         return self
 
@@ -64,11 +62,7 @@ class TransformedImages(DomainDataset):
         return Sizes(self.images.samples, features, CLASSES)
 
     def image_domains(self) -> ImageDomains:
-        """The images, their transformations and names of classes.
-
-        Raises:
-            UserError: files are missing or damaged.
-        """
+        """See `ImageDomainDataset.image_domains`."""
         taps, tap_weights = self._taps()
         return ImageDomains(
             images=self.images.images(),
@@ -77,10 +71,6 @@ class TransformedImages(DomainDataset):
             renamed=self._renamed(),
             features=self.features,
         )
-
-    def domains(self) -> Domains:
-        """Inputs of the training images and one-hot targets; see `ImageDomains.spelled_out`."""
-        return self.image_domains().spelled_out()
 
     def _taps(self) -> Taps:
         """Transformations of the input domains."""

@@ -25,6 +25,9 @@ class Picture:
 class SampleScheme(Strict, ABC):
     """Gates that depend on the sample: parallel pathways between one input and one output."""
 
+    learned: ClassVar[bool] = False
+    """Whether they follow the weights as ReLU units do, so that there is nothing given."""
+
     @abstractmethod
     def gates(
         self, data: Data, encoder: Float[np.ndarray, "unit input"] | None = None

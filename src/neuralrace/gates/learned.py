@@ -1,6 +1,6 @@
 """Gates that the network sets itself."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from neuralrace.gates.half_space import half_spaces
 class Learned(SampleScheme):
     """Every hidden unit opens where its own weights point: a ReLU network."""
 
+    learned: ClassVar[bool] = True
     name: Literal["learned"]
 
     def gates(

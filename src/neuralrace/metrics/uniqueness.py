@@ -9,8 +9,8 @@ from scipy.optimize import least_squares
 
 from neuralrace.datasets.contextual import Contextual
 from neuralrace.errors import UserError
+from neuralrace.initialisation.normal import Normal
 from neuralrace.metrics.describe import Values, described
-from neuralrace.models.initialisation import Normal
 from neuralrace.records.evidence import Evidence
 from neuralrace.reln.gates import relu_network
 from neuralrace.theory.contextual import head_start, staged_loss

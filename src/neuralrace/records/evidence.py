@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
-from neuralrace.datasets import Data, DomainDataset, Domains, TransformedImages
-from neuralrace.datasets.image_domains import ImageDomains
+from neuralrace.datasets import Data, DomainDataset, Domains
+from neuralrace.datasets.image_domains import ImageDomainDataset, ImageDomains
 from neuralrace.errors import UserError
 from neuralrace.spec import Cell, Gated, Routing
 
@@ -64,7 +64,7 @@ class Evidence:
             UserError: it shows none.
         """
         dataset = self.cell.dataset
-        if not isinstance(dataset, TransformedImages):
+        if not isinstance(dataset, ImageDomainDataset):
             raise UserError(
                 f"dataset.name: {dataset.name!r}: this is for images by domain; use "
                 "transformed_images"

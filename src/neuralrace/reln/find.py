@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
-from neuralrace.models.initialisation import Normal
+from neuralrace.initialisation.normal import Normal
 from neuralrace.reln.gates import relu_network
 from neuralrace.reln.identification import Gating, NoGatingError, Source, gate_patterns, identify
 from neuralrace.reln.imitation import altered, imitate, loss_gap, output_error

@@ -4,7 +4,8 @@ from typing import cast
 
 import numpy as np
 
-from neuralrace.datasets import DomainDataset, TransformedImages
+from neuralrace.datasets import DomainDataset
+from neuralrace.datasets.image_domains import ImageDomainDataset
 from neuralrace.errors import UserError
 from neuralrace.spec import Gated, Graph, Layered, Routing, Run
 from neuralrace.training.base import Task
@@ -20,7 +21,7 @@ def task_of(run: Run) -> Task:
     """
     network, dataset = run.network, run.dataset
     if isinstance(network, Routing):
-        if isinstance(dataset, TransformedImages):
+        if isinstance(dataset, ImageDomainDataset):
             return ImageTask(run, network, dataset.image_domains())
         return RoutingTask(run, network, cast(DomainDataset, dataset).domains())
     data = dataset.load()

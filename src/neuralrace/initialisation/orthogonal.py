@@ -1,0 +1,17 @@
+"""Semi-orthogonal layers."""
+
+from typing import Literal
+
+import numpy as np
+
+from neuralrace.initialisation.base import EdgeLaw, orthonormal
+
+
+class Orthogonal(EdgeLaw):
+    """Semi-orthogonal layers: every singular value equals `init_scale`."""
+
+    name: Literal["orthogonal"]
+
+    def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
+        """See `EdgeLaw.edge`."""
+        return orthonormal(rng, n_out, n_in)
