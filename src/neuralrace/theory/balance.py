@@ -36,15 +36,6 @@ def imbalances(
     return [imbalance(below, above) for below, above in pairwise(weights)]
 
 
-def conservation_residual(
-    w_below: Float[np.ndarray, "*runs mid below"],
-    w_above: Float[np.ndarray, "*runs above mid"],
-    initial_imbalance: Float[np.ndarray, "*#runs mid mid"],
-) -> Float[np.ndarray, "*runs mid mid"]:
-    """Return what eq. 8 leaves over with its sign corrected: `C(t) - C(0)`, zero under the flow."""
-    return imbalance(w_below, w_above) - initial_imbalance
-
-
 def conservation_residual_as_written(
     w_below: Float[np.ndarray, "*runs mid below"],
     w_above: Float[np.ndarray, "*runs above mid"],
@@ -80,20 +71,6 @@ def norm_gap_bound(trace: Float[np.ndarray, "*runs"] | float) -> Float[np.ndarra
     The constant depends on the initialisation alone and is sharp: a vanishing layer attains it.
     """
     return np.asarray(np.sqrt(np.abs(trace)))
-
-
-def any_pair_gap_bound(traces: Float[np.ndarray, "*runs pair"]) -> Float[np.ndarray, "*runs _ _"]:
-    """Return the constants of corollary 2.1 for every pair of layers, `(*runs, layer, layer)`.
-
-    The traces telescope, `|W_k|_F^2 - |W_l|_F^2 = sum_{j=l}^{k-1} tr C_j`, so the constant of a
-    distant pair needs no sum of adjacent bounds and can be smaller than any of them.
-
-    Args:
-        traces: `tr C_l` of the adjacent pairs, from the input upwards.
-    """
-    from_first = np.cumsum(traces, axis=-1)
-    offsets = np.concatenate([np.zeros_like(from_first[..., :1]), from_first], axis=-1)
-    return norm_gap_bound(offsets[..., None, :] - offsets[..., :, None])
 
 
 def spectral_gap_bound(
