@@ -56,6 +56,23 @@ def one_hidden(run: Any) -> str | None:
 
 
 @need
+def several_hidden(run: Any) -> str | None:
+    """Two hidden layers at least."""
+    hidden = list(run.resolved.hidden)
+    return None if len(hidden) > 1 else f"network.hidden: {hidden}: give two layers or more"
+
+
+@need
+def unit_pathways(run: Any) -> str | None:
+    """Pathways side by side, each of one hidden unit."""
+    if getattr(run.network, "widths", None):
+        return f"network.widths: {list(run.network.widths)}: leave them out"
+    if tuple(run.network.hidden) != (1,):
+        return f"network.hidden: {list(run.network.hidden)}: give pathways of one unit, [1]"
+    return None
+
+
+@need
 def linear(run: Any) -> str | None:
     """No activation but the identity, and no biases."""
     return _activation(run, "linear")
@@ -68,9 +85,21 @@ def relu(run: Any) -> str | None:
 
 
 @need
+def relu_units(run: Any) -> str | None:
+    """ReLU units, with biases or without."""
+    return _equal("network.activation", getattr(run.resolved, "activation", "linear"), "relu")
+
+
+@need
 def trained_readout(run: Any) -> str | None:
     """The last layer is trained."""
-    return _equal("network.readout", getattr(run.resolved, "readout", "trained"), "trained")
+    return _readout(run, "trained")
+
+
+@need
+def mean_readout(run: Any) -> str | None:
+    """The network answers with the mean over its hidden units."""
+    return _readout(run, "mean")
 
 
 @need
@@ -85,8 +114,100 @@ def full_batch(run: Any) -> str | None:
     return _equal("training.batch.name", run.training.batch.name, "full")
 
 
+@need
+def no_momentum(run: Any) -> str | None:
+    """Plain gradient descent."""
+    momentum = run.training.momentum
+    return f"training.momentum: {momentum}: use 0" if momentum else None
+
+
+@need
+def normal_start(run: Any) -> str | None:
+    """Initial weights are normal, so that width and variance say all."""
+    return _equal("init.name", run.init.name, "normal")
+
+
+@need
+def recorded_biases(run: Any) -> str | None:
+    """Norms of biases are recorded, where there are any."""
+    if not getattr(run.resolved, "bias", False) or "bias_norm" in run.record.observables:
+        return None
+    return "network.bias: true: add bias_norm to record.observables"
+
+
+@need
+def candidates(run: Any) -> str | None:
+    """Gated networks to compare with."""
+    return None if run.candidates else "candidates: none: give gated networks to compare with"
+
+
+@need
+def xor(run: Any) -> str | None:
+    """XoR without a margin."""
+    if run.dataset.name != "xor":
+        return f"dataset.name: {run.dataset.name!r}: use xor"
+    if run.dataset.margin is not None:
+        return f"dataset.margin: {run.dataset.margin}: leave it out"
+    return None
+
+
+@need
+def xor_with_margin(run: Any) -> str | None:
+    """XoR with a margin."""
+    if run.dataset.name != "xor":
+        return f"dataset.name: {run.dataset.name!r}: use xor and give its margin"
+    return "dataset.margin: is missing: give it" if run.dataset.margin is None else None
+
+
+@need
+def contexts(run: Any) -> str | None:
+    """Samples in contexts; those of a dataset by domain are its pairs of domains."""
+    dataset = run.dataset
+    if getattr(dataset, "contexts", None) is not None or hasattr(dataset, "domains"):
+        return None
+    return f"dataset.name: {dataset.name!r}: use one with contexts, such as contextual"
+
+
+@need
+def contextual_hierarchies(run: Any) -> str | None:
+    """The contextual task, a hierarchy in every context."""
+    if run.dataset.name != "contextual":
+        return f"dataset.name: {run.dataset.name!r}: use contextual"
+    if set(run.dataset.structures) == {"hierarchy"}:
+        return None
+    return f"dataset.structures: {list(run.dataset.structures)}: use hierarchy alone"
+
+
+@need
+def whole_targets(run: Any) -> str | None:
+    """All targets of the contextual task, not a part of them."""
+    return _equal("dataset.part", run.dataset.part, "whole")
+
+
+@need
+def images(run: Any) -> str | None:
+    """Images by domain."""
+    if hasattr(run.dataset, "image_domains"):
+        return None
+    return f"dataset.name: {run.dataset.name!r}: use one of images, such as transformed_images"
+
+
+@need
+def fresh_samples(run: Any) -> str | None:
+    """A dataset that draws its samples by a seed, from a law with known moments."""
+    dataset = run.dataset
+    if hasattr(dataset, "seed") and dataset.mixture() is not None:
+        return None
+    return (
+        f"dataset.name: {dataset.name!r}: has no fresh samples of the same law; use one that has, "
+        "such as nonlinear_gaussian"
+    )
+
+
 def _kind(run: Any, name: str) -> str | None:
-    return _equal("network.name", run.resolved.name, name)
+    if run.network.name == name != run.resolved.name:
+        return f"network.gates.name: {run.network.gates.name!r}: use gates that are given"
+    return None if run.resolved.name == name else f"network.name: {run.network.name!r}: use {name}"
 
 
 def _activation(run: Any, name: str) -> str | None:
@@ -94,6 +215,10 @@ def _activation(run: Any, name: str) -> str | None:
     if getattr(network, "bias", False):
         return "network.bias: true: leave biases out"
     return _equal("network.activation", getattr(network, "activation", "linear"), name)
+
+
+def _readout(run: Any, wanted: str) -> str | None:
+    return _equal("network.readout", getattr(run.resolved, "readout", "trained"), wanted)
 
 
 def _equal(key: str, value: str, wanted: str) -> str | None:

@@ -59,7 +59,11 @@ rule blind_runs:
         mem_mb=2 * PLANS["results"].train_memory_mb,
         runtime=2 * PLANS["results"].train_minutes,
     params:
-        code=[code_sha256(stage) for stage in ("train", "solve", "measure")],
+        code=lambda w: [
+            code_sha256("train"),
+            code_sha256("solve"),
+            code_sha256("measure", *metric_modules(*blind_runs()[w.experiment].values())),
+        ],
         variants=lambda w: json.dumps(
             {place: cell.canonical() for place, cell in blind_runs()[w.experiment].items()}
         ),

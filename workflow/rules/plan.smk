@@ -17,7 +17,8 @@ from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
-from neuralrace.spec import TRAINING_METRICS, Run, SolvedRun
+from neuralrace.registry import METRICS
+from neuralrace.spec import Run, SolvedRun
 
 # trainings share a GPU one at a time (see profiles/default); without one they only share cores
 GPU = int(shutil.which("nvidia-smi") is not None)
@@ -58,6 +59,11 @@ wildcard_constraints:
 
 def cell_of(w):
     return PLANS[w.root].cells[w.cell]
+
+
+def metric_modules(*cells):
+    """Modules of the metrics of these cells."""
+    return sorted({METRICS[name].module for cell in cells for name in cell.metrics})
 
 
 def split_cells(split):

@@ -96,11 +96,11 @@ rule measure:
     conda:
         "../../environment.yml"
     resources:
-        gpu=lambda w: GPU * bool(TRAINING_METRICS & set(cell_of(w).metrics)),
+        gpu=lambda w: GPU * any(METRICS[m].declaration.trains for m in cell_of(w).metrics),
         mem_mb=2000,
         runtime=60,
     params:
-        code=code_sha256("measure"),
+        code=lambda w: code_sha256("measure", *metric_modules(cell_of(w))),
         spec=lambda w: cell_of(w).canonical(),
     script:
         "../scripts/measure.py"

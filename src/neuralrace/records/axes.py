@@ -11,8 +11,17 @@ from neuralrace.spec import FullBatch, Run
 Coordinates = dict[str, tuple[str, np.ndarray, str]]
 
 
-def provenance(cell_id: str, spec: Strict, stage: Stage, packages: Sequence[str]) -> dict[str, str]:
-    """Attributes that say where a file comes from, without time of day or host."""
+def provenance(
+    cell_id: str,
+    spec: Strict,
+    stage: Stage,
+    packages: Sequence[str],
+    modules: Sequence[str] = (),
+) -> dict[str, str]:
+    """Attributes that say where a file comes from, without time of day or host.
+
+    `modules` are those that the specification adds to the stage's own.
+    """
     paper, experiment, cell = cell_id.split("/")
     return {
         "Conventions": "CF-1.11",
@@ -22,7 +31,7 @@ def provenance(cell_id: str, spec: Strict, stage: Stage, packages: Sequence[str]
         "cell": cell,
         "spec": spec.canonical(),
         "spec_sha256": spec.sha256(),
-        "code_sha256": code_sha256(stage),
+        "code_sha256": code_sha256(stage, *modules),
         "versions": versions(*packages),
     }
 
