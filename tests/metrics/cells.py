@@ -7,6 +7,11 @@ from neuralrace.registry import METRICS
 from neuralrace.spec import Cell
 
 
+def cell_of(spec: dict[str, Any]) -> Cell:
+    """The cell as it is written."""
+    return Cell.model_validate_json(json.dumps(spec))
+
+
 def complete(spec: dict[str, Any]) -> Cell:
     """The cell, with observables and solutions of its metrics beside those that it names.
 
@@ -21,5 +26,5 @@ def complete(spec: dict[str, Any]) -> Cell:
                 names = each.split("|")
                 if each != "*" and not set(names) & set(given):
                     given.append(names[0])
-    whole = spec | {"record": record | {"observables": observables}, "solutions": solutions}
-    return Cell.model_validate_json(json.dumps(whole))
+    record = record | {"observables": observables}
+    return cell_of(spec | {"record": record, "solutions": solutions})

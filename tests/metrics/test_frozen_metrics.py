@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cells import complete
+from cells import cell_of, complete
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import expm
@@ -302,7 +302,9 @@ def test_order_of_a_power_law(order, size):
     [{"momentum": 0.5}, {"batch": {"name": "fresh", "size": 10}}],
 )
 def test_refreshing_is_for_plain_descent_on_all_samples(training):
-    with pytest.raises(ValueError, match="training.(momentum: 0.5: use 0|batch.name: .* use full)"):
+    with pytest.raises(
+        ValueError, match=r"training.(momentum: 0.5: use 0|batch.name: .* use full)"
+    ):
         make_cell("gate_refresh", training=SPEC["training"] | training)
 
 
@@ -477,7 +479,7 @@ def test_samples_are_of_one_law(metric):
 def test_gated_networks_that_are_averaged(metric, network, message):
     network = {"name": "gated", "gates": GATES["general"]} | MEAN | network
     with pytest.raises(ValueError, match=message):
-        make_cell(metric, network=network)
+        cell_of(SPEC | {"metrics": [metric], "network": network, "record": {"every": 10}})
 
 
 @pytest.mark.parametrize("metric", ["gating_loss", "ring_structure"])

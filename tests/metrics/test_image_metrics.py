@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from cells import complete
+from cells import cell_of, complete
 from scipy.ndimage import rotate
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge, RidgeCV
@@ -85,8 +85,8 @@ def test_trained_pairs_need_no_images(monkeypatch):
 @pytest.mark.parametrize("metric", ["ridge_baseline", "zero_shot_accuracy"])
 def test_other_datasets_are_refused(metric):
     spec = SPEC | {"metrics": [metric], "dataset": {"name": "routing", "count": COUNT}}
-    with pytest.raises(ValueError, match="dataset.name: 'routing': use one of images"):
-        Cell.model_validate_json(json.dumps(spec))
+    with pytest.raises(ValueError, match=r"dataset.name: 'routing': use one of images"):
+        cell_of(spec)
 
 
 # Zero-shot classification ----------------------------------------------------------------------

@@ -18,6 +18,7 @@ from neuralrace.needs import unmet
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import COORDINATES, build
 from neuralrace.records.theory import theory_dataset
+from neuralrace.registry import METRICS
 from neuralrace.spec import SolvedRun
 from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.theory.tied import tied_weights
@@ -674,7 +675,7 @@ def test_balance_of_any_path():
 
 def test_biases_take_their_share_of_the_norms():
     network = {"name": "layered", "hidden": [5, 3], "bias": True, "activation": "relu"}
-    with pytest.raises(ValueError, match="network.bias: true: add bias_norm to record.observables"):
+    with pytest.raises(ValueError, match=r"network.bias: true: add bias_norm to record"):
         make_cell("balance", network=network)
     record = SPEC["record"] | {"observables": ["bias_norm"]}
     cell = make_cell("balance", network=network, record=record)

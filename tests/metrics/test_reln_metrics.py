@@ -547,7 +547,7 @@ def test_targets_without_a_residual_have_none_to_carry():
 
 
 def test_selectivity_is_for_contexts():
-    with pytest.raises(ValueError, match="dataset.name: 'xor': use one with contexts"):
+    with pytest.raises(ValueError, match=r"dataset.name: 'xor': use one with contexts"):
         make_cell("context_selectivity", dataset={"name": "xor"})
 
 
