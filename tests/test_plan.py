@@ -120,7 +120,27 @@ REFUSED = {
         "no such observable; did you mean bias_norm",
     ),
     "unknown solution": ({"solutions": ["exat"]}, "solutions.0: 'exat'", "did you mean exact?"),
-    "unknown metric": ({"metrics": ["magic"]}, "metrics.0: 'magic'", "'balance'"),
+    "unknown metric": (
+        {"metrics": ["magic"]},
+        "metrics.0: 'magic'",
+        "no such metric; config/README.md",
+    ),
+    "misspelt metric": ({"metrics": ["balence"]}, "metrics.0: 'balence'", "did you mean balance"),
+    "metric of what is not recorded": (
+        {"metrics": ["rate_gaps"], "record.observables": ["layer_norm"]},
+        "metrics: 'rate_gaps' needs the observable rate_gap",
+        "add it to record.observables",
+    ),
+    "metric of what is not solved": (
+        {"metrics": ["analytic_fit"], "solutions": []},
+        "metrics: 'analytic_fit' needs a solution",
+        "add one to solutions",
+    ),
+    "metric of another network": (
+        {"metrics": ["gate_flips"]},
+        "metrics: 'gate_flips': network.activation: 'linear'",
+        "use relu",
+    ),
     "zero width": ({"network.hidden": [4, 0]}, "network.hidden.1: 0", "greater than 0"),
     "negative width": ({"network.hidden": [-1]}, "network.hidden.0: -1", "greater than 0"),
     "no seeds": ({"seeds": 0}, "seeds: 0", "greater than 0"),
@@ -588,7 +608,7 @@ def test_swapped_values_change_the_hash(values):
 
 def test_metrics_and_solutions_leave_the_run_as_it_is():
     (plain,) = plan_of({}).cells.values()
-    (measured,) = plan_of({"metrics": ["balance"], "solutions": ["exact"]}).cells.values()
+    (measured,) = plan_of({"metrics": ["half_times"], "solutions": ["exact"]}).cells.values()
     assert plain.sha256() != measured.sha256()
     assert plain.only(Run).sha256() == measured.only(Run).sha256()
     (longer,) = plan_of({"training.steps": 80}).cells.values()

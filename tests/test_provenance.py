@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from neuralrace.provenance import ENTRIES, ROOT, Stage, code_files, code_sha256, versions
+from neuralrace.registry import METRICS
 from neuralrace.spec import DATASETS, DOMAIN_SCHEMES, LAWS, OPTIMISERS, PAIRS, SAMPLE_SCHEMES
 
 FIGURES = ROOT / "figures"
@@ -84,11 +85,19 @@ def test_a_stage_does_not_rest_on_the_work_of_others(stage, others):
 
 
 def test_metrics_rest_on_the_theory_they_compute_with():
-    files = rests_on("measure")
+    modules = [metric.module for metric in METRICS.values()]
+    files = rests_on("measure", *modules)
+    assert loaded(*ENTRIES["measure"], *modules) <= files
     assert {f"theory/{name}.py" for name in ("balance", "growth_bound", "modes")} <= files
-    assert {f"metrics/{path.name}" for path in ROOT.glob("metrics/*.py")} <= files
     assert [file for file in files if file.startswith("solutions/")] == []
     assert "training/ensemble.py" in files  # some metrics train networks to compare with
+
+
+def test_a_metric_rests_on_its_own_module_and_on_no_training():
+    files = rests_on("measure", METRICS["stages"].module)
+    own = {file.removeprefix("metrics/") for file in files if file.startswith("metrics/")}
+    assert own == {"__init__.py", "describe.py", "measure.py", "stages.py"}
+    assert not any(file.startswith("training/") for file in files)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -86,6 +86,13 @@ def unit_pathways(run: Any) -> str | None:
 
 
 @need
+def several_hidden(run: Any) -> str | None:
+    """Two hidden layers at least."""
+    hidden = list(run.resolved.hidden)
+    return None if len(hidden) > 1 else f"network.hidden: {hidden}: give two layers or more"
+
+
+@need
 def linear(run: Any) -> str | None:
     """No activation but the identity, and no biases."""
     return _activation(run, "linear")
@@ -95,6 +102,12 @@ def linear(run: Any) -> str | None:
 def relu(run: Any) -> str | None:
     """ReLU units without biases."""
     return _activation(run, "relu")
+
+
+@need
+def relu_units(run: Any) -> str | None:
+    """ReLU units, with biases or without."""
+    return _equal("network.activation", getattr(run.resolved, "activation", "linear"), "relu")
 
 
 @need
@@ -234,8 +247,45 @@ def domains_spelled_out(run: Any) -> str | None:
     return None
 
 
+@need
+def recorded_biases(run: Any) -> str | None:
+    """Norms of biases are recorded, where there are any."""
+    if not getattr(run.resolved, "bias", False) or "bias_norm" in run.record.observables:
+        return None
+    return "network.bias: true: add bias_norm to record.observables"
+
+
+@need
+def candidates(run: Any) -> str | None:
+    """Gated networks to compare with."""
+    return None if run.candidates else "candidates: none: give gated networks to compare with"
+
+
+@need
+def contexts(run: Any) -> str | None:
+    """Samples in contexts; those of a dataset by domain are its pairs of domains."""
+    dataset = run.dataset
+    if getattr(dataset, "contexts", None) is not None or hasattr(dataset, "domains"):
+        return None
+    return f"dataset.name: {dataset.name!r}: use one with contexts, such as contextual"
+
+
+@need
+def fresh_samples(run: Any) -> str | None:
+    """A dataset that draws its samples by a seed, from a law with known moments."""
+    dataset = run.dataset
+    if hasattr(dataset, "seed") and dataset.mixture() is not None:
+        return None
+    return (
+        f"dataset.name: {dataset.name!r}: has no fresh samples of the same law; use one that has, "
+        "such as nonlinear_gaussian"
+    )
+
+
 def _kind(run: Any, name: str) -> str | None:
-    return _equal("network.name", run.resolved.name, name)
+    if run.network.name == name != run.resolved.name:
+        return f"network.gates.name: {run.network.gates.name!r}: use gates that are given"
+    return None if run.resolved.name == name else f"network.name: {run.network.name!r}: use {name}"
 
 
 def _activation(run: Any, name: str) -> str | None:

@@ -13,7 +13,7 @@ modules that are found likewise; see `choices`. Nothing else names any of them.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
@@ -86,9 +86,24 @@ class Metric(Declaration):
     observables: str = ""
     """What must be recorded."""
     solutions: str = ""
-    """What must be solved."""
+    """What must be solved; `*` for one at least, whichever."""
     trains: bool = False
     """Whether it trains networks of its own, to compare with."""
+
+    def absent(self, observables: Collection[str], solutions: Collection[str]) -> str | None:
+        """What it lacks first among these, in words with the remedy; None where all is there."""
+        for what, wanted, given, key in (
+            ("observable", self.observables, observables, "record.observables"),
+            ("solution", self.solutions, solutions, "solutions"),
+        ):
+            for each in wanted.split():
+                names = each.split("|")
+                if each == "*" and not given:
+                    return f"a {what}; add one to {key}"
+                if each != "*" and not set(names) & set(given):
+                    one = "it" if len(names) == 1 else "one"
+                    return f"the {what} {' or '.join(names)}; add {one} to {key}"
+        return None
 
 
 @dataclass(frozen=True)

@@ -36,54 +36,6 @@ Positive = Annotated[int, Field(gt=0)]
 OPTIMISERS = choices("optimisers", Optimiser)
 
 Activation = Literal["linear", "relu", "erf", "sigmoid", "tanh"]
-Metric = Literal[
-    "alignment",
-    "analytic_fit",
-    "balance",
-    "cell_types",
-    "context_selectivity",
-    "convergence",
-    "decision_boundary",
-    "fitted_start",
-    "frozen_gate_errata",
-    "gate_flips",
-    "gate_identification",
-    "gate_prediction",
-    "gate_refresh",
-    "gate_sharing",
-    "gating_loss",
-    "gaussian_start",
-    "growth_bound",
-    "half_times",
-    "imitation",
-    "interference",
-    "layer_linearity",
-    "layer_norm_gaps",
-    "layer_ratio",
-    "learning_times",
-    "linearisation",
-    "pathway_correlations",
-    "pathway_share",
-    "plateaus",
-    "rate_gaps",
-    "realisable_patterns",
-    "receptive_field_fit",
-    "receptive_fields",
-    "relative_loss",
-    "ridge_baseline",
-    "ring_structure",
-    "shared_representation",
-    "stages",
-    "unaligned_growth",
-    "uniqueness",
-    "value_ratio",
-    "zero_shot",
-    "zero_shot_accuracy",
-]
-
-
-TRAINING_METRICS: frozenset[Metric] = frozenset({"gate_identification", "imitation"})
-"""Metrics that train networks of their own, to compare with."""
 
 
 class Layered(Strict):
@@ -490,8 +442,25 @@ class SolvedRun(Run):
 class Cell(SolvedRun):
     """One job's worth: a run, its theory, and what is measured in both."""
 
-    metrics: tuple[Metric, ...] = ()
+    metrics: tuple[Annotated[str, Known(METRICS)], ...] = ()
     """Metrics computed from trajectory and theory."""
+
+    @model_validator(mode="after")
+    def _measurable(self) -> "Cell":
+        giving: dict[str, str] = {}
+        for name in self.metrics:
+            metric = METRICS[name].declaration
+            if problem := unmet(self, metric.needs):
+                raise ValueError(f"metrics: {name!r}: {problem}")
+            if absent := metric.absent(self.record.observables, self.solutions):
+                raise ValueError(f"metrics: {name!r} needs {absent}")
+            for variable in metric.gives:
+                if giving.setdefault(variable, name) != name:
+                    raise ValueError(
+                        f"metrics: {giving[variable]!r} and {name!r} both give {variable!r}; "
+                        "leave one out"
+                    )
+        return self
 
     @property
     def modules(self) -> frozenset[str]:

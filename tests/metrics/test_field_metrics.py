@@ -1,10 +1,9 @@
 """Metrics of receptive fields, on fields whose shape is known, and of their gates."""
 
-import json
-
 import numpy as np
 import pytest
 import xarray as xr
+from cells import complete
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -27,7 +26,6 @@ from neuralrace.metrics.receptive_fields import (
 )
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import COORDINATES, build
-from neuralrace.spec import Cell
 
 L, K, SNAPSHOTS = 40, 6, 5
 PLACES = np.arange(L)
@@ -53,7 +51,7 @@ MEASURES = (
 
 
 def make_cell(*metrics, **parts):
-    return Cell.model_validate_json(json.dumps(SPEC | {"metrics": metrics} | parts))
+    return complete(SPEC | {"metrics": metrics} | parts)
 
 
 def record(cell, **recorded):
@@ -453,12 +451,6 @@ def test_fields_of_pathways_are_their_maps(growing, grown):
     for name in grown:
         xr.testing.assert_allclose(found[name], grown[name])
     assert "output" not in found.coords
-
-
-def test_fields_must_be_recorded():
-    cell = make_cell("receptive_fields")
-    with pytest.raises(UserError, match="needs 'weights or pathway_maps'"):
-        metrics_dataset("paper/experiment/main", cell, record(cell), None)
 
 
 # Beside theory ---------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 """Metrics of ReLU networks against sums over units and samples, and curves in closed form."""
 
-import json
 from itertools import product
 from math import comb
 
 import numpy as np
 import pytest
 import xarray as xr
+from cells import complete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -17,7 +17,7 @@ from neuralrace.metrics.pathway_correlations import commutator
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import build
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.spec import Cell, Run
+from neuralrace.spec import Run
 from neuralrace.theory.contextual import head_start, staged_loss
 from neuralrace.training.ensemble import train
 
@@ -34,7 +34,7 @@ SPEC = {
 
 
 def make_cell(*metrics, **parts):
-    return Cell.model_validate_json(json.dumps(SPEC | {"metrics": metrics} | parts))
+    return complete(SPEC | {"metrics": metrics} | parts)
 
 
 def clock(cell):
@@ -622,7 +622,6 @@ def test_every_run_is_fitted_by_itself():
 
 # Networks that metrics are not for -------------------------------------------------------------
 
-ONE_LAYER = r"^network: metrics: \w+ is for ReLU networks with one hidden layer and no biases"
 RELU = SPEC["network"]
 WHOLE = {"dataset": {"name": "contextual", "contexts": 3}}
 
@@ -631,53 +630,48 @@ WHOLE = {"dataset": {"name": "contextual", "contexts": 3}}
     ("metric", "parts", "message"),
     [
         *(
-            (metric, parts | {"network": RELU | change}, ONE_LAYER)
+            (metric, parts | {"network": RELU | change}, f"metrics: '{metric}': network.{key}")
             for metric, parts in (
                 ("decision_boundary", {}),
                 ("realisable_patterns", SQUARE),
                 ("uniqueness", WHOLE),
             )
-            for change in ({"hidden": [4, 4]}, {"bias": True}, {"activation": "linear"})
+            for key, change in (
+                ("hidden", {"hidden": [4, 4]}),
+                ("bias", {"bias": True}),
+                ("activation", {"activation": "linear"}),
+            )
         ),
         (
             "decision_boundary",
             {"dataset": {"name": "xor"}},
-            "^dataset: 'xor': metrics: decision_boundary is for xor with a margin",
+            "metrics: 'decision_boundary': dataset.margin: is missing",
         ),
-        ("decision_boundary", SQUARE, "^dataset: 'contextual': .* is for xor with a margin"),
-        ("layer_linearity", {}, r"^network.hidden: \[6\]: .* is for two hidden layers or more"),
+        ("decision_boundary", SQUARE, "dataset.name: 'contextual': use xor and give its margin"),
+        ("layer_linearity", {}, r"network.hidden: \[6\]: give two layers or more"),
         (
             "layer_linearity",
             {"network": RELU | {"hidden": [4, 4], "bias": True}},
-            "^network: metrics: layer_linearity is for ReLU networks with no biases",
+            "metrics: 'layer_linearity': network.bias: true",
         ),
         (
             "realisable_patterns",
             {},
-            "^dataset.name: 'xor': metrics: realisable_patterns is for datasets with contexts",
+            "dataset.name: 'xor': use one with contexts",
         ),
-        (
-            "realisable_patterns",
-            {"dataset": {"name": "contextual", "contexts": 4, "objects": 4}},
-            "^dataset: has 16 samples: .* at most 12; use fewer objects or contexts",
-        ),
-        ("uniqueness", {}, "^dataset: 'xor': metrics: uniqueness is for the whole of contextual"),
+        ("uniqueness", {}, "dataset.name: 'xor': use contextual"),
         *(
-            (
-                "uniqueness",
-                {"dataset": WHOLE["dataset"] | change},
-                "^dataset: 'contextual': .* structures hierarchy alone",
-            )
-            for change in (
-                {"part": "residual"},
-                {"structures": ["ring"]},
-                {"structures": ["hierarchy", "ring", "hierarchy"]},
+            ("uniqueness", {"dataset": WHOLE["dataset"] | change}, message)
+            for change, message in (
+                ({"part": "residual"}, "dataset.part: 'residual': use whole"),
+                ({"structures": ["ring"]}, r"dataset.structures: \['ring'\]: use hierarchy alone"),
+                ({"structures": ["hierarchy", "ring", "hierarchy"]}, "use hierarchy alone"),
             )
         ),
         (
             "uniqueness",
             WHOLE | {"init": {"name": "orthogonal"}},
-            "^init.name: 'orthogonal': metrics: uniqueness is for normal",
+            "init.name: 'orthogonal': use normal",
         ),
         (
             "uniqueness",
@@ -686,13 +680,23 @@ WHOLE = {"dataset": {"name": "contextual", "contexts": 3}}
                 "training": SPEC["training"]
                 | {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
             },
-            "^training.loss.name: 'cross_entropy': metrics: uniqueness is for squared_error",
+            "training.loss.name: 'cross_entropy': use squared_error",
         ),
     ],
 )
 def test_what_a_metric_is_not_for_is_refused(metric, parts, message):
-    cell = make_cell(metric, **parts)
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(ValueError, match=message):
+        make_cell(metric, **parts)
+
+
+def test_patterns_are_counted_of_few_samples_with_inputs_in_groups():
+    many = {"name": "contextual", "contexts": 4, "objects": 4}
+    cell = make_cell("realisable_patterns", dataset=many)
+    with pytest.raises(UserError, match=r"has 16 samples: .* at most 12; use fewer objects"):
+        measure(cell, record(cell))
+    table = {"name": "table", "x": [[1, 0], [0, 1]], "y": [[1], [0]], "contexts": [0, 1]}
+    cell = make_cell("realisable_patterns", dataset=table)
+    with pytest.raises(UserError, match="is for inputs in groups"):
         measure(cell, record(cell))
 
 
@@ -732,7 +736,8 @@ def test_shares_of_pathways_are_those_of_their_squared_maps():
 def test_modes_of_pathways_are_half_learned_on_their_way():
     network = {"name": "gated", "hidden": [4], "gates": {"name": "contexts", "open_in": [1]}}
     record_ = {"every": 4, "observables": ["pathway_values"]}
-    cell = make_cell("analytic_fit", "pathway_share", network=network, record=record_, **SQUARE)
+    parts = {"network": network, "record": record_, "solutions": ["pathway_modes"]} | SQUARE
+    cell = make_cell("analytic_fit", "pathway_share", **parts)
     run = cell.only(Run)
     trajectory = trajectory_dataset("paper/experiment/main", run, train(run))
     time = trajectory["flow_time"].values
@@ -745,7 +750,8 @@ def test_modes_of_pathways_are_half_learned_on_their_way():
     off = values.copy()
     off[:, :, 2, 1, 0] += 0.6
     predicted = xr.concat([values, off], xr.Variable("solution", ["same", "off"]))
-    theory = xr.Dataset({"pathway_values": predicted, "loss": trajectory["loss"]})
+    loss = trajectory["loss"].expand_dims(solution=["same", "off"])
+    theory = xr.Dataset({"pathway_values": predicted, "loss": loss})
     found = metrics_dataset("paper/experiment/main", cell, trajectory, theory)
     half = found["pathway_half_time"].isel(pathway_mode=0)
     close(half.isel(pathway=0), np.full(half.isel(pathway=0).shape, time[-1] / 2), rtol=1e-6)
@@ -795,8 +801,8 @@ def test_residual_is_uncorrelated_with_contexts_over_all_samples_only():
 
 
 def test_correlations_are_of_pathways_and_two_groups():
-    with pytest.raises(UserError, match="pathway_correlations is for gated networks"):
-        measure(cell := make_cell("pathway_correlations", **SQUARE), record(cell))
+    with pytest.raises(ValueError, match=r"network.name: 'layered': use gated"):
+        make_cell("pathway_correlations", **SQUARE)
     gates = {"name": "per_example"}
     network = {"name": "gated", "hidden": [4], "gates": gates}
     with pytest.raises(UserError, match="inputs in two groups"):

@@ -1,25 +1,25 @@
 """Each metric against its definition, computed anew from weights that obey a known path."""
 
-import json
 from itertools import combinations, pairwise
-from typing import get_args
 
 import numpy as np
 import pytest
 import xarray as xr
+from cells import complete
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
 from neuralrace.errors import UserError
-from neuralrace.metrics import METRICS
 from neuralrace.metrics.describe import crossing_time
 from neuralrace.metrics.measure import metrics_dataset, tidy
+from neuralrace.needs import unmet
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import COORDINATES, build
 from neuralrace.records.theory import theory_dataset
-from neuralrace.spec import Cell, Metric, SolvedRun
+from neuralrace.registry import METRICS
+from neuralrace.spec import SolvedRun
 from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.theory.tied import tied_weights
 
@@ -35,7 +35,7 @@ SPEC = {
 
 
 def make_cell(*metrics, **parts):
-    return Cell.model_validate_json(json.dumps(SPEC | {"metrics": metrics} | parts))
+    return complete(SPEC | {"metrics": metrics} | parts)
 
 
 def start(cell):
@@ -127,115 +127,24 @@ def close(actual, expected, **tolerance):
 # Registry and files ----------------------------------------------------------------------------
 
 
-def test_registry_is_what_can_be_configured():
-    assert set(METRICS) == set(get_args(Metric))
-
-
-NEEDS = {
-    "alignment": "'gram' among record.observables",
-    "analytic_fit": "at least one entry among solutions",
-    "balance": "'imbalance' among record.observables",
-    "cell_types": "'weights' among record.observables",
-    "context_selectivity": "'weights' among record.observables",
-    "convergence": "'linear_map' among record.observables",
-    "decision_boundary": "'weights' among record.observables",
-    "frozen_gate_errata": "'pathway_maps' among record.observables",
-    "gate_flips": "'weights' among record.observables",
-    "gate_prediction": "'weights or pathway_maps' among record.observables",
-    "gate_refresh": "'weights or pathway_maps' among record.observables",
-    "gate_identification": "'weights' among record.observables",
-    "gaussian_start": "'weights' among record.observables",
-    "gate_sharing": "'weights' among record.observables",
-    "growth_bound": "'layer_norm' among record.observables",
-    "imitation": "candidates",
-    "interference": "'gram' among record.observables",
-    "layer_linearity": "'weights' among record.observables",
-    "layer_norm_gaps": "'layer_norm' among record.observables",
-    "layer_ratio": "'gram' among record.observables",
-    "learning_times": "'mode_strength' among record.observables",
-    "linearisation": "'weights' among record.observables",
-    "pathway_share": "'pathway_power' among record.observables",
-    "rate_gaps": "'rate_gap' among record.observables",
-    "realisable_patterns": "'weights' among record.observables",
-    "receptive_field_fit": "frozen_gates, initial_gates or mean_field among solutions",
-    "receptive_fields": "'weights or pathway_maps' among record.observables",
-    "shared_representation": "'similarity' among record.observables",
-    "unaligned_growth": "'gram' among record.observables",
-    "value_ratio": "'singular_values' among record.observables",
-    "zero_shot": "'pair_error' among record.observables",
-    "zero_shot_accuracy": "'pair_accuracy' among record.observables",
-}
-LOSS_ALONE = {"fitted_start", "half_times", "plateaus", "relative_loss", "stages", "uniqueness"}
-NOTHING_RECORDED = {"gating_loss", "pathway_correlations", "ridge_baseline", "ring_structure"}
-RELU = {"network": {"name": "layered", "hidden": [5], "activation": "relu"}}
-RING = {"name": "nonlinear_gaussian", "inputs": 8, "xi": [1.0, 0.5], "samples": 200}
-MEAN_RELU = {"dataset": RING, "network": RELU["network"] | {"readout": "mean"}}
-MEAN_GATED = {
-    "dataset": RING,
-    "network": {
-        "name": "gated",
-        "hidden": [1],
-        "readout": "mean",
-        "gates": {"name": "half_space", "pathways": 3},
-    },
-}
-CONTEXTUAL = RELU | {"dataset": {"name": "contextual", "contexts": 2, "objects": 2}}
-PARTS = {
-    "cell_types": RELU | {"dataset": {"name": "xor"}},
-    "context_selectivity": CONTEXTUAL,
-    "decision_boundary": RELU | {"dataset": {"name": "xor", "margin": 1.0}},
-    "fitted_start": RELU | {"dataset": {"name": "xor"}},
-    "frozen_gate_errata": MEAN_GATED,
-    "gate_flips": RELU,
-    "gate_prediction": MEAN_RELU,
-    "gate_refresh": MEAN_RELU,
-    "gate_identification": RELU,
-    "gate_sharing": RELU,
-    "imitation": RELU,
-    "layer_linearity": {"network": RELU["network"] | {"hidden": [5, 4]}},
-    "linearisation": RELU,
-    "realisable_patterns": CONTEXTUAL,
-    "receptive_field_fit": MEAN_RELU,
-    "receptive_fields": MEAN_RELU,
-}
-
-
-@pytest.mark.parametrize("name", sorted(set(METRICS) - LOSS_ALONE - NOTHING_RECORDED))
-def test_metric_names_what_it_lacks(name):
-    cell = make_cell(name, **PARTS.get(name, {}))
-    with pytest.raises(UserError, match=f"needs {NEEDS[name]}"):
-        measured(cell, record(cell, {}))
-
-
 def test_learning_times_name_the_solutions_they_start_from():
     cell = make_cell("learning_times")
     with pytest.raises(UserError, match=r"needs aligned_modes, .* among solutions"):
         measured(cell, observe(cell, wander(cell)))
 
 
-@pytest.mark.parametrize("network", [{}, {"activation": "relu", "bias": True}])
-def test_linearisation_refuses_other_networks(network):
-    cell = make_cell("linearisation", network={"name": "layered", "hidden": [5]} | network)
-    with pytest.raises(UserError, match="ReLU networks without biases"):
-        measured(cell, record(cell, {}))
-
-
-def test_gate_sharing_refuses_networks_without_gates():
-    with pytest.raises(UserError, match="ReLU networks"):
-        measured(make_cell("gate_sharing"), record(make_cell("gate_sharing"), {}))
+def test_a_fit_needs_a_loss():
+    cell = make_cell("analytic_fit", solutions=["flow"])
+    with pytest.raises(UserError, match="needs one that gives a loss among solutions"):
+        measured(cell, observe(cell, wander(cell)))
 
 
 @pytest.fixture(scope="module")
 def all_metrics():
-    other_networks = {"uniqueness", *PARTS, *NOTHING_RECORDED}
-    routing = {
-        "pathway_share",
-        "shared_representation",
-        "value_ratio",
-        "zero_shot",
-        "zero_shot_accuracy",
-    }
-    names = sorted(set(METRICS) - other_networks - routing)
+    plain = make_cell()
+    fitting = {n for n, metric in METRICS.items() if not unmet(plain, metric.declaration.needs)}
+    of_others = {"pathway_share", "receptive_field_fit", "receptive_fields", "zero_shot"}
+    names = sorted(fitting - of_others)
     cell = make_cell(*names, solutions=["aligned_modes", "flow"])
     theory = theory_dataset("paper/experiment/main", cell.only(SolvedRun))
     trajectory = observe(cell, wander(cell))
@@ -595,7 +504,7 @@ def test_interference_of_two_tied_modes():
     assert values["mode_pair"].values.tolist() == ["1-2"]
     one, other = (np.sum(rows[..., k, :] ** 2, axis=-1) for k in range(2))
     cosine = np.sum(rows[..., 0, :] * rows[..., 1, :], axis=-1) / np.sqrt(one * other)
-    close(values["initial_cosine"], abs(cosine[:, :, :1]))
+    close(values["initial_cosine_between_modes"], abs(cosine[:, :, :1]))
     close(values["final_cosine_between_modes"], abs(cosine[:, :, -1:]), atol=1e-14)
     # exactly, d log|cos|/dt = -(|W_1|^2 + |W_2|^2)(1 - cos^2): both integrals by the trapezoid rule
     for seed in range(4):
@@ -765,9 +674,11 @@ def test_balance_of_any_path():
 
 
 def test_biases_take_their_share_of_the_norms():
-    cell = make_cell(
-        "balance", network={"name": "layered", "hidden": [5, 3], "bias": True, "activation": "relu"}
-    )
+    network = {"name": "layered", "hidden": [5, 3], "bias": True, "activation": "relu"}
+    with pytest.raises(ValueError, match=r"network.bias: true: add bias_norm to record"):
+        make_cell("balance", network=network)
+    record = SPEC["record"] | {"observables": ["bias_norm"]}
+    cell = make_cell("balance", network=network, record=record)
     trajectory = observe(cell, wander(cell))
     norms = np.random.default_rng(2).uniform(0.1, 2, size=trajectory["layer_norm"].shape)
     trajectory["bias_norm"] = (trajectory["layer_norm"].dims, norms)
@@ -777,8 +688,6 @@ def test_biases_take_their_share_of_the_norms():
     values = measured(cell, trajectory)
     expected = abs(trace - trace[:, :, :1] - gained).max(axis=2) / size[..., None]
     close(values["bias_corrected_drift"], expected)
-    with pytest.raises(UserError, match="'bias_norm'"):
-        measured(cell, trajectory.drop_vars("bias_norm"))
 
 
 @pytest.mark.parametrize("hidden", [[5], [5, 3]])

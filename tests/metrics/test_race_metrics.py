@@ -1,11 +1,11 @@
 """Metrics of gated and routing networks, against loops over domains and curves in closed form."""
 
-import json
 from itertools import permutations, product
 
 import numpy as np
 import pytest
 import xarray as xr
+from cells import cell_of, complete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +15,6 @@ from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.evidence import Evidence
 from neuralrace.records.schema import COORDINATES, build
-from neuralrace.spec import Cell
 from neuralrace.theory.modes import deep_mode, mode_loss, shallow_mode
 from neuralrace.theory.routing import routing_flow, routing_half_time
 
@@ -49,7 +48,7 @@ XOR = {
 
 
 def make_cell(*metrics, **parts):
-    return Cell.model_validate_json(json.dumps(SPEC | {"metrics": metrics} | parts))
+    return complete(SPEC | {"metrics": metrics} | parts)
 
 
 def routing_cell(metric, count, pairs, **network):
@@ -334,12 +333,10 @@ def test_distance_of_singular_values_from_theory():
 
 
 def test_ratios_need_a_shared_hidden_matrix():
-    cell = routing_cell("value_ratio", 4, {"name": "all"}, hidden=[6])
-    with pytest.raises(UserError, match=r"network.hidden: value_ratio needs at least two"):
-        measure(cell, singular_values(cell, [1.0], [1.0]))
-    cell = make_cell("value_ratio", network={"name": "layered", "hidden": [6]})
-    with pytest.raises(UserError, match="this is for routing networks"):
-        measure(cell, singular_values(cell, [1.0], [1.0]))
+    with pytest.raises(ValueError, match=r"network.hidden: \[6\]: give two layers or more"):
+        routing_cell("value_ratio", 4, {"name": "all"}, hidden=[6])
+    with pytest.raises(ValueError, match=r"network.name: 'layered': use routing"):
+        make_cell("value_ratio", network={"name": "layered", "hidden": [6]})
 
 
 # Stages ----------------------------------------------------------------------------------------
@@ -504,20 +501,26 @@ def test_a_diverged_network_has_no_cell_types():
 
 
 @pytest.mark.parametrize(
-    "parts",
+    ("parts", "message"),
     [
-        {"dataset": {"name": "modes", "singular_values": [1.0], "inputs": 2, "outputs": 1}},
-        {"network": XOR["network"] | {"activation": "linear"}},
-        {"network": XOR["network"] | {"hidden": [3, 3]}},
-        {"network": XOR["network"] | {"bias": True}},
-        {"network": {"name": "gated", "hidden": [3], "gates": {"name": "per_example"}}},
+        (
+            {"dataset": {"name": "modes", "singular_values": [1.0], "inputs": 2, "outputs": 1}},
+            "dataset.name: 'modes': use xor",
+        ),
+        ({"network": XOR["network"] | {"activation": "linear"}}, "activation: 'linear': use relu"),
+        ({"network": XOR["network"] | {"hidden": [3, 3]}}, "give exactly one hidden layer"),
+        ({"network": XOR["network"] | {"bias": True}}, "leave biases out"),
+        (
+            {"network": {"name": "gated", "hidden": [3], "gates": {"name": "per_example"}}},
+            "network.name: 'gated': use layered",
+        ),
     ],
     ids=["dataset", "linear", "deep", "biased", "given gates"],
 )
-def test_cell_types_are_those_of_relu_networks_on_xor(parts):
-    cell = make_cell("cell_types", **XOR | parts)
-    with pytest.raises(UserError, match="cell_types is for"):
-        measure(cell, record(cell))
+def test_cell_types_are_those_of_relu_networks_on_xor(parts, message):
+    spec = SPEC | {"metrics": ["cell_types"]} | XOR | parts
+    with pytest.raises(ValueError, match=message):
+        cell_of(spec)
 
 
 @pytest.mark.parametrize("start", [3e-7, 2e-3])
@@ -541,9 +544,8 @@ def test_a_fitted_start_is_found_again(start):
 
 
 def test_starts_are_fitted_on_xor_alone():
-    cell = make_cell("fitted_start")
-    with pytest.raises(UserError, match="fitted_start is for xor"):
-        measure(cell, record(cell))
+    with pytest.raises(ValueError, match=r"dataset.name: 'routing': use xor"):
+        make_cell("fitted_start")
 
 
 # Times -----------------------------------------------------------------------------------------

@@ -1,21 +1,19 @@
 """Metrics of imitation and of gates, on networks whose gates and outputs are known."""
 
-import json
 from importlib import import_module
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 import xarray as xr
+from cells import complete
 
-from neuralrace.errors import UserError
 from neuralrace.metrics.gate_identification import elbow, reln_gates_found
 from neuralrace.metrics.imitation import on_plateau, scaling_disparity
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import COORDINATES, build
 from neuralrace.reln.imitation import imitate, loss_gap, output_error
-from neuralrace.spec import Cell
 
 OBJECTS, CONTEXTS = 4, 3
 SAMPLES = OBJECTS * CONTEXTS
@@ -40,7 +38,7 @@ CANDIDATES = {
 
 
 def make_cell(*metrics, **parts):
-    return Cell.model_validate_json(json.dumps(SPEC | {"metrics": metrics} | parts))
+    return complete(SPEC | {"metrics": metrics} | parts)
 
 
 def runs(cell, array):
@@ -218,13 +216,9 @@ def test_a_plateau_is_where_the_logarithm_is_flattest():
     assert np.flatnonzero(on_plateau(loss)).tolist() == [4]
 
 
-def test_imitation_names_what_it_lacks():
-    cell = make_cell("imitation")
-    with pytest.raises(UserError, match="needs candidates"):
-        measure(cell, record(cell))
-    cell = make_cell("imitation", candidates=CANDIDATES)
-    with pytest.raises(UserError, match=r"needs 'outputs' among record.observables"):
-        measure(cell, record(cell))
+def test_imitation_needs_candidates():
+    with pytest.raises(ValueError, match="candidates: none: give gated networks"):
+        make_cell("imitation")
 
 
 # Gate identification ---------------------------------------------------------------------------
@@ -553,26 +547,23 @@ def test_targets_without_a_residual_have_none_to_carry():
 
 
 def test_selectivity_is_for_contexts():
-    cell = make_cell("context_selectivity", dataset={"name": "xor"})
-    with pytest.raises(UserError, match=r"dataset.name: 'xor': .* datasets with contexts"):
-        measure(cell, record(cell))
+    with pytest.raises(ValueError, match=r"dataset.name: 'xor': use one with contexts"):
+        make_cell("context_selectivity", dataset={"name": "xor"})
 
 
 # All -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["context_selectivity", "gate_flips", "gate_identification"])
-def test_gates_are_those_of_relu_networks_with_weights(name):
-    cell = make_cell(name)
-    with pytest.raises(UserError, match=r"needs 'weights' among record.observables"):
-        measure(cell, record(cell))
-    cell = make_cell(name, network={"name": "layered", "hidden": [8]})
-    with pytest.raises(UserError, match=f"metrics: {name} is for ReLU networks"):
-        measure(cell, record(cell))
-    cell = make_cell(name, network=SPEC["network"] | {"hidden": [8, 8]})
-    one_layer = name == "gate_identification"
-    with pytest.raises(UserError, match="one hidden layer" if one_layer else "weights"):
-        measure(cell, record(cell))
+def test_gates_are_those_of_relu_networks(name):
+    with pytest.raises(ValueError, match=f"metrics: '{name}': network.activation: 'linear'"):
+        make_cell(name, network={"name": "layered", "hidden": [8]})
+    deep = SPEC["network"] | {"hidden": [8, 8]}
+    if name == "gate_identification":
+        with pytest.raises(ValueError, match="give exactly one hidden layer"):
+            make_cell(name, network=deep)
+    else:
+        assert make_cell(name, network=deep).metrics == (name,)
 
 
 def test_datasets_say_what_everything_is(imitation, identified, flips):

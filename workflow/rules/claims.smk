@@ -55,7 +55,7 @@ rule blind_runs:
     conda:
         "../../environment.yml"
     params:
-        keys=lambda w: [keys(*item) for item in blind_runs()[w.experiment].items()],
+        made_from=lambda w: [keys(*item) for item in blind_runs()[w.experiment].items()],
         variants=lambda w: json.dumps(
             {place: cell.canonical() for place, cell in blind_runs()[w.experiment].items()}
         ),

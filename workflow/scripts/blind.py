@@ -20,7 +20,8 @@ with job(f"blind {experiment}", snakemake.log[0]) as this:
         cell, name = Cell.model_validate_json(spec), f"{experiment}/{Path(place).name}"
         this.say(f"{place}: {number} of {len(variants)}")
         try:
-            trained = trajectory_dataset(name, cell.only(Run), train(cell.only(Run), report=this.say))
+            run = cell.only(Run)
+            trained = trajectory_dataset(name, run, train(run, report=this.say))
             solved = theory_dataset(name, cell.only(SolvedRun)) if cell.solutions else None
             write(metrics_dataset(name, cell, trained, solved), folder / place / "metrics.nc")
         except UserError as error:  # such as every run diverged: an outcome of the trial

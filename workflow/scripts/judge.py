@@ -11,4 +11,5 @@ with job("claims", snakemake.log[0]) as this:
     blind = read_blind(Path("results/blind.json"))
     claims, findings = judge_papers(files, Path("results"), snakemake.params.cells, blind)
     write_tables(claims, findings, Path("results"))
-    this.say(f"judged {len(claims)} claims: results/claims.md, {len(findings)} findings: findings.md")
+    told = f"{len(claims)} claims: results/claims.md, {len(findings)} findings: findings.md"
+    this.say(f"judged {told}")

@@ -4,14 +4,67 @@ import numpy as np
 import xarray as xr
 from xarray import ufuncs
 
-from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.records.evidence import Evidence
 from neuralrace.records.gram import diagonal, vectors
+from neuralrace.registry import Metric
 
 LEARNED = 0.99
 """Share of its target from which on a mode counts as learned."""
 
 
+@Metric(
+    observables="gram mode_strength",
+    gives={
+        "initial_cosine": ("mode", "cosine between encoder and decoder vector at the start"),
+        "final_cosine": ("mode", "cosine between encoder and decoder vector at the end"),
+        "alignment_over_growth": ("mode", "time to |cos| = 0.9 over time to half the target"),
+        "growth_time": ("mode", "flow time to half the target, of either sign"),
+        "largest_gap": (
+            "mode",
+            "largest distance of encoder from decoder vector over their length",
+        ),
+        "initial_gap": (
+            "mode",
+            "distance of encoder from decoder vector over their length at the start",
+        ),
+        "final_gap": (
+            "mode",
+            "distance of encoder from decoder vector over their length at the end",
+        ),
+        "initial_length_ratio": (
+            "mode",
+            "shorter over longer of encoder and decoder vector at the start",
+        ),
+        "grown_length_ratio": (
+            "mode",
+            "shorter over longer of encoder and decoder vector at half the target",
+        ),
+        "final_encoder_length": ("mode", "length of the encoder vector over sqrt(|s|) at the end"),
+        "final_decoder_length": ("mode", "length of the decoder vector over sqrt(|s|) at the end"),
+        "initial_overlap": (
+            "",
+            "largest |cos| between encoder and decoder vectors of different modes at the start",
+        ),
+        "largest_overlap": (
+            "",
+            "largest |cos| between encoder and decoder vectors of different modes at any time",
+        ),
+        "final_overlap": (
+            "",
+            "largest |cos| between encoder and decoder vectors of different modes at the end",
+        ),
+        "overlap_with_learned": (
+            "",
+            "largest |cos| between vectors of the first mode that is learned and of others, then",
+        ),
+        "overlap_of_others": (
+            "",
+            "largest |cos| between vectors of the two modes that have grown least when the "
+            "first is learned",
+        ),
+    },
+)
 def alignment(evidence: Evidence) -> Values:
     """Encoder vector W_1 v_k against decoder vector W_2^T u_k, of one mode and of different ones.
 
@@ -30,7 +83,7 @@ def alignment(evidence: Evidence) -> Values:
     lengths = ufuncs.minimum(encoder_norm, decoder_norm) / ufuncs.maximum(
         encoder_norm, decoder_norm
     )
-    strength = evidence.recorded("mode_strength", "mode_strength") * ufuncs.sign(target)
+    strength = evidence.trajectory["mode_strength"] * ufuncs.sign(target)
     aligned_at = crossing_time(abs(cosine), xr.full_like(target, 0.9), evidence.time).where(wanted)
     grown_at = crossing_time(strength, abs(target) / 2, evidence.time).where(wanted)
     grown = (strength >= abs(target) / 2).argmax("time")
@@ -40,59 +93,22 @@ def alignment(evidence: Evidence) -> Values:
     largest = overlap.max(("mode", "other_mode"))
     start, end = {"time": 0, "drop": True}, {"time": -1, "drop": True}
     return {
-        "initial_cosine": described(
-            cosine.where(wanted).isel(**start),
-            "cosine between encoder and decoder vector at the start",
-        ),
-        "final_cosine": described(
-            cosine.where(wanted).isel(**end),
-            "cosine between encoder and decoder vector at the end",
-        ),
-        "alignment_over_growth": described(
-            aligned_at / grown_at, "time to |cos| = 0.9 over time to half the target"
-        ),
-        "growth_time": described(grown_at, "flow time to half the target, of either sign"),
-        "largest_gap": described(
-            apart.max("time"), "largest distance of encoder from decoder vector over their length"
-        ),
-        "initial_gap": described(
-            apart.isel(**start),
-            "distance of encoder from decoder vector over their length at the start",
-        ),
-        "final_gap": described(
-            apart.isel(**end),
-            "distance of encoder from decoder vector over their length at the end",
-        ),
-        "initial_length_ratio": described(
-            lengths.where(wanted).isel(**start),
-            "shorter over longer of encoder and decoder vector at the start",
-        ),
-        "grown_length_ratio": described(
-            lengths.isel(time=grown)
-            .where(grown_at.notnull())
-            .drop_vars(["time", "flow_time"], errors="ignore"),
-            "shorter over longer of encoder and decoder vector at half the target",
-        ),
-        "final_encoder_length": described(
-            (encoder_norm / ufuncs.sqrt(abs(target))).where(wanted).isel(**end),
-            "length of the encoder vector over sqrt(|s|) at the end",
-        ),
-        "final_decoder_length": described(
-            (decoder_norm / ufuncs.sqrt(abs(target))).where(wanted).isel(**end),
-            "length of the decoder vector over sqrt(|s|) at the end",
-        ),
-        "initial_overlap": described(
-            largest.isel(**start),
-            "largest |cos| between encoder and decoder vectors of different modes at the start",
-        ),
-        "largest_overlap": described(
-            largest.max("time"),
-            "largest |cos| between encoder and decoder vectors of different modes at any time",
-        ),
-        "final_overlap": described(
-            largest.isel(**end),
-            "largest |cos| between encoder and decoder vectors of different modes at the end",
-        ),
+        "initial_cosine": cosine.where(wanted).isel(**start),
+        "final_cosine": cosine.where(wanted).isel(**end),
+        "alignment_over_growth": aligned_at / grown_at,
+        "growth_time": grown_at,
+        "largest_gap": apart.max("time"),
+        "initial_gap": apart.isel(**start),
+        "final_gap": apart.isel(**end),
+        "initial_length_ratio": lengths.where(wanted).isel(**start),
+        "grown_length_ratio": lengths.isel(time=grown)
+        .where(grown_at.notnull())
+        .drop_vars(["time", "flow_time"], errors="ignore"),
+        "final_encoder_length": (encoder_norm / ufuncs.sqrt(abs(target))).where(wanted).isel(**end),
+        "final_decoder_length": (decoder_norm / ufuncs.sqrt(abs(target))).where(wanted).isel(**end),
+        "initial_overlap": largest.isel(**start),
+        "largest_overlap": largest.max("time"),
+        "final_overlap": largest.isel(**end),
         **_first_learned(overlap, strength / abs(target.where(wanted))),
     }
 
@@ -121,13 +137,6 @@ def _first_learned(overlap: xr.DataArray, share: xr.DataArray) -> Values:
         of_others[run] = np.nanmax(others) if np.isfinite(others).any() else np.nan
     like = overlap.isel(time=0, mode=0, other_mode=0, drop=True).transpose(*runs)
     return {
-        "overlap_with_learned": described(
-            like.copy(data=with_first),
-            "largest |cos| between vectors of the first mode that is learned and of others, then",
-        ),
-        "overlap_of_others": described(
-            like.copy(data=of_others),
-            "largest |cos| between vectors of the two modes that have grown least when the first "
-            "is learned",
-        ),
+        "overlap_with_learned": like.copy(data=with_first),
+        "overlap_of_others": like.copy(data=of_others),
     }

@@ -5,8 +5,9 @@ from itertools import pairwise
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.describe import Values, described, matrix_norm
+from neuralrace.metrics.describe import Values, matrix_norm
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.spec import Layered
 from neuralrace.theory.balance import (
     conservation_residual_as_written,
@@ -16,6 +17,42 @@ from neuralrace.theory.balance import (
 )
 
 
+@Metric(
+    needs="recorded_biases",
+    observables="imbalance layer_norm",
+    gives={
+        "imbalance_drift": ("pair", "largest change of C over the final squared norms"),
+        "neuron_drift": (
+            "pair",
+            "largest change of its diagonal less squared biases over the final squared norms",
+        ),
+        "offdiagonal_drift": (
+            "pair",
+            "largest change of its off-diagonal part over the final squared norms",
+        ),
+        "norm_difference_drift": (
+            "pair",
+            "largest change of the difference of squared norms over the final squared norms",
+        ),
+        "bias_corrected_drift": (
+            "pair",
+            "largest change of the difference of squared norms less the squared bias norm over "
+            "the final squared norms",
+        ),
+        "initial_imbalance_squared": ("pair", "|C|_F^2 at the start"),
+        "spectral_gap_over_bound": ("pair", "largest gap of spectral norms over sqrt(|C|_2)"),
+        "spectral_gap_over_written_bound": ("pair", "largest gap of spectral norms over |C|_2"),
+        "norm_gap_over_written_bound": ("pair", "largest gap of Frobenius norms over |C|_2"),
+        "written_conservation_residual": (
+            "pair",
+            "largest residual of eq. 8 with its printed sign over |C|_F",
+        ),
+        "initial_relative_imbalance": (
+            "pair",
+            "|C|_F at the start over |W_{l+1}^T W_{l+1}|_F + |W_l W_l^T|_F",
+        ),
+    },
+)
 def balance(evidence: Evidence) -> Values:
     """Drift of the conserved quantities of adjacent layers (Basu et al., theorem 1).
 
@@ -23,43 +60,28 @@ def balance(evidence: Evidence) -> Values:
     and hence the difference of squared norms. Drifts are relative to the final sum of squared
     norms.
     """
-    drift = evidence.recorded("imbalance_drift", "imbalance")
     trace = evidence.trajectory["imbalance_trace"]
-    norms = evidence.recorded("layer_norm", "layer_norm") ** 2
+    norms = evidence.trajectory["layer_norm"] ** 2
     size = norms.isel(time=-1, drop=True).sum("layer")
     change = trace - trace.isel(time=0, drop=True)
     corrected = change
     network = evidence.cell.network
     if isinstance(network, Layered) and network.bias:
-        squares = evidence.recorded("bias_norm", "bias_norm") ** 2
+        squares = evidence.trajectory["bias_norm"] ** 2
         gained = squares - squares.isel(time=0, drop=True)
         corrected = change - gained.isel(layer=slice(None, -1)).rename(layer="pair").assign_coords(
             pair=change["pair"]
         )
-    worst = {
-        "imbalance": (drift, "C"),
-        "neuron": (
-            evidence.trajectory["neuron_imbalance_drift"],
-            "its diagonal less squared biases",
-        ),
-        "offdiagonal": (
-            evidence.trajectory["offdiagonal_imbalance_drift"],
-            "its off-diagonal part",
-        ),
-        "norm_difference": (abs(change), "the difference of squared norms"),
-        "bias_corrected": (
-            abs(corrected),
-            "the difference of squared norms less the squared bias norm",
-        ),
+    changes = {
+        "imbalance": evidence.trajectory["imbalance_drift"],
+        "neuron": evidence.trajectory["neuron_imbalance_drift"],
+        "offdiagonal": evidence.trajectory["offdiagonal_imbalance_drift"],
+        "norm_difference": abs(change),
+        "bias_corrected": abs(corrected),
     }
-    values = {
-        f"{name}_drift": described(
-            value.max("time") / size, f"largest change of {of} over the final squared norms"
-        )
-        for name, (value, of) in worst.items()
-    }
-    values["initial_imbalance_squared"] = described(
-        evidence.trajectory["imbalance_norm"].isel(time=0, drop=True) ** 2, "|C|_F^2 at the start"
+    values = {f"{name}_drift": value.max("time") / size for name, value in changes.items()}
+    values["initial_imbalance_squared"] = (
+        evidence.trajectory["imbalance_norm"].isel(time=0, drop=True) ** 2
     )
     if "weight_1" in evidence.trajectory:
         values |= _spectral(evidence, trace)
@@ -78,10 +100,7 @@ def _relative(evidence: Evidence, like: xr.DataArray) -> xr.DataArray:
         )
         for c, (below, above) in zip(imbalances(first), pairwise(first), strict=True)
     ]
-    return described(
-        like.isel(time=0, drop=True).copy(data=np.stack(shares, axis=-1)),
-        "|C|_F at the start over |W_{l+1}^T W_{l+1}|_F + |W_l W_l^T|_F",
-    )
+    return like.isel(time=0, drop=True).copy(data=np.stack(shares, axis=-1))
 
 
 def _spectral(evidence: Evidence, like: xr.DataArray) -> Values:
@@ -103,21 +122,13 @@ def _spectral(evidence: Evidence, like: xr.DataArray) -> Values:
         axis=-1,
     )
 
-    def worst(values: np.ndarray, long_name: str) -> xr.DataArray:
+    def worst(values: np.ndarray) -> xr.DataArray:
         template = like.isel(time=0, drop=True)
-        return described(template.copy(data=values.max(axis=2)), long_name)
+        return template.copy(data=values.max(axis=2))
 
     return {
-        "spectral_gap_over_bound": worst(
-            gap / corrected, "largest gap of spectral norms over sqrt(|C|_2)"
-        ),
-        "spectral_gap_over_written_bound": worst(
-            gap / written, "largest gap of spectral norms over |C|_2"
-        ),
-        "norm_gap_over_written_bound": worst(
-            frobenius_gap / written, "largest gap of Frobenius norms over |C|_2"
-        ),
-        "written_conservation_residual": worst(
-            left, "largest residual of eq. 8 with its printed sign over |C|_F"
-        ),
+        "spectral_gap_over_bound": worst(gap / corrected),
+        "spectral_gap_over_written_bound": worst(gap / written),
+        "norm_gap_over_written_bound": worst(frobenius_gap / written),
+        "written_conservation_residual": worst(left),
     }

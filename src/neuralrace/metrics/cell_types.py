@@ -4,16 +4,27 @@ import numpy as np
 import xarray as xr
 from xarray import ufuncs
 
-from neuralrace.datasets.xor import Xor
-from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
-from neuralrace.reln.gates import relu_network
+from neuralrace.registry import Metric
 
 # Share of the power above which a corner counts as occupied.
 OCCUPIED = 0.05
 
 
+@Metric(
+    needs="xor|xor_with_margin layered relu one_hidden",
+    observables="weights",
+    gives={
+        "corner_cosine": ("", "mean cosine between units and the nearest corner"),
+        "matching_readouts": (
+            "",
+            "share of units whose readout has the sign of the nearest corner's label",
+        ),
+        "corner_share": ("corner", "share of units nearest a corner"),
+        "corners_occupied": ("", "corners with at least 5% of the units"),
+    },
+)
 def cell_types(evidence: Evidence) -> Values:
     """Units by the corner of the square that their incoming weights w point to, at the end.
 
@@ -21,22 +32,14 @@ def cell_types(evidence: Evidence) -> Values:
     of 1; directions at random have 0.90 with the nearest corner on average, and half of their
     readouts have the sign of its label.
 
-    Raises:
-        UserError: the dataset is not XoR, or the network no ReLU network with one hidden layer and
-            without biases.
-
     Source: Saxe, Sodhani, Lewallen 2022, fig. 3.
     """
-    dataset = evidence.cell.dataset
-    if not isinstance(dataset, Xor):
-        raise UserError(f"dataset.name: {dataset.name!r}: metrics: cell_types is for xor")
-    relu_network(evidence.cell, "metrics: cell_types", hidden=1)
     data = evidence.data
     corner = {"corner": list(data.item_names)}
     directions = data.x / np.linalg.norm(data.x, axis=1, keepdims=True)
     labels = xr.DataArray(data.y[:, 0], corner, ("corner",))
-    encoder = evidence.recorded("weight_1", "weights").isel(snapshot=-1, drop=True)
-    readout = evidence.recorded("weight_2", "weights").isel(snapshot=-1, unit_2=0, drop=True)
+    encoder = evidence.trajectory["weight_1"].isel(snapshot=-1, drop=True)
+    readout = evidence.trajectory["weight_2"].isel(snapshot=-1, unit_2=0, drop=True)
     length = ufuncs.sqrt((encoder**2).sum("unit_0", skipna=False))
     cosine = xr.dot(encoder, xr.DataArray(directions, corner, ("corner", "unit_0"))) / length
     nearest = cosine == cosine.max("corner")
@@ -48,16 +51,12 @@ def cell_types(evidence: Evidence) -> Values:
 
     occupied = share(nearest)
     return {
-        "corner_cosine": described(
-            share(cosine.max("corner")), "mean cosine between units and the nearest corner"
+        "corner_cosine": share(cosine.max("corner")),
+        "matching_readouts": share(nearest & (ufuncs.sign(readout) == labels)).sum(
+            "corner", skipna=False
         ),
-        "matching_readouts": described(
-            share(nearest & (ufuncs.sign(readout) == labels)).sum("corner", skipna=False),
-            "share of units whose readout has the sign of the nearest corner's label",
-        ),
-        "corner_share": described(occupied, "share of units nearest a corner"),
-        "corners_occupied": described(
-            (occupied >= OCCUPIED).sum("corner").where(occupied.notnull().all("corner")),
-            f"corners with at least {OCCUPIED:.0%} of the units",
-        ),
+        "corner_share": occupied,
+        "corners_occupied": (occupied >= OCCUPIED)
+        .sum("corner")
+        .where(occupied.notnull().all("corner")),
     }

@@ -4,15 +4,53 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
-from neuralrace.reln.gates import relu_gates, relu_network
+from neuralrace.registry import Metric
+from neuralrace.reln.gates import relu_gates
 
 # Share of the targets' power below which there is nothing to carry but rounding.
 NEGLIGIBLE = 1e-12
 
 
+@Metric(
+    needs="layered relu contexts",
+    observables="weights",
+    gives={
+        "carried_residual": (
+            "open_contexts",
+            "share of the residual that units open in so many contexts carry at the end",
+        ),
+        "carried_residual_curve": (
+            "open_contexts snapshot",
+            "share of the residual that units open in so many contexts carry",
+        ),
+        "carried_common": (
+            "open_contexts",
+            "share of the common part that units open in so many contexts carry at the end",
+        ),
+        "carried_common_curve": (
+            "open_contexts snapshot",
+            "share of the common part that units open in so many contexts carry",
+        ),
+        "context_gated_share": (
+            "",
+            "share of the carried residual in units whose gate is one within every context",
+        ),
+        "context_specific_units": (
+            "",
+            "share of units that are on for samples of a single context only at the end",
+        ),
+        "context_specific_share": (
+            "",
+            "share of the carried residual in units that are on in a single context only",
+        ),
+        "mean_open_contexts": (
+            "",
+            "contexts that a unit is open in, by what it carries of the residual",
+        ),
+    },
+)
 def context_selectivity(evidence: Evidence) -> Values:
     """What units that are open in q of C contexts carry of the targets.
 
@@ -23,22 +61,13 @@ def context_selectivity(evidence: Evidence) -> Values:
     samples that it is on for are of this one. In a network of several hidden layers, units are
     those of the last. NaN for a part that the targets do not have.
 
-    Raises:
-        UserError: the dataset has no contexts, or the network is no ReLU network without biases.
-
     Source: Jarvis et al., "Make Haste Slowly", secs. 4 and 5: the pathways of the residual are open
     in C - 1 contexts. The count is derived here.
     """
-    cell, data = evidence.cell, evidence.data
-    relu_network(cell, "metrics: context_selectivity")
-    if data.contexts is None:
-        raise UserError(
-            f"dataset.name: {cell.dataset.name!r}: metrics: context_selectivity is for datasets "
-            "with contexts, such as contextual"
-        )
+    data = evidence.data
     *encoders, readout = evidence.weights()
     gates = relu_gates([*encoders, readout], data.x)[-1].astype(float)
-    contexts = (data.contexts == np.arange(data.contexts.max() + 1)[:, None]).astype(float)
+    contexts = (evidence.contexts == np.arange(evidence.contexts.max() + 1)[:, None]).astype(float)
     # share of the samples of each context on which a unit is open
     shares = gates @ contexts.T / contexts.sum(axis=1)
     open_contexts = np.sum(shares > 0.5, axis=-1)
@@ -66,36 +95,16 @@ def context_selectivity(evidence: Evidence) -> Values:
         return like.isel(snapshot=-1, drop=True).copy(data=weighted)
 
     return {
-        "carried_residual": described(
-            by_number(residual).isel(snapshot=-1, drop=True),
-            "share of the residual that units open in so many contexts carry at the end",
+        "carried_residual": by_number(residual).isel(snapshot=-1, drop=True),
+        "carried_residual_curve": by_number(residual),
+        "carried_common": by_number(common).isel(snapshot=-1, drop=True),
+        "carried_common_curve": by_number(common),
+        "context_gated_share": mean(by_context),
+        "context_specific_units": like.isel(snapshot=-1, drop=True).copy(
+            data=specific[:, :, -1].mean(axis=-1)
         ),
-        "carried_residual_curve": described(
-            by_number(residual), "share of the residual that units open in so many contexts carry"
-        ),
-        "carried_common": described(
-            by_number(common).isel(snapshot=-1, drop=True),
-            "share of the common part that units open in so many contexts carry at the end",
-        ),
-        "carried_common_curve": described(
-            by_number(common), "share of the common part that units open in so many contexts carry"
-        ),
-        "context_gated_share": described(
-            mean(by_context),
-            "share of the carried residual in units whose gate is one within every context",
-        ),
-        "context_specific_units": described(
-            like.isel(snapshot=-1, drop=True).copy(data=specific[:, :, -1].mean(axis=-1)),
-            "share of units that are on for samples of a single context only at the end",
-        ),
-        "context_specific_share": described(
-            mean(specific),
-            "share of the carried residual in units that are on in a single context only",
-        ),
-        "mean_open_contexts": described(
-            mean(open_contexts),
-            "contexts that a unit is open in, by what it carries of the residual",
-        ),
+        "context_specific_share": mean(specific),
+        "mean_open_contexts": mean(open_contexts),
     }
 
 

@@ -3,10 +3,21 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 
+@Metric(
+    observables="linear_map",
+    gives={
+        "final_residual": ("", "final distance from the target"),
+        "convergence_time": ("", "time at which a tenth of the target is left", "tau"),
+        "plateau_share": ("", "time below 10% of the target over time to 90%"),
+        "peak_growth": ("", "largest growth rate of |P|", "1/tau"),
+        "mean_growth": ("", "mean growth rate of |P| up to 90%", "1/tau"),
+    },
+)
 def convergence(evidence: Evidence) -> Values:
     """Times and rates at which the product of all weights P reaches the least-squares map.
 
@@ -14,7 +25,7 @@ def convergence(evidence: Evidence) -> Values:
 
     Source: Basu et al., section 4, which reads phases of growth and speed off curves.
     """
-    total = evidence.recorded("linear_map", "linear_map")
+    total = evidence.trajectory["linear_map"]
     target = evidence.data.sigma_yx @ np.linalg.pinv(evidence.data.sigma_xx)
     size = np.linalg.norm(target)
     like = evidence.trajectory["loss"]
@@ -29,20 +40,9 @@ def convergence(evidence: Evidence) -> Values:
     rates = np.diff(strength.values, axis=-1) / np.diff(time.values)
     start = strength.isel(time=0, drop=True)
     return {
-        "final_residual": described(
-            residual.isel(time=-1, drop=True), "final distance from the target"
-        ),
-        "convergence_time": described(
-            reached(-residual, -0.1), "time at which a tenth of the target is left", "tau"
-        ),
-        "plateau_share": described(
-            (tenth / most).where(start < 0.1, 0.0),
-            "time below 10% of the target over time to 90%",
-        ),
-        "peak_growth": described(
-            start.copy(data=rates.max(axis=-1)), "largest growth rate of |P|", "1/tau"
-        ),
-        "mean_growth": described(
-            ((0.9 - start) / most).where(most > 0), "mean growth rate of |P| up to 90%", "1/tau"
-        ),
+        "final_residual": residual.isel(time=-1, drop=True),
+        "convergence_time": reached(-residual, -0.1),
+        "plateau_share": (tenth / most).where(start < 0.1, 0.0),
+        "peak_growth": start.copy(data=rates.max(axis=-1)),
+        "mean_growth": ((0.9 - start) / most).where(most > 0),
     }

@@ -5,14 +5,54 @@ from contextlib import suppress
 import numpy as np
 import xarray as xr
 
-from neuralrace.datasets.xor import Xor
-from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
-from neuralrace.reln.gates import relu_network
+from neuralrace.registry import Metric
 from neuralrace.theory import margin
 
 
+@Metric(
+    needs="xor_with_margin layered relu one_hidden",
+    observables="weights",
+    gives={
+        "nonlinearity_index": (
+            "",
+            "difference of outputs between classes with the margin taken away, over 2",
+        ),
+        "nonlinearity_share": (
+            "",
+            "nonlinearity index over that of units that answer one sample each",
+        ),
+        "xor_share": ("", "output carried by units open on exactly one sample"),
+        "linear_share": (
+            "",
+            "output carried by units open on exactly the two samples of one class",
+        ),
+        "other_share": ("", "output carried by units open on samples of both classes"),
+        "predicted_xor_share": (
+            "",
+            "the same for units open on exactly one sample, by theory from the initial weights",
+        ),
+        "xor_share_error": ("", "distance of the xor share from theory"),
+        "nonlinearity_index_curve": (
+            "snapshot",
+            "difference of outputs between classes with the margin taken away, over 2",
+        ),
+        "nonlinearity_share_curve": (
+            "snapshot",
+            "nonlinearity index over that of units that answer one sample each",
+        ),
+        "xor_share_curve": ("snapshot", "output carried by units open on exactly one sample"),
+        "linear_share_curve": (
+            "snapshot",
+            "output carried by units open on exactly the two samples of one class",
+        ),
+        "other_share_curve": (
+            "snapshot",
+            "output carried by units open on samples of both classes",
+        ),
+    },
+)
 def decision_boundary(evidence: Evidence) -> Values:
     """How nonlinear the network is between the classes, and what kinds of units answer the samples.
 
@@ -29,24 +69,15 @@ def decision_boundary(evidence: Evidence) -> Values:
     all units carry add up to 1; one may be negative or exceed 1 before anything is learned. Theory
     of the last `xor` share lets pathways of both kinds race, from the initial weights.
 
-    Raises:
-        UserError: the dataset is not XoR with a margin, or the network no ReLU network with one
-            hidden layer and without biases.
-
     Source: Jarvis et al., "Make Haste Slowly", sec. 3 and appendix C, fig. 2; the index and the
     shares are ours.
     """
     dataset = evidence.cell.dataset
-    if not isinstance(dataset, Xor) or dataset.margin is None:
-        raise UserError(
-            f"dataset: {dataset.name!r}: metrics: decision_boundary is for xor with a margin"
-        )
-    relu_network(evidence.cell, "metrics: decision_boundary", hidden=1)
     data = evidence.data
     x = xr.DataArray(data.x, dims=("sample", "unit_0"))
     y = xr.DataArray(data.y[:, 0], dims="sample")
-    encoder = evidence.recorded("weight_1", "weights")
-    readout = evidence.recorded("weight_2", "weights").isel(unit_2=0, drop=True)
+    encoder = evidence.trajectory["weight_1"]
+    readout = evidence.trajectory["weight_2"].isel(unit_2=0, drop=True)
 
     def carried(inputs: xr.DataArray) -> xr.DataArray:
         """sum_n y_n v_j [w_j . x_n]_+ of each unit j."""
@@ -58,31 +89,17 @@ def decision_boundary(evidence: Evidence) -> Values:
     opened = xr.dot(encoder, x) > 0
     positive, negative = ((opened & (y == sign)).sum("sample") for sign in (1, -1))
     alone, mixed = positive + negative == 1, (positive > 0) & (negative > 0)
-    kinds = {
-        "xor": (alone, "exactly one sample"),
-        "linear": (~alone & ~mixed, "exactly the two samples of one class"),
-        "other": (mixed, "samples of both classes"),
-    }
+    kinds = {"xor": alone, "linear": ~alone & ~mixed, "other": mixed}
     curves = {
-        "nonlinearity_index": described(
-            index, "difference of outputs between classes with the margin taken away, over 2"
-        ),
-        "nonlinearity_share": described(
-            index * (2 + dataset.margin**2) / 2,
-            "nonlinearity index over that of units that answer one sample each",
-        ),
+        "nonlinearity_index": index,
+        "nonlinearity_share": index * (2 + dataset.margin**2) / 2,
     }
-    for kind, (members, samples) in kinds.items():
+    for kind, members in kinds.items():
         share = (power * members).sum("unit_1", skipna=False) / power.sum("unit_1", skipna=False)
-        curves[f"{kind}_share"] = described(share, f"output carried by units open on {samples}")
+        curves[f"{kind}_share"] = share
     end = {name: curve.isel(snapshot=-1, drop=True) for name, curve in curves.items()}
-    end["predicted_xor_share"] = described(
-        _predicted(evidence, dataset.margin, encoder, readout),
-        "the same for units open on exactly one sample, by theory from the initial weights",
-    )
-    end["xor_share_error"] = described(
-        abs(end["predicted_xor_share"] - end["xor_share"]), "distance of the xor share from theory"
-    )
+    end["predicted_xor_share"] = _predicted(evidence, dataset.margin, encoder, readout)
+    end["xor_share_error"] = abs(end["predicted_xor_share"] - end["xor_share"])
     return end | {f"{name}_curve": curve for name, curve in curves.items()}
 
 

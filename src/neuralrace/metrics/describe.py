@@ -1,21 +1,13 @@
-"""What metrics are made of: described arrays, and the times at which curves cross."""
+"""What metrics have in common: norms, and the times at which curves cross."""
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from neuralrace.records.evidence import Evidence
-
 Values = dict[str, xr.DataArray]
-Measure = Callable[[Evidence], Values]
-
-
-def described(array: xr.DataArray, long_name: str, units: str = "1") -> xr.DataArray:
-    """The array with its meaning and unit, and no other attributes."""
-    return array.drop_attrs(deep=False).assign_attrs(long_name=long_name, units=units)
+"""What a metric gives: variables by the names that it declares."""
 
 
 def matrix_norm(

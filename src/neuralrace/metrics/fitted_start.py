@@ -4,10 +4,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
-from neuralrace.datasets.xor import Xor
-from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.theory.xor import D, S, xor_loss
 
 # Units that answer two adjacent examples at once, as all do at the start, grow faster by this.
@@ -16,6 +15,20 @@ TWO_EXAMPLES = np.sqrt(2)
 STARTS = np.geomspace(1e-9, 0.9, 90)
 
 
+@Metric(
+    needs="xor|xor_with_margin",
+    gives={
+        "fitted_start": ("", "start of every pathway that fits best"),
+        "fitted_loss_error_sup": (
+            "",
+            "largest distance of loss from theory with a fitted start over initial loss",
+        ),
+        "fitted_rival_error_sup": (
+            "",
+            "the same from pathways that grow as units active on two examples",
+        ),
+    },
+)
 def fitted_start(evidence: Evidence) -> Values:
     """Least distance of the loss from four gated pathways that start alike, and that start.
 
@@ -23,14 +36,8 @@ def fitted_start(evidence: Evidence) -> Values:
     same is done for a rival of the same shape whose pathways grow sqrt(2) times as fast, the rate
     of units that are active on two examples. Distances are over the initial loss.
 
-    Raises:
-        UserError: the dataset is not XoR.
-
     Source: Saxe, Sodhani, Lewallen 2022, fig. 3, does not say how the start was chosen.
     """
-    dataset = evidence.cell.dataset
-    if not isinstance(dataset, Xor):
-        raise UserError(f"dataset.name: {dataset.name!r}: metrics: fitted_start is for xor")
     loss = evidence.trajectory["loss"].transpose(..., "time")
     time = evidence.time.values
     curves = loss.values.reshape(-1, len(time))
@@ -39,17 +46,9 @@ def fitted_start(evidence: Evidence) -> Values:
     like = loss.isel(time=0, drop=True)
     shape = like.shape
     return {
-        "fitted_start": described(
-            like.copy(data=found[:, 0].reshape(shape)), "start of every pathway that fits best"
-        ),
-        "fitted_loss_error_sup": described(
-            like.copy(data=found[:, 1].reshape(shape)),
-            "largest distance of loss from theory with a fitted start over initial loss",
-        ),
-        "fitted_rival_error_sup": described(
-            like.copy(data=rival[:, 1].reshape(shape)),
-            "the same from pathways that grow as units active on two examples",
-        ),
+        "fitted_start": like.copy(data=found[:, 0].reshape(shape)),
+        "fitted_loss_error_sup": like.copy(data=found[:, 1].reshape(shape)),
+        "fitted_rival_error_sup": like.copy(data=rival[:, 1].reshape(shape)),
     }
 
 

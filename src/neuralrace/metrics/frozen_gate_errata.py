@@ -4,10 +4,10 @@ import numpy as np
 from jaxtyping import Float
 
 from neuralrace.datasets import Data
-from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.metrics.gating_loss import averaged_gates
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.theory.as_written import unreachable_share, written_redundant, written_weights
 from neuralrace.theory.frozen_gates import FrozenGates, exclusive_weights, redundant_weights
 
@@ -17,6 +17,32 @@ FITTED_ON = ("own gate", "next gate", "all")
 Weights = Float[np.ndarray, "unit input"]
 
 
+@Metric(
+    needs="gated mean_readout unit_pathways squared_error",
+    observables="pathway_maps",
+    gives={
+        "written_error": ("equation", "distance of weights from an equation as written"),
+        "corrected_error": ("equation", "distance of weights from an equation as corrected"),
+        "written_loss_error": (
+            "equation",
+            "distance of loss over initial loss from an equation as written",
+        ),
+        "corrected_loss_error": (
+            "equation",
+            "distance of loss over initial loss from an equation as corrected",
+        ),
+        "least_squares_misfit": (
+            "fitted_on",
+            "distance of the maps of pathways from least squares on some samples",
+        ),
+        "difference_drift": (
+            "",
+            "change of the difference of neighbouring pathways over its start",
+        ),
+        "negative_coefficients": ("", "share of modes in which exp(C) 1 would have to be negative"),
+        "null_share": ("", "share of directions of the weights in which gated inputs do not vary"),
+    },
+)
 def frozen_gate_errata(evidence: Evidence) -> Values:
     """Distance of equations from the weights and the loss at the end of training.
 
@@ -33,19 +59,13 @@ def frozen_gate_errata(evidence: Evidence) -> Values:
     fourth, ... have moved apart or together, over how far apart they were.
 
     Raises:
-        UserError: the network has no given gates, pathways of more than one unit or another
-            readout than their mean, the loss is another than squared error, the dataset has more
-            than one output, or `pathway_maps` were not recorded.
+        UserError: the dataset has more than one output, or pathways do not see all inputs.
 
     Source: notes on localisation, sections 3.3 to 3.5.
     """
     cell, data, trajectory = evidence.cell, evidence.data, evidence.trajectory
-    _, gates = averaged_gates(cell.network, data, USER)
-    if cell.training.loss.name != "squared_error":
-        raise UserError(
-            f"training.loss.name: {cell.training.loss.name!r}: {USER} is for squared_error"
-        )
-    maps = evidence.recorded("pathway_maps", "pathway_maps").isel(output=0)
+    gates = averaged_gates(evidence.gated, data, USER)
+    maps = evidence.trajectory["pathway_maps"].isel(output=0)
     # maps hold the readout, 1/K
     weights = len(gates) * maps.values.astype(float)
     start, end = weights[:, :, 0], weights[:, :, -1]
@@ -74,31 +94,15 @@ def frozen_gate_errata(evidence: Evidence) -> Values:
         "null_share": np.full(start.shape[:2], 1 - frozen.rank / frozen.b.size),
     }
     values = {
-        f"{form}{what}_error": described(
-            by_equation.copy(data=errors[row, column]).where(known), f"distance of {of} from {told}"
-        )
-        for row, (what, of) in enumerate((("", "weights"), ("_loss", "loss over initial loss")))
-        for column, (form, told) in enumerate(
-            (("written", "an equation as written"), ("corrected", "an equation as corrected"))
-        )
+        f"{form}{what}_error": by_equation.copy(data=errors[row, column]).where(known)
+        for row, what in enumerate(("", "_loss"))
+        for column, form in enumerate(("written", "corrected"))
     }
     return values | {
-        "least_squares_misfit": described(
-            by_fit.copy(data=np.stack(misfit, axis=-1)).where(known),
-            "distance of the maps of pathways from least squares on some samples",
-        ),
-        "difference_drift": described(
-            runs.copy(data=_drift(start, end)).where(known),
-            "change of the difference of neighbouring pathways over its start",
-        ),
-        "negative_coefficients": described(
-            runs.copy(data=shares["negative_coefficients"]).where(known),
-            "share of modes in which exp(C) 1 would have to be negative",
-        ),
-        "null_share": described(
-            runs.copy(data=shares["null_share"]).where(known),
-            "share of directions of the weights in which gated inputs do not vary",
-        ),
+        "least_squares_misfit": by_fit.copy(data=np.stack(misfit, axis=-1)).where(known),
+        "difference_drift": runs.copy(data=_drift(start, end)).where(known),
+        "negative_coefficients": runs.copy(data=shares["negative_coefficients"]).where(known),
+        "null_share": runs.copy(data=shares["null_share"]).where(known),
     }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.metrics.receptive_fields import (
     half_way_time,
     participation,
@@ -14,12 +14,56 @@ from neuralrace.metrics.receptive_fields import (
     weights_on_ring,
 )
 from neuralrace.records.evidence import Evidence
-from neuralrace.reln.gates import relu_gates, relu_network
+from neuralrace.registry import Metric
+from neuralrace.reln.gates import relu_gates
 from neuralrace.theory.half_spaces import flip_fraction
 
 PerUnit = Float[np.ndarray, "init_scale seed unit snapshot"]
 
 
+@Metric(
+    needs="layered relu",
+    observables="weights",
+    gives={
+        "gate_flip_fraction": ("layer snapshot", "share of gates that differ from the start"),
+        "carried_gate_flip_fraction": (
+            "layer snapshot",
+            "share of gates that differ from the start, by the units' power at the end",
+        ),
+        "recent_gate_flips": (
+            "layer snapshot",
+            "share of gates that differ from the snapshot before",
+        ),
+        "final_gate_flips": ("layer", "share of gates that differ from the start at the end"),
+        "final_carried_gate_flips": (
+            "layer",
+            "share of gates that differ from the start at the end, by the units' power",
+        ),
+        "always_open_units": ("layer", "share of units that are open on every sample at the end"),
+        "always_open_share": (
+            "layer",
+            "share of units that are open on every sample at the end, by power",
+        ),
+        "gate_flips_between": (
+            "layer snapshot other_snapshot",
+            "share of gates that differ between two snapshots",
+        ),
+        "never_changed": ("layer", "share of gates that are the same at all snapshots"),
+        "flips_before_localisation": (
+            "",
+            "share of the flips of the first hidden layer that come before its localisation",
+        ),
+        "predicted_gate_flips": (
+            "snapshot",
+            "share of gates of the first hidden layer that differ from the start, by theory",
+        ),
+        "flip_prediction_error": (
+            "",
+            "distance of the share of gates that differ from the start from theory, mean over "
+            "snapshots",
+        ),
+    },
+)
 def gate_flips(evidence: Evidence) -> Values:
     """Gates that are not as they were, and units that end up open on every sample.
 
@@ -28,13 +72,9 @@ def gate_flips(evidence: Evidence) -> Values:
 
     Inputs whose law is known are a ring; see `_on_ring` for what there is besides.
 
-    Raises:
-        UserError: the network is no ReLU network without biases.
-
     Source: Jarvis et al., "Make Haste Slowly", sec. 6 and appendix B, which take gates to be fixed;
     notes on localisation, sec. 2.1, which ask how far they are.
     """
-    relu_network(evidence.cell, "metrics: gate_flips")
     weights = evidence.weights()
     samples = len(evidence.data.x)
     known = np.all(np.isfinite(weights[0]), axis=(-2, -1))
@@ -69,37 +109,15 @@ def gate_flips(evidence: Evidence) -> Values:
     constant = like.isel(snapshot=0, drop=True).copy(data=never_changed)
     final = {name: curve.isel(snapshot=-1, drop=True) for name, curve in curves.items()}
     values = {
-        "gate_flip_fraction": described(
-            curves["gate_flip_fraction"], "share of gates that differ from the start"
-        ),
-        "carried_gate_flip_fraction": described(
-            curves["carried_gate_flip_fraction"],
-            "share of gates that differ from the start, by the units' power at the end",
-        ),
-        "recent_gate_flips": described(
-            curves["recent_gate_flips"], "share of gates that differ from the snapshot before"
-        ),
-        "final_gate_flips": described(
-            final["gate_flip_fraction"], "share of gates that differ from the start at the end"
-        ),
-        "final_carried_gate_flips": described(
-            final["carried_gate_flip_fraction"],
-            "share of gates that differ from the start at the end, by the units' power",
-        ),
-        "always_open_units": described(
-            final["always_open_units"], "share of units that are open on every sample at the end"
-        ),
-        "always_open_share": described(
-            final["always_open_share"],
-            "share of units that are open on every sample at the end, by power",
-        ),
-        "gate_flips_between": described(
-            curves["gate_flips_between"], "share of gates that differ between two snapshots"
-        ),
-        "never_changed": described(
-            constant.where(known.all(axis=-1)[..., None]),
-            "share of gates that are the same at all snapshots",
-        ),
+        "gate_flip_fraction": curves["gate_flip_fraction"],
+        "carried_gate_flip_fraction": curves["carried_gate_flip_fraction"],
+        "recent_gate_flips": curves["recent_gate_flips"],
+        "final_gate_flips": final["gate_flip_fraction"],
+        "final_carried_gate_flips": final["carried_gate_flip_fraction"],
+        "always_open_units": final["always_open_units"],
+        "always_open_share": final["always_open_share"],
+        "gate_flips_between": curves["gate_flips_between"],
+        "never_changed": constant.where(known.all(axis=-1)[..., None]),
     }
     return values | _on_ring(evidence, curves["gate_flip_fraction"].sel(layer=1, drop=True))
 
@@ -127,12 +145,7 @@ def _on_ring(evidence: Evidence, flips: xr.DataArray) -> Values:
         input_core_dims=[[], ["snapshot"], ["snapshot"]],
         vectorize=True,
     )
-    values = {
-        "flips_before_localisation": described(
-            reached / flips.isel(snapshot=-1, drop=True),
-            "share of the flips of the first hidden layer that come before its localisation",
-        )
-    }
+    values = {"flips_before_localisation": reached / flips.isel(snapshot=-1, drop=True)}
     if law.means.any():
         return values
     start = np.broadcast_to(fields[:, :, :1], fields.shape)
@@ -140,15 +153,8 @@ def _on_ring(evidence: Evidence, flips: xr.DataArray) -> Values:
     predicted = flips.copy(data=np.mean(by_class, axis=(0, -1))).where(flips.notnull())
     error = abs(predicted - flips).isel(snapshot=slice(1, None))
     return values | {
-        "predicted_gate_flips": described(
-            predicted,
-            "share of gates of the first hidden layer that differ from the start, by theory",
-        ),
-        "flip_prediction_error": described(
-            error.mean("snapshot", skipna=False),
-            "distance of the share of gates that differ from the start from theory, mean over "
-            "snapshots",
-        ),
+        "predicted_gate_flips": predicted,
+        "flip_prediction_error": error.mean("snapshot", skipna=False),
     }
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Int
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 # Numbers of clusters that are tried.
 CLUSTERS = np.arange(1, 7)
@@ -20,6 +21,42 @@ RUNS = 3
 ELBOW = 2.0
 
 
+@Metric(
+    needs="layered relu one_hidden",
+    observables="outputs weights",
+    trains=True,
+    gives={
+        "identified_gates": (
+            "source clusters pathway sample",
+            "1 where a pathway is open, 0 where closed",
+        ),
+        "identified_centroids": (
+            "source clusters pathway sample",
+            "share of a cluster's units that are open",
+        ),
+        "identified_share": ("source clusters pathway", "share of active units in a cluster"),
+        "identification_error": (
+            "source clusters run",
+            "largest |f - g|^2/|y|^2 from the ReLU network at equal loss",
+        ),
+        "identification_gap": (
+            "source clusters run",
+            "largest distance of losses over initial loss",
+        ),
+        "identification_mse": (
+            "source clusters run",
+            "mean squared distance of outputs from the ReLU network at equal times",
+        ),
+        "elbow": (
+            "source run",
+            "fewest clusters with a mean squared error of at most 2 times the least",
+        ),
+        "reln_gates_found": (
+            "source clusters",
+            "share of the gates of all and of all but one context that are identified",
+        ),
+    },
+)
 def gate_identification(evidence: Evidence) -> Values:
     """Gates by number of clusters, the error of networks with these gates, and its elbow.
 
@@ -34,19 +71,15 @@ def gate_identification(evidence: Evidence) -> Values:
     the gates of the paper's network that are among the identified ones: open in all contexts, and
     in all but each single one.
 
-    Raises:
-        UserError: the network is no ReLU network with one hidden layer and without biases.
-
     Source: Jarvis et al., "Make Haste Slowly", appendix B, figs. 8 and 9.
     """
     # here, as measuring other cells need not load JAX and scikit-learn
-    from neuralrace.reln.gates import relu_network
     from neuralrace.reln.identification import NoGatingError, gate_patterns, identify
     from neuralrace.reln.imitation import imitate, loss_gap, output_error
 
     cell, data = evidence.cell, evidence.data
-    units = relu_network(cell, "metrics: gate_identification", hidden=1).hidden[0]
-    weights, outputs = evidence.weights(), evidence.recorded("outputs", "outputs")
+    units = cell.layered.hidden[0]
+    weights, outputs = evidence.weights(), evidence.trajectory["outputs"]
     loss = evidence.trajectory["loss"]
     levels = loss.sel(time=outputs["snapshot"].values)
     moments = np.searchsorted(loss["time"].values, outputs["snapshot"].values)
@@ -87,26 +120,16 @@ def gate_identification(evidence: Evidence) -> Values:
                 apart = own - trained.variables["outputs"][:, :, moments]
                 squares[scale, at, row] = np.mean(apart**2, axis=(-3, -2, -1))[0]
     values = {
-        "identified_gates": described(gates, "1 where a pathway is open, 0 where closed"),
-        "identified_centroids": described(centroids, "share of a cluster's units that are open"),
-        "identified_share": described(shares, "share of active units in a cluster"),
-        "identification_error": described(
-            errors, "largest |f - g|^2/|y|^2 from the ReLU network at equal loss"
-        ),
-        "identification_gap": described(gaps, "largest distance of losses over initial loss"),
-        "identification_mse": described(
-            squares, "mean squared distance of outputs from the ReLU network at equal times"
-        ),
-        "elbow": described(
-            elbow(squares),
-            f"fewest clusters with a mean squared error of at most {ELBOW:g} times the least",
-        ),
+        "identified_gates": gates,
+        "identified_centroids": centroids,
+        "identified_share": shares,
+        "identification_error": errors,
+        "identification_gap": gaps,
+        "identification_mse": squares,
+        "elbow": elbow(squares),
     }
     if data.contexts is not None:
-        values["reln_gates_found"] = described(
-            reln_gates_found(gates, data.contexts),
-            "share of the gates of all and of all but one context that are identified",
-        )
+        values["reln_gates_found"] = reln_gates_found(gates, data.contexts)
     return values
 
 

@@ -10,8 +10,8 @@ from neuralrace.datasets import Data
 from neuralrace.datasets.base import Mixture
 from neuralrace.errors import UserError, configured_as
 from neuralrace.gates.half_space import HalfSpaces, half_spaces
-from neuralrace.metrics.describe import Values, described
-from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, sampled
+from neuralrace.metrics.describe import Values
+from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, require_one_output, sampled
 from neuralrace.metrics.receptive_fields import (
     class_shares,
     overlap,
@@ -19,36 +19,88 @@ from neuralrace.metrics.receptive_fields import (
     unit_mean,
     weights_on_ring,
 )
+from neuralrace.needs import unmet
 from neuralrace.records.evidence import Evidence
-from neuralrace.reln.gates import relu_network
+from neuralrace.registry import Metric
 from neuralrace.theory.frozen_gates import FrozenGates
 
 Fields = Float[np.ndarray, "*runs unit input"]
 Rule = Callable[[Data], Float[np.ndarray, "unit sample"]]
 Normals = Float[np.ndarray, "unit input"]
 USER = "metrics: gate_prediction"
-NAMES = {
-    "frozen_loss": "loss with frozen gates at the end of training",
-    "frozen_fresh_loss": "loss on fresh samples with frozen gates at the end of training",
-    "frozen_participation": "inverse participation ratio times inputs with frozen gates at the end "
-    "of training, mean over units",
-    "frozen_localised_share": "share of units whose receptive field is localised with frozen gates "
-    "at the end of training",
-    "frozen_limit_loss": "least loss with frozen gates",
-    "frozen_limit_fresh_loss": "loss on fresh samples with frozen gates after infinite time",
-    "frozen_limit_participation": "inverse participation ratio times inputs with frozen gates "
-    "after infinite time, mean over units",
-    "frozen_limit_localised_share": "share of units whose receptive field is localised with frozen "
-    "gates after infinite time",
-    "gaussian_localised_share": "share of units whose receptive field is localised with frozen "
-    "gates on infinitely many Gaussian samples, at the end of training",
-    "gaussian_limit_localised_share": "share of units whose receptive field is localised with "
-    "frozen gates on infinitely many Gaussian samples, after infinite time",
-    "frozen_overlap": "cosine of a unit's receptive field with that of frozen gates at the end of "
-    "training, mean over units",
-}
+NAMES = (
+    "frozen_loss",
+    "frozen_fresh_loss",
+    "frozen_participation",
+    "frozen_localised_share",
+    "frozen_limit_loss",
+    "frozen_limit_fresh_loss",
+    "frozen_limit_participation",
+    "frozen_limit_localised_share",
+    "gaussian_localised_share",
+    "gaussian_limit_localised_share",
+    "frozen_overlap",
+)
+"""What is told of each set of gates."""
 
 
+@Metric(
+    needs="layered relu one_hidden mean_readout squared_error fresh_samples",
+    observables="weights",
+    gives={
+        "frozen_loss": ("gates_from", "loss with frozen gates at the end of training"),
+        "frozen_fresh_loss": (
+            "gates_from",
+            "loss on fresh samples with frozen gates at the end of training",
+        ),
+        "frozen_participation": (
+            "gates_from",
+            "inverse participation ratio times inputs with frozen gates at the end of training, "
+            "mean over units",
+        ),
+        "frozen_localised_share": (
+            "gates_from",
+            "share of units whose receptive field is localised with frozen gates at the end of "
+            "training",
+        ),
+        "frozen_limit_loss": ("gates_from", "least loss with frozen gates"),
+        "frozen_limit_fresh_loss": (
+            "gates_from",
+            "loss on fresh samples with frozen gates after infinite time",
+        ),
+        "frozen_limit_participation": (
+            "gates_from",
+            "inverse participation ratio times inputs with frozen gates after infinite time, "
+            "mean over units",
+        ),
+        "frozen_limit_localised_share": (
+            "gates_from",
+            "share of units whose receptive field is localised with frozen gates after infinite "
+            "time",
+        ),
+        "gaussian_localised_share": (
+            "gates_from",
+            "share of units whose receptive field is localised with frozen gates on infinitely "
+            "many Gaussian samples, at the end of training",
+        ),
+        "gaussian_limit_localised_share": (
+            "gates_from",
+            "share of units whose receptive field is localised with frozen gates on infinitely "
+            "many Gaussian samples, after infinite time",
+        ),
+        "frozen_overlap": (
+            "gates_from",
+            "cosine of a unit's receptive field with that of frozen gates at the end of "
+            "training, mean over units",
+        ),
+        "relu_loss": ("", "loss of the ReLU network at the end"),
+        "relu_fresh_loss": ("", "loss of the ReLU network on fresh samples at the end"),
+        "frozen_loss_ratio": (
+            "gates_from",
+            "loss on fresh samples with frozen gates over that of the ReLU network, at the end",
+        ),
+    },
+)
 def gate_prediction(evidence: Evidence) -> Values:
     """Loss and receptive fields with frozen gates, from the initial weights of the ReLU network.
 
@@ -63,16 +115,16 @@ def gate_prediction(evidence: Evidence) -> Values:
         sample, and for Gaussian samples unless gates are half-spaces and classes have mean zero.
 
     Raises:
-        UserError: the network is no ReLU network with one hidden layer, readout mean and no biases,
-            a candidate no network of as many gated units, or the dataset no law.
+        UserError: the dataset has more than one output, or a candidate is no network of as many
+            gated units.
 
     Source: notes on localisation, sec. 2.2, with the closed form of section 3.3.
     """
     cell, data = evidence.cell, evidence.data
-    averaged_relu(evidence, USER)
+    require_one_output(data, USER)
     fields, like = weights_on_ring(evidence)
     start, end = fields[:, :, 0], fields[:, :, -1]
-    fresh, time = sampled(cell, 1, USER), evidence.time.values[[-1]]
+    fresh, time = sampled(cell, 1), evidence.time.values[[-1]]
     rules = _rules(evidence, start, end)
     runs = like.isel(snapshot=-1, drop=True)
     found = {name: np.full((*runs.shape, len(rules)), np.nan) for name in NAMES}
@@ -86,45 +138,18 @@ def gate_prediction(evidence: Evidence) -> Values:
     factor, known = cell.training.loss.factor(len(data.x)), evidence.trajectory["diverged_at"] < 0
     by_source = runs.expand_dims(gates_from=list(rules), axis=2)
     frozen = {}
-    for name, long_name in NAMES.items():
+    for name, values in found.items():
         unit = factor if name.endswith("_loss") else 1.0
-        frozen[name] = described(by_source.copy(data=unit * found[name]).where(known), long_name)
+        frozen[name] = by_source.copy(data=unit * values).where(known)
     relu, relu_fresh = (
         runs.copy(data=factor * sample_loss(np.maximum(end @ of.x.T, 0), of))
         for of in (data, fresh)
     )
     return frozen | {
-        "relu_loss": described(relu, "loss of the ReLU network at the end"),
-        "relu_fresh_loss": described(
-            relu_fresh, "loss of the ReLU network on fresh samples at the end"
-        ),
-        "frozen_loss_ratio": described(
-            frozen["frozen_fresh_loss"] / relu_fresh,
-            "loss on fresh samples with frozen gates over that of the ReLU network, at the end",
-        ),
+        "relu_loss": relu,
+        "relu_fresh_loss": relu_fresh,
+        "frozen_loss_ratio": frozen["frozen_fresh_loss"] / relu_fresh,
     }
-
-
-def averaged_relu(evidence: Evidence, user: str) -> None:
-    """Refuses networks that do not average ReLU units, or do not learn by squared errors.
-
-    Args:
-        evidence: of the network.
-        user: what needs such a network, for the message.
-
-    Raises:
-        UserError: it is another network or another loss, or the dataset has several outputs.
-    """
-    cell = evidence.cell
-    network = relu_network(cell, user, hidden=1)
-    if network.readout != "mean":
-        raise UserError(f"network.readout: {network.readout!r}: {user} is for readout mean")
-    if evidence.data.y.shape[1] != 1:
-        raise UserError(f"dataset: has {evidence.data.y.shape[1]} outputs: {user} is for one")
-    if cell.training.loss.name != "squared_error":
-        raise UserError(
-            f"training.loss.name: {cell.training.loss.name!r}: {user} is for squared_error"
-        )
 
 
 def sample_loss(
@@ -159,16 +184,19 @@ def _rules(
         raise UserError(f"candidates.{name}: {USER} has gates by this name; use another")
     for name, network in candidates.items():
         with configured_as(f"candidates.{name}"):
-            candidate, gates = averaged_gates(network, evidence.data, USER)
+            as_network = evidence.cell.model_copy(update={"network": network})
+            if missing := unmet(as_network, "mean_readout unit_pathways"):
+                raise UserError(missing)
+            gates = averaged_gates(network, evidence.data, USER)
             if len(gates) != start.shape[2]:
                 raise UserError(
                     f"network.gates: make {len(gates)} pathways: {USER} starts them from the "
                     f"weights of {start.shape[2]} hidden units; make as many"
                 )
             normals = None
-            if isinstance(candidate.gates, HalfSpaces):
-                normals = candidate.gates.normals(start.shape[3])
-            rules[name] = [(np.s_[:, :], gating_rule(candidate, USER), normals)]
+            if isinstance(network.gates, HalfSpaces):
+                normals = network.gates.normals(start.shape[3])
+            rules[name] = [(np.s_[:, :], gating_rule(network, USER), normals)]
     return rules
 
 

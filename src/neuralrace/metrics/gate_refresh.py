@@ -4,10 +4,10 @@ import numpy as np
 from jaxtyping import Float
 
 from neuralrace.datasets import Data
-from neuralrace.errors import UserError
 from neuralrace.gates.half_space import half_spaces
-from neuralrace.metrics.describe import Values, described
-from neuralrace.metrics.gate_prediction import averaged_relu, sample_loss
+from neuralrace.metrics.describe import Values
+from neuralrace.metrics.gate_prediction import sample_loss
+from neuralrace.metrics.gating_loss import require_one_output
 from neuralrace.metrics.receptive_fields import (
     class_shares,
     participation,
@@ -16,6 +16,7 @@ from neuralrace.metrics.receptive_fields import (
 )
 from neuralrace.metrics.ring_structure import at_every_place
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.theory.evolving_gates import relinearised_descent, relinearised_flow
 from neuralrace.theory.frozen_gates import gated_moments
 
@@ -24,6 +25,39 @@ REFRESHES = (4, 8, 16, 32, 64)
 MOMENTS = ("one gate", "all gates", "all gates, other start")
 
 
+@Metric(
+    needs="layered relu one_hidden mean_readout squared_error full_batch gradient_descent",
+    observables="weights",
+    gives={
+        "refresh_interval": ("refreshes", "flow time between refreshes of gates"),
+        "refresh_error": ("refreshes", "distance of weights from those of the ReLU network"),
+        "refresh_loss_error": (
+            "refreshes",
+            "distance of loss from that of the ReLU network over initial loss",
+        ),
+        "refresh_participation": (
+            "refreshes",
+            "inverse participation ratio times inputs with refreshed gates, mean over units",
+        ),
+        "refresh_localised_share": (
+            "refreshes",
+            "share of units whose receptive field is localised with refreshed gates",
+        ),
+        "refresh_every_step_error": (
+            "",
+            "distance of weights, refreshed with every step, from those of the ReLU network",
+        ),
+        "basis_missed": (
+            "moment",
+            "part of the second moment at the end off the diagonal in eigenvectors of the start",
+        ),
+        "refresh_order": ("", "order in the interval of the distance from the ReLU network"),
+        "refresh_order_to_finest": (
+            "",
+            "order in the interval of the distance from the weights with most refreshes",
+        ),
+    },
+)
 def gate_refresh(evidence: Evidence) -> Values:
     """Distance of gates that are refreshed at intervals from those that always follow the weights.
 
@@ -44,19 +78,13 @@ def gate_refresh(evidence: Evidence) -> Values:
     samples with the symmetries of the law, as those of `ring_structure`.
 
     Raises:
-        UserError: the network is no ReLU network with one hidden layer, readout mean and no biases,
-            or training has batches or another optimiser than plain steps.
+        UserError: the dataset has more than one output.
 
     Source: notes on localisation, sec. 2.3 and first idea of section 5.
     """
     cell, data = evidence.cell, evidence.data
-    averaged_relu(evidence, "metrics: gate_refresh")
+    require_one_output(data, "metrics: gate_refresh")
     training = cell.training
-    if training.batch.name != "full" or not training.optimiser.is_plain:
-        raise UserError(
-            "training: metrics: gate_refresh is for plain gradient descent on all samples; use "
-            "batch full and optimiser sgd"
-        )
     fields, like = weights_on_ring(evidence)
     start, end = fields[:, :, 0], fields[:, :, -1]
     time, samples = evidence.time.values[[-1]], (data.x, data.y[:, 0])
@@ -82,42 +110,17 @@ def gate_refresh(evidence: Evidence) -> Values:
     runs = like.isel(snapshot=-1, drop=True)
     by_refreshes = runs.expand_dims(refreshes=list(REFRESHES), axis=2)
     return {
-        "refresh_interval": described(
-            by_refreshes["refreshes"].copy(data=intervals), "flow time between refreshes of gates"
+        "refresh_interval": by_refreshes["refreshes"].copy(data=intervals),
+        "refresh_error": by_refreshes.copy(data=error),
+        "refresh_loss_error": by_refreshes.copy(
+            data=np.abs(loss - losses[:, :, -1:]) / losses[:, :, :1],
         ),
-        "refresh_error": described(
-            by_refreshes.copy(data=error), "distance of weights from those of the ReLU network"
-        ),
-        "refresh_loss_error": described(
-            by_refreshes.copy(
-                data=np.abs(loss - losses[:, :, -1:]) / losses[:, :, :1],
-            ),
-            "distance of loss from that of the ReLU network over initial loss",
-        ),
-        "refresh_participation": described(
-            by_refreshes.copy(data=unit_mean(participation(weights))),
-            "inverse participation ratio times inputs with refreshed gates, mean over units",
-        ),
-        "refresh_localised_share": described(
-            by_refreshes.copy(data=class_shares(weights)["localised"]),
-            "share of units whose receptive field is localised with refreshed gates",
-        ),
-        "refresh_every_step_error": described(
-            runs.copy(data=_distance(stepwise, end)),
-            "distance of weights, refreshed with every step, from those of the ReLU network",
-        ),
-        "basis_missed": described(
-            runs.expand_dims(moment=list(MOMENTS), axis=2).copy(data=missed),
-            "part of the second moment at the end off the diagonal in eigenvectors of the start",
-        ),
-        "refresh_order": described(
-            runs.copy(data=_order(intervals, error)),
-            "order in the interval of the distance from the ReLU network",
-        ),
-        "refresh_order_to_finest": described(
-            runs.copy(data=_order(intervals[:-1], to_finest)),
-            "order in the interval of the distance from the weights with most refreshes",
-        ),
+        "refresh_participation": by_refreshes.copy(data=unit_mean(participation(weights))),
+        "refresh_localised_share": by_refreshes.copy(data=class_shares(weights)["localised"]),
+        "refresh_every_step_error": runs.copy(data=_distance(stepwise, end)),
+        "basis_missed": runs.expand_dims(moment=list(MOMENTS), axis=2).copy(data=missed),
+        "refresh_order": runs.copy(data=_order(intervals, error)),
+        "refresh_order_to_finest": runs.copy(data=_order(intervals[:-1], to_finest)),
     }
 
 

@@ -2,23 +2,48 @@
 
 import numpy as np
 
-from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.theory.linearisation import gates
 
 
+@Metric(
+    needs="layered relu_units",
+    observables="weights",
+    gives={
+        "initial_same_label_gate_difference": (
+            "hidden_layer",
+            "share of gates that differ within a label, initial",
+        ),
+        "initial_other_label_gate_difference": (
+            "hidden_layer",
+            "share of gates that differ between labels, initial",
+        ),
+        "initial_same_label_gate_identity": (
+            "hidden_layer",
+            "share of pairs of one label with all gates equal, initial",
+        ),
+        "final_same_label_gate_difference": (
+            "hidden_layer",
+            "share of gates that differ within a label, final",
+        ),
+        "final_other_label_gate_difference": (
+            "hidden_layer",
+            "share of gates that differ between labels, final",
+        ),
+        "final_same_label_gate_identity": (
+            "hidden_layer",
+            "share of pairs of one label with all gates equal, final",
+        ),
+    },
+)
 def gate_sharing(evidence: Evidence) -> Values:
     """Share of gates in which two samples differ, over pairs of samples, at the start and the end.
 
     Pairs are all pairs of different samples of one label, or of two labels. Each is (init_scale,
     seed, hidden_layer); NaN for a run that diverged.
-
-    Raises:
-        UserError: the network has no ReLU.
     """
-    if evidence.cell.layered.activation != "relu":
-        raise UserError("metrics: gate_sharing is for ReLU networks")
     weights = evidence.weights()
     biases = None
     if evidence.cell.layered.bias:
@@ -40,16 +65,14 @@ def gate_sharing(evidence: Evidence) -> Values:
                 for run in np.ndindex(like.shape[:2])
             ]
         ).reshape(*like.shape[:2], len(weights) - 1, 3)
-        for column, (name, long_name) in enumerate(
+        for column, name in enumerate(
             (
-                ("same_label_gate_difference", "share of gates that differ within a label"),
-                ("other_label_gate_difference", "share of gates that differ between labels"),
-                ("same_label_gate_identity", "share of pairs of one label with all gates equal"),
+                "same_label_gate_difference",
+                "other_label_gate_difference",
+                "same_label_gate_identity",
             )
         ):
-            values[f"{when}_{name}"] = described(
-                like.copy(data=found[..., column]).where(learned), f"{long_name}, {when}"
-            )
+            values[f"{when}_{name}"] = like.copy(data=found[..., column]).where(learned)
     return values
 
 

@@ -9,9 +9,10 @@ from neuralrace.datasets import Data
 from neuralrace.errors import UserError
 from neuralrace.gates.listed import Listed
 from neuralrace.gates.per_example import PerExample
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
-from neuralrace.spec import Gated, Graph, Layered, Routing, Run
+from neuralrace.registry import Metric
+from neuralrace.spec import Gated, Run
 from neuralrace.theory.as_written import written_gain
 from neuralrace.theory.frozen_gates import gated_moments
 from neuralrace.theory.gating_loss import (
@@ -21,18 +22,38 @@ from neuralrace.theory.gating_loss import (
     off_block_shares,
 )
 
-NAMES = {
-    "optimal_loss": "loss of the least-squares weights of the gates, on their samples",
-    "optimal_fresh_loss": "loss of the same weights on fresh samples",
-    "gating_rank": "directions of the gated inputs, over all pathways",
-    "second_moment_diagonality": "squared entries of the second moment that couple pathways",
-    "precision_diagonality": "squared entries of the inverse second moment that couple pathways",
-    "open_fraction": "mean of all gates",
-    "overlap_of_gates": "mean product of the gates of two pathways",
-}
+NAMES = (
+    "optimal_loss",
+    "optimal_fresh_loss",
+    "gating_rank",
+    "second_moment_diagonality",
+    "precision_diagonality",
+    "open_fraction",
+    "overlap_of_gates",
+)
+"""What `_gating` gives, in its order."""
 EQUATIONS = ("12", "14", "15", "17")
 
 
+@Metric(
+    needs="gated mean_readout unit_pathways fresh_samples",
+    gives={
+        "optimal_loss": ("", "loss of the least-squares weights of the gates, on their samples"),
+        "optimal_fresh_loss": ("", "loss of the same weights on fresh samples"),
+        "gating_rank": ("", "directions of the gated inputs, over all pathways"),
+        "second_moment_diagonality": (
+            "",
+            "squared entries of the second moment that couple pathways",
+        ),
+        "precision_diagonality": (
+            "",
+            "squared entries of the inverse second moment that couple pathways",
+        ),
+        "open_fraction": ("", "mean of all gates"),
+        "overlap_of_gates": ("", "mean product of the gates of two pathways"),
+        "equation_loss": ("equation", "least loss by an equation of the notes"),
+    },
+)
 def gating_loss(evidence: Evidence) -> Values:
     """What gates leave of the loss, and how they divide the inputs, whatever the weights.
 
@@ -50,8 +71,8 @@ def gating_loss(evidence: Evidence) -> Values:
         targets are 1 and 0, the overlap is for a single pathway.
 
     Raises:
-        UserError: the network has no given gates, pathways of more than one unit or another
-            readout than their mean, or the dataset no law or more than one output.
+        UserError: the dataset has more than one output, pathways do not see all inputs, or gates
+            are those of single samples.
 
     Source: notes on localisation, eqs. 12 to 17.
     """
@@ -59,8 +80,9 @@ def gating_loss(evidence: Evidence) -> Values:
     user = "metrics: gating_loss"
     rows, equations = [], []
     for seed in map(int, seeds.values):
-        data, fresh = (sampled(cell, ahead, user) for ahead in (seed, seed + len(seeds)))
-        network, gates = averaged_gates(_redrawn(cell.network, seed), data, user)
+        data, fresh = (sampled(cell, ahead) for ahead in (seed, seed + len(seeds)))
+        network = _redrawn(evidence.gated, seed)
+        gates = averaged_gates(network, data, user)
         losses, row = _gating(data, gates, fresh, gating_rule(network, user)(fresh))
         rows.append(row)
         equations.append(_by_equation(data, gates, losses))
@@ -69,22 +91,14 @@ def gating_loss(evidence: Evidence) -> Values:
     for name in ("optimal_loss", "optimal_fresh_loss"):
         values[name] = factor * values[name]
     by_equation = seeds.expand_dims(equation=list(EQUATIONS), axis=1)
-    return {
-        name: described(seeds.copy(data=values[name]), long_name)
-        for name, long_name in NAMES.items()
-    } | {
-        "equation_loss": described(
-            by_equation.copy(data=np.array(equations)), "least loss by an equation of the notes"
-        )
-    }
+    found = {name: seeds.copy(data=each) for name, each in values.items()}
+    return found | {"equation_loss": by_equation.copy(data=np.array(equations))}
 
 
-def _redrawn(
-    network: Layered | Gated | Graph | Routing, ahead: int
-) -> Layered | Gated | Graph | Routing:
+def _redrawn(network: Gated, ahead: int) -> Gated:
     """The network with the random gates of a seed that is some further on, if it has any."""
-    gates = getattr(network, "gates", None)
-    if gates is None or not hasattr(gates, "seed"):
+    gates = network.gates
+    if not hasattr(gates, "seed"):
         return network
     drawn = gates.model_copy(update={"seed": gates.seed + ahead})
     return network.model_copy(update={"gates": drawn})
@@ -125,57 +139,44 @@ def _by_equation(
     return [*found, (1 - gain) / 2, (1 - written_gain(one, zero)) / 2]
 
 
-def sampled(run: Run, ahead: int, user: str) -> Data:
+def sampled(run: Run, ahead: int) -> Data:
     """The fixed sample of a run's dataset whose seed is some further on.
 
     Args:
-        run: of a dataset that draws samples from one law.
+        run: of a dataset that draws samples from one law, as `fresh_samples` needs it.
         ahead: how much larger the seed is.
-        user: what needs it, for the message.
-
-    Raises:
-        UserError: the dataset is one sample, or its seed draws the task.
     """
     dataset = run.dataset
-    seed = getattr(dataset, "seed", None)
-    if seed is None or dataset.mixture() is None:
-        raise UserError(
-            f"dataset.name: {dataset.name!r}: {user} needs fresh samples of the same law; use "
-            "nonlinear_gaussian"
-        )
-    return dataset.model_copy(update={"seed": seed + ahead}).load()
+    return dataset.model_copy(update={"seed": dataset.seed + ahead}).load()
 
 
-def averaged_gates(
-    network: Layered | Gated | Graph | Routing, data: Data, user: str
-) -> tuple[Gated, Float[np.ndarray, "unit sample"]]:
-    """A network that averages pathways of one unit, and its gates.
+def require_one_output(data: Data, user: str) -> None:
+    """Refuses a dataset with several outputs, which only its samples tell.
+
+    Raises:
+        UserError: it has several.
+    """
+    if data.y.shape[1] != 1:
+        raise UserError(f"dataset: has {data.y.shape[1]} outputs: {user} is for one")
+
+
+def averaged_gates(network: Gated, data: Data, user: str) -> Float[np.ndarray, "unit sample"]:
+    """The gates of a network that averages pathways of one unit.
 
     Args:
-        network: as it is configured.
+        network: as `mean_readout` and `unit_pathways` need it.
         data: the samples.
         user: what needs such a network, for the message.
 
     Raises:
-        UserError: it is another network, the dataset has several outputs, or the gates do not fit
-            it.
+        UserError: the dataset has several outputs, pathways do not see all inputs, or the gates do
+            not fit the dataset.
     """
-    if (
-        not isinstance(network, Gated)
-        or network.layered
-        or network.readout != "mean"
-        or network.hidden != (1,)
-        or network.widths
-    ):
-        raise UserError(
-            f"network: {user} is for gated networks with given gates, hidden [1] and readout mean"
-        )
-    if data.y.shape[1] != 1:
-        raise UserError(f"dataset: has {data.y.shape[1]} outputs: {user} is for one")
+    require_one_output(data, user)
     wiring = network.wiring(data)
     if wiring.sees:
         raise UserError(f"network.gates: {user} is for pathways that see all inputs")
-    return network, wiring.pathway_gates
+    return wiring.pathway_gates
 
 
 def gating_rule(network: Gated, user: str) -> Callable[[Data], Float[np.ndarray, "unit sample"]]:

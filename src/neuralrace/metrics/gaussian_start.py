@@ -3,22 +3,34 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 KURTOSIS = 3.0
 """Fourth moment over the squared second of a normal variable."""
 
 
+@Metric(
+    needs="one_hidden",
+    observables="weights",
+    gives={
+        "start_kurtosis": (
+            "",
+            "kurtosis of the first weights in the singular basis over that of a normal variable",
+        ),
+        "start_correlation": (
+            "",
+            "largest |correlation| of two first weights of a hidden unit in the singular basis",
+        ),
+    },
+)
 def gaussian_start(evidence: Evidence) -> Values:
     """Kurtosis and correlations of the first weights, seen in the singular basis of the task.
 
     Hidden units are the sample: each has one weight from every input mode and one to every output
     mode, W_1 V and U^T W_2. Independent normal weights have a kurtosis of 3 and no correlations.
     For networks with one hidden layer.
-
-    Raises:
-        UserError: weights were not recorded.
     """
     first, last = evidence.weights()
     modes = evidence.data.modes
@@ -30,16 +42,10 @@ def gaussian_start(evidence: Evidence) -> Values:
     between = np.abs(products - np.eye(units.shape[-1]))
     runs = {name: evidence.trajectory[name].values for name in ("init_scale", "seed")}
 
-    def per_run(values: np.ndarray, long_name: str) -> xr.DataArray:
-        return described(xr.DataArray(values, dims=tuple(runs), coords=runs), long_name)
+    def per_run(values: np.ndarray) -> xr.DataArray:
+        return xr.DataArray(values, dims=tuple(runs), coords=runs)
 
     return {
-        "start_kurtosis": per_run(
-            (units**4).mean(axis=(-2, -1)) / KURTOSIS,
-            "kurtosis of the first weights in the singular basis over that of a normal variable",
-        ),
-        "start_correlation": per_run(
-            between.max(axis=(-2, -1)),
-            "largest |correlation| of two first weights of a hidden unit in the singular basis",
-        ),
+        "start_kurtosis": per_run((units**4).mean(axis=(-2, -1)) / KURTOSIS),
+        "start_correlation": per_run(between.max(axis=(-2, -1))),
     }

@@ -3,8 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.describe import Values, described, matrix_norm
+from neuralrace.metrics.describe import Values, matrix_norm
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.theory import growth_bound as theory
 
 # Levels of the layer strength, between its start and its end, at which times are read.
@@ -17,14 +18,55 @@ RISEN = 0.9
 SETTLED = 1e-6
 
 
+@Metric(
+    observables="layer_norm linear_map",
+    gives={
+        "norm_gap_delta": ("", "Delta, largest gap of layer norms"),
+        "kappa1": ("", "kappa1, largest |prod W|/|sigma_yx|"),
+        "kappa2": ("", "kappa2, smallest |prod W|/(|W_l| + Delta)^L"),
+        "layer_strength": ("time", "largest (|W_l| + Delta)^L of any layer"),
+        "strength_bound": ("time", "bound on the layer strength, constants from the run"),
+        "quoted_strength_bound": (
+            "time",
+            "bound on the layer strength, constants as quoted (0.98, 0.65)",
+        ),
+        "norm_product": ("time", "product of all layer norms"),
+        "product_norm": ("time", "norm of the product of all weights"),
+        "strength_over_bound": ("", "largest strength over its bound"),
+        "strength_over_quoted_bound": ("", "largest strength over its bound with quoted constants"),
+        "norm_product_over_quoted_bound": (
+            "",
+            "largest product of norms over the bound with quoted constants",
+        ),
+        "residual_slack": ("", "smallest (2 kappa1 + 1)|Sigma| - |P| - |Sigma - P|"),
+        "written_residual_slack": ("", "the same with kappa1 as the proof defines it"),
+        "least_time_over_measured": ("", "largest least time over the time taken, finite depth"),
+        "deep_least_time_over_measured": ("", "the same with U^(2-2/L) replaced by U^2"),
+        "written_time_over_integral": ("", "eq. 18 as printed over the integral of eq. 23"),
+        "kappa1_as_written": ("", "kappa1 as the proof defines it, least |sigma_yx|/|prod W|"),
+        "final_kappa2": ("", "final |prod W|/(|W_l| + Delta)^L"),
+        "quoted_bound_over_norm_product": (
+            "",
+            "final bound with quoted constants over the product of norms",
+        ),
+        "bound_by_depth": (
+            "depth time",
+            "bound with quoted constants at each depth, all else from this run (fig. 1 iii)",
+        ),
+        "bound_time": ("depth", "time in which the bound rises to 90% of its plateau"),
+        "bound_sharpness": ("depth", "its largest rate over its mean rate until then"),
+        "norm_rate_over_bound": ("", "largest growth rate of a layer norm over its bound (eq. 15)"),
+        "norm_rate_over_spectral_bound": ("", "the same with the spectral norm of the residual"),
+    },
+)
 def growth_bound(evidence: Evidence) -> Values:
     """Constants of theorem 3 from the run, the bounds they give, and the bounds as printed.
 
     A bound holds where the ratio of strength to bound stays at or below 1. Times compare the least
     time that eq. 18 allows, in three forms, with the time that the run takes.
     """
-    norms = evidence.recorded("layer_norm", "layer_norm")
-    total = evidence.recorded("linear_map", "linear_map")
+    norms = evidence.trajectory["layer_norm"]
+    total = evidence.trajectory["linear_map"]
     depth = norms.sizes["layer"]
     sigma = evidence.data.sigma_yx
     target = float(np.linalg.norm(sigma))
@@ -57,11 +99,11 @@ def growth_bound(evidence: Evidence) -> Values:
         worst = ratio.max(axis=-1)
         return np.where(np.isfinite(worst), worst, np.nan)
 
-    def per_run(values: np.ndarray, long_name: str) -> xr.DataArray:
-        return described(run.copy(data=values), long_name)
+    def per_run(values: np.ndarray) -> xr.DataArray:
+        return run.copy(data=values)
 
-    def per_time(values: np.ndarray, long_name: str) -> xr.DataArray:
-        return described(curve.copy(data=values), long_name)
+    def per_time(values: np.ndarray) -> xr.DataArray:
+        return curve.copy(data=values)
 
     weakest = norms.values[..., 0, :].max(axis=-1) + constants.gap
     by_depth = np.stack(
@@ -76,76 +118,43 @@ def growth_bound(evidence: Evidence) -> Values:
         ]
         return np.stack(values, axis=-1)
 
-    def per_depth(values: np.ndarray, long_name: str) -> xr.DataArray:
+    def per_depth(values: np.ndarray) -> xr.DataArray:
         at = run.expand_dims(depth=list(DEPTHS), axis=-1)
-        return described(at.copy(data=values), long_name)
+        return at.copy(data=values)
 
     slack = theory.residual_slack(residual, product, target, k1[..., None])
     written = theory.residual_slack(
         residual, product, target, constants.kappa1_as_written[..., None]
     )
     values = {
-        "norm_gap_delta": per_run(constants.gap, "Delta, largest gap of layer norms"),
-        "kappa1": per_run(k1, "kappa1, largest |prod W|/|sigma_yx|"),
-        "kappa2": per_run(k2, "kappa2, smallest |prod W|/(|W_l| + Delta)^L"),
-        "layer_strength": per_time(strength, "largest (|W_l| + Delta)^L of any layer"),
-        "strength_bound": per_time(bound, "bound on the layer strength, constants from the run"),
-        "quoted_strength_bound": per_time(
-            quoted, "bound on the layer strength, constants as quoted (0.98, 0.65)"
-        ),
-        "norm_product": described(norm_product, "product of all layer norms"),
-        "product_norm": per_time(product, "norm of the product of all weights"),
-        "strength_over_bound": per_run(
-            (strength / bound).max(axis=-1), "largest strength over its bound"
-        ),
-        "strength_over_quoted_bound": per_run(
-            (strength / quoted).max(axis=-1),
-            "largest strength over its bound with quoted constants",
-        ),
-        "norm_product_over_quoted_bound": per_run(
-            (norm_product.values / quoted).max(axis=-1),
-            "largest product of norms over the bound with quoted constants",
-        ),
-        "residual_slack": per_run(
-            slack.min(axis=-1) / target, "smallest (2 kappa1 + 1)|Sigma| - |P| - |Sigma - P|"
-        ),
-        "written_residual_slack": per_run(
-            written.min(axis=-1) / target, "the same with kappa1 as the proof defines it"
-        ),
-        "least_time_over_measured": per_run(
-            shortest(theory.fastest_time), "largest least time over the time taken, finite depth"
-        ),
-        "deep_least_time_over_measured": per_run(
-            shortest(theory.fastest_time_deep), "the same with U^(2-2/L) replaced by U^2"
-        ),
+        "norm_gap_delta": per_run(constants.gap),
+        "kappa1": per_run(k1),
+        "kappa2": per_run(k2),
+        "layer_strength": per_time(strength),
+        "strength_bound": per_time(bound),
+        "quoted_strength_bound": per_time(quoted),
+        "norm_product": norm_product,
+        "product_norm": per_time(product),
+        "strength_over_bound": per_run((strength / bound).max(axis=-1)),
+        "strength_over_quoted_bound": per_run((strength / quoted).max(axis=-1)),
+        "norm_product_over_quoted_bound": per_run((norm_product.values / quoted).max(axis=-1)),
+        "residual_slack": per_run(slack.min(axis=-1) / target),
+        "written_residual_slack": per_run(written.min(axis=-1) / target),
+        "least_time_over_measured": per_run(shortest(theory.fastest_time)),
+        "deep_least_time_over_measured": per_run(shortest(theory.fastest_time_deep)),
         "written_time_over_integral": per_run(
             np.mean(
                 theory.fastest_time_as_written(levels, u0, law)
                 / theory.fastest_time_deep(levels, u0, law),
                 axis=-1,
-            ),
-            "eq. 18 as printed over the integral of eq. 23",
+            )
         ),
-        "kappa1_as_written": per_run(
-            constants.kappa1_as_written, "kappa1 as the proof defines it, least |sigma_yx|/|prod W|"
-        ),
-        "final_kappa2": per_run(
-            product[..., -1] / strength[..., -1], "final |prod W|/(|W_l| + Delta)^L"
-        ),
-        "quoted_bound_over_norm_product": per_run(
-            quoted[..., -1] / norm_product.values[..., -1],
-            "final bound with quoted constants over the product of norms",
-        ),
-        "bound_by_depth": described(
-            curve.expand_dims(depth=list(DEPTHS), axis=-2).copy(data=by_depth),
-            "bound with quoted constants at each depth, all else from this run (fig. 1 iii)",
-        ),
-        "bound_time": per_depth(
-            of_bounds(theory.fastest_time), "time in which the bound rises to 90% of its plateau"
-        ),
-        "bound_sharpness": per_depth(
-            of_bounds(theory.rise_sharpness), "its largest rate over its mean rate until then"
-        ),
+        "kappa1_as_written": per_run(constants.kappa1_as_written),
+        "final_kappa2": per_run(product[..., -1] / strength[..., -1]),
+        "quoted_bound_over_norm_product": per_run(quoted[..., -1] / norm_product.values[..., -1]),
+        "bound_by_depth": curve.expand_dims(depth=list(DEPTHS), axis=-2).copy(data=by_depth),
+        "bound_time": per_depth(of_bounds(theory.fastest_time)),
+        "bound_sharpness": per_depth(of_bounds(theory.rise_sharpness)),
     }
     if "singular_values" in evidence.trajectory:
         values |= _rates(evidence, norms, sigma - total.values)
@@ -165,20 +174,16 @@ def _rates(evidence: Evidence, norms: xr.DataArray, residual: np.ndarray) -> Val
     target = np.linalg.norm(evidence.data.sigma_yx)
     like = norms.isel(time=0, layer=0, drop=True)
 
-    def worst(order, long_name: str) -> xr.DataArray:
+    def worst(order) -> xr.DataArray:
         size = matrix_norm(residual, order)[..., None]
         bound = size * others
         bound = np.maximum(bound[..., 1:, :], bound[..., :-1, :])
         ratio = np.where(size[..., 1:, :] <= SETTLED * target, 0.0, rate / bound)
-        return described(like.copy(data=ratio.max(axis=(-2, -1))), long_name)
+        return like.copy(data=ratio.max(axis=(-2, -1)))
 
     return {
-        "norm_rate_over_bound": worst(
-            "fro", "largest growth rate of a layer norm over its bound (eq. 15)"
-        ),
-        "norm_rate_over_spectral_bound": worst(
-            2, "the same with the spectral norm of the residual"
-        ),
+        "norm_rate_over_bound": worst("fro"),
+        "norm_rate_over_spectral_bound": worst(2),
     }
 
 

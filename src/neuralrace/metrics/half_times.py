@@ -1,9 +1,20 @@
 """When half of the loss is gone."""
 
-from neuralrace.metrics.describe import Values, crossing_time, described, time_ratio
+from neuralrace.metrics.describe import Values, crossing_time, time_ratio
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 
+@Metric(
+    gives={
+        "loss_half_time": ("", "flow time to half of the initial loss"),
+        "predicted_loss_half_time": ("solution", "flow time to half of the initial loss by theory"),
+        "loss_half_time_over_predicted": (
+            "solution",
+            "time to half of the initial loss over that of theory",
+        ),
+    },
+)
 def half_times(evidence: Evidence) -> Values:
     """Time at which the loss has fallen to half of its initial value, and that of every solution.
 
@@ -13,13 +24,9 @@ def half_times(evidence: Evidence) -> Values:
     loss = evidence.trajectory["loss"]
     level = loss.isel(time=0, drop=True) / 2
     measured = crossing_time(-loss, -level, evidence.time)
-    values = {"loss_half_time": described(measured, "flow time to half of the initial loss")}
+    values = {"loss_half_time": measured}
     if evidence.theory is not None and "loss" in evidence.theory:
         solved = crossing_time(-evidence.theory["loss"], -level, evidence.time)
-        values["predicted_loss_half_time"] = described(
-            solved, "flow time to half of the initial loss by theory"
-        )
-        values["loss_half_time_over_predicted"] = described(
-            time_ratio(measured, solved), "time to half of the initial loss over that of theory"
-        )
+        values["predicted_loss_half_time"] = solved
+        values["loss_half_time_over_predicted"] = time_ratio(measured, solved)
     return values

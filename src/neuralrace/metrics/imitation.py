@@ -6,9 +6,10 @@ from jaxtyping import Float
 from scipy.spatial import procrustes
 from xarray import ufuncs
 
-from neuralrace.errors import UserError, configured_as
-from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.errors import configured_as
+from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 # Shares of the initial loss at which learning times are compared.
 LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02)
@@ -16,6 +17,54 @@ LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02)
 LEAST_PLATEAU, MOST_PLATEAU = 0.02, 0.9
 
 
+@Metric(
+    needs="candidates",
+    observables="outputs",
+    trains=True,
+    gives={
+        "imitation_loss": ("candidate time", "training loss of a candidate"),
+        "imitation_gap": ("candidate", "largest distance of a candidate's loss over initial loss"),
+        "imitation_output_error_curve": (
+            "candidate snapshot",
+            "|f - g|^2/|y|^2 between the ReLU network and a candidate at equal loss",
+        ),
+        "imitation_output_error": (
+            "candidate",
+            "largest |f - g|^2/|y|^2 between the ReLU network and a candidate at equal loss",
+        ),
+        "imitation_plateau_error": (
+            "candidate",
+            "|f - g|^2/|y|^2 at equal loss, where the ReLU network's loss falls least for its size",
+        ),
+        "imitation_time_ratio": (
+            "candidate loss_level",
+            "time of a candidate to a share of the initial loss over that of the ReLU network",
+        ),
+        "similarity_correlation": (
+            "candidate",
+            "correlation of the similarities of samples in the ReLU network and a candidate",
+        ),
+        "scaling_disparity": (
+            "candidate",
+            "squared distance of scaled samples in the ReLU network and a candidate, over size, "
+            "turned to be least",
+        ),
+        "prediction_gap": (
+            "candidate",
+            "largest distance of the ReLU network's loss from a candidate's theory over initial "
+            "loss",
+        ),
+        "candidate_prediction_gap": (
+            "candidate",
+            "largest distance of a candidate's loss from its theory over initial loss",
+        ),
+        "prediction_time_ratio": (
+            "candidate loss_level",
+            "time to a share of the initial loss by a candidate's theory over that of the ReLU "
+            "network",
+        ),
+    },
+)
 def imitation(evidence: Evidence) -> Values:
     """Trains every candidate as the ReLU network is trained, and compares the two.
 
@@ -23,18 +72,13 @@ def imitation(evidence: Evidence) -> Values:
     equivalence lacks and what the theory of the candidate lacks,
     |ReLU - theory| <= |ReLU - candidate| + |candidate - theory|.
 
-    Raises:
-        UserError: there are no candidates.
-
     Source: Jarvis et al., "Make Haste Slowly", secs. 3 to 5, figs. 2, 4 and 5.
     """
     # here, as measuring other cells need not load JAX
     from neuralrace.reln.imitation import imitate, output_error
 
     cell, y = evidence.cell, evidence.data.y
-    if not cell.candidates:
-        raise UserError("metrics: imitation needs candidates: gated networks to compare with")
-    loss, outputs = evidence.trajectory["loss"], evidence.recorded("outputs", "outputs")
+    loss, outputs = evidence.trajectory["loss"], evidence.trajectory["outputs"]
     snapshots = loss.sel(time=outputs["snapshot"].values)
     losses, errors, correlations, disparities = [], [], [], []
     for name, network in cell.candidates.items():
@@ -57,55 +101,23 @@ def imitation(evidence: Evidence) -> Values:
     imitated = by_candidate(losses, loss)
     error = by_candidate(errors, outputs.isel(sample=0, output=0, drop=True))
     values = {
-        "imitation_loss": described(imitated, "training loss of a candidate"),
-        "imitation_gap": described(
-            gap(evidence, loss, imitated),
-            "largest distance of a candidate's loss over initial loss",
-        ),
-        "imitation_output_error_curve": described(
-            error, "|f - g|^2/|y|^2 between the ReLU network and a candidate at equal loss"
-        ),
-        "imitation_output_error": described(
-            error.max("snapshot", skipna=False),
-            "largest |f - g|^2/|y|^2 between the ReLU network and a candidate at equal loss",
-        ),
-        "imitation_plateau_error": described(
-            error.where(on_plateau(snapshots)).max("snapshot"),
-            "|f - g|^2/|y|^2 at equal loss, where the ReLU network's loss falls least for its size",
-        ),
-        "imitation_time_ratio": described(
-            time_ratio(evidence, imitated),
-            "time of a candidate to a share of the initial loss over that of the ReLU network",
-        ),
+        "imitation_loss": imitated,
+        "imitation_gap": gap(evidence, loss, imitated),
+        "imitation_output_error_curve": error,
+        "imitation_output_error": error.max("snapshot", skipna=False),
+        "imitation_plateau_error": error.where(on_plateau(snapshots)).max("snapshot"),
+        "imitation_time_ratio": time_ratio(evidence, imitated),
     }
     if correlations:
-        values["similarity_correlation"] = described(
-            by_candidate(correlations, runs),
-            "correlation of the similarities of samples in the ReLU network and a candidate",
-        )
-        values["scaling_disparity"] = described(
-            by_candidate(disparities, runs),
-            "squared distance of scaled samples in the ReLU network and a candidate, over size, "
-            "turned to be least",
-        )
+        values["similarity_correlation"] = by_candidate(correlations, runs)
+        values["scaling_disparity"] = by_candidate(disparities, runs)
     if evidence.theory is None or "candidate_loss" not in evidence.theory:
         return values
     predicted = evidence.theory["candidate_loss"].sel(candidate=list(cell.candidates))
     return values | {
-        "prediction_gap": described(
-            gap(evidence, loss, predicted),
-            "largest distance of the ReLU network's loss from a candidate's theory over initial "
-            "loss",
-        ),
-        "candidate_prediction_gap": described(
-            gap(evidence, imitated, predicted),
-            "largest distance of a candidate's loss from its theory over initial loss",
-        ),
-        "prediction_time_ratio": described(
-            time_ratio(evidence, predicted),
-            "time to a share of the initial loss by a candidate's theory over that of the ReLU "
-            "network",
-        ),
+        "prediction_gap": gap(evidence, loss, predicted),
+        "candidate_prediction_gap": gap(evidence, imitated, predicted),
+        "prediction_time_ratio": time_ratio(evidence, predicted),
     }
 
 

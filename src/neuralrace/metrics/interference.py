@@ -4,14 +4,43 @@ import numpy as np
 import xarray as xr
 from scipy.integrate import cumulative_simpson
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
 from neuralrace.records.gram import vectors
+from neuralrace.registry import Metric
 
 # Decay is read while the cosine falls to this share of its start.
 READ_UNTIL = np.exp(-2.0)
 
 
+@Metric(
+    observables="gram",
+    gives={
+        "decay_over_sum": (
+            "mode_pair",
+            "decay of |cos| over the integral of the sum of squared norms",
+        ),
+        "decay_over_larger": (
+            "mode_pair",
+            "decay of |cos| over the integral of the larger squared norm",
+        ),
+        "decay_over_smaller": (
+            "mode_pair",
+            "decay of |cos| over the integral of the smaller squared norm",
+        ),
+        "fall_before_growth": ("mode_pair", "fall of log|cos| until the faster mode has grown"),
+        "fall_after_growth": (
+            "mode_pair",
+            "fall of log|cos| in as long a time after the faster mode has grown",
+        ),
+        "first_order_error": (
+            "mode_pair",
+            "largest distance from the first-order decay over the initial cosine",
+        ),
+        "initial_cosine_between_modes": ("mode_pair", "initial |cos|"),
+        "final_cosine_between_modes": ("mode_pair", "final |cos|"),
+    },
+)
 def interference(evidence: Evidence) -> Values:
     """Decay of cos(W_i, W_j) of tied modes, in units of the candidate rates.
 
@@ -55,33 +84,18 @@ def interference(evidence: Evidence) -> Values:
     start = np.abs(cosine[:, :, 0])
     runs = {name: gram[name].values for name in ("init_scale", "seed")}
 
-    def per_pair(values: np.ndarray, long_name: str) -> xr.DataArray:
-        array = xr.DataArray(
+    def per_pair(values: np.ndarray) -> xr.DataArray:
+        return xr.DataArray(
             values, dims=("init_scale", "seed", "mode_pair"), coords={**runs, "mode_pair": labels}
         )
-        return described(array, long_name)
 
     return {
-        "decay_over_sum": per_pair(
-            decay_over(one + other), "decay of |cos| over the integral of the sum of squared norms"
-        ),
-        "decay_over_larger": per_pair(
-            decay_over(larger),
-            "decay of |cos| over the integral of the larger squared norm",
-        ),
-        "decay_over_smaller": per_pair(
-            decay_over(np.minimum(one, other)),
-            "decay of |cos| over the integral of the smaller squared norm",
-        ),
-        "fall_before_growth": per_pair(before, "fall of log|cos| until the faster mode has grown"),
-        "fall_after_growth": per_pair(
-            fall_until(2 * grown) - before,
-            "fall of log|cos| in as long a time after the faster mode has grown",
-        ),
-        "first_order_error": per_pair(
-            np.abs(cosine - predicted).max(axis=2) / start,
-            "largest distance from the first-order decay over the initial cosine",
-        ),
-        "initial_cosine": per_pair(start, "initial |cos|"),
-        "final_cosine_between_modes": per_pair(np.abs(cosine[:, :, -1]), "final |cos|"),
+        "decay_over_sum": per_pair(decay_over(one + other)),
+        "decay_over_larger": per_pair(decay_over(larger)),
+        "decay_over_smaller": per_pair(decay_over(np.minimum(one, other))),
+        "fall_before_growth": per_pair(before),
+        "fall_after_growth": per_pair(fall_until(2 * grown) - before),
+        "first_order_error": per_pair(np.abs(cosine - predicted).max(axis=2) / start),
+        "initial_cosine_between_modes": per_pair(start),
+        "final_cosine_between_modes": per_pair(np.abs(cosine[:, :, -1])),
     }

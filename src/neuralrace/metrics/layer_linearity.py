@@ -6,10 +6,9 @@ import numpy as np
 import xarray as xr
 from scipy.special import log_softmax
 
-from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
-from neuralrace.reln.gates import relu_network
+from neuralrace.registry import Metric
 
 ERRORS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "squared_error": lambda y, out: np.sum((y - out) ** 2, axis=(-2, -1)),
@@ -18,25 +17,27 @@ ERRORS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 """Losses of targets and outputs (..., sample, output), up to their normalisation."""
 
 
+@Metric(
+    needs="layered relu several_hidden",
+    observables="weights",
+    gives={
+        "final_loss_share": ("", "loss at the end over initial loss"),
+        "linearised_loss": (
+            "hidden_layer",
+            "loss at the end without the ReLU of a hidden layer, over initial loss",
+        ),
+    },
+)
 def layer_linearity(evidence: Evidence) -> Values:
     """Loss at the end, as it is and with the ReLU of one hidden layer taken away.
 
     A layer whose units are all open on all samples loses nothing, nor does one whose closed units
     the layers above ignore. Losses are shares of the initial loss, all from recorded weights.
 
-    Raises:
-        UserError: the network is no ReLU network with two hidden layers or more and without biases.
-
     Source: Jarvis et al., "Make Haste Slowly", sec. 6, fig. 6, says that the first of two hidden
     layers does no gating.
     """
-    network = relu_network(evidence.cell, "metrics: layer_linearity")
-    layers = range(1, len(network.hidden) + 1)
-    if len(layers) < 2:
-        raise UserError(
-            f"network.hidden: {list(network.hidden)}: metrics: layer_linearity is for two hidden "
-            "layers or more"
-        )
+    layers = range(1, len(evidence.cell.layered.hidden) + 1)
     weights, data = evidence.weights(), evidence.data
     error = ERRORS[evidence.cell.training.loss.name]
 
@@ -57,8 +58,6 @@ def layer_linearity(evidence: Evidence) -> Values:
         ..., "hidden_layer"
     )
     return {
-        "final_loss_share": described(kept, "loss at the end over initial loss"),
-        "linearised_loss": described(
-            by_layer, "loss at the end without the ReLU of a hidden layer, over initial loss"
-        ),
+        "final_loss_share": kept,
+        "linearised_loss": by_layer,
     }

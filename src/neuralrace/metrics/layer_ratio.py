@@ -3,12 +3,25 @@
 import numpy as np
 from xarray import ufuncs
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
 from neuralrace.records.gram import diagonal, vectors
+from neuralrace.registry import Metric
 from neuralrace.theory.modes import two_layer_limit_ratio
 
 
+@Metric(
+    observables="gram",
+    gives={
+        "initial_layer_ratio": ("mode", "larger over smaller layer at the start"),
+        "final_layer_ratio": ("mode", "larger over smaller layer at the end"),
+        "final_layer_ratio_over_limit": (
+            "mode",
+            "final ratio of layers over (delta + sqrt(delta^2 + 4 s^2))/(2 s)",
+        ),
+        "layer_ratio_growth": ("mode", "largest ratio of layers over the initial one"),
+    },
+)
 def layer_ratio(evidence: Evidence) -> Values:
     """Ratio of the larger to the smaller layer in each mode (Basu et al., corollary 2.4)."""
     encoder, decoder, _ = vectors(evidence)
@@ -22,12 +35,8 @@ def layer_ratio(evidence: Evidence) -> Values:
     end = ratio.isel(time=-1, drop=True).where(learned)
     start = ratio.isel(time=0, drop=True).where(learned)
     return {
-        "initial_layer_ratio": described(start, "larger over smaller layer at the start"),
-        "final_layer_ratio": described(end, "larger over smaller layer at the end"),
-        "final_layer_ratio_over_limit": described(
-            end / limit, "final ratio of layers over (delta + sqrt(delta^2 + 4 s^2))/(2 s)"
-        ),
-        "layer_ratio_growth": described(
-            ratio.max("time").where(learned) / start, "largest ratio of layers over the initial one"
-        ),
+        "initial_layer_ratio": start,
+        "final_layer_ratio": end,
+        "final_layer_ratio_over_limit": end / limit,
+        "layer_ratio_growth": ratio.max("time").where(learned) / start,
     }

@@ -4,18 +4,55 @@ import numpy as np
 import xarray as xr
 from xarray import ufuncs
 
-from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.spec import Layered
 from neuralrace.theory.modes import deep_half_time, shallow_half_time
 
 
+@Metric(
+    observables="mode_strength",
+    gives={
+        "half_time": ("mode", "flow time to half the target"),
+        "half_time_over_predicted": ("mode", "time to half the target over the closed form"),
+        "half_time_over_written": ("mode", "time to half the target over log(s/eps)/s"),
+        "second_half_over_written": (
+            "mode",
+            "time from half the target to s - eps over log(s/eps)/s",
+        ),
+        "second_half_over_first": (
+            "mode",
+            "time from half the target to s - eps over time to half",
+        ),
+        "half_time_over_theory": (
+            "mode solution",
+            "time to half the target over that of the solution's mode",
+        ),
+        "half_time_error": (
+            "mode solution",
+            "distance of the time to half the target from theory, over the latter",
+        ),
+        "final_strength_over_target": ("mode", "strength of a mode at the end over its target"),
+        "modes_in_order": ("", "1 if stronger modes reach half their target first"),
+        "half_time_spread": ("", "slowest over fastest time to half the target"),
+        "half_time_times_s": ("mode", "time to half the target times s"),
+        "later_share": (
+            "",
+            "largest share of its target that a weaker mode has when a stronger one has half",
+        ),
+        "logistic_rate": (
+            "mode",
+            "slope of log(a/(s/d - a)) over 2 s, between a tenth and nine tenths of the target",
+        ),
+    },
+)
 def learning_times(evidence: Evidence) -> Values:
     """Times to half of each mode's target s/d, measured, and against the curves of every solution.
 
     Layered networks have closed forms besides; see `_closed_forms`.
     """
-    strength = evidence.recorded("mode_strength", "mode_strength")
+    strength = evidence.trajectory["mode_strength"]
     modes = evidence.data.modes
     target = evidence.target
     learned = target > 0
@@ -30,40 +67,23 @@ def learning_times(evidence: Evidence) -> Values:
     share = (strength / target.where(learned)).rename(mode="other_mode")
     at = (strength >= target / 2).argmax("time").where(learned, drop=True).astype(int)
     later = share.isel(time=at).where(ranked & reached.notnull())
-    values = {"half_time": described(half, "flow time to half the target", "1")}
+    values = {"half_time": half}
     if isinstance(evidence.cell.network, Layered):
         values |= _closed_forms(evidence, evidence.cell.network, strength, half)
     if evidence.theory is not None and "mode_strength" in evidence.theory:
         solved = crossing_time(evidence.theory["mode_strength"], target / 2, evidence.time)
         ratio = half / solved.where(learned)
-        values["half_time_over_theory"] = described(
-            ratio, "time to half the target over that of the solution's mode"
-        )
-        values["half_time_error"] = described(
-            abs(ratio - 1), "distance of the time to half the target from theory, over the latter"
-        )
+        values["half_time_over_theory"] = ratio
+        values["half_time_error"] = abs(ratio - 1)
     return values | {
-        "final_strength_over_target": described(
-            (strength.isel(time=-1, drop=True) / target).where(learned),
-            "strength of a mode at the end over its target",
+        "final_strength_over_target": (strength.isel(time=-1, drop=True) / target).where(learned),
+        "modes_in_order": in_order.all(("mode", "other_mode")).astype(float),
+        "half_time_spread": reached.max("mode", skipna=False) / reached.min("mode", skipna=False),
+        "half_time_times_s": half * s,
+        "later_share": later.max(("mode", "other_mode")).drop_vars(
+            ["time", "flow_time"], errors="ignore"
         ),
-        "modes_in_order": described(
-            in_order.all(("mode", "other_mode")).astype(float),
-            "1 if stronger modes reach half their target first",
-        ),
-        "half_time_spread": described(
-            reached.max("mode", skipna=False) / reached.min("mode", skipna=False),
-            "slowest over fastest time to half the target",
-        ),
-        "half_time_times_s": described(half * s, "time to half the target times s"),
-        "later_share": described(
-            later.max(("mode", "other_mode")).drop_vars(["time", "flow_time"], errors="ignore"),
-            "largest share of its target that a weaker mode has when a stronger one has half",
-        ),
-        "logistic_rate": described(
-            _logistic_rate(strength / target.where(learned), evidence.time) / (2 * s),
-            "slope of log(a/(s/d - a)) over 2 s, between a tenth and nine tenths of the target",
-        ),
+        "logistic_rate": _logistic_rate(strength / target.where(learned), evidence.time) / (2 * s),
     }
 
 
@@ -96,16 +116,8 @@ def _closed_forms(
     with np.errstate(divide="ignore", invalid="ignore"):
         written = np.log(target / start.where(start > 0)) / s.where(learned)
     return {
-        "half_time_over_predicted": described(
-            half / predicted, "time to half the target over the closed form"
-        ),
-        "half_time_over_written": described(
-            half / written, "time to half the target over log(s/eps)/s"
-        ),
-        "second_half_over_written": described(
-            (full - half) / written, "time from half the target to s - eps over log(s/eps)/s"
-        ),
-        "second_half_over_first": described(
-            (full - half) / half, "time from half the target to s - eps over time to half"
-        ),
+        "half_time_over_predicted": half / predicted,
+        "half_time_over_written": half / written,
+        "second_half_over_written": (full - half) / written,
+        "second_half_over_first": (full - half) / half,
     }

@@ -3,9 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.theory.linearisation import (
     averaged_rate_residual,
     averaging_residual,
@@ -14,14 +14,36 @@ from neuralrace.theory.linearisation import (
 )
 
 
+@Metric(
+    needs="layered relu",
+    observables="layer_norm weights",
+    gives={
+        "sample_residual_as_written": (
+            "pair",
+            "largest residual of eq. 26 as printed over the largest rate",
+        ),
+        "sample_residual_sandwiched": (
+            "pair",
+            "the same with the gates of the hidden layer on both sides",
+        ),
+        "sample_residual_trace": ("pair", "the same for the trace"),
+        "averaging_residual": (
+            "layer",
+            "|mean of D_l W_l - W_l|/|W_l| (eq. 27), averaged over snapshots",
+        ),
+        "averaged_rate_residual": (
+            "pair",
+            "residual of eq. 28 over its left side, averaged over snapshots",
+        ),
+        "gradient_residual_as_written": (
+            "pair",
+            "largest residual of eq. 25 as printed over the largest rate",
+        ),
+        "gradient_residual_sign_mended": ("pair", "the same with the sign of eq. 25 turned"),
+    },
+)
 def linearisation(evidence: Evidence) -> Values:
-    """Residuals of equations 25 to 28: 25 and 26 the largest over snapshots and samples.
-
-    Raises:
-        UserError: the network has biases or no ReLU.
-    """
-    if evidence.cell.layered.bias or evidence.cell.layered.activation != "relu":
-        raise UserError("metrics: linearisation is for ReLU networks without biases")
+    """Residuals of equations 25 to 28: 25 and 26 the largest over snapshots and samples."""
     weights = evidence.weights()
     data = evidence.data
     squared = evidence.cell.training.loss.name == "squared_error"
@@ -30,36 +52,22 @@ def linearisation(evidence: Evidence) -> Values:
     gradients = gradient_residuals(weights, data.x, data.y, loss)
     averaged = averaged_rate_residual(weights, data.x, data.y, loss)
     averaging = averaging_residual(weights, None, data.x)
-    like = evidence.recorded("layer_norm", "layer_norm").isel(time=0, drop=True)
+    like = evidence.trajectory["layer_norm"].isel(time=0, drop=True)
     pairs = like.isel(layer=slice(None, -1)).rename(layer="pair")
 
-    def worst(name: str, long_name: str, of=residuals) -> xr.DataArray:
+    def worst(name: str, of=residuals) -> xr.DataArray:
         ratios = []
         for residual in of:
             scale = residual.scale.max(axis=-1, keepdims=True)
             ratios.append((getattr(residual, name) / scale).max(axis=(-1, -2)))
-        return described(pairs.copy(data=np.stack(ratios, axis=-1)), long_name)
+        return pairs.copy(data=np.stack(ratios, axis=-1))
 
     return {
-        "sample_residual_as_written": worst(
-            "as_written", "largest residual of eq. 26 as printed over the largest rate"
-        ),
-        "sample_residual_sandwiched": worst(
-            "sandwiched", "the same with the gates of the hidden layer on both sides"
-        ),
-        "sample_residual_trace": worst("trace", "the same for the trace"),
-        "averaging_residual": described(
-            like.copy(data=averaging.mean(axis=2)),
-            "|mean of D_l W_l - W_l|/|W_l| (eq. 27), averaged over snapshots",
-        ),
-        "averaged_rate_residual": described(
-            pairs.copy(data=averaged.mean(axis=2)),
-            "residual of eq. 28 over its left side, averaged over snapshots",
-        ),
-        "gradient_residual_as_written": worst(
-            "as_written", "largest residual of eq. 25 as printed over the largest rate", gradients
-        ),
-        "gradient_residual_sign_mended": worst(
-            "sign_mended", "the same with the sign of eq. 25 turned", gradients
-        ),
+        "sample_residual_as_written": worst("as_written"),
+        "sample_residual_sandwiched": worst("sandwiched"),
+        "sample_residual_trace": worst("trace"),
+        "averaging_residual": like.copy(data=averaging.mean(axis=2)),
+        "averaged_rate_residual": pairs.copy(data=averaged.mean(axis=2)),
+        "gradient_residual_as_written": worst("as_written", gradients),
+        "gradient_residual_sign_mended": worst("sign_mended", gradients),
     }

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from neuralrace.metrics import METRICS
+from neuralrace.metrics.describe import Values
 from neuralrace.records.axes import provenance
 from neuralrace.records.evidence import Evidence
-from neuralrace.records.schema import COORDINATES, SCHEMA_VERSION
+from neuralrace.records.schema import COORDINATES, RUNS, SCHEMA_VERSION
+from neuralrace.registry import METRICS
 from neuralrace.spec import Cell
 
 PACKAGES = ("scipy", "scikit-learn", "jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
@@ -21,13 +22,14 @@ def metrics_dataset(
     """Every configured metric of a cell, as it is written to `metrics.nc`.
 
     Raises:
-        UserError: a metric needs an observable or a solution that the cell does not have.
+        UserError: what a metric asks of the samples or of theory is not given.
+        ValueError: a metric gives something other than it declares.
     """
     evidence = Evidence(cell, trajectory, theory)
     values: dict[str, xr.DataArray] = {"diverged_at": trajectory["diverged_at"]}
     with np.errstate(divide="ignore", invalid="ignore"):
         for name in cell.metrics:
-            values |= METRICS[name](evidence)
+            values |= _measured(name, evidence)
     attrs = provenance(cell_id, cell, "measure", PACKAGES)
     attrs |= {"title": f"Metrics of {cell_id}", "kind": "metrics", "schema": SCHEMA_VERSION}
     dataset = xr.Dataset(values, attrs=attrs)
@@ -36,6 +38,28 @@ def metrics_dataset(
         units = trajectory[name].attrs.get("units", "1") if name in trajectory.coords else "1"
         dataset[name].attrs = {"long_name": long_name, "units": units}
     return dataset
+
+
+def _measured(name: str, evidence: Evidence) -> Values:
+    """The variables of one metric, with meaning and unit as declared and no other attributes.
+
+    Raises:
+        ValueError: a variable is not declared, or has other dimensions than declared.
+    """
+    metric, values = METRICS[name], {}
+    declared = metric.declaration.variables
+    for variable, array in metric.load()(evidence).items():
+        where = f"metric {name!r} in {metric.module}: {variable!r}"
+        if variable not in declared:
+            raise ValueError(f"{where} is not declared")
+        dims = tuple(str(dim) for dim in array.dims if dim not in RUNS)
+        known = declared[variable]
+        if dims != known.dims:
+            raise ValueError(f"{where} has dimensions {dims}, declared are {known.dims}")
+        values[variable] = array.drop_attrs(deep=False).assign_attrs(
+            long_name=known.long_name, units=known.units
+        )
+    return values
 
 
 def tidy(datasets: Iterable[xr.Dataset]) -> pd.DataFrame:

@@ -5,11 +5,28 @@ import xarray as xr
 from jaxtyping import Float
 
 from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
-from neuralrace.spec import Gated
+from neuralrace.registry import Metric
 
 
+@Metric(
+    needs="gated",
+    gives={
+        "pathway_commutator": (
+            "pathway",
+            "commutator of the input correlation of a pathway with sigma_yx^T sigma_yx",
+        ),
+        "residual_context_correlation": (
+            "",
+            "correlation of the residual with contexts over that of targets",
+        ),
+        "residual_context_correlation_of_one": (
+            "",
+            "the same over a single sample, largest of all",
+        ),
+    },
+)
 def pathway_correlations(evidence: Evidence) -> Values:
     """Properties of the effective data of each pathway of a gated network, and of the residual.
 
@@ -24,16 +41,12 @@ def pathway_correlations(evidence: Evidence) -> Values:
     Depends on task and gates alone. NaN where a pathway or the inputs have no correlation.
 
     Raises:
-        UserError: the network has no pathways, or the inputs come in no two groups.
+        UserError: the inputs come in no two groups.
 
     Source: Jarvis et al., "Make Haste Slowly", assumption 2.1 and appendix A.1, which verify that
     correlations are mutually diagonalisable, and appendix E, on the residual.
     """
-    network, data = evidence.cell.network, evidence.data
-    if not isinstance(network, Gated):
-        raise UserError(
-            f"network.name: {network.name!r}: metrics: pathway_correlations is for gated networks"
-        )
+    network, data = evidence.gated, evidence.data
     if len(data.input_groups) != 2:
         raise UserError(
             f"dataset.name: {evidence.cell.dataset.name!r}: metrics: pathway_correlations is for "
@@ -51,16 +64,9 @@ def pathway_correlations(evidence: Evidence) -> Values:
     # of a single sample the correlation is an outer product
     single = np.linalg.norm(residual, axis=1) / np.linalg.norm(data.y, axis=1)
     return {
-        "pathway_commutator": described(
-            xr.DataArray(apart, {"pathway": pathways}, ("pathway",)),
-            "commutator of the input correlation of a pathway with sigma_yx^T sigma_yx",
-        ),
-        "residual_context_correlation": described(
-            xr.DataArray(whole), "correlation of the residual with contexts over that of targets"
-        ),
-        "residual_context_correlation_of_one": described(
-            xr.DataArray(single.max()), "the same over a single sample, largest of all"
-        ),
+        "pathway_commutator": xr.DataArray(apart, {"pathway": pathways}, ("pathway",)),
+        "residual_context_correlation": xr.DataArray(whole),
+        "residual_context_correlation_of_one": xr.DataArray(single.max()),
     }
 
 

@@ -1,10 +1,29 @@
 """Which pathways a gated network answers through, and when they learn."""
 
-from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.spec import Gated
 
 
+@Metric(
+    observables="pathway_power|pathway_values",
+    gives={
+        "pathway_share": ("pathway", "share of a pathway in the power of all"),
+        "pathway_half_time": (
+            "pathway pathway_mode",
+            "flow time to half of the singular value that a pathway ends with",
+        ),
+        "trained_pathway_share": (
+            "",
+            "share of the first family in the power of trained pairs at the end",
+        ),
+        "untrained_pathway_share": (
+            "",
+            "share of the first family in the power of untrained pairs at the end",
+        ),
+    },
+)
 def pathway_share(evidence: Evidence) -> Values:
     """Share of pathways in the squared maps of all at the end, and when each mode was half learned.
 
@@ -19,23 +38,18 @@ def pathway_share(evidence: Evidence) -> Values:
     Source: Saxe, Sodhani, Lewallen 2022, fig. 5; Jarvis et al., app. E, for pathways side by side.
     """
     if isinstance(evidence.cell.network, Gated):
-        values = evidence.recorded("pathway_values", "pathway_values")
+        values = evidence.trajectory["pathway_values"]
         power = (values.isel(time=-1, drop=True) ** 2).sum("pathway_mode", skipna=False)
         share = power / power.sum("pathway", skipna=False)
         half = crossing_time(values, values.isel(time=-1, drop=True) / 2, evidence.time)
         return {
-            "pathway_share": described(share, "share of a pathway in the power of all"),
-            "pathway_half_time": described(
-                half, "flow time to half of the singular value that a pathway ends with"
-            ),
+            "pathway_share": share,
+            "pathway_half_time": half,
         }
-    trained = evidence.recorded("trained_power", "pathway_power")
+    trained = evidence.trajectory["trained_power"]
     powers = {"trained": trained, "untrained": evidence.trajectory["untrained_power"]}
     values = {}
     for pairs, power in powers.items():
         final = power.isel(time=-1, drop=True)
-        values[f"{pairs}_pathway_share"] = described(
-            final.isel(family=0, drop=True) / final.sum("family"),
-            f"share of the first family in the power of {pairs} pairs at the end",
-        )
+        values[f"{pairs}_pathway_share"] = final.isel(family=0, drop=True) / final.sum("family")
     return values

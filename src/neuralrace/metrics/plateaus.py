@@ -5,12 +5,33 @@ import xarray as xr
 from jaxtyping import Float
 from xarray import ufuncs
 
-from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.metrics.imitation import LEVELS
 from neuralrace.metrics.stages import drops
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 
+@Metric(
+    gives={
+        "level_time": ("loss_level", "flow time to a share of the initial loss"),
+        "level_time_variation": (
+            "loss_level",
+            "standard deviation over seeds of the time to a share of the initial loss, over its "
+            "mean",
+        ),
+        "level_time_deviation": (
+            "loss_level",
+            "distance of the time to a share of the initial loss from its mean over seeds, over "
+            "that mean",
+        ),
+        "plateau_level": (
+            "",
+            "loss over initial loss where it falls most slowly between two drops",
+        ),
+        "plateau_time": ("", "flow time at which the loss falls most slowly between two drops"),
+    },
+)
 def plateaus(evidence: Evidence) -> Values:
     """Times at which the loss has fallen to shares of its initial value, and its longest rest.
 
@@ -37,23 +58,11 @@ def plateaus(evidence: Evidence) -> Values:
         vectorize=True,
     )
     return {
-        "level_time": described(times, "flow time to a share of the initial loss"),
-        "level_time_variation": described(
-            ufuncs.sqrt(variance) / mean,
-            "standard deviation over seeds of the time to a share of the initial loss, over its "
-            "mean",
-        ),
-        "level_time_deviation": described(
-            abs(times - mean) / mean,
-            "distance of the time to a share of the initial loss from its mean over seeds, over "
-            "that mean",
-        ),
-        "plateau_level": described(
-            share, "loss over initial loss where it falls most slowly between two drops"
-        ),
-        "plateau_time": described(
-            time, "flow time at which the loss falls most slowly between two drops"
-        ),
+        "level_time": times,
+        "level_time_variation": ufuncs.sqrt(variance) / mean,
+        "level_time_deviation": abs(times - mean) / mean,
+        "plateau_level": share,
+        "plateau_time": time,
     }
 
 

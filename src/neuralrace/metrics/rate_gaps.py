@@ -1,44 +1,66 @@
 """Whether adjacent layers come to grow at the same rate (Basu et al., conjecture 4)."""
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 
+@Metric(
+    observables="layer_norm rate_gap",
+    gives={
+        "early_rate_gap": ("pair", "gap of growth rates, first tenth of training"),
+        "late_rate_gap": ("pair", "gap of growth rates, last tenth of training"),
+        "early_relative_rate_gap": (
+            "pair",
+            "gap of growth rates over their sum, first tenth of training",
+        ),
+        "late_relative_rate_gap": (
+            "pair",
+            "gap of growth rates over their sum, last tenth of training",
+        ),
+        "early_relative_norm_rate_gap": (
+            "pair",
+            "gap of growth rates of squared norms over their sum, first tenth of training",
+        ),
+        "late_relative_norm_rate_gap": (
+            "pair",
+            "gap of growth rates of squared norms over their sum, last tenth of training",
+        ),
+        "late_over_peak_rate_gap": ("pair", "gap of growth rates, late over its peak"),
+        "peak_rate_gap": ("pair", "largest gap of growth rates"),
+        "early_norm_growth": ("layer", "growth of the layer norm in the first half of training"),
+        "early_growth_deviation": (
+            "layer",
+            "its distance from the mean over all layers but the last, relative to the mean",
+        ),
+        "late_norm_growth": ("layer", "growth of the layer norm in the second half of training"),
+        "late_growth_deviation": (
+            "layer",
+            "its distance from the mean over all layers but the last, relative to the mean",
+        ),
+    },
+)
 def rate_gaps(evidence: Evidence) -> Values:
     """Gaps of growth rates, early and late in training, absolute and relative to the rates.
 
     Early is the first tenth of the time axis, late the last.
     """
-    absolute = evidence.recorded("rate_gap", "rate_gap")
+    absolute = evidence.trajectory["rate_gap"]
     tenth = max(absolute.sizes["time"] // 10, 1)
     early, late = slice(0, tenth), slice(-tenth, None)
     values = {}
-    for name, long_name in (
-        ("rate_gap", "gap of growth rates"),
-        ("relative_rate_gap", "gap of growth rates over their sum"),
-        ("relative_norm_rate_gap", "gap of growth rates of squared norms over their sum"),
-    ):
+    for name in ("rate_gap", "relative_rate_gap", "relative_norm_rate_gap"):
         curve = evidence.trajectory[name]
-        first = curve.isel(time=early).mean("time")
-        last = curve.isel(time=late).mean("time")
-        values[f"early_{name}"] = described(first, f"{long_name}, first tenth of training")
-        values[f"late_{name}"] = described(last, f"{long_name}, last tenth of training")
+        values[f"early_{name}"] = curve.isel(time=early).mean("time")
+        values[f"late_{name}"] = curve.isel(time=late).mean("time")
     peak = absolute.max("time")
-    values["late_over_peak_rate_gap"] = described(
-        values["late_rate_gap"] / peak, "gap of growth rates, late over its peak"
-    )
-    norms = evidence.recorded("layer_norm", "layer_norm")
+    values["late_over_peak_rate_gap"] = values["late_rate_gap"] / peak
+    norms = evidence.trajectory["layer_norm"]
     middle = norms.sizes["time"] // 2
-    values["peak_rate_gap"] = described(peak, "largest gap of growth rates")
-    halves = {"early": ("first", 0, middle), "late": ("second", middle, -1)}
-    for name, (half, begin, end) in halves.items():
+    values["peak_rate_gap"] = peak
+    for name, begin, end in (("early", 0, middle), ("late", middle, -1)):
         growth = norms.isel(time=end, drop=True) - norms.isel(time=begin, drop=True)
         hidden = growth.isel(layer=slice(None, -1)).mean("layer")
-        values[f"{name}_norm_growth"] = described(
-            growth, f"growth of the layer norm in the {half} half of training"
-        )
-        values[f"{name}_growth_deviation"] = described(
-            abs(growth / hidden - 1),
-            "its distance from the mean over all layers but the last, relative to the mean",
-        )
+        values[f"{name}_norm_growth"] = growth
+        values[f"{name}_growth_deviation"] = abs(growth / hidden - 1)
     return values

@@ -4,9 +4,10 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
-from neuralrace.reln.gates import relu_gates, relu_network
+from neuralrace.registry import Metric
+from neuralrace.reln.gates import relu_gates
 from neuralrace.theory import gate_patterns
 
 # More samples than these have too many patterns to try one by one.
@@ -14,6 +15,22 @@ MOST_SAMPLES = 12
 KINDS = ("all", "realisable", "beyond the lemma")
 
 
+@Metric(
+    needs="layered relu one_hidden contexts",
+    observables="weights",
+    gives={
+        "patterns": ("pattern_kind", "gate patterns over all samples"),
+        "shown_patterns": ("", "different gate patterns of the units at the end"),
+        "shown_beyond_lemma": (
+            "",
+            "different gate patterns of the units at the end, beyond lemma 4.1",
+        ),
+        "share_beyond_lemma": (
+            "",
+            "output on the targets that units beyond lemma 4.1 carry at the end",
+        ),
+    },
+)
 def realisable_patterns(evidence: Evidence) -> Values:
     """Gate patterns of units, counted by what can be, what lemma 4.1 allows, and what is.
 
@@ -25,23 +42,21 @@ def realisable_patterns(evidence: Evidence) -> Values:
     learned.
 
     Raises:
-        UserError: the dataset has no contexts or too many samples, or the network is no ReLU
-            network with one hidden layer and without biases.
+        UserError: the inputs come in no groups, or there are too many samples.
 
     Source: Jarvis et al., "Make Haste Slowly", lemma 4.1 and appendix D.
     """
     cell, data = evidence.cell, evidence.data
-    if data.contexts is None or not data.input_groups:
+    if not data.input_groups:
         raise UserError(
-            f"dataset.name: {cell.dataset.name!r}: metrics: realisable_patterns is for datasets "
-            "with contexts, such as contextual"
+            f"dataset.name: {cell.dataset.name!r}: metrics: realisable_patterns is for inputs "
+            "in groups, such as those of contextual"
         )
     if len(data.x) > MOST_SAMPLES:
         raise UserError(
             f"dataset: has {len(data.x)} samples: metrics: realisable_patterns is for at most "
             f"{MOST_SAMPLES}; use fewer objects or contexts"
         )
-    relu_network(cell, "metrics: realisable_patterns", hidden=1)
     encoder, readout = (weight[:, :, -1] for weight in evidence.weights())
     (gates,) = relu_gates([encoder, readout], data.x)
     carried = np.maximum(encoder @ data.x.T, 0) * (readout.mT @ data.y.T)
@@ -50,7 +65,7 @@ def realisable_patterns(evidence: Evidence) -> Values:
     carried = carried.sum(axis=-1)
     objects = data.x[:, : data.input_groups[0]].argmax(axis=1)
     allowed = gate_patterns.consistent_with_lemma(
-        gates.reshape(-1, len(data.x)), data.contexts, objects
+        gates.reshape(-1, len(data.x)), evidence.contexts, objects
     ).reshape(carried.shape)
     opened = np.any(gates, axis=-1)
     beyond = opened & ~allowed
@@ -63,21 +78,13 @@ def realisable_patterns(evidence: Evidence) -> Values:
         return runs.copy(data=counts).where(~undefined)
 
     realisable = gate_patterns.realisable_patterns(data.x)
-    outside = ~gate_patterns.consistent_with_lemma(realisable, data.contexts, objects)
+    outside = ~gate_patterns.consistent_with_lemma(realisable, evidence.contexts, objects)
     counts = [2.0 ** len(data.x), len(realisable), outside.sum()]
     return {
-        "patterns": described(
-            xr.DataArray(counts, {"pattern_kind": list(KINDS)}, ("pattern_kind",)),
-            "gate patterns over all samples",
-        ),
-        "shown_patterns": described(
-            distinct(opened), "different gate patterns of the units at the end"
-        ),
-        "shown_beyond_lemma": described(
-            distinct(beyond), "different gate patterns of the units at the end, beyond lemma 4.1"
-        ),
-        "share_beyond_lemma": described(
-            runs.copy(data=(carried * beyond).sum(axis=-1) / carried.sum(axis=-1)),
-            "output on the targets that units beyond lemma 4.1 carry at the end",
+        "patterns": xr.DataArray(counts, {"pattern_kind": list(KINDS)}, ("pattern_kind",)),
+        "shown_patterns": distinct(opened),
+        "shown_beyond_lemma": distinct(beyond),
+        "share_beyond_lemma": runs.copy(
+            data=(carried * beyond).sum(axis=-1) / carried.sum(axis=-1)
         ),
     }

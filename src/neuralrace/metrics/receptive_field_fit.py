@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.metrics.receptive_fields import (
     class_shares,
     overlap,
@@ -12,16 +12,33 @@ from neuralrace.metrics.receptive_fields import (
     weights_on_ring,
 )
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 
+@Metric(
+    observables="weights|pathway_maps",
+    solutions="frozen_gates|frozen_gates_descent|initial_gates|mean_field",
+    gives={
+        "field_overlap": (
+            "solution",
+            "cosine of a unit's receptive field with that of theory, mean over units",
+        ),
+        "field_error": ("solution", "distance of receptive fields from theory over their norm"),
+        "predicted_participation": (
+            "solution",
+            "inverse participation ratio times inputs by theory, mean over units",
+        ),
+        "predicted_localised_share": (
+            "solution",
+            "share of units whose receptive field is localised by theory",
+        ),
+    },
+)
 def receptive_field_fit(evidence: Evidence) -> Values:
     """Receptive fields of every solution beside those of the simulation, unit by unit, at the end.
 
     Overlaps are cosines with their sign; units whose weights are all zero have none. What theory
     predicts of its own fields is there for runs that diverged too, their distances are NaN.
-
-    Raises:
-        UserError: no solution gives receptive fields, or none were recorded.
 
     Source: derived here; notes on localisation, sec. 2.2, ask for it.
     """
@@ -34,24 +51,12 @@ def receptive_field_fit(evidence: Evidence) -> Values:
     )
     like = solved.isel(unit=0, input=0, drop=True)
 
-    def found(values: np.ndarray, long_name: str) -> xr.DataArray:
-        return described(like.copy(data=values), long_name)
+    def found(values: np.ndarray) -> xr.DataArray:
+        return like.copy(data=values)
 
     return {
-        "field_overlap": found(
-            overlap(theory, learned),
-            "cosine of a unit's receptive field with that of theory, mean over units",
-        ),
-        "field_error": found(
-            distance / np.where(size > 0, size, np.nan),
-            "distance of receptive fields from theory over their norm",
-        ),
-        "predicted_participation": found(
-            unit_mean(participation(theory)),
-            "inverse participation ratio times inputs by theory, mean over units",
-        ),
-        "predicted_localised_share": found(
-            class_shares(theory)["localised"],
-            "share of units whose receptive field is localised by theory",
-        ),
+        "field_overlap": found(overlap(theory, learned)),
+        "field_error": found(distance / np.where(size > 0, size, np.nan)),
+        "predicted_participation": found(unit_mean(participation(theory))),
+        "predicted_localised_share": found(class_shares(theory)["localised"]),
     }

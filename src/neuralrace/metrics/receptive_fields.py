@@ -6,8 +6,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Inexact
 
-from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 Fields = Float[np.ndarray, "*runs unit input"]
 PerUnit = Float[np.ndarray, "*runs unit"]
@@ -24,6 +25,95 @@ ROUNDING = 1e-9
 """Difference of energies, relative to those of a whole unit, that is none."""
 
 
+@Metric(
+    observables="weights|pathway_maps",
+    gives={
+        "unit_participation": ("unit", "inverse participation ratio times inputs at the end"),
+        "participation": (
+            "",
+            "inverse participation ratio times inputs at the end, mean over units",
+        ),
+        "unit_participation_ratio": (
+            "unit",
+            "inverse participation ratio over its mean for random phases at the end",
+        ),
+        "participation_ratio": (
+            "",
+            "inverse participation ratio over its mean for random phases at the end, mean over "
+            "units",
+        ),
+        "unit_weight_kurtosis": ("unit", "excess kurtosis of weights over inputs at the end"),
+        "weight_kurtosis": (
+            "",
+            "excess kurtosis of weights over inputs at the end, mean over units",
+        ),
+        "unit_energy_window": (
+            "unit",
+            "shortest share of the ring with 90% of the energy at the end",
+        ),
+        "energy_window": (
+            "",
+            "shortest share of the ring with 90% of the energy at the end, mean over units",
+        ),
+        "unit_dominant_frequency": (
+            "unit",
+            "frequency of most power, in cycles per ring, at the end",
+        ),
+        "dominant_frequency": (
+            "",
+            "frequency of most power, in cycles per ring, at the end, mean over units",
+        ),
+        "unit_cycles": (
+            "unit",
+            "cycles of the dominant frequency within the energy window at the end",
+        ),
+        "cycles": (
+            "",
+            "cycles of the dominant frequency within the energy window at the end, mean over units",
+        ),
+        "unit_opposition": (
+            "unit",
+            "minus the least correlation of a field with itself moved on at the end",
+        ),
+        "opposition": (
+            "",
+            "minus the least correlation of a field with itself moved on at the end, mean over "
+            "units",
+        ),
+        "localised_share": ("", "share of units whose receptive field is localised at the end"),
+        "oscillating_share": ("", "share of units whose receptive field is oscillating at the end"),
+        "neither_share": ("", "share of units whose receptive field is neither at the end"),
+        "mode_kept": (
+            "",
+            "share of units whose mode at the end is where it was at their growth is half way",
+        ),
+        "mode_kept_by_chance": (
+            "",
+            "share of units whose mode at the end is where it was at growth is half way, of "
+            "another unit",
+        ),
+        "mode_kept_from_start": (
+            "",
+            "share of units whose mode at the end is where it was at the start",
+        ),
+        "localised_curve": ("snapshot", "share of units whose receptive field is localised"),
+        "oscillating_curve": ("snapshot", "share of units whose receptive field is oscillating"),
+        "participation_curve": (
+            "snapshot",
+            "inverse participation ratio times inputs, mean over units",
+        ),
+        "field_norm_curve": (
+            "snapshot",
+            "length of a unit's incoming weights, root mean square over units",
+        ),
+        "localisation_time": ("", "flow time at which mean participation is half way to its end"),
+        "growth_time": ("", "flow time at which the mean squared length is half way to its end"),
+        "centre_bias": (
+            "",
+            "length of the mean direction of the centres of receptive fields at the end",
+        ),
+    },
+)
 def receptive_fields(evidence: Evidence) -> Values:
     """Shape of the receptive fields of the first hidden layer: spread, window, oscillation, class.
 
@@ -36,67 +126,38 @@ def receptive_fields(evidence: Evidence) -> Values:
     twentieth of the ring of where it was: at the first snapshot with half of the growth in power,
     of the same unit or, for chance, of the next one, and at the start.
 
-    Raises:
-        UserError: neither weights nor maps of pathways were recorded.
-
     Source: notes on localisation, secs. 1 and 2.1, tell localised fields by eye; the measures are
     derived here.
     """
     fields, like = weights_on_ring(evidence)
     final, last = fields[:, :, -1], like.isel(snapshot=-1, drop=True)
     values = {}
-    for name, (measure, meaning) in MEASURES.items():
-        per_unit = measure(final)
+    for measure in MEASURES:
+        name, per_unit = measure.__name__, measure(final)
         numbers = np.arange(1, per_unit.shape[-1] + 1)
-        values[f"unit_{name}"] = described(
-            last.expand_dims(unit=numbers, axis=-1).copy(data=per_unit), f"{meaning} at the end"
-        )
-        values[name] = described(
-            last.copy(data=unit_mean(per_unit)), f"{meaning} at the end, mean over units"
-        )
+        values[f"unit_{name}"] = last.expand_dims(unit=numbers, axis=-1).copy(data=per_unit)
+        values[name] = last.copy(data=unit_mean(per_unit))
     for name, share in class_shares(final).items():
-        values[f"{name}_share"] = described(
-            last.copy(data=share), f"share of units whose receptive field is {name} at the end"
-        )
+        values[f"{name}_share"] = last.copy(data=share)
     power = like.copy(data=(fields**2).sum(axis=-1).mean(axis=-1))
     grown = _at_half_way(fields, power.values)
     kept = {
-        "mode_kept": (grown, "their growth is half way"),
-        "mode_kept_by_chance": (np.roll(grown, 1, axis=-2), "growth is half way, of another unit"),
-        "mode_kept_from_start": (fields[:, :, 0], "the start"),
+        "mode_kept": grown,
+        "mode_kept_by_chance": np.roll(grown, 1, axis=-2),
+        "mode_kept_from_start": fields[:, :, 0],
     }
-    for name, (before, when) in kept.items():
-        share = unit_mean(_mode_kept(before, final))
-        values[name] = described(
-            last.copy(data=share), f"share of units whose mode at the end is where it was at {when}"
-        )
+    for name, before in kept.items():
+        values[name] = last.copy(data=unit_mean(_mode_kept(before, final)))
     spread = like.copy(data=unit_mean(participation(fields)))
     shares = class_shares(fields)
     return values | {
-        "localised_curve": described(
-            like.copy(data=shares["localised"]), "share of units whose receptive field is localised"
-        ),
-        "oscillating_curve": described(
-            like.copy(data=shares["oscillating"]),
-            "share of units whose receptive field is oscillating",
-        ),
-        "participation_curve": described(
-            spread, "inverse participation ratio times inputs, mean over units"
-        ),
-        "field_norm_curve": described(
-            power**0.5, "length of a unit's incoming weights, root mean square over units"
-        ),
-        "localisation_time": described(
-            half_way_time(spread), "flow time at which mean participation is half way to its end"
-        ),
-        "growth_time": described(
-            half_way_time(power),
-            "flow time at which the mean squared length is half way to its end",
-        ),
-        "centre_bias": described(
-            last.copy(data=centre_bias(final)),
-            "length of the mean direction of the centres of receptive fields at the end",
-        ),
+        "localised_curve": like.copy(data=shares["localised"]),
+        "oscillating_curve": like.copy(data=shares["oscillating"]),
+        "participation_curve": spread,
+        "field_norm_curve": power**0.5,
+        "localisation_time": half_way_time(spread),
+        "growth_time": half_way_time(power),
+        "centre_bias": last.copy(data=centre_bias(final)),
     }
 
 
@@ -232,18 +293,15 @@ def opposition(fields: Fields) -> PerUnit:
     return np.asarray(-correlation.min(axis=-1) / correlation[..., 0])
 
 
-MEASURES: dict[str, tuple[Callable[[Fields], PerUnit], str]] = {
-    "participation": (participation, "inverse participation ratio times inputs"),
-    "participation_ratio": (
-        participation_ratio,
-        "inverse participation ratio over its mean for random phases",
-    ),
-    "weight_kurtosis": (weight_kurtosis, "excess kurtosis of weights over inputs"),
-    "energy_window": (energy_window, "shortest share of the ring with 90% of the energy"),
-    "dominant_frequency": (dominant_frequency, "frequency of most power, in cycles per ring,"),
-    "cycles": (cycles, "cycles of the dominant frequency within the energy window"),
-    "opposition": (opposition, "minus the least correlation of a field with itself moved on"),
-}
+MEASURES: tuple[Callable[[Fields], PerUnit], ...] = (
+    participation,
+    participation_ratio,
+    weight_kurtosis,
+    energy_window,
+    dominant_frequency,
+    cycles,
+    opposition,
+)
 
 
 # Over the units of a run -----------------------------------------------------------------------

@@ -2,10 +2,16 @@
 
 import numpy as np
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 
+@Metric(
+    gives={
+        "relative_loss": ("", "loss at the end over that of the best constant output"),
+    },
+)
 def relative_loss(evidence: Evidence) -> Values:
     """Loss at the end over that of the best constant output, which knows nothing of the inputs.
 
@@ -19,9 +25,4 @@ def relative_loss(evidence: Evidence) -> Values:
         mean = np.mean(y if y.shape[1] > 1 else np.hstack([y, 1 - y]), axis=0)
         constant = -np.sum(mean[mean > 0] * np.log(mean[mean > 0]))
     end = evidence.trajectory["loss"].isel(time=-1, drop=True)
-    return {
-        "relative_loss": described(
-            end / (training.loss.factor(len(y)) * constant),
-            "loss at the end over that of the best constant output",
-        )
-    }
+    return {"relative_loss": end / (training.loss.factor(len(y)) * constant)}

@@ -8,21 +8,37 @@ from jaxtyping import Float
 
 from neuralrace.datasets.image_domains import ImageDomains
 from neuralrace.datasets.pixel_domains import batches
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.theory.ridge import relative_squared_error, ridge
 
 # <|y|^2> of one-hot targets.
 Y_POWER = 1.0
-LONG_NAMES = {
-    "ridge_penalty": "penalty of least generalised cross-validation",
-    "ridge_training_error": "relative squared error of ridge on training images",
-    "ridge_held_out_error": "relative squared error of ridge on held-out images",
-    "ridge_misclassified": "share of held-out images that ridge misclassifies",
-    "least_squares_training_error": "relative squared error of least squares on training images",
-}
 
 
+@Metric(
+    needs="domains_of_images",
+    gives={
+        "ridge_penalty": ("input_domain", "penalty of least generalised cross-validation"),
+        "ridge_training_error": (
+            "input_domain",
+            "relative squared error of ridge on training images",
+        ),
+        "ridge_held_out_error": (
+            "input_domain",
+            "relative squared error of ridge on held-out images",
+        ),
+        "ridge_misclassified": (
+            "input_domain",
+            "share of held-out images that ridge misclassifies",
+        ),
+        "least_squares_training_error": (
+            "input_domain",
+            "relative squared error of least squares on training images",
+        ),
+    },
+)
 def ridge_baseline(evidence: Evidence) -> Values:
     """Ridge regression of the classes on the images of each input domain, by itself.
 
@@ -33,9 +49,6 @@ def ridge_baseline(evidence: Evidence) -> Values:
     without a penalty, is the floor that no linear network can go below on the training images of
     the pairs it is trained on.
 
-    Raises:
-        UserError: the cell shows no images.
-
     Source: derived here; fig. 7 of Saxe, Sodhani, Lewallen 2022 shows networks alone.
     """
     images = evidence.image_domains
@@ -43,10 +56,7 @@ def ridge_baseline(evidence: Evidence) -> Values:
     values = {name: [each[name] for each in found] for name in found[0]}
     values["ridge_misclassified"] = _misclassified(images, np.stack(weights))
     domains = {"input_domain": np.arange(1, images.count + 1)}
-    return {
-        name: described(xr.DataArray(np.asarray(values[name]), domains), long_name)
-        for name, long_name in LONG_NAMES.items()
-    }
+    return {name: xr.DataArray(np.asarray(each), domains) for name, each in values.items()}
 
 
 def _fit(

@@ -3,26 +3,45 @@
 import numpy as np
 
 from neuralrace.datasets import Data
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, sampled
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 from neuralrace.spec import Gated
 from neuralrace.theory.frozen_gates import gated_moments
 from neuralrace.theory.ring import circulant_violation, joint_blocks
 
 # Samples that are shown at every place of the ring, with either sign.
 SHOWN = 100
-NAMES = {
-    "input_circulance_law": "distance of the second moment of inputs from circulant, by their law",
-    "input_circulance_samples": "distance of the second moment of inputs from circulant",
-    "block_circulance_same": "mean distance from circulant of the second moment behind one gate",
-    "block_circulance_other": "mean distance from circulant of the second moment behind two gates",
-    "joint_violation": "part of the second moment of gated inputs that joint shifts change",
-    "joint_eigenvalue_error": "largest distance of its eigenvalues from those of its blocks by "
-    "frequency, over the largest eigenvalue",
-}
 
 
+@Metric(
+    needs="gated mean_readout unit_pathways fresh_samples",
+    gives={
+        "input_circulance_law": (
+            "",
+            "distance of the second moment of inputs from circulant, by their law",
+        ),
+        "input_circulance_samples": ("", "distance of the second moment of inputs from circulant"),
+        "block_circulance_same": (
+            "",
+            "mean distance from circulant of the second moment behind one gate",
+        ),
+        "block_circulance_other": (
+            "",
+            "mean distance from circulant of the second moment behind two gates",
+        ),
+        "joint_violation": (
+            "",
+            "part of the second moment of gated inputs that joint shifts change",
+        ),
+        "joint_eigenvalue_error": (
+            "",
+            "largest distance of its eigenvalues from those of its blocks by frequency, over "
+            "the largest eigenvalue",
+        ),
+    },
+)
 def ring_structure(evidence: Evidence) -> Values:
     """How far second moments are from what a Fourier transform makes diagonal or block-diagonal.
 
@@ -38,23 +57,21 @@ def ring_structure(evidence: Evidence) -> Values:
         behind two gates for a single pathway.
 
     Raises:
-        UserError: the network has no given gates, pathways of more than one unit or another
-            readout than their mean, or the dataset no law or more than one output.
+        UserError: the dataset has more than one output, pathways do not see all inputs, or gates
+            are those of single samples.
 
     Source: notes on localisation, first idea of section 5.
     """
     cell, seeds = evidence.cell, evidence.trajectory["seed"]
     user = "metrics: ring_structure"
-    network, _ = averaged_gates(cell.network, evidence.data, user)
-    samples = [sampled(cell, int(seed), user) for seed in seeds.values]
+    network = evidence.gated
+    averaged_gates(network, evidence.data, user)
+    samples = [sampled(cell, int(seed)) for seed in seeds.values]
     rows = [_structure(data, network, user) for data in samples]
     law = circulant_violation(cell.dataset.mixture().covariances.mean(axis=0))
     values = {"input_circulance_law": np.full(len(seeds), law)}
     values |= {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return {
-        name: described(seeds.copy(data=values[name]), long_name)
-        for name, long_name in NAMES.items()
-    }
+    return {name: seeds.copy(data=each) for name, each in values.items()}
 
 
 def _structure(data: Data, network: Gated, user: str) -> dict[str, float]:

@@ -4,10 +4,65 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 
+@Metric(
+    needs="routing",
+    observables="similarity",
+    gives={
+        "initial_similarity_across": (
+            "",
+            "mean cosine between the same item of two input domains, at the start",
+        ),
+        "final_similarity_across": (
+            "",
+            "mean cosine between the same item of two input domains, at the end",
+        ),
+        "initial_similarity_together": (
+            "",
+            "mean cosine between the same item of two input domains that share a trained "
+            "output, at the start",
+        ),
+        "final_similarity_together": (
+            "",
+            "mean cosine between the same item of two input domains that share a trained "
+            "output, at the end",
+        ),
+        "initial_similarity_never_together": (
+            "",
+            "mean cosine between the same item of two input domains that share no trained "
+            "output, at the start",
+        ),
+        "final_similarity_never_together": (
+            "",
+            "mean cosine between the same item of two input domains that share no trained "
+            "output, at the end",
+        ),
+        "initial_similarity_within": (
+            "",
+            "mean cosine between different items of one input domain, at the start",
+        ),
+        "final_similarity_within": (
+            "",
+            "mean cosine between different items of one input domain, at the end",
+        ),
+        "initial_dimension": (
+            "",
+            "participation ratio of the representations of all items, at the start",
+        ),
+        "final_dimension": (
+            "",
+            "participation ratio of the representations of all items, at the end",
+        ),
+        "final_weight_cosine": (
+            "layer",
+            "cosine between the weights of a layer at the start and at the end",
+        ),
+    },
+)
 def shared_representation(evidence: Evidence) -> Values:
     """Mean cosines in the first hidden layer, at the start and at the end.
 
@@ -17,7 +72,7 @@ def shared_representation(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 4.
     """
-    similarity = evidence.recorded("similarity", "similarity").isel(snapshot=[0, -1])
+    similarity = evidence.trajectory["similarity"].isel(snapshot=[0, -1])
     domains = evidence.cell.dataset.count
     items = similarity.sizes["domain_item"] // domains
     products = similarity.values.reshape(*similarity.shape[:3], domains, items, domains, items)
@@ -31,47 +86,33 @@ def shared_representation(evidence: Evidence) -> Values:
     common = mask @ mask.mT > 0
     different = ~np.eye(domains, dtype=bool)
     pairs = {
-        "across": (np.broadcast_to(different, common.shape), "two input domains"),
-        "together": (common & different, "two input domains that share a trained output"),
-        "never_together": (~common & different, "two input domains that share no trained output"),
+        "across": np.broadcast_to(different, common.shape),
+        "together": common & different,
+        "never_together": ~common & different,
     }
     means = {
-        name: (
-            np.einsum("...sxij,sij->...sx", same, chosen) / chosen.sum((-2, -1))[:, None],
-            f"mean cosine between the same item of {of}",
-        )
-        for name, (chosen, of) in pairs.items()
+        name: np.einsum("...sxij,sij->...sx", same, chosen) / chosen.sum((-2, -1))[:, None]
+        for name, chosen in pairs.items()
     }
-    means["within"] = (
-        own / (domains * items * (items - 1)),
-        "mean cosine between different items of one input domain",
-    )
+    means["within"] = own / (domains * items * (items - 1))
     runs = {name: similarity[name] for name in ("init_scale", "seed")}
     values = {
-        f"{when}_similarity_{name}": (value[..., snapshot], f"{long_name}, {at}")
-        for name, (value, long_name) in means.items()
-        for snapshot, when, at in ((0, "initial", "at the start"), (1, "final", "at the end"))
+        f"{when}_similarity_{name}": value[..., snapshot]
+        for name, value in means.items()
+        for snapshot, when in enumerate(("initial", "final"))
     } | _all_items(similarity.values)
     found = {
-        name: described(xr.DataArray(value, runs, ("init_scale", "seed")), long_name)
-        for name, (value, long_name) in values.items()
+        name: xr.DataArray(value, runs, ("init_scale", "seed")) for name, value in values.items()
     }
     if "weight_cosine" in evidence.trajectory:
-        found["final_weight_cosine"] = described(
-            evidence.trajectory["weight_cosine"].isel(time=-1, drop=True),
-            "cosine between the weights of a layer at the start and at the end",
-        )
+        found["final_weight_cosine"] = evidence.trajectory["weight_cosine"].isel(time=-1, drop=True)
     return found
 
 
 def _all_items(
     gram: Float[np.ndarray, "*runs 2 item item"],
-) -> dict[str, tuple[Float[np.ndarray, "*runs"], str]]:
+) -> dict[str, Float[np.ndarray, "*runs"]]:
     """Dimension of the representations of all items at once."""
     total = np.trace(gram, axis1=-2, axis2=-1)
     dimension = total**2 / (gram**2).sum((-2, -1))
-    of = "participation ratio of the representations of all items"
-    return {
-        "initial_dimension": (dimension[..., 0], f"{of}, at the start"),
-        "final_dimension": (dimension[..., 1], f"{of}, at the end"),
-    }
+    return {"initial_dimension": dimension[..., 0], "final_dimension": dimension[..., 1]}

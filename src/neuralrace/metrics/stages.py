@@ -5,8 +5,9 @@ import xarray as xr
 from jaxtyping import Float, Int
 from scipy.signal import find_peaks
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 # A drop is a peak of -dL/dt at least this high, as a share of the highest, ...
 LEAST_HEIGHT = 1e-3
@@ -14,6 +15,12 @@ LEAST_HEIGHT = 1e-3
 LEAST_PROMINENCE = 0.5
 
 
+@Metric(
+    gives={
+        "stages": ("", "separate drops of the loss"),
+        "initial_rate_share": ("", "initial rate at which the loss falls over the largest"),
+    },
+)
 def stages(evidence: Evidence) -> Values:
     """Separate drops of the loss, and whether it falls from the start.
 
@@ -32,11 +39,8 @@ def stages(evidence: Evidence) -> Values:
         lambda curve: float(len(drops(curve))), rate, input_core_dims=[["time"]], vectorize=True
     )
     return {
-        "stages": described(count.where(rate.notnull().all("time")), "separate drops of the loss"),
-        "initial_rate_share": described(
-            rate.isel(time=0, drop=True) / rate.max("time", skipna=False),
-            "initial rate at which the loss falls over the largest",
-        ),
+        "stages": count.where(rate.notnull().all("time")),
+        "initial_rate_share": rate.isel(time=0, drop=True) / rate.max("time", skipna=False),
     }
 
 

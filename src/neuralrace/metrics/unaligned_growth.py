@@ -3,11 +3,22 @@
 from scipy.integrate import cumulative_simpson
 from xarray import ufuncs
 
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
 from neuralrace.records.gram import diagonal, vectors
+from neuralrace.registry import Metric
 
 
+@Metric(
+    observables="gram",
+    gives={
+        "product_drift": ("mode", "largest relative change of |p||m|"),
+        "log_ratio_slope": (
+            "mode",
+            "fall of log(|m|/|p|) over the integral of s - a.b, averaged over time",
+        ),
+    },
+)
 def unaligned_growth(evidence: Evidence) -> Values:
     """Invariant and decay law of modes that do not interfere (init law `decoupled`).
 
@@ -29,12 +40,6 @@ def unaligned_growth(evidence: Evidence) -> Values:
     judged = (abs(fall) > 0.1) & (smaller > 1e-6 * larger)
     measured = log_ratio.isel(time=0, drop=True) - log_ratio
     return {
-        "product_drift": described(
-            abs(product / product.isel(time=0) - 1).max("time").where(learned),
-            "largest relative change of |p||m|",
-        ),
-        "log_ratio_slope": described(
-            (measured / fall).where(judged & learned).mean("time"),
-            "fall of log(|m|/|p|) over the integral of s - a.b, averaged over time",
-        ),
+        "product_drift": abs(product / product.isel(time=0) - 1).max("time").where(learned),
+        "log_ratio_slope": (measured / fall).where(judged & learned).mean("time"),
     }

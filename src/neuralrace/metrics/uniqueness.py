@@ -8,25 +8,43 @@ from jaxtyping import Float
 from scipy.optimize import least_squares
 
 from neuralrace.datasets.contextual import Contextual
-from neuralrace.errors import UserError
-from neuralrace.initialisation.normal import Normal
-from neuralrace.metrics.describe import Values, described
+from neuralrace.metrics.describe import Values
 from neuralrace.records.evidence import Evidence
-from neuralrace.reln.gates import relu_network
+from neuralrace.registry import Metric
 from neuralrace.theory.contextual import head_start, staged_loss
 
 # Logarithms of starts that are tried: from the smallest normal number to 1, where none is small.
 BOUNDS = np.log(np.finfo(float).tiny), 0.0
-NAMES = {
-    "unfitted_gap": "largest distance of the loss from the closed form with the start of equal "
-    "widths, over initial loss",
-    "head_start_gap": "the same with the head start that the common pathway gives the others",
-    "fitted_gap": "the same with both starts fitted to the loss",
-    "fitted_common_start": "fitted start of the modes of the common pathway",
-    "fitted_context_start": "fitted start of the modes of the context pathways on the residual",
-}
+NAMES = (
+    "unfitted_gap",
+    "head_start_gap",
+    "fitted_gap",
+    "fitted_common_start",
+    "fitted_context_start",
+)
+"""What `_gaps` gives, in its order."""
 
 
+@Metric(
+    needs="contextual_hierarchies whole_targets layered relu one_hidden normal_start squared_error",
+    gives={
+        "unfitted_gap": (
+            "open_in",
+            "largest distance of the loss from the closed form with the start of equal widths, "
+            "over initial loss",
+        ),
+        "head_start_gap": (
+            "open_in",
+            "the same with the head start that the common pathway gives the others",
+        ),
+        "fitted_gap": ("open_in", "the same with both starts fitted to the loss"),
+        "fitted_common_start": ("open_in", "fitted start of the modes of the common pathway"),
+        "fitted_context_start": (
+            "open_in",
+            "fitted start of the modes of the context pathways on the residual",
+        ),
+    },
+)
 def uniqueness(evidence: Evidence) -> Values:
     """How well the closed form of each family of context pathways follows the loss.
 
@@ -37,31 +55,11 @@ def uniqueness(evidence: Evidence) -> Values:
     of the time axis. NaN for runs that diverged. The closed form is the same for families of q
     and of C - q contexts, and no loss can tell them apart by it; their head starts differ.
 
-    Raises:
-        UserError: the dataset is not contextual with hierarchies alone, the network no ReLU network
-            with one hidden layer and without biases, or the law or the loss another one.
-
     Source: Jarvis et al., "Make Haste Slowly", proposition 4.2 and sec. 5; the paper compares
     losses and leaves open how starts are chosen.
     """
     dataset, cell = evidence.cell.dataset, evidence.cell
-    if (
-        not isinstance(dataset, Contextual)
-        or set(dataset.structures) != {"hierarchy"}
-        or dataset.part != "whole"
-    ):
-        raise UserError(
-            f"dataset: {dataset.name!r}: metrics: uniqueness is for the whole of contextual, with "
-            "structures hierarchy alone"
-        )
-    (hidden,) = relu_network(cell, "metrics: uniqueness", hidden=1).hidden
-    if not isinstance(cell.init, Normal):
-        raise UserError(f"init.name: {cell.init.name!r}: metrics: uniqueness is for normal")
-    if cell.training.loss.name != "squared_error":
-        raise UserError(
-            f"training.loss.name: {cell.training.loss.name!r}: metrics: uniqueness is for "
-            "squared_error"
-        )
+    (hidden,) = cell.layered.hidden
     families = np.arange(1, dataset.contexts)
     loss = evidence.trajectory["loss"]
     relative = loss / cell.training.loss.factor(len(evidence.data.x))
@@ -76,10 +74,7 @@ def uniqueness(evidence: Evidence) -> Values:
         output_core_dims=[[]] * len(NAMES),
         vectorize=True,
     )
-    return {
-        name: described(values, long_name)
-        for (name, long_name), values in zip(NAMES.items(), found, strict=True)
-    }
+    return dict(zip(NAMES, found, strict=True))
 
 
 def _gaps(

@@ -4,11 +4,53 @@ import numpy as np
 import xarray as xr
 from xarray import ufuncs
 
-from neuralrace.errors import UserError
-from neuralrace.metrics.describe import Values, crossing_time, described, time_ratio
+from neuralrace.metrics.describe import Values, crossing_time, time_ratio
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 
+@Metric(
+    needs="routing several_hidden",
+    observables="singular_values",
+    gives={
+        "hidden_over_input_over_sqrt_m": (
+            "mode",
+            "final singular value of the hidden over the input layer, over sqrt(M) of M domains "
+            "in a block",
+        ),
+        "hidden_over_input_over_sqrt_k": (
+            "mode",
+            "final singular value of the hidden over the input layer, over sqrt(K) of K trained "
+            "partners in a block",
+        ),
+        "hidden_over_output_over_sqrt_m": (
+            "mode",
+            "final singular value of the hidden over the output layer, over sqrt(M) of M "
+            "domains in a block",
+        ),
+        "hidden_over_output_over_sqrt_k": (
+            "mode",
+            "final singular value of the hidden over the output layer, over sqrt(K) of K "
+            "trained partners in a block",
+        ),
+        "hidden_over_input_speed": (
+            "mode",
+            "largest rate of a singular value of the hidden over the input layer",
+        ),
+        "hidden_over_input_time": (
+            "mode",
+            "time to half of the final value of the input layer, hidden over input layer",
+        ),
+        "hidden_over_input_own_time": (
+            "mode",
+            "time to half of the own final value, hidden over input layer",
+        ),
+        "value_error_mean": (
+            "solution layer mode",
+            "mean distance of a singular value from theory over its final value by theory",
+        ),
+    },
+)
 def value_ratio(evidence: Evidence) -> Values:
     """Singular values of the hidden layer over those of the outer layers at the end, by mode.
 
@@ -21,14 +63,9 @@ def value_ratio(evidence: Evidence) -> Values:
     time to one common level, half of the input layer's final value, and by the time that each takes
     to half of its own final value. With theory beside, values are compared over all of training.
 
-    Raises:
-        UserError: the network does not route, or has no hidden matrix.
-
     Source: Saxe, Sodhani, Lewallen 2022, fig. 4.
     """
-    curves = evidence.recorded("singular_values", "singular_values")
-    if len(evidence.routing.hidden) < 2:
-        raise UserError("network.hidden: value_ratio needs at least two hidden layers")
+    curves = evidence.trajectory["singular_values"]
     s = evidence.data.modes.s
     modes = {"mode": evidence.modes}
     learned = xr.DataArray(s > 1e-9 * s.max(), modes, ("mode",))
@@ -38,19 +75,15 @@ def value_ratio(evidence: Evidence) -> Values:
     size = evidence.routing.families(evidence.cell.dataset.count)[0].size
     partners = evidence.trained_pairs[:, :size, :size].sum((1, 2)) / size
     numbers = {
-        "m": (xr.DataArray(size), "sqrt(M) of M domains in a block"),
-        "k": (
-            xr.DataArray(partners, {"seed": values["seed"]}, ("seed",)),
-            "sqrt(K) of K trained partners in a block",
-        ),
+        "m": xr.DataArray(size),
+        "k": xr.DataArray(partners, {"seed": values["seed"]}, ("seed",)),
     }
     ratios = {
-        f"hidden_over_{side}_over_sqrt_{letter}": described(
-            hidden / values.isel(layer=layer, drop=True) / ufuncs.sqrt(number),
-            f"final singular value of the hidden over the {side} layer, over {of}",
-        )
+        f"hidden_over_{side}_over_sqrt_{letter}": hidden
+        / values.isel(layer=layer, drop=True)
+        / ufuncs.sqrt(number)
         for side, layer in (("input", 0), ("output", -1))
-        for letter, (number, of) in numbers.items()
+        for letter, number in numbers.items()
     }
     return ratios | _growth(curves, evidence.time) | _distance(curves, evidence)
 
@@ -71,18 +104,9 @@ def _growth(curves: xr.DataArray, time: xr.DataArray) -> Values:
         return reached.where(curve.notnull().all("time"))
 
     return {
-        "hidden_over_input_speed": described(
-            rate(hidden) / rate(outer),
-            "largest rate of a singular value of the hidden over the input layer",
-        ),
-        "hidden_over_input_time": described(
-            time_ratio(to_half(hidden, outer), to_half(outer, outer)),
-            "time to half of the final value of the input layer, hidden over input layer",
-        ),
-        "hidden_over_input_own_time": described(
-            time_ratio(to_half(hidden, hidden), to_half(outer, outer)),
-            "time to half of the own final value, hidden over input layer",
-        ),
+        "hidden_over_input_speed": rate(hidden) / rate(outer),
+        "hidden_over_input_time": time_ratio(to_half(hidden, outer), to_half(outer, outer)),
+        "hidden_over_input_own_time": time_ratio(to_half(hidden, hidden), to_half(outer, outer)),
     }
 
 
@@ -93,9 +117,4 @@ def _distance(curves: xr.DataArray, evidence: Evidence) -> Values:
     theory = evidence.theory["singular_values"].rename(singular_mode="mode")
     theory = theory.reindex(mode=curves["mode"])
     off = abs(theory - curves).mean("time", skipna=False)
-    return {
-        "value_error_mean": described(
-            off / theory.isel(time=-1, drop=True),
-            "mean distance of a singular value from theory over its final value by theory",
-        )
-    }
+    return {"value_error_mean": off / theory.isel(time=-1, drop=True)}

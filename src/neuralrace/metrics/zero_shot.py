@@ -2,13 +2,27 @@
 
 import xarray as xr
 
-from neuralrace.metrics.describe import Values, crossing_time, described
+from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
 
 # Relative error below which a pair of domains counts as learned.
 LEARNED = 0.1
 
 
+@Metric(
+    observables="pair_error",
+    gives={
+        "final_trained_error": ("", "relative error of trained pairs at the end"),
+        "final_untrained_error": ("", "relative error of untrained pairs at the end"),
+        "zero_shot_gap": ("", "relative error of untrained less that of trained pairs at the end"),
+        "zero_shot_ratio": (
+            "",
+            "explained power of untrained over that of trained pairs at the end",
+        ),
+        "untrained_delay": ("", "time to a relative error of 10%, untrained over trained pairs"),
+    },
+)
 def zero_shot(evidence: Evidence) -> Values:
     """Error of trained and of untrained pairs at the end, and how much later the latter falls.
 
@@ -19,23 +33,15 @@ def zero_shot(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, figs. 4 and 5.
     """
-    trained = evidence.recorded("trained_error", "pair_error")
+    trained = evidence.trajectory["trained_error"]
     untrained = evidence.trajectory["untrained_error"]
     seen, unseen = (error.isel(time=-1, drop=True) for error in (trained, untrained))
     level = xr.DataArray(-LEARNED)
     first, second = (crossing_time(-error, level, evidence.time) for error in (trained, untrained))
     return {
-        "final_trained_error": described(seen, "relative error of trained pairs at the end"),
-        "final_untrained_error": described(unseen, "relative error of untrained pairs at the end"),
-        "zero_shot_gap": described(
-            unseen - seen, "relative error of untrained less that of trained pairs at the end"
-        ),
-        "zero_shot_ratio": described(
-            ((1 - unseen) / (1 - seen)).where(seen < 1),
-            "explained power of untrained over that of trained pairs at the end",
-        ),
-        "untrained_delay": described(
-            second / first,
-            f"time to a relative error of {LEARNED:.0%}, untrained over trained pairs",
-        ),
+        "final_trained_error": seen,
+        "final_untrained_error": unseen,
+        "zero_shot_gap": unseen - seen,
+        "zero_shot_ratio": ((1 - unseen) / (1 - seen)).where(seen < 1),
+        "untrained_delay": second / first,
     }

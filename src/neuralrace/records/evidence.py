@@ -6,7 +6,7 @@ from itertools import count, takewhile
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from neuralrace.datasets import Data, DomainDataset, Domains
 from neuralrace.datasets.image_domains import ImageDomainDataset, ImageDomains
@@ -31,6 +31,29 @@ class Evidence:
         if isinstance(self.cell.network, Routing):
             return Data(x=self.domains.inputs[0], y=self.domains.targets[0])
         return self.cell.dataset.load()
+
+    @property
+    def contexts(self) -> Int[np.ndarray, " sample"]:
+        """The context of each sample.
+
+        Raises:
+            UserError: the dataset gives none.
+        """
+        if self.data.contexts is None:
+            raise UserError(f"dataset.name: {self.cell.dataset.name!r}: has no contexts")
+        return self.data.contexts
+
+    @property
+    def gated(self) -> Gated:
+        """The network, where it is of pathways side by side.
+
+        Raises:
+            UserError: it is not.
+        """
+        network = self.cell.network
+        if not isinstance(network, Gated):
+            raise UserError(f"network.name: {network.name!r}: this is for gated networks")
+        return network
 
     @property
     def routing(self) -> Routing:
@@ -97,16 +120,6 @@ class Evidence:
         """Mode numbers, from 1."""
         return np.arange(1, len(self.data.modes.s) + 1)
 
-    def recorded(self, name: str, observable: str) -> xr.DataArray:
-        """A variable of the trajectory.
-
-        Raises:
-            UserError: it was not recorded.
-        """
-        if name not in self.trajectory:
-            raise UserError(f"metrics: needs {observable!r} among record.observables")
-        return self.trajectory[name]
-
     def solved(self, name: str, solutions: str) -> xr.DataArray:
         """A variable of the theory.
 
@@ -119,7 +132,6 @@ class Evidence:
 
     def weights(self) -> list[np.ndarray]:
         """Weights at the snapshots, (init_scale, seed, snapshot, out, in), first layer first."""
-        self.recorded("weight_1", "weights")
         names = takewhile(self.trajectory.__contains__, (f"weight_{n}" for n in count(1)))
         return [self.trajectory[name].values for name in names]
 
@@ -129,14 +141,11 @@ class Evidence:
 
         Axes (init_scale, seed, snapshot, unit, input); of pathways, their maps, and of
         averaged pathways of one unit w_k, K times their maps.
-
-        Raises:
-            UserError: they were not recorded.
         """
         if "pathway_maps" in self.trajectory:
             maps = self.trajectory["pathway_maps"].isel(output=0, drop=True)
             averaged = isinstance(self.cell.network, Gated) and self.cell.network.readout == "mean"
             return maps.rename(pathway="unit") * (maps.sizes["pathway"] if averaged else 1)
-        weights = self.recorded("weight_1", "weights or pathway_maps")
+        weights = self.trajectory["weight_1"]
         units = np.arange(1, weights.sizes["unit_1"] + 1)
         return weights.rename(unit_1="unit", unit_0="input").assign_coords(unit=units)

@@ -11,7 +11,7 @@ def vectors(evidence: Evidence) -> tuple[xr.DataArray, xr.DataArray, xr.DataArra
 
     Each has dimensions (..., mode, other_mode).
     """
-    gram = evidence.recorded("gram", "gram")
+    gram = evidence.trajectory["gram"]
     rank = len(evidence.modes)
     first, second = slice(0, rank), slice(rank, 2 * rank)
 

@@ -1,0 +1,30 @@
+"""Cells with what their metrics declare that they need."""
+
+import json
+from typing import Any
+
+from neuralrace.registry import METRICS
+from neuralrace.spec import Cell
+
+
+def cell_of(spec: dict[str, Any]) -> Cell:
+    """The cell as it is written."""
+    return Cell.model_validate_json(json.dumps(spec))
+
+
+def complete(spec: dict[str, Any]) -> Cell:
+    """The cell, with observables and solutions of its metrics beside those that it names.
+
+    Of several that will do, the first is taken where none is named.
+    """
+    record = spec["record"]
+    observables, solutions = list(record.get("observables", ())), list(spec.get("solutions", ()))
+    for name in spec["metrics"]:
+        declared = METRICS[name].declaration
+        for wanted, given in ((declared.observables, observables), (declared.solutions, solutions)):
+            for each in wanted.split():
+                names = each.split("|")
+                if each != "*" and not set(names) & set(given):
+                    given.append(names[0])
+    record = record | {"observables": observables}
+    return cell_of(spec | {"record": record, "solutions": solutions})
