@@ -31,9 +31,9 @@ class Adam(Optimiser):
 
         adam = optax.adam(1.0, self.b1, self.b2, self.eps)
 
-        def update(*arguments: Any) -> Any:
+        def update(updates: Any, state: Any, params: Any = None) -> Any:
             with jax.numpy_dtype_promotion("standard"):  # Optax raises floats to whole powers
-                return adam.update(*arguments)
+                return adam.update(updates, state, params)
 
         return optax.GradientTransformation(adam.init, update)
 
