@@ -384,7 +384,19 @@ def test_progress_is_reported(make_run, monkeypatch):
     train(make_run(record={"every": 1, "snapshots": 3}), report=lines.append)
     assert lines[0].startswith("memory: ")
     assert [line.split(",")[0] for line in lines[1:]] == [f"step {n}/12" for n in range(1, 13)]
-    assert ensemble._divisor(whole=50, most=20) == 10
+
+
+def test_cells_that_differ_in_numbers_alone_share_their_programs(make_run, monkeypatch):
+    """Learning rate, init scale, seeds, steps and strides are arguments."""
+    monkeypatch.setattr(ensemble, "_PROGRAMS", {})
+    train(make_run(seeds=3))
+    compiled = len(ensemble._PROGRAMS)
+    training = {"learning_rate": 0.003, "steps": 30}
+    record = {"every": 3, "snapshots": 2, "observables": ["weights"]}
+    train(make_run(training=training, record=record, init_scales=[0.2, 0.4], seeds=3, first_seed=5))
+    assert len(ensemble._PROGRAMS) == compiled
+    train(make_run(network={"name": "layered", "hidden": [7]}, seeds=3))
+    assert len(ensemble._PROGRAMS) > compiled
 
 
 # Clock -----------------------------------------------------------------------------------------

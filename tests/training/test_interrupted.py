@@ -97,26 +97,32 @@ def test_a_checkpoint_of_something_else_is_not_used(make_run, tmp_path, monkeypa
     np.testing.assert_array_equal(again.variables["loss"], train(run).variables["loss"])
 
 
-def test_slow_calls_become_shorter_ones(make_run, monkeypatch):
+def test_the_clock_sets_the_length_of_calls_and_no_number(make_run, monkeypatch):
     run = make_run(training={"learning_rate": 0.02, "steps": 240}, record={"every": 1})
-    usual, calls = train(run), []
-    compiled = ensemble._Engine.compiled
+    monkeypatch.setattr(ensemble, "_PROGRAMS", {})
+    usual, programs = train(run), len(ensemble._PROGRAMS)
+    lengths = []
+    tell = progress.Progress.tell
     monkeypatch.setattr(
-        ensemble._Engine,
-        "compiled",
-        lambda self, records, *rest: calls.append(records) or compiled(self, records, *rest),
+        progress.Progress, "tell", lambda *told: lengths.append(told[-1]) or tell(*told)
     )
-    clock = iter(np.arange(0.0, 1e4, 4 * progress.INTERVAL))
+    clock = iter(np.arange(0.0, 1e4, progress.INTERVAL / 10))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
-    shortened = train(run)
-    assert calls == [12, 3, 1]
-    np.testing.assert_allclose(shortened.variables["loss"], usual.variables["loss"], rtol=1e-12)
+    quick = train(run)
+    assert lengths == [1, 10, *[ensemble.ROWS] * 3, 240 - 11 - 3 * ensemble.ROWS]
+    lengths.clear()
+    clock = iter(np.arange(0.0, 1e4, 4 * progress.INTERVAL))
+    slow = train(run)
+    assert lengths == [1] * 240
+    assert len(ensemble._PROGRAMS) == programs
+    for other in (quick, slow):
+        np.testing.assert_array_equal(other.variables["loss"], usual.variables["loss"])
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(make_run, monkeypatch):
     monkeypatch.setattr(ensemble.memory, "available", lambda device: 1000)
     monkeypatch.setattr(
-        ensemble._Engine, "members", lambda *_: pytest.fail("memory was taken first")
+        ensemble.Ensemble, "start", lambda *_: pytest.fail("memory was taken first")
     )
     lines = []
     with pytest.raises(UserError, match=r"device has 0\.000 GB left.*batch"):

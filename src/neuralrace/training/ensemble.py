@@ -1,14 +1,14 @@
 """The training engine: all runs of a cell in one compiled program.
 
-Runs (init scale x seed) are a `vmap` axis, gradient steps a `lax.scan`, and observables are
-recorded inside the scan. The host calls the compiled program some twenty times, or every few
-seconds where that is more often, to collect records, to report progress and to keep checkpoints.
+Runs (init scale x seed) are a `vmap` axis, and observables are recorded inside the loop over
+gradient steps. Steps between records, records in a call and everything that a person tunes are
+arguments: one program makes the first record and all others, calls are as long as progress and
+checkpoints want them, and cells of one shape share it.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
 import jax
@@ -17,6 +17,7 @@ import numpy as np
 import optax
 from flax import nnx
 from jax import Array
+from jax.stages import Compiled
 from jaxtyping import Float, Int
 
 from neuralrace.base import stable_hash
@@ -29,10 +30,12 @@ from neuralrace.training.checkpoints import Checkpoints, State
 from neuralrace.training.progress import Progress
 from neuralrace.training.tasks import task_of
 
+Observe = Callable[[View], Mapping[str, Array]]
+
 # A run counts as diverged when its loss is not finite or has grown by this factor.
 DIVERGENCE_FACTOR = 1e6
-# Calls of the compiled program in a run, at least: between them progress can be reported.
-CALLS = 20
+# Records that a call makes at most, and the bytes that they take at most.
+ROWS, ROW_BYTES = 64, 2**26
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,11 @@ def train(
         UserError: the law does not fit the network, the dataset has no law to draw fresh samples
             from, the runs do not fit into memory, or every run diverged.
     """
-    chosen_scales = run.init_scales if scales is None else [run.init_scales[i] for i in scales]
-    chosen_seeds = run.seed_numbers if seeds is None else seeds
     with (
         jax.enable_x64(run.precision == "float64"),
         jax.default_matmul_precision(run.matmul_precision),
     ):
-        trajectory = _Engine(run).train(chosen_scales, chosen_seeds, report, checkpoints)
+        trajectory = Ensemble(run, scales, seeds).train(report, checkpoints)
     if (trajectory.diverged_at >= 0).all():
         first = int(trajectory.diverged_at.min())
         raise UserError(
@@ -90,15 +91,37 @@ def train(
     return trajectory
 
 
-class _Engine:
-    """The compiled program of one cell and the arrays that it closes over."""
+class Ensemble:
+    """All runs of a cell, or a part of them, and the program that trains them.
 
-    def __init__(self, run: Run):
+    Make it and call it at the precision of the run; see `train`.
+
+    Attributes:
+        run: what is trained.
+        task: how it is trained.
+        scales: init scales that are trained.
+        seeds: seeds that are trained.
+        graph: structure of the network, without its weights.
+        data: what all runs share, on the device.
+    """
+
+    def __init__(
+        self, run: Run, scales: Sequence[int] | None = None, seeds: Sequence[int] | None = None
+    ):
+        """Loads the data; weights of all runs are only made by `start`.
+
+        Args:
+            run: what to train.
+            scales: indices into `run.init_scales`; all when absent.
+            seeds: seeds to train; all when absent.
+
+        Raises:
+            UserError: a batch larger than the dataset, or fresh samples of one without a law.
+        """
         self.run = run
+        self.scales = [run.init_scales[i] for i in scales or range(len(run.init_scales))]
+        self.seeds = list(run.seed_numbers if seeds is None else seeds)
         self.task = task_of(run)
-        self.dtype = jnp.dtype(run.precision)
-        self.factor = run.training.loss.factor(self.task.samples)
-        # the learning rate is an argument of the compiled program, so that a sweep shares it
         self.optimiser = run.training.optimiser.transformation()
         chosen = [OBSERVABLES[name] for name in run.record.observables]
         self.recorded = [each.load() for each in chosen if not each.declaration.snapshots]
@@ -115,16 +138,22 @@ class _Engine:
                 f"training.batch.name: 'fresh': dataset {type(run.dataset).__name__} is a fixed "
                 "sample; use full or mini"
             )
+        self.data = self._device(self.task.arrays)
+        one = jax.tree.map(lambda w: w[0, 0], self.task.weights(self.scales[:1], self.seeds[:1]))
+        self.graph, *_ = nnx.split(self.task.network(self._device(one)), nnx.Param, ...)
+        self._one = one
 
     # One network -----------------------------------------------------------------------------
 
     def loss(self, params: Any, fixed: Any, batch: Any) -> Array:
+        """Loss of one run on a batch."""
         network = nnx.merge(self.graph, params, fixed["rest"])
-        return self.factor * self.task.loss(network, batch, fixed["own"])
+        return fixed["factor"] * self.task.loss(network, batch, fixed["own"])
 
     def whole_loss(self, params: Any, fixed: Any, data: Any) -> Array:
+        """Loss of one run on all samples."""
         network = nnx.merge(self.graph, params, fixed["rest"])
-        return self.factor * self.task.whole_loss(network, data, fixed["own"])
+        return fixed["factor"] * self.task.whole_loss(network, data, fixed["own"])
 
     def step(self, member: Any, fixed: Any, batch: Any, step: Array) -> Any:
         """One gradient step of one run; a run whose loss has left all bounds stays where it is."""
@@ -142,7 +171,9 @@ class _Engine:
         diverged_at = jnp.where(newly, step, member["diverged_at"])
         return {**member, "params": params, "optimiser": state, "diverged_at": diverged_at}
 
-    def observe(self, chosen: list[Any], member: Any, fixed: Any, data: Any) -> dict[str, Array]:
+    def observe(
+        self, observables: Sequence[Observe], member: Any, fixed: Any, data: Any
+    ) -> dict[str, Array]:
         """Loss and observables of one run; NaN once it has diverged."""
         params, rest = member["params"], fixed["rest"]
         loss = self.whole_loss(params, fixed, data)
@@ -160,101 +191,130 @@ class _Engine:
             own=fixed["own"],
             gradient=gradient,
         )
-        seen = {"loss": loss}
-        for observable in chosen:
-            seen.update(observable(view))
+        record = {"loss": loss}
+        for observable in observables:
+            record.update(observable(view))
         healthy = (member["diverged_at"] < 0) & (loss <= fixed["loss_limit"])
-        return {name: jnp.where(healthy, value, jnp.nan) for name, value in seen.items()}
+        return {name: jnp.where(healthy, value, jnp.nan) for name, value in record.items()}
 
     # All runs --------------------------------------------------------------------------------
 
-    def start(self, seed: Array, own: Any, weights: Any) -> tuple[Any, Any]:
-        """What changes in training and what stays fixed, of one run."""
-        _, params, rest = nnx.split(self.task.network(weights), nnx.Param, ...)
+    def start(self) -> tuple[Any, Any]:
+        """What changes in training and what stays fixed, of every run, flattened to one axis.
+
+        Raises:
+            UserError: the law does not fit the network.
+        """
+        weights, own = self.task.weights(self.scales, self.seeds), self.task.own(self.seeds)
+        flat = jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights)
+        copies = len(self.scales)
+        repeated = {
+            name: np.tile(each, (copies, *[1] * (each.ndim - 1))) for name, each in own.items()
+        }
+        return self._start(flat, repeated, np.tile(self.seeds, copies))
+
+    def _start(self, weights: Any, own: Any, seeds: np.ndarray) -> tuple[Any, Any]:
+        training, runs = self.run.training, len(seeds)
+
+        def parts(one: Any) -> tuple[Any, Any]:
+            _, params, rest = nnx.split(self.task.network(one), nnx.Param, ...)
+            return params, rest
+
+        # not jitted: there is hardly anything to compute
+        params, rest = jax.vmap(parts)(self._device(weights))
+        initial, _ = jax.vmap(parts)(self._device(weights))  # buffers of its own: params are given
+        constants = {
+            "learning_rate": training.learning_rate,
+            "factor": training.loss.factor(self.task.samples),
+            "loss_limit": np.inf,  # until the first loss is known
+        }
         fixed = {
             "rest": rest,
-            "own": own,
-            "initial": params,
-            "learning_rate": jnp.asarray(self.run.training.learning_rate, self.dtype),
-            "key": jax.random.fold_in(jax.random.key(seed), stable_hash("batches")),
-            "loss_limit": jnp.asarray(jnp.inf, self.dtype),  # until the first loss is known
+            "own": self._device(own),
+            "initial": initial,
+            **{name: self._device(np.full(runs, value)) for name, value in constants.items()},
         }
-        member = {
+        members = {
             "params": params,
-            "optimiser": self.optimiser.init(params),
-            "diverged_at": jnp.asarray(-1, int),
+            "optimiser": jax.vmap(self.optimiser.init)(params),
+            "diverged_at": jnp.asarray(np.full(runs, -1)),
         }
-        if isinstance(self.run.training.batch, MiniBatch):
-            member["order"] = jnp.arange(self.task.shown)
-        return member, fixed
+        if not isinstance(training.batch, FullBatch):
+            stream = stable_hash("batches")
+            key = jax.jit(jax.vmap(lambda seed: jax.random.fold_in(jax.random.key(seed), stream)))
+            fixed["key"] = key(jnp.asarray(seeds))
+        if isinstance(training.batch, MiniBatch):
+            members["order"] = jnp.asarray(np.tile(np.arange(self.task.shown), (runs, 1)))
+        return members, fixed
 
-    def outline(self, scales: Sequence[float], seeds: Sequence[int]) -> tuple[Any, Any]:
-        """What all runs share, on the device, and the shapes of what `members` will make of them.
+    @cached_property
+    def shapes(self) -> tuple[Any, Any]:
+        """Shapes of what `start` will make: memory is planned before it is taken."""
+        runs = len(self.scales) * len(self.seeds)
 
-        Only one run's weights are drawn, so that memory can be planned before it is taken.
-        """
-        data, runs, self.seeds = self.device(self.task.arrays), len(scales) * len(seeds), len(seeds)
-        one = jax.tree.map(lambda w: w[0, 0], self.task.weights(scales[:1], seeds[:1]))
-        self.graph, *_ = nnx.split(self.task.network(self.device(one)), nnx.Param, ...)
+        def many(one: np.ndarray) -> np.ndarray:
+            return np.broadcast_to(one, (runs, *one.shape))
 
-        def of_all(one: np.ndarray) -> jax.ShapeDtypeStruct:
-            return jax.ShapeDtypeStruct((runs, *one.shape), self.kind(one))
-
-        own = {name: each[0] for name, each in self.task.own(seeds[:1]).items()}
-        shapes = jax.eval_shape(
-            jax.vmap(self.start),
-            jax.ShapeDtypeStruct((runs,), jnp.asarray(seeds).dtype),
-            jax.tree.map(of_all, own),
-            jax.tree.map(of_all, one),
+        own = {name: each[0] for name, each in self.task.own(self.seeds[:1]).items()}
+        weights, own = jax.tree.map(many, (self._one, own))
+        return jax.eval_shape(
+            lambda: self._start(weights, own, np.tile(self.seeds, len(self.scales)))
         )
-        return data, shapes
-
-    def members(self, scales: Sequence[float], seeds: Sequence[int]) -> tuple[Any, Any]:
-        """What changes in training and what stays fixed, of every run, flattened to one axis."""
-        weights, own = self.task.weights(scales, seeds), self.task.own(seeds)
-        flat = self.device(jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights))
-        repeated = {
-            name: np.tile(each, (len(scales), *[1] * (each.ndim - 1))) for name, each in own.items()
-        }
-        numbers = jnp.tile(jnp.asarray(seeds), len(scales))
-        start = jax.jit(jax.vmap(self.start))
-        return start(numbers, self.device(repeated), flat)
-
-    def device(self, tree: Any) -> Any:
-        """Arrays on the device, in the precision of the run; integers stay what they are."""
-        return jax.tree.map(lambda value: jnp.asarray(value, self.kind(value)), tree)
-
-    def kind(self, value: np.ndarray) -> Any:
-        """Type of an array on the device."""
-        whole = np.issubdtype(value.dtype, np.integer)
-        return jax.dtypes.canonicalize_dtype(value.dtype) if whole else self.dtype
 
     def advance(
-        self, records: int, members: Any, fixed: Any, data: Any, start: Array
-    ) -> tuple[Any, Any]:
-        """Some records' worth of steps of all runs, from step `start`."""
-        every = self.run.record.every
+        self, members: Any, fixed: Any, data: Any, first: Array, every: Array, records: Array
+    ) -> tuple[Any, dict[str, Array]]:
+        """Some records' worth of steps of all runs.
+
+        Args:
+            members: what changes, of every run.
+            fixed: what does not.
+            data: `self.data`.
+            first: the next step.
+            every: steps before each record; with 0 it tells how things stand.
+            records: how many records to make, at most `self.rows`.
+
+        Returns:
+            `members` after these steps, and the records, (rows, run, ...); rows beyond `records`
+            mean nothing.
+        """
 
         def one_step(step: Array, members: Any) -> Any:
             members, batch = self.batch(members, fixed, data, step)
             axis = None if isinstance(self.run.training.batch, FullBatch) else 0
             return jax.vmap(self.step, (0, 0, axis, None))(members, fixed, batch, step)
 
-        def one_record(state: tuple[Any, Array], _: None) -> tuple[Any, Any]:
-            members, first = state
-            members = jax.lax.fori_loop(
-                0, every, lambda number, now: one_step(first + number, now), members
-            )
-            return (members, first + every), self.observe_all(self.recorded, members, fixed, data)
+        def one_record(row: Array, state: tuple[Any, Array, Any]) -> tuple[Any, Array, Any]:
+            members, first, series = state
+            members = jax.lax.fori_loop(first, first + every, one_step, members)
+            record = self.observe_all(self.recorded, members, fixed, data)
+            series = {name: series[name].at[row].set(value) for name, value in record.items()}
+            return members, first + every, series
 
-        # steps are counted in the loops and not scanned over: XLA then runs them twice as fast
-        (members, _), series = jax.lax.scan(one_record, (members, start), length=records)
+        series = jax.tree.map(
+            lambda shape: jnp.zeros((self.rows, *shape.shape), shape.dtype), self._record
+        )
+        members, _, series = jax.lax.fori_loop(0, records, one_record, (members, first, series))
         return members, series
 
+    @cached_property
+    def _record(self) -> dict[str, jax.ShapeDtypeStruct]:
+        """Shapes of one record."""
+        return jax.eval_shape(partial(self.observe_all, self.recorded), *self.shapes, self.data)
+
+    @property
+    def rows(self) -> int:
+        """Records that a call of `advance` has room for: a matter of shapes alone."""
+        size = sum(np.prod(each.shape) * each.dtype.itemsize for each in self._record.values())
+        return int(min(max(ROW_BYTES // size, 1), ROWS))
+
     def observe_all(
-        self, chosen: list[Any], members: Any, fixed: Any, data: Any
+        self, observables: Sequence[Observe], members: Any, fixed: Any, data: Any
     ) -> dict[str, Array]:
-        return jax.vmap(lambda member, its: self.observe(chosen, member, its, data))(members, fixed)
+        """Loss and observables of every run."""
+        return jax.vmap(lambda member, its: self.observe(observables, member, its, data))(
+            members, fixed
+        )
 
     def batch(self, members: Any, fixed: Any, data: Any, step: Array) -> tuple[Any, Any]:
         """The samples of one step: shared by all runs (full batch) or one batch a run."""
@@ -275,71 +335,66 @@ class _Engine:
             first = (step % per_epoch) * kind.size
             chosen = jax.lax.dynamic_slice_in_dim(order, first, kind.size, axis=1)
             members = {**members, "order": order}
-            drawn = jax.vmap(partial(self.task.batch, data))(chosen[: self.seeds])
+            drawn = jax.vmap(partial(self.task.batch, data))(chosen[: len(self.seeds)])
         elif isinstance(kind, FreshBatch):
             sample = cast(Callable[[Array, int], tuple[Array, Array]], self.sampler)
             drawn = jax.vmap(lambda key: sample(jax.random.fold_in(key, step), kind.size))(
-                fixed["key"][: self.seeds]
+                fixed["key"][: len(self.seeds)]
             )
             drawn = jax.tree.map(lambda array: array.astype(self.dtype), drawn)
         else:
             return members, data["loss"]
         # runs come scale by scale, and those of one seed share their samples
-        copies = len(fixed["key"]) // self.seeds
+        copies = len(self.scales)
         return members, jax.tree.map(
             lambda array: jnp.tile(array, (copies, *[1] * (array.ndim - 1))), drawn
         )
 
-    def compiled(self, records: int, shapes: tuple[Any, Any], data: Any) -> Any:
-        """The program that advances all runs by some records."""
-        advance = jax.jit(partial(self.advance, records), donate_argnums=0)
-        return advance.lower(*shapes, data, jnp.asarray(0, int)).compile()
-
     def train(
         self,
-        scales: Sequence[float],
-        seeds: Sequence[int],
-        report: Callable[[str], None],
-        checkpoints: Checkpoints | None,
+        report: Callable[[str], None] = lambda line: None,
+        checkpoints: Checkpoints | None = None,
     ) -> Trajectory:
-        record, steps, runs = self.run.record, self.run.training.steps, len(scales) * len(seeds)
+        """Trains all runs; see `neuralrace.training.ensemble.train`."""
+        record, steps = self.run.record, self.run.training.steps
+        shape = len(self.scales), len(self.seeds)
         available = memory.available(jax.devices()[0])
-        data, shapes = self.outline(scales, seeds)
-        state = checkpoints.restore(shapes[0], report) if checkpoints else None
-        done = state.step if state else 0
-        interval = steps // record.snapshots
-        records = _divisor(
-            math.gcd(interval // record.every, done // record.every),
-            steps // record.every // CALLS,
-        )
-        advance = self.compiled(records, shapes, data)
-        plan = memory.plan(advance, runs)
+        number = jax.ShapeDtypeStruct((), jnp.asarray(0).dtype)
+        advance = compiled(self.advance, *self.shapes, self.data, *[number] * 3, donate=True)
+        plan = memory.plan(advance, len(self.scales) * len(self.seeds))
         report(memory.tell(plan, available))
         memory.refuse_if_too_large(plan, available, "memory")
-        members, fixed = self.members(scales, seeds)
-        recorded = jax.jit(partial(self.observe_all, self.recorded))
-        snapped = jax.jit(partial(self.observe_all, self.snapped)) if self.snapped else None
-        if state:
-            members, seen, snaps = state.members, state.series, state.snapshots
-        else:
-            seen = [_host(recorded(members, fixed, data), lead=True)]
-            snaps = [_host(snapped(members, fixed, data), lead=True)] if snapped else []
-        fixed["loss_limit"] = self.device(DIVERGENCE_FACTOR * seen[0]["loss"][0])
+        members, fixed = self.start()
+        snap = partial(self.observe_all, self.snapped)
+        snapshot = compiled(snap, *self.shapes, self.data) if self.snapped else None
+
+        def go_on(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:
+            arguments = (jnp.asarray(n) for n in (first, every, records))
+            members, series = advance(members, fixed, self.data, *arguments)
+            return members, {name: np.asarray(rows)[:records] for name, rows in series.items()}
+
+        def snapped(members: Any) -> dict[str, np.ndarray]:
+            return {n: np.asarray(v)[None] for n, v in snapshot(members, fixed, self.data).items()}
+
+        state = checkpoints.restore(self.shapes[0], report) if checkpoints else None
+        if state is None:
+            members, series = go_on(members, 0, 0, 1)
+            state = State(0, members, [series], [snapped(members)] if snapshot else [])
+        done, members, series, snapshots = state.step, state.members, state.series, state.snapshots
+        fixed["loss_limit"] = self._device(DIVERGENCE_FACTOR * series[0]["loss"][0])
+        interval, records = steps // record.snapshots, 1
         progress = Progress(done, steps, report)
         while done < steps:
-            members, series = advance(members, fixed, data, jnp.asarray(done, int))
-            seen.append(_host(series))
+            records = min(records, self.rows, (interval - done % interval) // record.every)
+            members, rows = go_on(members, done, record.every, records)
+            series.append(rows)
             done += records * record.every
-            if snapped and done % interval == 0:
-                snaps.append(_host(snapped(members, fixed, data), lead=True))
-            calls = progress.tell(done, seen[-1]["loss"][-1])
+            if snapshot and done % interval == 0:
+                snapshots.append(snapped(members))
+            records = progress.tell(done, rows["loss"][-1], records)
             if checkpoints and done < steps and checkpoints.due():
-                checkpoints.save(State(done, members, seen, snaps))
-            if calls > 1 and records > 1:
-                records = _divisor(records, records // calls)
-                advance = self.compiled(records, shapes, data)
-        shape = len(scales), len(seeds)
-        variables = (_stack(snaps, shape) if snaps else {}) | _stack(seen, shape)
+                checkpoints.save(State(done, members, series, snapshots))
+        variables = (_stack(snapshots, shape) if snapshot else {}) | _stack(series, shape)
         diverged_at = np.asarray(members["diverged_at"]).reshape(shape)
         # a run that leaves all bounds in the last step has no further step to notice it in
         late = (diverged_at < 0) & np.isnan(variables["loss"][..., -1])
@@ -349,17 +404,40 @@ class _Engine:
             samples=self.task.samples,
         )
 
+    @property
+    def dtype(self) -> Any:
+        """Type of weights and records."""
+        return jnp.dtype(self.run.precision)
 
-def _divisor(whole: int, most: int) -> int:
-    """The largest divisor of a number that is at most `most`, and at least 1."""
-    return max(n for n in range(1, min(whole, max(most, 1)) + 1) if whole % n == 0)
+    def _device(self, tree: Any) -> Any:
+        """Arrays on the device, in the precision of the run; integers stay what they are."""
+
+        def put(value: np.ndarray) -> Array:
+            whole = np.issubdtype(value.dtype, np.integer)
+            kind = jax.dtypes.canonicalize_dtype(value.dtype) if whole else self.dtype
+            return jnp.asarray(value, kind)
+
+        return jax.tree.map(put, tree)
 
 
-def _host(tree: dict[str, Array], lead: bool = False) -> dict[str, np.ndarray]:
-    """Arrays on the host, (time, run, ...); `lead` adds the time axis of a single observation."""
-    return {
-        name: np.asarray(value)[None] if lead else np.asarray(value) for name, value in tree.items()
-    }
+_PROGRAMS: dict[Any, Compiled] = {}
+
+
+def compiled(function: Callable[..., Any], *shapes: Any, donate: bool = False) -> Compiled:
+    """The compiled program of a function; one that was compiled before where the two are alike.
+
+    Args:
+        function: what to compile.
+        shapes: of its arguments, or arrays.
+        donate: whether the first argument is given away.
+    """
+    lowered = jax.jit(function, donate_argnums=0 if donate else ()).lower(*shapes)
+    # the text leaves out arguments that are not used
+    taken = tuple((each.shape, str(each.dtype)) for each in jax.tree.leaves(shapes))
+    key = lowered.as_text(), lowered.in_tree, lowered.out_tree, taken
+    if key not in _PROGRAMS:
+        _PROGRAMS[key] = lowered.compile()
+    return _PROGRAMS[key]
 
 
 def _stack(parts: list[dict[str, np.ndarray]], shape: tuple[int, ...]) -> dict[str, np.ndarray]:

@@ -23,16 +23,16 @@ class Progress:
         self.first, self.steps, self.report = done, steps, report
         self.began = self.called = self.reported = time.monotonic()
 
-    def tell(self, done: int, losses: Float[np.ndarray, " run"]) -> int:
+    def tell(self, done: int, losses: Float[np.ndarray, " run"], records: int) -> int:
         """Tells a line, where the last one is long ago or training has ended.
 
         Args:
             done: steps made by now.
             losses: of all runs; NaN where a run has diverged.
+            records: how many were made since the last time.
 
         Returns:
-            In how many shorter calls the work since the last time should have been done for lines
-            to come in time; 1 where it took short enough.
+            How many to make until the next time, for lines to come in time.
         """
         now = time.monotonic()
         took, self.called = now - self.called, now
@@ -42,5 +42,4 @@ class Progress:
             healthy = losses[np.isfinite(losses)]
             loss = f"median loss {np.median(healthy):.3g}" if healthy.size else "all diverged"
             self.report(f"step {done}/{self.steps}, {loss}, {left:.0f} s left")
-        # twice the interval is still every few seconds, and another program costs its compilation
-        return int(took / INTERVAL) if took > 2 * INTERVAL else 1
+        return max(int(INTERVAL * records / max(took, 1e-3)), 1)
