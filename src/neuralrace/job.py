@@ -20,6 +20,7 @@ class Job:
         self.logger = logger
         self.stages: list[dict[str, str | float]] = []
         self.compiling = 0.0
+        self.counting = False
 
     def say(self, line: str) -> None:
         """Tells a line of progress, in the terminal and in the log."""
@@ -42,8 +43,12 @@ class Job:
         self._spent(name, cell_id, time.process_time() - begin - compiling)
 
     def count_compilation(self) -> None:
-        """Lets JAX tell how long it traces, lowers and compiles."""
+        """Lets JAX tell how long it traces, lowers and compiles; once is enough."""
         import jax
+
+        if self.counting:
+            return
+        self.counting = True
 
         def count(event: str, seconds: float, **_: object) -> None:
             if event.startswith("/jax/core/compile/"):

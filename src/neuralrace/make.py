@@ -11,6 +11,7 @@ import xarray as xr
 
 from neuralrace.job import Job
 from neuralrace.records.files import read, write
+from neuralrace.registry import METRICS
 from neuralrace.spec import Cell, Run, SolvedRun
 
 
@@ -56,6 +57,8 @@ class Workshop:
         if "metrics" in keys:
             from neuralrace.metrics.measure import metrics_dataset
 
+            if any(METRICS[name].declaration.trains for name in cell.metrics):
+                self.job.count_compilation()
             with self.job.stage("measure", cell_id):
                 if trajectory is None:
                     trajectory = read(folder / "trajectory.nc", "trajectory")
@@ -81,6 +84,7 @@ class Workshop:
         from neuralrace.training.checkpoints import Checkpoints
         from neuralrace.training.ensemble import train
 
+        self.job.count_compilation()
         chosen = dict(pair.rsplit("-", 1) for pair in part.split(".")) if part else {}
         scales, seeds = ([int(chosen[a])] if a in chosen else None for a in ("init_scale", "seed"))
         path = self.root / "checkpoints" / cell_id / f"{part or 'whole'}.npz"
