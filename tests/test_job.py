@@ -6,9 +6,9 @@ import sys
 import pytest
 
 BODIES = {
-    "success": "say('half way')",
-    "user error": "say('half way'); raise UserError('config: key `steps` is 0; use 1 or more')",
-    "bug": "say('half way'); 1 / 0",
+    "success": "this.say('half way')",
+    "user error": "this.say('half way'); raise UserError('config: key `steps` is 0; use more')",
+    "bug": "this.say('half way'); 1 / 0",
 }
 
 
@@ -23,7 +23,7 @@ def jobs(tmp_path_factory):
             "import sys\n"
             "from neuralrace.errors import UserError\n"
             "from neuralrace.job import job\n"
-            "with job('train a/b/c', sys.argv[1]) as say:\n"
+            "with job('train a/b/c', sys.argv[1]) as this:\n"
             f"    {body}\n"
             "print('went on')\n"
         )
@@ -49,7 +49,7 @@ def test_user_error_is_a_message_and_a_status(jobs):
     assert done.stdout == ""
     assert log == done.stderr
     assert log.splitlines()[1:] == [
-        f"{log.splitlines()[1][:8]} train a/b/c: error: config: key `steps` is 0; use 1 or more"
+        f"{log.splitlines()[1][:8]} train a/b/c: error: config: key `steps` is 0; use more"
     ]
     assert "Traceback" not in done.stderr
 

@@ -8,6 +8,7 @@ from typing import get_args
 
 import pytest
 
+from neuralrace import provenance, source
 from neuralrace.provenance import ENTRIES, ROOT, Stage, code_files, code_sha256, versions
 from neuralrace.registry import METRICS
 from neuralrace.spec import DATASETS, DOMAIN_SCHEMES, LAWS, OPTIMISERS, PAIRS, SAMPLE_SCHEMES
@@ -23,8 +24,16 @@ CHOICES = [
 """Modules that are found by listing, and that no import names."""
 
 
-def rests_on(*arguments):
-    return {path.relative_to(ROOT).as_posix() for path in code_files(*arguments)}
+def rests_on(stage, *more):
+    return {path.relative_to(ROOT).as_posix() for path in code_files(stage, more)}
+
+
+def forget():
+    """What has been read of the library is read again, as by another process."""
+    for module in (provenance, source):
+        for each in vars(module).values():
+            if hasattr(each, "cache_clear"):
+                each.cache_clear()
 
 
 def dotted(path: Path) -> str:
@@ -86,7 +95,7 @@ def test_a_stage_does_not_rest_on_the_work_of_others(stage, others):
 
 def test_metrics_rest_on_the_theory_they_compute_with():
     modules = [metric.module for metric in METRICS.values()]
-    files = rests_on("measure", *modules)
+    files = rests_on("measure", *modules, *CHOICES)
     assert loaded(*ENTRIES["measure"], *modules) <= files
     assert {f"theory/{name}.py" for name in ("balance", "growth_bound", "modes")} <= files
     assert [file for file in files if file.startswith("solutions/")] == []
@@ -107,24 +116,59 @@ def test_a_figure_rests_on_its_own_module_and_on_no_other_figure(path):
     assert files & set(MODULES) == {path}
 
 
-def test_digest_follows_names_and_contents(tmp_path, monkeypatch):
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """A library of a few modules, and a function that writes one of them."""
     package = tmp_path / "neuralrace"
     package.mkdir()
-    (package / "a.py").write_text("from neuralrace.b import f\n")
-    (package / "b.py").write_text("def f():\n    import neuralrace.c\n")
-    (package / "c.py").write_text("")
-    (package / "unused.py").write_text("")
-    monkeypatch.setattr("neuralrace.provenance.ROOT", package)
+
+    def write(name, text=""):
+        (package / f"{name}.py").write_text(text)
+        forget()
+
+    write("a", "from neuralrace.b import f\n")
+    write("b", "def f():\n    import neuralrace.c\n")
+    write("c")
+    write("named")
+    monkeypatch.setattr(provenance, "ROOT", package)
     monkeypatch.setitem(ENTRIES, "train", ("neuralrace.a",))
+    yield write
+    forget()
+
+
+def test_digest_follows_names_and_contents(library):
     assert [path.name for path in code_files("train")] == ["a.py", "b.py", "c.py"]
     before = code_sha256("train")
-    (package / "unused.py").write_text("x = 1\n")
+    library("named", "x = 1\n")
     assert code_sha256("train") == before
-    (package / "c.py").write_text("x = 1\n")
-    changed = code_sha256("train")
-    assert changed != before
-    (package / "c.py").write_text("")
+    library("c", "x = 1\n")
+    assert code_sha256("train") != before
+    library("c")
     assert code_sha256("train") == before
+
+
+def test_digest_follows_what_a_cell_names(library):
+    before = code_sha256("train", ["neuralrace.named"])
+    assert before != code_sha256("train")
+    library("named", "x = 1\n")
+    assert code_sha256("train", ["neuralrace.named"]) != before
+
+
+def test_digest_follows_packages_of_others(library, tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "__init__.py").write_text("")
+    (other / "metrics.py").write_text("import other.formula\n")
+    (other / "formula.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(provenance, "packages", lambda: {"other.metrics"})
+    forget()
+    before = code_sha256("train", ["other.metrics"])
+    names = [path.name for path in code_files("train", ["other.metrics"])]
+    assert sorted(names) == ["__init__.py", "a.py", "b.py", "c.py", "formula.py", "metrics.py"]
+    (other / "formula.py").write_text("x = 1\n")
+    forget()
+    assert code_sha256("train", ["other.metrics"]) != before
 
 
 def test_versions_name_python_the_library_and_the_packages():

@@ -58,7 +58,9 @@ class Workshop:
             from neuralrace.metrics.measure import metrics_dataset
 
             if any(METRICS[name].declaration.trains for name in cell.metrics):
-                self.job.count_compilation()
+                from neuralrace.training.ensemble import COMPILED
+
+                self.job.count_compilation(COMPILED)
             with self.job.stage("measure", cell_id):
                 if trajectory is None:
                     trajectory = read(folder / "trajectory.nc", "trajectory")
@@ -82,9 +84,9 @@ class Workshop:
         """
         from neuralrace.records.trajectory import trajectory_dataset
         from neuralrace.training.checkpoints import Checkpoints
-        from neuralrace.training.ensemble import train
+        from neuralrace.training.ensemble import COMPILED, train
 
-        self.job.count_compilation()
+        self.job.count_compilation(COMPILED)
         chosen = dict(pair.rsplit("-", 1) for pair in part.split(".")) if part else {}
         scales, seeds = ([int(chosen[a])] if a in chosen else None for a in ("init_scale", "seed"))
         path = self.root / "checkpoints" / cell_id / f"{part or 'whole'}.npz"

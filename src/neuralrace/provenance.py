@@ -35,7 +35,7 @@ def code_files(stage: Stage, more: Iterable[str] = ()) -> list[Path]:
         stage: whose entry modules to follow.
         more: names of modules to follow beside them, such as what a cell names.
     """
-    return sorted(frozenset().union(*(_reached(name) for name in {*ENTRIES[stage], *more})))
+    return list(_together(frozenset([*ENTRIES[stage], *more])))
 
 
 def code_sha256(stage: Stage, more: Iterable[str] = ()) -> str:
@@ -43,15 +43,27 @@ def code_sha256(stage: Stage, more: Iterable[str] = ()) -> str:
 
     What the workflow makes is outdated when it changes, and nothing else is.
     """
-    return _sha256(tuple(code_files(stage, more)))
+    return _sha256(frozenset([*ENTRIES[stage], *more]))
+
+
+def versions(*packages: str) -> str:
+    """Versions of Python and of the packages that a result depends on."""
+    named = [f"{package} {version(package)}" for package in ("neuralrace", "numpy", *packages)]
+    return ", ".join([f"python {platform.python_version()}", *named])
 
 
 @cache
-def _sha256(files: tuple[Path, ...]) -> str:
+def _sha256(names: frozenset[str]) -> str:
     digest = hashlib.sha256()
-    for path in files:
+    for path in _together(names):
         digest.update(_described(path))
     return digest.hexdigest()
+
+
+@cache
+def _together(names: frozenset[str]) -> tuple[Path, ...]:
+    """Files that modules rest on, sorted."""
+    return tuple(sorted(frozenset[Path]().union(*map(_reached, names))))
 
 
 @cache
@@ -65,19 +77,17 @@ def _described(path: Path) -> bytes:
 def _reached(name: str) -> frozenset[Path]:
     """Files that a module rests on, its own among them."""
     found: set[Path] = set()
-    waiting = [name]
+    waiting = {*_files(name)}
     while waiting:
-        for path in _files(waiting.pop()):
-            if path not in found:
-                found.add(path)
-                waiting += imports(path)
+        found |= waiting
+        waiting = {other for path in waiting for other in _imported(path)} - found
     return frozenset(found)
 
 
-def versions(*packages: str) -> str:
-    """Versions of Python and of the packages that a result depends on."""
-    named = [f"{package} {version(package)}" for package in ("neuralrace", "numpy", *packages)]
-    return ", ".join([f"python {platform.python_version()}", *named])
+@cache
+def _imported(path: Path) -> frozenset[Path]:
+    """Files that a file imports."""
+    return frozenset(other for name in imports(path) for other in _files(name))
 
 
 @cache
@@ -91,14 +101,15 @@ def _roots() -> dict[str, Path]:
     return roots
 
 
-def _files(name: str) -> list[Path]:
+@cache
+def _files(name: str) -> tuple[Path, ...]:
     """Files that importing a dotted name runs; none for names of other libraries."""
     package, *names = name.split(".")
     root = _roots().get(package)
     if root is None:
-        return []
+        return ()
     # the library's own __init__ is no step of any stage: it only opens results for people
     first = 0 if package == GROUP else -1
     stems = [root.joinpath(*names[: depth + 1]) for depth in range(first, len(names))]
     paths = [path for stem in stems for path in (stem / "__init__.py", stem.with_suffix(".py"))]
-    return [path for path in paths if path.is_file()]
+    return tuple(path for path in paths if path.is_file())

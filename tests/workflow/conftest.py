@@ -117,8 +117,14 @@ class Workspace:
     def planned(self, *targets: str) -> dict[str, int]:
         """Jobs that a dry run would start, by rule."""
         printed = self.snakemake("--dry-run", *targets)
-        counts = re.findall(r"^([a-z_]+) +(\d+)$", printed, re.MULTILINE)
+        counts = re.findall(r"^([a-z_][a-z_0-9]*) +(\d+)$", printed, re.MULTILINE)
         return {rule: int(n) for rule, n in counts if rule not in ("total", *targets)}
+
+    def planned_files(self, *targets: str) -> set[str]:
+        """Files that a dry run would make."""
+        printed = self.snakemake("--dry-run", "--quiet", "none", "--", *targets)
+        outputs = re.findall(r"^ +output: (.*)$", printed, re.MULTILINE)
+        return {name for names in outputs for name in names.split(", ")}
 
     def edit(self, name: str) -> "Workspace":
         """Adds a comment to a file of the library."""

@@ -34,6 +34,22 @@ def test_damaged_images_are_named(workspace):
     assert "Traceback" not in printed
 
 
+def test_a_cell_that_fails_does_not_stop_those_of_its_job(workspace):
+    changed = workspace.deep
+    changed["step_size"]["sweep"]["training.learning_rate"] = [50.0, 0.02]
+    workspace.configure("deep_linear", changed)
+    printed = workspace.snakemake("metrics", fails=True)
+    cell = "deep_linear/step_size/learning_rate-50.0"
+    assert f"error: {cell}: training.learning_rate: 50.0: every run diverged" in printed
+    assert "Traceback" not in printed
+    results = workspace.path / "results"
+    assert (results / "deep_linear/step_size/learning_rate-0.02/metrics.nc").is_file()
+    workspace.configure("deep_linear", workspace.deep)
+    made = workspace.planned_files("metrics")
+    assert "results/deep_linear/step_size/learning_rate-0.01/metrics.nc" in made
+    assert "results/deep_linear/step_size/learning_rate-0.02/metrics.nc" not in made
+
+
 def kill_once(path, workspace, *arguments):
     """Starts snakemake and kills it, with all of its jobs, once a file is there."""
     controller = subprocess.Popen(
@@ -53,7 +69,7 @@ def test_a_killed_run_heals(workspace):
     changed["glorot_moments"]["record"]["every"] = 1_000_000
     workspace.configure("layer_dynamics", changed)
     target = "results/layer_dynamics/glorot_moments/main/trajectory.nc"
-    log = workspace.path / "results/logs/layer_dynamics/glorot_moments/main/train.log"
+    log = workspace.path / "results/logs/layer_dynamics_01.log"
     kill_once(log, workspace, target)
     assert not (workspace.path / target).exists()
     workspace.configure("layer_dynamics", workspace.layers)
@@ -76,10 +92,13 @@ def test_a_killed_training_goes_on_from_its_checkpoint(workspace):
     assert not (workspace.path / target).exists()
     workspace.snakemake(target, *often, "--unlock")
     workspace.snakemake(target, *often)
-    assert "continuing at step" in (workspace.path / f"results/logs/{cell}/train.log").read_text()
+    assert (
+        "continuing at step" in (workspace.path / "results/logs/layer_dynamics_01.log").read_text()
+    )
     assert not checkpoint.exists()
     resumed = (workspace.path / target).read_bytes()
-    workspace.snakemake(target, "--force")
+    (workspace.path / target).unlink()
+    workspace.snakemake(target, *often)
     assert (workspace.path / target).read_bytes() == resumed
 
 

@@ -205,7 +205,11 @@ class Dataset(Strict, ABC):
         """
 
     def sampler(self) -> Callable[[Any, int], tuple[Any, Any]] | None:
-        """A JAX-traceable function (key, count) -> (x, y) of fresh samples; None without a law."""
+        """A JAX-traceable function (key, count) -> (x, y) of fresh samples; None without a law.
+
+        Its numbers are arguments of a `jax.tree_util.Partial`: laws that differ in numbers alone
+        share one compiled program.
+        """
         return None
 
     def mixture(self) -> Mixture | None:

@@ -85,17 +85,14 @@ class GaussianMixture(Dataset):
         import jax  # only training draws fresh samples; configuration must load without JAX
         import jax.numpy as jnp
 
-        means, roots, teacher = self._law()
-        centre, whitening = self._affine()
-
-        def sample(key: Any, count: int) -> tuple[Any, Any]:
+        def sample(law: Any, affine: Any, key: Any, count: int) -> tuple[Any, Any]:
+            means, roots, teacher = map(jnp.asarray, law)
+            centre, whitening = map(jnp.asarray, affine)
             which_key, noise_key = jax.random.split(key)
             which = jax.random.randint(which_key, (count,), 0, self.components)
             noise = jax.random.normal(noise_key, (count, self.inputs))
-            raw = jnp.asarray(means)[which] + jnp.einsum(
-                "nij,nj->ni", jnp.asarray(roots)[which], noise
-            )
+            raw = means[which] + jnp.einsum("nij,nj->ni", roots[which], noise)
             x = (raw - centre[None]) @ whitening
             return x, x @ teacher.T
 
-        return sample
+        return jax.tree_util.Partial(sample, self._law(), self._affine())

@@ -85,18 +85,18 @@ class SinglePulse(Dataset):
         import jax  # only training draws fresh samples; configuration must load without JAX
         import jax.numpy as jnp
 
-        def sample(key: Any, count: int) -> tuple[Any, Any]:
+        def sample(widths: Any, targets: Any, key: Any, count: int) -> tuple[Any, Any]:
             class_key, width_key, start_key, complement_key = jax.random.split(key, 4)
             which = jax.random.bernoulli(class_key, shape=(count, 1)).astype(int)
-            low, high = jnp.asarray(self.widths)[which].transpose(2, 0, 1)
+            low, high = jnp.asarray(widths)[which].transpose(2, 0, 1)
             width = jax.random.randint(width_key, (count, 1), low, high + 1)
             start = jax.random.randint(start_key, (count, 1), 0, self.inputs)
             pulse = (jnp.arange(self.inputs)[None] - start) % self.inputs < width
             if self.complement:
                 pulse ^= jax.random.bernoulli(complement_key, shape=(count, 1))
-            return self._supported(pulse.astype(float)), jnp.asarray(self.targets)[which]
+            return self._supported(pulse.astype(float)), jnp.asarray(targets)[which]
 
-        return sample
+        return jax.tree_util.Partial(sample, np.array(self.widths), np.array(self.targets))
 
     def mixture(self) -> Mixture:
         """Moments of the law in closed form."""

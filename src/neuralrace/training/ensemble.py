@@ -6,10 +6,11 @@ arguments: one program makes the first record and all others, calls are as long 
 checkpoints want them, and cells of one shape share it.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +33,7 @@ from neuralrace.training.tasks import task_of
 
 Observe = Callable[[View], Mapping[str, Array]]
 
+COMPILED = "/neuralrace/compiled"
 # A run counts as diverged when its loss is not finite or has grown by this factor.
 DIVERGENCE_FACTOR = 1e6
 # Records that a call makes at most, and the bytes that they take at most.
@@ -132,13 +134,14 @@ class Ensemble:
                 f"training.batch.size: {batch.size}: the dataset has {self.task.shown} samples; "
                 "use at most that"
             )
-        self.sampler = run.dataset.sampler() if isinstance(batch, FreshBatch) else None
-        if isinstance(batch, FreshBatch) and self.sampler is None:
+        sampler = run.dataset.sampler() if isinstance(batch, FreshBatch) else None
+        if isinstance(batch, FreshBatch) and sampler is None:
             raise UserError(
                 f"training.batch.name: 'fresh': dataset {type(run.dataset).__name__} is a fixed "
                 "sample; use full or mini"
             )
-        self.data = self._device(self.task.arrays)
+        law, self.law = jax.tree.flatten(sampler)
+        self.data = self._device({**self.task.arrays, "law": law})
         one = jax.tree.map(lambda w: w[0, 0], self.task.weights(self.scales[:1], self.seeds[:1]))
         self.graph, *_ = nnx.split(self.task.network(self._device(one)), nnx.Param, ...)
         self._one = one
@@ -337,7 +340,7 @@ class Ensemble:
             members = {**members, "order": order}
             drawn = jax.vmap(partial(self.task.batch, data))(chosen[: len(self.seeds)])
         elif isinstance(kind, FreshBatch):
-            sample = cast(Callable[[Array, int], tuple[Array, Array]], self.sampler)
+            sample = jax.tree.unflatten(self.law, data["law"])
             drawn = jax.vmap(lambda key: sample(jax.random.fold_in(key, step), kind.size))(
                 fixed["key"][: len(self.seeds)]
             )
@@ -430,13 +433,17 @@ def compiled(function: Callable[..., Any], *shapes: Any, donate: bool = False) -
         function: what to compile.
         shapes: of its arguments, or arrays.
         donate: whether the first argument is given away.
+
+    JAX's monitoring is told the core-seconds that this took, as `COMPILED`.
     """
+    begin = time.process_time()
     lowered = jax.jit(function, donate_argnums=0 if donate else ()).lower(*shapes)
     # the text leaves out arguments that are not used
     taken = tuple((each.shape, str(each.dtype)) for each in jax.tree.leaves(shapes))
     key = lowered.as_text(), lowered.in_tree, lowered.out_tree, taken
     if key not in _PROGRAMS:
         _PROGRAMS[key] = lowered.compile()
+    jax.monitoring.record_event_duration_secs(COMPILED, time.process_time() - begin)
     return _PROGRAMS[key]
 
 

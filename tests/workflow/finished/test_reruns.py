@@ -1,6 +1,8 @@
-"""What reruns after a change, and what does not."""
+"""What is made again after a change, and what is not."""
 
 import json
+import os
+import shutil
 
 import pytest
 import xarray as xr
@@ -8,6 +10,65 @@ import xarray as xr
 pytestmark = pytest.mark.workflow
 ALL = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
 CELL = "results/deep_linear/step_size/learning_rate-0.02"
+DRAW = "draw_deep_linear_time_to_learn"
+NEW = {
+    "metrics/nothing.py": '''"""Nothing."""
+
+from neuralrace.metrics.describe import Values
+from neuralrace.records.evidence import Evidence
+from neuralrace.registry import Metric
+
+
+@Metric(gives={"final_loss": ("", "loss at the end")})
+def nothing(evidence: Evidence) -> Values:
+    """The loss at the end."""
+    return {"final_loss": evidence.trajectory["loss"].isel(time=-1, drop=True)}
+''',
+    "observables/nothing.py": '''"""Nothing."""
+
+from collections.abc import Mapping
+
+from jax import Array
+
+from neuralrace.observables._view import View
+from neuralrace.registry import Observable
+
+
+@Observable(gives={"nothing": ("time", "zero")})
+def nothing(view: View) -> Mapping[str, Array]:
+    """Zero."""
+    return {"nothing": 0 * view.network.weights[0][0, 0]}
+''',
+    "datasets/nothing.py": '''"""Nothing."""
+
+from typing import Literal
+
+import numpy as np
+
+from neuralrace.datasets.base import Data, Dataset
+
+
+class Nothing(Dataset):
+    """Zeros."""
+
+    name: Literal["nothing"]
+
+    def load(self) -> Data:
+        """Zeros."""
+        return Data(x=np.zeros((2, 2)), y=np.zeros((2, 1)))
+''',
+    "figures/deep_linear/nothing.py": '''"""Nothing."""
+
+from neuralrace.figures import drawn_from
+
+
+@drawn_from({"time_to_learn": {"metrics": "half_time"}})
+def draw(results):
+    """Nothing."""
+''',
+    "figures/deep_linear/nothing.rst": "Nothing.\n",
+}
+"""Extensions of four kinds, a file each, and a caption."""
 
 
 def test_everything_is_made_and_a_second_run_does_nothing(finished):
@@ -19,12 +80,14 @@ def test_everything_is_made_and_a_second_run_does_nothing(finished):
         "results/metrics.csv",
         "results/claims.md",
         "results/findings.md",
-        "results/logs/deep_linear/step_size/learning_rate-0.02/train.log",
-        "results/benchmarks/deep_linear/step_size/learning_rate-0.02/train.tsv",
+        "results/logs/deep_linear_01.log",
+        "results/benchmarks/deep_linear_01.tsv",
     ):
         assert (finished.path / name).stat().st_size > 0
-    log = finished.path / "results/logs/deep_linear/step_size/learning_rate-0.02/train.log"
-    assert "step 400/400" in log.read_text()
+    log = (finished.path / "results/logs/deep_linear_01.log").read_text()
+    assert "deep_linear/step_size/learning_rate-0.02: step 400/400" in log
+    stages = json.loads((finished.path / "results/logs/deep_linear_01.json").read_text())
+    assert {each["stage"] for each in stages} == {"start", "compile", "train", "solve", "measure"}
     assert finished.planned(*ALL) == {}
 
 
@@ -35,55 +98,79 @@ def test_plain_xarray_shows_what_a_file_is(finished):
         assert trajectory["loss"].attrs["long_name"]
 
 
-def test_one_number_reruns_its_cells_only(finished):
+def test_one_number_makes_the_files_of_its_cell_again(finished):
     changed = finished.deep
     changed["step_size"]["sweep"]["training.learning_rate"] = [0.02, 0.008]
     finished.configure("deep_linear", changed)
-    planned = finished.planned("metrics")
+    planned, files = finished.planned("metrics"), finished.planned_files("metrics")
     finished.configure("deep_linear", finished.deep)
-    assert planned == {"train": 1, "solve": 1, "measure": 1, "tabulate": 1}
+    assert planned == {"cells_deep_linear_01": 1, "tabulate": 1}
+    folder = CELL.replace("0.02", "0.008")
+    made = {f"{folder}/{kind}.nc" for kind in ("trajectory", "theory", "metrics")}
+    assert files == made | {"results/metrics.csv"}
 
 
 def test_a_metric_retrains_nothing(finished):
+    """What is there and outdated is made again; its mark goes with the next plan."""
     changed = finished.deep
     changed["time_to_learn"]["metrics"] = ["learning_times"]
     finished.configure("deep_linear", changed)
-    planned = finished.planned("metrics")
+    files = finished.planned_files("metrics")
     finished.configure("deep_linear", finished.deep)
-    assert planned == {"measure": 1, "tabulate": 1}
+    assert files == {"results/deep_linear/time_to_learn/main/metrics.nc", "results/metrics.csv"}
 
 
-def test_swapped_values_rerun(finished):
-    changed = finished.layers
-    changed["glorot_moments"]["seeds"] = 4
-    changed["glorot_moments"]["network"]["hidden"] = [3]
-    finished.configure("layer_dynamics", changed)
-    planned = finished.planned("metrics")
-    finished.configure("layer_dynamics", finished.layers)
-    assert planned == {"train": 1, "measure": 1, "tabulate": 1}
-
-
-DRAW = "draw_deep_linear_time_to_learn"
-JUDGED = {"tabulate": 1, "judge": 1, "accept_claims": 1, DRAW: 1}
+def test_new_extensions_make_nothing_again(finished):
+    library = finished.path / "src/neuralrace"
+    try:
+        for name, text in NEW.items():
+            (library / name).write_text(text)
+        assert finished.planned(*ALL) == {}
+        changed = finished.deep
+        changed["time_to_learn"]["metrics"] = [*changed["time_to_learn"]["metrics"], "nothing"]
+        finished.configure("deep_linear", changed)
+        cell = "results/deep_linear/time_to_learn/main"
+        assert f"{cell}/metrics.nc" in finished.planned_files("metrics")
+        assert f"{cell}/trajectory.nc" not in finished.planned_files("metrics")
+    finally:
+        finished.configure("deep_linear", finished.deep)
+        for name in NEW:
+            (library / name).unlink()
 
 
 @pytest.mark.parametrize(
     ("edited", "expected"),
     [
-        ("figures/deep_linear/time_to_learn.py", {DRAW: 1}),
-        ("figures/deep_linear/staircase.py", {}),
-        ("figures/style.py", {DRAW: 1}),
-        ("claims/judge.py", {"judge": 1, "accept_claims": 1}),
-        ("theory/modes.py", {"solve": 3, "measure": 4} | JUDGED),
-        ("metrics/learning_times.py", {"measure": 4} | JUDGED),
-        ("training/ensemble.py", {"train": 4, "measure": 4} | JUDGED),
+        ("figures/deep_linear/time_to_learn.py", {DRAW}),
+        ("figures/deep_linear/staircase.py", set()),
+        ("claims/judge.py", {"judge", "accept_claims"}),
+        (
+            "metrics/learning_times.py",
+            {"cells_deep_linear_01", "tabulate", "judge", "accept_claims", DRAW},
+        ),
     ],
 )
-def test_an_edited_library_file_reruns_what_rests_on_it(finished, edited, expected):
+def test_an_edited_file_reruns_what_rests_on_it(finished, edited, expected):
     try:
-        assert finished.edit(edited).planned(*ALL) == expected
+        assert set(finished.edit(edited).planned(*ALL)) == expected
     finally:
         finished.restore(edited)
+
+
+def test_results_need_no_memory_of_snakemake(finished, tmp_path):
+    """Moved elsewhere they are up to date, and what is outdated is made again all the same."""
+    for name in ("src", "workflow", "profiles", "config", "results", "figures"):
+        shutil.copytree(finished.path / name, tmp_path / name)
+    for name in ("Snakefile", "environment.yml"):
+        shutil.copy2(finished.path / name, tmp_path / name)
+    moved = type(finished)(tmp_path)
+    assert moved.planned("metrics") == {}
+    moved.edit("metrics/learning_times.py")
+    metrics = sorted(map(str, (tmp_path / "results").glob("deep_linear/*/*/metrics.nc")))
+    made = sorted(moved.planned_files("metrics") - {"results/metrics.csv"})
+    assert made == [os.path.relpath(path, tmp_path) for path in metrics]
+    moved.snakemake("metrics")
+    assert moved.planned("metrics") == {}
 
 
 def test_parts_read_like_the_whole(finished, workspace):
