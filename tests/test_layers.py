@@ -18,7 +18,7 @@ LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
     {"base", "errors", "needs", "source"},
     {"atomic", "registry"},
-    {"job", "seal"},
+    {"forked", "job", "seal"},
     {"datasets", "optimisers"},
     {"gates"},
     {"initialisation"},

@@ -1,4 +1,12 @@
-# One rule and one job for each figure, drawn from result files alone.
+# One rule and one job for each figure, drawn from result files alone. They are so short that they
+# start from one process that has imported everything.
+def drawn(*arguments):
+    try:
+        call("neuralrace.figures.save", "draw", *arguments)
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
+
+
 for name in FIGURES:
     paper, figure = name.split("/")
 
@@ -19,8 +27,6 @@ for name in FIGURES:
             f"{{gallery}}/logs/{name}.log",
         benchmark:
             f"{{gallery}}/benchmarks/{name}.tsv"
-        conda:
-            "../../environment.yml"
         resources:
             mem_mb=2000,
         params:
@@ -28,5 +34,5 @@ for name in FIGURES:
             figure=name,
             cells=partial(shown, name),
             root=results_of,
-        script:
-            "../scripts/draw.py"
+        run:
+            drawn(params.figure, params.root, params.cells, *output, log[0])

@@ -16,6 +16,7 @@ from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.spec import needed_cells, read_claims
 from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES
+from neuralrace.forked import call
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
 from neuralrace.schedule import groups, keys, outdated

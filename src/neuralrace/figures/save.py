@@ -11,6 +11,7 @@ from neuralrace.atomic import replacing
 from neuralrace.figures import FIGURES
 from neuralrace.figures.results import Results
 from neuralrace.figures.style import SHEET
+from neuralrace.job import job
 
 
 def save(
@@ -45,3 +46,17 @@ def save(
         ):
             with replacing(path) as temporary:
                 figure.savefig(temporary, format=path.suffix[1:], metadata=metadata)
+
+
+def draw(
+    name: str, results_root: str, cell_ids: Sequence[str], png_path: str, pdf_path: str, log: str
+) -> None:
+    """The job that draws a figure; see `save`.
+
+    Raises:
+        SystemExit: it could not be drawn; the log says why.
+    """
+    with job(name, log) as this:
+        with this.stage("draw", name):
+            save(name, results_root, cell_ids, png_path, pdf_path)
+        this.say(f"drawn in {png_path}")

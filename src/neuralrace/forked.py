@@ -1,0 +1,39 @@
+"""Short jobs that start from a process which has already imported what they need.
+
+A figure is drawn in half a second, and what draws it takes three to import.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from multiprocessing import get_context
+
+from neuralrace.errors import UserError
+
+
+def call(module: str, function: str, *arguments: object, preload: Sequence[str] = ()) -> None:
+    """Calls a function of a module in a process of its own.
+
+    All such processes start from one that has imported the modules of the first call, its own and
+    `preload`; none of them may start threads, as JAX does when it computes.
+
+    Args:
+        module: its dotted name; it is not imported here.
+        function: name of the function; it tells its errors itself, as a job does.
+        arguments: plain values.
+        preload: modules that it will import.
+
+    Raises:
+        UserError: the process failed.
+    """
+    context = get_context("forkserver")
+    # the main module first: each process would import it again, and with it Snakemake
+    context.set_forkserver_preload(["__main__", module, *preload])
+    process = context.Process(target=_called, args=(module, function, arguments))
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise UserError(f"{module}.{function} ended with exit status {process.exitcode}")
+
+
+def _called(module: str, function: str, arguments: tuple[object, ...]) -> None:
+    getattr(import_module(module), function)(*arguments)
