@@ -82,7 +82,7 @@ check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/pyright
 
 .PHONY: manual
-manual: $(INSTALLED) ## regenerate config/schema.json and the key tables of config/README.md
+manual: $(INSTALLED) ## regenerate config/schema.json, the key tables of config/README.md and docs/reference.md
 	$(BIN)/python -m neuralrace.manual
 
 .PHONY: lock

@@ -18,7 +18,7 @@ LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
     {"base", "errors", "needs", "source"},
     {"atomic", "registry"},
-    {"forked", "job", "seal"},
+    {"forked", "job", "reference", "seal"},
     {"datasets", "optimisers"},
     {"gates"},
     {"initialisation"},
@@ -31,7 +31,7 @@ LAYERS = (
     {"records"},
     {"metrics"},
     {"claims", "figures", "known_answers", "make", "manual"},
-    {"compare"},
+    {"compare", "conformance"},
     {"__init__"},
 )
 """Lowest first. A module imports from its own part of the library and from lower layers."""

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,11 @@ from snakemake.utils import update_config
 from neuralrace.errors import UserError
 from neuralrace.manual import BEGIN, END, config_schema, key_tables, with_tables, write
 from neuralrace.plan import read_plan
+from neuralrace.reference import reference
+from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
 
 CONFIG = Path(__file__).parents[1] / "config"
+REFERENCE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
 FILES = sorted(path for path in CONFIG.glob("*/*.yaml") if path.name != "claims.yaml")
 MANUAL = (CONFIG / "README.md").read_text(encoding="utf-8")
 SCHEMA = Draft202012Validator(config_schema())
@@ -67,9 +72,44 @@ def test_manual_is_in_sync():
     assert with_tables(MANUAL) == MANUAL, "run `make manual`"
 
 
-def test_write_mends_both_files(tmp_path: Path):
+def test_reference_is_in_sync():
+    assert reference() == REFERENCE, "run `make manual`"
+
+
+def test_reference_says_all_that_is_declared():
+    headings = re.findall(r"^### (\w+) `(\w+)`$", REFERENCE, flags=re.MULTILINE)
+    assert headings == [
+        (kind, name)
+        for kind, entries in (
+            ("Metric", METRICS), ("Solution", SOLUTIONS), ("Observable", OBSERVABLES)
+        )
+        for name in entries
+    ]  # fmt: skip
+    places = {f"#{kind}-{name}".lower() for kind, name in headings}
+    assert set(re.findall(r"\(#(\w+-\w+)\)", REFERENCE)) == {place[1:] for place in places}
+    entries = [*METRICS.values(), *SOLUTIONS.values(), *OBSERVABLES.values()]
+    sections = re.split(r"^### ", REFERENCE, flags=re.MULTILINE)[1:]
+    for entry, section in zip(entries, sections, strict=True):
+        rows = re.findall(r"^\| `(.+?)` \|.*\| (.+) \|$", section, flags=re.MULTILINE)
+        assert [name for name, _ in rows] == list(entry.declaration.gives)
+        assert all(name in section for name in entry.declaration.needs.replace("|", " ").split())
+        assert ("Source: " in section) == ("Source: " in entry.text)
+
+
+def test_writing_loads_no_heavy_package():
+    heavy = ("jax", "flax", "optax", "xarray", "netCDF4", "matplotlib", "sklearn", "scipy")
+    code = (
+        "import sys; from neuralrace.manual import *; config_schema(); key_tables(); reference()\n"
+        f"print([n for n in {heavy} if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_write_mends_all_files(tmp_path: Path):
     (tmp_path / "README.md").write_text(f"before\n{BEGIN}\nstale\n{END}\nafter\n")
-    write(tmp_path)
+    write(tmp_path, tmp_path)
+    assert (tmp_path / "reference.md").read_text() == REFERENCE
     assert (tmp_path / "schema.json").read_text() == (CONFIG / "schema.json").read_text()
     expected = f"before\n{BEGIN}\n\n{key_tables()}\n\n{END}\nafter\n"
     assert (tmp_path / "README.md").read_text() == expected

@@ -2,9 +2,17 @@
 
 import hashlib
 import zlib
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
+
+
+def _with_example(schema: dict[str, Any], model: type["Strict"]) -> None:
+    if model.example:
+        name = schema["properties"]["name"]["const"]
+        schema["examples"] = [{"name": name, **model.example}]
 
 
 class Strict(BaseModel):
@@ -15,8 +23,16 @@ class Strict(BaseModel):
     """
 
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        json_schema_extra=_with_example,
     )
+    example: ClassVar[Mapping[str, Any]] = {}
+    """Parameters of a small one, where it cannot do without; the manual shows them, and
+    `neuralrace.conformance` tries them."""
 
     def canonical(self) -> str:
         """The one JSON text of this object: compact, keys in order of definition."""

@@ -50,9 +50,9 @@ class Job:
             return
         self.counting = True
 
-        def count(event: str, seconds: float, **_: object) -> None:
+        def count(event: str, duration_secs: float, **_: object) -> None:
             if event == told:
-                self.compiling += seconds
+                self.compiling += duration_secs
 
         jax.monitoring.register_event_duration_secs_listener(count)
 

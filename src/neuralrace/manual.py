@@ -1,7 +1,8 @@
-"""The configuration manual, generated from the models: `python -m neuralrace.manual` writes it.
+"""The manual, generated from models and declarations: `python -m neuralrace.manual` writes it.
 
 `config/schema.json` describes a configuration file to editors and validators; the tables between
-the markers in `config/README.md` describe the same keys to people.
+the markers in `config/README.md` describe the same keys to people, and `docs/reference.md` what
+metrics, solutions and observables they can name; see `neuralrace.reference`.
 """
 
 import json
@@ -11,10 +12,15 @@ from typing import Any, NamedTuple
 
 from neuralrace.base import Strict
 from neuralrace.plan import Settings
+from neuralrace.reference import reference
+from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.spec import Cell
 
 SCHEMA_FILE = "schema.json"
 MANUAL_FILE = "README.md"
+REFERENCE_FILE = "reference.md"
+DECLARED = {registry.kind: list(registry) for registry in (METRICS, SOLUTIONS, OBSERVABLES)}
+"""Names whose meaning stands in the reference, by what they are names of."""
 BEGIN = "<!-- written by `make manual` from here: edit docstrings in src/neuralrace instead -->"
 END = "<!-- written by `make manual` up to here -->"
 
@@ -90,6 +96,8 @@ def key_tables() -> str:
         for heading, member, own in _variants(key):
             parts += [f"### {heading}", member["description"]]
             parts += [_table(own)] if len(own) > 1 else []
+            for example in member.get("examples", ()):
+                parts.append(f"For example `{_yaml(example)}`.")
     return "\n\n".join(parts)
 
 
@@ -106,16 +114,17 @@ def with_tables(manual: str) -> str:
     return f"{before}{BEGIN}\n\n{key_tables()}\n\n{END}{after}"
 
 
-def write(folder: Path) -> None:
-    """Brings schema and manual in a configuration folder up to date.
+def write(config: Path, docs: Path) -> None:
+    """Brings schema and manual of the configuration up to date, and the reference.
 
     Raises:
         ValueError: the manual lacks a marker.
     """
-    manual = folder / MANUAL_FILE
+    manual = config / MANUAL_FILE
     manual.write_text(with_tables(manual.read_text(encoding="utf-8")), encoding="utf-8")
     schema = json.dumps(config_schema(), indent=2, ensure_ascii=False)
-    (folder / SCHEMA_FILE).write_text(schema + "\n", encoding="utf-8")
+    (config / SCHEMA_FILE).write_text(schema + "\n", encoding="utf-8")
+    (docs / REFERENCE_FILE).write_text(reference(), encoding="utf-8")
 
 
 # Walking a schema --------------------------------------------------------------------------------
@@ -225,6 +234,10 @@ def _row(key: Key) -> str:
 def _type(schema: Schema, plural: str = "") -> str:
     """A type in words."""
     if "enum" in schema:
+        for kind, names in DECLARED.items():
+            if schema["enum"] == names:
+                linked = f"[{kind}](../docs/{REFERENCE_FILE}#{kind}): "
+                return linked + ", ".join(names)
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if "anyOf" in schema:
         return " or ".join(_type(option) for option in schema["anyOf"])
@@ -243,12 +256,13 @@ def _type(schema: Schema, plural: str = "") -> str:
 
 def _yaml(value: Any) -> str:
     """A default as it is written in a configuration file."""
-    if value == {}:
-        return "{}"
+    if isinstance(value, dict):
+        keys = sorted(value, key=lambda key: key != "name")
+        return "{" + ", ".join(f"{key}: {_yaml(value[key])}" for key in keys) + "}"
     if isinstance(value, list):
         return f"[{', '.join(map(_yaml, value))}]"
     return value if isinstance(value, str) else json.dumps(value)
 
 
 if __name__ == "__main__":
-    write(Path("config"))
+    write(Path("config"), Path("docs"))

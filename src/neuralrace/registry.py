@@ -21,8 +21,9 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args
 
+from pydantic import Field
 from pydantic_core import core_schema
 
 from neuralrace.base import Strict
@@ -233,3 +234,18 @@ def choices(kind: str, base: type[C]) -> tuple[type[C], ...]:
                     )
                 found[name] = each
     return tuple(found[name] for name in sorted(found))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """As an annotation of a base class: one of the `choices` of a kind, told by name.
+
+    For modules of that very kind, together with `defer_build`: all are listed when a configuration
+    is first read, and not while the module is imported, which others of its kind may import.
+    """
+
+    kind: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        union = Union[choices(self.kind, source)]  # noqa: UP007
+        return handler.generate_schema(Annotated[union, Field(discriminator="name")])

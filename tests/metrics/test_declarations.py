@@ -1,4 +1,4 @@
-"""What metrics declare: sound by itself, and held to by plans and by files."""
+"""What metrics declare is held to by plans and by files."""
 
 import json
 
@@ -9,9 +9,7 @@ import yaml
 from cells import cell_of, complete
 from test_metrics import SPEC, flow, make_cell, measured, observe
 
-from neuralrace.needs import NEEDS
 from neuralrace.plan import read_plan
-from neuralrace.records.schema import COORDINATES, RUNS
 from neuralrace.registry import METRICS, Entry, Metric
 from neuralrace.spec import Cell
 
@@ -31,20 +29,8 @@ def configured(request) -> dict[str, Cell]:
     return {name: cell for cell in cells for name in cell.metrics}
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_a_declaration_is_sound(name, configured):
-    metric = METRICS[name]
-    declared = metric.declaration
-    assert metric.text
-    assert metric.load().__doc__
-    assert declared.gives
-    for need in declared.needs.replace("|", " ").split():
-        assert need in NEEDS
-    for variable in declared.variables.values():
-        assert set(variable.dims) <= set(COORDINATES) - set(RUNS)
-        assert variable.long_name
-        assert variable.units
-    assert name in configured
+def test_every_metric_is_configured(configured):
+    assert set(configured) == set(METRICS)
 
 
 @pytest.mark.parametrize("name", METRICS)

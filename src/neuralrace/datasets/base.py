@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -190,11 +190,16 @@ class Sizes(NamedTuple):
 class Dataset(Strict, ABC):
     """A dataset as a person writes it in `config/`: a name and its parameters."""
 
+    reads_files: ClassVar[bool] = False
+    """Whether it reads files that are no part of the library; `neuralrace.conformance` does not
+    load it then."""
+
     @property
     def sizes(self) -> Sizes:
         """How large it is. Planning asks: override it where loading reads files or takes long."""
         data = self.load()
-        return Sizes(*data.x.shape, data.y.shape[1])
+        samples, inputs = data.x.shape
+        return Sizes(samples, inputs, data.y.shape[1])
 
     @abstractmethod
     def load(self) -> Data:
@@ -228,7 +233,8 @@ class DomainDataset(Dataset, ABC):
     def sizes(self) -> Sizes:
         """Of one pair of domains."""
         domains = self.domains()
-        return Sizes(*domains.inputs.shape[1:], domains.targets.shape[2])
+        _, items, inputs = domains.inputs.shape
+        return Sizes(items, inputs, domains.targets.shape[2])
 
     @abstractmethod
     def domains(self) -> Domains:

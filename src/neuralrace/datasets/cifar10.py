@@ -45,6 +45,7 @@ class Cifar10(ImageSet):
         "truck",
     )
 
+    reads_files: ClassVar[bool] = True
     name: Literal["cifar10"]
     folder: Annotated[str, Field(min_length=1)] = "data/cifar10"
     """Folder that holds cifar-10-binary.tar.gz; a missing archive is fetched."""

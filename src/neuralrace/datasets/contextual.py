@@ -1,7 +1,7 @@
 """Objects shown in contexts: some properties hold always, some in one context only."""
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -98,6 +98,7 @@ class Contextual(Dataset):
     1 - 1/C in this context and -1/C in the others.
     """
 
+    example: ClassVar[Mapping[str, Any]] = {"contexts": 2, "objects": 4}
     name: Literal["contextual"]
     contexts: Annotated[int, Field(ge=2)]
     """Contexts, and blocks of targets that hold in one of them."""

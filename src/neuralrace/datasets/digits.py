@@ -1,6 +1,7 @@
 """The digits embedded in scikit-learn."""
 
-from typing import Annotated, ClassVar, Literal, cast
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +17,7 @@ class Digits(ImageSet):
 
     shape: ClassVar = (1, 8, 8)
 
+    example: ClassVar[Mapping[str, Any]] = {"samples": 20}
     name: Literal["digits"]
     samples: Annotated[int, Field(gt=0, le=DIGITS)] = DIGITS
     """Images used, from the start of the set; those after them are held out."""

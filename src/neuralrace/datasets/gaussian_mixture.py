@@ -1,7 +1,7 @@
 """Samples of a Gaussian mixture with a random linear teacher."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -17,6 +17,7 @@ class GaussianMixture(Dataset):
     student sees them. Inputs are centred; `whiten` makes sigma_xx = I, as eq. 14 assumes.
     """
 
+    example: ClassVar[Mapping[str, Any]] = {"samples_per_component": 10, "inputs": 4}
     name: Literal["gaussian_mixture"]
     components: Annotated[int, Field(gt=0)] = 3
     """Gaussians in the mixture."""

@@ -22,6 +22,8 @@ ORDER = 24
 class Marginal(Strict, ABC):
     """A law of x = f(z) with zero mean and unit variance, z standard normal and f odd, rising."""
 
+    name: str
+
     @abstractmethod
     def transfer(self, z: Any) -> Any:
         """f(z) of every entry.

@@ -40,6 +40,7 @@ class Mnist(ImageSet):
 
     shape: ClassVar = (1, 28, 28)
 
+    reads_files: ClassVar[bool] = True
     name: Literal["mnist"]
     folder: Annotated[str, Field(min_length=1)] = "data/mnist"
     """Folder that holds the four IDX files, gzip-compressed or not; missing ones are fetched."""

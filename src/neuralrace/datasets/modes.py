@@ -1,6 +1,7 @@
 """A task with prescribed singular modes and whitened inputs."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -12,6 +13,11 @@ from neuralrace.datasets.base import Data, Dataset, Sizes
 class PrescribedModes(Dataset):
     """sigma_yx with chosen effective singular values, sigma_xx = I (Saxe et al. 2013, sec. 1)."""
 
+    example: ClassVar[Mapping[str, Any]] = {
+        "singular_values": [2.0, -1.0],
+        "inputs": 4,
+        "outputs": 3,
+    }
     name: Literal["modes"]
     singular_values: Annotated[tuple[float, ...], Field(min_length=1)]
     """Strength of each mode; a negative value is a diagonal entry below zero."""

@@ -1,16 +1,16 @@
 """Gaussian processes on a ring, seen through a nonlinearity: two classes, two lengths."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from neuralrace.base import generator
 from neuralrace.datasets.base import Data, Dataset, Mixture, Sizes
 from neuralrace.datasets.marginals import Erf, Marginal
-from neuralrace.registry import choices
+from neuralrace.registry import Choice
 
 ROUNDING = float(np.finfo(np.float32).eps)
 """Negative eigenvalues, in units of the largest, that single precision cannot tell from zero."""
@@ -29,15 +29,14 @@ class NonlinearGaussian(Dataset):
     lengths that need more are refused. With 40 inputs, lengths go up to 5.4.
     """
 
+    model_config = ConfigDict(defer_build=True)
     name: Literal["nonlinear_gaussian"]
     inputs: Annotated[int, Field(gt=0)] = 40
     """Input units, around the ring."""
     xi: tuple[float, float] = (5.0, 1.0)
     """Correlation lengths of class one and class two, in inputs; an eighth of the ring or less
     always works."""
-    marginal: Annotated[Union[choices("datasets", Marginal)], Field(discriminator="name")] = Erf(  # pyright: ignore  # noqa: UP007
-        name="erf"
-    )
+    marginal: Annotated[Marginal, Choice("datasets")] = Erf(name="erf")
     """Law of each input by itself."""
     targets: tuple[float, float] = (1.0, 0.0)
     """Targets of class one and class two."""

@@ -1,6 +1,7 @@
 """Many input domains, many output domains, one hierarchy to learn between any two."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -26,6 +27,7 @@ class Routing(DomainDataset):
     these singular values divided by 4.
     """
 
+    example: ClassVar[Mapping[str, Any]] = {"count": 4}
     name: Literal["routing"]
     inputs: Literal["random", "one_hot"] = "random"
     """Inputs of a domain: random orthonormal vectors, drawn anew for each domain, or one-hot."""

@@ -1,7 +1,7 @@
 """Items whose similarities follow a graph: tree, chain, ring, clusters, two structures at once."""
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -56,6 +56,7 @@ class StructuralForm(Dataset):
     one of each pair of the tree.
     """
 
+    example: ClassVar[Mapping[str, Any]] = {"form": "tree"}
     name: Literal["structural_form"]
     form: Literal["tree", "chain", "ring", "cluster", "cross_cutting"]
     """Structure of the generating graph."""

@@ -1,6 +1,7 @@
 """Samples written out in the configuration."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -13,6 +14,10 @@ Rows = Annotated[tuple[Annotated[tuple[float, ...], Field(min_length=1)], ...], 
 class Table(Dataset):
     """Inputs and targets as written: one row for each sample."""
 
+    example: ClassVar[Mapping[str, Any]] = {
+        "x": [[1.0, 0.0], [0.0, 2.0]],
+        "y": [[3.0], [1.0]],
+    }
     name: Literal["table"]
     x: Rows
     """Input of each sample."""

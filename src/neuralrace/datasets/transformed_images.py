@@ -1,10 +1,11 @@
 """Natural images through many transformations, with classes under many names."""
 
-from typing import Annotated, Literal, Union
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Int
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from neuralrace.base import generator
 from neuralrace.datasets.base import Sizes
@@ -12,7 +13,7 @@ from neuralrace.datasets.features import Features, Pixels
 from neuralrace.datasets.image_domains import ImageDomainDataset, ImageDomains
 from neuralrace.datasets.images import CLASSES, ImageSet
 from neuralrace.datasets.transformations import Taps, identities, pixel_permutations, rotations
-from neuralrace.registry import choices
+from neuralrace.registry import Choice
 
 
 class TransformedImages(ImageDomainDataset):
@@ -24,8 +25,13 @@ class TransformedImages(ImageDomainDataset):
     permuted pixels from others, nor permuted labels: only rotations test what domains share.
     """
 
+    model_config = ConfigDict(defer_build=True)
+    example: ClassVar[Mapping[str, Any]] = {
+        "count": 2,
+        "images": {"name": "digits", "samples": 20},
+    }
     name: Literal["transformed_images"]
-    images: Annotated[Union[choices("datasets", ImageSet)], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
+    images: Annotated[ImageSet, Choice("datasets")]
     """Images to train on; those that they hold out test."""
     inputs: Literal["rotation", "pixel_permutation", "identity"] = "rotation"
     """Transformation of input domains: a rotation about the centre with zeros outside the image, a
@@ -34,9 +40,7 @@ class TransformedImages(ImageDomainDataset):
     """Degrees that rotations share out: domain i of M is rotated by i/M of it."""
     outputs: Literal["label_permutation", "identity"] = "label_permutation"
     """Names of classes in output domains: permuted at random, or the same in all."""
-    features: Annotated[Union[choices("datasets", Features)], Field(discriminator="name")] = Pixels(  # pyright: ignore  # noqa: UP007
-        name="pixels"
-    )
+    features: Annotated[Features, Choice("datasets")] = Pixels(name="pixels")
     """What networks see of an image."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of permutations."""

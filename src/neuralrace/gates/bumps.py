@@ -1,6 +1,7 @@
 """Gates that open where a neighbourhood of the input ring is positive on average."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -43,6 +44,7 @@ class Bumps(HalfSpaces):
     each: they are open where it is positive.
     """
 
+    example: ClassVar[Mapping[str, Any]] = {"pathways": 6, "width": 0.0}
     name: Literal["bumps"]
     pathways: Annotated[int, Field(gt=0)]
     """Number of bumps, evenly spaced; at most as many as inputs."""

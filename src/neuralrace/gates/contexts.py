@@ -1,7 +1,8 @@
 """Gates that depend on the context alone."""
 
+from collections.abc import Mapping
 from itertools import combinations
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -19,6 +20,7 @@ class Contexts(SampleScheme):
     contextual task (Jarvis et al., secs. 4 and 5, fig. 3).
     """
 
+    example: ClassVar[Mapping[str, Any]] = {"open_in": [1], "shown": "everything"}
     name: Literal["contexts"]
     open_in: tuple[Annotated[int, Field(gt=0)], ...]
     """Numbers of contexts q that context pathways are open in: every choice of q, for every q

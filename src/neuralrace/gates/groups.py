@@ -1,6 +1,7 @@
 """Groups of domains with pathway blocks of their own."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,6 +14,7 @@ class Groups(DomainScheme):
     Size 1 gives every pair a dedicated pathway.
     """
 
+    example: ClassVar[Mapping[str, Any]] = {"size": 2}
     name: Literal["groups"]
     size: Annotated[int, Field(gt=0)]
     """Input domains, and output domains, that share a block; divides the number of domains."""

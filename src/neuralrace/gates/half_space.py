@@ -1,7 +1,8 @@
 """Gates that open on one side of a hyperplane."""
 
 from abc import abstractmethod
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -47,6 +48,7 @@ class HalfSpaces(SampleScheme):
 class HalfSpace(HalfSpaces):
     """Pathways that open on random half-spaces through the origin, drawn once and frozen."""
 
+    example: ClassVar[Mapping[str, Any]] = {"pathways": 4}
     name: Literal["half_space"]
     pathways: Annotated[int, Field(gt=0)]
     """Number of half-spaces."""

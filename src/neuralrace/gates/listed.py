@@ -1,6 +1,7 @@
 """Gates that are written out."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +17,7 @@ Row = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(min_lengt
 class Listed(SampleScheme):
     """Pathways whose gates are written out, or were found in another network."""
 
+    example: ClassVar[Mapping[str, Any]] = {"rows": [[1.0, 0.0], [0.0, 1.0]]}
     name: Literal["listed"]
     rows: Annotated[tuple[Row, ...], Field(min_length=1)]
     """Gates in [0, 1] of each pathway: one value per sample, or one per context of the dataset."""

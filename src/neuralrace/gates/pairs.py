@@ -1,6 +1,7 @@
 """Which pairs of domains are trained."""
 
-from typing import Annotated, ClassVar, Literal, cast
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from jaxtyping import Bool
@@ -57,6 +58,7 @@ class SomePairs(Pairs):
 class Band(SomePairs):
     """Input domain i is trained with the outputs i - floor((K-1)/2) ... i + floor(K/2), cyclic."""
 
+    example: ClassVar[Mapping[str, Any]] = {"partners": 2}
     name: Literal["band"]
 
     def mask(self, domains: int, seed: int) -> Bool[np.ndarray, "input_domain output_domain"]:
@@ -72,6 +74,7 @@ class RandomRegular(SomePairs):
     """A random mask with K partners for every input and every output domain, anew for each seed."""
 
     varies: ClassVar[bool] = True
+    example: ClassVar[Mapping[str, Any]] = {"partners": 3}
     name: Literal["random_regular"]
 
     def mask(self, domains: int, seed: int) -> Bool[np.ndarray, "input_domain output_domain"]:

@@ -1,6 +1,7 @@
 """Dedicated pathways beside a shared one."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,6 +14,7 @@ class Parallel(DomainScheme):
     Both answer every pair and add up: which of them comes to carry the answer is the neural race.
     """
 
+    example: ClassVar[Mapping[str, Any]] = {"dedicated": 2}
     name: Literal["parallel"]
     dedicated: Annotated[int, Field(gt=0)]
     """Units in each hidden layer of a dedicated pathway."""

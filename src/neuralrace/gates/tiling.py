@@ -1,6 +1,7 @@
 """Exclusive gates: every sample has one pathway."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +21,7 @@ class Tiling(SampleScheme):
     gates are exclusive (notes on localisation, sec. 3.4). A single pathway is open on every sample.
     """
 
+    example: ClassVar[Mapping[str, Any]] = {"pathways": 2, "directions": "random"}
     name: Literal["tiling"]
     pathways: Annotated[int, Field(gt=0)]
     """Number of directions; at most as many as inputs if they are bumps."""

@@ -1,6 +1,7 @@
 """Gradient steps with momentum."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +17,7 @@ class Momentum(Optimiser):
     Source: Polyak 1964.
     """
 
+    example: ClassVar[Mapping[str, Any]] = {"momentum": 0.9}
     name: Literal["momentum"]
     momentum: Annotated[float, Field(gt=0, lt=1)]
     """Weight of a gradient after one step."""

@@ -89,7 +89,9 @@ TRAJECTORY: dict[str, Variable] = {
 for _name, _entry in OBSERVABLES.items():
     for _given, _variable in _entry.declaration.variables.items():
         if TRAJECTORY.setdefault(_given, _variable) != _variable:
-            raise ValueError(f"observable {_name!r}: {_given!r} means something else already")
+            raise ValueError(
+                f"{_entry.module}: observable {_name!r}: {_given!r} means something else already"
+            )
 
 
 @cache

@@ -32,9 +32,9 @@ def routing_race(problem: Problem) -> Arrays:
     Loss and mode strengths are means over blocks, singular values those of the first block.
 
     Raises:
-        UserError: blocks of several sizes, blocks of some domains with pairs that are not trained,
-            pairs of domains that differ in their modes, or a start that is no multiple of
-            orthogonal matrices.
+        UserError: blocks or hidden layers of several sizes, blocks of some domains with pairs that
+            are not trained, pairs of domains that differ in their modes, or a start that is no
+            multiple of orthogonal matrices.
 
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", figs. 4 to 6 and eq. 15; the
     start is derived here.
@@ -44,6 +44,11 @@ def routing_race(problem: Problem) -> Arrays:
     families = network.families(count)
     if len(families) != 1:
         raise UserError("solutions: routing_race is for pathway blocks of one size")
+    if len(set(network.hidden)) > 1:
+        raise UserError(
+            f"network.hidden: {list(network.hidden)}: solutions: routing_race is for hidden layers "
+            "of one width"
+        )
     trained, size = network.mask(count, 0), families[0].size
     if size < count and not trained.all():
         raise UserError("solutions: routing_race of groups needs network.pairs all")

@@ -101,7 +101,7 @@ class Checkpoints:
         }
         names = {part: list(given) for part, given in arrays.items()}
         description = json.dumps({"key": self.key, "step": state.step, "arrays": names})
-        numbered = {
+        numbered: dict[str, Any] = {
             f"{part}_{n}": value
             for part, given in arrays.items()
             for n, value in enumerate(given.values())

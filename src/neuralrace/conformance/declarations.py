@@ -1,0 +1,65 @@
+"""Whether declarations are sound: by themselves, and beside all others."""
+
+from collections.abc import Iterator
+
+from neuralrace.needs import NEEDS
+from neuralrace.records.schema import COORDINATES, RUNS
+from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS, Entry, Metric, Observable, Registry
+
+REGISTRIES = (METRICS, SOLUTIONS, OBSERVABLES)
+
+
+def faults(registry: Registry, entry: Entry) -> list[str]:
+    """What is wrong with a declaration, each with the module that it stands in."""
+    where = f"{entry.module}: {registry.kind[:-1]} {entry.name!r}"
+    found = [*_by_itself(entry), *_beside_others(registry, entry)]
+    return [f"{where} {fault}" for fault in found]
+
+
+def sound(registry: Registry) -> dict[str, Entry]:
+    """The entries that can be tried out."""
+    return {name: entry for name, entry in registry.items() if not faults(registry, entry)}
+
+
+def names(declared: str) -> set[str]:
+    """All names in a text of a declaration, alternatives among them."""
+    return set(declared.replace("|", " ").split())
+
+
+def _by_itself(entry: Entry) -> Iterator[str]:
+    declaration = entry.declaration
+    if not entry.text:
+        yield "has no docstring"
+    if not declaration.gives:
+        yield "gives nothing"
+    for name in names(declaration.needs) - set(NEEDS):
+        yield f"needs {name!r}, which is no function of neuralrace.needs"
+    if isinstance(declaration, Metric):
+        for name in names(declaration.observables) - set(OBSERVABLES):
+            yield f"needs the observable {name!r}, which does not exist"
+        for name in names(declaration.solutions) - {*SOLUTIONS, "*"}:
+            yield f"needs the solution {name!r}, which does not exist"
+    for name, variable in declaration.variables.items():
+        dims = list(variable.dims)
+        if isinstance(declaration, Observable):
+            clock = "snapshot" if declaration.snapshots else "time"
+            if dims[:1] != [clock]:
+                yield f"gives {name!r}, whose first dimension must be {clock!r}"
+            dims = [dim for dim in dims[1:] if not dim.startswith("unit_{")]
+        for dim in dims:
+            if dim not in COORDINATES or dim in RUNS:
+                yield f"gives {name!r} with the dimension {dim!r}, which is none of records.schema"
+        if not variable.long_name or not variable.units:
+            yield f"gives {name!r} without meaning or unit"
+
+
+def _beside_others(registry: Registry, entry: Entry) -> Iterator[str]:
+    for other in registry.values():
+        for name in sorted(set(entry.declaration.gives) & set(other.declaration.gives)):
+            if registry is METRICS:
+                # those of one package are told apart by their needs: no cell can have both
+                clash = entry.module.partition(".")[0] != other.module.partition(".")[0]
+            else:
+                clash = entry.declaration.variables[name] != other.declaration.variables[name]
+            if clash:
+                yield f"gives {name!r}, as {other.name!r} in {other.module} does otherwise"

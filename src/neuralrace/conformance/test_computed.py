@@ -1,0 +1,78 @@
+"""Observables, solutions and metrics give what they declare, wherever a small run allows."""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from neuralrace.conformance.cells import SMALL, cell_of, of_library, recording, solved, trials
+from neuralrace.conformance.declarations import sound
+from neuralrace.conformance.training import check_training
+from neuralrace.errors import UserError
+from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.records.theory import theory_dataset
+from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
+from neuralrace.solutions.problem import Problem
+from neuralrace.spec import SolvedRun
+
+TRIALS = trials()
+STEPS = np.arange(0, 21, 10)
+SIZES = {"solution": 1, "time": len(STEPS), "candidate": 1}
+
+
+def test_everything_recorded_is_tried():
+    assert {name for trial in TRIALS.values() for name in trial.observables} >= set(
+        sound(OBSERVABLES)
+    )
+
+
+@pytest.mark.parametrize("name", list(sound(SOLUTIONS)))
+def test_solutions_give_what_they_declare(name):
+    entry, given, refused = SOLUTIONS[name], set(), []
+    for small in (small for small in SMALL if name in solved(small)):
+        run = cell_of(SMALL[small], solutions=[name])
+        try:
+            arrays = entry.load()(Problem(run.only(SolvedRun), STEPS))
+        except UserError as error:  # not for these data, or not from these weights
+            refused.append(str(error))
+            continue
+        for variable, values in arrays.items():
+            where = f"{entry.module}: solution {name!r} gives {variable!r}"
+            assert variable in entry.declaration.gives, f"{where}, which is not declared"
+            dims = entry.declaration.variables[variable].dims
+            inner = dims[1:] if dims[:1] == ("solution",) else dims
+            assert values.ndim == 2 + len(inner), f"{where} without the dimensions {inner}"
+            known = dict(zip(inner, values.shape[2:], strict=True))
+            assert values.shape[:2] == (len(run.init_scales), run.seeds), where
+            wanted = {dim: SIZES[dim] for dim in inner if dim in SIZES}
+            assert known.items() >= wanted.items(), where
+            assert np.isfinite(values).all(), f"{where}, which is not finite"
+        given |= set(arrays)
+    if not given and not of_library(entry.module):
+        pytest.skip(f"no small run is for it: {refused or 'none meets its needs'}")
+    if of_library(entry.module):
+        assert given == set(entry.declaration.gives), refused
+
+
+def label(small):
+    trial = TRIALS[small]
+    return "-".join([small, *trial.observables, *trial.metrics])
+
+
+@pytest.mark.parametrize("small", list(TRIALS), ids=label)
+def test_what_is_recorded_and_measured_is_declared(small, tmp_path):
+    trial = TRIALS[small]
+    spec = recording(SMALL[small], trial.observables)
+    trajectory = check_training(cell_of(spec), tmp_path)
+    solutions, theory = [], None
+    for name in trial.solutions:
+        cell = cell_of(spec, solutions=[*solutions, name])
+        with suppress(UserError):  # not for these data, or not from these weights
+            theory = theory_dataset("paper/experiment/main", cell.only(SolvedRun))
+            solutions.append(name)
+    cell = cell_of(spec, solutions=solutions)
+    for name in trial.metrics:
+        if METRICS[name].declaration.absent(trial.observables, solutions) is None:
+            one = cell.model_copy(update={"metrics": (name,)})
+            with suppress(UserError):  # not for these samples
+                metrics_dataset("paper/experiment/main", one, trajectory, theory)
