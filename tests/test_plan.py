@@ -384,7 +384,7 @@ REFUSED = {
             "record.observables": ["pair_error"],
         },
         ".*record.observables: 'pair_error'",
-        "network.name: 'layered': use routing",
+        "network.name: 'gated': use routing",
     ),
     "gram of deep learned gates": (
         {

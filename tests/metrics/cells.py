@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from neuralrace.registry import METRICS
+from neuralrace.needs import unmet
+from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.spec import Cell
 
 
@@ -15,16 +16,21 @@ def cell_of(spec: dict[str, Any]) -> Cell:
 def complete(spec: dict[str, Any]) -> Cell:
     """The cell, with observables and solutions of its metrics beside those that it names.
 
-    Of several that will do, the first is taken where none is named.
+    Of several that will do, the first that is for such a run is taken where none is named.
     """
+    run = cell_of({**spec, "metrics": []})
     record = spec["record"]
     observables, solutions = list(record.get("observables", ())), list(spec.get("solutions", ()))
     for name in spec["metrics"]:
         declared = METRICS[name].declaration
-        for wanted, given in ((declared.observables, observables), (declared.solutions, solutions)):
+        for wanted, given, registry in (
+            (declared.observables, observables, OBSERVABLES),
+            (declared.solutions, solutions, SOLUTIONS),
+        ):
             for each in wanted.split():
                 names = each.split("|")
                 if each != "*" and not set(names) & set(given):
-                    given.append(names[0])
+                    fit = (n for n in names if not unmet(run, registry[n].declaration.needs))
+                    given.append(next(fit, names[0]))
     record = record | {"observables": observables}
     return cell_of(spec | {"record": record, "solutions": solutions})

@@ -85,7 +85,7 @@ def test_trained_pairs_need_no_images(monkeypatch):
 @pytest.mark.parametrize("metric", ["ridge_baseline", "zero_shot_accuracy"])
 def test_other_datasets_are_refused(metric):
     spec = SPEC | {"metrics": [metric], "dataset": {"name": "routing", "count": COUNT}}
-    with pytest.raises(ValueError, match=r"dataset.name: 'routing': use one of images"):
+    with pytest.raises(ValueError, match=r"dataset.name: 'routing': use transformed_images"):
         cell_of(spec)
 
 

@@ -368,21 +368,22 @@ class Ensemble:
         report(memory.tell(plan, available))
         memory.refuse_if_too_large(plan, available, "memory")
         members, fixed = self.start()
-        snap = partial(self.observe_all, self.snapped)
-        snapshot = compiled(snap, *self.shapes, self.data) if self.snapped else None
+        observe = partial(self.observe_all, self.snapped)
+        snapshot = compiled(observe, *self.shapes, self.data) if self.snapped else None
 
         def go_on(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:
             arguments = (jnp.asarray(n) for n in (first, every, records))
             members, series = advance(members, fixed, self.data, *arguments)
             return members, {name: np.asarray(rows)[:records] for name, rows in series.items()}
 
-        def snapped(members: Any) -> dict[str, np.ndarray]:
-            return {n: np.asarray(v)[None] for n, v in snapshot(members, fixed, self.data).items()}
+        def snapped(members: Any) -> list[dict[str, np.ndarray]]:
+            values = snapshot(members, fixed, self.data) if snapshot else {}
+            return [{name: np.asarray(each)[None] for name, each in values.items()}] * bool(values)
 
         state = checkpoints.restore(self.shapes[0], report) if checkpoints else None
         if state is None:
             members, series = go_on(members, 0, 0, 1)
-            state = State(0, members, [series], [snapped(members)] if snapshot else [])
+            state = State(0, members, [series], snapped(members))
         done, members, series, snapshots = state.step, state.members, state.series, state.snapshots
         fixed["loss_limit"] = self._device(DIVERGENCE_FACTOR * series[0]["loss"][0])
         interval, records = steps // record.snapshots, 1
@@ -392,12 +393,12 @@ class Ensemble:
             members, rows = go_on(members, done, record.every, records)
             series.append(rows)
             done += records * record.every
-            if snapshot and done % interval == 0:
-                snapshots.append(snapped(members))
+            if done % interval == 0:
+                snapshots += snapped(members)
             records = progress.tell(done, rows["loss"][-1], records)
             if checkpoints and done < steps and checkpoints.due():
                 checkpoints.save(State(done, members, series, snapshots))
-        variables = (_stack(snapshots, shape) if snapshot else {}) | _stack(series, shape)
+        variables = (_stack(snapshots, shape) if snapshots else {}) | _stack(series, shape)
         diverged_at = np.asarray(members["diverged_at"]).reshape(shape)
         # a run that leaves all bounds in the last step has no further step to notice it in
         late = (diverged_at < 0) & np.isnan(variables["loss"][..., -1])
