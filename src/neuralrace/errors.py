@@ -26,6 +26,8 @@ def yaml_hint(value: object) -> str:
     """What YAML made of a value that was meant otherwise, to follow a message; empty if nothing."""
     if isinstance(value, bool):
         return " (YAML reads yes, no, on and off as booleans: quote them)"
+    if value in ("true", "false"):
+        return f" (on the command line, write {str(value).capitalize()})"
     if isinstance(value, str):
         try:
             return f" (YAML reads {value} as text: write {float(value)!r})"

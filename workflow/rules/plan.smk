@@ -2,6 +2,7 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Mapping
 from copy import deepcopy
 from fnmatch import fnmatch
 from functools import cache, partial
@@ -25,23 +26,39 @@ from neuralrace.spec import Run, SolvedRun
 CLAIMS = sorted(map(str, Path("config").glob("*/claims.yaml")))
 
 
+class Files(Mapping):
+    """Content of configuration files by name, read when a message is to say where a key stands."""
+
+    def __init__(self, names):
+        self.names = list(map(str, names))
+
+    def __getitem__(self, name):
+        return load_configfile(name)
+
+    def __iter__(self):
+        return iter(self.names)
+
+    def __len__(self):
+        return len(self.names)
+
+
 def load_plans():
     """The plan of each results folder: the configuration as given, and at its smoke size."""
     given = workflow.overwrite_configfiles
     own = [name for name in workflow.configfiles if name not in given]
-    files = {str(name): load_configfile(str(name)) for name in [*own, *given]}
+    files = Files([*own, *given])
     plan = read_plan(config, files)
-    sizes = {str(path): load_configfile(str(path)) for path in Path("config").glob("*/smoke.yaml")}
+    sizes = Files(sorted(Path("config").glob("*/smoke.yaml")))
     smoke, shrunk = {"experiments": {}}, deepcopy(dict(config))
     for size in sizes.values():
-        update_config(smoke, deepcopy(size))
+        update_config(smoke, size)
     # an experiment that a file of one's own has set up is not shrunk: the two need not go together
     for name in given:
         for paper, experiments in (files[str(name)].get("experiments") or {}).items():
             for experiment in experiments or {}:
                 smoke["experiments"].get(paper, {}).pop(experiment, None)
     update_config(shrunk, smoke)
-    plans = {"results": plan, "results/smoke": read_plan(shrunk, {**files, **sizes})}
+    plans = {"results": plan, "results/smoke": read_plan(shrunk, Files([*files, *sizes]))}
     if plan.gpu is None:  # whoever plans for other machines says what they have
         here = shutil.which("nvidia-smi") is not None
         plans = {root: plan.model_copy(update={"gpu": here}) for root, plan in plans.items()}
