@@ -1,30 +1,175 @@
-"""What a cell costs, from its specification alone."""
+"""What a cell costs, from its specification alone: arithmetic, bytes, and where it is trained.
 
+The estimate is held against measured runs by `benchmarks/cost.py`. It decides which cells share a
+job, whether a cell is trained on a GPU, and what a cluster is asked for.
+"""
+
+from collections.abc import Container, Hashable
 from dataclasses import dataclass
-from typing import Literal
+from itertools import pairwise
+from typing import Any, Literal
 
-from neuralrace.spec import Cell
+from neuralrace.registry import METRICS
+from neuralrace.spec import Cell, FreshBatch, FullBatch, Run
 
 Place = Literal["cpu", "gpu"]
+
+# All measured on one core of a small machine, and to be taken for orders of magnitude elsewhere.
+RATE = 2.2e10
+"""Multiply-adds a core-second in float32; half of it in float64."""
+CALL = 4e-7
+"""Core-seconds of an operation of a compiled program beside its arithmetic."""
+OPERATIONS = 60
+"""Operations of a step, about."""
+COMPILE, COMPILE_OBSERVABLE = 0.5, 0.25
+"""Core-seconds to compile a program, and for each observable in it."""
+DRAW = 20
+"""Multiply-adds that drawing a number at random is worth."""
+FILES = 0.08
+"""Core-seconds of a solution or a metric that trains nothing: mostly its file."""
+GPU_RATE, GPU_CALL, GPU_COMPILE = 2e12, 5e-6, 40.0
+"""The same of a GPU, where the processor compiles for it."""
+PROCESS_MB = 700
+"""Megabytes of a process that has imported everything."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Core-seconds of each stage, and where the cell is trained."""
+    """Estimated core-seconds of each stage, where the cell is trained, and its memory."""
 
+    compile: float
+    """For the first cell of its `program` in a job; later ones share it."""
     train: float
     solve: float
     measure: float
-    place: Place = "cpu"
-    memory_mb: int = 2000
+    place: Place
+    memory_mb: int
+    program: Hashable
 
-    @property
-    def seconds(self) -> float:
-        """Of all stages."""
-        return self.train + self.solve + self.measure
+    def seconds(self, known: Container[Hashable] = ()) -> float:
+        """Core-seconds of all stages, where some programs are compiled already."""
+        stages = self.train + self.solve + self.measure
+        return stages if self.program in known else stages + self.compile
 
 
-def cost_of(cell: Cell, gpu: bool) -> Cost:
-    """The estimated cost of a cell."""
-    del gpu
-    return Cost(3.0, 0.3 * bool(cell.solutions), 0.5)
+def cost_of(cell: Cell, gpu: bool = False) -> Cost:
+    """The estimated cost of a cell.
+
+    Args:
+        cell: its specification.
+        gpu: whether there is a GPU to train on.
+    """
+    compiling = COMPILE + COMPILE_OBSERVABLE * len(cell.record.observables)
+    operations = OPERATIONS * passes(cell)
+    work = multiply_adds(cell) / (1 if cell.precision == "float32" else 0.5)
+    train = CALL * operations + work / RATE
+    on_gpu = GPU_CALL * operations + work / GPU_RATE
+    place: Place = "gpu" if gpu and GPU_COMPILE + on_gpu < compiling + train else "cpu"
+    trained = sum(METRICS[name].declaration.trains for name in cell.metrics)
+    runs = len(cell.init_scales) * cell.seeds
+    return Cost(
+        compile=GPU_COMPILE if place == "gpu" else compiling,
+        train=on_gpu if place == "gpu" else train,
+        solve=FILES * len(cell.solutions),
+        measure=FILES * len(cell.metrics) + 2 * trained * train,
+        place=place,
+        memory_mb=PROCESS_MB + int(4 * numbers(cell) * 8 / 1e6),
+        program=(
+            runs,
+            cell.dataset.name,
+            cell.dataset.sizes,
+            cell.resolved.canonical(),
+            cell.record.observables,
+            cell.training.loss.name,
+            cell.training.batch,
+            cell.training.optimiser,
+            cell.precision,
+        ),
+    )
+
+
+def passes(run: Run) -> float:
+    """Forward and backward passes of a training: steps, and records with what is observed."""
+    records = run.training.steps / run.record.every
+    return run.training.steps + records * (1 + len(run.record.observables)) / 3
+
+
+def multiply_adds(run: Run) -> float:
+    """Multiply-adds of a training: three times those of a forward pass, over steps and runs."""
+    runs = len(run.init_scales) * run.seeds
+    whole, shown = forward(run)
+    records = run.training.steps / run.record.every
+    return 3 * runs * (run.training.steps * shown + records * whole)
+
+
+def numbers(run: Run) -> float:
+    """Numbers that a training holds at once: weights, their gradients, and what all runs see."""
+    runs = len(run.init_scales) * run.seeds
+    samples, inputs, outputs = run.dataset.sizes
+    _, shown = forward(run)
+    return runs * (3 * weights(run) + shown ** (2 / 3)) + samples * (inputs + outputs)
+
+
+def weights(run: Run) -> float:
+    """Weights of one run."""
+    network, (_, inputs, outputs) = run.resolved, run.dataset.sizes
+    domains = getattr(run.dataset, "count", 1) if network.name == "routing" else 1
+    widths = (inputs, *_widths(network), outputs)
+    return domains * pathways(run) * sum(a * b for a, b in pairwise(widths))
+
+
+def forward(run: Run) -> tuple[float, float]:
+    """Multiply-adds of a forward pass of one run: over all samples, and over those of a step."""
+    network, (samples, inputs, outputs) = run.resolved, run.dataset.sizes
+    batch = run.training.batch
+    step = samples if isinstance(batch, FullBatch) else batch.size
+    widths = (inputs, *_widths(network), outputs)
+    chain = sum(a * b for a, b in pairwise(widths))
+    if network.name == "routing":
+        domains = run.dataset.count
+        first, *_, last = _widths(network)
+        if not hasattr(run.dataset, "image_domains"):
+            # maps of all pairs through their blocks, and products with their correlations
+            sizes = [family.size for family in network.families(domains)]
+            blocks = sum(chain / size for size in sizes)
+            per = domains**2 * (blocks + inputs * outputs * (len(sizes) * last + inputs))
+            return per, per
+        if isinstance(batch, FullBatch):
+            # correlations alone: maps of all domains, and products with their moments
+            per = chain + first * inputs * inputs + last * inputs * (outputs + last)
+            return domains * per, domains * per
+        partners = network.mask(domains, 0).sum() / domains
+        seen = inputs * first + partners * last * outputs
+        return domains * samples * seen, domains * step * seen
+    many = pathways(run)
+    if _on_moments(run):
+        rows = min(samples, inputs * many + outputs)
+        return many * rows * chain, many * rows * chain
+    drawn = DRAW * inputs if isinstance(batch, FreshBatch) else 0
+    return many * samples * chain, step * (many * chain + drawn)
+
+
+def pathways(run: Run) -> int:
+    """Pathways side by side; 1 in other networks."""
+    network: Any = run.resolved
+    if network.name != "gated":
+        return 1
+    return getattr(network.gates, "pathways", 0) or len(network.gates.gates(run.dataset.load()))
+
+
+def _widths(network: Any) -> tuple[int, ...]:
+    """Units of the hidden layers; of a graph those of its hidden nodes."""
+    if network.name == "graph":
+        return tuple(network.nodes[name] for name in network.hidden)
+    return network.hidden
+
+
+def _on_moments(run: Run) -> bool:
+    """Whether training sees samples through their second moments alone."""
+    network: Any = run.resolved
+    linear = network.name != "layered" or (network.activation == "linear" and not network.bias)
+    return linear and run.training.loss.name == "squared_error" and _full(run)
+
+
+def _full(run: Run) -> bool:
+    return isinstance(run.training.batch, FullBatch)

@@ -7,7 +7,7 @@ file is made again, and no other file is.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,17 +98,23 @@ def groups(plan: Plan) -> Iterator[Group]:
             name=f"{paper}_{numbers[paper]:02d}",
             place=place,
             cells=cells,
-            seconds=sum(cost.seconds for cost in costs),
+            seconds=_together(costs),
             memory_mb=max(cost.memory_mb for cost in costs),
         )
 
     for cell_id, cell in plan.cells.items():
         cost = cost_of(cell, bool(plan.gpu))
         seat = cell_id.partition("/")[0], cost.place
-        if cost.seconds >= plan.job_seconds and seat in waiting:
+        if cost.seconds() >= plan.job_seconds and seat in waiting:
             yield close(seat)
         waiting.setdefault(seat, []).append((cell_id, cost))
-        if sum(each.seconds for _, each in waiting[seat]) >= plan.job_seconds:
+        if _together([each for _, each in waiting[seat]]) >= plan.job_seconds:
             yield close(seat)
     for seat in list(waiting):
         yield close(seat)
+
+
+def _together(costs: Sequence[Cost]) -> float:
+    """Core-seconds of cells that share a job and its programs."""
+    earlier = [{cost.program for cost in costs[:number]} for number in range(len(costs))]
+    return sum(cost.seconds(known) for cost, known in zip(costs, earlier, strict=True))
