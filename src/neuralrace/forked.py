@@ -3,6 +3,7 @@
 A figure is drawn in half a second, and what draws it takes three to import.
 """
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 from multiprocessing import get_context
@@ -26,6 +27,7 @@ def call(module: str, function: str, *arguments: object, preload: Sequence[str] 
         UserError: the process failed.
     """
     context = get_context("forkserver")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # they run side by side
     # the main module first: each process would import it again, and with it Snakemake
     context.set_forkserver_preload(["__main__", module, *preload])
     process = context.Process(target=_called, args=(module, function, arguments))

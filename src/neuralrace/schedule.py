@@ -20,6 +20,9 @@ from neuralrace.spec import Cell, Run, SolvedRun
 STAGES: dict[str, Stage] = {"trajectory": "train", "theory": "solve", "metrics": "measure"}
 """Files of a cell in the order in which they are made, and the stage that makes each."""
 
+THREAD_SECONDS = 600.0
+"""Estimated core-seconds of a job that are worth another thread."""
+
 
 def keys(cell_id: str, cell: Cell) -> dict[str, str]:
     """What each file of a cell is to be made from, by kind."""
@@ -58,6 +61,11 @@ class Group:
     """Estimated core-seconds of all its cells."""
     memory_mb: int
     """Estimated memory of the largest, in megabytes."""
+
+    @property
+    def threads(self) -> int:
+        """Threads to compute with: cells are too small for several, and jobs run side by side."""
+        return 1 + int(self.seconds / THREAD_SECONDS)
 
     @property
     def minutes(self) -> int:

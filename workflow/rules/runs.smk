@@ -23,6 +23,7 @@ for root, todo in OUTDATED.items():
             conda:
                 "../../environment.yml"
             priority: int(group.seconds)
+            threads: group.threads
             resources:
                 gpu=int(group.place == "gpu"),
                 mem_mb=group.memory_mb,

@@ -5,7 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-# before JAX is loaded
+# before JAX and NumPy are loaded: what is small is no faster on many threads, and costs more
+for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[name] = str(snakemake.threads)
 if not snakemake.resources.get("gpu"):
     os.environ["JAX_PLATFORMS"] = "cpu"
 
