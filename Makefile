@@ -60,12 +60,14 @@ smoke: $(INSTALLED) ## the whole workflow at a fraction of its size, into result
 	$(SNAKEMAKE) smoke
 
 .PHONY: benchmarks
-benchmarks: $(INSTALLED) ## measure training throughput
+benchmarks: $(INSTALLED) ## measure training throughput, and where the time of make figures goes
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/routing.py --scaling
 	$(BIN)/python benchmarks/localization.py
 	$(BIN)/python benchmarks/natural_images.py
+	$(SNAKEMAKE) figures
+	$(BIN)/python benchmarks/workflow.py
 
 # Code -----------------------------------------------------------------------------------------
 

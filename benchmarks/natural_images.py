@@ -61,9 +61,8 @@ def run_of(chosen: argparse.Namespace, images: int, share: float, **training: ob
 def step_time(run: Run, repeats: int = 3) -> tuple[float, float]:
     """Seconds of a step, without recording and compilation, and its floating-point operations."""
     with jax.default_matmul_precision(run.matmul_precision):
-        engine = ensemble._Engine(run)
-        data, _ = engine.outline(run.init_scales, range(run.seeds))
-        members, fixed = engine.members(run.init_scales, range(run.seeds))
+        engine = ensemble.Ensemble(run)
+        data, (members, fixed) = engine.data, engine.start()
         full = run.training.batch.name == "full"
 
         def one(step, members):

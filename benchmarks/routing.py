@@ -159,10 +159,8 @@ def scaling(path: str | None) -> None:
     """Time of a step, recording left out, against trained pairs and against samples."""
 
     def step_time(task: domain_tasks.RoutingTask, run: Run, steps: int = 200) -> float:
-        engine = ensemble._Engine(run)
-        engine.task = task
-        data, _ = engine.outline([0.2], range(SEEDS))
-        members, fixed = engine.members([0.2], range(SEEDS))
+        engine = ensemble.Ensemble(run, task=task)
+        data, (members, fixed) = engine.data, engine.start()
 
         @jax.jit
         def advance(members):

@@ -115,7 +115,7 @@ def weights(run: Run) -> float:
     network, (_, inputs, outputs) = run.resolved, run.dataset.sizes
     domains = getattr(run.dataset, "count", 1) if network.name == "routing" else 1
     widths = (inputs, *_widths(network), outputs)
-    return domains * pathways(run) * sum(a * b for a, b in pairwise(widths))
+    return float(domains * pathways(run) * sum(a * b for a, b in pairwise(widths)))
 
 
 def forward(run: Run) -> tuple[float, float]:
@@ -124,7 +124,7 @@ def forward(run: Run) -> tuple[float, float]:
     batch = run.training.batch
     step = samples if isinstance(batch, FullBatch) else batch.size
     widths = (inputs, *_widths(network), outputs)
-    chain = sum(a * b for a, b in pairwise(widths))
+    chain = float(sum(a * b for a, b in pairwise(widths)))
     if network.name == "routing":
         domains = run.dataset.count
         first, *_, last = _widths(network)

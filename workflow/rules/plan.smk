@@ -2,6 +2,7 @@
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Mapping
 from copy import deepcopy
 from fnmatch import fnmatch
@@ -23,6 +24,7 @@ from neuralrace.provenance import code_sha256
 from neuralrace.schedule import groups, keys, outdated
 from neuralrace.spec import Run, SolvedRun
 
+STARTED = time.time()
 CLAIMS = sorted(map(str, Path("config").glob("*/claims.yaml")))
 
 

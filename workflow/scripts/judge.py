@@ -9,7 +9,8 @@ from neuralrace.job import job
 with job("claims", snakemake.log[0]) as this:
     files = [Path(path) for path in snakemake.input.claims]
     blind = read_blind(Path("results/blind.json"))
-    claims, findings = judge_papers(files, Path("results"), snakemake.params.cells, blind)
+    with this.stage("judge"):
+        claims, findings = judge_papers(files, Path("results"), snakemake.params.cells, blind)
     write_tables(claims, findings, Path("results"))
     told = f"{len(claims)} claims: results/claims.md, {len(findings)} findings: findings.md"
     this.say(f"judged {told}")

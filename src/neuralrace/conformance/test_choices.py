@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from neuralrace.conformance.cells import LOADED, example_of, name_of
+from neuralrace.datasets.base import DomainDataset
 from neuralrace.models.activations import ACTIVATIONS
 from neuralrace.spec import (
     DATASETS,
@@ -50,6 +51,11 @@ def test_dataset(name):
     samples, inputs = data.x.shape
     outputs = data.y.shape[1]
     assert data.y.shape == (samples, outputs)
+    if isinstance(dataset, DomainDataset):
+        domains = dataset.domains()
+        assert dataset.sizes == (*domains.inputs.shape[1:], domains.targets.shape[2])
+    else:
+        assert dataset.sizes == (samples, inputs, outputs)
     assert data.x.dtype == data.y.dtype == np.float64
     assert np.isfinite(data.x).all()
     assert np.isfinite(data.y).all()

@@ -27,6 +27,7 @@ from neuralrace.observables._view import View
 from neuralrace.registry import OBSERVABLES
 from neuralrace.spec import FreshBatch, FullBatch, MiniBatch, Run
 from neuralrace.training import memory
+from neuralrace.training.base import Task
 from neuralrace.training.checkpoints import Checkpoints, State
 from neuralrace.training.progress import Progress
 from neuralrace.training.tasks import task_of
@@ -108,7 +109,11 @@ class Ensemble:
     """
 
     def __init__(
-        self, run: Run, scales: Sequence[int] | None = None, seeds: Sequence[int] | None = None
+        self,
+        run: Run,
+        scales: Sequence[int] | None = None,
+        seeds: Sequence[int] | None = None,
+        task: Task | None = None,
     ):
         """Loads the data; weights of all runs are only made by `start`.
 
@@ -116,6 +121,7 @@ class Ensemble:
             run: what to train.
             scales: indices into `run.init_scales`; all when absent.
             seeds: seeds to train; all when absent.
+            task: how to train; made from the run when absent.
 
         Raises:
             UserError: a batch larger than the dataset, or fresh samples of one without a law.
@@ -123,7 +129,7 @@ class Ensemble:
         self.run = run
         self.scales = [run.init_scales[i] for i in scales or range(len(run.init_scales))]
         self.seeds = list(run.seed_numbers if seeds is None else seeds)
-        self.task = task_of(run)
+        self.task = task or task_of(run)
         self.optimiser = run.training.optimiser.transformation()
         chosen = [OBSERVABLES[name] for name in run.record.observables]
         self.recorded = [each.load() for each in chosen if not each.declaration.snapshots]

@@ -1,0 +1,82 @@
+"""Where the core-seconds of a run of the workflow went, and how good its estimates were.
+
+Every job writes what it spent on what beside its log. Run it after `make figures` from nothing:
+
+    python benchmarks/workflow.py
+
+It prints a table, and writes results/benchmarks.json and results/benchmarks.png.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from snakemake.common.configfile import load_configfile
+from snakemake.utils import update_config
+
+from neuralrace.atomic import replacing, write_text
+from neuralrace.cost import cost_of
+from neuralrace.plan import read_plan
+
+WORK = ("train", "solve", "measure", "judge", "draw")
+"""Stages that are the work itself; all others are what it takes to get there."""
+
+
+def spent() -> list[dict]:
+    """What all jobs have written."""
+    files = [*Path("results/logs").rglob("*.json"), *Path("figures/logs").rglob("*.json")]
+    return [entry for file in sorted(files) for entry in json.loads(file.read_text())]
+
+
+def estimates(entries: list[dict]) -> list[float]:
+    """Estimated over measured core-seconds of each cell, programs shared as they were."""
+    measured: Counter[str] = Counter()
+    for entry in entries:
+        if entry["stage"] in ("compile", "train", "solve", "measure"):
+            measured[entry["cell"]] += entry["core_seconds"]
+    config: dict = {}
+    for file in sorted(Path("config").glob("*/experiments.yaml")):
+        update_config(config, load_configfile(str(file)))
+    known: set = set()
+    ratios = []
+    for cell_id, cell in read_plan(config, {}).cells.items():
+        cost = cost_of(cell)
+        if measured[cell_id]:
+            ratios.append(cost.seconds(known) / measured[cell_id])
+        known.add(cost.program)
+    return ratios
+
+
+def main() -> None:
+    """Prints, writes and draws."""
+    entries = spent()
+    stages: Counter[str] = Counter()
+    for entry in entries:
+        stages[entry["stage"]] += entry["core_seconds"]
+    whole = sum(stages.values())
+    table = [
+        {"name": name, "core_seconds": round(seconds, 1), "share": round(seconds / whole, 4)}
+        for name, seconds in stages.most_common()
+    ]
+    overhead = 1 - sum(stages[name] for name in WORK) / whole
+    ratios = estimates(entries)
+    within = sum(0.5 <= ratio <= 2 for ratio in ratios) / len(ratios)
+    print(f"{'stage':<12}{'core-s':>9}{'share':>8}")
+    for row in table:
+        print(f"{row['name']:<12}{row['core_seconds']:>9.1f}{row['share']:>8.1%}")
+    print(f"all {whole:.0f} core-seconds; {overhead:.1%} of them are none of {', '.join(WORK)}")
+    print(f"the estimate is within a factor of two for {within:.1%} of {len(ratios)} cells")
+    report = {"stages": table, "overhead": overhead, "cells_within_factor_two": within}
+    write_text(json.dumps(report, indent=1) + "\n", "results/benchmarks.json")
+    figure, axes = plt.subplots(figsize=(5, 2.4), layout="constrained")
+    names = [row["name"] for row in table][::-1]
+    shades = ["0.35" if name in WORK else "0.75" for name in names]
+    axes.barh(names, [stages[name] for name in names], color=shades)
+    axes.set_xlabel("core-seconds (light: none of the work itself)")
+    with replacing(Path("results/benchmarks.png")) as temporary:
+        figure.savefig(temporary, format="png", dpi=200)
+
+
+if __name__ == "__main__":
+    main()
