@@ -122,7 +122,7 @@ class Workspace:
 
     def planned_files(self, *targets: str) -> set[str]:
         """Files that a dry run would make."""
-        printed = self.snakemake("--dry-run", "--quiet", "none", "--", *targets)
+        printed = self.snakemake("--quiet", "progress", "--dry-run", *targets)
         outputs = re.findall(r"^ +output: (.*)$", printed, re.MULTILINE)
         return {name for names in outputs for name in names.split(", ")}
 

@@ -1,12 +1,5 @@
 # One rule and one job for each figure, drawn from result files alone. They are so short that they
 # start from one process that has imported everything.
-def drawn(*arguments):
-    try:
-        call("neuralrace.figures.save", "draw", *arguments)
-    except UserError as error:
-        raise WorkflowError(str(error)) from None
-
-
 for name in FIGURES:
     paper, figure = name.split("/")
 

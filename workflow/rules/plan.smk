@@ -164,3 +164,19 @@ def figure_data(figure, w):
 def gallery(root, paper="*"):
     """Every figure of a paper, below a gallery folder."""
     return [f"{root}/{name}.png" for name in FIGURES if fnmatch(name, f"{paper}/*")]
+
+
+def drawn(*arguments):
+    """Draws a figure in a fork of a process that has imported what it takes."""
+    try:
+        call("neuralrace.figures.save", "draw", *arguments)
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def write_own_cost():
+    """Core-seconds of this process beside those of the jobs, if it had any."""
+    written = [path.stat().st_mtime for path in Path("results/logs").glob("*.json")]
+    if written and max(written) > STARTED:
+        spent = {"stage": "scheduling", "cell": "", "core_seconds": round(time.process_time(), 3)}
+        write_text(json.dumps([spent]) + "\n", "results/logs/scheduling.json")

@@ -11,7 +11,9 @@ for root, todo in OUTDATED.items():
             name:
                 f"{'smoke' if root.endswith('smoke') else 'cells'}_{group.name}"
             input:
-                parts=[f"{root}/{c}/parts/{part}.nc" for c in work for part in parts_of(root, work[c])],
+                parts=[
+                    f"{root}/{c}/parts/{part}.nc" for c in work for part in parts_of(root, work[c])
+                ],
                 # newer than what is there and outdated: that is made again
                 outdated=OVERDUE[root] if any(exists(root, w) for w in work.values()) else [],
             output:
@@ -20,16 +22,15 @@ for root, todo in OUTDATED.items():
                 f"{root}/logs/{group.name}.log",
             benchmark:
                 f"{root}/benchmarks/{group.name}.tsv"
+            priority: int(group.seconds)
             conda:
                 "../../environment.yml"
-            priority: int(group.seconds)
             threads: group.threads
             resources:
                 gpu=int(group.place == "gpu"),
                 mem_mb=group.memory_mb,
                 runtime=group.minutes,
             params:
-                root=root,
                 work=json.dumps(
                     {
                         cell: {

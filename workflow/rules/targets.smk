@@ -62,14 +62,6 @@ rule verify:
         "../scripts/verify.py"
 
 
-def write_own_cost():
-    """Core-seconds of this process beside those of the jobs, if it had any."""
-    written = [path.stat().st_mtime for path in Path("results/logs").glob("*.json")]
-    if written and max(written) > STARTED:
-        spent = {"stage": "scheduling", "cell": "", "core_seconds": round(time.process_time(), 3)}
-        write_text(json.dumps([spent]) + "\n", "results/logs/scheduling.json")
-
-
 onsuccess:
     write_own_cost()
     print(f"figures: {os.path.abspath('figures')}")

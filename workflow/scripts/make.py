@@ -18,7 +18,8 @@ from neuralrace.spec import Cell
 
 with job(snakemake.rule, snakemake.log[0]) as this:
     interval = Settings.of(snakemake.config).checkpoint_seconds
-    workshop = Workshop(Path(snakemake.params.root), interval, this)
+    root = Path(snakemake.log[0]).parents[1]
+    workshop = Workshop(root, interval, this)
     work, failed = json.loads(snakemake.params.work), []
     for cell_id, todo in work.items():
         cell = Cell.model_validate_json(todo["cell"])
