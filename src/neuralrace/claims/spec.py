@@ -30,6 +30,9 @@ OneOrMore = (
     Field(min_length=1),
 )
 
+# the safe loader in C where there is one: claims are long, and every plan of them reads them all
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 
 class Sweep(Strict):
     """What the metric is followed along."""
@@ -482,7 +485,7 @@ def _each(claims: Claims) -> Iterator[tuple[Path, Claim | Finding]]:
 
 def _read(file: Path) -> ClaimFile:
     try:
-        raw = yaml.safe_load(file.read_text(encoding="utf-8"))
+        raw = _LOADER(file.read_text(encoding="utf-8")).get_single_data()
         text = json.dumps(raw, default=str)  # dates become text
     except (OSError, TypeError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UserError(f"{file}: cannot be read as YAML: {error}") from error
