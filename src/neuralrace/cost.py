@@ -1,7 +1,7 @@
 """What a cell costs, from its specification alone: arithmetic, bytes, and where it is trained.
 
-The estimate is held against measured runs by `benchmarks/cost.py`. It decides which cells share a
-job, whether a cell is trained on a GPU, and what a cluster is asked for.
+The estimate is held against measured runs by `benchmarks/workflow.py`. It decides which cells share
+a job, whether a cell is trained on a GPU, and what a cluster is asked for.
 """
 
 from collections.abc import Container, Hashable
@@ -112,10 +112,8 @@ def numbers(run: Run) -> float:
 
 def weights(run: Run) -> float:
     """Weights of one run."""
-    network, (_, inputs, outputs) = run.resolved, run.dataset.sizes
-    domains = getattr(run.dataset, "count", 1) if network.name == "routing" else 1
-    widths = (inputs, *_widths(network), outputs)
-    return float(domains * pathways(run) * sum(a * b for a, b in pairwise(widths)))
+    domains = getattr(run.dataset, "count", 1) if run.resolved.name == "routing" else 1
+    return domains * pathways(run) * _chain(run)
 
 
 def forward(run: Run) -> tuple[float, float]:
@@ -123,8 +121,7 @@ def forward(run: Run) -> tuple[float, float]:
     network, (samples, inputs, outputs) = run.resolved, run.dataset.sizes
     batch = run.training.batch
     step = samples if isinstance(batch, FullBatch) else batch.size
-    widths = (inputs, *_widths(network), outputs)
-    chain = float(sum(a * b for a, b in pairwise(widths)))
+    chain = _chain(run)
     if network.name == "routing":
         domains = run.dataset.count
         first, *_, last = _widths(network)
@@ -157,6 +154,13 @@ def pathways(run: Run) -> int:
     return getattr(network.gates, "pathways", 0) or len(network.gates.gates(run.dataset.load()))
 
 
+def _chain(run: Run) -> float:
+    """Multiply-adds of one sample through layers in a row, and the weights of these."""
+    _, inputs, outputs = run.dataset.sizes
+    widths = (inputs, *_widths(run.resolved), outputs)
+    return float(sum(below * above for below, above in pairwise(widths)))
+
+
 def _widths(network: Any) -> tuple[int, ...]:
     """Units of the hidden layers; of a graph those of its hidden nodes."""
     if network.name == "graph":
@@ -168,8 +172,5 @@ def _on_moments(run: Run) -> bool:
     """Whether training sees samples through their second moments alone."""
     network: Any = run.resolved
     linear = network.name != "layered" or (network.activation == "linear" and not network.bias)
-    return linear and run.training.loss.name == "squared_error" and _full(run)
-
-
-def _full(run: Run) -> bool:
-    return isinstance(run.training.batch, FullBatch)
+    squared = run.training.loss.name == "squared_error"
+    return linear and squared and isinstance(run.training.batch, FullBatch)

@@ -4,24 +4,22 @@ A figure is drawn in half a second, and what draws it takes three to import.
 """
 
 import os
-from collections.abc import Sequence
 from importlib import import_module
 from multiprocessing import get_context
 
 from neuralrace.errors import UserError
 
 
-def call(module: str, function: str, *arguments: object, preload: Sequence[str] = ()) -> None:
+def call(module: str, function: str, *arguments: object) -> None:
     """Calls a function of a module in a process of its own.
 
-    All such processes start from one that has imported the modules of the first call, its own and
-    `preload`; none of them may start threads, as JAX does when it computes.
+    All such processes start from one that has imported the module of the first call, which may not
+    start threads, as JAX does when it computes.
 
     Args:
         module: its dotted name; it is not imported here.
         function: name of the function; it tells its errors itself, as a job does.
         arguments: plain values.
-        preload: modules that it will import.
 
     Raises:
         UserError: the process failed.
@@ -29,7 +27,7 @@ def call(module: str, function: str, *arguments: object, preload: Sequence[str] 
     context = get_context("forkserver")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # they run side by side
     # the main module first: each process would import it again, and with it Snakemake
-    context.set_forkserver_preload(["__main__", module, *preload])
+    context.set_forkserver_preload(["__main__", module])
     process = context.Process(target=_called, args=(module, function, arguments))
     process.start()
     process.join()

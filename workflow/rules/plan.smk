@@ -1,5 +1,4 @@
 # What there is to do: the plan of the configuration, and that of its smoke version.
-import hashlib
 import json
 import shutil
 import time
@@ -22,6 +21,7 @@ from neuralrace.forked import call
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
 from neuralrace.schedule import groups, keys, outdated
+from neuralrace.seal import sha256
 from neuralrace.spec import Run, SolvedRun
 
 STARTED = time.time()
@@ -128,7 +128,7 @@ def blind_runs():
 def sha256_of(name):
     """Digest of a file that may be absent."""
     path = Path(name)
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "absent"
+    return sha256(path) if path.exists() else "absent"
 
 
 def result_files(root, files):

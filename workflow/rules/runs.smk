@@ -2,7 +2,7 @@
 # A job makes what is outdated of its cells, told by the seals of the files, and nothing else; a
 # file that is up to date has no rule, and is an input like any other. The longest go first.
 for root, todo in OUTDATED.items():
-    for group in groups(PLANS[root]):
+    for group in groups(PLANS[root]) if todo else ():
         work = {cell: todo[cell] for cell in group.cells if cell in todo}
         if not work:
             continue
