@@ -1,8 +1,14 @@
 """What is read of a module without running it."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
+import neuralrace
 from neuralrace.source import declared, imports
+
+LIBRARY = sorted(Path(neuralrace.__file__).parent.rglob("*.py"))
 
 MODULE = """
 import os.path
@@ -10,7 +16,10 @@ from a.b import c, d
 
 raise SystemExit("never run")
 
-def plain(): import e
+def plain(): import e; from f.g import (  # both
+    h,  # one
+    i as j,
+)
 
 @drawn_from({"one": {"metrics": "loss"}})
 def draw(): ...
@@ -30,7 +39,20 @@ def module(tmp_path):
 def test_what_a_module_declares_and_imports(module):
     path = module(MODULE)
     assert declared(path, "drawn_from") == {"one": {"metrics": "loss"}}
-    assert set(imports(path)) == {"os.path", "a.b.c", "a.b.d", "e"}
+    assert set(imports(path)) == {"os.path", "a.b.c", "a.b.d", "e", "f.g.h", "f.g.i"}
+
+
+def names_in(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_imports_are_those_of_the_syntax_tree():
+    for path in LIBRARY:
+        assert set(imports(path)) == set(names_in(ast.parse(path.read_bytes()))), path
 
 
 @pytest.mark.parametrize(
