@@ -25,15 +25,25 @@ class Marginal(Strict, ABC):
     name: str
 
     @abstractmethod
-    def transfer(self, z: Any) -> Any:
-        """f(z) of every entry.
+    def shape(self, z: Any, *parameters: Any) -> Any:
+        """f(z) of every entry, given `parameters`.
 
         Args:
             z: array of NumPy or JAX, of any shape.
+            parameters: numbers, or traced scalars.
 
         Returns:
             Array of the same library, shape and precision.
         """
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Numbers in f: laws that differ in these alone are sampled by one program."""
+        return ()
+
+    def transfer(self, z: Any) -> Any:
+        """f(z) of every entry of an array of NumPy or JAX."""
+        return self.shape(z, *self.parameters)
 
     @abstractmethod
     def correlation(self, rho: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -79,9 +89,15 @@ class Erf(Marginal):
         """a, the correlation that erf sees of two equal z."""
         return 2 * self._slope**2 / (1 + 2 * self._slope**2)
 
-    def transfer(self, z: Any) -> Any:
-        """See `Marginal.transfer`."""
-        return _special(z).erf(self._slope * z) / sqrt(2 / pi * asin(self._amplitude))
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Slope and normalisation Z."""
+        return self._slope, sqrt(2 / pi * asin(self._amplitude))
+
+    def shape(self, z: Any, *parameters: Any) -> Any:
+        """See `Marginal.shape`."""
+        slope, normalisation = parameters
+        return _special(z).erf(slope * z) / normalisation
 
     def correlation(self, rho: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """See `Marginal.correlation`."""
@@ -93,8 +109,8 @@ class Gaussian(Marginal):
 
     name: Literal["gaussian"]
 
-    def transfer(self, z: Any) -> Any:
-        """See `Marginal.transfer`."""
+    def shape(self, z: Any, *parameters: Any) -> Any:
+        """See `Marginal.shape`."""
         return z
 
     def correlation(self, rho: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -107,8 +123,8 @@ class Ising(Marginal):
 
     name: Literal["ising"]
 
-    def transfer(self, z: Any) -> Any:
-        """See `Marginal.transfer`."""
+    def shape(self, z: Any, *parameters: Any) -> Any:
+        """See `Marginal.shape`."""
         return z.__array_namespace__().sign(z)
 
     def correlation(self, rho: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -126,8 +142,8 @@ class Laplace(Marginal):
 
     name: Literal["laplace"]
 
-    def transfer(self, z: Any) -> Any:
-        """See `Marginal.transfer`."""
+    def shape(self, z: Any, *parameters: Any) -> Any:
+        """See `Marginal.shape`."""
         array = z.__array_namespace__()
         return -array.sign(z) * array.log(_special(z).erfc(array.abs(z) / sqrt(2))) / sqrt(2)
 

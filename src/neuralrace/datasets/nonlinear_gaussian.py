@@ -99,16 +99,19 @@ class NonlinearGaussian(Dataset):
         # on rings this small, one product with the roots of both C is faster than two transforms
         roots = np.hstack([*_circulants(np.fft.irfft(self._filters(), self.inputs))])
 
-        def sample(roots: Any, targets: Any, key: Any, count: int) -> tuple[Any, Any]:
+        def sample(
+            roots: Any, targets: Any, parameters: Any, key: Any, count: int
+        ) -> tuple[Any, Any]:
             class_key, noise_key = jax.random.split(key)
             one = jax.random.bernoulli(class_key, shape=(count, 1))
             noise = jax.random.normal(noise_key, (count, self.inputs))
             of_one, of_two = jnp.split(noise @ jnp.asarray(roots), 2, axis=1)
             targets = jnp.asarray(targets)
-            x = self.marginal.transfer(jnp.where(one, of_one, of_two))
+            x = self.marginal.shape(jnp.where(one, of_one, of_two), *jnp.asarray(parameters))
             return x, jnp.where(one, targets[0], targets[1])
 
-        return jax.tree_util.Partial(sample, roots, np.array(self.targets))
+        parameters = np.array(self.marginal.parameters)
+        return jax.tree_util.Partial(sample, roots, np.array(self.targets), parameters)
 
     def mixture(self) -> Mixture:
         """Classes of mean zero, with the covariances of f(z) in closed form.

@@ -46,6 +46,7 @@ def save(
         ):
             with replacing(path) as temporary:
                 figure.savefig(temporary, format=path.suffix[1:], metadata=metadata)
+            figure.set_layout_engine("none")  # as it is: the other format has the same places
 
 
 def draw(
