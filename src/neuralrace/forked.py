@@ -26,8 +26,8 @@ def call(module: str, function: str, *arguments: object) -> None:
     """
     context = get_context("forkserver")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # they run side by side
-    # the main module first: each process would import it again, and with it Snakemake
-    context.set_forkserver_preload(["__main__", module])
+    # each process runs the script that Snakemake was started by: what that imports is to be there
+    context.set_forkserver_preload(["snakemake.cli", module])
     process = context.Process(target=_called, args=(module, function, arguments))
     process.start()
     process.join()

@@ -1,5 +1,6 @@
 # One rule and one job for each figure, drawn from result files alone. They are so short that they
-# start from one process that has imported everything.
+# start from one process that has imported everything; their logs tell what they cost, as to measure
+# a process from outside costs Snakemake a third of what it takes to draw.
 for name in FIGURES:
     paper, figure = name.split("/")
 
@@ -18,8 +19,6 @@ for name in FIGURES:
             pdf=f"{{gallery}}/{name}.pdf",
         log:
             f"{{gallery}}/logs/{name}.log",
-        benchmark:
-            f"{{gallery}}/benchmarks/{name}.tsv"
         resources:
             mem_mb=2000,
         params:
