@@ -64,20 +64,6 @@ def response(
     return np.asarray(erf(slope[..., None] * values[seen]) @ (weights[seen] * values[seen]))
 
 
-def small_response(a: Float[np.ndarray, "*shape"], kurtosis: float) -> Float[np.ndarray, "*shape"]:
-    """Response to order a^3, sqrt(2/pi) (a - kurtosis a^3/6).
-
-    A negative kurtosis favours the inputs that already correlate most, and so localises.
-
-    Args:
-        a: correlation of input and preactivation.
-        kurtosis: excess kurtosis of the marginal.
-
-    Source: notes on localisation, section 2.2.
-    """
-    return np.asarray(np.sqrt(2 / np.pi) * (a - kurtosis * a**3 / 6))
-
-
 def mean_field_flow(
     time: Float[np.ndarray, " time"],
     start: Float[np.ndarray, "*runs unit input"],
@@ -117,30 +103,6 @@ def mean_field_flow(
 
     (path,) = solve_flow(time, [start], velocity, rtol, atol)
     return np.moveaxis(path, 0, -3)
-
-
-def mean_field_loss(
-    weights: Float[np.ndarray, "*runs unit input"],
-    covariances: Float[np.ndarray, "class input input"],
-    targets: Float[np.ndarray, " class"],
-) -> Float[np.ndarray, "*runs"]:
-    """Loss 1/2 <(y - yhat)^2> of ReLU units whose preactivations are Gaussian in each class.
-
-    The flow descends it if the marginal is Gaussian. Other marginals move <y yhat> by about
-    -kurtosis/24 of itself times the inverse participation ratio of S_c w/|w|_c, which it leaves
-    out. The alternative, <y yhat> as w_k.<y 1(w_k.x > 0) x>/K by the response, overestimates that
-    change fourfold: the response has its direction and not its size.
-
-    Args:
-        weights: receptive fields.
-        covariances: <x x^T> of every class.
-        targets: y of every class.
-
-    Source: derived here.
-    """
-    drive, drag = _averages(weights, covariances, targets, lambda a: small_response(a, 0.0))
-    gain = (weights * (drive - drag / 2)).sum(-1).mean(-1)
-    return np.asarray((targets**2).mean() / 2 - gain)
 
 
 def _interpolated(
