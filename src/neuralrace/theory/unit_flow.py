@@ -97,11 +97,9 @@ def mean_field_flow(
     """
     phi = _interpolated(quadrature)
 
-    def velocity(now: list[np.ndarray]) -> list[np.ndarray]:
-        drive, drag = _averages(now[0], covariances, targets, phi)
-        return [(drive - drag) / start.shape[-2]]
-
-    (path,) = solve_flow(time, [start], velocity, rtol, atol)
+    (path,) = solve_flow(
+        time, [start], lambda now: [_velocity(now[0], covariances, targets, phi)], rtol, atol
+    )
     return np.moveaxis(path, 0, -3)
 
 
@@ -115,13 +113,13 @@ def _interpolated(
     return lambda a: spline(np.arcsin(np.clip(a, -1, 1)))
 
 
-def _averages(
+def _velocity(
     weights: np.ndarray,
     covariances: np.ndarray,
     targets: np.ndarray,
     phi: Callable[[np.ndarray], np.ndarray],
-) -> tuple[np.ndarray, np.ndarray]:
-    """<y 1(w_k.x > 0) x> and <1(w_k.x > 0) x yhat>, both (*runs, unit, input)."""
+) -> np.ndarray:
+    """dw/dt, the average of (y - yhat) 1(w_k.x > 0) x over K, (*runs, unit, input)."""
     w = weights[..., None, :, :]
     covaried = w @ covariances
     size = np.sqrt(np.maximum((covaried * w).sum(-1, keepdims=True), 0))
@@ -134,4 +132,4 @@ def _averages(
     a = (covaried * unsized)[..., told, :, :] / deviation[told]
     drive = targets[told, None, None] * deviation[told] * phi(a) / 2
     classes, units = len(targets), weights.shape[-2]
-    return drive.sum(-3) / classes, drag.mean(-3) / (2 * np.pi * units)
+    return (drive.sum(-3) / classes - drag.mean(-3) / (2 * np.pi * units)) / units
