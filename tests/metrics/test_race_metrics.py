@@ -16,7 +16,7 @@ from neuralrace.records.axes import axes, provenance
 from neuralrace.records.evidence import Evidence
 from neuralrace.records.schema import COORDINATES, build
 from neuralrace.theory.modes import deep_mode, mode_loss, shallow_mode
-from neuralrace.theory.routing import routing_flow, routing_half_time
+from neuralrace.theory.routing import routing_mode
 
 S = np.sqrt([185, 41, 9, 9]) / 4
 """Singular values of one pair's sigma_yx, averaged over its four items; sigma_xx is I/4."""
@@ -288,7 +288,7 @@ def test_ratios_average_hidden_layers_and_know_narrow_ones():
 def routing_path(cell, start, slower=1.0):
     """Strengths (time, layer, mode) of a routing network on all pairs, from an aligned start."""
     start = np.tile(np.array(start)[:, None], 4)
-    return routing_flow(flow_time(cell) / slower, S, np.full(4, 0.25), start, 4, 1 / 4)
+    return routing_mode(flow_time(cell) / slower, S, np.full(4, 0.25), start, 4, 1 / 4)
 
 
 def test_ratio_of_a_race_is_what_it_conserves():
@@ -591,7 +591,7 @@ def test_learning_times_of_a_routing_network():
     cell = make_cell("learning_times", **LONG)
     start = np.array([0.05, 0.02, 0.05])
     path, late = (routing_path(cell, start, slower).prod(axis=1) for slower in (1, 1.5))
-    half = routing_half_time(S, np.full(4, 0.25), np.tile(start[:, None], 4), 4, 1 / 4)
+    half = np.array([np.interp(TARGET[k] / 2, path[:, k], flow_time(cell)) for k in range(4)])
     solved = theory(cell, "routing_race", "reduction", mode_strength=runs(cell, [path, late]))
     found = measure(cell, record(cell, mode_strength=runs(cell, path)), solved)
     close(found["half_time"], runs(cell, half), rtol=1e-4)

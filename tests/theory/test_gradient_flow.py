@@ -39,6 +39,22 @@ def test_one_step_descends_the_loss_gradient():
             assert path[1][index] - path[0][index] == pytest.approx(-slope, abs=1e-9)
 
 
+@pytest.mark.parametrize("learning_rate", [1e-3, 0.1, 0.6])
+def test_descent_of_an_aligned_network_is_that_of_its_modes(learning_rate):
+    """Balanced networks of one and two layers, with a non-white input."""
+    s, d = np.array([2.0, 1.0, 0.3, -0.5]), np.array([1.0, 2.0, 1e-3, 1.0])
+    sign, root = np.array([1, 1, 1, -1]), np.array([0.3, 0.05, 0.2, 0.3])
+    layers, step = [np.diag(root), np.diag(sign * root)], np.arange(61)
+    first, second = linear_descent(step, learning_rate, layers, np.diag(s), np.diag(d))
+    (single,) = linear_descent(step, learning_rate, layers[:1], np.diag(s), np.diag(d))
+    deep, shallow = sign * root**2, root
+    for n in step:
+        np.testing.assert_allclose(second[n] @ first[n], np.diag(deep), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(single[n], np.diag(shallow), rtol=1e-12, atol=1e-15)
+        deep = deep * (1 + learning_rate * sign * (s - d * deep)) ** 2
+        shallow = shallow + learning_rate * (s - d * shallow)
+
+
 def test_flow_of_one_layer_is_the_matrix_exponential():
     weights, sigma_yx, sigma_xx, _ = random_net(1, [4, 3])
     time = np.array([0.0, 0.3, 2.0, 50.0])

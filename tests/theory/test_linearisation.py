@@ -4,20 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from neuralrace.theory.balance import neuron_imbalance
 from neuralrace.theory.linearisation import (
-    Flow,
     averaged_rate_residual,
     averaging_residual,
     gates,
     gradient_residuals,
-    mean_rates,
-    neuron_rates,
-    rate_gaps,
-    sample_rates,
     sample_residuals,
 )
 
@@ -68,22 +60,6 @@ LOSSES = pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
 BIASES = pytest.mark.parametrize("with_biases", [False, True])
 
 
-@LOSSES
-@BIASES
-def test_rates_are_those_of_autodiff(loss, with_biases):
-    weights, biases = net(1, with_biases=with_biases)
-    x, y = data(loss)
-    expected_weights, expected_biases = autodiff_rates(weights, biases, x, y, loss)
-    per_sample = sample_rates(weights, biases, x, y, loss)
-    mean = mean_rates(weights, biases, x, y, loss)
-    for layer, expected in enumerate(expected_weights):
-        np.testing.assert_allclose(per_sample.weights[layer], expected, atol=1e-12)
-        np.testing.assert_allclose(mean.weights[layer], expected.mean(axis=0), atol=1e-12)
-    for layer, expected in enumerate(expected_biases or []):
-        np.testing.assert_allclose(per_sample.biases[layer], expected, atol=1e-12)
-        np.testing.assert_allclose(mean.biases[layer], expected.mean(axis=0), atol=1e-12)
-
-
 @BIASES
 def test_gates_make_the_net_linear(with_biases):
     weights, biases = net(2, with_biases=with_biases)
@@ -113,16 +89,12 @@ def test_leading_axes_are_separate_runs(loss):
     weights, biases = net(3, runs=(2, 3))
     x, y = data(loss)
     one = ([w[1, 2] for w in weights], [b[1, 2] for b in biases])
-    batch, single = mean_rates(weights, biases, x, y, loss), mean_rates(*one, x, y, loss)
-    for many, alone in zip(
-        batch.weights + batch.biases, single.weights + single.biases, strict=True
-    ):
-        np.testing.assert_allclose(many[1, 2], alone, atol=1e-13)
     np.testing.assert_allclose(
         averaging_residual(weights, biases, x)[1, 2], averaging_residual(*one, x)
     )
     np.testing.assert_allclose(
-        rate_gaps(weights, batch).relative[1, 2], rate_gaps(one[0], single).relative
+        averaged_rate_residual(weights, x, y, loss)[1, 2],
+        averaged_rate_residual(one[0], x, y, loss),
     )
     for many, alone in zip(
         sample_residuals(weights, x, y, loss), sample_residuals(one[0], x, y, loss), strict=True
@@ -207,90 +179,3 @@ def test_eq27_loses_the_weight_behind_closed_gates(with_biases):
         assert residual[layer] == pytest.approx(expected, abs=1e-14)
     assert residual[:-1].min() > 0.2
     assert residual[-1] == 0
-
-
-@LOSSES
-@BIASES
-def test_flow_conserves_the_neuron_imbalance(loss, with_biases):
-    weights, biases = net(6, with_biases=with_biases)
-    flow = mean_rates(weights, biases, *data(loss), loss)
-    for rate in neuron_rates(weights, flow, biases):
-        np.testing.assert_allclose(rate, 0, atol=1e-13)
-
-
-def test_without_its_biases_the_neuron_imbalance_moves():
-    weights, biases = net(7)
-    flow = mean_rates(weights, biases, *data("squared"), "squared")
-    for layer, rate in enumerate(neuron_rates(weights, flow)):
-        own = 2 * biases[layer] * flow.biases[layer]
-        np.testing.assert_allclose(rate, own, atol=1e-13)
-        assert np.abs(own).max() > 1e-2
-
-
-def test_neuron_rates_are_the_derivative_of_the_neuron_imbalance():
-    # along a direction that is no gradient, where nothing cancels
-    weights, biases = net(8)
-    direction, bias_direction = net(9)
-    flow = Flow(direction, bias_direction)
-    for layer, rate in enumerate(neuron_rates(weights, flow, biases)):
-        step = 1e-3
-        ahead, behind = (
-            neuron_imbalance(
-                weights[layer] + s * direction[layer],
-                weights[layer + 1] + s * direction[layer + 1],
-                biases[layer] + s * bias_direction[layer],
-            )
-            for s in (step, -step)
-        )
-        # central differences are exact for a quadratic
-        np.testing.assert_allclose(rate, (ahead - behind) / (2 * step), rtol=1e-9, atol=1e-9)
-
-
-@BIASES
-def test_rate_gaps_are_derivatives_of_the_gram_matrices(with_biases):
-    weights, biases = net(10, with_biases=with_biases)
-    flow = mean_rates(weights, biases, *data("cross_entropy"), "cross_entropy")
-    gaps = rate_gaps(weights, flow)
-    for pair in range(len(weights) - 1):
-        _, above = jax.jvp(lambda w: w.T @ w, [weights[pair + 1]], [flow.weights[pair + 1]])
-        _, below = jax.jvp(lambda w: w @ w.T, [weights[pair]], [flow.weights[pair]])
-        absolute = np.linalg.norm(above - below)
-        assert gaps.absolute[pair] == pytest.approx(absolute)
-        total = np.linalg.norm(above) + np.linalg.norm(below)
-        assert gaps.relative[pair] == pytest.approx(absolute / total)
-    assert gaps.relative.min() > 0.05, "the nonlinearity breaks the balance"
-
-
-def test_rate_gaps_vanish_where_all_gates_are_open():
-    weights, _ = net(11, with_biases=False)
-    weights = [np.abs(w) for w in weights]
-    x, y = data("squared")
-    x = np.abs(x)
-    assert averaging_residual(weights, None, x).max() == 0
-    gaps = rate_gaps(weights, mean_rates(weights, None, x, y, "squared"))
-    assert gaps.relative.max() < 1e-14
-
-
-def test_rate_gap_without_any_flow_is_undefined():
-    weights, _ = net(12, with_biases=False)
-    x, _ = data("squared")
-    y = x
-    for layer, w in enumerate(weights):
-        y = y @ w.T
-        y = np.maximum(y, 0) if layer < len(weights) - 1 else y
-    gaps = rate_gaps(weights, mean_rates(weights, None, x, y, "squared"))
-    assert gaps.absolute.max() < 1e-12
-    still = rate_gaps(weights, mean_rates(weights, None, np.zeros_like(x), 0 * y, "squared"))
-    assert np.isnan(still.relative).all()
-
-
-@settings(deadline=None, max_examples=25)
-@given(seed=st.integers(0, 2**32 - 1), log_scale=st.floats(-2, 2))
-def test_relative_rate_gap_lies_between_zero_and_one(seed, log_scale):
-    weights, biases = net(seed)
-    weights = [10**log_scale * w for w in weights]
-    relative = rate_gaps(
-        weights, mean_rates(weights, biases, *data("squared", seed), "squared")
-    ).relative
-    seen = relative[~np.isnan(relative)]
-    assert ((seen >= 0) & (seen <= 1 + 1e-12)).all()

@@ -7,9 +7,7 @@ from scipy.optimize import root_scalar
 
 from neuralrace.datasets.xor import CROSSOVER, Xor
 from neuralrace.theory.margin import (
-    half_times,
     linear_loss,
-    mean_start,
     neuron_start,
     points,
     race_loss,
@@ -221,17 +219,6 @@ def test_runs_are_independent():
     )
 
 
-def test_mean_start_and_its_error():
-    constants, errors = mean_start(1e4, 20_000, 0)
-    np.testing.assert_array_less(np.abs(constants - [0.25, 0]), 4 * errors + 1e-4)
-    repeats = np.array([mean_start(0.9, 2000, seed) for seed in range(60)])
-    np.testing.assert_allclose(repeats[:, 0].std(0), repeats[:, 1].mean(0), rtol=0.3)
-    encoder, decoder = random_weights(5, 300, 100, scale=1e-3)
-    start = neuron_start(encoder, decoder, 0.9)
-    means = 100 * 1e-6 * repeats[:, 0].mean(0)
-    np.testing.assert_allclose([start.linear.mean(), start.xor.mean()], means, rtol=0.03)
-
-
 def gated_network(time, margin, linear_start, xor_start, units=2):
     """Outputs y yhat of the six pathways' weights, each of several units, gates given."""
     x, y = points(margin)
@@ -367,36 +354,37 @@ def test_neither_type_alone_describes_the_network_at_the_crossover():
         assert np.abs(loss - alone).max() > 0.03
 
 
+def half_times(margin, *starts):
+    """Times at which each type alone brings the loss from 1/2 to 1/4, from equal starts."""
+    for s, pathways, a0 in zip(speeds(margin), (2, 4), starts, strict=True):
+        yield np.log((1 / (pathways * s * a0) - 1) / (1 + np.sqrt(2))) / (2 * s)
+
+
 @pytest.mark.parametrize("margin", [0.3, 0.9, 1.8])
-def test_half_times_are_those_of_the_losses(margin):
-    starts = 3e-7, 2e-8
-    times = half_times(margin, *starts)
-    for half, loss, start in zip(
-        times,
-        (linear_loss, xor_loss),
-        (np.full(2, starts[0]), np.full(4, starts[1])),
-        strict=True,
+def test_losses_are_halved_at_the_textbook_times(margin):
+    linear, xor = half_times(margin, 3e-7, 2e-8)
+    for loss in (
+        linear_loss(np.array([linear]), margin, np.full(2, 3e-7)),
+        xor_loss(np.array([xor]), margin, np.full(4, 2e-8)),
     ):
-        np.testing.assert_allclose(loss(np.array([half]), margin, start), 0.25, rtol=1e-12)
-    assert half_times(margin, 10.0, 10.0) == (0, 0)
+        np.testing.assert_allclose(loss, 0.25, rtol=1e-12)
 
 
 def test_half_times_from_equal_shares_meet_at_the_crossover_at_any_scale():
+    mean = neuron_start(*random_weights(0, 10_000, 1, scale=1.0), float(CROSSOVER))
     for scale in (1e-2, 1e-5):
         linear, xor = half_times(float(CROSSOVER), *split_start(128, scale))
         np.testing.assert_allclose(linear, xor, rtol=1e-12)
-        counted = mean_start(float(CROSSOVER), 10_000, 0)[0] * 128 * scale**2
-        linear, xor = half_times(float(CROSSOVER), *(float(a0) for a0 in counted))
+        counted = (128 * scale**2 * a0.mean() for a0 in (mean.linear, mean.xor))
+        linear, xor = half_times(float(CROSSOVER), *counted)
         assert linear > xor, "fewer units turn linear than half"
 
 
 def test_wrong_arguments_are_refused():
-    for call in (points, speeds, lambda margin: half_times(margin, 1e-3, 1e-3)):
+    for call in (points, speeds):
         for margin in (0.0, -1.0):
             with pytest.raises(ValueError, match="margin"):
                 call(margin)
     # one example closes just as another one opens
     with pytest.raises(ValueError, match="several examples at once"):
         neuron_start(np.array([[-1.0, 0.0, -0.5]]), np.array([0.5]), 0.5)
-    with pytest.raises(ValueError, match="starts from 0"):
-        half_times(1.0, 0.0, 1e-3)

@@ -7,17 +7,15 @@ from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
 from neuralrace.theory import modes
-from neuralrace.theory.gradient_flow import linear_descent, linear_flow
+from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.theory.modes import (
     aligned_initial_mode,
     deep_half_time,
     deep_mode,
-    deep_mode_discrete,
     layered_mode_flow,
     mode_loss,
     shallow_half_time,
     shallow_mode,
-    shallow_mode_discrete,
     two_layer_limit_ratio,
     untied_mode,
 )
@@ -121,50 +119,6 @@ def test_shallow_mode_solves_its_equation(s, d, b0):
     (path,) = solve(lambda _, b: s - d * b, [b0], time)
     mode = shallow_mode(time, *(np.array([x]) for x in (s, d, b0)))
     np.testing.assert_allclose(mode[:, 0], path, rtol=1e-8, atol=1e-9)
-
-
-@pytest.mark.parametrize("learning_rate", [1e-3, 0.1, 0.6])
-def test_discrete_modes_are_gradient_descent(learning_rate):
-    """Balanced aligned networks of one and two layers, with a non-white input."""
-    s, d = np.array([2.0, 1.0, 0.3, -0.5]), np.array([1.0, 2.0, 1e-3, 1.0])
-    root = np.array([[0.3, 0.05, 0.2, 0.3], [0.01, 0.2, 0.4, 0.5]])
-    sign = np.array([1, 1, 1, -1])
-    step = np.array([0, 1, 2, 7, 7, 60])
-    w1, w2 = root[:, :, None] * np.eye(4), (sign * root)[:, :, None] * np.eye(4)
-    data = np.diag(s), np.diag(d)
-    first, second = linear_descent(step, learning_rate, [w1, w2], *data)
-    deep = deep_mode_discrete(step, learning_rate, s, d, sign * root**2)
-    np.testing.assert_allclose(
-        deep, np.diagonal(second @ first, axis1=-2, axis2=-1), rtol=1e-12, atol=1e-15
-    )
-    (single,) = linear_descent(step, learning_rate, [w1], *data)
-    shallow = shallow_mode_discrete(step, learning_rate, s, d, root)
-    np.testing.assert_allclose(
-        shallow, np.diagonal(single, axis1=-2, axis2=-1), rtol=1e-12, atol=1e-15
-    )
-
-
-def test_discrete_modes_tend_to_the_flow_at_first_order():
-    s, d, start = np.array([2.0, 0.7]), np.array([1.0, 0.4]), np.array([0.01, 0.2])
-    time = np.array([1.0, 2.5])
-    for flow, discrete in [(deep_mode, deep_mode_discrete), (shallow_mode, shallow_mode_discrete)]:
-        exact = flow(time, s, d, start)
-        coarse, fine = (
-            discrete(np.rint(time * n).astype(int), 1 / n, s, d, start) - exact for n in (500, 1000)
-        )
-        np.testing.assert_allclose(coarse / fine, 2, rtol=0.02)
-
-
-def test_discrete_modes_without_input_variance_and_beyond_stability():
-    one = np.ones(1)
-    step = np.array([0, 10, 4000])
-    np.testing.assert_allclose(
-        shallow_mode_discrete(step, 0.01, 2 * one, 0 * one, 3 * one)[:, 0], [3, 3.2, 83]
-    )
-    tiny = shallow_mode_discrete(step, 0.01, 2 * one, 1e-13 * one, 3 * one)[:, 0]
-    np.testing.assert_allclose(tiny, [3, 3.2, 83], rtol=1e-11)
-    assert not np.isfinite(shallow_mode_discrete(step, 3.0, one, one, 0 * one)[-1, 0])
-    assert deep_mode_discrete(step, 3.0, one, one, 5 * one)[-1, 0] == np.inf
 
 
 @settings(deadline=None, max_examples=40)
@@ -328,14 +282,11 @@ def test_mode_loss_is_the_loss_over_the_data():
 
 
 def test_runs_lead_and_broadcast():
-    time, step = np.linspace(0, 1, 5), np.arange(5)
+    time = np.linspace(0, 1, 5)
     s, d, start = np.ones(3), np.ones(3), np.full((4, 2, 3), 0.1)
     for closed_form in (deep_mode, shallow_mode):
         assert closed_form(time, s, d, start).shape == (4, 2, 5, 3)
         assert closed_form(time, s + start, d, d).shape == (4, 2, 5, 3)
-    for discrete in (deep_mode_discrete, shallow_mode_discrete):
-        assert discrete(step, 0.1, s, d, start).shape == (4, 2, 5, 3)
-        assert discrete(step, 0.1, s + start, d, d).shape == (4, 2, 5, 3)
     for half_time in (deep_half_time, shallow_half_time):
         assert half_time(s, d, start).shape == (4, 2, 3)
     assert layered_mode_flow(time, s, start).shape == (4, 5, 2, 3)
@@ -350,10 +301,6 @@ def test_negative_time_and_variance_are_refused(name):
         getattr(modes, name)(one, one, -one, one)
     with pytest.raises(ValueError, match="d must not be negative"):
         getattr(modes, name.replace("mode", "half_time"))(one, -one, one)
-    with pytest.raises(ValueError, match="step must not be negative"):
-        getattr(modes, f"{name}_discrete")(np.array([-1]), 0.1, one, one, one)
-    with pytest.raises(ValueError, match="d must not be negative"):
-        getattr(modes, f"{name}_discrete")(np.array([1]), 0.1, one, -one, one)
 
 
 def test_other_bad_input_is_refused(monkeypatch):

@@ -16,7 +16,6 @@ from neuralrace.theory.gated_flow import gated_flow, gated_loss
 from neuralrace.theory.modes import deep_mode, mode_loss
 from neuralrace.theory.pathway_modes import (
     mean_start,
-    mode_count,
     pathway_modes_descent,
     pathway_modes_flow,
     weight_start,
@@ -177,7 +176,7 @@ def test_weight_start_needs_no_basis(seed, width):
         isometry = polar(sigma)[0] @ onto_inputs
         grows = (weights[2 * p] @ onto_inputs + weights[2 * p + 1].T @ isometry) / 2
         encoder, decoder = start[2 * p : 2 * p + 2]
-        assert len(encoder) == min(width, mode_count(net.effective)[p])
+        assert len(encoder) == min(width, np.linalg.matrix_rank(sigma, rtol=1e-6))
         np.testing.assert_allclose(encoder.T @ encoder, grows.T @ grows, atol=1e-9)
         np.testing.assert_allclose(decoder @ encoder, isometry @ grows.T @ grows, atol=1e-9)
         np.testing.assert_allclose(encoder @ encoder.T, decoder.T @ decoder, atol=1e-9)
@@ -187,9 +186,8 @@ def test_mean_start_is_the_mean_of_weight_starts():
     net, scales = contextual(3, (2,), width=400), np.array([1e-4, 1e-2])
     mean = mean_start(net.effective, [400] * 4, scales)
     many = weight_start(net.effective, net.weights(0, 1e-2, runs=(20,)))
-    for encoder, decoder, ours, count in zip(
-        mean[::2], mean[1::2], many[::2], mode_count(net.effective), strict=True
-    ):
+    for encoder, decoder, ours in zip(mean[::2], mean[1::2], many[::2], strict=True):
+        count = ours.shape[-2]
         assert encoder.shape == (2, count, 7)
         strengths = np.linalg.svd(decoder @ encoder, compute_uv=False)[:, :count]
         np.testing.assert_allclose(strengths, np.tile(200 * scales[:, None] ** 2, count))
@@ -199,8 +197,8 @@ def test_mean_start_is_the_mean_of_weight_starts():
 
 def test_counts_modes_and_orders_their_values():
     net = contextual(3, (1, 2), width=9)
-    assert mode_count(net.effective) == (6, 4, 4, 4, 4, 4, 4)
     start = weight_start(net.effective, net.weights(1, 1e-3, runs=(2,)))
+    assert [encoder.shape[-2] for encoder in start[::2]] == [6, 4, 4, 4, 4, 4, 4]
     found = pathway_modes_flow(np.array([0.0, 5.0, 40.0]), net.effective, start)
     assert found.loss.shape == (2, 3)
     assert found.singular_values.shape == (2, 3, 7, 6)
@@ -227,9 +225,9 @@ def test_runs_are_independent():
 def test_a_closed_pathway_and_a_start_of_zero_are_no_obstacle():
     net = contextual(2, (1,), width=5)
     closed = Net(net.shown[0], net.y, net.gates * [[1], [0], [1]], np.ones((3, 6), bool), 5)
-    assert mode_count(closed.effective) == (5, 1, 4)
     time = np.array([0.0, 30.0])
     start = weight_start(closed.effective, closed.weights(0, 1e-3))
+    assert [len(encoder) for encoder in start[::2]] == [5, 1, 4]
     found = pathway_modes_flow(time, closed.effective, start)
     np.testing.assert_allclose(*found.singular_values[:, 1], rtol=1e-6)
     still = pathway_modes_flow(time, closed.effective, [0 * w for w in start])
@@ -258,7 +256,7 @@ def test_refusals():
         other = dataclasses.replace(net.effective, architecture=architecture)
         weights = [np.zeros((2, 2))] * len(architecture.edges)
         for attempt in (
-            lambda other=other: mode_count(other),
+            lambda other=other, w=weights: weight_start(other, w),
             lambda other=other: mean_start(other, [3], 1.0),
             lambda other=other, w=weights: pathway_modes_flow(np.ones(1), other, w),
         ):

@@ -4,16 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 
-from neuralrace.theory.routing import (
-    routing_descent,
-    routing_escape_time,
-    routing_fixed_point,
-    routing_flow,
-    routing_half_time,
-    routing_mode,
-    routing_start,
-    routing_time,
-)
+from neuralrace.theory.routing import routing_fixed_point, routing_mode, routing_start
 
 S, D = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25)
 positive = st.floats(0.2, 4)
@@ -24,6 +15,41 @@ domain_counts = st.sampled_from([1, 2, 7, 10])
 def balanced(outer, hidden, modes=1):
     """A start with b_in = b_out, the same in all modes."""
     return np.array([outer, hidden, outer])[:, None] * np.ones(modes)
+
+
+def rates(b, s, d, domains, share):
+    """The reduced equation: db_in/dt, db_h/dt, db_out/dt of every mode."""
+    error = share * (s - d * b.prod(0))
+    return error * np.stack([b[1] * b[2], domains * b[0] * b[2], b[0] * b[1]])
+
+
+def flow(time, s, d, start, domains, share):
+    """The reduced equation by a general solver, (time, 3, modes)."""
+
+    def velocity(_, b):
+        return rates(b.reshape(start.shape), s, d, domains, share).ravel()
+
+    end = time[-1]
+    path = solve_ivp(
+        velocity, (0, end), start.ravel(), "DOP853", t_eval=time, rtol=1e-13, atol=1e-16
+    )
+    return path.y.T.reshape(-1, *start.shape)
+
+
+def time_to(hidden, s, d, start, domains, share):
+    """Time at which the hidden strength of one mode reaches a value, by quadrature."""
+    c = domains * start[0] ** 2 - start[1] ** 2
+
+    def slowness(b):
+        return 1 / (share * (b**2 + c) * (s - d * b * (b**2 + c) / domains))
+
+    return quad(slowness, start[1], hidden, epsabs=0, epsrel=1e-11)[0]
+
+
+def escape_time(start, domains):
+    """Time at which one mode would be infinite if its error stayed s, times share s."""
+    c = domains * start[0] ** 2 - start[1] ** 2
+    return quad(lambda b: 1 / (b**2 + c), start[1], np.inf, epsabs=0, epsrel=1e-11)[0]
 
 
 def orthogonal(rng, rows, columns):
@@ -80,37 +106,14 @@ def test_descent_is_an_aligned_network_to_rounding(partners):
     s, steps, rate = np.array([2.0, 1.0, 0.5]), 60, 0.1
     pairs = band(domains, partners)
     path, (encoders, hidden, decoders) = train(*weights, u, s, v, 0.5, pairs, rate, steps)
-    reduced = routing_descent(
-        np.arange(steps + 1), rate, s, np.full(3, 0.5), start, domains, 1 / domains
-    )
+    reduced = [start]
+    for _ in range(steps):
+        reduced.append(reduced[-1] + rate * rates(reduced[-1], s, 0.5, domains, 1 / domains))
+    reduced = np.stack(reduced)
     np.testing.assert_allclose(reduced.prod(-2), path, rtol=1e-12)
     np.testing.assert_allclose(below * reduced[-1, 0], (encoders @ v)[2], atol=1e-13)
     np.testing.assert_allclose(np.diag(reduced[-1, 1]), above.T @ hidden @ below, atol=1e-13)
     np.testing.assert_allclose(above * reduced[-1, 2], (decoders.mT @ u)[1], atol=1e-13)
-
-
-@settings(max_examples=25)
-@given(
-    s=positive,
-    d=positive,
-    start=st.tuples(strength, strength, strength),
-    domains=domain_counts,
-    share=st.floats(0.05, 1),
-)
-def test_flow_solves_its_equation_and_conserves(s, d, start, domains, share):
-    def velocity(_, b):
-        error = share * (s - d * b.prod())
-        return error * np.array([b[1] * b[2], domains * b[0] * b[2], b[0] * b[1]])
-
-    time = np.array([0.0, 0.3, 1.0, 5.0])
-    reference = solve_ivp(velocity, (0, 5), start, "LSODA", t_eval=time, rtol=1e-12, atol=1e-14)
-    path = routing_flow(
-        time, np.array([s]), np.array([d]), np.array(start)[:, None], domains, share
-    )[..., 0]
-    np.testing.assert_allclose(path.T, reference.y, rtol=1e-8)
-    b_in, b_h, b_out = path.T
-    np.testing.assert_allclose(np.ptp(domains * b_in**2 - b_h**2), 0, atol=1e-9)
-    np.testing.assert_allclose(np.ptp(b_in**2 - b_out**2), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("domains", [1, 7])
@@ -131,12 +134,10 @@ def test_flow_solves_its_equation_and_conserves(s, d, start, domains, share):
 def test_closed_form_is_the_flow(outer, hidden, domains):
     """Conserved c of both signs, starts below and beyond the target, of either sign."""
     start = balanced(outer, hidden, 3)
-    scale = routing_escape_time(S, start, domains, 0.1).max()
-    time = np.linspace(0, 2, 15) * scale
-    flow = routing_flow(time, S, D, start, domains, 0.1)
+    time = np.linspace(0, 2, 15) * escape_time(start[:, -1], domains) / (0.1 * S[-1])
     closed = routing_mode(time, S, D, start, domains, 0.1)
-    # the flow's own errors, which differ between processors by their rounding
-    np.testing.assert_allclose(closed, flow, rtol=2e-8)
+    # the solver's own errors, which differ between processors by their rounding
+    np.testing.assert_allclose(closed, flow(time, S, D, start, domains, 0.1), rtol=2e-8)
 
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-14, -1e-14, 1e-9, -1e-9])
@@ -146,27 +147,20 @@ def test_closed_form_has_no_seam_at_equal_layers(tilt):
     start = balanced(b * np.sqrt(1 + tilt) / np.sqrt(q), b)
     time = np.linspace(0, 40, 9)
     mode = routing_mode(time, S[:1], D[:1], start, q, 1 / q)
-    flow = routing_flow(time, S[:1], D[:1], balanced(b / np.sqrt(q), b), q, 1 / q)
-    np.testing.assert_allclose(mode, flow, rtol=1e-7)
+    equal = flow(time, S[:1], D[:1], balanced(b / np.sqrt(q), b), q, 1 / q)
+    np.testing.assert_allclose(mode, equal, rtol=1e-7)
 
 
 @settings(max_examples=30)
 @given(s=positive, d=positive, outer=strength, hidden=strength, domains=domain_counts)
-def test_time_is_an_integral_of_the_rate_and_inverts_the_mode(s, d, outer, hidden, domains):
+def test_mode_is_where_the_integral_of_the_rate_puts_it(s, d, outer, hidden, domains):
     share, start = 0.3, balanced(outer, hidden)
-    s, d = np.array([s]), np.array([d])
     c = domains * outer**2 - hidden**2
-    end = routing_fixed_point(s, d, np.array([c]), domains)
+    (end,) = routing_fixed_point(np.array([s]), np.array([d]), np.array([c]), domains)
     value = hidden + 0.7 * (end - hidden)
-    time = routing_time(value, s, d, start, domains, share)
-
-    def slowness(b):
-        return 1 / (share * (b**2 + c) * (s[0] - d[0] * b * (b**2 + c) / domains))
-
-    expected = quad(slowness, hidden, value[0], epsabs=0, epsrel=1e-11)[0]
-    np.testing.assert_allclose(time, expected, rtol=1e-8)
-    mode = routing_mode(time, s, d, start, domains, share)[0]
-    np.testing.assert_allclose(mode[1], value, rtol=1e-10)
+    time = time_to(value, s, d, start[:, 0], domains, share)
+    (mode,) = routing_mode(np.array([time]), np.array([s]), np.array([d]), start, domains, share)
+    np.testing.assert_allclose(mode[1], value, rtol=1e-8)
     np.testing.assert_allclose(domains * mode[0] ** 2 - mode[1] ** 2, c, atol=1e-9)
 
 
@@ -176,8 +170,6 @@ def test_mode_at_the_ends_of_time():
     end = routing_fixed_point(S, D, np.full(3, 6e-6), 7)
     np.testing.assert_allclose(mode[[0, 2]], np.stack([start, start]), rtol=1e-14)
     np.testing.assert_allclose(mode[[1, 3], 1], np.stack([end, end]), rtol=1e-14)
-    assert np.all(routing_time(end, S, D, start, 7, 1 / 7) == np.inf)
-    assert np.all(routing_time(start[1], S, D, start, 7, 1 / 7) == 0)
 
 
 def test_start_that_is_learned_stays():
@@ -185,7 +177,6 @@ def test_start_that_is_learned_stays():
     start = np.stack([end / 2, end, end / 2])
     mode = routing_mode(np.array([0.0, 3.0, 1e5]), S, D, start, 4, 0.25)
     np.testing.assert_allclose(mode, np.broadcast_to(start, (3, 3, 3)), rtol=1e-12)
-    np.testing.assert_array_equal(routing_half_time(S, D, start, 4, 0.25), 0)
 
 
 @settings(max_examples=60)
@@ -202,32 +193,8 @@ def test_fixed_point_is_learned(s, d, c, domains):
 def test_hidden_layer_outgrows_the_outer_ones_by_the_root_of_domains():
     hidden = routing_fixed_point(S, D, np.zeros(3), 7)
     np.testing.assert_allclose(hidden, (7 * S / D) ** (1 / 3), rtol=1e-14)
-    path = routing_flow(np.array([0.0, 1e3]), S, D, balanced(1e-2, 1e-2, 3), 7, 1 / 7)
+    path = flow(np.array([0.0, 1e3]), S, D, balanced(1e-2, 1e-2, 3), 7, 1 / 7)
     np.testing.assert_allclose(path[-1, 1] / path[-1, 0], np.sqrt(7), rtol=1e-4)
-
-
-@settings(max_examples=30)
-@given(outer=strength, hidden=strength, domains=domain_counts)
-def test_escape_time_is_that_of_the_unsaturated_rate(outer, hidden, domains):
-    c = domains * outer**2 - hidden**2
-    integral = quad(lambda b: 1 / (b**2 + c), hidden, np.inf, epsabs=0, epsrel=1e-11)[0]
-    time = routing_escape_time(np.array([2.0]), balanced(outer, hidden), domains, 0.3)
-    np.testing.assert_allclose(time, integral / (0.3 * 2.0), rtol=1e-8)
-
-
-def test_escape_time_of_equal_layers():
-    q, b, share = 7, 0.2, 1 / 7
-    time = routing_escape_time(S, balanced(b, b, 3), q, share)
-    expected = np.arctan(np.sqrt(q - 1)) / (share * S * b * np.sqrt(q - 1))
-    np.testing.assert_allclose(time, expected, rtol=1e-14)
-
-
-def test_half_time_is_on_the_path_and_near_the_escape_of_a_small_start():
-    start = balanced(1e-4, 2e-4, 3)
-    half = routing_half_time(S, D, start, 7, 1 / 7)
-    path = routing_mode(half, S, D, start, 7, 1 / 7).prod(-2)
-    np.testing.assert_allclose(np.diag(path), S / D / 2, rtol=1e-8)
-    np.testing.assert_allclose(half, routing_escape_time(S, start, 7, 1 / 7), rtol=1e-3)
 
 
 @pytest.mark.parametrize("mirror", [False, True])
@@ -263,7 +230,7 @@ def test_start_escapes_as_the_unaligned_mean_network(length, angle):
         return flat[:2] @ flat[:2] - 1e6
 
     escaped.terminal = True
-    flow = solve_ivp(
+    path = solve_ivp(
         velocity,
         (0, 1e3),
         np.concatenate([p0, q0, sigma * np.eye(2).ravel()]),
@@ -272,16 +239,16 @@ def test_start_escapes_as_the_unaligned_mean_network(length, angle):
         rtol=1e-12,
         atol=1e-14,
     )
-    assert flow.status == 1
-    end = np.linalg.svd(flow.y[4:, -1].reshape(2, 2), compute_uv=False)[0]
+    assert path.status == 1
+    end = np.linalg.svd(path.y[4:, -1].reshape(2, 2), compute_uv=False)[0]
 
     encoders = np.zeros((q, 2, 1)) + p0[:, None]
     decoders = np.zeros((q, 1, 2)) + q0
     start = routing_start(encoders, sigma * np.eye(2), decoders, *np.ones((2, q, 1, 1)))
     c = q * start[0] ** 2 - start[1] ** 2
-    time = routing_escape_time(np.ones(1), start, q, 1.0)
-    np.testing.assert_allclose(time, flow.t[-1] + 1 / end, rtol=1e-6)
-    direction = flow.y[:2, -1] / np.linalg.norm(flow.y[:2, -1])
+    time = escape_time(start[:, 0], q)
+    np.testing.assert_allclose(time, path.t[-1] + 1 / end, rtol=1e-6)
+    direction = path.y[:2, -1] / np.linalg.norm(path.y[:2, -1])
     expected = q * (p0 @ direction) ** 2 - sigma**2  # conserved along the final direction
     np.testing.assert_allclose(c, expected, atol=1e-5 * sigma**2)
 
@@ -299,7 +266,12 @@ def test_start_predicts_when_random_networks_learn():
         decoders = sigma * np.stack([orthogonal(rng, 4, width) for _ in range(domains)])
         hidden = sigma * orthogonal(rng, width, width)
         start = routing_start(encoders, hidden, decoders, u, v)
-        half = routing_half_time(s, np.full(2, d), start, domains, 1 / domains)
+        c = domains * start[0] ** 2 - start[1] ** 2
+        level = routing_fixed_point(s / 2, np.full(2, d), c, domains)
+        half = np.array([
+            time_to(level[mode], s[mode], d, start[:, mode], domains, 1 / domains)
+            for mode in range(2)
+        ])  # fmt: skip
         rate = 1.3 * half.max() / steps
         path, _ = train(encoders, hidden, decoders, u, s, v, d, pairs, rate, steps)
         measured.append(rate * np.argmax(path > s / d / 2, axis=0))
@@ -354,8 +326,7 @@ def test_start_of_a_wide_random_network_is_universal():
     encoders = np.zeros((q, 2, 1)) + p0[:, None]
     decoders = np.zeros((q, 1, 2)) + q0
     start = routing_start(encoders, sigma * np.eye(2), decoders, *np.ones((2, q, 1, 1)))
-    time = routing_escape_time(np.ones(1), start, q, 1.0)
-    np.testing.assert_allclose(time, theta / sigma, rtol=1e-10)
+    np.testing.assert_allclose(escape_time(start[:, 0], q), theta / sigma, rtol=1e-10)
     np.testing.assert_allclose(start[:2, 0] / sigma, [0.7754 / np.sqrt(q), 0.9521], atol=1e-4)
 
 
@@ -366,14 +337,11 @@ def test_refusals():
         routing_mode(time, s, d, start * np.array([[1.0], [1.0], [2.0]]), 7, 1 / 7)
     for never in (balanced(0.0, 0.2), balanced(0.01, -0.2)):
         with pytest.raises(ValueError, match="never learned"):
-            routing_escape_time(s, never, 7, 1 / 7)
+            routing_mode(time, s, d, never, 7, 1 / 7)
     with pytest.raises(ValueError, match="must be positive"):
-        routing_half_time(-s, d, start, 7, 1 / 7)
+        routing_mode(time, -s, d, start, 7, 1 / 7)
     with pytest.raises(ValueError, match="must not be negative"):
         routing_mode(-time, s, d, start, 7, 1 / 7)
-    for beside in (0.1, 100.0):
-        with pytest.raises(ValueError, match="between"):
-            routing_time(np.array([beside]), s, d, start, 7, 1 / 7)
     vectors = np.ones((2, 3, 1))
     with pytest.raises(ValueError, match="multiple of an orthogonal"):
         routing_start(vectors, np.diag([1.0, 2.0, 1.0]), vectors.mT, *np.ones((2, 2, 1, 1)))

@@ -3,6 +3,10 @@
 Simulation is coloured, its mean a line and its range over seeds a band; theory is dashed and black
 on top. Ordered things (modes, init scales, layers) get colours of falling lightness, unordered ones
 colours that also differ in marker or line style, so that figures survive greyscale.
+
+Distributions and colours are seaborn's. Means and ranges over seeds are drawn as computed, with no
+bootstrap; matrices as images, which take overlays in units of their entries; and dots by seed in
+order, as seaborn's jitter is random and the same results are to give the same bytes.
 """
 
 from collections.abc import Iterable, Sequence

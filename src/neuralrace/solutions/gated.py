@@ -7,14 +7,7 @@ from neuralrace.registry import Solution
 from neuralrace.solutions.problem import Arrays, Problem
 from neuralrace.spec import Routing
 from neuralrace.theory import gated_flow as all_weights
-from neuralrace.theory.reduction import (
-    aligned_strengths,
-    reduction_flow,
-    reduction_loss,
-)
-from neuralrace.theory.reduction import (
-    reduction_descent as strengths_descent,
-)
+from neuralrace.theory import reduction as strengths
 
 # Largest share of any weights that may lie off the modes in a start that counts as aligned.
 ALIGNED = 1e-8
@@ -53,8 +46,9 @@ def reduction(problem: Problem) -> Arrays:
 
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow reduction.
     """
-    start = aligned_strengths(problem.wiring.effective, problem.weights, ALIGNED)
-    return _of_strengths(problem, reduction_flow(problem.time, problem.wiring.effective, start))
+    effective = problem.wiring.effective
+    start = strengths.aligned_strengths(effective, problem.weights, ALIGNED)
+    return _of_strengths(problem, strengths.reduction_flow(problem.time, effective, start))
 
 
 @Solution(
@@ -77,15 +71,15 @@ def reduction_descent(problem: Problem) -> Arrays:
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow reduction.
     """
     effective = problem.wiring.effective
-    start = aligned_strengths(effective, problem.weights, ALIGNED)
-    path = strengths_descent(problem.step, problem.flow_step, effective, start)
+    start = strengths.aligned_strengths(effective, problem.weights, ALIGNED)
+    path = strengths.reduction_descent(problem.step, problem.flow_step, effective, start)
     return _of_strengths(problem, path)
 
 
 def _of_strengths(problem: Problem, path: Float[np.ndarray, "*runs time edge mode"]) -> Arrays:
     """Loss, singular values and mode strengths of aligned weights."""
     wiring, effective = problem.wiring, problem.wiring.effective
-    loss = {"loss": problem.as_trained(reduction_loss(effective, path))}
+    loss = {"loss": problem.as_trained(strengths.reduction_loss(effective, path))}
     values = -np.sort(-np.abs(path), axis=-1)
     if not isinstance(problem.run.network, Routing):
         return loss | {"singular_values": values}

@@ -5,15 +5,7 @@ import numpy as np
 from neuralrace.errors import configured_as
 from neuralrace.registry import Solution
 from neuralrace.solutions.problem import Arrays, Problem
-from neuralrace.theory.pathway_modes import (
-    JointLearning,
-    mean_start,
-    pathway_modes_flow,
-    weight_start,
-)
-from neuralrace.theory.pathway_modes import (
-    pathway_modes_descent as small_descent,
-)
+from neuralrace.theory import pathway_modes as small
 
 
 @Solution(
@@ -35,8 +27,8 @@ def pathway_modes(problem: Problem) -> Arrays:
     Source: derived here, see `theory.pathway_modes`.
     """
     effective = problem.wiring.effective
-    start = weight_start(effective, problem.weights)
-    return _answer(problem, pathway_modes_flow(problem.time, effective, start))
+    start = small.weight_start(effective, problem.weights)
+    return _answer(problem, small.pathway_modes_flow(problem.time, effective, start))
 
 
 @Solution(
@@ -58,8 +50,9 @@ def pathway_modes_descent(problem: Problem) -> Arrays:
     Source: derived here, see `theory.pathway_modes`.
     """
     effective = problem.wiring.effective
-    start = weight_start(effective, problem.weights)
-    return _answer(problem, small_descent(problem.step, problem.flow_step, effective, start))
+    start = small.weight_start(effective, problem.weights)
+    found = small.pathway_modes_descent(problem.step, problem.flow_step, effective, start)
+    return _answer(problem, found)
 
 
 @Solution(
@@ -81,8 +74,8 @@ def pathway_modes_mean(problem: Problem) -> Arrays:
     Source: derived here, see `theory.pathway_modes`.
     """
     effective, scales = problem.wiring.effective, np.array(problem.run.init_scales)
-    start = mean_start(effective, problem.pathway_widths, scales[:, None])
-    return _answer(problem, pathway_modes_flow(problem.time, effective, start))
+    start = small.mean_start(effective, problem.pathway_widths, scales[:, None])
+    return _answer(problem, small.pathway_modes_flow(problem.time, effective, start))
 
 
 @Solution(
@@ -111,7 +104,7 @@ def candidate_modes(problem: Problem) -> Arrays:
     return {"candidate_loss": np.stack(losses, axis=2)}
 
 
-def _answer(problem: Problem, found: JointLearning) -> Arrays:
+def _answer(problem: Problem, found: small.JointLearning) -> Arrays:
     """Loss and singular values of all runs, which may have been solved as one."""
     shape = (len(problem.run.init_scales), problem.run.seeds)
     values, data = found.singular_values, problem.data

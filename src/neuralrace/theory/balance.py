@@ -26,7 +26,7 @@ def imbalance(
 
     Source: theorem 1 and eq. 9.
     """
-    return np.swapaxes(w_above, -1, -2) @ w_above - w_below @ np.swapaxes(w_below, -1, -2)
+    return w_above.mT @ w_above - w_below @ w_below.mT
 
 
 def imbalances(
@@ -131,29 +131,3 @@ def expected_imbalance(
     mean = (squared_norm_above - squared_norm_below) ** 2 / n_mid
     spread = squared_norm_above**2 / n_above + squared_norm_below**2 / n_below
     return mean + (n_mid + 1 + excess_kurtosis) / n_mid * spread
-
-
-def neuron_imbalance(
-    w_below: Float[np.ndarray, "*runs mid below"],
-    w_above: Float[np.ndarray, "*runs above mid"],
-    b_below: Float[np.ndarray, "*runs mid"] | None = None,
-) -> Float[np.ndarray, "*runs mid"]:
-    """Return what gradient flow conserves at each hidden neuron of a ReLU net.
-
-    For neuron j, the squared norm of its outgoing weights less that of its incoming weights and
-    bias, `|W_above[:, j]|^2 - |W_below[j, :]|^2 - b_below[j]^2`: scaling the incoming side by `a`
-    and the outgoing one by `1/a` leaves a positively homogeneous unit's function unchanged. Without
-    biases this is the diagonal of `imbalance`, whose other entries are not conserved. The sum over
-    neurons is `|W_above|_F^2 - |W_below|_F^2 - |b_below|^2`.
-
-    Args:
-        w_below: Incoming weights of the hidden layer.
-        w_above: Outgoing weights of the hidden layer.
-        b_below: Biases of the hidden layer, if it has any.
-
-    Source: not in the paper; it is the part of theorem 1 that survives its section 3.
-    """
-    incoming = np.sum(w_below**2, axis=-1)
-    if b_below is not None:
-        incoming = incoming + b_below**2
-    return np.sum(w_above**2, axis=-2) - incoming

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from neuralrace.gates.half_space import half_spaces
 from neuralrace.theory.flows import descend
 
 
@@ -113,20 +114,15 @@ def _relinearised(
         raise ValueError(f"{name} must not be negative or decrease")
     if not refresh > 0:
         raise ValueError(f"gates must be refreshed after a positive {name}, not {refresh:g}")
-    weights, gates, now, refreshed, recorded = start, _gates(start, x), 0, 0, []
+    weights, gates, now, refreshed, recorded = start, half_spaces(x, start), 0, 0, []
     for moment in moments.tolist():
         while (refreshed + 1) * refresh <= moment:
             refreshed += 1
             weights = advance(weights, gates, refreshed * refresh - now)
-            gates, now = _gates(weights, x), refreshed * refresh
+            gates, now = half_spaces(x, weights), refreshed * refresh
         weights, now = advance(weights, gates, moment - now), moment
         recorded.append(weights)
     return np.stack(recorded)
-
-
-def _gates(weights: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """1 where a unit is on, (unit, sample)."""
-    return (weights @ x.T > 0).astype(x.dtype)
 
 
 def _velocity(

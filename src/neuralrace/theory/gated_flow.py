@@ -134,30 +134,6 @@ def gated_descent(
     return [np.moveaxis(w, 0, -3) for w in path]
 
 
-def junction_imbalances(
-    architecture: Architecture, weights: Sequence[Float[np.ndarray, "*runs _target _source"]]
-) -> list[Float[np.ndarray, "*runs _unit _unit"]]:
-    """Imbalance of every hidden node, in the order of `architecture.hidden`.
-
-    It is the sum of W_e^T W_e over the edges out of the node, less the sum of W_e W_e^T over the
-    edges into it. Gradient flow conserves it whatever the graph, the gates and the data: every
-    pathway through the node adds the same to the rates of both sums.
-
-    Raises:
-        ValueError: if the weights do not fit the architecture.
-
-    Source: derived here; extends the conserved quantity of layered networks to any junction.
-    """
-    _check_weights(architecture, weights)
-    return [
-        np.asarray(
-            sum(weights[edge].mT @ weights[edge] for edge in architecture.outgoing[name])
-            - sum(weights[edge] @ weights[edge].mT for edge in architecture.incoming[name])
-        )
-        for name in architecture.hidden
-    ]
-
-
 def _products(architecture: Architecture, weights: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
     """By pathway, the products of the weights from its input node to each of its later nodes."""
     return [

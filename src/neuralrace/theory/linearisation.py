@@ -28,19 +28,6 @@ Biases = Sequence[Float[np.ndarray, "*runs _"]] | None
 
 
 @dataclass(frozen=True)
-class Flow:
-    """Time derivatives of all parameters under gradient flow.
-
-    Attributes:
-        weights: `dW_l/dt`, one array per layer.
-        biases: `db_l/dt`, one array per layer; meaningless to a net without biases.
-    """
-
-    weights: list[Float[np.ndarray, "*runs _ _"]]
-    biases: list[Float[np.ndarray, "*runs _"]]
-
-
-@dataclass(frozen=True)
 class SampleResiduals:
     """What eq. 26 leaves over for each sample and hidden layer, `(*runs, sample)`.
 
@@ -73,52 +60,11 @@ class GradientResiduals:
     scale: Float[np.ndarray, "*runs sample"]
 
 
-@dataclass(frozen=True)
-class RateGaps:
-    """How differently adjacent layers grow, `(*runs, pair)`.
-
-    Attributes:
-        absolute: `|d/dt(W_{l+1}^T W_{l+1}) - d/dt(W_l W_l^T)|_F`, the quantity of conjecture 4.
-        relative: The same over the sum of the two rates' norms: 0 for a linear net, at most 1; NaN
-            where both rates are exactly zero.
-    """
-
-    absolute: Float[np.ndarray, "*runs pair"]
-    relative: Float[np.ndarray, "*runs pair"]
-
-
 def gates(
     weights: Weights, biases: Biases, x: Float[np.ndarray, "sample in"]
 ) -> list[Float[np.ndarray, "*runs sample _"]]:
     """Return the diagonals of `D_{l,i}` for l = 1..L (eq. 24); the last, of the output, is ones."""
     return _forward(weights, biases, x)[1]
-
-
-def sample_rates(
-    weights: Weights,
-    biases: Biases,
-    x: Float[np.ndarray, "sample in"],
-    y: Float[np.ndarray, "sample out"],
-    loss: Loss,
-) -> Flow:
-    """Return the flow each sample alone would drive (eq. 25), with axes `(*runs, sample, ...)`.
-
-    The printed eq. 25 has the sign of the error reversed. The mean over samples is `mean_rates`.
-    """
-    layer_inputs, _, errors = _backpropagate(weights, biases, x, y, loss)
-    return Flow(_sample_rates(layer_inputs, errors), errors)
-
-
-def mean_rates(
-    weights: Weights,
-    biases: Biases,
-    x: Float[np.ndarray, "sample in"],
-    y: Float[np.ndarray, "sample out"],
-    loss: Loss,
-) -> Flow:
-    """Return the gradient flow of the mean loss, without ever holding per-sample matrices."""
-    layer_inputs, _, errors = _backpropagate(weights, biases, x, y, loss)
-    return Flow(_mean_rates(layer_inputs, errors), [e.mean(axis=-2) for e in errors])
 
 
 def sample_residuals(
@@ -133,14 +79,14 @@ def sample_residuals(
     the left side is `v h^T + h v^T` and the right side `(D v) h^T + h (D v)^T`: the error reaching
     the closed units spoils the equality as printed, and drops out of the trace because `D h = h`.
     """
-    layer_inputs, open_units, errors = _backpropagate(weights, None, x, y, loss)
-    rates = _sample_rates(layer_inputs, errors)
+    layer_inputs, open_units, errors = _backpropagate(weights, x, y, loss)
+    rates = [e[..., :, None] * h[..., None, :] for h, e in zip(layer_inputs, errors, strict=True)]
     residuals = []
     layers = zip([w[..., None, :, :] for w in weights], rates, open_units, strict=True)
     for (w_below, r_below, d_below), (w_above, r_above, d_above) in pairwise(layers):
-        left = _symmetrised(_transpose(w_above) @ (d_above[..., None] * r_above))
+        left = _symmetrised(w_above.mT @ (d_above[..., None] * r_above))
         sandwich = d_below[..., :, None] * d_below[..., None, :]
-        right = sandwich * _symmetrised(r_below @ _transpose(w_below))
+        right = sandwich * _symmetrised(r_below @ w_below.mT)
         difference = left - right
         residuals.append(
             SampleResiduals(
@@ -165,7 +111,7 @@ def gradient_residuals(
     `v = W_{l+1}^T D_{l+1} ... (y - o)`. The printed right side is `-v h^T`: the sign of the error
     is that of the gradient's negative twice, and the gates of the layer itself are missing.
     """
-    layer_inputs, open_units, errors = _backpropagate(weights, None, x, y, loss)
+    layer_inputs, open_units, errors = _backpropagate(weights, x, y, loss)
     residuals = []
     for h, d, above, w in zip(layer_inputs, open_units, errors[1:], weights[1:], strict=False):
         back = above @ w
@@ -191,11 +137,12 @@ def averaged_rate_residual(
     With constant gates the right side is `S R S`, with `R = d/dt(W_l W_l^T)` under the flow of all
     samples and `S` the share of samples that open each unit: `R` only where all are always open.
     """
-    layer_inputs, open_units, errors = _backpropagate(weights, None, x, y, loss)
-    flow = _mean_rates(layer_inputs, errors)
+    layer_inputs, open_units, errors = _backpropagate(weights, x, y, loss)
     residuals = []
-    for w, r, d in list(zip(weights, flow, open_units, strict=True))[:-1]:
-        rate, share = _symmetrised(r @ _transpose(w)), d.mean(axis=-2)
+    layers = zip(weights, layer_inputs, open_units, errors, strict=True)
+    for w, h, d, e in list(layers)[:-1]:
+        flow = e.mT @ h / len(x)
+        rate, share = _symmetrised(flow @ w.mT), d.mean(axis=-2)
         averaged = share[..., :, None] * rate * share[..., None, :]
         residuals.append(_frobenius(averaged - rate) / _frobenius(rate))
     return np.stack(residuals, axis=-1)
@@ -215,45 +162,13 @@ def averaging_residual(
     return np.stack(lost, axis=-1) / np.stack([_frobenius(w) for w in weights], axis=-1)
 
 
-def neuron_rates(
-    weights: Weights, flow: Flow, biases: Biases = None
-) -> list[Float[np.ndarray, "*runs _"]]:
-    """Return the time derivative of `balance.neuron_imbalance` for every hidden layer.
-
-    Zero under any gradient flow of a ReLU net, with its biases given if it has any. Leaving out the
-    biases of a net that has them shows what they contribute to the uneven growth of its layers,
-    `2 b_j db_j/dt`.
-    """
-    incoming = [np.sum(w * r, axis=-1) for w, r in zip(weights, flow.weights, strict=True)]
-    outgoing = [np.sum(w * r, axis=-2) for w, r in zip(weights, flow.weights, strict=True)]
-    if biases is not None:
-        own = [b * r for b, r in zip(biases, flow.biases, strict=True)]
-        incoming = [i + b for i, b in zip(incoming, own, strict=True)]
-    return [2 * (out - into) for out, into in zip(outgoing[1:], incoming[:-1], strict=True)]
-
-
-def rate_gaps(weights: Weights, flow: Flow) -> RateGaps:
-    """Return the gaps of growth rates between adjacent layers (eq. 29, conjecture 4).
-
-    The absolute gap vanishes with the flow itself when training stops; the relative one tells
-    whether the layers come to grow alike.
-    """
-    above = [_symmetrised(_transpose(w) @ r) for w, r in zip(weights, flow.weights, strict=True)]
-    below = [_symmetrised(r @ _transpose(w)) for w, r in zip(weights, flow.weights, strict=True)]
-    pairs = list(zip(above[1:], below[:-1], strict=True))
-    absolute = np.stack([_frobenius(a - b) for a, b in pairs], axis=-1)
-    scale = np.stack([_frobenius(a) + _frobenius(b) for a, b in pairs], axis=-1)
-    relative = np.divide(absolute, scale, out=np.full_like(absolute, np.nan), where=scale > 0)
-    return RateGaps(absolute, relative)
-
-
 def _forward(weights, biases, x):
     """Return the input of every layer, the gates of every layer and the output of the net."""
     layer_inputs, open_units = [], []
     h = np.broadcast_to(x, (*weights[0].shape[:-2], *x.shape))
     for layer, w in enumerate(weights):
         layer_inputs.append(h)
-        h = h @ _transpose(w)
+        h = h @ w.mT
         if biases is not None:
             h = h + biases[layer][..., None, :]
         hidden = layer < len(weights) - 1
@@ -262,9 +177,9 @@ def _forward(weights, biases, x):
     return layer_inputs, open_units, h
 
 
-def _backpropagate(weights, biases, x, y, loss):
+def _backpropagate(weights, x, y, loss):
     """Return each layer's input, gates, and minus the loss's gradient at its preactivation."""
-    layer_inputs, open_units, output = _forward(weights, biases, x)
+    layer_inputs, open_units, output = _forward(weights, None, x)
     error = y - (softmax(output, axis=-1) if loss == "cross_entropy" else output)
     errors = [error]
     for w, d in zip(weights[:0:-1], open_units[-2::-1], strict=True):
@@ -272,21 +187,8 @@ def _backpropagate(weights, biases, x, y, loss):
     return layer_inputs, open_units, errors[::-1]
 
 
-def _sample_rates(layer_inputs, errors):
-    return [e[..., :, None] * h[..., None, :] for h, e in zip(layer_inputs, errors, strict=True)]
-
-
-def _mean_rates(layer_inputs, errors):
-    samples = layer_inputs[0].shape[-2]
-    return [_transpose(e) @ h / samples for h, e in zip(layer_inputs, errors, strict=True)]
-
-
-def _transpose(m):
-    return np.swapaxes(m, -1, -2)
-
-
 def _symmetrised(m):
-    return m + _transpose(m)
+    return m + m.mT
 
 
 def _frobenius(m):

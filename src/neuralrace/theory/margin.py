@@ -137,34 +137,6 @@ def neuron_start(
     )
 
 
-def mean_start(
-    margin: float, samples: int, seed: int
-) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, " 2"]]:
-    """Mean start of each (linear, xor) pathway over random weights, by Monte Carlo.
-
-    The early flow is homogeneous, so a0 = c units init_scale^2 with a c of the margin alone; an
-    equal split would give (1/4, 1/8).
-
-    Args:
-        margin: half the distance of the classes along the third input.
-        samples: number of random units.
-        seed: of the random numbers.
-
-    Returns:
-        The constants c, and their standard errors.
-
-    Raises:
-        ValueError: if the margin is not positive.
-    """
-    rng = np.random.default_rng(seed)
-    start = neuron_start(
-        rng.standard_normal((samples, 1, 3)), rng.standard_normal((samples, 1)), margin
-    )
-    # a pathway's mean over its type, as the pathways of a type are alike
-    constants = np.stack([start.linear.mean(-1), start.xor.mean(-1)])
-    return constants.mean(-1), constants.std(-1) / np.sqrt(samples)
-
-
 def linear_loss(
     time: Float[np.ndarray, " time"], margin: float, start: Float[np.ndarray, "*runs 2"]
 ) -> Float[np.ndarray, "*runs time"]:
@@ -199,30 +171,6 @@ def xor_loss(
     Source: Jarvis et al., eq. 23.
     """
     return _loss_alone(time, speeds(margin)[1], start)
-
-
-def half_times(margin: float, linear_start: float, xor_start: float) -> tuple[float, float]:
-    """Times at which (linear, xor) alone, from equal starts, bring the loss from 1/2 to 1/4.
-
-    They are [log(s/(d a0) - 1) - log(1 + sqrt(2))]/(2 s), 0 for a start beyond. From the starts of
-    `split_start` they are equal at a margin of sqrt(2/3) exactly. From those of `mean_start`
-    they are so at a larger one, which comes down to sqrt(2/3) as the logarithm of the start grows.
-
-    Args:
-        margin: half the distance of the classes along the third input.
-        linear_start: initial strength of each class's pathway, positive.
-        xor_start: initial strength of each example's pathway, positive.
-
-    Raises:
-        ValueError: if the margin or a start is not positive.
-    """
-    if min(linear_start, xor_start) <= 0:
-        raise ValueError("a pathway that starts from 0 is never learned")
-    times = []
-    for s, pathways, a0 in zip(speeds(margin), (2, 4), (linear_start, xor_start), strict=True):
-        ratio = (1 / (pathways * s * a0) - 1) / (1 + np.sqrt(2))
-        times.append(float(np.log(max(ratio, 1.0))) / (2 * s))
-    return times[0], times[1]
 
 
 def race_outputs(

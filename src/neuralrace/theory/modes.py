@@ -6,7 +6,7 @@ both end at s/d. Loss is 1/2 <|y - yhat|^2>, time is gradient-flow time.
 """
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import exprel
 
 from neuralrace.theory.gradient_flow import linear_flow
@@ -72,42 +72,6 @@ def deep_half_time(
     return time
 
 
-def deep_mode_discrete(
-    step: Int[np.ndarray, " time"],
-    learning_rate: float,
-    s: Float[np.ndarray, "*#runs modes"],
-    d: Float[np.ndarray, "*#runs modes"],
-    a0: Float[np.ndarray, "*#runs modes"],
-) -> Float[np.ndarray, "*runs time modes"]:
-    """Balanced two-layer mode under gradient descent: a <- a (1 + lr sign(a) (s - d a))^2.
-
-    The difference from `deep_mode` at time step * learning_rate is the discretisation error.
-    A learning rate that is too large diverges to infinity: that is the result, not an error.
-
-    Args:
-        step: numbers of steps at which to record, non-decreasing, from 0.
-        learning_rate: gradient-flow time per step.
-        s: singular value of sigma_yx.
-        d: eigenvalue of sigma_xx.
-        a0: initial effective singular value.
-
-    Raises:
-        ValueError: if d or a step is negative, or `step` decreases.
-    """
-    gaps = np.diff(step, prepend=0)
-    _refuse_negative(d=d)
-    if np.any(gaps < 0):
-        raise ValueError("step must not be negative or decrease")
-    a = np.broadcast_arrays(a0, s, d)[0]
-    recorded = []
-    with np.errstate(over="ignore"):
-        for gap in gaps:
-            for _ in range(gap):
-                a = a * (1 + learning_rate * np.sign(a) * (s - d * a)) ** 2
-            recorded.append(a)
-    return np.stack(recorded, axis=-2)
-
-
 def shallow_mode(
     time: Float[np.ndarray, " time"],
     s: Float[np.ndarray, "*#runs modes"],
@@ -152,37 +116,6 @@ def shallow_half_time(
     ratio = start[has_target] / s[has_target]
     time[has_target] = (np.log(2) + np.log1p(-np.minimum(ratio, 0.5))) / d[has_target]
     return time
-
-
-def shallow_mode_discrete(
-    step: Int[np.ndarray, " time"],
-    learning_rate: float,
-    s: Float[np.ndarray, "*#runs modes"],
-    d: Float[np.ndarray, "*#runs modes"],
-    b0: Float[np.ndarray, "*#runs modes"],
-) -> Float[np.ndarray, "*runs time modes"]:
-    """One-layer mode under gradient descent: `shallow_mode` with e^(-d t) -> (1 - lr d)^n.
-
-    Args:
-        step: numbers of steps, from 0.
-        learning_rate: gradient-flow time per step.
-        s: singular value of sigma_yx.
-        d: eigenvalue of sigma_xx.
-        b0: initial value.
-
-    Raises:
-        ValueError: if a step or d is negative.
-    """
-    _refuse_negative(step=step, d=d)
-    n = step[:, None]
-    s, d, b0 = (x[..., None, :] for x in (s, d, b0))
-    shrink = learning_rate * d
-    with np.errstate(over="ignore", invalid="ignore"):
-        kept = (1 - shrink) ** n
-        # 1 - kept, by logarithms where the difference would lose digits
-        lost = np.where(shrink < 0.5, -np.expm1(n * np.log1p(-np.minimum(shrink, 0.5))), 1 - kept)
-        full_steps = np.divide(lost, shrink, where=shrink > 0, out=np.full(lost.shape, 1.0 * n))
-        return learning_rate * s * full_steps + b0 * kept
 
 
 def untied_mode(

@@ -42,18 +42,6 @@ class JointLearning:
     """Singular values of every pathway's map, decreasing; 0 beyond its number of modes."""
 
 
-def mode_count(effective: EffectiveData) -> tuple[int, ...]:
-    """Number of modes of each pathway: the rank of its sigma_yx(p), at least 1.
-
-    Singular values below a part in 10^6 of the largest of all pathways count as rounding. A pathway
-    that correlates with no target keeps one direction, which learns from other pathways alone.
-
-    Raises:
-        UserError: if the pathways do not lie side by side, with one hidden layer each.
-    """
-    return tuple(len(s) for _, s, _ in _modes(effective))
-
-
 def weight_start(
     effective: EffectiveData,
     weights: Sequence[Float[np.ndarray, "*runs _target _source"]],
@@ -72,10 +60,10 @@ def weight_start(
         Weights by edge, with as many hidden units as modes.
 
     Raises:
-        UserError: as `mode_count`.
+        UserError: if the pathways do not lie side by side, with one hidden layer each.
     """
     start: list[np.ndarray] = [np.zeros(0)] * len(weights)
-    for pathway, (u, _, v) in zip(effective.architecture.pathways, _modes(effective), strict=True):
+    for pathway, (u, v) in zip(effective.architecture.pathways, _modes(effective), strict=True):
         encoder, decoder = pathway.edges
         grows = (weights[encoder] @ v + weights[decoder].mT @ u) / 2
         reduced = np.asarray(np.linalg.qr(grows, mode="r"))
@@ -99,11 +87,11 @@ def mean_start(
         Weights by edge, with as many hidden units as modes.
 
     Raises:
-        UserError: as `mode_count`.
+        UserError: as `weight_start`.
     """
     pathways = effective.architecture.pathways
     start: list[np.ndarray] = [np.zeros(0)] * len(effective.architecture.edges)
-    for pathway, width, (u, _, v) in zip(pathways, widths, _modes(effective), strict=True):
+    for pathway, width, (u, v) in zip(pathways, widths, _modes(effective), strict=True):
         amplitude = np.sqrt(width / 2) * np.asarray(init_scale)[..., None, None]
         start[pathway.edges[0]], start[pathway.edges[1]] = amplitude * v.T, amplitude * u
     return start
@@ -123,7 +111,7 @@ def pathway_modes_flow(
             any number of units.
 
     Raises:
-        UserError: as `mode_count`.
+        UserError: as `weight_start`.
         ValueError: if `start` does not fit, or `time` does not increase from 0 or later.
         RuntimeError: if the solver gives up.
     """
@@ -153,7 +141,7 @@ def pathway_modes_descent(
         start: as in `pathway_modes_flow`.
 
     Raises:
-        UserError: as `mode_count`.
+        UserError: as `weight_start`.
         ValueError: if `start` does not fit, or `step` is negative or decreases.
     """
     small = _resized(effective, start)
@@ -174,13 +162,17 @@ def _observed(small: EffectiveData, path: Sequence[np.ndarray]) -> JointLearning
     return JointLearning(loss=loss, singular_values=values)
 
 
-def _modes(effective: EffectiveData) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Singular modes (U, s, V) of every pathway's sigma_yx that are not rounding."""
+def _modes(effective: EffectiveData) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Singular vectors (U, V) of every pathway's sigma_yx(p), as many as its rank, at least one.
+
+    Singular values below a part in 10^6 of the largest of all pathways count as rounding. A pathway
+    that correlates with no target keeps one direction, which learns from other pathways alone.
+    """
     _refuse_other_graphs(effective.architecture)
     parts = [np.linalg.svd(sigma, full_matrices=False) for sigma in effective.sigma_yx]
     floor = NEGLIGIBLE * max(s[0] for _, s, _ in parts)
     counts = [max(1, int((s > floor).sum())) for _, s, _ in parts]
-    return [(u[:, :n], s[:n], v[:n].T) for n, (u, s, v) in zip(counts, parts, strict=True)]
+    return [(u[:, :n], v[:n].T) for n, (u, _, v) in zip(counts, parts, strict=True)]
 
 
 def _resized(effective: EffectiveData, weights: Sequence[np.ndarray]) -> EffectiveData:

@@ -39,41 +39,9 @@ def circulant_violation(matrix: Float[np.ndarray, "input input"]) -> float:
 
     Source: measures what the notes on localisation, first idea of section 5, hope for.
     """
-    by_shift = _relative(matrix, 1)
+    site = np.arange(len(matrix))[:, None]
+    by_shift = matrix[site, (site + site.T) % len(matrix)]
     return _distance(by_shift, by_shift.mean(axis=0))
-
-
-def joint_shift(
-    weights: Float[np.ndarray, "*runs unit input"], units: int = 1
-) -> Float[np.ndarray, "*runs unit input"]:
-    """Weights after units, and sites with them, have moved on.
-
-    Args:
-        weights: of all units.
-        units: how many units on.
-
-    Raises:
-        ValueError: if units do not divide inputs.
-    """
-    stride = _stride(*weights.shape[-2:])
-    return np.roll(weights, (units, units * stride), axis=(-2, -1))
-
-
-def joint_amplitudes(
-    weights: Float[np.ndarray, "*runs unit input"],
-) -> Complex[np.ndarray, "*runs frequency input"]:
-    """Weights by frequency of the joint shift, in the coordinates of `joint_blocks`; unitary.
-
-    Weights that are shifts of each other have frequency 0 alone.
-
-    Args:
-        weights: of all units.
-
-    Raises:
-        ValueError: if units do not divide inputs.
-    """
-    relative = _relative(weights, _stride(*weights.shape[-2:]))
-    return np.fft.fft(relative, axis=-2, norm="ortho")
 
 
 def joint_blocks(second: Float[np.ndarray, "unit input unit input"]) -> RingBlocks:
@@ -91,9 +59,10 @@ def joint_blocks(second: Float[np.ndarray, "unit input unit input"]) -> RingBloc
     Source: derived here.
     """
     units, inputs = second.shape[:2]
-    stride = _stride(units, inputs)
+    if inputs % units:
+        raise ValueError(f"{units} units cannot lie evenly on a ring of {inputs} inputs")
     unit = np.arange(units)
-    site = (unit[:, None] * stride + np.arange(inputs)) % inputs
+    site = (unit[:, None] * (inputs // units) + np.arange(inputs)) % inputs
     other = (unit[:, None] + unit) % units
     # unit, distance of the other unit, relative site of each
     relative = second[
@@ -104,21 +73,6 @@ def joint_blocks(second: Float[np.ndarray, "unit input unit input"]) -> RingBloc
     ]
     average = relative.mean(axis=0)
     return RingBlocks(units * np.fft.ifft(average, axis=0), _distance(relative, average))
-
-
-def _stride(units: int, inputs: int) -> int:
-    if inputs % units:
-        raise ValueError(f"{units} units cannot lie evenly on a ring of {inputs} inputs")
-    return inputs // units
-
-
-def _relative(
-    weights: Float[np.ndarray, "*runs unit input"], stride: int
-) -> Float[np.ndarray, "*runs unit input"]:
-    """Rows with sites counted from the place of their unit."""
-    units, inputs = weights.shape[-2:]
-    unit = np.arange(units)[:, None]
-    return weights[..., unit, (unit * stride + np.arange(inputs)) % inputs]
 
 
 def _distance(matrix: Float[np.ndarray, "..."], nearest: Float[np.ndarray, "..."]) -> float:

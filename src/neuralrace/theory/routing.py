@@ -19,118 +19,12 @@ Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", figs. 4 to 6 
 """
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.optimize.elementwise import find_root
 from scipy.special import expit
 
-from neuralrace.theory.gradient_flow import linear_descent, linear_flow
-
 IN, HIDDEN, OUT = range(3)
 """Order of the layers in every start and path."""
-
-
-def routing_flow(
-    time: Float[np.ndarray, " time"],
-    s: Float[np.ndarray, "*#runs modes"],
-    d: Float[np.ndarray, "*#runs modes"],
-    start: Float[np.ndarray, "*runs 3 modes"],
-    domains: int,
-    share: float,
-) -> Float[np.ndarray, "*runs time 3 modes"]:
-    """Strengths b_in, b_h, b_out of every mode from any start, by numerical integration.
-
-    With b_h = sqrt(q) b' a mode is a chain of three scalar layers, and solved as such. A start that
-    is a hundredth of the target or larger leaves relative errors below about 1e-8. The solver is
-    explicit: its cost grows with the time after learning, that of `routing_mode` does not.
-
-    Args:
-        time: increasing gradient-flow time, from 0.
-        s: singular value of a pair's sigma_yx, averaged over items.
-        d: eigenvalue of a domain's sigma_xx, averaged over items; 1/items for one-hot items.
-        start: initial b_in, b_h, b_out.
-        domains: input domains, and output domains, that share the hidden layer (q).
-        share: part of the loss in one input domain, K/(number of trained pairs).
-
-    Raises:
-        ValueError: if `time` is not increasing from 0 or later.
-        RuntimeError: if the solver gives up.
-    """
-    layers, drive, decay = _as_chain(s, d, start, domains, share)
-    # Growth preserves relative errors, so the smallest start sets the scale.
-    smallest = np.min(np.abs(start), where=start != 0, initial=1.0)
-    path = linear_flow(time, layers, drive, decay, atol=1e-13 * smallest)
-    return _from_chain(path, domains)
-
-
-def routing_descent(
-    step: Int[np.ndarray, " time"],
-    learning_rate: float,
-    s: Float[np.ndarray, "*#runs modes"],
-    d: Float[np.ndarray, "*#runs modes"],
-    start: Float[np.ndarray, "*runs 3 modes"],
-    domains: int,
-    share: float,
-) -> Float[np.ndarray, "*runs time 3 modes"]:
-    """The same strengths under gradient descent: what an aligned network does, to rounding.
-
-    Args:
-        step: numbers of steps at which to record, non-decreasing, from 0.
-        learning_rate: gradient-flow time per step.
-        s: as in `routing_flow`, like all that follow.
-        d: eigenvalue of sigma_xx.
-        start: initial b_in, b_h, b_out.
-        domains: domains that share the hidden layer.
-        share: part of the loss in one input domain.
-
-    Raises:
-        ValueError: if `step` is negative or decreases.
-    """
-    layers, drive, decay = _as_chain(s, d, start, domains, share)
-    return _from_chain(linear_descent(step, learning_rate, layers, drive, decay), domains)
-
-
-def routing_time(
-    hidden: Float[np.ndarray, "*runs modes"],
-    s: Float[np.ndarray, "*#runs modes"],
-    d: Float[np.ndarray, "*#runs modes"],
-    start: Float[np.ndarray, "*#runs 3 modes"],
-    domains: int,
-    share: float,
-) -> Float[np.ndarray, "*runs modes"]:
-    """Time at which the hidden strength reaches a value, in closed form.
-
-    From b_in = b_out, b_in^2 = (b_h^2 + c)/q at all times. With r the fixed point,
-    alpha = r/(3 r^2 + c) and I(x, k) the integral of dx/(x^2 + k), share s t is the difference of
-
-        I(b_h, c) - alpha [log|r - b_h| - log(b_h^2 + r b_h + r^2 + c)/2
-                           + (3 r/2 + c/r) I(b_h + r/2, 3 r^2/4 + c)]
-
-    between the value and the start. c may have any sign: I is an atan, an artanh or -1/x.
-
-    Args:
-        hidden: value of b_h, from the start's to the fixed point, where the time is infinite.
-        s: as in `routing_flow`, positive; like all that follow.
-        d: eigenvalue of sigma_xx, positive.
-        start: initial b_in, b_h, b_out with b_in = b_out.
-        domains: domains that share the hidden layer.
-        share: part of the loss in one input domain.
-
-    Raises:
-        ValueError: if a value is not on the way, a start is unbalanced or never learns, or s or d
-            is not positive.
-
-    Source: eq. 15 integrated; the paper's case is c > 0.
-    """
-    c = _conserved(s, d, start, domains)
-    before = start[..., HIDDEN, :]
-    rise = hidden - before
-    span = routing_fixed_point(s, d, c, domains) - before
-    rise, span = np.broadcast_arrays(rise, span)
-    part = np.divide(rise, span, where=span != 0, out=np.zeros(rise.shape))
-    if np.any((part < 0) | (part > 1)) or np.any((rise != 0) & (span == 0)):
-        raise ValueError("hidden must lie between the start and the fixed point")
-    log_gap = np.log1p(-part, where=part < 1, out=np.full(part.shape, -np.inf))
-    return _elapsed(rise, log_gap, s, d, before, c, domains, share)
 
 
 def routing_mode(
@@ -141,19 +35,32 @@ def routing_mode(
     domains: int,
     share: float,
 ) -> Float[np.ndarray, "*runs time 3 modes"]:
-    """Strengths b_in, b_h, b_out from a start with b_in = b_out: `routing_time` inverted.
+    """Strengths b_in, b_h, b_out of every mode from a start with b_in = b_out.
+
+    b_in^2 = (b_h^2 + c)/q at all times, which leaves the time as a function of b_h in closed form.
+    With r the fixed point, alpha = r/(3 r^2 + c) and I(x, k) the integral of dx/(x^2 + k), it is
+    1/(share s) times the difference of
+
+        I(b_h, c) - alpha [log|r - b_h| - log(b_h^2 + r b_h + r^2 + c)/2
+                           + (3 r/2 + c/r) I(b_h + r/2, 3 r^2/4 + c)]
+
+    between b_h(t) and b_h(0), solved for b_h(t) here. c may have any sign: I is an atan, an artanh
+    or -1/x.
 
     Args:
         time: gradient-flow time, from 0, in any order.
-        s: as in `routing_time`, like all that follow.
-        d: eigenvalue of sigma_xx.
+        s: singular value of a pair's sigma_yx, averaged over items; positive.
+        d: eigenvalue of a domain's sigma_xx, averaged over items; positive. 1/items for one-hot
+            items.
         start: initial b_in, b_h, b_out with b_in = b_out.
-        domains: domains that share the hidden layer.
-        share: part of the loss in one input domain.
+        domains: input domains, and output domains, that share the hidden layer (q).
+        share: part of the loss in one input domain, K/(number of trained pairs).
 
     Raises:
         ValueError: if a time is negative, a start is unbalanced or never learns, or s or d is not
             positive.
+
+    Source: eq. 15 integrated; the paper's case is c > 0.
     """
     if np.any(time < 0):
         raise ValueError("time must not be negative")
@@ -206,53 +113,6 @@ def routing_fixed_point(
     v = c / (3 * h)
     # The root is h - v; for c > 0 that is a difference of like numbers, for which h^3 - v^3 helps.
     return np.real(np.where(c > 0, target / (h**2 + c / 3 + v**2), h - v))
-
-
-def routing_half_time(
-    s: Float[np.ndarray, "*#runs modes"],
-    d: Float[np.ndarray, "*#runs modes"],
-    start: Float[np.ndarray, "*#runs 3 modes"],
-    domains: int,
-    share: float,
-) -> Float[np.ndarray, "*runs modes"]:
-    """Time at which b_in b_h b_out reaches half of s/d; 0 for a start at half or beyond.
-
-    Arguments and errors are those of `routing_time`.
-    """
-    c = _conserved(s, d, start, domains)
-    half = routing_fixed_point(s / 2, d, c, domains)
-    beyond = half <= start[..., HIDDEN, :]
-    reached = routing_time(
-        np.where(beyond, start[..., HIDDEN, :], half), s, d, start, domains, share
-    )
-    return np.where(beyond, 0.0, reached)
-
-
-def routing_escape_time(
-    s: Float[np.ndarray, "*#runs modes"],
-    start: Float[np.ndarray, "*runs 3 modes"],
-    domains: int,
-    share: float,
-) -> Float[np.ndarray, "*runs modes"]:
-    """Time at which a mode would become infinite if its error stayed s.
-
-    It is I/(share s) with I = acot(b_h/sqrt(c))/sqrt(c) for c > 0, 1/b_h for c = 0 and
-    artanh(sqrt(-c)/b_h)/sqrt(-c) for c < 0. A small start is learned at this time, within a stage
-    that is short against it.
-
-    Args:
-        s: as in `routing_time`, like all that follow.
-        start: initial b_in, b_h, b_out with b_in = b_out.
-        domains: domains that share the hidden layer.
-        share: part of the loss in one input domain.
-
-    Raises:
-        ValueError: if a start is unbalanced or never learns, or an s is not positive.
-
-    Source: eq. 15 without saturation; atan(sqrt(q - 1))/sqrt(q - 1)/(share s b) for equal layers b.
-    """
-    c = _conserved(s, np.ones_like(s), start, domains)
-    return _arc(np.float64(1), start[..., HIDDEN, :], c) / (share * s)
 
 
 def routing_start(
@@ -322,28 +182,11 @@ def routing_start(
     return np.stack([b_outer, b_hidden, b_outer], axis=-2) * scale[..., None]
 
 
-def _as_chain(
-    s: np.ndarray, d: np.ndarray, start: np.ndarray, domains: int, share: float
-) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Layers (*runs, modes, 1, 1), sigma_yx and sigma_xx of the chain with b_h = sqrt(q) b'."""
-    scale = np.array([1.0, domains**-0.5, 1.0])[:, None]
-    layers = [layer[..., None, None] for layer in np.moveaxis(start * scale, -2, 0)]
-    drive, decay = share * domains**0.5 * s, share * domains * d
-    return layers, drive[..., None, None], decay[..., None, None]
-
-
-def _from_chain(path: list[np.ndarray], domains: int) -> np.ndarray:
-    # each (*runs, modes, time, 1, 1)
-    strengths = np.stack([layer[..., 0, 0] for layer in path])
-    strengths[HIDDEN] *= domains**0.5
-    return np.moveaxis(strengths, (-1, 0), (-3, -2))
-
-
 def _conserved(s: np.ndarray, d: np.ndarray, start: np.ndarray, domains: int) -> np.ndarray:
     """The conserved c of starts that the closed form holds for."""
     outer, hidden = start[..., IN, :], start[..., HIDDEN, :]
     if not np.allclose(outer, start[..., OUT, :], rtol=1e-9, atol=0):
-        raise ValueError("the closed form needs b_in = b_out; routing_flow does not")
+        raise ValueError("the closed form needs b_in = b_out")
     c = domains * outer**2 - hidden**2
     if np.any(outer == 0) or np.any((hidden <= 0) & (c <= 0)):
         raise ValueError("a start with b_in = 0, or b_h <= 0 and c <= 0, is never learned")
@@ -353,7 +196,7 @@ def _conserved(s: np.ndarray, d: np.ndarray, start: np.ndarray, domains: int) ->
 
 
 def _elapsed(rise, log_gap, s, d, before, c, domains, share):
-    """`routing_time` from b_h - b_h(0) and log of (r - b_h)/(r - b_h(0)), free of cancellation."""
+    """The time from b_h - b_h(0) and log of (r - b_h)/(r - b_h(0)), free of cancellation."""
     r = routing_fixed_point(s, d, c, domains)
     after = before + rise
     rest, x = 3 * r**2 / 4 + c, before + r / 2

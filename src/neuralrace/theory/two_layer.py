@@ -3,7 +3,6 @@
 import numpy as np
 from jaxtyping import Float
 
-from neuralrace.theory.balance import imbalance
 from neuralrace.theory.tied import tied_weights
 
 
@@ -21,7 +20,7 @@ def exact_two_layer(
 
     so Q / sqrt(2) is a tied network whose correlation is F, and W2 W1 a block of Q Q^T. An
     unbalanced start is not refused: the result then solves the equation above but not gradient
-    flow, and departs from it the more, the larger `balance_error` is.
+    flow, and departs from it the more, the larger |W1 W1^T - W2^T W2| is.
 
     Args:
         time: non-decreasing gradient-flow time, from 0.
@@ -42,10 +41,3 @@ def exact_two_layer(
     F = np.block([[np.zeros((n_in, n_in)), sigma_yx.T], [sigma_yx, np.zeros((n_out, n_out))]])
     Q = np.sqrt(2) * tied_weights(time, np.concatenate([w1.mT, w2], axis=-2) / np.sqrt(2), F)
     return Q[..., n_in:, :] @ Q[..., :n_in, :].mT
-
-
-def balance_error(
-    w1: Float[np.ndarray, "*shape hidden in"], w2: Float[np.ndarray, "*shape out hidden"]
-) -> Float[np.ndarray, "*shape"]:
-    """Frobenius norm |W1 W1^T - W2^T W2|, which gradient flow conserves; 0 if zero-balanced."""
-    return np.linalg.norm(imbalance(w1, w2), axis=(-2, -1))

@@ -64,20 +64,6 @@ def response(
     return np.asarray(erf(slope[..., None] * values[seen]) @ (weights[seen] * values[seen]))
 
 
-def small_response(a: Float[np.ndarray, "*shape"], kurtosis: float) -> Float[np.ndarray, "*shape"]:
-    """Response to order a^3, sqrt(2/pi) (a - kurtosis a^3/6).
-
-    A negative kurtosis favours the inputs that already correlate most, and so localises.
-
-    Args:
-        a: correlation of input and preactivation.
-        kurtosis: excess kurtosis of the marginal.
-
-    Source: notes on localisation, section 2.2.
-    """
-    return np.asarray(np.sqrt(2 / np.pi) * (a - kurtosis * a**3 / 6))
-
-
 def mean_field_flow(
     time: Float[np.ndarray, " time"],
     start: Float[np.ndarray, "*runs unit input"],
@@ -111,36 +97,10 @@ def mean_field_flow(
     """
     phi = _interpolated(quadrature)
 
-    def velocity(now: list[np.ndarray]) -> list[np.ndarray]:
-        drive, drag = _averages(now[0], covariances, targets, phi)
-        return [(drive - drag) / start.shape[-2]]
-
-    (path,) = solve_flow(time, [start], velocity, rtol, atol)
+    (path,) = solve_flow(
+        time, [start], lambda now: [_velocity(now[0], covariances, targets, phi)], rtol, atol
+    )
     return np.moveaxis(path, 0, -3)
-
-
-def mean_field_loss(
-    weights: Float[np.ndarray, "*runs unit input"],
-    covariances: Float[np.ndarray, "class input input"],
-    targets: Float[np.ndarray, " class"],
-) -> Float[np.ndarray, "*runs"]:
-    """Loss 1/2 <(y - yhat)^2> of ReLU units whose preactivations are Gaussian in each class.
-
-    The flow descends it if the marginal is Gaussian. Other marginals move <y yhat> by about
-    -kurtosis/24 of itself times the inverse participation ratio of S_c w/|w|_c, which it leaves
-    out. The alternative, <y yhat> as w_k.<y 1(w_k.x > 0) x>/K by the response, overestimates that
-    change fourfold: the response has its direction and not its size.
-
-    Args:
-        weights: receptive fields.
-        covariances: <x x^T> of every class.
-        targets: y of every class.
-
-    Source: derived here.
-    """
-    drive, drag = _averages(weights, covariances, targets, lambda a: small_response(a, 0.0))
-    gain = (weights * (drive - drag / 2)).sum(-1).mean(-1)
-    return np.asarray((targets**2).mean() / 2 - gain)
 
 
 def _interpolated(
@@ -153,13 +113,13 @@ def _interpolated(
     return lambda a: spline(np.arcsin(np.clip(a, -1, 1)))
 
 
-def _averages(
+def _velocity(
     weights: np.ndarray,
     covariances: np.ndarray,
     targets: np.ndarray,
     phi: Callable[[np.ndarray], np.ndarray],
-) -> tuple[np.ndarray, np.ndarray]:
-    """<y 1(w_k.x > 0) x> and <1(w_k.x > 0) x yhat>, both (*runs, unit, input)."""
+) -> np.ndarray:
+    """dw/dt, the average of (y - yhat) 1(w_k.x > 0) x over K, (*runs, unit, input)."""
     w = weights[..., None, :, :]
     covaried = w @ covariances
     size = np.sqrt(np.maximum((covaried * w).sum(-1, keepdims=True), 0))
@@ -172,4 +132,4 @@ def _averages(
     a = (covaried * unsized)[..., told, :, :] / deviation[told]
     drive = targets[told, None, None] * deviation[told] * phi(a) / 2
     classes, units = len(targets), weights.shape[-2]
-    return drive.sum(-3) / classes, drag.mean(-3) / (2 * np.pi * units)
+    return (drive.sum(-3) / classes - drag.mean(-3) / (2 * np.pi * units)) / units

@@ -3,6 +3,7 @@
 from typing import Literal
 
 import numpy as np
+import seaborn as sns
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -48,35 +49,24 @@ def draw(results: Results) -> Figure:
     axes[len(cells) - 1, 0].set_xlabel(style.FLOW_TIME)
 
     ax = axes[-1, 0]
-    for position, cell in enumerate(cells):
-        for index, metric in enumerate(RULES):
+    curves = []
+    for line, cell, count in zip(style.LINES, cells, counts, strict=False):
+        for index, (metric, rule) in enumerate(RULES.items()):
+            look = {"color": style.distinct(index), "linestyle": line, "linewidth": 1.2}
             values = cell.get("metrics", metric).values
-            values = np.sort(values[np.isfinite(values)])
-            at = position + 0.4 * (index - 0.5) + np.linspace(-0.15, 0.15, len(values))
-            colour = style.distinct(index)
-            ax.plot(at, values, style.marker(index), color=colour, markersize=1.8)
-    ax.axhline(1, **style.THEORY)
-    names = [f"{count} modes" for count in counts]
-    ax.set(xticks=range(len(cells)), xticklabels=names, xlim=(-0.6, len(cells) - 0.4), yscale="log")
-    ax.set_ylabel("decay over that of rule")
+            sns.ecdfplot(x=values[np.isfinite(values)], ax=ax, **look)
+            curves.append(style.entry(f"{count} modes, {rule} rule", **look))
+    ax.axvline(1, **style.THEORY)
+    ax.set(xscale="log", xlabel="decay over that of rule", ylabel="share of pairs\nand seeds")
     titles = [f"strongest two of {count} modes" for count in counts]
-    style.letters(axes[:, 0], [*titles, "decay of every pair and seed, in order"])
-    dots = [
-        style.entry(
-            f"{chr(ord('a') + len(cells))}: {rule} rule",
-            color=style.distinct(index),
-            marker=style.marker(index),
-            linestyle="none",
-        )
-        for index, rule in enumerate(RULES.values())
-    ]
+    style.letters(axes[:, 0], [*titles, "decay of every pair and seed"])
     entries = [
         style.entry("simulation", color=style.distinct(0)),
         style.BAND,
         style.entry("sum of squared norms", **style.THEORY),
         style.entry("larger squared norm", **style.WRITTEN),
     ]
-    style.legend(figure, [*entries, *dots], columns=2)
+    style.legend(figure, [*entries, *curves], columns=2)
     return figure
 
 

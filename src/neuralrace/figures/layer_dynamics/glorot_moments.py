@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import seaborn as sns
 from matplotlib.figure import Figure
 
 from neuralrace.figures import drawn_from, style
@@ -38,7 +39,7 @@ def draw(results: Results) -> Figure:
         ]
         imbalance = cell.get("metrics", "initial_imbalance_squared").isel(init_scale=0, pair=0)
         colour, marker = style.distinct(index), style.marker(index)
-        ax.hist(imbalance, bins=40, density=True, alpha=0.45, color=colour)
+        sns.histplot(imbalance.values, stat="density", color=colour, alpha=0.45, linewidth=0, ax=ax)
         ax.axvline(float(imbalance.mean()), color=colour)
         ax.axvline(expected_imbalance(expected[0], expected[1], *widths[:3]), **style.THEORY)
         ax.axvline(0, **style.WRITTEN)
