@@ -16,8 +16,9 @@ from neuralrace.spec import DATASETS, DOMAIN_SCHEMES, LAWS, PAIRS, SAMPLE_SCHEME
 REPOSITORY = Path(__file__).parents[1]
 LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
-    {"base", "errors", "needs", "source"},
-    {"atomic", "registry"},
+    {"errors", "needs", "source"},
+    {"atomic", "base"},
+    {"registry"},
     {"forked", "job", "reference", "seal"},
     {"datasets", "optimisers"},
     {"gates"},

@@ -1,15 +1,25 @@
 """What every configurable thing shares: strict validation, a canonical form and a stable name."""
 
 import hashlib
+import inspect
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from neuralrace.source import attributes
 
-def _with_example(schema: dict[str, Any], model: type["Strict"]) -> None:
+
+def _told(schema: dict[str, Any], model: type["Strict"]) -> None:
+    """Completes a schema, when one is asked for, by the texts of keys and by the example."""
+    for cls in reversed(model.__mro__):
+        if issubclass(cls, Strict) and cls is not Strict:
+            texts = attributes(Path(inspect.getfile(cls)), cls.__name__)
+            for name in texts.keys() & schema["properties"].keys():
+                schema["properties"][name]["description"] = texts[name]
     if model.example:
         name = schema["properties"]["name"]["const"]
         schema["examples"] = [{"name": name, **model.example}]
@@ -27,8 +37,7 @@ class Strict(BaseModel):
         strict=True,
         frozen=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
-        json_schema_extra=_with_example,
+        json_schema_extra=_told,
     )
     example: ClassVar[Mapping[str, Any]] = {}
     """Parameters of a small one, where it cannot do without; the manual shows them, and

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args
@@ -204,10 +204,15 @@ def modules(kind: str) -> Iterator[tuple[str, Path]]:
                 yield f"{package}.{path.stem}", path
 
 
-def packages(kind: str | None = None) -> set[str]:
+@cache
+def packages(kind: str | None = None) -> frozenset[str]:
     """Packages of other distributions that extend this library: in a kind, or in any."""
-    named = entry_points(group=GROUP) if kind is None else entry_points(group=GROUP, name=kind)
-    return {entry.value for entry in named}
+    return frozenset(entry.value for entry in _extensions() if kind in (None, entry.name))
+
+
+@cache
+def _extensions() -> EntryPoints:
+    return entry_points(group=GROUP)
 
 
 @cache

@@ -4,9 +4,11 @@ Planning needs both, and running every module would load JAX, xarray and Matplot
 """
 
 import ast
+import inspect
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,21 @@ def imports(path: Path) -> tuple[str, ...]:
         named = [entry.split()[0] for entry in listed if entry.strip()]
         names += [f"{module}.{name}" for name in named] if module else named
     return tuple(names)
+
+
+def attributes(path: Path, name: str) -> dict[str, str]:
+    """Texts below the annotated attributes of a class of a module, by attribute."""
+    found = (n.body for n in syntax(path).body if isinstance(n, ast.ClassDef) and n.name == name)
+    return {
+        attribute.target.id: inspect.cleandoc(below.value.value)
+        for body in found
+        for attribute, below in pairwise(body)
+        if isinstance(attribute, ast.AnnAssign)
+        and isinstance(attribute.target, ast.Name)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+        and isinstance(below.value.value, str)
+    }
 
 
 @dataclass(frozen=True)
