@@ -191,20 +191,20 @@ def _message(error: ErrorDetails, raw: Any, where: Path, files: Files, swept: Se
     hint = ""
     value = error["input"]
     if error["type"] == "missing":
-        return f"{_origin(full[:-1], files)}: {'.'.join(full)}: is required and missing"
+        return f"{origin(full[:-1], files)}: {'.'.join(full)}: is required and missing"
     if error["type"] == "extra_forbidden":
         reason = "unknown key; config/README.md lists the known ones"
     else:
         hint = yaml_hint(value)
     shown = "" if isinstance(value, dict) else f" {value!r}:"
-    return f"{_origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"
+    return f"{origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"
 
 
 def _refuse(where: Path, value: Any, allowed: str, files: Files) -> NoReturn:
-    raise UserError(f"{_origin(where, files)}: {'.'.join(where)}: {value!r}: expected {allowed}")
+    raise UserError(f"{origin(where, files)}: {'.'.join(where)}: {value!r}: expected {allowed}")
 
 
-def _origin(path: Path, files: Files) -> str:
+def origin(path: Path, files: Files) -> str:
     """The strongest file that holds the longest part of a key path."""
     best, depth = next(iter(files), "configuration"), 0
     for name, content in files.items():

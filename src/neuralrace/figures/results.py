@@ -10,7 +10,7 @@ import xarray as xr
 from neuralrace.errors import UserError
 from neuralrace.records.evidence import Evidence
 from neuralrace.records.files import read
-from neuralrace.records.schema import Kind
+from neuralrace.given import Kind
 from neuralrace.spec import Cell
 
 REMEDIES: dict[Kind, str] = {

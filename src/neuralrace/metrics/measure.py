@@ -7,9 +7,10 @@ import pandas as pd
 import xarray as xr
 
 from neuralrace.metrics.describe import Values
+from neuralrace.given import RUNS
 from neuralrace.records.axes import provenance
 from neuralrace.records.evidence import Evidence
-from neuralrace.records.schema import COORDINATES, RUNS, SCHEMA_VERSION
+from neuralrace.records.schema import COORDINATES, SCHEMA_VERSION
 from neuralrace.registry import METRICS
 from neuralrace.spec import Cell
 

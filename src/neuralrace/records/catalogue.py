@@ -11,7 +11,7 @@ import xarray as xr
 
 from neuralrace.errors import UserError
 from neuralrace.records.files import read
-from neuralrace.records.schema import Kind
+from neuralrace.given import Kind
 
 
 @dataclass(frozen=True)
