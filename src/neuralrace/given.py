@@ -12,7 +12,9 @@ from neuralrace.spec import Cell
 Kind = Literal["trajectory", "theory", "metrics"]
 RUNS = ("init_scale", "seed")
 """Axes that every file has, beside the dimensions of its variables."""
-DIVERGED = {"diverged_at": Variable((), "step at which the run diverged, -1 if it did not", "steps")}
+DIVERGED = {
+    "diverged_at": Variable((), "step at which the run diverged, -1 if it did not", "steps")
+}
 ALWAYS: dict[Kind, dict[str, Variable]] = {
     "trajectory": {"loss": Variable(("time",), "training loss over all samples"), **DIVERGED},
     "theory": {},
@@ -27,18 +29,14 @@ SOURCES: dict[Kind, tuple[str, Registry[Any]]] = {
 """Key of a specification that names what gives the variables of a file."""
 
 
-def given(cell: Cell, kind: Kind) -> Mapping[str, Variable]:
-    """Variables of a file of a cell; `{layer}` in a name stands for the number of a layer."""
-    names = {
-        "trajectory": cell.record.observables,
-        "theory": cell.solutions,
-        "metrics": cell.metrics,
-    }
-    return _of(kind, names[kind])
-
-
 @cache
-def _of(kind: Kind, names: tuple[str, ...]) -> dict[str, Variable]:
+def given(kind: Kind, names: tuple[str, ...]) -> Mapping[str, Variable]:
+    """Variables of a file; `{layer}` in a name stands for the number of a layer.
+
+    Args:
+        kind: of the file.
+        names: the observables, solutions or metrics of the cell.
+    """
     _, registry = SOURCES[kind]
     found = dict(ALWAYS[kind])
     for name in names:
@@ -48,7 +46,8 @@ def _of(kind: Kind, names: tuple[str, ...]) -> dict[str, Variable]:
 
 def missing(cell: Cell, kind: Kind, variable: str) -> str | None:
     """Why a file of a cell will not have a variable, in words with the remedy; None if it will."""
-    known = given(cell, kind)
+    names = {"theory": cell.solutions, "metrics": cell.metrics}
+    known = given(kind, names.get(kind, cell.record.observables))
     pattern = re.sub(r"_[1-9]\d*$", "_{layer}", variable)
     if variable in known or pattern in known:
         return None

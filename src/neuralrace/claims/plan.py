@@ -41,7 +41,7 @@ def needed_cells(claims: Claims, cells: Mapping[str, Cell]) -> list[str]:
 
 def _check(measure: Measure, name: str, cell: Cell) -> None:
     """Refuses what is read of a cell that its metrics, as they are declared, do not give."""
-    variable = given(cell, "metrics").get(measure.metric)
+    variable = given("metrics", cell.metrics).get(measure.metric)
     if variable is None:
         raise UserError(
             f"metric: {measure.metric!r}: {name} will not have it; "

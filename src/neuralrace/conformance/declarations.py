@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from neuralrace.needs import NEEDS
 from neuralrace.given import RUNS
+from neuralrace.needs import NEEDS
 from neuralrace.records.schema import COORDINATES
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS, Entry, Metric, Observable, Registry
 

@@ -33,10 +33,11 @@ def shown(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
             )
     found = FIGURES[figure].matching(list(cells))
     for cell in found:
-        for kind, variables in FIGURES[figure].variables(cell).items():
-            for variable in sorted(variables):
+        read = FIGURES[figure].variables(cell)
+        for kind, (place, _) in SOURCES.items():
+            for variable in sorted(read.get(kind, ())):
                 if wrong := missing(cells[cell], kind, variable):
-                    key = ("experiments", *cell.split("/")[:2], *SOURCES[kind][0].split("."))
+                    key = ("experiments", *cell.split("/")[:2], *place.split("."))
                     raise UserError(
                         f"{origin(key, files)}: {'.'.join(key)}: the figure {figure} reads "
                         f"{variable!r} in the {kind} of {cell}; {wrong}"

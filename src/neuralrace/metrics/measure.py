@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from neuralrace.metrics.describe import Values
 from neuralrace.given import RUNS
+from neuralrace.metrics.describe import Values
 from neuralrace.records.axes import provenance
 from neuralrace.records.evidence import Evidence
 from neuralrace.records.schema import COORDINATES, SCHEMA_VERSION

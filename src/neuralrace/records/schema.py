@@ -16,6 +16,8 @@ from neuralrace.given import ALWAYS, RUNS, Kind
 from neuralrace.registry import OBSERVABLES, SOLUTIONS, Variable
 
 SCHEMA_VERSION = "1"
+
+
 COORDINATES: dict[str, str] = {
     "init_scale": "factor on every initial weight",
     "seed": "run seed",
