@@ -4,12 +4,14 @@ import copy
 import datetime
 import math
 import re
+import time
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuralrace import plan
 from neuralrace.errors import UserError
 from neuralrace.plan import read_plan
 from neuralrace.spec import Run, SolvedRun
@@ -647,3 +649,103 @@ def test_parts_fan_out_along_unbatched_axes(batch, expected):
     for name, indices in parts.items():
         assert re.fullmatch(r"[a-z0-9_.-]+", name)
         assert all(f"{axis}-{index}" in name for axis, index in indices.items())
+
+
+# Sizes -----------------------------------------------------------------------------------------
+
+BILLION = 10**9
+IMAGES = {
+    "dataset": {
+        "name": "transformed_images",
+        "count": BILLION,
+        "images": {"name": "digits", "samples": 20},
+    },
+    "training.batch": {"name": "mini", "size": 10},
+}
+SAMPLES = {"name": "gaussian_mixture", "samples_per_component": 10**5}
+
+# changes; then the key that is to blame, and its value
+TOO_LARGE = {
+    "seeds": ({"seeds": BILLION}, "seeds", BILLION),
+    "hidden units": ({"network.hidden": [BILLION]}, "network.hidden.0", BILLION),
+    "swept hidden units": (
+        {"sweep": {"network.hidden": [[3], [BILLION]]}}, "sweep.network.hidden.0", BILLION),
+    "nodes": ({"network": CHAIN | {"nodes": NODES | {"h": BILLION}}}, "network.nodes.h", BILLION),
+    "inputs": ({"dataset.inputs": BILLION}, "dataset.inputs", BILLION),
+    "samples": (
+        {"dataset": {"name": "nonlinear_gaussian", "samples": BILLION}}, "dataset.samples",
+        BILLION),
+    "contexts": (
+        {"dataset": {"name": "contextual", "contexts": BILLION}}, "dataset.contexts", BILLION),
+    "objects": (
+        {"dataset": {"name": "contextual", "contexts": 2, "objects": 2**30}}, "dataset.objects",
+        2**30),
+    "items": (
+        {"dataset": {"name": "structural_form", "form": "tree", "items": 2**30}}, "dataset.items",
+        2**30),
+    "samples of a step": (
+        {"training.batch": {"name": "mini", "size": BILLION}}, "training.batch.size", BILLION),
+    "pathways": (
+        {"network": GATED | {"gates": {"name": "half_space", "pathways": BILLION}}},
+        "network.gates.pathways", BILLION),
+    "domains": (
+        ROUTING | {"dataset": {"name": "routing", "count": BILLION}}, "dataset.count", BILLION),
+    "domains of images": (ROUTING | IMAGES, "dataset.count", BILLION),
+    "records": ({"training.steps": 10**12, "record.every": 1}, "record.every", 1),
+}  # fmt: skip
+
+
+def timely_refusal(changes, **settings):
+    """A refusal that nothing large was made for."""
+    begin = time.monotonic()
+    told = refusal(changes, **settings)
+    assert time.monotonic() - begin < 1
+    return told
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_what_cannot_fit_is_refused_at_once(name):
+    changes, key, value = TOO_LARGE[name]
+    told = timely_refusal(changes, memory_mb=100_000)
+    assert re.fullmatch(
+        rf"{BASE}: {WHERE}\.{key}: {value}: needs .* GB of memory, and the machine has 100 GB; "
+        "(use less|record less often), or say by memory_mb what machines have",
+        told,
+    )
+
+
+def test_other_limits_are_told_at_once():
+    ring = {"name": "nonlinear_gaussian", "inputs": BILLION}
+    assert f"dataset.inputs: {BILLION}: Input should be less" in timely_refusal({"dataset": ring})
+    jobs = timely_refusal({"seeds": BILLION}, batch=["init_scale"])
+    assert f"{WHERE}.seeds: {BILLION}: makes {BILLION} jobs, at most 100000" in jobs
+    values = {"training.learning_rate": [0.1 * n for n in range(1, 101)]}
+    values |= {"seeds": list(range(1, 101)), "first_seed": list(range(100))}
+    assert f"{WHERE}.sweep: '1000000 cells'" in timely_refusal({"sweep": values})
+    groups = ROUTING["network"] | {"gates": {"name": "groups", "size": 3}}
+    routing = ROUTING | {"network": groups, "dataset": {"name": "routing", "count": BILLION}}
+    told = timely_refusal(routing)
+    assert told.startswith(f"{BASE}: {WHERE}: network.gates.size: 3: {BILLION} domains do not")
+
+
+def test_memory_is_that_of_one_job(monkeypatch):
+    monkeypatch.setattr(plan, "memory", lambda: 10**7)
+    many = {"seeds": 2000, "network.hidden": [100]}
+    assert "seeds: 2000: needs" in refusal(many)
+    assert plan_of(many, batch=["init_scale"]).cells
+    assert plan_of(many, memory_mb=1000).cells
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"training.steps": 10**12, "record.every": 10**6},
+        {"dataset": SAMPLES, "network": GATED},
+        {"first_seed": 10**15},
+    ],
+    ids=["steps", "a pathway for each of many samples", "number of a seed"],
+)
+def test_what_takes_long_alone_is_accepted_at_once(changes):
+    begin = time.monotonic()
+    assert plan_of(changes).cells
+    assert time.monotonic() - begin < 1

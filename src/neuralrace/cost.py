@@ -7,8 +7,10 @@ a job, whether a cell is trained on a GPU, and what a cluster is asked for.
 from collections.abc import Container, Hashable
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import Any, Literal
 
+from neuralrace.given import given
 from neuralrace.registry import METRICS
 from neuralrace.spec import Cell, FreshBatch, FullBatch, Run
 
@@ -103,11 +105,33 @@ def multiply_adds(run: Run) -> float:
 
 
 def numbers(run: Run) -> float:
-    """Numbers that a training holds at once: weights, their gradients, and what all runs see."""
+    """Numbers held at once: weights and gradients, what all runs see, and what is recorded."""
     runs = len(run.init_scales) * run.seeds
-    samples, inputs, outputs = run.dataset.sizes
     _, shown = forward(run)
-    return runs * (3 * weights(run) + shown ** (2 / 3)) + samples * (inputs + outputs)
+    return runs * (3 * weights(run) + shown ** (2 / 3)) + examples(run) + recorded(run)
+
+
+def examples(run: Run) -> float:
+    """Numbers in inputs and targets: of the dataset, and of the batches of a step."""
+    samples, inputs, outputs = run.dataset.sizes
+    batch = run.training.batch
+    drawn = 0 if isinstance(batch, FullBatch) else run.seeds * batch.size
+    return float(samples + drawn) * (inputs + outputs)
+
+
+def recorded(run: Run) -> float:
+    """Numbers in the records of all runs: dimensions that sizes do not tell count as 1."""
+    samples, inputs, outputs = run.dataset.sizes
+    known = {
+        "time": run.training.steps // run.record.every + 1,
+        "snapshot": run.record.snapshots + 1,
+        "sample": samples,
+        "input": inputs,
+        "output": outputs,
+    }
+    variables = given("trajectory", run.record.observables).values()
+    each = sum(prod(known.get(dim, 1) for dim in variable.dims) for variable in variables)
+    return float(len(run.init_scales) * run.seeds * each)
 
 
 def weights(run: Run) -> float:
@@ -124,7 +148,7 @@ def forward(run: Run) -> tuple[float, float]:
     chain = _chain(run)
     if network.name == "routing":
         domains = run.dataset.count
-        first, *_, last = _widths(network)
+        first, last = network.hidden[0], network.hidden[-1]
         if not hasattr(run.dataset, "image_domains"):
             # maps of all pairs through their blocks, and products with their correlations
             sizes = [family.size for family in network.families(domains)]
@@ -135,8 +159,7 @@ def forward(run: Run) -> tuple[float, float]:
             # correlations alone: maps of all domains, and products with their moments
             per = chain + first * inputs * inputs + last * inputs * (outputs + last)
             return domains * per, domains * per
-        partners = network.mask(domains, 0).sum() / domains
-        seen = inputs * first + partners * last * outputs
+        seen = float(inputs * first + network.partners(domains) * last * outputs)
         return domains * samples * seen, domains * step * seen
     many = pathways(run)
     if _on_moments(run):
@@ -151,7 +174,7 @@ def pathways(run: Run) -> int:
     network: Any = run.resolved
     if network.name != "gated":
         return 1
-    return getattr(network.gates, "pathways", 0) or len(network.gates.gates(run.dataset.load()))
+    return getattr(network.gates, "pathways", 0) or network.gates.count(run.dataset)
 
 
 def _chain(run: Run) -> float:

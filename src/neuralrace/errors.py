@@ -1,8 +1,9 @@
 """Errors that are the user's to mend."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 
 class UserError(Exception):
@@ -20,6 +21,12 @@ def configured_as(key: str) -> Iterator[None]:
     except UserError as error:
         message = str(error)
         raise UserError(re.sub(r"^network\b", lambda _: key, message)) from error
+
+
+def alike(name: str, known: Iterable[str]) -> str:
+    """What is spelt like a name, as a question to stand inside a message; empty if nothing is."""
+    close = get_close_matches(name, list(known), 3)
+    return f"did you mean {' or '.join(close)}? " if close else ""
 
 
 def yaml_hint(value: object) -> str:

@@ -8,6 +8,7 @@ are joined by commas take their values together.
 import copy
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Set
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
@@ -17,6 +18,7 @@ from pydantic_core import ErrorDetails
 
 from neuralrace.base import Strict
 from neuralrace.errors import UserError, yaml_hint
+from neuralrace.room import MOST, excess, memory
 from neuralrace.spec import Cell
 
 Files = Mapping[str, Mapping[str, Any]]
@@ -40,6 +42,9 @@ class Settings(Strict):
     gpu: bool | None = None
     """Whether there is a GPU to train on, where a cell is faster there; when absent, whether the
     machine that plans has one."""
+    memory_mb: Annotated[int, Field(gt=0)] | None = None
+    """Megabytes of memory of the machines that train; what cannot fit is refused before anything
+    runs. When absent, those of the machine that plans."""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Settings":
@@ -80,29 +85,41 @@ class Plan(Settings):
 def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     """The validated plan of a merged configuration.
 
+    Everything is told from the specifications: nothing is trained, and nothing large allocated.
+
     Args:
         config: merged content of all configuration files.
         files: content of each file by its name, weakest first; a message names the file whose
             value counted.
 
     Raises:
-        UserError: anything unknown, of the wrong type or out of range.
+        UserError: anything unknown, of the wrong type or out of range; more cells than can be
+            planned, or one that cannot fit into memory.
     """
     given = {key: value for key, value in config.items() if key != "experiments"}
     settings = _validate(Settings, given, (), files)
+    room = 10**6 * settings.memory_mb if settings.memory_mb else memory()
     cells: dict[str, Cell] = {}
     for paper, experiments in _mapping(config.get("experiments"), ("experiments",), files).items():
         for experiment, raw in _mapping(experiments, ("experiments", paper), files).items():
             where = ("experiments", paper, experiment)
-            for label, cell, swept in _fan_out(raw, where, files):
-                cells[f"{paper}/{experiment}/{label}"] = _validate(Cell, cell, where, files, swept)
+            for label, raw_cell, swept in _fan_out(raw, where, files, MOST - len(cells)):
+                cell = _validate(Cell, raw_cell, where, files, swept)
+                try:
+                    wrong = excess(cell, settings.batch, room)
+                except UserError as error:  # gates or pairs that do not fit the domains
+                    raise UserError(_told(where, str(error), files)) from error
+                if wrong:
+                    key, what = wrong
+                    raise UserError(_told(_spelt(where, key, swept), what, files))
+                cells[f"{paper}/{experiment}/{label}"] = cell
     return Plan(**dict(settings), cells=cells)
 
 
 def _fan_out(
-    raw: Any, where: Path, files: Files
+    raw: Any, where: Path, files: Files, most: int
 ) -> Iterator[tuple[str, dict[str, Any], set[Path]]]:
-    """Label, raw cell and swept key paths of each cell of one experiment."""
+    """Label, raw cell and swept key paths of each cell of one experiment, `most` of them."""
     experiment = dict(_mapping(raw, where, files))
     sweep = _mapping(experiment.pop("sweep", {}), (*where, "sweep"), files, SWEPT)
     axes = [list(_axis(key, values, where, files)) for key, values in sweep.items()]
@@ -110,6 +127,9 @@ def _fan_out(
     for one, other in itertools.permutations(paths, 2):
         if other[: len(one)] == one:
             _refuse((*where, "sweep"), ".".join(other), f"no key inside {'.'.join(one)}", files)
+    count = math.prod(len(axis) for axis in axes)
+    if count > most:
+        _refuse((*where, "sweep"), f"{count} cells", f"at most {MOST} in a configuration", files)
     seen: set[str] = set()
     for points in itertools.product(*axes):
         cell = copy.deepcopy(experiment)
@@ -184,27 +204,36 @@ def _message(error: ErrorDetails, raw: Any, where: Path, files: Files, swept: Se
         except (KeyError, IndexError, TypeError):
             node = None
     key = tuple(path)
-    sweep = max((p for p in swept if key[: len(p)] == p), key=len, default=())
-    inside = ("sweep", ".".join(sweep)) if sweep else ()
-    full = (*where, *inside, *key[len(sweep) :])
+    full = _spelt(where, key, swept)
     reason = error["msg"].removeprefix("Value error, ")
     hint = ""
     value = error["input"]
     if error["type"] == "missing":
-        return f"{_origin(full[:-1], files)}: {'.'.join(full)}: is required and missing"
+        return f"{origin(full[:-1], files)}: {'.'.join(full)}: is required and missing"
     if error["type"] == "extra_forbidden":
         reason = "unknown key; config/README.md lists the known ones"
     else:
         hint = yaml_hint(value)
     shown = "" if isinstance(value, dict) else f" {value!r}:"
-    return f"{_origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"
+    return f"{origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"
+
+
+def _spelt(where: Path, key: Path, swept: Set[Path]) -> Path:
+    """Where a key of a cell stands in the configuration: inside `sweep`, if it is swept."""
+    sweep = max((p for p in swept if key[: len(p)] == p), key=len, default=())
+    inside = ("sweep", ".".join(sweep)) if sweep else ()
+    return (*where, *inside, *key[len(sweep) :])
 
 
 def _refuse(where: Path, value: Any, allowed: str, files: Files) -> NoReturn:
-    raise UserError(f"{_origin(where, files)}: {'.'.join(where)}: {value!r}: expected {allowed}")
+    raise UserError(_told(where, f"{value!r}: expected {allowed}", files))
 
 
-def _origin(path: Path, files: Files) -> str:
+def _told(where: Path, what: str, files: Files) -> str:
+    return f"{origin(where, files)}: {'.'.join(where)}: {what}"
+
+
+def origin(path: Path, files: Files) -> str:
     """The strongest file that holds the longest part of a key path."""
     best, depth = next(iter(files), "configuration"), 0
     for name, content in files.items():

@@ -15,7 +15,6 @@ modules that are found likewise; see `choices`. Nothing else names any of them.
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoints, entry_points
@@ -27,6 +26,7 @@ from pydantic import Field
 from pydantic_core import core_schema
 
 from neuralrace.base import Strict
+from neuralrace.errors import alike
 from neuralrace.source import decorated
 
 GROUP = "neuralrace"
@@ -151,8 +151,7 @@ class Registry(Mapping[str, Entry[D]]):
             ValueError: there is none; with those that are spelt alike.
         """
         if name not in self:
-            close = get_close_matches(name, self, 3)
-            meant = f"did you mean {' or '.join(close)}? " if close else ""
+            meant = alike(name, self)
             raise ValueError(f"no such {self.kind[:-1]}; {meant}config/README.md lists all")
         return name
 

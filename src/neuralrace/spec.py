@@ -140,6 +140,17 @@ class Routing(Strict):
         except ValueError as error:
             raise UserError(f"network.{error}") from error
 
+    def partners(self, count: int) -> int:
+        """Output domains that each of this many input domains is trained with.
+
+        Raises:
+            UserError: more partners than domains.
+        """
+        try:
+            return self.pairs.count(count)
+        except ValueError as error:
+            raise UserError(f"network.{error}") from error
+
     def mask(self, count: int, seed: int) -> np.ndarray:
         """Trained pairs of a run between this many domains, bool (input domain, output domain).
 

@@ -16,7 +16,6 @@ from neuralrace.claims.spec import (
     Measure,
     Setup,
     Source,
-    needed_cells,
     read_claims,
 )
 from neuralrace.errors import UserError
@@ -262,38 +261,6 @@ def test_broken_files_are_told(work, text, words):
 def test_missing_file_is_told(work):
     with pytest.raises(UserError, match=r"none\.yaml: cannot be read"):
         read_claims([work.root / "none.yaml"])
-
-
-def test_needed_cells_are_those_of_every_measure(work):
-    cells = [f"p/{e}/main" for e in ("unused", *"fbacdeghijk")]
-    first = claim(
-        measure=measure("p/a/*", minus=measure("p/b/*", over=measure(["p/c/*", "p/f/*"]))),
-        alternatives=[
-            {"name": "instead", "instead": {"cells": "p/g/*"}},
-            {"name": "instead of what is taken away", "instead": {"minus": measure("p/h/*")}},
-            {"name": "another", "measure": measure("p/i/*")},
-            {"name": "others", "sequence": [measure("p/i/*"), measure("p/j/*")]},
-            {"name": "number", "value": 0.0, "source": "theory"},
-        ],
-    )
-    second = claim("ordering", id="second", sequence=[measure("p/d/*"), measure("p/e/m*")])
-    skipped = unassessed(id="skipped")
-    found = finding(measure=measure("p/k/*"))
-    claims = read_claims([work.write(first, second, skipped, findings=[found])])
-    assert needed_cells(claims, cells) == [f"p/{e}/main" for e in "abcdefghijk"]
-
-
-def test_a_glob_without_cells_names_its_claim(work):
-    claims = read_claims([work.write(claim(measure=measure("p/a/*", minus=measure("q/*"))))])
-    with pytest.raises(UserError, match=r"claims.yaml: a-claim: cells: 'q/\*' matches no"):
-        needed_cells(claims, ["p/a/main"])
-
-
-def test_a_glob_of_an_alternative_without_cells_names_its_claim(work):
-    nowhere = [{"name": "nowhere", "instead": {"cells": "q/*"}}]
-    claims = read_claims([work.write(claim(measure=measure("p/a/*"), alternatives=nowhere))])
-    with pytest.raises(UserError, match=r"claims.yaml: a-claim: cells: 'q/\*' matches no"):
-        needed_cells(claims, ["p/a/main"])
 
 
 def test_examples_of_the_manual_are_accepted(work):

@@ -61,6 +61,8 @@ CLAIM = {
     "alternatives": [{"name": "half of it", "value": 0.5, "source": "a rival"}],
     "expect": "reproduced",
 }
+BEGINS = ("Using workflow specific profile", "Assuming unrestricted shared", "Building DAG")
+"""What Snakemake says before it asks for anything."""
 
 
 @dataclass
@@ -104,6 +106,13 @@ class Workspace:
         printed = done.stdout + done.stderr
         assert (done.returncode != 0) == fails, printed
         return printed
+
+    def refusal(self, *arguments: str) -> str:
+        """The message that snakemake prints, and no more of its own than how it begins."""
+        printed = self.snakemake(*arguments, fails=True)
+        begins, _, told = printed.partition("error: ")
+        assert not [line for line in begins.splitlines() if not line.startswith(BEGINS)], printed
+        return told.removesuffix("\n")
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "snakemake", *arguments, "--cores", "2"]

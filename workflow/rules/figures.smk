@@ -24,7 +24,7 @@ for name in FIGURES:
         params:
             code=code_sha256("draw", [f"neuralrace.figures.{paper}.{figure}"]),
             figure=name,
-            cells=partial(shown, name),
+            cells=partial(figure_cells, name),
             root=results_of,
         run:
             drawn(params.figure, params.root, params.cells, *output, log[0])

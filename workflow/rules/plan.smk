@@ -1,8 +1,10 @@
 # What there is to do: the plan of the configuration, and that of its smoke version.
 import json
 import shutil
+import sys
 import time
 from collections.abc import Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from fnmatch import fnmatch
 from functools import cache, partial
@@ -14,9 +16,11 @@ from snakemake.utils import update_config
 
 from neuralrace.atomic import write_text
 from neuralrace.claims.blind import blind_cells
-from neuralrace.claims.spec import needed_cells, read_claims
+from neuralrace.claims.plan import needed_cells
+from neuralrace.claims.spec import read_claims
 from neuralrace.errors import UserError
 from neuralrace.figures import FIGURES
+from neuralrace.figures.plan import shown
 from neuralrace.forked import call
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
@@ -44,8 +48,19 @@ class Files(Mapping):
         return len(self.names)
 
 
+@contextmanager
+def refusing():
+    """What the user is to mend ends Snakemake with that message alone, before anything runs."""
+    try:
+        yield
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+@refusing()
 def load_plans():
-    """The plan of each results folder: the configuration as given, and at its smoke size."""
+    """Plan and files of each results folder: the configuration as given, and at its smoke size."""
     given = workflow.overwrite_configfiles
     own = [name for name in workflow.configfiles if name not in given]
     files = Files([*own, *given])
@@ -60,17 +75,15 @@ def load_plans():
             for experiment in experiments or {}:
                 smoke["experiments"].get(paper, {}).pop(experiment, None)
     update_config(shrunk, smoke)
-    plans = {"results": plan, "results/smoke": read_plan(shrunk, Files([*files, *sizes]))}
+    smaller = Files([*files, *sizes])
+    plans = {"results": plan, "results/smoke": read_plan(shrunk, smaller)}
     if plan.gpu is None:  # whoever plans for other machines says what they have
         here = shutil.which("nvidia-smi") is not None
         plans = {root: plan.model_copy(update={"gpu": here}) for root, plan in plans.items()}
-    return plans
+    return plans, {"results": files, "results/smoke": smaller}
 
 
-try:
-    PLANS = load_plans()
-except UserError as error:
-    raise WorkflowError(str(error)) from None
+PLANS, FILES = load_plans()
 
 
 wildcard_constraints:
@@ -102,27 +115,24 @@ def parts_of(root, work):
 
 
 @cache
+@refusing()
 def claims():
     """The claims of all papers; only who asks for them needs them read."""
     return read_claims([Path(name) for name in CLAIMS])
 
 
+@refusing()
 def claimed_metrics(w):
     """Metrics that decide the claims."""
-    try:
-        cells = needed_cells(claims(), list(PLANS["results"].cells))
-    except UserError as error:
-        raise WorkflowError(str(error)) from None
+    cells = needed_cells(claims(), PLANS["results"].cells)
     return [f"results/{cell}/metrics.nc" for cell in cells]
 
 
 @cache
+@refusing()
 def blind_runs():
     """Cells that are run blindly, by experiment and by variant and label."""
-    try:
-        return blind_cells(claims(), PLANS["results"].cells)
-    except UserError as error:
-        raise WorkflowError(str(error)) from None
+    return blind_cells(claims(), PLANS["results"].cells)
 
 
 def sha256_of(name):
@@ -150,15 +160,16 @@ def results_of(w):
     return os.path.dirname(w.gallery) or "results"
 
 
-def shown(figure, w):
+@refusing()
+def figure_cells(figure, w):
     """Cells that a figure shows."""
-    return FIGURES[figure].matching(list(PLANS[results_of(w)].cells))
+    root = results_of(w)
+    return shown(figure, PLANS[root].cells, FILES[root])
 
 
 def figure_data(figure, w):
     """Result files that a figure is drawn from."""
-    root = results_of(w)
-    return result_files(root, FIGURES[figure].inputs(list(PLANS[root].cells)))
+    return result_files(results_of(w), FIGURES[figure].inputs(figure_cells(figure, w)))
 
 
 def gallery(root, paper="*"):

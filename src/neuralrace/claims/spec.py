@@ -438,20 +438,6 @@ def read_claims(files: Sequence[Path]) -> Claims:
     return claims
 
 
-def needed_cells(claims: Claims, cell_ids: Sequence[str]) -> list[str]:
-    """The cells whose metrics decide these claims and findings, sorted.
-
-    Raises:
-        UserError: a glob that matches no cell.
-    """
-    needed: set[str] = set()
-    for file, statement in _each(claims):
-        with naming(file, statement):
-            for measure in (*statement.measures(), *statement.alternative_measures()):
-                needed.update(matching(measure.cells, cell_ids))
-    return sorted(needed)
-
-
 def matching(globs: Sequence[str], cell_ids: Sequence[str]) -> list[str]:
     """Cells that match any of the globs, sorted.
 

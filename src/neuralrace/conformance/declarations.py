@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from neuralrace.given import RUNS
 from neuralrace.needs import NEEDS
-from neuralrace.records.schema import COORDINATES, RUNS
+from neuralrace.records.schema import COORDINATES
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS, Entry, Metric, Observable, Registry
 
 REGISTRIES = (METRICS, SOLUTIONS, OBSERVABLES)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field, model_validator
 
-from neuralrace.datasets.base import Data, Dataset
+from neuralrace.datasets.base import Data, Dataset, Sizes
 
 Structure = Literal["hierarchy", "ring", "cross_cutting"]
 
@@ -58,9 +58,7 @@ def properties(structure: Structure, objects: int) -> Float[np.ndarray, "propert
 
     Source: Jarvis et al., "Make Haste Slowly", secs. 4 and 5, fig. 3.
     """
-    fits, wanted = REQUIREMENTS[structure]
-    if not fits(objects):
-        raise ValueError(f"objects: structure {structure} needs {wanted}, not {objects}")
+    _fits(structure, objects)
     own = np.eye(objects)
     digits = objects.bit_length() - 1
     match structure:
@@ -74,6 +72,12 @@ def properties(structure: Structure, objects: int) -> Float[np.ndarray, "propert
             digit = np.arange(objects) >> leading_first & 1
             shared = [np.stack([1 - digit, digit], axis=1).reshape(-1, objects)]
     return np.vstack([*shared, own])
+
+
+def _fits(structure: Structure, objects: int) -> None:
+    fits, wanted = REQUIREMENTS[structure]
+    if not fits(objects):
+        raise ValueError(f"objects: structure {structure} needs {wanted}, not {objects}")
 
 
 class Contextual(Dataset):
@@ -117,7 +121,7 @@ class Contextual(Dataset):
                 "give one for all contexts, or one for each"
             )
         for structure in ("hierarchy", *self.structures):
-            properties(structure, self.objects)
+            _fits(structure, self.objects)
         return self
 
     @property
@@ -125,6 +129,16 @@ class Contextual(Dataset):
         """Structure of each block of targets: of all contexts together, then of each by itself."""
         own = (self.structures * self.contexts)[: self.contexts]  # one for all is repeated
         return "hierarchy", *own
+
+    @property
+    def sizes(self) -> Sizes:
+        """A sample for each object in each context."""
+        objects, contexts = self.objects, self.contexts
+        digits = objects.bit_length() - 1
+        held = {"hierarchy": objects - 1, "ring": objects, "cross_cutting": 2 * digits}
+        repeated = contexts // len(self.structures)  # one for all contexts, or one for each
+        own = repeated * sum(objects + held[structure] for structure in self.structures)
+        return Sizes(objects * contexts, objects + contexts, 2 * objects - 1 + own)
 
     def load(self) -> Data:
         """Context after context, in each all objects; items are named "object in context"."""

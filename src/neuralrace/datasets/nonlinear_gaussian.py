@@ -31,7 +31,7 @@ class NonlinearGaussian(Dataset):
 
     model_config = ConfigDict(defer_build=True)
     name: Literal["nonlinear_gaussian"]
-    inputs: Annotated[int, Field(gt=0)] = 40
+    inputs: Annotated[int, Field(gt=0, le=10_000)] = 40
     """Input units, around the ring."""
     xi: tuple[float, float] = (5.0, 1.0)
     """Correlation lengths of class one and class two, in inputs; an eighth of the ring or less

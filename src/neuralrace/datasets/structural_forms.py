@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field, model_validator
 
-from neuralrace.datasets.base import Data, Dataset
+from neuralrace.datasets.base import Data, Dataset, Sizes
 
 Edge = tuple[int, int, float]
 """Two nodes and the weight of their bond. Items come first among the nodes, then latent ones."""
@@ -124,6 +124,11 @@ class StructuralForm(Dataset):
                     return tree
                 groups = _row(np.array([0.25, 0.75]) * (self.items - 1)) - [0, 2]
                 return np.concatenate([tree, groups])
+
+    @property
+    def sizes(self) -> Sizes:
+        """As many samples, inputs and outputs as items."""
+        return Sizes(self.items, self.items, self.items)
 
     def load(self) -> Data:
         """Inputs I, targets C^(1/2)."""

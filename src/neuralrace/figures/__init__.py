@@ -25,7 +25,7 @@ class Figure:
     reads: Reads
     """Variables of each kind of file (trajectory, theory, metrics), by experiments; names stand
     side by side, and none where only the specification in the file is read. An experiment is of
-    the figure's paper or `paper/experiment`, or a glob."""
+    the figure's paper or `paper/experiment`, or a glob, which may match none."""
 
     def variables(self, cell: str) -> dict[str, set[str]]:
         """What it reads of a cell `paper/experiment/label`, by kind of file."""

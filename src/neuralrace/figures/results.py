@@ -8,9 +8,9 @@ from pathlib import Path
 import xarray as xr
 
 from neuralrace.errors import UserError
+from neuralrace.given import Kind
 from neuralrace.records.evidence import Evidence
 from neuralrace.records.files import read
-from neuralrace.records.schema import Kind
 from neuralrace.spec import Cell
 
 REMEDIES: dict[Kind, str] = {

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from neuralrace.base import Strict
-from neuralrace.datasets import Data
+from neuralrace.datasets import Data, Dataset
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,10 @@ class SampleScheme(Strict, ABC):
             data: the samples.
             encoder: first-layer weights, for gates that depend on them.
         """
+
+    def count(self, dataset: Dataset) -> int:
+        """Number of pathways. Planning asks: override it where they are as many as samples."""
+        return len(self.gates(dataset.load()))
 
     def sees(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
         """Which inputs each pathway sees; all of them unless a scheme says otherwise."""
@@ -102,6 +106,17 @@ class Pairs(Strict, ABC):
 
     varies: ClassVar[bool] = False
     """Whether every run seed has a mask of its own."""
+
+    @abstractmethod
+    def count(self, domains: int) -> int:
+        """Trained output domains K of each input domain.
+
+        Args:
+            domains: number of input domains, and of output domains.
+
+        Raises:
+            ValueError: more partners than domains, or none.
+        """
 
     @abstractmethod
     def mask(self, domains: int, seed: int) -> Bool[np.ndarray, "input_domain output_domain"]:

@@ -1,6 +1,7 @@
 """Groups of domains with pathway blocks of their own."""
 
 from collections.abc import Mapping
+from math import isqrt
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -22,7 +23,8 @@ class Groups(DomainScheme):
     def families(self, domains: int, hidden: tuple[int, ...]) -> tuple[Family, ...]:
         """See `DomainScheme.families`."""
         if domains % self.size:
-            divisors = [str(n) for n in range(1, domains + 1) if domains % n == 0]
+            small = [n for n in range(1, isqrt(domains) + 1) if domains % n == 0]
+            divisors = map(str, sorted({*small, *(domains // n for n in small)}))
             raise ValueError(
                 f"gates.size: {self.size}: {domains} domains do not divide into groups of that "
                 f"size; use {' or '.join(divisors)}"

@@ -19,6 +19,10 @@ class AllPairs(Pairs):
 
     name: Literal["all"]
 
+    def count(self, domains: int) -> int:
+        """See `Pairs.count`."""
+        return domains
+
     def mask(self, domains: int, seed: int) -> Bool[np.ndarray, "input_domain output_domain"]:
         """See `Pairs.mask`."""
         return np.ones((domains, domains), dtype=bool)
@@ -39,11 +43,7 @@ class SomePairs(Pairs):
         return self
 
     def count(self, domains: int) -> int:
-        """Trained output domains K of each input domain.
-
-        Raises:
-            ValueError: more than there are, or a share that rounds to none.
-        """
+        """See `Pairs.count`."""
         partners = self.partners or round(cast(float, self.share) * domains)
         if partners > domains:
             raise ValueError(

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from neuralrace.datasets import Data
+from neuralrace.datasets import Data, Dataset
 from neuralrace.gates.base import SampleScheme
 
 
@@ -19,3 +19,7 @@ class PerExample(SampleScheme):
     ) -> Float[np.ndarray, "pathway sample"]:
         """See `SampleScheme.gates`."""
         return np.eye(len(data.x))
+
+    def count(self, dataset: Dataset) -> int:
+        """See `SampleScheme.count`."""
+        return dataset.sizes.samples

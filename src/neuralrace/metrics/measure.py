@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from neuralrace.given import RUNS
 from neuralrace.metrics.describe import Values
 from neuralrace.records.axes import provenance
 from neuralrace.records.evidence import Evidence
-from neuralrace.records.schema import COORDINATES, RUNS, SCHEMA_VERSION
+from neuralrace.records.schema import COORDINATES, SCHEMA_VERSION
 from neuralrace.registry import METRICS
 from neuralrace.spec import Cell
 

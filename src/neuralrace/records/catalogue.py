@@ -10,8 +10,8 @@ import pandas as pd
 import xarray as xr
 
 from neuralrace.errors import UserError
+from neuralrace.given import Kind
 from neuralrace.records.files import read
-from neuralrace.records.schema import Kind
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import xarray as xr
 
 from neuralrace.atomic import replacing
 from neuralrace.errors import UserError
-from neuralrace.records.schema import Kind, check
+from neuralrace.given import Kind
+from neuralrace.records.schema import check
 from neuralrace.seal import digest_of, seal, sha256
 
 

@@ -7,17 +7,15 @@ metrics (what follows from both). All share the axes `init_scale` and `seed`.
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal
 
 import numpy as np
 import xarray as xr
 
 from neuralrace.errors import UserError
+from neuralrace.given import ALWAYS, RUNS, Kind
 from neuralrace.registry import OBSERVABLES, SOLUTIONS, Variable
 
 SCHEMA_VERSION = "1"
-Kind = Literal["trajectory", "theory", "metrics"]
-RUNS = ("init_scale", "seed")
 
 
 COORDINATES: dict[str, str] = {
@@ -81,10 +79,7 @@ NUMBERED = (
     "output_domain",
 )
 
-TRAJECTORY: dict[str, Variable] = {
-    "loss": Variable(("time",), "training loss over all samples"),
-    "diverged_at": Variable((), "step at which the run diverged, -1 if it did not", "steps"),
-}
+TRAJECTORY = dict(ALWAYS["trajectory"])
 """By name; `{layer}` and `{below}` stand for the numbers of a layer and of the one below it."""
 for _name, _entry in OBSERVABLES.items():
     for _given, _variable in _entry.declaration.variables.items():

@@ -1,6 +1,7 @@
 """What happens when something is wrong in a finished folder: a message, and nothing lost."""
 
 import os
+import re
 import shutil
 
 import pytest
@@ -21,6 +22,7 @@ def files(workspace) -> dict[str, bytes]:
         ("seeds", "2", "integer"),
         ("colour", "red", "unknown key"),
         ("init_scales", ["1e-3"], "0.001"),
+        ("seeds", 10**9, "needs .* GB of memory, and the machine has .*; use less"),
     ],
 )
 def test_a_mistake_in_the_configuration_is_named_and_nothing_is_touched(finished, key, value, says):
@@ -28,13 +30,29 @@ def test_a_mistake_in_the_configuration_is_named_and_nothing_is_touched(finished
     changed = finished.deep
     changed["time_to_learn"][key] = value
     finished.configure("deep_linear", changed)
-    printed = finished.snakemake("metrics", fails=True)
+    told = finished.refusal("metrics")
     finished.configure("deep_linear", finished.deep)
-    where = f"experiments.deep_linear.time_to_learn.{key}"
-    assert f"config/deep_linear/experiments.yaml: {where}" in printed
-    assert says in printed
-    assert "Traceback" not in printed
+    where = f"config/deep_linear/experiments.yaml: experiments.deep_linear.time_to_learn.{key}"
+    assert all(line.startswith(where) for line in told.splitlines()), told
+    assert re.search(says, told)
     assert files(finished) == before
+
+
+@pytest.mark.parametrize("how", [(), ("--dry-run",)])
+def test_a_claim_of_what_no_metric_gives_is_refused(finished, how):
+    finished.claim(measure={"cells": "deep_linear/*", "metric": "half_tim"})
+    told = finished.refusal("claims", *how)
+    assert finished.planned("metrics") == {}, "who asks for no claims needs none to be right"
+    finished.claim()
+    assert told.startswith("config/deep_linear/claims.yaml: half-time: metric: 'half_tim': ")
+
+
+def test_a_figure_of_an_experiment_that_is_not_there_is_refused(finished):
+    told = finished.refusal("figures/deep_linear/semantic.png")
+    assert told.startswith(
+        "config/deep_linear/experiments.yaml: experiments.deep_linear.semantic_deep: is missing, "
+        "and the figure deep_linear/semantic shows it; "
+    )
 
 
 def test_verify_passes_and_tells_damage(finished):

@@ -17,7 +17,10 @@ PARALLEL = {"color": style.distinct(4), "marker": "v", "linestyle": style.LINES[
 
 @drawn_from(
     {
-        "generalisation*": {
+        (
+            "generalisation generalisation_five generalisation_twenty generalisation_random "
+            "generalisation_parallel"
+        ): {
             "trajectory": "",
             "metrics": "final_untrained_error",
         },

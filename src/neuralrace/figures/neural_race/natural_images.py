@@ -40,7 +40,7 @@ Measure = Callable[[CellResults, str], xr.DataArray]
 
 @drawn_from(
     {
-        "images images_cifar": {
+        "images *_cifar": {
             "trajectory": "held_out_trained_error held_out_untrained_error",
             "metrics": "ridge_held_out_error ridge_misclassified",
         },
@@ -48,7 +48,7 @@ Measure = Callable[[CellResults, str], xr.DataArray]
             "trajectory": "held_out_trained_error held_out_untrained_error",
         },
         (
-            "images_cross_entropy images_cifar_cross_entropy images_init_scale_cross_entropy "
+            "images_cross_entropy *_cifar_cross_entropy images_init_scale_cross_entropy "
             "images_init_scale_relu"
         ): {
             "trajectory": "",

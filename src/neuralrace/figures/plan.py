@@ -1,0 +1,45 @@
+"""Whether the cells of a plan will have what a figure is drawn from."""
+
+from collections.abc import Mapping
+
+from neuralrace.errors import UserError, alike
+from neuralrace.figures import FIGURES
+from neuralrace.given import SOURCES, missing
+from neuralrace.plan import Files, origin
+from neuralrace.spec import Cell
+
+
+def shown(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
+    """The cells that a figure shows, in the order given.
+
+    Args:
+        figure: its name, `paper/figure`.
+        cells: all cells that there are, by `paper/experiment/label`.
+        files: content of the configuration files, as in `neuralrace.plan.read_plan`.
+
+    Raises:
+        UserError: there is no cell of an experiment that it names, where a glob may match none; a
+            cell will not have a variable that it reads.
+    """
+    paper = figure.partition("/")[0]
+    there = {cell.rpartition("/")[0] for cell in cells}
+    for name in " ".join(FIGURES[figure].reads).split():
+        experiment = name if "/" in name else f"{paper}/{name}"
+        if experiment not in there and not set(name) & set("*?["):
+            key = ("experiments", *experiment.split("/"))
+            raise UserError(
+                f"{origin(key[:-1], files)}: {'.'.join(key)}: is missing, and the figure {figure} "
+                f"shows it; {alike(experiment, there)}add it, or leave the figure out"
+            )
+    found = FIGURES[figure].matching(list(cells))
+    for cell in found:
+        read = FIGURES[figure].variables(cell)
+        for kind, (place, _) in SOURCES.items():
+            for variable in sorted(read.get(kind, ())):
+                if wrong := missing(cells[cell], kind, variable):
+                    key = ("experiments", *cell.split("/")[:2], *place.split("."))
+                    raise UserError(
+                        f"{origin(key, files)}: {'.'.join(key)}: the figure {figure} reads "
+                        f"{variable!r} in the {kind} of {cell}; {wrong}"
+                    )
+    return found

@@ -1,0 +1,75 @@
+"""What cannot fit: told from a specification, before anything is loaded or allocated."""
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from math import prod
+from typing import Any
+
+from neuralrace.base import Strict
+from neuralrace.cost import examples, numbers, recorded
+from neuralrace.spec import Cell
+
+MOST = 100_000
+"""Cells of a plan, and jobs that one cell is trained in, at most."""
+Key = tuple[str, ...]
+
+
+def memory() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def excess(cell: Cell, batch: Collection[str], room: int) -> tuple[Key, str] | None:
+    """What makes a cell too large: its key, and the value with the remedy; None if it can fit.
+
+    Only what is needed at the least counts: `neuralrace.training.memory` knows better, later.
+
+    Args:
+        cell: its specification.
+        batch: run axes trained together in one job.
+        room: bytes of memory of the machine that trains.
+
+    Raises:
+        UserError: gates or trained pairs that do not fit the domains; a dataset that cannot be
+            loaded, where its size or pathways are not known without.
+    """
+    runs = {"init_scale": len(cell.init_scales), "seed": cell.seeds}
+    jobs = prod(number for axis, number in runs.items() if axis not in batch)
+    if jobs > MOST:
+        return ("seeds",), f"{cell.seeds}: makes {jobs} jobs, at most {MOST} are made; use fewer"
+    one = {"init_scales": cell.init_scales[: runs["init_scale"] if "init_scale" in batch else 1]}
+    job = cell.model_copy(update=one if "seed" in batch else one | {"seeds": 1})
+    # all records are gathered in one file; to count weights may take loading the dataset: last
+    for count, held in ((examples, job), (recorded, cell), (numbers, job)):
+        needed = count(held) * (8 if cell.precision == "float64" else 4)
+        if needed > room:
+            key, value, _ = max(_sizes(cell), key=lambda size: size[2])
+            remedy = "record less often" if key == ("record", "every") else "use less"
+            return key, (
+                f"{value}: needs {needed / 1e9:.3g} GB of memory, and the machine has "
+                f"{room / 1e9:.3g} GB; {remedy}, or say by memory_mb what machines have"
+            )
+    return None
+
+
+def _sizes(cell: Cell) -> Iterator[tuple[Key, int, int]]:
+    """Whole numbers that say how much there is, by key: value, and how much that makes."""
+    yield ("seeds",), cell.seeds, cell.seeds
+    yield ("record", "every"), cell.record.every, cell.training.steps // cell.record.every
+    parts = {("dataset",): cell.dataset, ("network",): cell.network}
+    for key, part in (parts | {("training", "batch"): cell.training.batch}).items():
+        for inside, number in _whole(part):
+            yield (*key, *inside), number, number
+
+
+def _whole(value: Any) -> Iterator[tuple[Key, int]]:
+    """All whole numbers inside a value, by key, leaving out those that only name a draw."""
+    if isinstance(value, Strict | Mapping):
+        for name, each in dict(value).items():
+            if name != "seed":
+                yield from (((name, *key), number) for key, number in _whole(each))
+    elif isinstance(value, tuple):
+        for place, each in enumerate(value):
+            yield from (((str(place), *key), number) for key, number in _whole(each))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield (), value
