@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from neuralrace.descent import OPTIMISERS, Batch
+from neuralrace.networks.gated import SAMPLE_SCHEMES, Gated
+from neuralrace.networks.layered import Layered
+from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
+from neuralrace.optimisers.sgd import Sgd
 from neuralrace.provenance import code_files
-from neuralrace.spec import DATASETS, DOMAIN_SCHEMES, LAWS, PAIRS, SAMPLE_SCHEMES
+from neuralrace.spec import DATASETS, LAWS, NETWORKS
 
 REPOSITORY = Path(__file__).parents[1]
 LIBRARY = REPOSITORY / "src" / "neuralrace"
@@ -21,9 +26,10 @@ LAYERS = (
     {"registry"},
     {"forked", "job", "reference", "seal"},
     {"datasets", "optimisers"},
-    {"gates"},
+    {"descent", "gates"},
     {"initialisation"},
     {"models"},
+    {"networks"},
     {"spec"},
     {"given"},
     {"cost"},
@@ -84,9 +90,20 @@ def test_module_imports_lower_layers_only(path: Path):
 
 
 def test_training_knows_no_choice_by_name():
-    choices = (*DATASETS, *SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS, *LAWS)
+    # candidates are gated networks, and one with learned gates is a layered one
+    networks = set(NETWORKS) - {Gated, Layered}
+    choices = (*DATASETS, *networks, *SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS, *LAWS, *OPTIMISERS)
     concrete = {Path(inspect.getfile(cls)) for cls in choices}
-    assert concrete & set(code_files("train", "neuralrace.spec")) == set()
+    tasks = {LIBRARY / "training" / f"{kind}_tasks.py" for kind in ("sample", "domain")}
+    # plain gradient steps are the default
+    assert (concrete | tasks) & set(code_files("train")) <= {Path(inspect.getfile(Sgd))}
+
+
+def test_kinds_of_networks_and_batches_are_asked_and_not_told_apart():
+    kinds = "|".join(cls.__name__ for cls in (*NETWORKS, *Batch.__subclasses__()))
+    switch = re.compile(rf"isinstance\([^)]*\b({kinds})\b|case ({kinds})\(")
+    found = {part(path) for path in MODULES if switch.search(path.read_text(encoding="utf-8"))}
+    assert found <= {"figures", "records"}  # they are for one kind, and refuse all others
 
 
 def test_library_does_not_know_snakemake():

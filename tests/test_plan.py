@@ -206,7 +206,7 @@ REFUSED = {
     "unknown kind of network": (
         {"network": {"name": "convolutional"}},
         "network: .*'convolutional'",
-        "'layered', 'gated', 'graph', 'routing'",
+        "'gated', 'graph', 'layered', 'routing'",
     ),
     "unknown gates of samples": (
         {"network": GATED, "network.gates": {"name": "half-space"}},

@@ -9,9 +9,12 @@ from typing import get_args
 import pytest
 
 from neuralrace import provenance, source
+from neuralrace.descent import OPTIMISERS
+from neuralrace.networks.gated import SAMPLE_SCHEMES
+from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
 from neuralrace.provenance import ENTRIES, ROOT, Stage, code_files, code_sha256, versions
 from neuralrace.registry import METRICS
-from neuralrace.spec import DATASETS, DOMAIN_SCHEMES, LAWS, OPTIMISERS, PAIRS, SAMPLE_SCHEMES
+from neuralrace.spec import DATASETS, LAWS, NETWORKS
 
 FIGURES = ROOT / "figures"
 PAPERS = sorted(path.parent for path in FIGURES.glob("*/__init__.py"))
@@ -19,7 +22,7 @@ MODULES = [path for paper in PAPERS for path in sorted(paper.glob("[!_]*.py"))]
 """Modules that draw a figure."""
 CHOICES = [
     cls.__module__
-    for cls in (*DATASETS, *SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS, *LAWS, *OPTIMISERS)
+    for cls in (*DATASETS, *NETWORKS, *SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS, *LAWS, *OPTIMISERS)
 ]
 """Modules that are found by listing, and that no import names."""
 

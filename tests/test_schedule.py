@@ -109,6 +109,8 @@ def test_what_cannot_be_told_is_made_again(tmp_path, damage):
         ("neuralrace.gates.bumps", {}),
         ("neuralrace.metrics.balance", {}),
         ("neuralrace.training.ensemble", {"one": BARE, "two": BARE}),
+        ("neuralrace.training.sample_tasks", {"one": BARE, "two": BARE}),
+        ("neuralrace.training.domain_tasks", {}),
     ],
 )
 def test_edited_code_makes_the_cells_again_that_use_it(tmp_path, monkeypatch, edited, expected):

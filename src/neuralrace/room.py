@@ -40,8 +40,14 @@ def excess(cell: Cell, batch: Collection[str], room: int) -> tuple[Key, str] | N
     one = {"init_scales": cell.init_scales[: runs["init_scale"] if "init_scale" in batch else 1]}
     job = cell.model_copy(update=one if "seed" in batch else one | {"seeds": 1})
     # all records are gathered in one file; to count weights may take loading the dataset: last
-    for count, held in ((examples, job), (recorded, cell), (numbers, job)):
-        needed = count(held) * (8 if cell.precision == "float64" else 4)
+    sizes = cell.dataset.sizes
+    counts = (
+        lambda: examples(job, sizes),
+        lambda: recorded(cell, sizes),
+        lambda: numbers(job, job.resolved.arithmetic(job.dataset, sizes, job.training), sizes),
+    )
+    for count in counts:
+        needed = count() * (8 if cell.precision == "float64" else 4)
         if needed > room:
             key, value, _ = max(_sizes(cell), key=lambda size: size[2])
             remedy = "record less often" if key == ("record", "every") else "use less"

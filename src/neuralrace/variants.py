@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from neuralrace.spec import Cell, Gated
+from neuralrace.spec import Cell
 
 Variant = Literal["fresh", "samples", "widths", "steps", "step_size"]
 
@@ -35,9 +35,7 @@ def varied(cell: Cell, variant: Variant) -> Cell | None:
     intervals are odd, training takes twice as long instead. A pathway that is one of many averaged
     units stays one unit: a wider one would be another kind of network.
     """
-    networks = (cell.network, *cell.candidates.values())
-    averaged = [n for n in networks if isinstance(n, Gated) and n.readout == "mean"]
-    if variant == "widths" and averaged:
+    if variant == "widths" and any(network.averaged for network in cell.networks):
         return None
     spec = json.loads(cell.canonical())
     for key in DOUBLED[variant]:

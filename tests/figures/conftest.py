@@ -22,12 +22,15 @@ from neuralrace.datasets import Data
 from neuralrace.datasets.transformed_images import TransformedImages
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.models.initialisation import initial_weights
+from neuralrace.networks.gated import Gated
+from neuralrace.networks.layered import Layered
+from neuralrace.networks.routing import Routing
 from neuralrace.plan import read_plan
 from neuralrace.records.axes import axes, provenance, record_steps
 from neuralrace.records.files import write
 from neuralrace.records.schema import TRAJECTORY, build
 from neuralrace.records.theory import theory_dataset
-from neuralrace.spec import Cell, Gated, Layered, Routing, Run, SolvedRun
+from neuralrace.spec import Cell, Run, SolvedRun
 from neuralrace.theory.balance import imbalances
 from neuralrace.theory.frozen_gates import FrozenGates
 from neuralrace.theory.gradient_flow import linear_flow

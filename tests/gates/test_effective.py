@@ -13,7 +13,7 @@ from neuralrace.errors import UserError
 from neuralrace.gates.architecture import Architecture, chain
 from neuralrace.gates.contexts import Contexts
 from neuralrace.gates.effective import EffectiveData, effective_data
-from neuralrace.spec import Gated
+from neuralrace.networks.gated import Gated
 
 
 def graph_of(*edges, units=4):

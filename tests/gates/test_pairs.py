@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from neuralrace.errors import UserError
 from neuralrace.gates.always_on import AlwaysOnDomains
 from neuralrace.gates.pairs import AllPairs, Band, RandomRegular
-from neuralrace.spec import PAIRS, Routing
+from neuralrace.networks.routing import PAIRS, Routing
 
 
 def pairs(cls, partners):

@@ -13,7 +13,7 @@ from neuralrace.errors import UserError
 from neuralrace.gates.bumps import Bumps, bumps
 from neuralrace.gates.half_space import HalfSpace
 from neuralrace.gates.tiling import Tiling
-from neuralrace.spec import Gated
+from neuralrace.networks.gated import Gated
 
 few = settings(max_examples=25)
 widths = st.sampled_from([0.0, 1e-300, 0.3, 1.0, 2.5, 100.0])

@@ -24,7 +24,8 @@ from neuralrace.gates.pairs import AllPairs
 from neuralrace.gates.parallel import Parallel
 from neuralrace.gates.per_example import PerExample
 from neuralrace.gates.tiling import Tiling
-from neuralrace.spec import DOMAIN_SCHEMES, SAMPLE_SCHEMES, Gated, Routing
+from neuralrace.networks.gated import SAMPLE_SCHEMES, Gated
+from neuralrace.networks.routing import DOMAIN_SCHEMES, Routing
 
 few = settings(max_examples=20)
 unit = st.integers(1, 6)

@@ -21,7 +21,9 @@ from neuralrace.gates.listed import Listed
 from neuralrace.gates.pairs import AllPairs, Band, RandomRegular
 from neuralrace.gates.parallel import Parallel
 from neuralrace.gates.wiring import Wiring
-from neuralrace.spec import Gated, Graph, Routing
+from neuralrace.networks.gated import Gated
+from neuralrace.networks.graph import Graph
+from neuralrace.networks.routing import Routing
 
 few = settings(max_examples=15)
 GRAPH = Architecture(

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from neuralrace.errors import UserError
 from neuralrace.models.initialisation import initial_edges
+from neuralrace.networks.gated import Gated
 from neuralrace.reln.imitation import altered, at_loss, imitate, loss_gap, output_error
-from neuralrace.spec import Gated, Record, Run
+from neuralrace.spec import Record, Run
 from neuralrace.training.ensemble import Trajectory
 
 RNG = np.random.default_rng(3)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jax.stages import Compiled
 
 from neuralrace.errors import UserError
-from neuralrace.training.memory import MemoryPlan, available, plan, refuse_if_too_large, tell
+from neuralrace.training.memory import MemoryPlan, available, describe, plan, refuse_if_too_large
 
 GB = 10**9
 
@@ -78,7 +78,7 @@ def test_shapes_stand_in_where_the_compiler_tells_nothing():
         silent = without_analysis(compiled(grown, (300, 20), (20, 50), donate=donate))
         told = plan(silent, 3)
         assert told == MemoryPlan(4 * (300 * 20 + 20 * 50), outputs, 3, exact=False)
-        assert "at least" in tell(told, GB)
+        assert "at least" in describe(told, GB)
 
 
 def test_shapes_of_random_keys_are_counted():
@@ -266,11 +266,13 @@ def test_the_message_names_the_sizes_and_the_keys():
 
 def test_nothing_is_refused_where_nothing_is_known():
     refuse_if_too_large(MemoryPlan(10**15, 0), None, "cell")
-    assert tell(MemoryPlan(10**15, 0), None).endswith("an unknown amount left on the device")
+    assert describe(MemoryPlan(10**15, 0), None).endswith("an unknown amount left on the device")
 
 
 def test_the_line_for_the_log():
-    assert tell(MemoryPlan(GB, 2 * GB, runs=1), 4 * GB) == (
+    assert describe(MemoryPlan(GB, 2 * GB, runs=1), 4 * GB) == (
         "memory: 3.000 GB (1.000 GB arguments, 2.000 GB working), 4.000 GB left on the device"
     )
-    assert "3.000 GB, 1.500 GB for each of 2 runs," in tell(MemoryPlan(GB, 2 * GB, runs=2), 4 * GB)
+    assert "3.000 GB, 1.500 GB for each of 2 runs," in describe(
+        MemoryPlan(GB, 2 * GB, runs=2), 4 * GB
+    )

@@ -8,17 +8,12 @@ import pytest
 
 from neuralrace.conformance.cells import LOADED, example_of, name_of
 from neuralrace.datasets.base import DomainDataset
+from neuralrace.descent import OPTIMISERS, Loss
 from neuralrace.models.activations import ACTIVATIONS
-from neuralrace.spec import (
-    DATASETS,
-    DOMAIN_SCHEMES,
-    LAWS,
-    OPTIMISERS,
-    PAIRS,
-    SAMPLE_SCHEMES,
-    Activation,
-    Loss,
-)
+from neuralrace.networks.gated import SAMPLE_SCHEMES
+from neuralrace.networks.layered import Activation
+from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
+from neuralrace.spec import DATASETS, LAWS
 from neuralrace.training.losses import LOSSES
 
 CHOICES = (DATASETS, DOMAIN_SCHEMES, LAWS, OPTIMISERS, PAIRS, SAMPLE_SCHEMES)

@@ -7,9 +7,12 @@ import pytest
 from neuralrace.conformance.cells import LOADED, cell_of, example_of, name_of, recording
 from neuralrace.conformance.training import check_training
 from neuralrace.datasets.xor import Xor
+from neuralrace.descent import OPTIMISERS
 from neuralrace.errors import UserError
 from neuralrace.models.activations import ACTIVATIONS
-from neuralrace.spec import DOMAIN_SCHEMES, LAWS, OPTIMISERS, PAIRS, SAMPLE_SCHEMES
+from neuralrace.networks.gated import SAMPLE_SCHEMES
+from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
+from neuralrace.spec import LAWS
 from neuralrace.training.losses import LOSSES
 
 SMALL_STEPS = {"learning_rate": 1e-3, "steps": 20}

@@ -10,7 +10,8 @@ from neuralrace.gates.base import SampleScheme
 from neuralrace.gates.bumps import Bumps
 from neuralrace.gates.half_space import HalfSpace
 from neuralrace.gates.tiling import Tiling
-from neuralrace.spec import Cell, Gated
+from neuralrace.networks.gated import Gated
+from neuralrace.spec import Cell
 
 MATCHED = {"color": "black", "marker": "o"}
 LIMIT = {"color": "0.5", "marker": "s", "fillstyle": "none"}

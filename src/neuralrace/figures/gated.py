@@ -19,7 +19,8 @@ from neuralrace.figures import style
 from neuralrace.figures.domains import EDGE
 from neuralrace.figures.results import CellResults
 from neuralrace.gates.contexts import Contexts
-from neuralrace.spec import Cell, Gated
+from neuralrace.networks.gated import Gated
+from neuralrace.spec import Cell
 
 RELU = {"color": style.distinct(3), "linewidth": 2.4}
 TWIN = {"color": style.distinct(0), "linewidth": 1.2}

@@ -27,6 +27,8 @@ class SampleScheme(Strict, ABC):
 
     learned: ClassVar[bool] = False
     """Whether they follow the weights as ReLU units do, so that there is nothing given."""
+    of_single_samples: ClassVar[bool] = False
+    """Whether they are those of these very samples, and say nothing of others."""
 
     @abstractmethod
     def gates(
@@ -46,6 +48,17 @@ class SampleScheme(Strict, ABC):
     def sees(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
         """Which inputs each pathway sees; all of them unless a scheme says otherwise."""
         return np.ones((len(self.gates(data)), data.x.shape[1]), dtype=bool)
+
+    def normals(self, inputs: int) -> Float[np.ndarray, "pathway input"] | None:
+        """Normals of the half-spaces that pathways are open on; None where these are others.
+
+        Args:
+            inputs: number of input units.
+
+        Raises:
+            UserError: the scheme does not fit that many inputs.
+        """
+        return None
 
     def picture(
         self, data: Data, encoder: Float[np.ndarray, "unit input"] | None = None

@@ -52,5 +52,5 @@ class Bumps(HalfSpaces):
     """Standard deviation of the Gaussian bump, in inputs; 0 for a single input."""
 
     def normals(self, inputs: int) -> Float[np.ndarray, "pathway input"]:
-        """See `HalfSpaces.normals`."""
+        """See `SampleScheme.normals`."""
         return bumps(self.pathways, self.width, inputs)

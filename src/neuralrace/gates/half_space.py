@@ -25,14 +25,7 @@ class HalfSpaces(SampleScheme):
 
     @abstractmethod
     def normals(self, inputs: int) -> Float[np.ndarray, "pathway input"]:
-        """Normals of the half-spaces, which need no samples: closed forms start from them.
-
-        Args:
-            inputs: number of input units.
-
-        Raises:
-            UserError: the scheme does not fit that many inputs.
-        """
+        """See `SampleScheme.normals`; they need no samples: closed forms start from them."""
 
     def gates(
         self, data: Data, encoder: Float[np.ndarray, "unit input"] | None = None
@@ -61,7 +54,7 @@ class HalfSpace(HalfSpaces):
     """Pathways with the same gate, side by side, for each half-space: redundant gates from 2 on."""
 
     def normals(self, inputs: int) -> Float[np.ndarray, "pathway input"]:
-        """See `HalfSpaces.normals`."""
+        """See `SampleScheme.normals`."""
         normals = generator(self.seed, "half-spaces").normal(size=(self.pathways, inputs))
         if self.antipodal:
             normals = np.stack([normals, -normals], axis=1).reshape(-1, inputs)

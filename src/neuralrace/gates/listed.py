@@ -17,6 +17,7 @@ Row = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(min_lengt
 class Listed(SampleScheme):
     """Pathways whose gates are written out, or were found in another network."""
 
+    of_single_samples: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"rows": [[1.0, 0.0], [0.0, 1.0]]}
     name: Literal["listed"]
     rows: Annotated[tuple[Row, ...], Field(min_length=1)]

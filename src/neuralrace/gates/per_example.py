@@ -1,6 +1,6 @@
 """A pathway for every example."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -12,6 +12,7 @@ from neuralrace.gates.base import SampleScheme
 class PerExample(SampleScheme):
     """One pathway per sample, open on that sample alone (Saxe et al. 2022, fig. 3)."""
 
+    of_single_samples: ClassVar[bool] = True
     name: Literal["per_example"]
 
     def gates(

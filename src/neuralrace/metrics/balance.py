@@ -8,7 +8,6 @@ import xarray as xr
 from neuralrace.metrics.describe import Values, matrix_norm
 from neuralrace.records.evidence import Evidence
 from neuralrace.registry import Metric
-from neuralrace.spec import Layered
 from neuralrace.theory.balance import (
     conservation_residual_as_written,
     imbalances,
@@ -65,8 +64,7 @@ def balance(evidence: Evidence) -> Values:
     size = norms.isel(time=-1, drop=True).sum("layer")
     change = trace - trace.isel(time=0, drop=True)
     corrected = change
-    network = evidence.cell.network
-    if isinstance(network, Layered) and network.bias:
+    if "bias_norm" in evidence.trajectory:
         squares = evidence.trajectory["bias_norm"] ** 2
         gained = squares - squares.isel(time=0, drop=True)
         corrected = change - gained.isel(layer=slice(None, -1)).rename(layer="pair").assign_coords(

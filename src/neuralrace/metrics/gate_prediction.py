@@ -9,7 +9,7 @@ from jaxtyping import Float
 from neuralrace.datasets import Data
 from neuralrace.datasets.base import Mixture
 from neuralrace.errors import UserError, configured_as
-from neuralrace.gates.half_space import HalfSpaces, half_spaces
+from neuralrace.gates.half_space import half_spaces
 from neuralrace.metrics.describe import Values
 from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, require_one_output, sampled
 from neuralrace.metrics.receptive_fields import (
@@ -193,9 +193,7 @@ def _rules(
                     f"network.gates: make {len(gates)} pathways: {USER} starts them from the "
                     f"weights of {start.shape[2]} hidden units; make as many"
                 )
-            normals = None
-            if isinstance(network.gates, HalfSpaces):
-                normals = network.gates.normals(start.shape[3])
+            normals = network.gates.normals(start.shape[3])
             rules[name] = [(np.s_[:, :], gating_rule(network, USER), normals)]
     return rules
 
@@ -228,12 +226,12 @@ def _predicted(
 
 
 def _gaussian(
-    law: Mixture, normals: Normals | None, time: Float[np.ndarray, " time"], start: Fields
+    mixture: Mixture, normals: Normals | None, time: Float[np.ndarray, " time"], start: Fields
 ) -> dict[str, np.ndarray]:
     """Values by name of runs with the same gates, on infinitely many Gaussian samples."""
-    if normals is None or law.means.any() or not np.isfinite(normals).all():
+    if normals is None or mixture.means.any() or not np.isfinite(normals).all():
         return {}
-    frozen = FrozenGates.from_gaussian(law.covariances, law.targets, normals)
+    frozen = FrozenGates.from_gaussian(mixture.covariances, mixture.targets, normals)
     matched = frozen.weights(time, start)[..., 0, :, :]
     return {
         f"{when}_localised_share": class_shares(weights)["localised"]

@@ -7,12 +7,11 @@ from jaxtyping import Float
 
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
-from neuralrace.gates.listed import Listed
-from neuralrace.gates.per_example import PerExample
 from neuralrace.metrics.describe import Values
+from neuralrace.networks.gated import Gated
 from neuralrace.records.evidence import Evidence
 from neuralrace.registry import Metric
-from neuralrace.spec import Gated, Run
+from neuralrace.spec import Run
 from neuralrace.theory.as_written import written_gain
 from neuralrace.theory.frozen_gates import gated_moments
 from neuralrace.theory.gating_loss import (
@@ -189,7 +188,7 @@ def gating_rule(network: Gated, user: str) -> Callable[[Data], Float[np.ndarray,
     Raises:
         UserError: the gates are those of single samples.
     """
-    if isinstance(network.gates, Listed | PerExample):
+    if network.gates.of_single_samples:
         raise UserError(
             f"network.gates.name: {network.gates.name!r}: gates of single samples say nothing of "
             f"others, which {user} needs; use half_space, bumps or tiling"

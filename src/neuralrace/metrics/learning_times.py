@@ -5,9 +5,9 @@ import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values, crossing_time
+from neuralrace.networks.layered import Layered
 from neuralrace.records.evidence import Evidence
 from neuralrace.registry import Metric
-from neuralrace.spec import Layered
 from neuralrace.theory.modes import deep_half_time, shallow_half_time
 
 
@@ -50,7 +50,7 @@ from neuralrace.theory.modes import deep_half_time, shallow_half_time
 def learning_times(evidence: Evidence) -> Values:
     """Times to half of each mode's target s/d, measured, and against the curves of every solution.
 
-    Layered networks have closed forms besides; see `_closed_forms`.
+    Linear layers in a row have closed forms besides; see `_closed_forms`.
     """
     strength = evidence.trajectory["mode_strength"]
     modes = evidence.data.modes
@@ -68,8 +68,9 @@ def learning_times(evidence: Evidence) -> Values:
     at = (strength >= target / 2).argmax("time").where(learned, drop=True).astype(int)
     later = share.isel(time=at).where(ranked & reached.notnull())
     values = {"half_time": half}
-    if isinstance(evidence.cell.network, Layered):
-        values |= _closed_forms(evidence, evidence.cell.network, strength, half)
+    network = evidence.cell.resolved
+    if network.linear and not network.by_domain:
+        values |= _closed_forms(evidence, evidence.cell.layered, strength, half)
     if evidence.theory is not None and "mode_strength" in evidence.theory:
         solved = crossing_time(evidence.theory["mode_strength"], target / 2, evidence.time)
         ratio = half / solved.where(learned)

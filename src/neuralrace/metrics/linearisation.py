@@ -46,7 +46,7 @@ def linearisation(evidence: Evidence) -> Values:
     """Residuals of equations 25 to 28: 25 and 26 the largest over snapshots and samples."""
     weights = evidence.weights()
     data = evidence.data
-    squared = evidence.cell.training.loss.name == "squared_error"
+    squared = evidence.cell.training.loss.squared
     loss = "squared" if squared else "cross_entropy"
     residuals = sample_residuals(weights, data.x, data.y, loss)
     gradients = gradient_residuals(weights, data.x, data.y, loss)

@@ -3,7 +3,6 @@
 from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.records.evidence import Evidence
 from neuralrace.registry import Metric
-from neuralrace.spec import Gated
 
 
 @Metric(
@@ -37,7 +36,7 @@ def pathway_share(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 5; Jarvis et al., app. E, for pathways side by side.
     """
-    if isinstance(evidence.cell.network, Gated):
+    if "pathway_values" in evidence.trajectory:
         values = evidence.trajectory["pathway_values"]
         power = (values.isel(time=-1, drop=True) ** 2).sum("pathway_mode", skipna=False)
         share = power / power.sum("pathway", skipna=False)

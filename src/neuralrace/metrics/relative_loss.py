@@ -19,7 +19,7 @@ def relative_loss(evidence: Evidence) -> Values:
     probability for cross-entropy.
     """
     training, y = evidence.cell.training, evidence.data.y
-    if training.loss.name == "squared_error":
+    if training.loss.squared:
         constant = np.var(y, axis=0).sum() / 2
     else:  # one output is the probability of one of two classes
         mean = np.mean(y if y.shape[1] > 1 else np.hstack([y, 1 - y]), axis=0)

@@ -5,9 +5,9 @@ import numpy as np
 from neuralrace.datasets import Data
 from neuralrace.metrics.describe import Values
 from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, sampled
+from neuralrace.networks.gated import Gated
 from neuralrace.records.evidence import Evidence
 from neuralrace.registry import Metric
-from neuralrace.spec import Gated
 from neuralrace.theory.frozen_gates import gated_moments
 from neuralrace.theory.ring import circulant_violation, joint_blocks
 

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from neuralrace.models.routing import RoutingNetwork
 from neuralrace.observables._view import View
 from neuralrace.observables.pairs import over_pairs
 from neuralrace.registry import Observable
@@ -29,7 +28,7 @@ def linear_map(view: View) -> Mapping[str, Array]:
 def mode_strength(view: View) -> Mapping[str, Array]:
     """Strength of each mode of the task; between domains, averaged over trained pairs."""
     u, v = view.data["u"], view.data["v"]
-    if isinstance(view.network, RoutingNetwork):
+    if "mask" in view.own:
         strength = jnp.einsum("ijyk,ijyx,ijxk->ijk", u, view.network.maps(), v)
         return {"mode_strength": over_pairs(strength, view.own["mask"])}
     return {"mode_strength": jnp.einsum("ok,oi,ik->k", u, _product(view.network.weights), v)}

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from neuralrace.models.routing import RoutingNetwork
 from neuralrace.observables._view import View
 from neuralrace.registry import Observable
 
@@ -40,7 +39,7 @@ def gram(view: View) -> Mapping[str, Array]:
 )
 def similarity(view: View) -> Mapping[str, Array]:
     """Inner products of what the first hidden layers make of samples, or of items of domains."""
-    if isinstance(view.network, RoutingNetwork):
+    if "inputs" in view.data:
         return _domain_similarity(view)
     hidden = view.network.first_hidden(view.data["x"])
     return {"sample_similarity": hidden @ hidden.T}

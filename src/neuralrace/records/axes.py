@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from neuralrace.descent import FullBatch
 from neuralrace.provenance import Stage, code_sha256, versions
-from neuralrace.spec import FullBatch, Run
+from neuralrace.spec import Run
 
 Coordinates = dict[str, tuple[str, np.ndarray, str]]
 

@@ -11,7 +11,9 @@ from jaxtyping import Bool, Int
 from neuralrace.datasets import Data, DomainDataset, Domains
 from neuralrace.datasets.image_domains import ImageDomainDataset, ImageDomains
 from neuralrace.errors import UserError
-from neuralrace.spec import Cell, Gated, Routing
+from neuralrace.networks.gated import Gated
+from neuralrace.networks.routing import Routing
+from neuralrace.spec import Cell
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def _predicted_loss(
 ) -> Float[np.ndarray, " time"] | None:
     """Loss of a gating by theory at every record, normalised as that of the run."""
     training = run.training
-    if not isinstance(run.init, Normal) or training.loss.name != "squared_error":
+    if not isinstance(run.init, Normal) or not training.loss.squared:
         return None
     effective = gating.network.wiring(data).effective
     start = mean_start(effective, gating.widths.tolist(), run.init_scales[0])

@@ -6,7 +6,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from neuralrace.errors import UserError
-from neuralrace.spec import Layered, Run
+from neuralrace.needs import unmet
+from neuralrace.networks.layered import Layered
+from neuralrace.spec import Run
 
 
 def relu_network(run: Run, user: str, hidden: int | None = None) -> Layered:
@@ -20,16 +22,10 @@ def relu_network(run: Run, user: str, hidden: int | None = None) -> Layered:
     Raises:
         UserError: it is another network.
     """
-    network = run.resolved
-    if (
-        not isinstance(network, Layered)
-        or network.activation != "relu"
-        or network.bias
-        or (hidden and len(network.hidden) != hidden)
-    ):
+    if unmet(run, "layered relu") or (hidden and len(run.layered.hidden) != hidden):
         layers = {None: "no biases", 1: "one hidden layer and no biases"}[hidden]
         raise UserError(f"network: {user} is for ReLU networks with {layers}")
-    return network
+    return run.layered
 
 
 def relu_gates(

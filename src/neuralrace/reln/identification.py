@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from neuralrace.errors import UserError
 from neuralrace.gates.listed import Listed
+from neuralrace.networks.gated import Gated
 from neuralrace.reln.gates import relu_gates
-from neuralrace.spec import Gated
 
 # Starts of k-means, of which the best counts.
 STARTS = 10

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from neuralrace.errors import UserError
-from neuralrace.spec import Gated, Record, Run
+from neuralrace.networks.gated import Gated
+from neuralrace.spec import Record, Run
 from neuralrace.training.ensemble import Trajectory, train
 
 
@@ -38,7 +39,7 @@ def imitate(
         UserError: gates or law do not fit, batches are not the whole dataset, or every run
             diverged.
     """
-    if run.training.batch.name != "full":
+    if not run.training.batch.whole:
         raise UserError(
             f"training.batch.name: {run.training.batch.name!r}: a gated network is trained on all "
             "samples; use full"

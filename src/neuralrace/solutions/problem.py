@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.datasets import Data, DomainDataset, Domains
 from neuralrace.gates.wiring import Wiring
-from neuralrace.models.initialisation import Weights, initial_edges, initial_weights
-from neuralrace.spec import Gated, Graph, Layered, Routing, SolvedRun
+from neuralrace.initialisation.base import Weights
+from neuralrace.spec import SolvedRun
 
 Arrays = dict[str, Float[np.ndarray, "init_scale seed ..."]]
 
@@ -42,10 +42,8 @@ class Problem:
         Raises:
             UserError: gates that do not fit the dataset.
         """
-        network = cast(Gated | Graph | Routing, self.run.resolved)
-        if isinstance(network, Routing):
-            return network.wiring(self.domains)
-        return network.wiring(self.run.dataset.load())
+        network: Any = self.run.network
+        return network.wiring(self.domains if network.by_domain else self.data)
 
     @cached_property
     def data(self) -> Data:
@@ -54,33 +52,17 @@ class Problem:
         Raises:
             UserError: files of the dataset are missing or damaged.
         """
-        layered = isinstance(self.run.resolved, Layered)
-        return self.run.dataset.load() if layered else self.wiring.data
+        return self.wiring.data if self.run.network.by_domain else self.run.dataset.load()
 
     @cached_property
     def weights(self) -> Weights:
-        """Initial weights as drawn, each (init_scale, seed, out, in), float64.
-
-        W_1 ... W_L of a layered network, by edge of the wiring of any other.
+        """Initial weights, each (init_scale, seed, out, in), float64; see `Network.initial`.
 
         Raises:
             UserError: the initialisation law does not exist for this network.
         """
-        run, network = self.run, self.run.resolved
-        if isinstance(network, Layered):
-            widths = (self.data.x.shape[1], *network.hidden, self.data.y.shape[1])
-            modes = self.data.modes
-            return initial_weights(run.init, widths, modes, run.init_scales, run.seed_numbers)
-        return initial_edges(
-            run.init,
-            self.wiring.architecture,
-            network.effective(self.domains)
-            if isinstance(network, Routing)
-            else lambda _: self.wiring.effective,
-            run.init_scales,
-            run.seed_numbers,
-            self.wiring.sees,
-        )
+        run = self.run
+        return run.resolved.initial(run.init, self, run.init_scales, run.seed_numbers)
 
     @property
     def pathway_widths(self) -> list[int]:

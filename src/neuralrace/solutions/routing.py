@@ -8,9 +8,9 @@ from jaxtyping import Float
 from neuralrace.datasets import Domains
 from neuralrace.errors import UserError
 from neuralrace.models.routing import stacked
+from neuralrace.networks.routing import Routing
 from neuralrace.registry import Solution
 from neuralrace.solutions.problem import Arrays, Problem
-from neuralrace.spec import Routing
 from neuralrace.theory.modes import mode_loss
 from neuralrace.theory.routing import routing_mode, routing_start
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from neuralrace.datasets.contextual import Contextual
 from neuralrace.gates.contexts import Contexts
+from neuralrace.networks.gated import Gated
 from neuralrace.registry import Solution
 from neuralrace.solutions.problem import Arrays, Problem
-from neuralrace.spec import Gated
 from neuralrace.theory import contextual
 
 

@@ -9,6 +9,8 @@ from flax import nnx
 from jax import Array
 from jaxtyping import Int
 
+from neuralrace.spec import Run
+
 
 class Task(ABC):
     """A run as the engine sees it.
@@ -22,8 +24,17 @@ class Task(ABC):
     samples: int
     arrays: dict[str, Any]
 
+    @classmethod
+    @abstractmethod
+    def of(cls, run: Run) -> "Task":
+        """The task of a run on its own dataset.
+
+        Raises:
+            UserError: gates that do not fit the dataset, or missing files.
+        """
+
     @property
-    def shown(self) -> int:
+    def items(self) -> int:
         """How many things a mini-batch chooses from."""
         return self.samples
 

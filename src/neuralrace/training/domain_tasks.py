@@ -16,16 +16,17 @@ from neuralrace.datasets.image_domains import ImageDomains
 from neuralrace.gates.wiring import routing_architecture
 from neuralrace.models.initialisation import initial_edges
 from neuralrace.models.routing import RoutingNetwork, stacked
-from neuralrace.spec import Routing, Run
+from neuralrace.networks.routing import Routing
+from neuralrace.spec import Run
 from neuralrace.training.base import Task
 from neuralrace.training.losses import LOSSES
 
 # Outputs that are held at once where a loss or a score goes through all images.
 OUTPUTS_AT_ONCE = 2**22
-# Images that are shown at once at most: more of them gain nothing.
+# Images that go by at once at most: more of them gain nothing.
 IMAGES_AT_ONCE = 512
 
-Shown = tuple[Float[Array, "domain image input"], Int[Array, "output_domain image"]]
+ImageBatch = tuple[Float[Array, "domain image input"], Int[Array, "output_domain image"]]
 """Images as all input domains show them, and their classes as all output domains name them."""
 
 
@@ -95,6 +96,11 @@ class RoutingTask(DomainTask):
             "loss": (domains.sigma_yx, domains.sigma_xx, domains.y_power),
         }
 
+    @classmethod
+    def of(cls, run: Run) -> Task:
+        """See `Task.of`."""
+        return cls(run, run.network, run.dataset.domains())
+
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
         widths = self.domains.inputs.shape[2], self.domains.targets.shape[2]
@@ -122,15 +128,20 @@ class ImageTask(DomainTask):
 
     def __init__(self, run: Run, network: Routing, domains: ImageDomains):
         super().__init__(run, network, domains, domains.items)
-        self.domains, self.on_moments = domains, run.on_moments
+        self.domains, self.on_moments = domains, network.on_moments(run.training)
         self.sample_loss = LOSSES[run.training.loss.name]
         self.arrays = dict(domains.arrays())
         if self.on_moments:
             moments = domains.moments
             self.arrays["loss"] = moments.sigma_yx, moments.sigma_xx, domains.renamed
 
+    @classmethod
+    def of(cls, run: Run) -> Task:
+        """See `Task.of`."""
+        return cls(run, run.network, run.dataset.image_domains())
+
     @property
-    def shown(self) -> int:
+    def items(self) -> int:
         """Images; each is shown in all input domains at once."""
         return self.domains.items
 
@@ -139,9 +150,9 @@ class ImageTask(DomainTask):
         widths = self.domains.inputs, self.domains.outputs
         return self._initial(widths, self.domains.spelled_out, scales, seeds)
 
-    def batch(self, data: Mapping[str, Any], chosen: Int[Array, " size"]) -> Shown:
+    def batch(self, data: Mapping[str, Any], chosen: Int[Array, " size"]) -> ImageBatch:
         """See `Task.batch`."""
-        return self._show(data, data["pixels"][chosen], data["labels"][chosen])
+        return self._batch(data, data["pixels"][chosen], data["labels"][chosen])
 
     def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
@@ -153,7 +164,7 @@ class ImageTask(DomainTask):
         """See `Task.whole_loss`."""
         if self.on_moments:
             return self.loss(network, data["loss"], own)
-        losses = lambda shown: self._losses(network, shown, own["partners"])  # noqa: E731
+        losses = lambda batch: self._losses(network, batch, own["partners"])  # noqa: E731
         return jnp.mean(self._over_images(data, "", losses))
 
     def pair_errors(
@@ -162,7 +173,7 @@ class ImageTask(DomainTask):
         """See `DomainTask.pair_errors`; targets are one-hot, of power 1."""
         if self.on_moments:
             return moment_errors(network, *data["loss"])
-        return self._over_images(data, "", lambda shown: _answers(network, shown)[0])
+        return self._over_images(data, "", lambda batch: _answers(network, batch)[0])
 
     def held_out(
         self, network: RoutingNetwork, data: Mapping[str, Any]
@@ -170,23 +181,23 @@ class ImageTask(DomainTask):
         Float[Array, "input_domain output_domain"], Float[Array, "input_domain output_domain"]
     ]:
         """Relative squared error, and accuracy, of every pair on the held-out images."""
-        return self._over_images(data, "held_out_", lambda shown: _answers(network, shown))
+        return self._over_images(data, "held_out_", lambda batch: _answers(network, batch))
 
-    def _show(self, data: Mapping[str, Any], pixels: Array, labels: Array) -> Shown:
+    def _batch(self, data: Mapping[str, Any], pixels: Array, labels: Array) -> ImageBatch:
         return self.domains.show(data, pixels), data["renamed"][:, labels]
 
     def _losses(
-        self, network: RoutingNetwork, shown: Shown, partners: Int[Array, "domain partner"]
+        self, network: RoutingNetwork, batch: ImageBatch, partners: Int[Array, "domain partner"]
     ) -> Float[Array, "domain partner image"]:
         """Loss of every image in every trained pair."""
-        inputs, classes = shown
+        inputs, classes = batch
         decoder = network.weights[-1][partners]
         outputs = jnp.einsum("dkyh,dnh->dkny", decoder, network.hidden(inputs))
         asked = jax.nn.one_hot(classes, outputs.shape[-1], dtype=outputs.dtype)
         return self.sample_loss(outputs, asked[partners])
 
     def _over_images(
-        self, data: Mapping[str, Any], which: str, score: Callable[[Shown], Any]
+        self, data: Mapping[str, Any], which: str, score: Callable[[ImageBatch], Any]
     ) -> Any:
         """Means over all images of scores whose last axis is the image.
 
@@ -199,7 +210,7 @@ class ImageTask(DomainTask):
 
         def scores(number: Int[Array, " size"]) -> Any:
             chosen = number % images
-            return score(self._show(data, pixels[chosen], labels[chosen]))
+            return score(self._batch(data, pixels[chosen], labels[chosen]))
 
         def add(total: Any, number: Int[Array, " size"]) -> tuple[Any, None]:
             def grown(sum_: Array, new: Array) -> Array:
@@ -273,19 +284,19 @@ def _moment_parts(
     encoder, *between, decoder = network.weights
     into = reduce(lambda below, above: jnp.einsum("gh,dhx->dgx", above, below), between, encoder)
     cross = jnp.einsum("dcx,dhx->dch", sigma_yx, into)
-    seen = jax.lax.stop_gradient(jnp.einsum("dhx,dxz->dhz", into, sigma_xx))
-    gram = jnp.einsum("dhx,dgx->dhg", seen, into)
+    constant = jax.lax.stop_gradient(jnp.einsum("dhx,dxz->dhz", into, sigma_xx))
+    gram = jnp.einsum("dhx,dgx->dhg", constant, into)
     return cross, gram, jnp.take_along_axis(decoder, renamed[..., None], axis=1)
 
 
 def _answers(
-    network: RoutingNetwork, shown: Shown
+    network: RoutingNetwork, batch: ImageBatch
 ) -> tuple[
     Float[Array, "input_domain output_domain image"],
     Float[Array, "input_domain output_domain image"],
 ]:
     """Squared error of every image in every pair of domains, and 1 where its class is told."""
-    inputs, classes = shown
+    inputs, classes = batch
     outputs = jnp.einsum("jyh,inh->ijny", network.weights[-1], network.hidden(inputs))
     asked = jax.nn.one_hot(classes, outputs.shape[-1], dtype=outputs.dtype)
     hits = jnp.argmax(outputs, axis=-1).astype(classes.dtype) == classes[None]

@@ -25,7 +25,7 @@ from neuralrace.base import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.observables._view import View
 from neuralrace.registry import OBSERVABLES
-from neuralrace.spec import FreshBatch, FullBatch, MiniBatch, Run
+from neuralrace.spec import Run
 from neuralrace.training import memory
 from neuralrace.training.base import Task
 from neuralrace.training.checkpoints import Checkpoints, State
@@ -77,8 +77,8 @@ def train(
         and leaves the other runs untouched.
 
     Raises:
-        UserError: the law does not fit the network, the dataset has no law to draw fresh samples
-            from, the runs do not fit into memory, or every run diverged.
+        UserError: the law does not fit the network, the dataset has no distribution to draw fresh
+            samples from, the runs do not fit into memory, or every run diverged.
     """
     with (
         jax.enable_x64(run.precision == "float64"),
@@ -124,7 +124,7 @@ class Ensemble:
             task: how to train; made from the run when absent.
 
         Raises:
-            UserError: a batch larger than the dataset, or fresh samples of one without a law.
+            UserError: a batch larger than the dataset, or fresh samples of one that is fixed.
         """
         self.run = run
         self.scales = [run.init_scales[i] for i in scales or range(len(run.init_scales))]
@@ -133,21 +133,10 @@ class Ensemble:
         self.optimiser = run.training.optimiser.transformation()
         chosen = [OBSERVABLES[name] for name in run.record.observables]
         self.recorded = [each.load() for each in chosen if not each.declaration.snapshots]
-        self.snapped = [each.load() for each in chosen if each.declaration.snapshots]
-        batch = run.training.batch
-        if isinstance(batch, MiniBatch) and batch.size > self.task.shown:
-            raise UserError(
-                f"training.batch.size: {batch.size}: the dataset has {self.task.shown} samples; "
-                "use at most that"
-            )
-        sampler = run.dataset.sampler() if isinstance(batch, FreshBatch) else None
-        if isinstance(batch, FreshBatch) and sampler is None:
-            raise UserError(
-                f"training.batch.name: 'fresh': dataset {type(run.dataset).__name__} is a fixed "
-                "sample; use full or mini"
-            )
-        law, self.law = jax.tree.flatten(sampler)
-        self.data = self._device({**self.task.arrays, "law": law})
+        self.large = [each.load() for each in chosen if each.declaration.snapshots]
+        sampler = run.training.batch.sampler(run.dataset, self.task.items)
+        numbers, self.sampler = jax.tree.flatten(sampler)
+        self.data = self._device({**self.task.arrays, "sampler": numbers})
         one = jax.tree.map(lambda w: w[0, 0], self.task.weights(self.scales[:1], self.seeds[:1]))
         self.graph, *_ = nnx.split(self.task.network(self._device(one)), nnx.Param, ...)
         self._one = one
@@ -247,13 +236,15 @@ class Ensemble:
             "params": params,
             "optimiser": jax.vmap(self.optimiser.init)(params),
             "diverged_at": jnp.asarray(np.full(runs, -1)),
+            "order": jax.tree.map(
+                lambda order: jnp.asarray(np.tile(order, (runs, 1))),
+                training.batch.order(self.task.items),
+            ),
         }
-        if not isinstance(training.batch, FullBatch):
+        if not training.batch.whole:
             stream = stable_hash("batches")
             key = jax.jit(jax.vmap(lambda seed: jax.random.fold_in(jax.random.key(seed), stream)))
             fixed["key"] = key(jnp.asarray(seeds))
-        if isinstance(training.batch, MiniBatch):
-            members["order"] = jnp.asarray(np.tile(np.arange(self.task.shown), (runs, 1)))
         return members, fixed
 
     @cached_property
@@ -290,7 +281,7 @@ class Ensemble:
 
         def one_step(step: Array, members: Any) -> Any:
             members, batch = self.batch(members, fixed, data, step)
-            axis = None if isinstance(self.run.training.batch, FullBatch) else 0
+            axis = None if self.run.training.batch.whole else 0
             return jax.vmap(self.step, (0, 0, axis, None))(members, fixed, batch, step)
 
         def one_record(row: Array, state: tuple[Any, Array, Any]) -> tuple[Any, Array, Any]:
@@ -327,37 +318,25 @@ class Ensemble:
 
     def batch(self, members: Any, fixed: Any, data: Any, step: Array) -> tuple[Any, Any]:
         """The samples of one step: shared by all runs (full batch) or one batch a run."""
-        kind = self.run.training.batch
-        if isinstance(kind, MiniBatch):
-            per_epoch = self.task.shown // kind.size
-            shuffle = jax.vmap(
-                lambda key: jax.random.permutation(
-                    jax.random.fold_in(key, step // per_epoch), self.task.shown
-                )
-            )
-            # `step` is no batch axis, so this stays a branch: one shuffle an epoch, not one a step
-            order = jax.lax.cond(
-                step % per_epoch == 0,
-                lambda: shuffle(fixed["key"]),
-                lambda: members["order"],
-            )
-            first = (step % per_epoch) * kind.size
-            chosen = jax.lax.dynamic_slice_in_dim(order, first, kind.size, axis=1)
-            members = {**members, "order": order}
-            drawn = jax.vmap(partial(self.task.batch, data))(chosen[: len(self.seeds)])
-        elif isinstance(kind, FreshBatch):
-            sample = jax.tree.unflatten(self.law, data["law"])
-            drawn = jax.vmap(lambda key: sample(jax.random.fold_in(key, step), kind.size))(
-                fixed["key"][: len(self.seeds)]
-            )
-            drawn = jax.tree.map(lambda array: array.astype(self.dtype), drawn)
-        else:
+        batch, seeds = self.run.training.batch, len(self.seeds)
+        if batch.whole:
             return members, data["loss"]
+        sampler = jax.tree.unflatten(self.sampler, data["sampler"])
+
+        def sample(key: Array, size: int) -> Any:
+            return jax.tree.map(lambda array: array.astype(self.dtype), sampler(key, size))
+
+        def draw(order: Any, key: Array) -> tuple[Any, Any]:
+            return batch.draw(order, key, step, partial(self.task.batch, data), sample)
+
+        orders = jax.tree.map(lambda order: order[:seeds], members["order"])
+        drawn = jax.vmap(draw)(orders, fixed["key"][:seeds])
         # runs come scale by scale, and those of one seed share their samples
         copies = len(self.scales)
-        return members, jax.tree.map(
+        order, samples = jax.tree.map(
             lambda array: jnp.tile(array, (copies, *[1] * (array.ndim - 1))), drawn
         )
+        return {**members, "order": order}, samples
 
     def train(
         self,
@@ -371,25 +350,25 @@ class Ensemble:
         number = jax.ShapeDtypeStruct((), jnp.asarray(0).dtype)
         advance = compiled(self.advance, *self.shapes, self.data, *[number] * 3, donate=True)
         plan = memory.plan(advance, len(self.scales) * len(self.seeds))
-        report(memory.tell(plan, available))
+        report(memory.describe(plan, available))
         memory.refuse_if_too_large(plan, available, "memory")
         members, fixed = self.start()
-        observe = partial(self.observe_all, self.snapped)
-        snapshot = compiled(observe, *self.shapes, self.data) if self.snapped else None
+        observe = partial(self.observe_all, self.large)
+        snapshot = compiled(observe, *self.shapes, self.data) if self.large else None
 
         def go_on(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:
             arguments = (jnp.asarray(n) for n in (first, every, records))
             members, series = advance(members, fixed, self.data, *arguments)
             return members, {name: np.asarray(rows)[:records] for name, rows in series.items()}
 
-        def snapped(members: Any) -> list[dict[str, np.ndarray]]:
+        def snapshots_of(members: Any) -> list[dict[str, np.ndarray]]:
             values = snapshot(members, fixed, self.data) if snapshot else {}
             return [{name: np.asarray(each)[None] for name, each in values.items()}] * bool(values)
 
         state = checkpoints.restore(self.shapes[0], report) if checkpoints else None
         if state is None:
             members, series = go_on(members, 0, 0, 1)
-            state = State(0, members, [series], snapped(members))
+            state = State(0, members, [series], snapshots_of(members))
         done, members, series, snapshots = state.step, state.members, state.series, state.snapshots
         fixed["loss_limit"] = self._device(DIVERGENCE_FACTOR * series[0]["loss"][0])
         interval, records = steps // record.snapshots, 1
@@ -400,8 +379,8 @@ class Ensemble:
             series.append(rows)
             done += records * record.every
             if done % interval == 0:
-                snapshots += snapped(members)
-            records = progress.tell(done, rows["loss"][-1], records)
+                snapshots += snapshots_of(members)
+            records = progress.update(done, rows["loss"][-1], records)
             if checkpoints and done < steps and checkpoints.due():
                 checkpoints.save(State(done, members, series, snapshots))
         variables = (_stack(snapshots, shape) if snapshots else {}) | _stack(series, shape)

@@ -1,4 +1,4 @@
-"""Per-sample losses; `spec.Loss` states how they are normalised over samples."""
+"""Per-sample losses; `descent.Loss` states how they are normalised over samples."""
 
 from collections.abc import Callable
 

@@ -49,16 +49,16 @@ def plan(compiled: Compiled, runs: int = 1) -> MemoryPlan:
     Returns:
         The plan, from the compiler; from the shapes of arguments and outputs where it tells none.
     """
-    told = compiled.memory_analysis()
-    if told is None:
+    analysis = compiled.memory_analysis()
+    if analysis is None:
         arguments = jax.tree.leaves(compiled.args_info)
         donated = _bytes([argument for argument in arguments if argument.donated])
         outputs = _bytes(jax.tree.leaves(compiled.out_info))
         return MemoryPlan(_bytes(arguments), max(outputs - donated, 0), runs, exact=False)
     # an output in the place of a donated argument is counted among the outputs and the aliases
-    own = told.output_size_in_bytes - told.alias_size_in_bytes
-    working = own + told.temp_size_in_bytes + told.generated_code_size_in_bytes
-    return MemoryPlan(told.argument_size_in_bytes, working, runs)
+    own = analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    working = own + analysis.temp_size_in_bytes + analysis.generated_code_size_in_bytes
+    return MemoryPlan(analysis.argument_size_in_bytes, working, runs)
 
 
 def available(device: Any, system: Path = Path("/")) -> int | None:
@@ -74,8 +74,8 @@ def available(device: Any, system: Path = Path("/")) -> int | None:
         the device does not tell.
     """
     if device.platform != "cpu":
-        told = device.memory_stats() or {}
-        return told["bytes_limit"] - told["bytes_in_use"] if "bytes_limit" in told else None
+        stats = device.memory_stats() or {}
+        return stats["bytes_limit"] - stats["bytes_in_use"] if "bytes_limit" in stats else None
     return max(min([psutil.virtual_memory().available, *_group_rooms(system)]), 0)
 
 
@@ -100,7 +100,7 @@ def refuse_if_too_large(plan: MemoryPlan, available: int | None, what: str) -> N
         )
 
 
-def tell(plan: MemoryPlan, available: int | None) -> str:
+def describe(plan: MemoryPlan, available: int | None) -> str:
     """One line for the log: what a program needs and what there is."""
     left = "an unknown amount" if available is None else _gigabytes(available)
     return (

@@ -23,8 +23,8 @@ class Progress:
         self.first, self.steps, self.report = done, steps, report
         self.began = self.called = self.reported = time.monotonic()
 
-    def tell(self, done: int, losses: Float[np.ndarray, " run"], records: int) -> int:
-        """Tells a line, where the last one is long ago or training has ended.
+    def update(self, done: int, losses: Float[np.ndarray, " run"], records: int) -> int:
+        """Reports a line, where the last one is long ago or training has ended.
 
         Args:
             done: steps made by now.

@@ -9,11 +9,14 @@ from jax import Array
 from jaxtyping import Float
 
 from neuralrace.datasets import Data
+from neuralrace.errors import UserError
 from neuralrace.models.graph import GatedNetwork
-from neuralrace.models.initialisation import initial_edges, initial_weights
 from neuralrace.models.layered import LayeredNetwork
 from neuralrace.models.parallel import ParallelNetwork, side_by_side
-from neuralrace.spec import Gated, Graph, Layered, Run
+from neuralrace.networks.gated import Gated
+from neuralrace.networks.graph import Graph
+from neuralrace.networks.layered import Layered
+from neuralrace.spec import Run
 from neuralrace.training.base import Task
 from neuralrace.training.losses import LOSSES
 
@@ -21,9 +24,27 @@ from neuralrace.training.losses import LOSSES
 class SampleTask(Task):
     """A network that maps inputs to outputs, sample by sample."""
 
-    def __init__(self, run: Run):
-        self.run = run
+    def __init__(self, run: Run, network: Any, data: Data):
+        self.run, self.spec, self.samples = run, network, len(data.x)
         self.sample_loss = LOSSES[run.training.loss.name]
+
+    @classmethod
+    def of(cls, run: Run) -> Task:
+        """See `Task.of`."""
+        dataset, data = type(run.dataset).__name__, run.dataset.load()
+        one_hot = (data.y >= 0).all() and np.allclose(data.y.sum(axis=1), 1)
+        probabilities = one_hot or (data.y.shape[1] == 1 and ((data.y >= 0) & (data.y <= 1)).all())
+        if not run.training.loss.squared and not probabilities:
+            raise UserError(
+                f"training.loss.name: {run.training.loss.name!r}: the targets of dataset "
+                f"{dataset} are no class probabilities; use squared_error"
+            )
+        if "accuracy" in run.record.observables and data.y.shape[1] == 1:
+            raise UserError(
+                f"record.observables: 'accuracy': dataset {dataset} has one output, and classes "
+                "are told from the largest of several; leave it out"
+            )
+        return cls(run, run.resolved, data)
 
     def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
@@ -35,24 +56,16 @@ class LayeredTask(SampleTask):
     """A layered network on samples."""
 
     def __init__(self, run: Run, network: Layered, data: Data):
-        super().__init__(run)
-        self.spec, self.data, self.samples = network, data, len(data.x)
+        super().__init__(run, network, data)
+        self.data = data
         named = {"x": data.x, "y": data.y, "u": data.modes.u, "v": data.modes.v}
-        self.arrays = {**named, "loss": self._compressed()}
-
-    def _compressed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Samples for the loss."""
-        training = self.run.training
-        linear = self.spec.activation == "linear" and not self.spec.bias
-        if linear and training.loss.name == "squared_error" and training.batch.name == "full":
-            return second_moments(self.data.x, self.data.y)
-        return self.data.x, self.data.y
+        on_moments = network.linear and run.training.on_moments
+        compressed = second_moments(data.x, data.y) if on_moments else (data.x, data.y)
+        self.arrays = {**named, "loss": compressed}
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
-        widths = (self.data.x.shape[1], *self.spec.hidden, self.data.y.shape[1])
-        mean = self.spec.readout == "mean"
-        return initial_weights(self.run.init, widths, self.data.modes, scales, seeds, mean)
+        return self.spec.initial(self.run.init, self, scales, seeds)
 
     def network(self, weights: Any) -> LayeredNetwork:
         """See `Task.network`."""
@@ -65,44 +78,33 @@ class ParallelTask(SampleTask):
     """Gated pathways side by side, which are a linear network of their gated inputs."""
 
     def __init__(self, run: Run, network: Gated, data: Data):
-        super().__init__(run)
-        self.spec, self.samples, self.wiring = network, len(data.x), network.wiring(data)
+        super().__init__(run, network, data)
+        self.wiring = network.wiring(data)
         gated = self.wiring.gated_inputs
-        compressed = gated, data.y
-        if run.training.loss.name == "squared_error":
-            compressed = second_moments(gated, data.y)
+        on_moments = run.training.on_moments
+        compressed = second_moments(gated, data.y) if on_moments else (gated, data.y)
         self.arrays = {"x": gated, "y": data.y, "loss": compressed}
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
-        wiring = self.wiring
-        edges = initial_edges(
-            self.run.init,
-            wiring.architecture,
-            lambda _: wiring.effective,
-            scales,
-            seeds,
-            wiring.sees,
-            self.spec.readout == "mean",
-        )
-        return side_by_side(edges, wiring.architecture)
+        edges = self.spec.initial(self.run.init, self, scales, seeds)
+        return side_by_side(edges, self.wiring.architecture)
 
     def network(self, weights: Any) -> ParallelNetwork:
         """See `Task.network`."""
         return ParallelNetwork(weights, trained_readout=self.spec.readout == "trained")
 
 
-class GraphTask(Task):
+class GraphTask(SampleTask):
     """A gated network on samples, or on the effective datasets of its pathways."""
 
     def __init__(self, run: Run, network: Graph, data: Data):
-        self.run, self.samples = run, len(data.x)
+        super().__init__(run, network, data)
         self.wiring = network.wiring(data)
-        self.squared = run.training.loss.name == "squared_error"
-        self.sample_loss = LOSSES[run.training.loss.name]
         samples = {"x": data.x, "y": data.y, "gates": dict(self.wiring.gates)}
         self.arrays = dict(samples)
-        if self.squared:  # as many numbers as correlations have, for any number of samples
+        # as many numbers as correlations have, for any number of samples
+        if run.training.on_moments:
             effective = self.wiring.effective
             self.keys = list(effective.sigma_xx)
             correlations = [effective.sigma_xx[key] for key in self.keys]
@@ -113,10 +115,7 @@ class GraphTask(Task):
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
-        wiring = self.wiring
-        return initial_edges(
-            self.run.init, wiring.architecture, lambda _: wiring.effective, scales, seeds
-        )
+        return self.spec.initial(self.run.init, self, scales, seeds)
 
     def network(self, weights: Any) -> GatedNetwork:
         """See `Task.network`."""
@@ -124,7 +123,7 @@ class GraphTask(Task):
 
     def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
-        if not self.squared:
+        if not self.run.training.on_moments:
             return jnp.mean(self.sample_loss(network(batch["x"], batch["gates"]), batch["y"]))
         sigma_yx, sigma_xx, y_power = batch
         maps = network.pathway_maps()

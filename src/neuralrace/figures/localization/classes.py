@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from neuralrace.errors import UserError
 from neuralrace.figures import drawn_from, receptive, style
 from neuralrace.figures.results import CellResults, Results
-from neuralrace.spec import Layered
+from neuralrace.networks.layered import Layered
 
 PANELS = {
     r"ReLU, by lengths $\xi$ and gain": ("relu", "relu_low_gain"),

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from neuralrace.errors import UserError
 from neuralrace.figures import drawn_from, gated, style
 from neuralrace.figures.results import CellResults, Results
-from neuralrace.spec import Gated
+from neuralrace.networks.gated import Gated
 
 ONE: dict[str, Any] = {"color": "0.55", "marker": "^", "linestyle": style.LINES[1]}
 TWO: dict[str, Any] = {"color": style.distinct(3), "marker": "o"}

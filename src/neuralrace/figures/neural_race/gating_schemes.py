@@ -12,7 +12,7 @@ from neuralrace.figures.results import CellResults, Results
 from neuralrace.gates.always_on import AlwaysOnSamples
 from neuralrace.gates.base import Picture
 from neuralrace.gates.half_space import HalfSpace
-from neuralrace.spec import Gated
+from neuralrace.networks.gated import Gated
 
 
 @drawn_from(

@@ -10,7 +10,7 @@ from networkx import topological_generations
 from neuralrace.errors import UserError
 from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
-from neuralrace.spec import Graph
+from neuralrace.networks.graph import Graph
 
 
 @drawn_from(

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from neuralrace.errors import UserError
 from neuralrace.figures import drawn_from, style
 from neuralrace.figures.results import CellResults, Results
-from neuralrace.spec import Gated
+from neuralrace.networks.gated import Gated
 
 LABELS: dict[int, dict[str, Any]] = {
     1: {"color": style.distinct(3), "marker": "o"},

@@ -1,0 +1,115 @@
+"""What a network is: a configuration that says what it can be trained on, starts from and costs."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from neuralrace.base import Strict
+from neuralrace.datasets.base import Dataset, Sizes
+from neuralrace.descent import Training
+from neuralrace.initialisation.base import Law, Weights
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """What one run computes, about."""
+
+    weights: float
+    """Its weights."""
+    whole: float
+    """Multiply-adds of a forward pass over all samples."""
+    step: float
+    """The same over the samples of a step."""
+
+
+class Network(Strict, ABC):
+    """What is trained."""
+
+    by_domain: ClassVar[bool] = False
+    """Whether it routes input domains to output domains."""
+
+    @property
+    def resolved(self) -> "Network":
+        """The network; one with gates of its own making as the ordinary network that it is."""
+        return self
+
+    @property
+    @abstractmethod
+    def linear(self) -> bool:
+        """Whether it is linear in what its gates let through."""
+
+    @property
+    def averaged(self) -> bool:
+        """Whether it answers with the mean over pathways of fixed width: wider ones are others."""
+        return False
+
+    @abstractmethod
+    def task(self, dataset: Dataset) -> str:
+        """Dotted name of the `neuralrace.training.base.Task` that trains it on a dataset.
+
+        A name, as configurations are read without JAX; a run names its module as code that its
+        results rest on.
+        """
+
+    def check(self, dataset: Dataset, training: Training) -> None:
+        """Refuses what it cannot be trained on.
+
+        Raises:
+            ValueError: the dataset, the loss or the batches do not fit.
+        """
+        if not training.batch.whole:
+            raise ValueError(
+                f"training.batch.name: {training.batch.name!r}: a "
+                f"{type(self).__name__.lower()} network is trained on all samples; use full"
+            )
+
+    @abstractmethod
+    def initial(
+        self, law: Law, given: Any, scales: Sequence[float], seeds: Sequence[int]
+    ) -> Weights:
+        """Initial weights of every run, each (init_scale, seed, out, in), float64.
+
+        Args:
+            law: how to draw.
+            given: what it is built on: has `wiring`, as of `Problem`; in its place `data` where
+                there are no gates, and beside it `domains` where it routes between them.
+            scales: init scales.
+            seeds: run seeds.
+
+        Returns:
+            W_1 ... W_L of a layered network, by edge of the wiring of any other.
+
+        Raises:
+            UserError: the law does not exist for this network.
+        """
+
+    @abstractmethod
+    def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
+        """What a run of it computes, from the specification; gates may load the dataset.
+
+        Args:
+            dataset: what it is trained on.
+            sizes: of the dataset, which may take long to ask for.
+            training: how it is trained.
+        """
+
+    def chains(
+        self, hidden: Sequence[int], pathways: int, sizes: Sizes, training: Training
+    ) -> Arithmetic:
+        """The arithmetic of pathways side by side, each of layers in a row."""
+        samples, inputs, outputs = sizes
+        each = layers_in_a_row(hidden, sizes)
+        if self.linear and training.on_moments:
+            rows = min(samples, inputs * pathways + outputs)
+            return Arithmetic(pathways * each, pathways * rows * each, pathways * rows * each)
+        batch = training.batch
+        step = batch.samples(samples) * (pathways * each + batch.drawing * inputs)
+        return Arithmetic(pathways * each, pathways * samples * each, step)
+
+
+def layers_in_a_row(hidden: Sequence[int], sizes: Sizes) -> float:
+    """Multiply-adds of one sample through layers in a row, and the weights of these."""
+    widths = (sizes.inputs, *hidden, sizes.outputs)
+    return float(sum(below * above for below, above in pairwise(widths)))

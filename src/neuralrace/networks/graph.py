@@ -1,0 +1,51 @@
+"""Any architecture graph."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from neuralrace.datasets.base import Data, Dataset, Sizes
+from neuralrace.descent import Training
+from neuralrace.gates import wiring
+from neuralrace.gates.architecture import Architecture
+from neuralrace.gates.wiring import Wiring
+from neuralrace.initialisation.base import Law, Weights
+from neuralrace.models.initialisation import initial_edges
+from neuralrace.networks.base import Arithmetic, Network
+
+
+class Graph(Architecture, Network):
+    """Any architecture graph, with gates written out; inputs and outputs must fit the dataset."""
+
+    name: Literal["graph"]
+    gates: dict[str, tuple[float, ...]] = Field(default={})
+    """Gates in [0, 1] by node `a` or edge `a->b`, one value per context of the dataset (per sample
+    where it has none); what is not listed is always open."""
+
+    @property
+    def linear(self) -> bool:
+        """See `Network.linear`."""
+        return True
+
+    def task(self, dataset: Dataset) -> str:
+        """See `Network.task`."""
+        return "neuralrace.training.sample_tasks.GraphTask"
+
+    def wiring(self, data: Data) -> Wiring:
+        """The graph with its gates on these samples.
+
+        Raises:
+            UserError: gates that do not fit the graph or the dataset.
+        """
+        return wiring.explicit(self, self.gates, data)
+
+    def initial(
+        self, law: Law, given: Any, scales: Sequence[float], seeds: Sequence[int]
+    ) -> Weights:
+        """See `Network.initial`."""
+        return initial_edges(law, self, lambda _: given.wiring.effective, scales, seeds)
+
+    def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
+        """See `Network.arithmetic`; hidden nodes count as layers in a row."""
+        return self.chains([self.nodes[name] for name in self.hidden], 1, sizes, training)

@@ -1,0 +1,53 @@
+"""Layers in a row."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from neuralrace.datasets.base import Dataset, Sizes
+from neuralrace.descent import Training
+from neuralrace.initialisation.base import Law, Weights
+from neuralrace.models.initialisation import initial_weights
+from neuralrace.networks.base import Arithmetic, Network
+
+Activation = Literal["linear", "relu", "erf", "sigmoid", "tanh"]
+
+
+class Layered(Network):
+    """Layers in a row; input and output widths come from the dataset."""
+
+    name: Literal["layered"]
+    hidden: tuple[Annotated[int, Field(gt=0)], ...]
+    """Units in each hidden layer; empty for a single layer of weights."""
+    activation: Activation = "linear"
+    """Activation of the hidden layers."""
+    bias: bool = False
+    """Whether layers have biases; they start at zero."""
+    readout: Literal["trained", "fixed", "mean"] = "trained"
+    """Whether the last layer is trained, stays as drawn, or stays the mean over hidden units at any
+    init scale; a last layer that stays keeps a bias of zero."""
+
+    @property
+    def linear(self) -> bool:
+        """See `Network.linear`."""
+        return self.activation == "linear" and not self.bias
+
+    def task(self, dataset: Dataset) -> str:
+        """See `Network.task`."""
+        return "neuralrace.training.sample_tasks.LayeredTask"
+
+    def check(self, dataset: Dataset, training: Training) -> None:
+        """See `Network.check`: it is trained on any samples."""
+
+    def initial(
+        self, law: Law, given: Any, scales: Sequence[float], seeds: Sequence[int]
+    ) -> Weights:
+        """See `Network.initial`."""
+        widths = (given.data.x.shape[1], *self.hidden, given.data.y.shape[1])
+        mean = self.readout == "mean"
+        return initial_weights(law, widths, given.data.modes, scales, seeds, mean)
+
+    def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
+        """See `Network.arithmetic`."""
+        return self.chains(self.hidden, 1, sizes, training)

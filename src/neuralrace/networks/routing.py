@@ -1,0 +1,164 @@
+"""Pathway blocks between domains."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Union
+
+import numpy as np
+from pydantic import Field
+
+from neuralrace.datasets.base import Dataset, DomainDataset, Domains, Sizes
+from neuralrace.datasets.image_domains import ImageDomainDataset
+from neuralrace.descent import Training
+from neuralrace.errors import UserError
+from neuralrace.gates import wiring
+from neuralrace.gates.base import DomainScheme, Family, Pairs
+from neuralrace.gates.effective import EffectiveData
+from neuralrace.gates.wiring import Wiring
+from neuralrace.initialisation.base import Law, Weights
+from neuralrace.models.initialisation import initial_edges
+from neuralrace.networks.base import Arithmetic, Network, layers_in_a_row
+from neuralrace.registry import choices
+
+DOMAIN_SCHEMES = choices("gates", DomainScheme)
+PAIRS = choices("gates", Pairs)
+
+
+class Routing(Network):
+    """From every input domain to every output domain, through pathway blocks that they share."""
+
+    by_domain: ClassVar[bool] = True
+    name: Literal["routing"]
+    hidden: Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(min_length=1)]
+    """Units in each hidden layer of a block."""
+    gates: Annotated[Union[DOMAIN_SCHEMES], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
+    """Which pairs of domains share a block."""
+    pairs: Annotated[Union[PAIRS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
+    """Which pairs of domains are trained; the others are never seen."""
+    activation: Literal["linear", "relu"] = "linear"
+    """Activation of the hidden layers; relu is for transformed_images."""
+
+    @property
+    def linear(self) -> bool:
+        """See `Network.linear`."""
+        return self.activation == "linear"
+
+    def on_moments(self, training: Training) -> bool:
+        """Whether it is trained on second moments of images alone."""
+        return self.linear and training.on_moments
+
+    def families(self, count: int) -> tuple[Family, ...]:
+        """The pathway blocks between this many domains, by families of one size.
+
+        Raises:
+            UserError: the domains cannot be divided so.
+        """
+        try:
+            return self.gates.families(count, self.hidden)
+        except ValueError as error:
+            raise UserError(f"network.{error}") from error
+
+    def partners(self, count: int) -> int:
+        """Output domains that each of this many input domains is trained with.
+
+        Raises:
+            UserError: more partners than domains.
+        """
+        try:
+            return self.pairs.count(count)
+        except ValueError as error:
+            raise UserError(f"network.{error}") from error
+
+    def mask(self, count: int, seed: int) -> np.ndarray:
+        """Trained pairs of a run between this many domains, bool (input domain, output domain).
+
+        Raises:
+            UserError: more partners than domains.
+        """
+        try:
+            return self.pairs.mask(count, seed)
+        except ValueError as error:
+            raise UserError(f"network.{error}") from error
+
+    def wiring(self, domains: Domains, seed: int = 0) -> Wiring:
+        """The graph with its gates on the samples of the pairs that a seed is trained on.
+
+        Raises:
+            UserError: the domains do not fit the blocks or the pairs.
+        """
+        count = domains.count
+        return wiring.routing(domains, self.families(count), self.mask(count, seed))
+
+    def effective(self, domains: Domains) -> Callable[[int], EffectiveData]:
+        """What the pathways of each run seed learn from, worked out once for each mask."""
+        masks = cache(lambda seed: self.wiring(domains, seed).effective)
+        return lambda seed: masks(seed if self.pairs.varies else 0)
+
+    def task(self, dataset: Dataset) -> str:
+        """See `Network.task`."""
+        images = isinstance(dataset, ImageDomainDataset)
+        return f"neuralrace.training.domain_tasks.{'ImageTask' if images else 'RoutingTask'}"
+
+    def check(self, dataset: Dataset, training: Training) -> None:
+        """See `Network.check`: images by domain are one matter, correlations of domains another."""
+        if isinstance(dataset, ImageDomainDataset):
+            self._check_images(training)
+        else:
+            super().check(dataset, training)
+            self._check_correlations(dataset, training)
+
+    def _check_images(self, training: Training) -> None:
+        if self.gates.name != "always_on":
+            raise ValueError(
+                f"network.gates.name: {self.gates.name!r}: images are routed through one "
+                "shared pathway block; use always_on"
+            )
+        if training.batch.whole and not self.on_moments(training):
+            raise ValueError(
+                "training.batch.name: 'full': only a linear network with squared error sees all "
+                "images at once, through their correlations; use mini"
+            )
+
+    def _check_correlations(self, dataset: Any, training: Training) -> None:
+        if not isinstance(dataset, DomainDataset):
+            raise ValueError(
+                f"network.name: 'routing': dataset {dataset.name!r} has no domains; use "
+                "one that has, such as routing"
+            )
+        if not self.linear:
+            raise ValueError(
+                f"network.activation: {self.activation!r}: dataset {dataset.name!r} is "
+                "learned from correlations, as linear networks can; use linear"
+            )
+        if not training.loss.squared:
+            raise ValueError(
+                f"training.loss.name: {training.loss.name!r}: a routing network is "
+                "trained on correlations; use squared_error"
+            )
+
+    def initial(
+        self, law: Law, given: Any, scales: Sequence[float], seeds: Sequence[int]
+    ) -> Weights:
+        """See `Network.initial`."""
+        effective = self.effective(given.domains)
+        return initial_edges(law, given.wiring.architecture, effective, scales, seeds)
+
+    def arithmetic(self, dataset: Any, sizes: Sizes, training: Training) -> Arithmetic:
+        """See `Network.arithmetic`."""
+        (samples, inputs, outputs), domains = sizes, dataset.count
+        first, *_, last = self.hidden
+        each = layers_in_a_row(self.hidden, sizes)
+        weights = domains * each
+        if not isinstance(dataset, ImageDomainDataset):
+            # maps of all pairs through their blocks, and products with their correlations
+            families = [family.size for family in self.families(domains)]
+            blocks = sum(each / size for size in families)
+            maps = domains**2 * (blocks + inputs * outputs * (len(families) * last + inputs))
+            return Arithmetic(weights, maps, maps)
+        if training.batch.whole:
+            # correlations alone: maps of all domains, and products with their moments
+            moments = domains * (each + first * inputs * inputs + last * inputs * (outputs + last))
+            return Arithmetic(weights, moments, moments)
+        partners = self.partners(domains)
+        image = domains * (inputs * first + partners * last * outputs)
+        return Arithmetic(weights, samples * image, training.batch.samples(samples) * image)
