@@ -146,19 +146,23 @@ class Routing(Network):
     def arithmetic(self, dataset: Any, sizes: Sizes, training: Training) -> Arithmetic:
         """See `Network.arithmetic`."""
         (samples, inputs, outputs), domains = sizes, dataset.count
-        first, *_, last = self.hidden
+        first, last = self.hidden[0], self.hidden[-1]
         each = layers_in_a_row(self.hidden, sizes)
-        weights = domains * each
+        ends = float(inputs * first + last * outputs)
+        families = [family.size for family in self.families(domains)]
+        blocks = [(domains / size) ** 2 for size in families]
+        weights = sum(
+            many * (size * ends + each - ends) for size, many in zip(families, blocks, strict=True)
+        )
         if not isinstance(dataset, ImageDomainDataset):
             # maps of all pairs through their blocks, and products with their correlations
-            families = [family.size for family in self.families(domains)]
-            blocks = sum(each / size for size in families)
-            maps = domains**2 * (blocks + inputs * outputs * (len(families) * last + inputs))
+            through = sum(each / size for size in families)
+            maps = domains**2 * (through + inputs * outputs * (len(families) * last + inputs))
             return Arithmetic(weights, maps, maps)
         if training.batch.whole:
             # correlations alone: maps of all domains, and products with their moments
             moments = domains * (each + first * inputs * inputs + last * inputs * (outputs + last))
             return Arithmetic(weights, moments, moments)
         partners = self.partners(domains)
-        image = domains * (inputs * first + partners * last * outputs)
+        image = float(domains * (inputs * first + partners * last * outputs))
         return Arithmetic(weights, samples * image, training.batch.samples(samples) * image)
