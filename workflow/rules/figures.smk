@@ -1,6 +1,6 @@
 # One rule and one job for each figure, drawn from result files alone. They are so short that they
 # start from one process that has imported everything.
-for name in FIGURES:
+for name, entry in FIGURES.items():
     paper, figure = name.split("/")
 
     rule:
@@ -11,7 +11,7 @@ for name in FIGURES:
         output:
             png=report(
                 f"{{gallery}}/{name}.png",
-                caption=f"../../src/neuralrace/figures/{name}.rst",
+                caption=entry.path.with_suffix(".rst"),
                 category=paper,
                 labels={"figure": figure},
             ),
@@ -23,7 +23,7 @@ for name in FIGURES:
         resources:
             mem_mb=2000,
         params:
-            code=code_sha256("draw", [f"neuralrace.figures.{paper}.{figure}"]),
+            code=code_sha256("draw", [entry.module]),
             figure=name,
             cells=partial(shown, name),
             root=results_of,

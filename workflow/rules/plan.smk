@@ -16,10 +16,11 @@ from neuralrace.atomic import write_text
 from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.spec import needed_cells, read_claims
 from neuralrace.errors import UserError
-from neuralrace.figures import FIGURES
+from neuralrace.figures import inputs, matching
 from neuralrace.forked import call
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
+from neuralrace.registry import FIGURES
 from neuralrace.schedule import groups, keys, outdated
 from neuralrace.seal import sha256
 from neuralrace.spec import Run, SolvedRun
@@ -152,13 +153,13 @@ def results_of(w):
 
 def shown(figure, w):
     """Cells that a figure shows."""
-    return FIGURES[figure].matching(list(PLANS[results_of(w)].cells))
+    return matching(figure, PLANS[results_of(w)].cells)
 
 
 def figure_data(figure, w):
     """Result files that a figure is drawn from."""
     root = results_of(w)
-    return result_files(root, FIGURES[figure].inputs(list(PLANS[root].cells)))
+    return result_files(root, inputs(figure, PLANS[root].cells))
 
 
 def gallery(root, paper="*"):
