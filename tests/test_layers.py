@@ -94,17 +94,7 @@ def test_planning_loads_no_heavy_package():
     rules = (REPOSITORY / "workflow" / "rules" / "plan.smk").read_text(encoding="utf-8")
     imports = re.findall(r"^from neuralrace\..*$", rules, re.MULTILINE)
     assert len(imports) > 5
-    heavy = (
-        "jax",
-        "flax",
-        "optax",
-        "xarray",
-        "pandas",
-        "netCDF4",
-        "matplotlib",
-        "sklearn",
-        "scipy",
-    )
+    heavy = ("jax", "flax", "optax", "xarray", "pandas", "netCDF4", "matplotlib", "scipy")
     code = [
         "import sys, neuralrace.registry as r",
         *imports,
