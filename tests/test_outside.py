@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 GUIDE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-KINDS = ("datasets", "observables", "solutions", "metrics")
+KINDS = ("datasets", "observables", "solutions", "metrics", "figures")
 FILES = {
     "outside.dist-info/METADATA": "Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n",
     "outside.dist-info/entry_points.txt": "[neuralrace]\n"
@@ -81,10 +81,25 @@ from neuralrace.registry import Metric
     solutions="at_rest",
     gives={"travelled": ("", "largest weight at the end over that at the start")},
 )
-def travelled(evidence):
+def travelled(cell):
     """How far the largest weight has come."""
-    end = evidence.trajectory["reach"].isel(time=-1, drop=True)
-    return {"travelled": end / evidence.theory["start_reach"]}
+    end = cell.trajectory["reach"].isel(time=-1, drop=True)
+    return {"travelled": end / cell.theory["start_reach"]}
+''',
+    "outside/figures/paper/journey.rst": "How far the largest weight has come.\n",
+    "outside/figures/paper/journey.py": '''"""A figure that the library does not know."""
+
+from neuralrace.figures import style
+from neuralrace.registry import Figure
+
+
+@Figure(reads={"experiment": {"metrics": "travelled"}})
+def draw(results):
+    """A bar for each seed."""
+    travelled = results.cell("experiment").get("metrics", "travelled").isel(init_scale=0)
+    figure, axes = style.panels(1)
+    axes[0, 0].bar(travelled["seed"], travelled)
+    return figure
 ''',
 }
 CELL = {
@@ -100,7 +115,12 @@ CELL = {
 }
 MEASURE = """
 import sys
+from pathlib import Path
+
+from neuralrace.figures.save import save
 from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.records.files import write
+from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.records.trajectory import trajectory_dataset
 from neuralrace.spec import Cell, Run, SolvedRun
@@ -112,7 +132,11 @@ run, name = cell.only(Run), "paper/experiment/main"
 trajectory = trajectory_dataset(name, run, train(run))
 print(trajectory["outputs"].shape, trajectory["reach"].attrs["long_name"])
 theory = theory_dataset(name, cell.only(SolvedRun))
-print(metrics_dataset(name, cell, trajectory, theory)["travelled"].shape)
+results = CellResults(name, Path(name), cell, trajectory, theory)
+metrics = metrics_dataset(results)
+print(metrics["travelled"].shape)
+write(metrics, results.path("metrics"))
+save("paper/journey", "", [name], "journey.png", "journey.pdf")
 """
 
 
@@ -156,16 +180,17 @@ def change(folder, name, old, new):
     path.write_text(text.replace(old, new))
 
 
-def test_one_of_each_kind_is_configured_trained_solved_and_measured(outside):
+def test_one_of_each_kind_is_configured_trained_solved_measured_and_drawn(outside):
     done = python(outside, "-c", MEASURE, json.dumps(CELL))
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n") == ["(1, 2, 2, 9, 1) largest weight", "(1, 2)", ""]
+    assert (outside / "journey.png").stat().st_size > 1000
 
 
 def test_one_of_each_kind_conforms(outside):
     done = suite(outside, ".test_declarations")
     assert done.returncode == 0, done.stdout
-    done = suite(outside, "", "-k", "spiral or reach or at_rest or travelled", "-rp")
+    done = suite(outside, "", "-k", "spiral or reach or at_rest or travelled or journey", "-rp")
     assert done.returncode == 0, done.stdout
     passed = "\n".join(line for line in done.stdout.splitlines() if "PASSED" in line)
     for test in (
@@ -173,6 +198,7 @@ def test_one_of_each_kind_conforms(outside):
         "test_dataset[spiral]",
         "test_entries_train_write_and_read_back[spiral-",
         "test_a_declaration_is_sound[observables-reach]",
+        "test_a_declaration_is_sound[figures-paper/journey]",
         "test_solutions_give_what_they_declare[at_rest]",
     ):
         assert test in passed
@@ -226,6 +252,14 @@ def test_one_of_each_kind_conforms(outside):
             'return {"grasp"',
             ".test_computed",
             "'grasp' is declared by none of",
+        ),
+        (
+            "figures/paper/journey.py",
+            '"metrics": "travelled"',
+            '"metrics": "miles"',
+            ".test_declarations",
+            "outside.figures.paper.journey: figure 'paper/journey' reads 'miles' of metrics, which "
+            "nothing gives",
         ),
         (
             "datasets/spiral.py",
@@ -296,9 +330,11 @@ PLAIN = NonlinearGaussian
 
 def test_the_package_of_the_guide_conforms(tmp_path):
     guide = GUIDE.partition("## In a package of your own")[2]
-    project, module, config = (
-        re.search(rf"```{language}\n(.*?)```", guide, re.DOTALL)[1]
-        for language in ("toml", "python", "yaml")
+    project, metric, figure, caption, config = (
+        block
+        for language in ("toml", "python", "rst", "yaml")
+        for block in re.findall(rf"```{language}\n(.*?)```", guide, re.DOTALL)
+        if "class " not in block
     )
     named = tomllib.loads(project)["project"]["entry-points"]["neuralrace"]
     points = "".join(f"{kind} = {package}\n" for kind, package in named.items())
@@ -309,7 +345,10 @@ def test_the_package_of_the_guide_conforms(tmp_path):
             "mypackage.dist-info/entry_points.txt": f"[neuralrace]\n{points}",
             "mypackage/__init__.py": "",
             "mypackage/metrics/__init__.py": "",
-            "mypackage/metrics/final_share.py": module,
+            "mypackage/metrics/final_share.py": metric,
+            "mypackage/figures/__init__.py": "",
+            "mypackage/figures/mine/left.py": figure,
+            "mypackage/figures/mine/left.rst": caption,
             "mine.yaml": config,
         },
     )
@@ -317,6 +356,6 @@ def test_the_package_of_the_guide_conforms(tmp_path):
     code += "config = yaml.safe_load(open('mine.yaml')); print(*read_plan(config, {}).cells)"
     done = python(tmp_path, "-c", code)
     assert done.stdout == "mine/first/main\n", done.stderr
-    done = suite(tmp_path, "", "-k", "final_share")
+    done = suite(tmp_path, "", "-k", "final_share or left")
     assert done.returncode == 0, done.stdout
     assert not re.search("skipped", done.stdout)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import neuralrace
-from neuralrace.source import declared, imports
+from neuralrace.source import Decorated, decorated, imports
 
 LIBRARY = sorted(Path(neuralrace.__file__).parent.rglob("*.py"))
 
@@ -21,8 +21,12 @@ def plain(): import e; from f.g import (  # both
     i as j,
 )
 
-@drawn_from({"one": {"metrics": "loss"}})
-def draw(): ...
+@Figure(reads={"one": {"metrics": "loss"}})
+def draw():
+    '''Said.'''
+
+@Other(reads={})
+def other(): ...
 """
 
 
@@ -38,7 +42,8 @@ def module(tmp_path):
 
 def test_what_a_module_declares_and_imports(module):
     path = module(MODULE)
-    assert declared(path, "drawn_from") == {"one": {"metrics": "loss"}}
+    reads = {"one": {"metrics": "loss"}}
+    assert decorated(path, "Figure") == {"draw": Decorated({"reads": reads}, "Said.")}
     assert set(imports(path)) == {"os.path", "a.b.c", "a.b.d", "e", "f.g.h", "f.g.i"}
 
 
@@ -58,16 +63,12 @@ def test_imports_are_those_of_the_syntax_tree():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("def draw(): ...", "has 0 functions with @drawn_from"),
-        (
-            "@drawn_from({})\ndef draw(): ...\n@drawn_from({})\ndef other(): ...",
-            "has 2 functions with @drawn_from",
-        ),
-        ("@drawn_from(READS)\ndef draw(): ...", "takes literals"),
+        ("@Figure({})\ndef draw(): ...", "takes keywords only"),
+        ("@Figure(reads=READS)\ndef draw(): ...", "takes literals"),
     ],
 )
 def test_what_cannot_be_read_is_told(module, text, words):
     path = module(text)
     with pytest.raises(ValueError, match=words) as caught:
-        declared(path, "drawn_from")
+        decorated(path, "Figure")
     assert str(path) in str(caught.value)

@@ -7,7 +7,7 @@ datasets, models, training, theory, records, metrics, claims, figures.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neuralrace.records.catalogue import open_results
+    from neuralrace.records.results import open_results
 
 __all__ = ["open_results"]
 
@@ -15,7 +15,7 @@ __all__ = ["open_results"]
 def __getattr__(name: str) -> Any:
     # lazily, so that planning a workflow need not load xarray
     if name == "open_results":
-        from neuralrace.records.catalogue import open_results
+        from neuralrace.records.results import open_results
 
         return open_results
     raise AttributeError(f"module 'neuralrace' has no attribute {name!r}")

@@ -17,7 +17,7 @@ import xarray as xr
 
 from neuralrace.claims.table import read_tables
 from neuralrace.errors import UserError
-from neuralrace.records.files import read
+from neuralrace.records.results import open_results
 
 ROUNDING = {"float64": 1e-6, "float32": 1e-3}
 """What rounding may grow to during training, relative to the largest entry of a metric."""
@@ -45,12 +45,12 @@ def differences(one: Path, other: Path) -> Iterator[Difference]:
     Raises:
         UserError: a cell or metric that only one has, or two of other specifications.
     """
-    cells = [_cells(folder) for folder in (one, other)]
-    if cells[0] != cells[1]:
-        lacking = ", ".join(sorted(set(cells[0]) ^ set(cells[1])))
+    results = [open_results(folder) for folder in (one, other)]
+    measured = [{name for name in each if each[name].path("metrics").is_file()} for each in results]
+    if lacking := ", ".join(sorted(measured[0] ^ measured[1])):
         raise UserError(f"only one of {one} and {other} has metrics of {lacking}")
-    for cell in cells[0]:
-        pair = [read(folder / cell / "metrics.nc", "metrics") for folder in (one, other)]
+    for cell in sorted(measured[0]):
+        pair = [each[cell].metrics for each in results]
         specs = [dataset.attrs["spec"] for dataset in pair]
         if specs[0] != specs[1] or set(pair[0].data_vars) != set(pair[1].data_vars):
             raise UserError(f"{cell}: {one} and {other} were run by other specifications")
@@ -74,13 +74,6 @@ def other_outcomes(one: Path, other: Path) -> Iterator[str]:
         found = [statuses.get(name, "absent") for statuses in pair]
         if found[0] != found[1]:
             yield f"{name}: {found[0]} / {found[1]}"
-
-
-def _cells(folder: Path) -> list[str]:
-    """Cells of a results folder; blind trials and smoke runs lie deeper."""
-    return sorted(
-        path.parent.relative_to(folder).as_posix() for path in folder.glob("*/*/*/metrics.nc")
-    )
 
 
 def _relative(one: xr.DataArray, other: xr.DataArray) -> float:

@@ -42,7 +42,6 @@ class Workshop:
             UserError: what training, theory or a metric refuses, or a file that cannot be read or
                 written.
         """
-        folder = self.root / cell_id
         theory = trajectory = None
         if "theory" in keys:
             with self.job.stage("solve", cell_id):
@@ -56,18 +55,15 @@ class Workshop:
                 )
         if "metrics" in keys:
             from neuralrace.metrics.measure import metrics_dataset
+            from neuralrace.records.results import CellResults
 
             if any(METRICS[name].declaration.trains for name in cell.metrics):
                 from neuralrace.training.ensemble import COMPILED
 
                 self.job.count_compilation(COMPILED)
             with self.job.stage("measure", cell_id):
-                if trajectory is None:
-                    trajectory = read(folder / "trajectory.nc", "trajectory")
-                if theory is None and cell.solutions:
-                    theory = read(folder / "theory.nc", "theory")
-                metrics = metrics_dataset(cell_id, cell, trajectory, theory)
-                write(metrics, folder / "metrics.nc", keys["metrics"])
+                results = CellResults(cell_id, self.root / cell_id, cell, trajectory, theory)
+                write(metrics_dataset(results), results.path("metrics"), keys["metrics"])
         self.job.say(f"{cell_id}: made {', '.join(keys)}")
 
     def train(self, cell_id: str, run: Run, key: str, part: str = "") -> xr.Dataset:

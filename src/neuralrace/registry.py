@@ -1,12 +1,15 @@
-"""What a configuration can name: declared beside its code, found by listing, read without running.
+"""What extends the library: declared beside its code, found by listing, read without running.
 
-A metric, a solution or an observable is a function, and its declaration is the decorator above it,
-written in literals. It stands in any module of the package of its kind: `neuralrace.metrics`,
-`neuralrace.solutions`, `neuralrace.observables`, or one that an installed distribution names in the
-entry-point group `neuralrace` under that kind:
+A metric, a solution, an observable or a figure is a function, and its declaration is the decorator
+above it, written in literals. It stands in any module of the package of its kind:
+`neuralrace.metrics`, `neuralrace.solutions`, `neuralrace.observables`, or one that an installed
+distribution names in the entry-point group `neuralrace` under that kind:
 
     [project.entry-points.neuralrace]
     metrics = "mypackage.metrics"
+
+The figure `paper/figure` is the one of the module `<paper>/<figure>.py` of `neuralrace.figures`, or
+of such a package.
 
 Datasets, gating schemes and initialisation laws are classes with a configuration of their own, in
 modules that are found likewise; see `choices`. Nothing else names any of them.
@@ -33,7 +36,7 @@ GROUP = "neuralrace"
 F = TypeVar("F", bound=Callable)
 C = TypeVar("C", bound=Strict)
 D = TypeVar("D", bound="Declaration")
-Kind = Literal["metrics", "solutions", "observables"]
+Kind = Literal["metrics", "solutions", "observables", "figures"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,16 @@ class Variable:
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What is said of an extension, in literals: it is read as source.
+    """What is said of an extension, in literals: it is read as source."""
+
+    def __call__(self, function: F) -> F:
+        """As a decorator: the function as it is."""
+        return function
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity(Declaration):
+    """Something that gives variables of a result file.
 
     Names stand side by side in one text; all are needed, and of `a|b` either.
     """
@@ -57,10 +69,6 @@ class Declaration:
     needs: str = ""
     """Conditions on the run, functions of `neuralrace.needs`."""
 
-    def __call__(self, function: F) -> F:
-        """As a decorator: the function as it is."""
-        return function
-
     @property
     def variables(self) -> dict[str, Variable]:
         """What it gives."""
@@ -68,7 +76,7 @@ class Declaration:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observable(Declaration):
+class Observable(Quantity):
     """Something that is recorded while a network trains."""
 
     snapshots: bool = False
@@ -76,12 +84,12 @@ class Observable(Declaration):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Solution(Declaration):
+class Solution(Quantity):
     """Theory that is solved from the initial weights of a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric(Declaration):
+class Metric(Quantity):
     """Something that is computed from trajectory and theory."""
 
     observables: str = ""
@@ -107,6 +115,16 @@ class Metric(Declaration):
         return None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Figure(Declaration):
+    """Something that is drawn from the results of cells."""
+
+    reads: Mapping[str, Mapping[str, str]]
+    """Variables of each kind of file (trajectory, theory, metrics), by experiments; names stand
+    side by side, and none where only the specification in the file is read. An experiment is of
+    the figure's paper or `paper/experiment`, or a glob."""
+
+
 @dataclass(frozen=True)
 class Entry(Generic[D]):
     """A declaration with the function that it stands above."""
@@ -114,26 +132,37 @@ class Entry(Generic[D]):
     name: str
     module: str
     """Dotted name."""
+    path: Path
+    """Its file."""
+    function: str
+    """Name of the function."""
     text: str
     """The function's docstring."""
     declaration: D
 
     def load(self) -> Callable[..., Any]:
         """The function; only now is its module run."""
-        return getattr(import_module(self.module), self.name)
+        return getattr(import_module(self.module), self.function)
 
 
 class Registry(Mapping[str, Entry[D]]):
     """All extensions of one kind by name, sorted.
 
+    Args:
+        kind: the package that is listed.
+        declaration: the decorator.
+        folders: whether modules stand in folders, and what is in one is called `folder/module`;
+            else in the package itself, and it is called as its function.
+
     Raises:
         ValueError: on first use, where a declaration cannot be read or two have one name.
     """
 
-    def __init__(self, kind: Kind, declaration: type[D]):
+    def __init__(self, kind: Kind, declaration: type[D], folders: bool = False):
         """Nothing is listed yet."""
         self.kind = kind
         self.declaration = declaration
+        self.folders = folders
 
     def __getitem__(self, name: str) -> Entry[D]:
         return self._entries[name]
@@ -158,15 +187,15 @@ class Registry(Mapping[str, Entry[D]]):
     @cached_property
     def _entries(self) -> dict[str, Entry[D]]:
         found: dict[str, Entry[D]] = {}
-        for module, path in modules(self.kind):
-            for name, found_there in decorated(path, self.declaration.__name__).items():
-                declaration = self.declaration(**found_there.keywords)
-                entry = Entry(name, module, found_there.text, declaration)
+        for module, path in modules(self.kind, "*/" if self.folders else ""):
+            for function, said in decorated(path, self.declaration.__name__).items():
+                name = f"{path.parent.name}/{path.stem}" if self.folders else function
                 if name in found:
                     raise ValueError(
                         f"{self.kind}: {name!r} is in {found[name].module} and in {module}"
                     )
-                found[name] = entry
+                declaration = self.declaration(**said.keywords)
+                found[name] = Entry(name, module, path, function, said.text, declaration)
         return dict(sorted(found.items()))
 
 
@@ -186,10 +215,15 @@ class Known:
 METRICS = Registry("metrics", Metric)
 SOLUTIONS = Registry("solutions", Solution)
 OBSERVABLES = Registry("observables", Observable)
+FIGURES = Registry("figures", Figure, folders=True)
 
 
-def modules(kind: str) -> Iterator[tuple[str, Path]]:
+def modules(kind: str, folders: str = "") -> Iterator[tuple[str, Path]]:
     """Dotted name and file of every module of a kind, those of other distributions last.
+
+    Args:
+        kind: the package that is listed, here and under this name in the entry-point group.
+        folders: where in it, a glob that ends in a slash; in the package itself when absent.
 
     Raises:
         ValueError: a package that an entry point names does not exist.
@@ -199,8 +233,8 @@ def modules(kind: str) -> Iterator[tuple[str, Path]]:
         if spec is None or not spec.submodule_search_locations:
             raise ValueError(f"entry point {GROUP}: {kind} = {package!r}: there is no such package")
         for folder in spec.submodule_search_locations:
-            for path in sorted(Path(folder).glob("[!_]*.py")):
-                yield f"{package}.{path.stem}", path
+            for path in sorted(Path(folder).glob(f"{folders}[!_]*.py")):
+                yield ".".join((package, *path.relative_to(folder).with_suffix("").parts)), path
 
 
 @cache

@@ -61,8 +61,6 @@ def attributes(path: Path, name: str) -> dict[str, str]:
 class Decorated:
     """A function with a decorator that is called."""
 
-    arguments: tuple[Any, ...]
-    """Of the decorator, in their order."""
     keywords: dict[str, Any]
     """Of the decorator, by name."""
     text: str
@@ -70,10 +68,10 @@ class Decorated:
 
 
 def decorated(path: Path, decorator: str) -> dict[str, Decorated]:
-    """The functions of a module that have a decorator, by name; its arguments are literals.
+    """The functions of a module that have a decorator, by name; its keywords are literals.
 
     Raises:
-        ValueError: an argument is no literal.
+        ValueError: an argument is no literal, or has no keyword.
     """
     found = {}
     for node in syntax(path).body:
@@ -81,22 +79,11 @@ def decorated(path: Path, decorator: str) -> dict[str, Decorated]:
             continue
         for call in node.decorator_list:
             if isinstance(call, ast.Call) and ast.unparse(call.func) == decorator:
+                if call.args:
+                    raise ValueError(f"{path}: @{decorator} takes keywords only")
                 try:
-                    arguments = tuple(ast.literal_eval(value) for value in call.args)
                     keywords = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
                 except ValueError as error:
                     raise ValueError(f"{path}: @{decorator} takes literals: {error}") from None
-                found[node.name] = Decorated(arguments, keywords, ast.get_docstring(node) or "")
+                found[node.name] = Decorated(keywords, ast.get_docstring(node) or "")
     return found
-
-
-def declared(path: Path, decorator: str) -> Any:
-    """The argument of a decorator on the one function of a module that has it.
-
-    Raises:
-        ValueError: no function has it, more than one has, or the argument is no literal.
-    """
-    functions = list(decorated(path, decorator).values())
-    if len(functions) != 1:
-        raise ValueError(f"{path}: has {len(functions)} functions with @{decorator}, not one")
-    return functions[0].arguments[0]

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from workplace import claim, finding, measure
 
-from neuralrace.claims.measure import Results, per_seed
+from neuralrace.claims.measure import per_seed
 from neuralrace.claims.spec import Alternative, Measure
 from neuralrace.claims.table import refuse_surprises
 from neuralrace.errors import UserError
+from neuralrace.records.results import open_results
 
 OURS = [1.0, 1.02, 0.98, 1.01]
 LINE = {"x": "training.learning_rate", "scale": "loglog"}
@@ -181,7 +182,7 @@ def pairs(work):
 )
 def test_shuffled_pairs_each_seed_with_the_next(pairs, key, own, shuffled):
     taken = Measure.model_validate(measure("*/a/main", **{key: measure("*/b/main")}))
-    results = Results(pairs.results, pairs.cells)
+    results = open_results(pairs.results, pairs.cells)
     np.testing.assert_array_equal(per_seed(taken, results).values, own)
     np.testing.assert_array_equal(per_seed(taken, results, shuffled=True).values, shuffled)
     # through a claim: equal in every seed, which other pairs are not

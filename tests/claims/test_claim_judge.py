@@ -10,8 +10,8 @@ from scipy import stats
 from workplace import claim, finding, measure, unassessed
 
 from neuralrace.claims.judge import allowed, confidence_interval, judge
-from neuralrace.claims.measure import Results
 from neuralrace.claims.spec import Finding
+from neuralrace.records.results import CellResults, Results
 
 SPREAD = np.array([0.98, 1.0, 1.02, 1.01])
 
@@ -332,9 +332,9 @@ RANK = {"contradicted": 0, "undecided": 1, "holds": 2}
     values=st.lists(st.floats(-2, 4), min_size=1, max_size=4),
 )
 def test_verdict_is_monotone_in_tolerance(kind, values):
-    results = Results(Path(), ["deep_linear/e/main"])
     m = xr.DataArray(values, {"seed": np.arange(len(values))}, "seed")
-    results.metrics = lambda cell: xr.Dataset({"m": m}, attrs={"spec": "{}"})
+    metrics = xr.Dataset({"m": m}, attrs={"spec": "{}"})
+    results = Results([CellResults("deep_linear/e/main", Path(), metrics=metrics)])
     relation = None if kind == "equality" else "<="
     ranks = []
     for tolerance in (0.0, 0.5, 1.0, 2.0, 4.0, 100.0):

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from workplace import Workplace, claim, measure
 
-from neuralrace.claims.measure import Results, per_seed
+from neuralrace.claims.measure import per_seed
 from neuralrace.claims.spec import Measure
 from neuralrace.errors import UserError
+from neuralrace.records import results
+from neuralrace.records.files import read
+from neuralrace.records.results import open_results
 
 RNG = np.random.default_rng(0)
 TIMES = RNG.uniform(1, 2, (3, 4, 2))  # (init_scale, seed, mode)
@@ -42,7 +45,7 @@ def filled(work):
 
 def value(work, cells="*/rate-0.1", metric="times", **more):
     taken = Measure.model_validate(measure(cells, metric, **more))
-    return per_seed(taken, Results(work.results, work.cells)).values
+    return per_seed(taken, open_results(work.results, work.cells)).values
 
 
 @pytest.mark.parametrize("reduce", ["mean", "max", "min", "median"])
@@ -302,11 +305,6 @@ def test_missing_metrics_file_is_named(work):
 def test_each_file_is_read_once(work, monkeypatch):
     work.per_seed("deep_linear/e/main", [1.0])
     opened = []
-    from neuralrace.claims import measure as module
-
-    actual = module.read
-    monkeypatch.setattr(
-        module, "read", lambda path, kind: opened.append(path) or actual(path, kind)
-    )
+    monkeypatch.setattr(results, "read", lambda *file: opened.append(file) or read(*file))
     work.judge(claim(), claim(id="another"))
     assert len(opened) == 1

@@ -28,6 +28,7 @@ from neuralrace.networks.routing import Routing
 from neuralrace.plan import read_plan
 from neuralrace.records.axes import axes, provenance, record_steps
 from neuralrace.records.files import write
+from neuralrace.records.results import CellResults
 from neuralrace.records.schema import TRAJECTORY, build
 from neuralrace.records.theory import theory_dataset
 from neuralrace.spec import Cell, Run, SolvedRun
@@ -350,7 +351,8 @@ def results_root(tmp_path_factory) -> Path:
         solved = theory_dataset(cell_id, cell.only(SolvedRun)) if cell.solutions else None
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("neuralrace.reln.imitation.train", imitation)
-            measured = metrics_dataset(cell_id, cell, recorded, solved)
+            results = CellResults(cell_id, root / cell_id, cell, recorded, solved)
+            measured = metrics_dataset(results)
         for kind, dataset in (("trajectory", recorded), ("theory", solved), ("metrics", measured)):
             if dataset is not None:
                 write(dataset, root / cell_id / f"{kind}.nc")

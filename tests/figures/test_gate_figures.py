@@ -8,18 +8,18 @@ import pytest
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
-from neuralrace.figures import FIGURES, margins
+from neuralrace.figures import margins, matching
 from neuralrace.figures.make_haste import clusters, lemma, semantic, xor_margin
-from neuralrace.figures.results import Results
 from neuralrace.records.files import read, write
+from neuralrace.records.results import Results, open_results
 
 
 def copied(name: str, source: Path, target: Path, cell_ids: list[str]) -> Results:
     """The results of a figure, to be changed."""
-    cells = FIGURES[name].matching(cell_ids)
+    cells = matching(name, cell_ids)
     for cell in cells:
         shutil.copytree(source / cell, target / cell)
-    return Results(target, cells)
+    return open_results(target, cells)
 
 
 def pictures(ax: Axes) -> np.ndarray:
@@ -51,9 +51,9 @@ def test_losses_are_shown_near_equal_speed_and_to_either_side(
 
 
 def test_times_to_half_of_the_loss_are_those_of_all_scales(results_root: Path, cell_ids: list[str]):
-    cells = FIGURES["make_haste/xor_margin"].matching(cell_ids)
-    figure = xor_margin.draw(Results(results_root, cells[::-1]))
-    shown = margins.by_margin(Results(results_root, cells), "xor_margin")
+    cells = matching("make_haste/xor_margin", cell_ids)
+    figure = xor_margin.draw(open_results(results_root, cells[::-1]))
+    shown = margins.by_margin(open_results(results_root, cells), "xor_margin")
     assert [margins.margin(cell) for cell in shown] == [0.25, 0.5]
     times, *losses = figure.axes
     assert len(losses) == len(shown)
@@ -71,7 +71,7 @@ def test_times_to_half_of_the_loss_are_those_of_all_scales(results_root: Path, c
 
 
 def test_a_task_without_a_margin_is_refused(results_root: Path, cell_ids: list[str]):
-    results = Results(results_root, cell_ids)
+    results = open_results(results_root, cell_ids)
     with pytest.raises(UserError, match=r"xor_gated.*'xor' has no margin"):
         margins.margin(results.cell("xor_gated"))
     with pytest.raises(UserError, match=r"semantic_deep.*'hierarchy' has no margin"):
@@ -79,7 +79,7 @@ def test_a_task_without_a_margin_is_refused(results_root: Path, cell_ids: list[s
 
 
 def test_patterns_are_grouped_by_what_can_be(results_root: Path, cell_ids: list[str]):
-    figure = lemma.draw(Results(results_root, FIGURES["make_haste/lemma"].matching(cell_ids)))
+    figure = lemma.draw(open_results(results_root, matching("make_haste/lemma", cell_ids)))
     gates, units, outputs = figure.axes
     rows = pictures(gates).astype(bool)
     assert len({tuple(row) for row in rows.tolist()}) == 16
@@ -100,7 +100,7 @@ def test_patterns_are_grouped_by_what_can_be(results_root: Path, cell_ids: list[
 
 
 def test_output_by_pattern_adds_up_to_what_is_measured(results_root: Path, cell_ids: list[str]):
-    results = Results(results_root, FIGURES["make_haste/lemma"].matching(cell_ids))
+    results = open_results(results_root, matching("make_haste/lemma", cell_ids))
     carried = markers(lemma.draw(results).axes[2], lemma.END["color"])
     measured = results.cell("lemma").metrics["share_beyond_lemma"].mean()
     assert 0.01 < measured < 0.99
@@ -110,7 +110,7 @@ def test_output_by_pattern_adds_up_to_what_is_measured(results_root: Path, cell_
 def test_a_diverged_run_has_no_patterns(results_root: Path, cell_ids: list[str], tmp_path: Path):
     name = "make_haste/lemma"
     results = copied(name, results_root, tmp_path, cell_ids)
-    path = tmp_path / results.all[0].name / "trajectory.nc"
+    path = tmp_path / next(iter(results)) / "trajectory.nc"
     trajectory = read(path)
     for layer in (1, 2):
         trajectory[f"weight_{layer}"].loc[{"seed": 1}] = np.nan
@@ -118,7 +118,7 @@ def test_a_diverged_run_has_no_patterns(results_root: Path, cell_ids: list[str],
     shown = []
     for content in (trajectory, alone):
         write(content, path)
-        figure = lemma.draw(Results(tmp_path, FIGURES[name].matching(cell_ids)))
+        figure = lemma.draw(open_results(tmp_path, matching(name, cell_ids)))
         shown.append([markers(ax, lemma.END["color"]) for ax in figure.axes[1:]])
     assert shown[0] == shown[1]
 
@@ -126,10 +126,10 @@ def test_a_diverged_run_has_no_patterns(results_root: Path, cell_ids: list[str],
 def test_patterns_are_those_of_two_objects_in_two_contexts(
     results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
-    (cell,) = FIGURES["make_haste/lemma"].matching(cell_ids)
+    (cell,) = matching("make_haste/lemma", cell_ids)
     shutil.copytree(results_root / "make_haste/three_contexts/main", tmp_path / cell)
     with pytest.raises(UserError, match=r"lemma.*2 objects in 2 contexts"):
-        lemma.draw(Results(tmp_path, [cell]))
+        lemma.draw(open_results(tmp_path, [cell]))
 
 
 def test_clusters_that_were_not_found_are_left_out(
@@ -137,13 +137,13 @@ def test_clusters_that_were_not_found_are_left_out(
 ):
     name = "make_haste/clusters"
     results = copied(name, results_root, tmp_path, cell_ids)
-    path = tmp_path / results.all[0].name / "metrics.nc"
+    path = tmp_path / next(iter(results)) / "metrics.nc"
     metrics = read(path)
     for lost, left in (([3], (2, 4)), ([2, 4], ())):
         for variable in ("gates", "centroids", "share"):
             metrics[f"identified_{variable}"].loc[{"clusters": lost}] = np.nan
         write(metrics, path)
-        changed = Results(tmp_path, [cell.name for cell in results.all])
+        changed = open_results(tmp_path, results)
         if not left:
             with pytest.raises(UserError, match=r"contextual/main.*2 clusters"):
                 clusters.draw(changed)
@@ -155,7 +155,7 @@ def test_clusters_that_were_not_found_are_left_out(
 
 
 def test_decomposition_gives_the_correlation_back(results_root: Path, cell_ids: list[str]):
-    results = Results(results_root, FIGURES["make_haste/semantic"].matching(cell_ids))
+    results = open_results(results_root, matching("make_haste/semantic", cell_ids))
     figure = semantic.draw(results)
     total, u, s, v = (pictures(ax) for ax in figure.axes[:4])
     product = u @ s @ v

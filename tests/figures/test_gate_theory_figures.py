@@ -7,7 +7,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
-from neuralrace.figures import FIGURES, frozen, receptive
+from neuralrace.figures import frozen, matching, receptive
 from neuralrace.figures.localization import (
     closed_forms,
     evolving,
@@ -16,16 +16,16 @@ from neuralrace.figures.localization import (
     one_unit,
     prediction,
 )
-from neuralrace.figures.results import CellResults, Results
 from neuralrace.gates.always_on import AlwaysOnSamples
 from neuralrace.gates.bumps import Bumps
 from neuralrace.gates.half_space import HalfSpace
 from neuralrace.gates.tiling import Tiling
+from neuralrace.records.results import CellResults, Results, open_results
 
 
 def of_figure(name: str, root: Path, cell_ids: list[str]) -> Results:
     """The results that a figure is drawn from."""
-    return Results(root, FIGURES[f"localization/{name}"].matching(cell_ids))
+    return open_results(root, matching(f"localization/{name}", cell_ids))
 
 
 def places(ax: Axes, marker: str) -> np.ndarray:
@@ -61,7 +61,7 @@ def test_schemes_are_told_apart(scheme, name: str):
 
 
 def test_networks_without_gates_by_sample_are_refused(results_root: Path, cell_ids: list[str]):
-    results = Results(results_root, cell_ids)
+    results = open_results(results_root, cell_ids)
     with pytest.raises(UserError, match=r"evolving.*'layered' has no gates by sample"):
         frozen.gates(results.cells("evolving")[0])
 
@@ -133,7 +133,7 @@ def test_refreshed_gates_stand_by_interval_and_number(results_root: Path, cell_i
 
 
 def test_eq_7_as_written_ends_where_it_was_measured(results_root: Path, cell_ids: list[str]):
-    for cell in of_figure("closed_forms", results_root, cell_ids).all:
+    for cell in of_figure("closed_forms", results_root, cell_ids).values():
         loss = cell.trajectory["loss"].isel(init_scale=0).values
         drawn = closed_forms.written_loss(cell)
         np.testing.assert_allclose(drawn[:, 0], loss[:, 0], rtol=1e-10)
@@ -147,9 +147,9 @@ def test_closed_forms_are_those_of_the_smallest_learning_rate(
     results_root: Path, cell_ids: list[str]
 ):
     results = of_figure("closed_forms", results_root, cell_ids)
-    *losses, rates, equations = closed_forms.draw(Results(results_root, cell_ids)).axes
+    *losses, rates, equations = closed_forms.draw(open_results(results_root, cell_ids)).axes
     grouped: dict[str, list[CellResults]] = {}
-    for cell in results.all:
+    for cell in results.values():
         grouped.setdefault(frozen.scheme(frozen.gates(cell)), []).append(cell)
     assert len(losses) == len(grouped) == 2
     for ax, marker, cells in zip(losses, "os", grouped.values(), strict=True):
@@ -203,7 +203,7 @@ def test_distances_from_symmetry_are_those_of_the_files(results_root: Path, cell
     moments = ("input_circulance_law", "input_circulance_samples")
     moments += ("block_circulance_same", "block_circulance_other")
     shifts = ("joint_violation", "joint_eigenvalue_error")
-    for cell, marker in zip(results.all, "os", strict=True):
+    for cell, marker in zip(results.values(), "os", strict=True):
         for ax, names in ((circulant, moments), (joint, shifts)):
             shown = places(ax, marker)[:, 0]
             np.testing.assert_allclose(shown, [means(cell, name) for name in names], atol=1e-15)

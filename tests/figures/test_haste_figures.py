@@ -15,8 +15,8 @@ from neuralrace.figures.make_haste.contextual import at_loss
 from neuralrace.figures.make_haste.similarity import turned
 from neuralrace.figures.make_haste.two_hidden import typical
 from neuralrace.figures.neural_race import structural_forms
-from neuralrace.figures.results import Results
 from neuralrace.metrics.imitation import classical_scaling
+from neuralrace.records.results import open_results
 
 draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
@@ -67,7 +67,7 @@ def test_typical_run_is_closest_to_the_mean_of_those_that_did_not_diverge():
 
 
 def test_families_are_in_the_order_of_their_contexts(results_root: Path, cell_ids: list[str]):
-    results = Results(results_root, cell_ids)
+    results = open_results(results_root, cell_ids)
     found = families(reversed(results.cells("contextual_gated")))
     assert list(found) == [(1,), (2,)]
     for numbers, cell in found.items():
@@ -83,7 +83,7 @@ def test_families_are_in_the_order_of_their_contexts(results_root: Path, cell_id
 
 
 def test_other_tasks_and_networks_are_refused(results_root: Path, cell_ids: list[str]):
-    cell = Results(results_root, cell_ids).cell("semantic_deep")
+    cell = open_results(results_root, cell_ids).cell("semantic_deep")
     with pytest.raises(UserError, match=r"semantic.* has no contexts"):
         task(cell)
     with pytest.raises(UserError, match=r"'layered' has no gates of pathways"):

@@ -10,21 +10,21 @@ from matplotlib.axes import Axes
 from scipy import stats
 
 from neuralrace.errors import UserError
-from neuralrace.figures import FIGURES
+from neuralrace.figures import matching
 from neuralrace.figures.neural_race import (
     natural_images,
     natural_images_controls,
     natural_images_partners,
 )
-from neuralrace.figures.results import Results
 from neuralrace.figures.style import SHEET
+from neuralrace.records.results import Results, open_results
 
 PREFIX = "neural_race/images"
 
 
 @pytest.fixture(scope="module")
 def results(results_root: Path, cell_ids: list[str]) -> Results:
-    return Results(results_root, [cell for cell in cell_ids if cell.startswith(PREFIX)])
+    return open_results(results_root, [cell for cell in cell_ids if cell.startswith(PREFIX)])
 
 
 def drawn(module, results: Results) -> list[Axes]:
@@ -54,7 +54,7 @@ def ends(cells, name: str) -> list[float]:
 
 def test_images_are_shown_as_the_network_sees_them(results: Results):
     shown, *_ = drawn(natural_images, results)
-    images = results.cells("images")[0].evidence.image_domains
+    images = results.cells("images")[0].image_domains
     arrays = {name: jnp.asarray(values) for name, values in images.arrays().items()}
     (first, *_) = np.flatnonzero(images.images.labels == natural_images.EXAMPLE)
     seen = np.asarray(images.show(arrays, jnp.asarray(images.images.pixels[[first]])))[:, 0]
@@ -71,7 +71,7 @@ def test_images_are_shown_as_the_network_sees_them(results: Results):
 
 def test_names_are_those_that_output_domains_give(results: Results):
     _, names, *_ = drawn(natural_images, results)
-    renamed = results.cells("images")[0].evidence.image_domains.renamed[::2]
+    renamed = results.cells("images")[0].image_domains.renamed[::2]
     texts = [text for text in names.texts if text.get_text()]
     assert [int(text.get_text()) for text in texts] == renamed.ravel().tolist()
     np.testing.assert_array_equal(names.images[0].get_array(), renamed)
@@ -91,7 +91,7 @@ def test_errors_are_at_their_share_and_init_scale(results: Results):
             some = [
                 cell
                 for cell in results.cells("images_cross_entropy")
-                if cell.evidence.routing.activation == activation
+                if cell.routing.activation == activation
             ]
             assert has_line(shares, [0.2, 0.3], ends(some, f"final_{pairs}_misclassified"))
     assert len(shares_by_scale.get_lines()) > 4
@@ -105,7 +105,7 @@ def test_errors_are_at_their_share_and_init_scale(results: Results):
 def test_other_image_sets_have_rows_of_their_own(
     results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
-    chosen = FIGURES["neural_race/natural_images"].matching(cell_ids)
+    chosen = matching("neural_race/natural_images", cell_ids)
     for cell in chosen:
         _, experiment, label = cell.split("/")
         names = [experiment]
@@ -116,8 +116,8 @@ def test_other_image_sets_have_rows_of_their_own(
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(results_root / cell)
     cells = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
-    assert FIGURES["neural_race/natural_images"].matching(cells) == cells
-    axes = drawn(natural_images, Results(tmp_path, cells))
+    assert matching("neural_race/natural_images", cells) == cells
+    axes = drawn(natural_images, open_results(tmp_path, cells))
     assert len(axes) == 9
     first, second = axes[3:5], axes[5:7]
     for one, other in zip(first, second, strict=True):

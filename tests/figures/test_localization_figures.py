@@ -22,16 +22,17 @@ from neuralrace.figures.localization import (
     receptive_fields,
     single_pulse,
 )
-from neuralrace.figures.results import Results
 from neuralrace.figures.style import SHEET
 from neuralrace.records.files import write
+from neuralrace.records.results import Results, open_results
 
 draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
 @pytest.fixture(scope="module")
 def results(results_root: Path, cell_ids: list[str]) -> Results:
-    return Results(results_root, [cell for cell in cell_ids if cell.startswith("localization/")])
+    cells = [cell for cell in cell_ids if cell.startswith("localization/")]
+    return open_results(results_root, cells)
 
 
 def drawn(module, results: Results) -> list[Axes]:
@@ -129,7 +130,7 @@ def test_data_show_moments_of_the_samples_and_of_the_law(results: Results):
     axes = np.reshape(drawn(data, results), (3, 3))
     for column, name in enumerate(("relu", "relu_low_gain", "single_pulse")):
         cell = results.cells(name)[0]
-        sample, law = cell.evidence.data, cell.spec.dataset.mixture()
+        sample, law = cell.data, cell.spec.dataset.mixture()
         first, second, moments = axes[:, column]
         for ax, target, closed in zip((first, second), law.targets, law.covariances, strict=True):
             of = sample.x[sample.y[:, 0] == target]
@@ -159,13 +160,13 @@ def test_fields_are_those_of_the_first_run_and_bars_those_of_all(results: Result
 
 def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path: Path):
     rng = np.random.default_rng(0)
-    for cell in results.all:
+    for cell in results.values():
         if cell.name.split("/")[1] in sum(classes.PANELS.values(), ()):
             metrics = cell.metrics.copy()
             for name, share in zip(receptive.CLASSES, rng.dirichlet([1, 1, 1], 2).T, strict=True):
                 metrics[f"{name}_share"] = metrics[f"{name}_share"].copy(data=[share])
             write(metrics, tmp_path / cell.name / "metrics.nc")
-    results = Results(tmp_path, [cell.name for cell in results.all])
+    results = open_results(tmp_path, results)
     axes = drawn(classes, results)
     shown = [
         [cell for name in names for cell in results.cells(name)]

@@ -1,13 +1,13 @@
 """A figure is refused before anything runs where its cells will not have what it reads."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from neuralrace import figures
 from neuralrace.errors import UserError
-from neuralrace.figures import Figure
 from neuralrace.figures.plan import shown
+from neuralrace.registry import FIGURES, Figure
 from neuralrace.spec import Cell
 
 CELL = Cell.model_validate_json(json.dumps({
@@ -24,7 +24,8 @@ FILES = {"a.yaml": {"experiments": {"paper": {"one": {}}}}, "b.yaml": {"experime
 
 
 def shows(monkeypatch, reads):
-    monkeypatch.setitem(figures.FIGURES, "paper/figure", Figure("paper", reads))
+    entry = replace(FIGURES["deep_linear/exact"], declaration=Figure(reads=reads))
+    monkeypatch.setitem(FIGURES._entries, "paper/figure", entry)
     return shown("paper/figure", {"paper/one/main": CELL, "paper/two/main": CELL}, FILES)
 
 

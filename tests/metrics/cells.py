@@ -1,9 +1,13 @@
 """Cells with what their metrics declare that they need."""
 
 import json
+from pathlib import Path
 from typing import Any
 
+import xarray as xr
+
 from neuralrace.needs import unmet
+from neuralrace.records.results import CellResults
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.spec import Cell
 
@@ -11,6 +15,11 @@ from neuralrace.spec import Cell
 def cell_of(spec: dict[str, Any]) -> Cell:
     """The cell as it is written."""
     return Cell.model_validate_json(json.dumps(spec))
+
+
+def made(cell: Cell, trajectory: xr.Dataset, theory: xr.Dataset | None = None) -> CellResults:
+    """The results of a cell, in memory."""
+    return CellResults("paper/experiment/main", Path(), cell, trajectory, theory)
 
 
 def complete(spec: dict[str, Any]) -> Cell:

@@ -1,6 +1,7 @@
 """What metrics declare is held to by plans and by files."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,8 +73,9 @@ def test_metrics_that_give_one_variable_do_not_share_a_cell():
 def test_what_is_not_declared_is_not_written(monkeypatch, given, message):
     cell = make_cell("stages")
     trajectory = observe(cell, flow(cell))
-    entry = Entry("stages", "here", "", Metric(gives={"one": ("pair layer", "something")}))
-    monkeypatch.setattr(Entry, "load", lambda self: lambda evidence: given)
+    declared = Metric(gives={"one": ("pair layer", "something")})
+    entry = replace(METRICS["stages"], module="here", declaration=declared)
+    monkeypatch.setattr(Entry, "load", lambda self: lambda cell: given)
     monkeypatch.setitem(METRICS._entries, "stages", entry)
     with pytest.raises(ValueError, match=message):
         measured(cell, trajectory)
@@ -82,8 +84,9 @@ def test_what_is_not_declared_is_not_written(monkeypatch, given, message):
 def test_meaning_and_unit_are_those_declared(monkeypatch):
     cell = make_cell("stages")
     array = xr.DataArray([1.0], dims="mode", attrs={"note": "of the body"})
-    entry = Entry("stages", "here", "", Metric(gives={"one": ("mode", "something", "tau")}))
-    monkeypatch.setattr(Entry, "load", lambda self: lambda evidence: {"one": array})
+    declared = Metric(gives={"one": ("mode", "something", "tau")})
+    entry = replace(METRICS["stages"], declaration=declared)
+    monkeypatch.setattr(Entry, "load", lambda self: lambda cell: {"one": array})
     monkeypatch.setitem(METRICS._entries, "stages", entry)
     found = measured(cell, observe(cell, flow(cell)))
     assert found["one"].attrs == {"long_name": "something", "units": "tau"}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from cells import complete
+from cells import complete, made
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -70,7 +70,7 @@ def weights(fields):
 
 def measured(fields, *metrics, **parts):
     cell = make_cell(*(metrics or ("receptive_fields",)), **parts)
-    return metrics_dataset("paper/experiment/main", cell, record(cell, **weights(fields)), None)
+    return metrics_dataset(made(cell, record(cell, **weights(fields))))
 
 
 def random_fields(*shape, seed=3):
@@ -447,7 +447,7 @@ def test_fields_of_pathways_are_their_maps(growing, grown):
         record=SPEC["record"] | {"observables": ["pathway_maps"]},
     )
     trajectory = record(cell, pathway_maps=growing[:, :, :, :, None] / K)
-    found = metrics_dataset("paper/experiment/main", cell, trajectory, None)
+    found = metrics_dataset(made(cell, trajectory))
     for name in grown:
         xr.testing.assert_allclose(found[name], grown[name])
     assert "output" not in found.coords
@@ -464,7 +464,7 @@ def fit(fields, **by_solution):
     runs = {name: trajectory[name].values for name in ("init_scale", "seed")}
     coords = runs | {"solution": list(by_solution), "unit": np.arange(1, solved.shape[3] + 1)}
     theory = xr.Dataset({"receptive_fields": (dims, solved)}, coords)
-    return metrics_dataset("paper/experiment/main", cell, trajectory, theory)
+    return metrics_dataset(made(cell, trajectory, theory))
 
 
 def test_distances_from_theory(growing):
@@ -504,7 +504,7 @@ def test_no_distance_of_runs_that_diverged(growing):
 def test_theory_must_give_fields(growing):
     cell = make_cell("receptive_field_fit")
     with pytest.raises(UserError, match="frozen_gates, initial_gates or mean_field"):
-        metrics_dataset("paper/experiment/main", cell, record(cell, **weights(growing)), None)
+        metrics_dataset(made(cell, record(cell, **weights(growing))))
 
 
 # Gates on the ring -----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cells import cell_of, complete
+from cells import cell_of, complete, made
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import expm
@@ -61,7 +61,7 @@ def trained(cell):
 
 
 def measure(cell, trajectory):
-    return metrics_dataset(NAME, cell, trajectory, None)
+    return metrics_dataset(made(cell, trajectory))
 
 
 def close(actual, expected, **tolerance):

@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 import xarray as xr
-from cells import complete
+from cells import complete, made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -56,7 +56,7 @@ def record(cell, **arrays):
 
 
 def measure(cell, trajectory):
-    found = metrics_dataset("paper/experiment/main", cell, trajectory, None)
+    found = metrics_dataset(made(cell, trajectory))
     for array in found.data_vars.values():
         assert set(array.attrs) == {"long_name", "units"}
     return found
@@ -752,7 +752,7 @@ def test_modes_of_pathways_are_half_learned_on_their_way():
     predicted = xr.concat([values, off], xr.Variable("solution", ["same", "off"]))
     loss = trajectory["loss"].expand_dims(solution=["same", "off"])
     theory = xr.Dataset({"pathway_values": predicted, "loss": loss})
-    found = metrics_dataset("paper/experiment/main", cell, trajectory, theory)
+    found = metrics_dataset(made(cell, trajectory, theory))
     half = found["pathway_half_time"].isel(pathway_mode=0)
     close(half.isel(pathway=0), np.full(half.isel(pathway=0).shape, time[-1] / 2), rtol=1e-6)
     close(half.isel(pathway=1), np.full(half.isel(pathway=0).shape, 7 / 8 * time[-1]), rtol=1e-6)

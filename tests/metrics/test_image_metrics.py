@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from cells import cell_of, complete
+from cells import cell_of, complete, made
 from scipy.ndimage import rotate
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge, RidgeCV
@@ -12,7 +12,6 @@ from sklearn.linear_model import Ridge, RidgeCV
 from neuralrace.datasets.transformed_images import TransformedImages
 from neuralrace.metrics.measure import metrics_dataset, tidy
 from neuralrace.records.axes import axes, provenance
-from neuralrace.records.evidence import Evidence
 from neuralrace.records.schema import build
 
 SAMPLES, COUNT = 1500, 3
@@ -58,7 +57,7 @@ def record(cell, **arrays):
 
 
 def measure(cell, **arrays):
-    return metrics_dataset("paper/experiment/main", cell, record(cell, **arrays), None)
+    return metrics_dataset(made(cell, record(cell, **arrays)))
 
 
 def close(actual, expected, **tolerance):
@@ -75,7 +74,7 @@ def test_trained_pairs_need_no_images(monkeypatch):
     for name in ("domains", "image_domains", "load"):
         monkeypatch.setattr(TransformedImages, name, refuse)
     cell = make_cell()
-    trained = Evidence(cell, record(cell), None).trained_pairs
+    trained = made(cell, record(cell)).trained_pairs
     assert trained.shape == (4, COUNT, COUNT)
     for seed, mask in enumerate(trained):
         np.testing.assert_array_equal(mask, cell.network.mask(COUNT, seed))

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 import xarray as xr
-from cells import complete
+from cells import complete, made
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
@@ -115,7 +115,7 @@ def observe(cell, path):
 
 
 def measured(cell, trajectory, theory=None):
-    return metrics_dataset("paper/experiment/main", cell, trajectory, theory)
+    return metrics_dataset(made(cell, trajectory, theory))
 
 
 def close(actual, expected, **tolerance):
@@ -129,13 +129,13 @@ def close(actual, expected, **tolerance):
 
 def test_learning_times_name_the_solutions_they_start_from():
     cell = make_cell("learning_times")
-    with pytest.raises(UserError, match=r"needs aligned_modes, .* among solutions"):
+    with pytest.raises(UserError, match=r"no 'initial_mode'. Add aligned_modes or .* to solutions"):
         measured(cell, observe(cell, wander(cell)))
 
 
 def test_a_fit_needs_a_loss():
     cell = make_cell("analytic_fit", solutions=["flow"])
-    with pytest.raises(UserError, match="needs one that gives a loss among solutions"):
+    with pytest.raises(UserError, match=r"no 'loss'\. Add .* to solutions"):
         measured(cell, observe(cell, wander(cell)))
 
 

@@ -5,7 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 import xarray as xr
-from cells import cell_of, complete
+from cells import cell_of, complete, made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +13,6 @@ from neuralrace.datasets.routing import Routing
 from neuralrace.errors import UserError
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.records.axes import axes, provenance
-from neuralrace.records.evidence import Evidence
 from neuralrace.records.schema import COORDINATES, build
 from neuralrace.theory.modes import deep_mode, mode_loss, shallow_mode
 from neuralrace.theory.routing import routing_mode
@@ -87,7 +86,7 @@ def theory(cell, *solutions, **arrays):
 
 
 def measure(cell, trajectory, solved=None):
-    return metrics_dataset("paper/experiment/main", cell, trajectory, solved)
+    return metrics_dataset(made(cell, trajectory, solved))
 
 
 def close(actual, expected, **tolerance):
@@ -105,18 +104,18 @@ def test_modes_are_those_of_one_pair(monkeypatch):
 
     monkeypatch.setattr(Routing, "load", load)
     cell = make_cell()
-    evidence = Evidence(cell, record(cell), None)
-    close(evidence.target, TARGET)
-    np.testing.assert_array_equal(evidence.modes, [1, 2, 3, 4])
-    np.testing.assert_allclose(evidence.data.modes.s, S)
-    np.testing.assert_allclose(evidence.data.modes.d, 1 / 4)
-    assert evidence.data.modes.joint
+    results = made(cell, record(cell))
+    close(results.target, TARGET)
+    np.testing.assert_array_equal(results.modes, [1, 2, 3, 4])
+    np.testing.assert_allclose(results.data.modes.s, S)
+    np.testing.assert_allclose(results.data.modes.d, 1 / 4)
+    assert results.data.modes.joint
 
 
 def test_trained_pairs_are_those_of_each_seed():
     cell = make_cell()
     trajectory = record(cell).isel(seed=[2, 0])
-    found = Evidence(cell, trajectory, None).trained_pairs
+    found = made(cell, trajectory).trained_pairs
     for row, seed in enumerate((2, 0)):
         np.testing.assert_array_equal(found[row], cell.network.mask(cell.dataset.count, seed))
     assert (found[0] != found[1]).any()
@@ -124,13 +123,13 @@ def test_trained_pairs_are_those_of_each_seed():
 
 def test_layered_networks_keep_their_whole_dataset():
     cell = make_cell(network={"name": "layered", "hidden": [6]})
-    evidence = Evidence(cell, record(cell), None)
-    assert evidence.data.x.shape == (4 * 16, 4 * 4)
+    results = made(cell, record(cell))
+    assert results.data.x.shape == (4 * 16, 4 * 4)
     with pytest.raises(UserError, match=r"network.name: 'layered': .* routing networks"):
-        _ = evidence.trained_pairs
+        _ = results.trained_pairs
     cell = make_cell(**XOR)
     with pytest.raises(UserError, match=r"dataset.name: 'xor': has no domains"):
-        _ = Evidence(cell, record(cell), None).domains
+        _ = made(cell, record(cell)).domains
 
 
 # Zero-shot -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cells import made
 
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.records.axes import axes, provenance
@@ -29,7 +30,7 @@ def measured(curve, y, **training):
     recorded = {"loss": np.array(curve)[None], "diverged_at": np.full((1, 2), -1)}
     attrs = provenance("paper/experiment/main", cell, "train", ("numpy",))
     trajectory = build("trajectory", recorded, axes(cell, 4), attrs)
-    found = metrics_dataset("paper/experiment/main", cell, trajectory, None)
+    found = metrics_dataset(made(cell, trajectory))
     return found["relative_loss"].values[0]
 
 

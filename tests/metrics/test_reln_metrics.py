@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import xarray as xr
-from cells import complete
+from cells import complete, made
 
 from neuralrace.metrics.gate_identification import elbow, reln_gates_found
 from neuralrace.metrics.imitation import on_plateau, scaling_disparity
@@ -65,7 +65,7 @@ def theory(cell, **arrays):
 
 
 def measure(cell, trajectory, solved=None):
-    return metrics_dataset("paper/experiment/main", cell, trajectory, solved)
+    return metrics_dataset(made(cell, trajectory, solved))
 
 
 def close(actual, expected, **tolerance):

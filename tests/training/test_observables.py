@@ -4,6 +4,7 @@ Those of layered networks from the weights that the same run recorded, those of 
 random weights.
 """
 
+from dataclasses import replace
 from itertools import pairwise
 
 import jax
@@ -14,7 +15,7 @@ import pytest
 from neuralrace.datasets import Domains
 from neuralrace.needs import unmet
 from neuralrace.observables._view import View
-from neuralrace.registry import OBSERVABLES, Entry, Observable
+from neuralrace.registry import OBSERVABLES, Observable
 from neuralrace.training.domain_tasks import RoutingTask
 from neuralrace.training.ensemble import train
 from neuralrace.training.tasks import task_of
@@ -253,7 +254,8 @@ def test_similarity_of_the_first_hidden_layer(make_run, activation):
 
 def test_two_that_give_the_same_variable_are_refused(make_run, monkeypatch):
     declaration = Observable(gives={"layer_norm": ("time layer", "the same by another way")})
-    monkeypatch.setitem(OBSERVABLES._entries, "other", Entry("other", "m", "", declaration))
+    entry = replace(OBSERVABLES["layer_norm"], name="other", declaration=declaration)
+    monkeypatch.setitem(OBSERVABLES._entries, "other", entry)
     record = {"every": 1, "observables": ["layer_norm", "other"]}
     with pytest.raises(ValueError, match="'other' gives 'layer_norm', as 'layer_norm' does"):
         make_run(record=record)

@@ -1,7 +1,7 @@
 # One rule and one job for each figure, drawn from result files alone. They are so short that they
 # start from one process that has imported everything; their logs tell what they cost, as to measure
 # a process from outside costs Snakemake a third of what it takes to draw.
-for name in FIGURES:
+for name, entry in FIGURES.items():
     paper, figure = name.split("/")
 
     rule:
@@ -12,7 +12,7 @@ for name in FIGURES:
         output:
             png=report(
                 f"{{gallery}}/{name}.png",
-                caption=f"../../src/neuralrace/figures/{name}.rst",
+                caption=entry.path.with_suffix(".rst"),
                 category=paper,
                 labels={"figure": figure},
             ),
@@ -22,7 +22,7 @@ for name in FIGURES:
         resources:
             mem_mb=2000,
         params:
-            code=code_sha256("draw", [f"neuralrace.figures.{paper}.{figure}"]),
+            code=code_sha256("draw", [entry.module]),
             figure=name,
             cells=partial(figure_cells, name),
             root=results_of,

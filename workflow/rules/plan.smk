@@ -19,11 +19,12 @@ from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.plan import needed_cells
 from neuralrace.claims.spec import read_claims
 from neuralrace.errors import UserError
-from neuralrace.figures import FIGURES
+from neuralrace.figures import inputs
 from neuralrace.figures.plan import shown
 from neuralrace.forked import call
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
+from neuralrace.registry import FIGURES
 from neuralrace.schedule import groups, keys, outdated
 from neuralrace.seal import sha256
 from neuralrace.spec import Run, SolvedRun
@@ -169,7 +170,8 @@ def figure_cells(figure, w):
 
 def figure_data(figure, w):
     """Result files that a figure is drawn from."""
-    return result_files(results_of(w), FIGURES[figure].inputs(figure_cells(figure, w)))
+    root = results_of(w)
+    return result_files(root, inputs(figure, figure_cells(figure, w)))
 
 
 def gallery(root, paper="*"):

@@ -14,6 +14,7 @@ from neuralrace.errors import UserError
 from neuralrace.job import job
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.records.files import write
+from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.records.trajectory import trajectory_dataset
 from neuralrace.spec import Cell, Run, SolvedRun
@@ -29,7 +30,8 @@ with job(f"blind {experiment}", snakemake.log[0]) as this:
             run = cell.only(Run)
             trained = trajectory_dataset(name, run, train(run, report=this.say))
             solved = theory_dataset(name, cell.only(SolvedRun)) if cell.solutions else None
-            write(metrics_dataset(name, cell, trained, solved), folder / place / "metrics.nc")
+            results = CellResults(name, folder / place, cell, trained, solved)
+            write(metrics_dataset(results), results.path("metrics"))
         except UserError as error:  # such as every run diverged: an outcome of the trial
             failed[f"{experiment}/{place}"] = str(error)
     write_text(json.dumps(failed, indent=2) + "\n", folder / "failed.json")

@@ -13,7 +13,7 @@ from scipy import stats
 
 from neuralrace.base import Strict
 from neuralrace.claims.blind import Blind, BlindVerdict, Trial, Trials, blind_verdict, trials_of
-from neuralrace.claims.measure import Results, paired, per_seed
+from neuralrace.claims.measure import paired, per_seed
 from neuralrace.claims.setup import differences
 from neuralrace.claims.spec import (
     Alternative,
@@ -28,9 +28,11 @@ from neuralrace.claims.spec import (
     Statement,
     Status,
     Verdict,
+    matching,
     naming,
     read_claims,
 )
+from neuralrace.records.results import Results, open_results
 from neuralrace.spec import Cell
 from neuralrace.variants import DOUBLED
 
@@ -139,7 +141,7 @@ def judge_papers(
     Raises:
         UserError: a mistake in a claim, or a metrics file that is missing or damaged.
     """
-    results = Results(results_root, cell_ids)
+    results = open_results(results_root, cell_ids)
     claims, findings = [], []
     for file, written in read_claims(claim_files).items():
         for claim in written.claims:
@@ -169,11 +171,12 @@ def judge_blind(
     Raises:
         UserError: a metrics file that is missing or damaged.
     """
-    results = {variant: Results(root, list(cells), variant) for variant in DOUBLED}
+    results = {variant: open_results(root, cells, variant) for variant in DOUBLED}
     judged: dict[str, list[Trial]] = {}
     about: dict[str, tuple[str, tuple[int, int]]] = {}
     for statement, variant, varied_cells in trials_of(claims, cells):
-        places = [results[variant].place(cell) for cell in varied_cells]
+        folders = [results[variant][cell].folder for cell in varied_cells]
+        places = [folder.relative_to(root).as_posix() for folder in folders]
         broken = [failed[place] for place in places if place in failed]
         if broken:
             trial = Trial(variant=variant, verdict="undefined", told=broken[0])
@@ -277,12 +280,13 @@ def judge(statement: Statement, results: Results) -> dict[str, Any]:
         UserError: a measure that cannot be taken.
     """
     samples = _samples(statement.levels, results)
-    read = {cell for measure in statement.measures() for cell in results.matching(measure.cells)}
+    globs = [glob for measure in statement.measures() for glob in measure.cells]
+    read = [results[cell] for cell in matching(globs, list(results))]
     return {
         **_outcome(statement, samples),
         "seeds": samples.shape[1],
         "undefined_seeds": int((~np.isfinite(samples)).any(axis=0).sum()),
-        "evidence": tuple(results.path(cell).as_posix() for cell in sorted(read)),
+        "evidence": tuple(cell.path("metrics").as_posix() for cell in read),
     }
 
 

@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,42 +10,7 @@ from jaxtyping import Float
 
 from neuralrace.claims.spec import Crossing, Fit, Measure, Sweep, matching
 from neuralrace.errors import UserError
-from neuralrace.records.files import read
-from neuralrace.variants import Variant
-
-
-class Results:
-    """The metrics files of all cells, each read once.
-
-    Args:
-        root: folder that holds `<cell id>/metrics.nc`; of a variant of the cells,
-            `<paper>/<experiment>/<variant>/<label>/metrics.nc`.
-        cell_ids: all cells that there are, `paper/experiment/label`.
-        variant: which variant of the cells; the cells themselves when absent.
-    """
-
-    def __init__(self, root: Path, cell_ids: Sequence[str], variant: Variant | None = None):
-        self.root = root
-        self.cell_ids = cell_ids
-        self.variant: Variant | None = variant
-        self.metrics = cache(lambda cell: read(self.path(cell), "metrics"))
-
-    def place(self, cell: str) -> str:
-        """The folder of a cell, below the root."""
-        experiment, _, label = cell.rpartition("/")
-        return "/".join(filter(None, (experiment, self.variant, label)))
-
-    def path(self, cell: str) -> Path:
-        """The metrics file of a cell."""
-        return self.root / self.place(cell) / "metrics.nc"
-
-    def specification(self, cell: str) -> dict[str, Any]:
-        """The specification that a cell was run by."""
-        return json.loads(self.metrics(cell).attrs["spec"])
-
-    def matching(self, globs: Sequence[str]) -> list[str]:
-        """Cells that match any of the globs, sorted."""
-        return matching(globs, self.cell_ids)
+from neuralrace.records.results import Results
 
 
 def per_seed(measure: Measure, results: Results, shuffled: bool = False) -> xr.DataArray:
@@ -67,7 +30,8 @@ def per_seed(measure: Measure, results: Results, shuffled: bool = False) -> xr.D
             no `reduce`; seeds that cannot be paired; points that make no line.
     """
     arrays = [
-        _selected(measure, cell, results.metrics(cell)) for cell in results.matching(measure.cells)
+        _selected(measure, cell, results[cell].metrics)
+        for cell in matching(measure.cells, list(results))
     ]
     if measure.fit:
         value = _slope(measure.fit, *_line(measure, measure.fit, arrays))

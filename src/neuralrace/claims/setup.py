@@ -1,13 +1,14 @@
 """A paper's set-up beside ours: what differs is computed where both are in a specification."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from neuralrace.claims.measure import Results
-from neuralrace.claims.spec import Claim, Setup
+from neuralrace.claims.spec import Claim, Setup, matching
 from neuralrace.errors import UserError
+from neuralrace.records.results import Results
 
 
 def differences(claim: Claim, setup: Setup, results: Results) -> Iterator[str]:
@@ -21,8 +22,8 @@ def differences(claim: Claim, setup: Setup, results: Results) -> Iterator[str]:
     ours: dict[str, list[Any]] = {key: [] for key in setup.keys}
     for measure in claim.measures():
         scales = measure.select.get("init_scale")
-        for cell in results.matching(measure.cells):
-            spec = results.specification(cell)
+        for cell in matching(measure.cells, list(results)):
+            spec = json.loads(results[cell].metrics.attrs["spec"])
             for key, found in ours.items():
                 value = _at(spec, key, cell)
                 if key == "init_scales" and scales:

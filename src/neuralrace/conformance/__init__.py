@@ -6,7 +6,8 @@ covered without a line here:
     pip install neuralrace[conformance]
     pytest --pyargs neuralrace.conformance
 
-Metrics, solutions and observables are held to their declarations, and computed where one of the
-small runs in `cells` meets their needs. Datasets, laws, gating schemes, pairs and optimisers are
-trained on or with, by the `example` of their class. `-k NAME` tries a single one.
+Metrics, solutions, observables and figures are held to their declarations; all but figures are
+computed where one of the small runs in `cells` meets their needs. Datasets, laws, gating schemes,
+pairs and optimisers are trained on or with, by the `example` of their class. `-k NAME` tries a
+single one.
 """

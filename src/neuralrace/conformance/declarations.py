@@ -5,15 +5,30 @@ from collections.abc import Iterator
 from neuralrace.given import RUNS
 from neuralrace.needs import NEEDS
 from neuralrace.records.schema import COORDINATES
-from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS, Entry, Metric, Observable, Registry
+from neuralrace.records.schema import variable as variable_of
+from neuralrace.registry import (
+    FIGURES,
+    METRICS,
+    OBSERVABLES,
+    SOLUTIONS,
+    Entry,
+    Figure,
+    Metric,
+    Observable,
+    Registry,
+)
 
-REGISTRIES = (METRICS, SOLUTIONS, OBSERVABLES)
+REGISTRIES = (METRICS, SOLUTIONS, OBSERVABLES, FIGURES)
 
 
 def faults(registry: Registry, entry: Entry) -> list[str]:
     """What is wrong with a declaration, each with the module that it stands in."""
     where = f"{entry.module}: {registry.kind[:-1]} {entry.name!r}"
-    found = [*_by_itself(entry), *_beside_others(registry, entry)]
+    found = [] if entry.text else ["has no docstring"]
+    if isinstance(entry.declaration, Figure):
+        found += _of_figure(entry)
+    else:
+        found += [*_by_itself(entry), *_beside_others(registry, entry)]
     return [f"{where} {fault}" for fault in found]
 
 
@@ -29,8 +44,6 @@ def names(declared: str) -> set[str]:
 
 def _by_itself(entry: Entry) -> Iterator[str]:
     declaration = entry.declaration
-    if not entry.text:
-        yield "has no docstring"
     if not declaration.gives:
         yield "gives nothing"
     for name in names(declaration.needs) - set(NEEDS):
@@ -52,6 +65,23 @@ def _by_itself(entry: Entry) -> Iterator[str]:
                 yield f"gives {name!r} with the dimension {dim!r}, which is none of records.schema"
         if not variable.long_name or not variable.units:
             yield f"gives {name!r} without meaning or unit"
+
+
+def _of_figure(entry: Entry[Figure]) -> Iterator[str]:
+    if not entry.path.with_suffix(".rst").is_file():
+        yield "has no caption (.rst) beside its module"
+    measured = {"diverged_at"}.union(*(metric.declaration.gives for metric in METRICS.values()))
+    for kinds in entry.declaration.reads.values():
+        for kind, read in kinds.items():
+            if kind == "metrics":
+                unknown = names(read) - measured
+            elif kind in ("trajectory", "theory"):
+                unknown = {name for name in names(read) if variable_of(kind, name) is None}
+            else:
+                yield f"reads {kind!r}, which is none of trajectory, theory, metrics"
+                continue
+            for name in sorted(unknown):
+                yield f"reads {name!r} of {kind}, which nothing gives"
 
 
 def _beside_others(registry: Registry, entry: Entry) -> Iterator[str]:

@@ -10,11 +10,13 @@ from neuralrace.conformance.declarations import sound
 from neuralrace.conformance.training import check_training
 from neuralrace.errors import UserError
 from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.solutions.problem import Problem
 from neuralrace.spec import SolvedRun
 
+NAME = "paper/experiment/main"
 TRIALS = trials()
 STEPS = np.arange(0, 21, 10)
 SIZES = {"solution": 1, "time": len(STEPS), "candidate": 1}
@@ -68,11 +70,11 @@ def test_what_is_recorded_and_measured_is_declared(small, tmp_path):
     for name in trial.solutions:
         cell = cell_of(spec, solutions=[*solutions, name])
         with suppress(UserError):  # not for these data, or not from these weights
-            theory = theory_dataset("paper/experiment/main", cell.only(SolvedRun))
+            theory = theory_dataset(NAME, cell.only(SolvedRun))
             solutions.append(name)
     cell = cell_of(spec, solutions=solutions)
     for name in trial.metrics:
         if METRICS[name].declaration.absent(trial.observables, solutions) is None:
             one = cell.model_copy(update={"metrics": (name,)})
             with suppress(UserError):  # not for these samples
-                metrics_dataset("paper/experiment/main", one, trajectory, theory)
+                metrics_dataset(CellResults(NAME, tmp_path, one, trajectory, theory))

@@ -1,4 +1,4 @@
-"""Declarations of metrics, solutions and observables."""
+"""Declarations of metrics, solutions, observables and figures."""
 
 import pytest
 

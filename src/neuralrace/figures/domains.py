@@ -15,7 +15,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patheffects import Normal, Stroke
 
 from neuralrace.figures import style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.records.results import CellResults, Results
 
 TRAINED = {"color": style.distinct(0), "marker": "o"}
 UNTRAINED = {"color": style.distinct(3), "marker": "s", "linestyle": style.LINES[1]}
@@ -36,7 +36,7 @@ EDGE = {
 
 def mask(cell: CellResults) -> Bool[np.ndarray, "input_domain output_domain"]:
     """Trained pairs."""
-    return cell.evidence.routing.mask(cell.spec.dataset.count, 0)
+    return cell.routing.mask(cell.spec.dataset.count, 0)
 
 
 def partners(cell: CellResults) -> float:
@@ -74,7 +74,7 @@ def draw_outputs(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesImage:
     outputs = outputs.isel(init_scale=init_scale, seed=0, snapshot=-1).values
     domains, _, items, properties = outputs.shape
     tiles = outputs.transpose(1, 3, 0, 2).reshape(domains * properties, domains * items)
-    targets = cell.evidence.domains.targets
+    targets = cell.domains.targets
     image = style.heat(ax, tiles, float(targets.min()), float(targets.max()))
     _sides(ax, domains, (items, properties), "output domain")
     _outline(ax, mask(cell).T, (items, properties))

@@ -5,12 +5,12 @@ from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
 from neuralrace.figures import style
-from neuralrace.figures.results import CellResults
 from neuralrace.gates.base import SampleScheme
 from neuralrace.gates.bumps import Bumps
 from neuralrace.gates.half_space import HalfSpace
 from neuralrace.gates.tiling import Tiling
 from neuralrace.networks.gated import Gated
+from neuralrace.records.results import CellResults
 from neuralrace.spec import Cell
 
 MATCHED = {"color": "black", "marker": "o"}

@@ -17,9 +17,9 @@ from neuralrace.datasets.contextual import Contextual, properties
 from neuralrace.errors import UserError
 from neuralrace.figures import style
 from neuralrace.figures.domains import EDGE
-from neuralrace.figures.results import CellResults
 from neuralrace.gates.contexts import Contexts
 from neuralrace.networks.gated import Gated
+from neuralrace.records.results import CellResults
 from neuralrace.spec import Cell
 
 RELU = {"color": style.distinct(3), "linewidth": 2.4}
@@ -105,7 +105,7 @@ def pathway_gates(cell: CellResults) -> Float[np.ndarray, "pathway sample"]:
     network = cell.spec.network
     if not isinstance(network, Gated):
         raise UserError(f"{cell.name}: network {network.name!r} has no gates of pathways to draw")
-    return network.wiring(cell.evidence.data).pathway_gates
+    return network.wiring(cell.data).pathway_gates
 
 
 def draw_values(

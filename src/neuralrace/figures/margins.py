@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from neuralrace.datasets.xor import CROSSOVER, Xor
 from neuralrace.errors import UserError
 from neuralrace.figures import style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.records.results import CellResults, Results
 
 LABEL = r"margin $\Delta$"
 EQUAL_SPEED = {"color": "0.55", "linewidth": 0.8, "zorder": 0}

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from neuralrace.errors import UserError, alike
-from neuralrace.figures import FIGURES
+from neuralrace.figures import matching, variables
 from neuralrace.given import SOURCES, missing
 from neuralrace.plan import Files, origin
+from neuralrace.registry import FIGURES
 from neuralrace.spec import Cell
 
 
@@ -23,7 +24,7 @@ def shown(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
     """
     paper = figure.partition("/")[0]
     there = {cell.rpartition("/")[0] for cell in cells}
-    for name in " ".join(FIGURES[figure].reads).split():
+    for name in " ".join(FIGURES[figure].declaration.reads).split():
         experiment = name if "/" in name else f"{paper}/{name}"
         if experiment not in there and not set(name) & set("*?["):
             key = ("experiments", *experiment.split("/"))
@@ -31,9 +32,9 @@ def shown(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
                 f"{origin(key[:-1], files)}: {'.'.join(key)}: is missing, and the figure {figure} "
                 f"shows it; {alike(experiment, there)}add it, or leave the figure out"
             )
-    found = FIGURES[figure].matching(list(cells))
+    found = matching(figure, cells)
     for cell in found:
-        read = FIGURES[figure].variables(cell)
+        read = variables(figure, cell)
         for kind, (place, _) in SOURCES.items():
             for variable in sorted(read.get(kind, ())):
                 if wrong := missing(cells[cell], kind, variable):

@@ -16,7 +16,7 @@ from neuralrace.datasets.marginals import Erf
 from neuralrace.datasets.nonlinear_gaussian import NonlinearGaussian
 from neuralrace.errors import UserError
 from neuralrace.figures import gated, style
-from neuralrace.figures.results import CellResults
+from neuralrace.records.results import CellResults
 
 Fields = Float[np.ndarray, "_unit input"]
 
@@ -57,7 +57,7 @@ def marginal(cell: CellResults) -> str:
 
 def learned(cell: CellResults) -> xr.DataArray:
     """Receptive fields at the end, (seed, unit, input)."""
-    return gated.smallest(cell.evidence.receptive_fields.isel(snapshot=-1, drop=True))
+    return gated.smallest(cell.receptive_fields.isel(snapshot=-1, drop=True))
 
 
 def examples(fields: Fields, count: int) -> Fields:

@@ -2,16 +2,16 @@
 
 import os
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 
 import matplotlib as mpl
 
 from neuralrace.atomic import replacing
-from neuralrace.figures import FIGURES
-from neuralrace.figures.results import Results
+from neuralrace.figures import matching
 from neuralrace.figures.style import SHEET
 from neuralrace.job import job
+from neuralrace.records.results import open_results
+from neuralrace.registry import FIGURES
 
 
 def save(
@@ -28,7 +28,7 @@ def save(
     Args:
         name: `paper/figure`, a key of `FIGURES`.
         results_root: folder that holds `<cell id>/{trajectory,theory,metrics}.nc`.
-        cell_ids: all cells that there are; the figure takes those that its globs match.
+        cell_ids: all cells that there are; the figure takes those that it shows.
         png_path: where the image goes.
         pdf_path: where the vector graphic goes.
 
@@ -36,10 +36,10 @@ def save(
         UserError: a missing or damaged result file, a missing cell or variable, or a folder that
             cannot be written to.
     """
-    results = Results(Path(results_root), FIGURES[name].matching(cell_ids))
-    module = import_module(f"neuralrace.figures.{name.replace('/', '.')}")
+    results = open_results(Path(results_root), matching(name, cell_ids))
+    drawn = FIGURES[name].load()
     with mpl.rc_context(SHEET):
-        figure = module.draw(results)
+        figure = drawn(results)
         for path, metadata in (
             (Path(png_path), {"Software": None}),
             (Path(pdf_path), {"CreationDate": None, "Creator": None, "Producer": None}),

@@ -5,8 +5,8 @@ import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values, crossing_time
-from neuralrace.records.evidence import Evidence
 from neuralrace.records.gram import diagonal, vectors
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 LEARNED = 0.99
@@ -65,17 +65,17 @@ LEARNED = 0.99
         ),
     },
 )
-def alignment(evidence: Evidence) -> Values:
+def alignment(cell: CellResults) -> Values:
     """Encoder vector W_1 v_k against decoder vector W_2^T u_k, of one mode and of different ones.
 
     A mode is aligned once |cos| >= 0.9, and has grown once its strength is half its target. Modes
     without a target are left out. A negative target asks for opposite vectors, so distances are
     those from the decoder vector times the sign of the target.
     """
-    encoder, decoder, across = vectors(evidence)
+    encoder, decoder, across = vectors(cell)
     encoder_norm, decoder_norm = ufuncs.sqrt(diagonal(encoder)), ufuncs.sqrt(diagonal(decoder))
     cosine = diagonal(across) / (encoder_norm * decoder_norm)
-    target = evidence.target
+    target = cell.target
     wanted = target != 0
     signed = diagonal(across) * ufuncs.sign(target)
     squares = diagonal(encoder) + diagonal(decoder)
@@ -83,9 +83,9 @@ def alignment(evidence: Evidence) -> Values:
     lengths = ufuncs.minimum(encoder_norm, decoder_norm) / ufuncs.maximum(
         encoder_norm, decoder_norm
     )
-    strength = evidence.trajectory["mode_strength"] * ufuncs.sign(target)
-    aligned_at = crossing_time(abs(cosine), xr.full_like(target, 0.9), evidence.time).where(wanted)
-    grown_at = crossing_time(strength, abs(target) / 2, evidence.time).where(wanted)
+    strength = cell.trajectory["mode_strength"] * ufuncs.sign(target)
+    aligned_at = crossing_time(abs(cosine), xr.full_like(target, 0.9), cell.flow_time).where(wanted)
+    grown_at = crossing_time(strength, abs(target) / 2, cell.flow_time).where(wanted)
     grown = (strength >= abs(target) / 2).argmax("time")
     norms = encoder_norm * decoder_norm.rename(mode="other_mode")
     foreign = across["mode"] != across["other_mode"]

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.metrics.describe import Values, matrix_norm
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.balance import (
     conservation_residual_as_written,
@@ -52,44 +52,44 @@ from neuralrace.theory.balance import (
         ),
     },
 )
-def balance(evidence: Evidence) -> Values:
+def balance(cell: CellResults) -> Values:
     """Drift of the conserved quantities of adjacent layers (Basu et al., theorem 1).
 
     Linear and gated nets conserve the whole matrix C; ReLU nets its diagonal, less squared biases,
     and hence the difference of squared norms. Drifts are relative to the final sum of squared
     norms.
     """
-    trace = evidence.trajectory["imbalance_trace"]
-    norms = evidence.trajectory["layer_norm"] ** 2
+    trace = cell.trajectory["imbalance_trace"]
+    norms = cell.trajectory["layer_norm"] ** 2
     size = norms.isel(time=-1, drop=True).sum("layer")
     change = trace - trace.isel(time=0, drop=True)
     corrected = change
-    if "bias_norm" in evidence.trajectory:
-        squares = evidence.trajectory["bias_norm"] ** 2
+    if "bias_norm" in cell.trajectory:
+        squares = cell.trajectory["bias_norm"] ** 2
         gained = squares - squares.isel(time=0, drop=True)
         corrected = change - gained.isel(layer=slice(None, -1)).rename(layer="pair").assign_coords(
             pair=change["pair"]
         )
     changes = {
-        "imbalance": evidence.trajectory["imbalance_drift"],
-        "neuron": evidence.trajectory["neuron_imbalance_drift"],
-        "offdiagonal": evidence.trajectory["offdiagonal_imbalance_drift"],
+        "imbalance": cell.trajectory["imbalance_drift"],
+        "neuron": cell.trajectory["neuron_imbalance_drift"],
+        "offdiagonal": cell.trajectory["offdiagonal_imbalance_drift"],
         "norm_difference": abs(change),
         "bias_corrected": abs(corrected),
     }
     values = {f"{name}_drift": value.max("time") / size for name, value in changes.items()}
     values["initial_imbalance_squared"] = (
-        evidence.trajectory["imbalance_norm"].isel(time=0, drop=True) ** 2
+        cell.trajectory["imbalance_norm"].isel(time=0, drop=True) ** 2
     )
-    if "weight_1" in evidence.trajectory:
-        values |= _spectral(evidence, trace)
-        values["initial_relative_imbalance"] = _relative(evidence, trace)
+    if "weight_1" in cell.trajectory:
+        values |= _spectral(cell, trace)
+        values["initial_relative_imbalance"] = _relative(cell, trace)
     return values
 
 
-def _relative(evidence: Evidence, like: xr.DataArray) -> xr.DataArray:
+def _relative(cell: CellResults, like: xr.DataArray) -> xr.DataArray:
     """|C| at the start over the norms of the two matrices that it is the difference of."""
-    first = [w[:, :, 0] for w in evidence.weights()]
+    first = [w[:, :, 0] for w in cell.weights()]
     shares = [
         np.linalg.norm(c, axis=(-2, -1))
         / (
@@ -101,9 +101,9 @@ def _relative(evidence: Evidence, like: xr.DataArray) -> xr.DataArray:
     return like.isel(time=0, drop=True).copy(data=np.stack(shares, axis=-1))
 
 
-def _spectral(evidence: Evidence, like: xr.DataArray) -> Values:
+def _spectral(cell: CellResults, like: xr.DataArray) -> Values:
     """Equations 8, 11 and 12, from the weights at the snapshots."""
-    weights = evidence.weights()
+    weights = cell.weights()
     start = [c[:, :, :1] for c in imbalances(weights)]
     gap, frobenius_gap = (
         np.stack([abs(b - a) for a, b in pairwise(matrix_norm(w, order) for w in weights)], axis=-1)

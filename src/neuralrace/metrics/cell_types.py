@@ -5,7 +5,7 @@ import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 # Share of the power above which a corner counts as occupied.
@@ -25,7 +25,7 @@ OCCUPIED = 0.05
         "corners_occupied": ("", "corners with at least 5% of the units"),
     },
 )
-def cell_types(evidence: Evidence) -> Values:
+def cell_types(cell: CellResults) -> Values:
     """Units by the corner of the square that their incoming weights w point to, at the end.
 
     Units count by their power |v||w|, v the weight to the output. Pointing to a corner is a cosine
@@ -34,12 +34,12 @@ def cell_types(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 3.
     """
-    data = evidence.data
+    data = cell.data
     corner = {"corner": list(data.item_names)}
     directions = data.x / np.linalg.norm(data.x, axis=1, keepdims=True)
     labels = xr.DataArray(data.y[:, 0], corner, ("corner",))
-    encoder = evidence.trajectory["weight_1"].isel(snapshot=-1, drop=True)
-    readout = evidence.trajectory["weight_2"].isel(snapshot=-1, unit_2=0, drop=True)
+    encoder = cell.trajectory["weight_1"].isel(snapshot=-1, drop=True)
+    readout = cell.trajectory["weight_2"].isel(snapshot=-1, unit_2=0, drop=True)
     length = ufuncs.sqrt((encoder**2).sum("unit_0", skipna=False))
     cosine = xr.dot(encoder, xr.DataArray(directions, corner, ("corner", "unit_0"))) / length
     nearest = cosine == cosine.max("corner")

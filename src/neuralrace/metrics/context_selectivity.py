@@ -5,7 +5,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.reln.gates import relu_gates
 
@@ -51,7 +51,7 @@ NEGLIGIBLE = 1e-12
         ),
     },
 )
-def context_selectivity(evidence: Evidence) -> Values:
+def context_selectivity(cell: CellResults) -> Values:
     """What units that are open in q of C contexts carry of the targets.
 
     Targets are the best linear map of the inputs, the common part, and the residual R. A unit with
@@ -64,10 +64,10 @@ def context_selectivity(evidence: Evidence) -> Values:
     Source: Jarvis et al., "Make Haste Slowly", secs. 4 and 5: the pathways of the residual are open
     in C - 1 contexts. The count is derived here.
     """
-    data = evidence.data
-    *encoders, readout = evidence.weights()
+    data = cell.data
+    *encoders, readout = cell.weights()
     gates = relu_gates([*encoders, readout], data.x)[-1].astype(float)
-    contexts = (evidence.contexts == np.arange(evidence.contexts.max() + 1)[:, None]).astype(float)
+    contexts = (cell.contexts == np.arange(cell.contexts.max() + 1)[:, None]).astype(float)
     # share of the samples of each context on which a unit is open
     shares = gates @ contexts.T / contexts.sum(axis=1)
     open_contexts = np.sum(shares > 0.5, axis=-1)
@@ -78,7 +78,7 @@ def context_selectivity(evidence: Evidence) -> Values:
         hidden = np.maximum(encoder @ hidden, 0)
     linear = data.x @ np.linalg.lstsq(data.x, data.y, rcond=None)[0]
     numbers = np.arange(len(contexts) + 1)
-    like = evidence.trajectory["weight_1"].isel(unit_0=0, unit_1=0, drop=True)
+    like = cell.trajectory["weight_1"].isel(unit_0=0, unit_1=0, drop=True)
     residual, common = (
         _carried(hidden, readout, part, data.y) for part in (data.y - linear, linear)
     )

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.metrics.describe import Values, crossing_time
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -18,20 +18,20 @@ from neuralrace.registry import Metric
         "mean_growth": ("", "mean growth rate of |P| up to 90%", "1/tau"),
     },
 )
-def convergence(evidence: Evidence) -> Values:
+def convergence(cell: CellResults) -> Values:
     """Times and rates at which the product of all weights P reaches the least-squares map.
 
     Times are flow times, NaN where they are never reached. Shares are of the norm of the target.
 
     Source: Basu et al., section 4, which reads phases of growth and speed off curves.
     """
-    total = evidence.trajectory["linear_map"]
-    target = evidence.data.sigma_yx @ np.linalg.pinv(evidence.data.sigma_xx)
+    total = cell.trajectory["linear_map"]
+    target = cell.data.sigma_yx @ np.linalg.pinv(cell.data.sigma_xx)
     size = np.linalg.norm(target)
-    like = evidence.trajectory["loss"]
+    like = cell.trajectory["loss"]
     strength = like.copy(data=np.linalg.norm(total.values, axis=(-2, -1)) / size)
     residual = like.copy(data=np.linalg.norm(target - total.values, axis=(-2, -1)) / size)
-    time = evidence.time
+    time = cell.flow_time
 
     def reached(curve: xr.DataArray, level: float) -> xr.DataArray:
         return crossing_time(curve, xr.full_like(curve.isel(time=0, drop=True), level), time)

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory import margin
 
@@ -53,7 +53,7 @@ from neuralrace.theory import margin
         ),
     },
 )
-def decision_boundary(evidence: Evidence) -> Values:
+def decision_boundary(cell: CellResults) -> Values:
     """How nonlinear the network is between the classes, and what kinds of units answer the samples.
 
     The nonlinearity index is [f(1, -1, 0) - f(1, 1, 0)]/2, averaged over both points of each class:
@@ -72,12 +72,12 @@ def decision_boundary(evidence: Evidence) -> Values:
     Source: Jarvis et al., "Make Haste Slowly", sec. 3 and appendix C, fig. 2; the index and the
     shares are ours.
     """
-    dataset = evidence.cell.dataset
-    data = evidence.data
+    dataset = cell.spec.dataset
+    data = cell.data
     x = xr.DataArray(data.x, dims=("sample", "unit_0"))
     y = xr.DataArray(data.y[:, 0], dims="sample")
-    encoder = evidence.trajectory["weight_1"]
-    readout = evidence.trajectory["weight_2"].isel(unit_2=0, drop=True)
+    encoder = cell.trajectory["weight_1"]
+    readout = cell.trajectory["weight_2"].isel(unit_2=0, drop=True)
 
     def carried(inputs: xr.DataArray) -> xr.DataArray:
         """sum_n y_n v_j [w_j . x_n]_+ of each unit j."""
@@ -98,13 +98,13 @@ def decision_boundary(evidence: Evidence) -> Values:
         share = (power * members).sum("unit_1", skipna=False) / power.sum("unit_1", skipna=False)
         curves[f"{kind}_share"] = share
     end = {name: curve.isel(snapshot=-1, drop=True) for name, curve in curves.items()}
-    end["predicted_xor_share"] = _predicted(evidence, dataset.margin, encoder, readout)
+    end["predicted_xor_share"] = _predicted(cell, dataset.margin, encoder, readout)
     end["xor_share_error"] = abs(end["predicted_xor_share"] - end["xor_share"])
     return end | {f"{name}_curve": curve for name, curve in curves.items()}
 
 
 def _predicted(
-    evidence: Evidence, width: float, encoder: xr.DataArray, readout: xr.DataArray
+    cell: CellResults, width: float, encoder: xr.DataArray, readout: xr.DataArray
 ) -> xr.DataArray:
     """Share of the output that comes from single samples at the end, nothing fitted."""
     first = encoder.isel(snapshot=0, drop=True).transpose("init_scale", "seed", "unit_1", "unit_0")
@@ -112,6 +112,6 @@ def _predicted(
     share = np.full(second.shape[:2], np.nan)
     with suppress(ValueError):  # weights made by hand, with units between the edges of examples
         start = margin.neuron_start(first.values.astype(float), second.values.astype(float), width)
-        time = evidence.time.values[[0, -1]]
+        time = cell.flow_time.values[[0, -1]]
         share = margin.xor_share(time, width, start.linear, start.xor)[..., -1]
     return second.isel(unit_1=0, drop=True).copy(data=share)

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.xor import D, S, xor_loss
 
@@ -29,7 +29,7 @@ STARTS = np.geomspace(1e-9, 0.9, 90)
         ),
     },
 )
-def fitted_start(evidence: Evidence) -> Values:
+def fitted_start(cell: CellResults) -> Values:
     """Least distance of the loss from four gated pathways that start alike, and that start.
 
     One number is fitted to each run: the common start a0 that minimises the largest distance. The
@@ -38,8 +38,8 @@ def fitted_start(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 3, does not say how the start was chosen.
     """
-    loss = evidence.trajectory["loss"].transpose(..., "time")
-    time = evidence.time.values
+    loss = cell.trajectory["loss"].transpose(..., "time")
+    time = cell.flow_time.values
     curves = loss.values.reshape(-1, len(time))
     found = np.array([_fit(time, curve) for curve in curves])
     rival = np.array([_fit(TWO_EXAMPLES * time, curve) for curve in curves])

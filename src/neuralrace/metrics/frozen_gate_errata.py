@@ -6,7 +6,7 @@ from jaxtyping import Float
 from neuralrace.datasets import Data
 from neuralrace.metrics.describe import Values
 from neuralrace.metrics.gating_loss import averaged_gates
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.as_written import unreachable_share, written_redundant, written_weights
 from neuralrace.theory.frozen_gates import FrozenGates, exclusive_weights, redundant_weights
@@ -43,7 +43,7 @@ Weights = Float[np.ndarray, "unit input"]
         "null_share": ("", "share of directions of the weights in which gated inputs do not vary"),
     },
 )
-def frozen_gate_errata(evidence: Evidence) -> Values:
+def frozen_gate_errata(cell: CellResults) -> Values:
     """Distance of equations from the weights and the loss at the end of training.
 
     Equations are evaluated at the end of training, from the weights that training starts from, as
@@ -63,15 +63,15 @@ def frozen_gate_errata(evidence: Evidence) -> Values:
 
     Source: notes on localisation, sections 3.3 to 3.5.
     """
-    cell, data, trajectory = evidence.cell, evidence.data, evidence.trajectory
-    gates = averaged_gates(evidence.gated, data, USER)
-    maps = evidence.trajectory["pathway_maps"].isel(output=0)
+    spec, data, trajectory = cell.spec, cell.data, cell.trajectory
+    gates = averaged_gates(cell.gated, data, USER)
+    maps = cell.trajectory["pathway_maps"].isel(output=0)
     # maps hold the readout, 1/K
     weights = len(gates) * maps.values.astype(float)
     start, end = weights[:, :, 0], weights[:, :, -1]
-    losses = trajectory["loss"].values / cell.training.loss.factor(len(data.x))
+    losses = trajectory["loss"].values / spec.training.loss.factor(len(data.x))
     frozen = FrozenGates.from_samples(data.x, data.y[:, 0], gates)
-    time = evidence.time.values[[-1]]
+    time = cell.flow_time.values[[-1]]
     errors = np.full((2, 2, *start.shape[:2], len(EQUATIONS)), np.nan)
     fits = _least_squares(data, gates)
     misfit = [_distances(end / len(gates), fit) for fit in fits]

@@ -13,7 +13,7 @@ from neuralrace.metrics.receptive_fields import (
     unit_mean,
     weights_on_ring,
 )
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.reln.gates import relu_gates
 from neuralrace.theory.half_spaces import flip_fraction
@@ -64,7 +64,7 @@ PerUnit = Float[np.ndarray, "init_scale seed unit snapshot"]
         ),
     },
 )
-def gate_flips(evidence: Evidence) -> Values:
+def gate_flips(cell: CellResults) -> Values:
     """Gates that are not as they were, and units that end up open on every sample.
 
     A gate is that of one unit on one sample. Units count alike or, where it says carried, by their
@@ -75,11 +75,11 @@ def gate_flips(evidence: Evidence) -> Values:
     Source: Jarvis et al., "Make Haste Slowly", sec. 6 and appendix B, which take gates to be fixed;
     notes on localisation, sec. 2.1, which ask how far they are.
     """
-    weights = evidence.weights()
-    samples = len(evidence.data.x)
+    weights = cell.weights()
+    samples = len(cell.data.x)
     known = np.all(np.isfinite(weights[0]), axis=(-2, -1))
     known_pairs = known[..., None] & known[..., None, :]
-    counts, never_changed = _open_at_both(weights, evidence.data.x)
+    counts, never_changed = _open_at_both(weights, cell.data.x)
     found: dict[str, list[np.ndarray]] = {}
     for both, into, out in zip(counts, weights[:-1], weights[1:], strict=True):
         power = np.linalg.norm(into[:, :, -1], axis=-1) * np.linalg.norm(out[:, :, -1], axis=-2)
@@ -99,7 +99,7 @@ def gate_flips(evidence: Evidence) -> Values:
             found.setdefault(name, []).append(mean)
         between = np.where(known_pairs, differ.mean(axis=2), np.nan)
         found.setdefault("gate_flips_between", []).append(between)
-    like = evidence.trajectory["weight_1"].isel(unit_0=0, unit_1=0, drop=True)
+    like = cell.trajectory["weight_1"].isel(unit_0=0, unit_1=0, drop=True)
     like = like.expand_dims(layer=np.arange(1, len(weights)), axis=2)
     pairs = like.expand_dims(other_snapshot=like["snapshot"].values, axis=-1)
     curves = {
@@ -119,10 +119,10 @@ def gate_flips(evidence: Evidence) -> Values:
         "gate_flips_between": curves["gate_flips_between"],
         "never_changed": constant.where(known.all(axis=-1)[..., None]),
     }
-    return values | _on_ring(evidence, curves["gate_flip_fraction"].sel(layer=1, drop=True))
+    return values | _on_ring(cell, curves["gate_flip_fraction"].sel(layer=1, drop=True))
 
 
-def _on_ring(evidence: Evidence, flips: xr.DataArray) -> Values:
+def _on_ring(cell: CellResults, flips: xr.DataArray) -> Values:
     """Flips in the first hidden layer, beside localisation and beside theory.
 
     Nothing unless the dataset knows the law of its classes. The share of flips by the time of
@@ -130,13 +130,13 @@ def _on_ring(evidence: Evidence, flips: xr.DataArray) -> Values:
     of Gaussian inputs with the covariances of the classes, for classes of mean zero.
 
     Args:
-        evidence: of a ReLU network.
+        cell: of a ReLU network.
         flips: share of gates that differ from the start, (init_scale, seed, snapshot).
     """
-    law = evidence.cell.dataset.mixture()
+    law = cell.spec.dataset.mixture()
     if law is None:
         return {}
-    fields, like = weights_on_ring(evidence)
+    fields, like = weights_on_ring(cell)
     reached = xr.apply_ufunc(
         np.interp,
         half_way_time(like.copy(data=unit_mean(participation(fields)))),

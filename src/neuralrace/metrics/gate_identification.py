@@ -8,7 +8,7 @@ import xarray as xr
 from jaxtyping import Int
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 # Numbers of clusters that are tried.
@@ -57,7 +57,7 @@ ELBOW = 2.0
         ),
     },
 )
-def gate_identification(evidence: Evidence) -> Values:
+def gate_identification(cell: CellResults) -> Values:
     """Gates by number of clusters, the error of networks with these gates, and its elbow.
 
     Gates are those of the networks of all seeds, one gating for each init scale: clustered over all
@@ -77,15 +77,15 @@ def gate_identification(evidence: Evidence) -> Values:
     from neuralrace.reln.identification import NoGatingError, gate_patterns, identify
     from neuralrace.reln.imitation import imitate, loss_gap, output_error
 
-    cell, data = evidence.cell, evidence.data
-    units = cell.layered.hidden[0]
-    weights, outputs = evidence.weights(), evidence.trajectory["outputs"]
-    loss = evidence.trajectory["loss"]
+    spec, data = cell.spec, cell.data
+    units = spec.layered.hidden[0]
+    weights, outputs = cell.weights(), cell.trajectory["outputs"]
+    loss = cell.trajectory["loss"]
     levels = loss.sel(time=outputs["snapshot"].values)
     moments = np.searchsorted(loss["time"].values, outputs["snapshot"].values)
-    trained_runs = cell.seed_numbers[:RUNS]
+    trained_runs = spec.seed_numbers[:RUNS]
     axes = {
-        "init_scale": evidence.trajectory["init_scale"].values,
+        "init_scale": cell.trajectory["init_scale"].values,
         "source": list(SOURCES),
         "clusters": CLUSTERS,
         "run": np.array(trained_runs),
@@ -101,7 +101,7 @@ def gate_identification(evidence: Evidence) -> Values:
     )
     shares = empty("init_scale", "source", "clusters", "pathway")
     errors, gaps, squares = (empty("init_scale", "source", "clusters", "run") for _ in range(3))
-    for scale, (at, source) in product(range(len(cell.init_scales)), enumerate(SOURCES)):
+    for scale, (at, source) in product(range(len(spec.init_scales)), enumerate(SOURCES)):
         patterns = gate_patterns([weight[scale] for weight in weights], data.x, source)
         runs = [scale], slice(len(trained_runs))
         for row, clusters in enumerate(CLUSTERS.tolist()):
@@ -111,7 +111,7 @@ def gate_identification(evidence: Evidence) -> Values:
                 gates[scale, at, row, found] = gating.gates
                 centroids[scale, at, row, found] = gating.centroids
                 shares[scale, at, row, found] = gating.shares
-                trained = imitate(cell, gating.network, [scale], trained_runs)
+                trained = imitate(spec, gating.network, [scale], trained_runs)
                 own = outputs[runs].values
                 errors[scale, at, row] = output_error(
                     levels[runs].values, own, trained, data.y

@@ -20,7 +20,7 @@ from neuralrace.metrics.receptive_fields import (
     weights_on_ring,
 )
 from neuralrace.needs import unmet
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.frozen_gates import FrozenGates
 
@@ -101,7 +101,7 @@ NAMES = (
         ),
     },
 )
-def gate_prediction(evidence: Evidence) -> Values:
+def gate_prediction(cell: CellResults) -> Values:
     """Loss and receptive fields with frozen gates, from the initial weights of the ReLU network.
 
     Gates are those of the ReLU network at its start, at its end, or of a candidate. Weights follow
@@ -120,22 +120,22 @@ def gate_prediction(evidence: Evidence) -> Values:
 
     Source: notes on localisation, sec. 2.2, with the closed form of section 3.3.
     """
-    cell, data = evidence.cell, evidence.data
+    spec, data = cell.spec, cell.data
     require_one_output(data, USER)
-    fields, like = weights_on_ring(evidence)
+    fields, like = weights_on_ring(cell)
     start, end = fields[:, :, 0], fields[:, :, -1]
-    fresh, time = sampled(cell, 1), evidence.time.values[[-1]]
-    rules = _rules(evidence, start, end)
+    fresh, time = sampled(spec, 1), cell.flow_time.values[[-1]]
+    rules = _rules(cell, start, end)
     runs = like.isel(snapshot=-1, drop=True)
     found = {name: np.full((*runs.shape, len(rules)), np.nan) for name in NAMES}
     for number, shared in enumerate(rules.values()):
         for index, rule, normals in shared:
             if rule(data).any(axis=1).all():
                 predicted = _predicted(rule, data, fresh, time, start[index], end[index])
-                predicted |= _gaussian(cell.dataset.mixture(), normals, time, start[index])
+                predicted |= _gaussian(spec.dataset.mixture(), normals, time, start[index])
                 for name, values in predicted.items():
                     found[name][*index, number] = values
-    factor, known = cell.training.loss.factor(len(data.x)), evidence.trajectory["diverged_at"] < 0
+    factor, known = spec.training.loss.factor(len(data.x)), cell.trajectory["diverged_at"] < 0
     by_source = runs.expand_dims(gates_from=list(rules), axis=2)
     frozen = {}
     for name, values in found.items():
@@ -165,12 +165,12 @@ def sample_loss(
 
 
 def _rules(
-    evidence: Evidence,
+    cell: CellResults,
     start: Float[np.ndarray, "init_scale seed unit input"],
     end: Float[np.ndarray, "init_scale seed unit input"],
 ) -> dict[str, list[tuple[tuple[Any, ...], Rule, Normals | None]]]:
     """By source, which runs have the same gates, what gives these on any samples, and normals."""
-    candidates = evidence.cell.candidates
+    candidates = cell.spec.candidates
     rules: dict[str, list[tuple[tuple[Any, ...], Rule, Normals | None]]] = {
         # initial weights of a seed differ by a positive factor, which no gate depends on
         "initial": [
@@ -184,10 +184,10 @@ def _rules(
         raise UserError(f"candidates.{name}: {USER} has gates by this name; use another")
     for name, network in candidates.items():
         with configured_as(f"candidates.{name}"):
-            as_network = evidence.cell.model_copy(update={"network": network})
+            as_network = cell.spec.model_copy(update={"network": network})
             if missing := unmet(as_network, "mean_readout unit_pathways"):
                 raise UserError(missing)
-            gates = averaged_gates(network, evidence.data, USER)
+            gates = averaged_gates(network, cell.data, USER)
             if len(gates) != start.shape[2]:
                 raise UserError(
                     f"network.gates: make {len(gates)} pathways: {USER} starts them from the "

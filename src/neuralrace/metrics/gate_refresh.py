@@ -15,7 +15,7 @@ from neuralrace.metrics.receptive_fields import (
     weights_on_ring,
 )
 from neuralrace.metrics.ring_structure import at_every_place
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.evolving_gates import relinearised_descent, relinearised_flow
 from neuralrace.theory.frozen_gates import gated_moments
@@ -58,7 +58,7 @@ MOMENTS = ("one gate", "all gates", "all gates, other start")
         ),
     },
 )
-def gate_refresh(evidence: Evidence) -> Values:
+def gate_refresh(cell: CellResults) -> Values:
     """Distance of gates that are refreshed at intervals from those that always follow the weights.
 
     Between refreshes the linear gradient flow is exact; it starts from the initial weights of the
@@ -82,15 +82,15 @@ def gate_refresh(evidence: Evidence) -> Values:
 
     Source: notes on localisation, sec. 2.3 and first idea of section 5.
     """
-    cell, data = evidence.cell, evidence.data
+    spec, data = cell.spec, cell.data
     require_one_output(data, "metrics: gate_refresh")
-    training = cell.training
-    fields, like = weights_on_ring(evidence)
+    training = spec.training
+    fields, like = weights_on_ring(cell)
     start, end = fields[:, :, 0], fields[:, :, -1]
-    time, samples = evidence.time.values[[-1]], (data.x, data.y[:, 0])
+    time, samples = cell.flow_time.values[[-1]], (data.x, data.y[:, 0])
     weights = np.full((*start.shape[:2], len(REFRESHES), *start.shape[2:]), np.nan)
     stepwise = np.full_like(start, np.nan)
-    for run in np.argwhere(evidence.trajectory["diverged_at"].values < 0):
+    for run in np.argwhere(cell.trajectory["diverged_at"].values < 0):
         first = start[*run]
         for number, refreshes in enumerate(REFRESHES):
             interval = float(time[0]) / refreshes
@@ -99,12 +99,12 @@ def gate_refresh(evidence: Evidence) -> Values:
         stepwise[*run] = relinearised_descent(step, rate, 1, first, *samples)[0]
     missed = np.full((*start.shape[:2], len(MOMENTS)), np.nan)
     symmetric = at_every_place(data)
-    for scale, seed in np.argwhere(evidence.trajectory["diverged_at"].values < 0):
+    for scale, seed in np.argwhere(cell.trajectory["diverged_at"].values < 0):
         other = start[scale, (seed + 1) % start.shape[1]]
         missed[scale, seed] = _missed(symmetric, start[scale, seed], end[scale, seed], other)
     error = _distance(weights, end[:, :, None])
     loss = sample_loss(np.maximum(weights @ data.x.T, 0), data)
-    losses = evidence.trajectory["loss"].values / training.loss.factor(len(data.x))
+    losses = cell.trajectory["loss"].values / training.loss.factor(len(data.x))
     intervals = time[0] / np.array(REFRESHES)
     to_finest = _distance(weights[:, :, :-1], weights[:, :, -1:])
     runs = like.isel(snapshot=-1, drop=True)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.linearisation import gates
 
@@ -38,19 +38,19 @@ from neuralrace.theory.linearisation import gates
         ),
     },
 )
-def gate_sharing(evidence: Evidence) -> Values:
+def gate_sharing(cell: CellResults) -> Values:
     """Share of gates in which two samples differ, over pairs of samples, at the start and the end.
 
     Pairs are all pairs of different samples of one label, or of two labels. Each is (init_scale,
     seed, hidden_layer); NaN for a run that diverged.
     """
-    weights = evidence.weights()
+    weights = cell.weights()
     biases = None
-    if evidence.cell.layered.bias:
-        biases = [evidence.trajectory[f"bias_{n}"].values for n in range(1, len(weights) + 1)]
-    labels = evidence.data.y.argmax(axis=-1)
-    like = evidence.trajectory["loss"].isel(time=0, drop=True)
-    learned = evidence.trajectory["diverged_at"] < 0
+    if cell.spec.layered.bias:
+        biases = [cell.trajectory[f"bias_{n}"].values for n in range(1, len(weights) + 1)]
+    labels = cell.data.y.argmax(axis=-1)
+    like = cell.trajectory["loss"].isel(time=0, drop=True)
+    learned = cell.trajectory["diverged_at"] < 0
     like = like.expand_dims(hidden_layer=np.arange(1, len(weights)), axis=-1)
     values: Values = {}
     for at, when in ((0, "initial"), (-1, "final")):
@@ -59,7 +59,7 @@ def gate_sharing(evidence: Evidence) -> Values:
                 _differences(
                     [w[run][at] for w in weights],
                     biases and [b[run][at] for b in biases],
-                    evidence.data.x,
+                    cell.data.x,
                     labels,
                 )
                 for run in np.ndindex(like.shape[:2])

@@ -9,7 +9,7 @@ from neuralrace.datasets import Data
 from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values
 from neuralrace.networks.gated import Gated
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.spec import Run
 from neuralrace.theory.as_written import written_gain
@@ -53,7 +53,7 @@ EQUATIONS = ("12", "14", "15", "17")
         "equation_loss": ("equation", "least loss by an equation of the notes"),
     },
 )
-def gating_loss(evidence: Evidence) -> Values:
+def gating_loss(cell: CellResults) -> Values:
     """What gates leave of the loss, and how they divide the inputs, whatever the weights.
 
     Each seed stands for a fixed sample of its own, drawn as the dataset draws its, and for random
@@ -75,17 +75,17 @@ def gating_loss(evidence: Evidence) -> Values:
 
     Source: notes on localisation, eqs. 12 to 17.
     """
-    cell, seeds = evidence.cell, evidence.trajectory["seed"]
+    spec, seeds = cell.spec, cell.trajectory["seed"]
     user = "metrics: gating_loss"
     rows, equations = [], []
     for seed in map(int, seeds.values):
-        data, fresh = (sampled(cell, ahead) for ahead in (seed, seed + len(seeds)))
-        network = _redrawn(evidence.gated, seed)
+        data, fresh = (sampled(spec, ahead) for ahead in (seed, seed + len(seeds)))
+        network = _redrawn(cell.gated, seed)
         gates = averaged_gates(network, data, user)
         losses, row = _gating(data, gates, fresh, gating_rule(network, user)(fresh))
         rows.append(row)
         equations.append(_by_equation(data, gates, losses))
-    factor = cell.training.loss.factor(len(evidence.data.x))
+    factor = spec.training.loss.factor(len(cell.data.x))
     values = {name: np.array([row[name] for row in rows]) for name in NAMES}
     for name in ("optimal_loss", "optimal_fresh_loss"):
         values[name] = factor * values[name]

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 KURTOSIS = 3.0
@@ -25,22 +25,22 @@ KURTOSIS = 3.0
         ),
     },
 )
-def gaussian_start(evidence: Evidence) -> Values:
+def gaussian_start(cell: CellResults) -> Values:
     """Kurtosis and correlations of the first weights, seen in the singular basis of the task.
 
     Hidden units are the sample: each has one weight from every input mode and one to every output
     mode, W_1 V and U^T W_2. Independent normal weights have a kurtosis of 3 and no correlations.
     For networks with one hidden layer.
     """
-    first, last = evidence.weights()
-    modes = evidence.data.modes
+    first, last = cell.weights()
+    modes = cell.data.modes
     encoder = first[:, :, 0] @ modes.input_basis
     decoder = np.swapaxes(modes.output_basis.T @ last[:, :, 0], -2, -1)
     units = np.concatenate([encoder, decoder], axis=-1)  # (init_scale, seed, unit, weight)
     units = units / np.sqrt((units**2).mean(axis=-2, keepdims=True))
     products = np.swapaxes(units, -2, -1) @ units / units.shape[-2]
     between = np.abs(products - np.eye(units.shape[-1]))
-    runs = {name: evidence.trajectory[name].values for name in ("init_scale", "seed")}
+    runs = {name: cell.trajectory[name].values for name in ("init_scale", "seed")}
 
     def per_run(values: np.ndarray) -> xr.DataArray:
         return xr.DataArray(values, dims=tuple(runs), coords=runs)

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.metrics.describe import Values, matrix_norm
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory import growth_bound as theory
 
@@ -59,22 +59,22 @@ SETTLED = 1e-6
         "norm_rate_over_spectral_bound": ("", "the same with the spectral norm of the residual"),
     },
 )
-def growth_bound(evidence: Evidence) -> Values:
+def growth_bound(cell: CellResults) -> Values:
     """Constants of theorem 3 from the run, the bounds they give, and the bounds as printed.
 
     A bound holds where the ratio of strength to bound stays at or below 1. Times compare the least
     time that eq. 18 allows, in three forms, with the time that the run takes.
     """
-    norms = evidence.trajectory["layer_norm"]
-    total = evidence.trajectory["linear_map"]
+    norms = cell.trajectory["layer_norm"]
+    total = cell.trajectory["linear_map"]
     depth = norms.sizes["layer"]
-    sigma = evidence.data.sigma_yx
+    sigma = cell.data.sigma_yx
     target = float(np.linalg.norm(sigma))
     product = np.linalg.norm(total.values, axis=(-2, -1))
     residual = np.linalg.norm(sigma - total.values, axis=(-2, -1))
     constants = theory.growth_constants(norms.values, product, target)
     strength = theory.layer_strength(norms.values, constants.gap).max(axis=-1)
-    time = evidence.time.values
+    time = cell.flow_time.values
     start = strength[..., 0]
     k1, k2 = constants.kappa1, constants.kappa2
     bound = theory.growth_bound(time, start, theory.GrowthLaw(depth, k1, k2, target))
@@ -84,7 +84,7 @@ def growth_bound(evidence: Evidence) -> Values:
 
     quoted = theory.growth_bound(time, start, printed(depth))
     run = norms.isel(time=0, layer=0, drop=True)
-    curve = evidence.trajectory["loss"]
+    curve = cell.trajectory["loss"]
     norm_product = norms.prod("layer")
 
     levels = start[..., None] + (strength[..., -1] - start)[..., None] * LEVELS
@@ -156,22 +156,22 @@ def growth_bound(evidence: Evidence) -> Values:
         "bound_time": per_depth(of_bounds(theory.fastest_time)),
         "bound_sharpness": per_depth(of_bounds(theory.rise_sharpness)),
     }
-    if "singular_values" in evidence.trajectory:
-        values |= _rates(evidence, norms, sigma - total.values)
+    if "singular_values" in cell.trajectory:
+        values |= _rates(cell, norms, sigma - total.values)
     return values
 
 
-def _rates(evidence: Evidence, norms: xr.DataArray, residual: np.ndarray) -> Values:
+def _rates(cell: CellResults, norms: xr.DataArray, residual: np.ndarray) -> Values:
     """Equation 15: rates at which layer norms grow, between two records, over their bound.
 
     The bound is the product of the spectral norms of all other layers times the residual, at the
     end of the interval at which it is larger.
     """
-    spectral = evidence.trajectory["singular_values"].max("singular_mode").values
+    spectral = cell.trajectory["singular_values"].max("singular_mode").values
     others = spectral.prod(axis=-1, keepdims=True) / spectral
-    time = evidence.time.values
+    time = cell.flow_time.values
     rate = np.diff(norms.values, axis=-2) / np.diff(time)[:, None]
-    target = np.linalg.norm(evidence.data.sigma_yx)
+    target = np.linalg.norm(cell.data.sigma_yx)
     like = norms.isel(time=0, layer=0, drop=True)
 
     def worst(order) -> xr.DataArray:

@@ -1,7 +1,7 @@
 """When half of the loss is gone."""
 
 from neuralrace.metrics.describe import Values, crossing_time, time_ratio
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -15,18 +15,18 @@ from neuralrace.registry import Metric
         ),
     },
 )
-def half_times(evidence: Evidence) -> Values:
+def half_times(cell: CellResults) -> Values:
     """Time at which the loss has fallen to half of its initial value, and that of every solution.
 
     Half way to zero rather than to where the run happens to end, as closed forms have it; NaN where
     a loss never gets there. Solutions are read at the level of the simulation.
     """
-    loss = evidence.trajectory["loss"]
+    loss = cell.trajectory["loss"]
     level = loss.isel(time=0, drop=True) / 2
-    measured = crossing_time(-loss, -level, evidence.time)
+    measured = crossing_time(-loss, -level, cell.flow_time)
     values = {"loss_half_time": measured}
-    if evidence.theory is not None and "loss" in evidence.theory:
-        solved = crossing_time(-evidence.theory["loss"], -level, evidence.time)
+    if "loss" in cell.theory:
+        solved = crossing_time(-cell.theory["loss"], -level, cell.flow_time)
         values["predicted_loss_half_time"] = solved
         values["loss_half_time_over_predicted"] = time_ratio(measured, solved)
     return values

@@ -8,7 +8,7 @@ from xarray import ufuncs
 
 from neuralrace.errors import configured_as
 from neuralrace.metrics.describe import Values, crossing_time
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 # Shares of the initial loss at which learning times are compared.
@@ -65,7 +65,7 @@ LEAST_PLATEAU, MOST_PLATEAU = 0.02, 0.9
         ),
     },
 )
-def imitation(evidence: Evidence) -> Values:
+def imitation(cell: CellResults) -> Values:
     """Trains every candidate as the ReLU network is trained, and compares the two.
 
     With theory of the candidates the distance of the ReLU network from theory splits into what the
@@ -77,24 +77,24 @@ def imitation(evidence: Evidence) -> Values:
     # here, as measuring other cells need not load JAX
     from neuralrace.reln.imitation import imitate, output_error
 
-    cell, y = evidence.cell, evidence.data.y
-    loss, outputs = evidence.trajectory["loss"], evidence.trajectory["outputs"]
+    spec, y = cell.spec, cell.data.y
+    loss, outputs = cell.trajectory["loss"], cell.trajectory["outputs"]
     snapshots = loss.sel(time=outputs["snapshot"].values)
     losses, errors, correlations, disparities = [], [], [], []
-    for name, network in cell.candidates.items():
+    for name, network in spec.candidates.items():
         with configured_as(f"candidates.{name}"):
-            trained = imitate(cell, network)
+            trained = imitate(spec, network)
         losses.append(trained.variables["loss"])
         errors.append(output_error(snapshots.values, outputs.values, trained, y))
-        if "sample_similarity" in evidence.trajectory:
-            final = evidence.trajectory["sample_similarity"].isel(snapshot=-1)
+        if "sample_similarity" in cell.trajectory:
+            final = cell.trajectory["sample_similarity"].isel(snapshot=-1)
             similarity = trained.variables["sample_similarity"][:, :, -1]
             correlations.append(similarity_correlation(final.values, similarity))
             disparities.append(scaling_disparity(final.values, similarity))
 
     def by_candidate(arrays: list[np.ndarray], like: xr.DataArray) -> xr.DataArray:
         """Arrays of all candidates on the axes of one, with `candidate` after the runs."""
-        stacked = like.expand_dims(candidate=list(cell.candidates), axis=2)
+        stacked = like.expand_dims(candidate=list(spec.candidates), axis=2)
         return stacked.copy(data=np.stack(arrays, axis=2))
 
     runs = loss.isel(time=0, drop=True)
@@ -102,37 +102,37 @@ def imitation(evidence: Evidence) -> Values:
     error = by_candidate(errors, outputs.isel(sample=0, output=0, drop=True))
     values = {
         "imitation_loss": imitated,
-        "imitation_gap": gap(evidence, loss, imitated),
+        "imitation_gap": gap(cell, loss, imitated),
         "imitation_output_error_curve": error,
         "imitation_output_error": error.max("snapshot", skipna=False),
         "imitation_plateau_error": error.where(on_plateau(snapshots)).max("snapshot"),
-        "imitation_time_ratio": time_ratio(evidence, imitated),
+        "imitation_time_ratio": time_ratio(cell, imitated),
     }
     if correlations:
         values["similarity_correlation"] = by_candidate(correlations, runs)
         values["scaling_disparity"] = by_candidate(disparities, runs)
-    if evidence.theory is None or "candidate_loss" not in evidence.theory:
+    if "candidate_loss" not in cell.theory:
         return values
-    predicted = evidence.theory["candidate_loss"].sel(candidate=list(cell.candidates))
+    predicted = cell.theory["candidate_loss"].sel(candidate=list(spec.candidates))
     return values | {
-        "prediction_gap": gap(evidence, loss, predicted),
-        "candidate_prediction_gap": gap(evidence, imitated, predicted),
-        "prediction_time_ratio": time_ratio(evidence, predicted),
+        "prediction_gap": gap(cell, loss, predicted),
+        "candidate_prediction_gap": gap(cell, imitated, predicted),
+        "prediction_time_ratio": time_ratio(cell, predicted),
     }
 
 
-def gap(evidence: Evidence, loss: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+def gap(cell: CellResults, loss: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     """max_t |L - L'| over the ReLU network's L(0), whichever losses are compared."""
-    initial = evidence.trajectory["loss"].isel(time=0, drop=True)
+    initial = cell.trajectory["loss"].isel(time=0, drop=True)
     return abs(loss - other).max("time", skipna=False) / initial
 
 
-def time_ratio(evidence: Evidence, loss: xr.DataArray) -> xr.DataArray:
+def time_ratio(cell: CellResults, loss: xr.DataArray) -> xr.DataArray:
     """Times of a loss to shares of the ReLU network's initial loss, over that network's times."""
-    own = evidence.trajectory["loss"]
+    own = cell.trajectory["loss"]
     shares = xr.DataArray(list(LEVELS), {"loss_level": list(LEVELS)}, "loss_level")
     level = own.isel(time=0, drop=True) * shares
-    times = [crossing_time(-curve, -level, evidence.time) for curve in (loss, own)]
+    times = [crossing_time(-curve, -level, cell.flow_time) for curve in (loss, own)]
     return (times[0] / times[1]).transpose(*(dim for dim in loss.dims if dim != "time"), ...)
 
 

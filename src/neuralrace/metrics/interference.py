@@ -5,8 +5,8 @@ import xarray as xr
 from scipy.integrate import cumulative_simpson
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
 from neuralrace.records.gram import vectors
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 # Decay is read while the cosine falls to this share of its start.
@@ -41,7 +41,7 @@ READ_UNTIL = np.exp(-2.0)
         "final_cosine_between_modes": ("mode_pair", "final |cos|"),
     },
 )
-def interference(evidence: Evidence) -> Values:
+def interference(cell: CellResults) -> Values:
     """Decay of cos(W_i, W_j) of tied modes, in units of the candidate rates.
 
     The measured fall of log|cos| is divided by the integral of |W_i|^2 + |W_j|^2, and by those of
@@ -49,16 +49,16 @@ def interference(evidence: Evidence) -> Values:
     exp(-2) of its start. Besides, the fall is read until the faster of the two has grown, which is
     when its squared norm is half of its last, and in as long a time after that.
     """
-    gram, _, _ = vectors(evidence)
+    gram, _, _ = vectors(cell)
     gram = gram.transpose("init_scale", "seed", "time", ...)
-    learned = np.flatnonzero(evidence.target.values > 0)
+    learned = np.flatnonzero(cell.target.values > 0)
     first, second = (learned[index] for index in np.triu_indices(len(learned), k=1))
     labels = [f"{i + 1}-{j + 1}" for i, j in zip(first, second, strict=True)]
     squares = np.diagonal(gram.values, axis1=-2, axis2=-1)
     one, other = squares[..., first], squares[..., second]
     cosine = gram.values[..., first, second] / np.sqrt(one * other)
     share = cosine / cosine[:, :, :1]
-    time = evidence.time.values
+    time = cell.flow_time.values
 
     def integral(rate: np.ndarray) -> np.ndarray:
         return cumulative_simpson(rate, x=time, axis=2, initial=0)

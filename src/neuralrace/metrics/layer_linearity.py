@@ -7,7 +7,7 @@ import xarray as xr
 from scipy.special import log_softmax
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 ERRORS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -28,7 +28,7 @@ ERRORS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
         ),
     },
 )
-def layer_linearity(evidence: Evidence) -> Values:
+def layer_linearity(cell: CellResults) -> Values:
     """Loss at the end, as it is and with the ReLU of one hidden layer taken away.
 
     A layer whose units are all open on all samples loses nothing, nor does one whose closed units
@@ -37,9 +37,9 @@ def layer_linearity(evidence: Evidence) -> Values:
     Source: Jarvis et al., "Make Haste Slowly", sec. 6, fig. 6, says that the first of two hidden
     layers does no gating.
     """
-    layers = range(1, len(evidence.cell.layered.hidden) + 1)
-    weights, data = evidence.weights(), evidence.data
-    error = ERRORS[evidence.cell.training.loss.name]
+    layers = range(1, len(cell.spec.layered.hidden) + 1)
+    weights, data = cell.weights(), cell.data
+    error = ERRORS[cell.spec.training.loss.name]
 
     def loss(snapshot: int, linear: int | None = None) -> np.ndarray:
         """Over all samples, (init_scale, seed), with the ReLU of one hidden layer left out."""
@@ -51,7 +51,7 @@ def layer_linearity(evidence: Evidence) -> Values:
                 h = np.maximum(h, 0)
         return error(data.y, (readout @ h).mT)
 
-    initial, runs = loss(0), evidence.trajectory["diverged_at"]
+    initial, runs = loss(0), cell.trajectory["diverged_at"]
     kept = runs.copy(data=loss(-1) / initial)
     taken = [runs.copy(data=loss(-1, layer) / initial) for layer in layers]
     by_layer = xr.concat(taken, xr.Variable("hidden_layer", list(layers))).transpose(

@@ -5,7 +5,7 @@ import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.balance import norm_gap, norm_gap_bound
 
@@ -35,13 +35,13 @@ from neuralrace.theory.balance import norm_gap, norm_gap_bound
         "initial_over_final_norm": ("layer", "initial layer norm over the final one"),
     },
 )
-def layer_norm_gaps(evidence: Evidence) -> Values:
+def layer_norm_gaps(cell: CellResults) -> Values:
     """Gaps between layer norms: absolute, relative, against their bounds, and over training.
 
     The constants are those of lemma 2 and corollary 2.1 of Basu et al., corrected: the gap of
     adjacent layers never exceeds sqrt|tr C|, and equals |tr C| over the sum of the norms.
     """
-    norms = evidence.trajectory["layer_norm"]
+    norms = cell.trajectory["layer_norm"]
     depth = norms.sizes["layer"]
     pair = {"pair": np.arange(1, depth)}
     below = norms.isel(layer=slice(None, -1)).rename(layer="pair").assign_coords(pair)

@@ -4,8 +4,8 @@ import numpy as np
 from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
 from neuralrace.records.gram import diagonal, vectors
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.modes import two_layer_limit_ratio
 
@@ -22,14 +22,14 @@ from neuralrace.theory.modes import two_layer_limit_ratio
         "layer_ratio_growth": ("mode", "largest ratio of layers over the initial one"),
     },
 )
-def layer_ratio(evidence: Evidence) -> Values:
+def layer_ratio(cell: CellResults) -> Values:
     """Ratio of the larger to the smaller layer in each mode (Basu et al., corollary 2.4)."""
-    encoder, decoder, _ = vectors(evidence)
+    encoder, decoder, _ = vectors(cell)
     lengths = ufuncs.sqrt(diagonal(encoder)), ufuncs.sqrt(diagonal(decoder))
-    learned = evidence.target > 0
+    learned = cell.target > 0
     ratio = ufuncs.maximum(*lengths) / ufuncs.minimum(*lengths)
     first = [length.isel(time=0, drop=True) for length in lengths]
-    s = np.where(learned, evidence.data.modes.s, 1.0)
+    s = np.where(learned, cell.data.modes.s, 1.0)
     stacked = np.stack([length.values for length in first], axis=-2)
     limit = first[0].copy(data=two_layer_limit_ratio(s, stacked)).where(learned)
     end = ratio.isel(time=-1, drop=True).where(learned)

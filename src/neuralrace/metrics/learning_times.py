@@ -6,7 +6,7 @@ from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.networks.layered import Layered
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.modes import deep_half_time, shallow_half_time
 
@@ -47,17 +47,16 @@ from neuralrace.theory.modes import deep_half_time, shallow_half_time
         ),
     },
 )
-def learning_times(evidence: Evidence) -> Values:
+def learning_times(cell: CellResults) -> Values:
     """Times to half of each mode's target s/d, measured, and against the curves of every solution.
 
     Linear layers in a row have closed forms besides; see `_closed_forms`.
     """
-    strength = evidence.trajectory["mode_strength"]
-    modes = evidence.data.modes
-    target = evidence.target
+    strength = cell.trajectory["mode_strength"]
+    target = cell.target
     learned = target > 0
-    half = crossing_time(strength, target / 2, evidence.time).where(learned)
-    s = xr.DataArray(modes.s, dims="mode", coords={"mode": evidence.modes})
+    half = crossing_time(strength, target / 2, cell.flow_time).where(learned)
+    s = cell.strength
     reached = half.where(learned, drop=True)
     drive = s.where(learned, drop=True)
     # pairs of modes, the first of them stronger; equal modes have no order
@@ -68,11 +67,11 @@ def learning_times(evidence: Evidence) -> Values:
     at = (strength >= target / 2).argmax("time").where(learned, drop=True).astype(int)
     later = share.isel(time=at).where(ranked & reached.notnull())
     values = {"half_time": half}
-    network = evidence.cell.resolved
+    network = cell.spec.resolved
     if network.linear and not network.by_domain:
-        values |= _closed_forms(evidence, evidence.cell.layered, strength, half)
-    if evidence.theory is not None and "mode_strength" in evidence.theory:
-        solved = crossing_time(evidence.theory["mode_strength"], target / 2, evidence.time)
+        values |= _closed_forms(cell, cell.spec.layered, strength, half)
+    if "mode_strength" in cell.theory:
+        solved = crossing_time(cell.theory["mode_strength"], target / 2, cell.flow_time)
         ratio = half / solved.where(learned)
         values["half_time_over_theory"] = ratio
         values["half_time_error"] = abs(ratio - 1)
@@ -84,7 +83,7 @@ def learning_times(evidence: Evidence) -> Values:
         "later_share": later.max(("mode", "other_mode")).drop_vars(
             ["time", "flow_time"], errors="ignore"
         ),
-        "logistic_rate": _logistic_rate(strength / target.where(learned), evidence.time) / (2 * s),
+        "logistic_rate": _logistic_rate(strength / target.where(learned), cell.flow_time) / (2 * s),
     }
 
 
@@ -98,7 +97,7 @@ def _logistic_rate(share: xr.DataArray, time: xr.DataArray) -> xr.DataArray:
 
 
 def _closed_forms(
-    evidence: Evidence, network: Layered, strength: xr.DataArray, half: xr.DataArray
+    cell: CellResults, network: Layered, strength: xr.DataArray, half: xr.DataArray
 ) -> Values:
     """Half times as the closed form predicts and as the summary of the theory writes them.
 
@@ -106,14 +105,14 @@ def _closed_forms(
     to s/d - eps. The summary gives log(s/eps)/s for both; the closed form for whitened inputs gives
     log(s/eps - 1)/(2 s).
     """
-    start = evidence.solved("initial_mode", "aligned_modes, untied_modes or shallow_modes")
-    modes = evidence.data.modes
-    target = evidence.target
+    start = cell.get("theory", "initial_mode")
+    modes = cell.data.modes
+    target = cell.target
     learned = target > 0
-    full = crossing_time(strength, target - start, evidence.time).where(learned)
+    full = crossing_time(strength, target - start, cell.flow_time).where(learned)
     predict = deep_half_time if network.hidden else shallow_half_time
     predicted = start.copy(data=predict(modes.s, modes.d, start.values)).where(learned)
-    s = xr.DataArray(modes.s, dims="mode", coords={"mode": evidence.modes})
+    s = cell.strength
     with np.errstate(divide="ignore", invalid="ignore"):
         written = np.log(target / start.where(start > 0)) / s.where(learned)
     return {

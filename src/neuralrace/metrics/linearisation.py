@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.linearisation import (
     averaged_rate_residual,
@@ -42,17 +42,17 @@ from neuralrace.theory.linearisation import (
         "gradient_residual_sign_mended": ("pair", "the same with the sign of eq. 25 turned"),
     },
 )
-def linearisation(evidence: Evidence) -> Values:
+def linearisation(cell: CellResults) -> Values:
     """Residuals of equations 25 to 28: 25 and 26 the largest over snapshots and samples."""
-    weights = evidence.weights()
-    data = evidence.data
-    squared = evidence.cell.training.loss.squared
+    weights = cell.weights()
+    data = cell.data
+    squared = cell.spec.training.loss.squared
     loss = "squared" if squared else "cross_entropy"
     residuals = sample_residuals(weights, data.x, data.y, loss)
     gradients = gradient_residuals(weights, data.x, data.y, loss)
     averaged = averaged_rate_residual(weights, data.x, data.y, loss)
     averaging = averaging_residual(weights, None, data.x)
-    like = evidence.trajectory["layer_norm"].isel(time=0, drop=True)
+    like = cell.trajectory["layer_norm"].isel(time=0, drop=True)
     pairs = like.isel(layer=slice(None, -1)).rename(layer="pair")
 
     def worst(name: str, of=residuals) -> xr.DataArray:

@@ -9,30 +9,27 @@ import xarray as xr
 from neuralrace.given import RUNS
 from neuralrace.metrics.describe import Values
 from neuralrace.records.axes import provenance
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.records.schema import COORDINATES, SCHEMA_VERSION
 from neuralrace.registry import METRICS
-from neuralrace.spec import Cell
 
 PACKAGES = ("scipy", "scikit-learn", "jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
 
 
-def metrics_dataset(
-    cell_id: str, cell: Cell, trajectory: xr.Dataset, theory: xr.Dataset | None
-) -> xr.Dataset:
+def metrics_dataset(cell: CellResults) -> xr.Dataset:
     """Every configured metric of a cell, as it is written to `metrics.nc`.
 
     Raises:
         UserError: what a metric asks of the samples or of theory is not given.
         ValueError: a metric gives something other than it declares.
     """
-    evidence = Evidence(cell, trajectory, theory)
+    trajectory = cell.trajectory
     values: dict[str, xr.DataArray] = {"diverged_at": trajectory["diverged_at"]}
     with np.errstate(divide="ignore", invalid="ignore"):
-        for name in cell.metrics:
-            values |= _measured(name, evidence)
-    attrs = provenance(cell_id, cell, "measure", PACKAGES)
-    attrs |= {"title": f"Metrics of {cell_id}", "kind": "metrics", "schema": SCHEMA_VERSION}
+        for name in cell.spec.metrics:
+            values |= _measured(name, cell)
+    attrs = provenance(cell.name, cell.spec, "measure", PACKAGES)
+    attrs |= {"title": f"Metrics of {cell.name}", "kind": "metrics", "schema": SCHEMA_VERSION}
     dataset = xr.Dataset(values, attrs=attrs)
     for name in dataset.coords:
         long_name = COORDINATES[str(name)]
@@ -41,7 +38,7 @@ def metrics_dataset(
     return dataset
 
 
-def _measured(name: str, evidence: Evidence) -> Values:
+def _measured(name: str, cell: CellResults) -> Values:
     """The variables of one metric, with meaning and unit as declared and no other attributes.
 
     Raises:
@@ -49,7 +46,7 @@ def _measured(name: str, evidence: Evidence) -> Values:
     """
     metric, values = METRICS[name], {}
     declared = metric.declaration.variables
-    for variable, array in metric.load()(evidence).items():
+    for variable, array in metric.load()(cell).items():
         where = f"metric {name!r} in {metric.module}: {variable!r}"
         if variable not in declared:
             raise ValueError(f"{where} is not declared")

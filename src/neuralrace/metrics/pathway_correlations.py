@@ -6,7 +6,7 @@ from jaxtyping import Float
 
 from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -27,7 +27,7 @@ from neuralrace.registry import Metric
         ),
     },
 )
-def pathway_correlations(evidence: Evidence) -> Values:
+def pathway_correlations(cell: CellResults) -> Values:
     """Properties of the effective data of each pathway of a gated network, and of the residual.
 
     The right singular vectors of sigma_yx(p) are eigenvectors of sigma_xx(p) where sigma_xx and
@@ -46,10 +46,10 @@ def pathway_correlations(evidence: Evidence) -> Values:
     Source: Jarvis et al., "Make Haste Slowly", assumption 2.1 and appendix A.1, which verify that
     correlations are mutually diagonalisable, and appendix E, on the residual.
     """
-    network, data = evidence.gated, evidence.data
+    network, data = cell.gated, cell.data
     if len(data.input_groups) != 2:
         raise UserError(
-            f"dataset.name: {evidence.cell.dataset.name!r}: metrics: pathway_correlations is for "
+            f"dataset.name: {cell.spec.dataset.name!r}: metrics: pathway_correlations is for "
             "inputs in two groups, such as those of contextual"
         )
     effective = network.wiring(data).effective

@@ -1,7 +1,7 @@
 """Which pathways a gated network answers through, and when they learn."""
 
 from neuralrace.metrics.describe import Values, crossing_time
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -23,7 +23,7 @@ from neuralrace.registry import Metric
         ),
     },
 )
-def pathway_share(evidence: Evidence) -> Values:
+def pathway_share(cell: CellResults) -> Values:
     """Share of pathways in the squared maps of all at the end, and when each mode was half learned.
 
     Of pathways side by side, each by itself. Of a routing network, the first family of pathway
@@ -36,17 +36,17 @@ def pathway_share(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 5; Jarvis et al., app. E, for pathways side by side.
     """
-    if "pathway_values" in evidence.trajectory:
-        values = evidence.trajectory["pathway_values"]
+    if "pathway_values" in cell.trajectory:
+        values = cell.trajectory["pathway_values"]
         power = (values.isel(time=-1, drop=True) ** 2).sum("pathway_mode", skipna=False)
         share = power / power.sum("pathway", skipna=False)
-        half = crossing_time(values, values.isel(time=-1, drop=True) / 2, evidence.time)
+        half = crossing_time(values, values.isel(time=-1, drop=True) / 2, cell.flow_time)
         return {
             "pathway_share": share,
             "pathway_half_time": half,
         }
-    trained = evidence.trajectory["trained_power"]
-    powers = {"trained": trained, "untrained": evidence.trajectory["untrained_power"]}
+    trained = cell.trajectory["trained_power"]
+    powers = {"trained": trained, "untrained": cell.trajectory["untrained_power"]}
     values = {}
     for pairs, power in powers.items():
         final = power.isel(time=-1, drop=True)

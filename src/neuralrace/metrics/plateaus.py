@@ -8,7 +8,7 @@ from xarray import ufuncs
 from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.metrics.imitation import LEVELS
 from neuralrace.metrics.stages import drops
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -32,7 +32,7 @@ from neuralrace.registry import Metric
         "plateau_time": ("", "flow time at which the loss falls most slowly between two drops"),
     },
 )
-def plateaus(evidence: Evidence) -> Values:
+def plateaus(cell: CellResults) -> Values:
     """Times at which the loss has fallen to shares of its initial value, and its longest rest.
 
     Drops are those of `stages`. The plateau is where the loss falls least for its size, at the
@@ -43,16 +43,16 @@ def plateaus(evidence: Evidence) -> Values:
     Source: Jarvis et al., "Make Haste Slowly", sec. 6, fig. 6, tells plateaus and the variation of
     trajectories by eye.
     """
-    loss = evidence.trajectory["loss"]
+    loss = cell.trajectory["loss"]
     shares = xr.DataArray(list(LEVELS), {"loss_level": list(LEVELS)}, ("loss_level",))
     level = loss.isel(time=0, drop=True) * shares
-    times = crossing_time(-loss, -level, evidence.time)
+    times = crossing_time(-loss, -level, cell.flow_time)
     mean = times.mean("seed", skipna=False)
     variance = ((times - mean) ** 2).sum("seed", skipna=False) / (times.sizes["seed"] - 1)
     share, time = xr.apply_ufunc(
         _plateau,
         loss / loss.isel(time=0, drop=True),
-        evidence.time,
+        cell.flow_time,
         input_core_dims=[["time"], ["time"]],
         output_core_dims=[[], []],
         vectorize=True,

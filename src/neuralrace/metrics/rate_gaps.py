@@ -1,7 +1,7 @@
 """Whether adjacent layers come to grow at the same rate (Basu et al., conjecture 4)."""
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -40,22 +40,22 @@ from neuralrace.registry import Metric
         ),
     },
 )
-def rate_gaps(evidence: Evidence) -> Values:
+def rate_gaps(cell: CellResults) -> Values:
     """Gaps of growth rates, early and late in training, absolute and relative to the rates.
 
     Early is the first tenth of the time axis, late the last.
     """
-    absolute = evidence.trajectory["rate_gap"]
+    absolute = cell.trajectory["rate_gap"]
     tenth = max(absolute.sizes["time"] // 10, 1)
     early, late = slice(0, tenth), slice(-tenth, None)
     values = {}
     for name in ("rate_gap", "relative_rate_gap", "relative_norm_rate_gap"):
-        curve = evidence.trajectory[name]
+        curve = cell.trajectory[name]
         values[f"early_{name}"] = curve.isel(time=early).mean("time")
         values[f"late_{name}"] = curve.isel(time=late).mean("time")
     peak = absolute.max("time")
     values["late_over_peak_rate_gap"] = values["late_rate_gap"] / peak
-    norms = evidence.trajectory["layer_norm"]
+    norms = cell.trajectory["layer_norm"]
     middle = norms.sizes["time"] // 2
     values["peak_rate_gap"] = peak
     for name, begin, end in (("early", 0, middle), ("late", middle, -1)):

@@ -5,7 +5,7 @@ import xarray as xr
 
 from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.reln.gates import relu_gates
 from neuralrace.theory import gate_patterns
@@ -31,7 +31,7 @@ KINDS = ("all", "realisable", "beyond the lemma")
         ),
     },
 )
-def realisable_patterns(evidence: Evidence) -> Values:
+def realisable_patterns(cell: CellResults) -> Values:
     """Gate patterns of units, counted by what can be, what lemma 4.1 allows, and what is.
 
     A pattern says on which samples a unit is open; none of them is a pattern too. Beyond the lemma
@@ -46,10 +46,10 @@ def realisable_patterns(evidence: Evidence) -> Values:
 
     Source: Jarvis et al., "Make Haste Slowly", lemma 4.1 and appendix D.
     """
-    cell, data = evidence.cell, evidence.data
+    spec, data = cell.spec, cell.data
     if not data.input_groups:
         raise UserError(
-            f"dataset.name: {cell.dataset.name!r}: metrics: realisable_patterns is for inputs "
+            f"dataset.name: {spec.dataset.name!r}: metrics: realisable_patterns is for inputs "
             "in groups, such as those of contextual"
         )
     if len(data.x) > MOST_SAMPLES:
@@ -57,15 +57,15 @@ def realisable_patterns(evidence: Evidence) -> Values:
             f"dataset: has {len(data.x)} samples: metrics: realisable_patterns is for at most "
             f"{MOST_SAMPLES}; use fewer objects or contexts"
         )
-    encoder, readout = (weight[:, :, -1] for weight in evidence.weights())
+    encoder, readout = (weight[:, :, -1] for weight in cell.weights())
     (gates,) = relu_gates([encoder, readout], data.x)
     carried = np.maximum(encoder @ data.x.T, 0) * (readout.mT @ data.y.T)
-    runs = evidence.trajectory["diverged_at"]
+    runs = cell.trajectory["diverged_at"]
     undefined = runs.copy(data=~np.isfinite(carried).all(axis=(-2, -1)))
     carried = carried.sum(axis=-1)
     objects = data.x[:, : data.input_groups[0]].argmax(axis=1)
     allowed = gate_patterns.consistent_with_lemma(
-        gates.reshape(-1, len(data.x)), evidence.contexts, objects
+        gates.reshape(-1, len(data.x)), cell.contexts, objects
     ).reshape(carried.shape)
     opened = np.any(gates, axis=-1)
     beyond = opened & ~allowed
@@ -78,7 +78,7 @@ def realisable_patterns(evidence: Evidence) -> Values:
         return runs.copy(data=counts).where(~undefined)
 
     realisable = gate_patterns.realisable_patterns(data.x)
-    outside = ~gate_patterns.consistent_with_lemma(realisable, evidence.contexts, objects)
+    outside = ~gate_patterns.consistent_with_lemma(realisable, cell.contexts, objects)
     counts = [2.0 ** len(data.x), len(realisable), outside.sum()]
     return {
         "patterns": xr.DataArray(counts, {"pattern_kind": list(KINDS)}, ("pattern_kind",)),

@@ -11,7 +11,7 @@ from neuralrace.metrics.receptive_fields import (
     unit_mean,
     weights_on_ring,
 )
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -34,7 +34,7 @@ from neuralrace.registry import Metric
         ),
     },
 )
-def receptive_field_fit(evidence: Evidence) -> Values:
+def receptive_field_fit(cell: CellResults) -> Values:
     """Receptive fields of every solution beside those of the simulation, unit by unit, at the end.
 
     Overlaps are cosines with their sign; units whose weights are all zero have none. What theory
@@ -42,9 +42,9 @@ def receptive_field_fit(evidence: Evidence) -> Values:
 
     Source: derived here; notes on localisation, sec. 2.2, ask for it.
     """
-    solved = evidence.solved("receptive_fields", "frozen_gates, initial_gates or mean_field")
+    solved = cell.get("theory", "receptive_fields")
     solved = solved.transpose("init_scale", "seed", "solution", "unit", "input")
-    fields, _ = weights_on_ring(evidence)
+    fields, _ = weights_on_ring(cell)
     learned, theory = fields[:, :, -1:], solved.values
     distance, size = (
         np.linalg.norm(weights, axis=(-2, -1)) for weights in (theory - learned, learned)

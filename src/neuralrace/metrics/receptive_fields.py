@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Float, Inexact
 
 from neuralrace.metrics.describe import Values, crossing_time
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 Fields = Float[np.ndarray, "*runs unit input"]
@@ -114,7 +114,7 @@ ROUNDING = 1e-9
         ),
     },
 )
-def receptive_fields(evidence: Evidence) -> Values:
+def receptive_fields(cell: CellResults) -> Values:
     """Shape of the receptive fields of the first hidden layer: spread, window, oscillation, class.
 
     Measures and classes are those of `participation`, `participation_ratio`, `weight_kurtosis`,
@@ -129,7 +129,7 @@ def receptive_fields(evidence: Evidence) -> Values:
     Source: notes on localisation, secs. 1 and 2.1, tell localised fields by eye; the measures are
     derived here.
     """
-    fields, like = weights_on_ring(evidence)
+    fields, like = weights_on_ring(cell)
     final, last = fields[:, :, -1], like.isel(snapshot=-1, drop=True)
     values = {}
     for measure in MEASURES:
@@ -161,14 +161,14 @@ def receptive_fields(evidence: Evidence) -> Values:
     }
 
 
-def weights_on_ring(evidence: Evidence) -> tuple[Fields, xr.DataArray]:
+def weights_on_ring(cell: CellResults) -> tuple[Fields, xr.DataArray]:
     """Receptive fields at the snapshots, NaN throughout a run where one weight is undefined.
 
     Returns:
         The weights (init_scale, seed, snapshot, unit, input), and an array with the axes of runs
         and snapshots.
     """
-    fields = evidence.receptive_fields
+    fields = cell.receptive_fields
     weights = fields.values.astype(float)
     defined = np.isfinite(weights).all(axis=(-2, -1), keepdims=True)
     return np.where(defined, weights, np.nan), fields.isel(unit=0, input=0, drop=True)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from neuralrace.datasets.image_domains import ImageDomains
 from neuralrace.datasets.pixel_domains import batches
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.ridge import relative_squared_error, ridge
 
@@ -39,7 +39,7 @@ Y_POWER = 1.0
         ),
     },
 )
-def ridge_baseline(evidence: Evidence) -> Values:
+def ridge_baseline(cell: CellResults) -> Values:
     """Ridge regression of the classes on the images of each input domain, by itself.
 
     One regression serves all output domains: an output domain renames the classes, which permutes
@@ -51,7 +51,7 @@ def ridge_baseline(evidence: Evidence) -> Values:
 
     Source: derived here; fig. 7 of Saxe, Sodhani, Lewallen 2022 shows networks alone.
     """
-    images = evidence.image_domains
+    images = cell.image_domains
     found, weights = zip(*(_fit(images, domain) for domain in range(images.count)), strict=True)
     values = {name: [each[name] for each in found] for name in found[0]}
     values["ridge_misclassified"] = _misclassified(images, np.stack(weights))

@@ -6,7 +6,7 @@ from neuralrace.datasets import Data
 from neuralrace.metrics.describe import Values
 from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, sampled
 from neuralrace.networks.gated import Gated
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.frozen_gates import gated_moments
 from neuralrace.theory.ring import circulant_violation, joint_blocks
@@ -42,7 +42,7 @@ SHOWN = 100
         ),
     },
 )
-def ring_structure(evidence: Evidence) -> Values:
+def ring_structure(cell: CellResults) -> Values:
     """How far second moments are from what a Fourier transform makes diagonal or block-diagonal.
 
     Inputs are a ring. Distances are relative Frobenius norms, to the nearest matrix with the
@@ -62,13 +62,13 @@ def ring_structure(evidence: Evidence) -> Values:
 
     Source: notes on localisation, first idea of section 5.
     """
-    cell, seeds = evidence.cell, evidence.trajectory["seed"]
+    spec, seeds = cell.spec, cell.trajectory["seed"]
     user = "metrics: ring_structure"
-    network = evidence.gated
-    averaged_gates(network, evidence.data, user)
-    samples = [sampled(cell, int(seed)) for seed in seeds.values]
+    network = cell.gated
+    averaged_gates(network, cell.data, user)
+    samples = [sampled(spec, int(seed)) for seed in seeds.values]
     rows = [_structure(data, network, user) for data in samples]
-    law = circulant_violation(cell.dataset.mixture().covariances.mean(axis=0))
+    law = circulant_violation(spec.dataset.mixture().covariances.mean(axis=0))
     values = {"input_circulance_law": np.full(len(seeds), law)}
     values |= {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return {name: seeds.copy(data=each) for name, each in values.items()}

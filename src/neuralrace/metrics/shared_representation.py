@@ -5,7 +5,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -63,7 +63,7 @@ from neuralrace.registry import Metric
         ),
     },
 )
-def shared_representation(evidence: Evidence) -> Values:
+def shared_representation(cell: CellResults) -> Values:
     """Mean cosines in the first hidden layer, at the start and at the end.
 
     Between the same item of two input domains: of any two, of two that are trained with a common
@@ -72,8 +72,8 @@ def shared_representation(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 4.
     """
-    similarity = evidence.trajectory["similarity"].isel(snapshot=[0, -1])
-    domains = evidence.cell.dataset.count
+    similarity = cell.trajectory["similarity"].isel(snapshot=[0, -1])
+    domains = cell.spec.dataset.count
     items = similarity.sizes["domain_item"] // domains
     products = similarity.values.reshape(*similarity.shape[:3], domains, items, domains, items)
     length = np.sqrt(np.einsum("...iaia->...ia", products))
@@ -82,7 +82,7 @@ def shared_representation(evidence: Evidence) -> Values:
     same = np.einsum("...iaja->...ij", cosine) / items
     own = np.einsum("...iaib->...", cosine) - np.einsum("...iaia->...", cosine)
 
-    mask = evidence.trained_pairs.astype(int)
+    mask = cell.trained_pairs.astype(int)
     common = mask @ mask.mT > 0
     different = ~np.eye(domains, dtype=bool)
     pairs = {
@@ -104,8 +104,8 @@ def shared_representation(evidence: Evidence) -> Values:
     found = {
         name: xr.DataArray(value, runs, ("init_scale", "seed")) for name, value in values.items()
     }
-    if "weight_cosine" in evidence.trajectory:
-        found["final_weight_cosine"] = evidence.trajectory["weight_cosine"].isel(time=-1, drop=True)
+    if "weight_cosine" in cell.trajectory:
+        found["final_weight_cosine"] = cell.trajectory["weight_cosine"].isel(time=-1, drop=True)
     return found
 
 

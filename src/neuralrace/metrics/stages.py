@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from scipy.signal import find_peaks
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 # A drop is a peak of -dL/dt at least this high, as a share of the highest, ...
@@ -21,7 +21,7 @@ LEAST_PROMINENCE = 0.5
         "initial_rate_share": ("", "initial rate at which the loss falls over the largest"),
     },
 )
-def stages(evidence: Evidence) -> Values:
+def stages(cell: CellResults) -> Values:
     """Separate drops of the loss, and whether it falls from the start.
 
     Between two drops, and before the first, the rate -dL/dt is less than half of what it is in the
@@ -32,9 +32,9 @@ def stages(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 6, tells the two regimes apart by eye.
     """
-    loss = evidence.trajectory["loss"]
+    loss = cell.trajectory["loss"]
     axis = loss.get_axis_num("time")
-    rate = loss.copy(data=-np.gradient(loss.values, evidence.time.values, axis=axis))
+    rate = loss.copy(data=-np.gradient(loss.values, cell.flow_time.values, axis=axis))
     count = xr.apply_ufunc(
         lambda curve: float(len(drops(curve))), rate, input_core_dims=[["time"]], vectorize=True
     )

@@ -4,8 +4,8 @@ from scipy.integrate import cumulative_simpson
 from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
 from neuralrace.records.gram import diagonal, vectors
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -19,21 +19,21 @@ from neuralrace.registry import Metric
         ),
     },
 )
-def unaligned_growth(evidence: Evidence) -> Values:
+def unaligned_growth(cell: CellResults) -> Values:
     """Invariant and decay law of modes that do not interfere (init law `decoupled`).
 
     |p||m| is conserved by gradient flow, and log(|m|/|p|) falls by 2 integral of (s - a.b) dt.
     """
-    encoder, decoder, across = (diagonal(block) for block in vectors(evidence))
+    encoder, decoder, across = (diagonal(block) for block in vectors(cell))
     total = ufuncs.sqrt(encoder + decoder + 2 * across)
     difference = ufuncs.sqrt((encoder + decoder - 2 * across).clip(min=0))
-    learned = evidence.target != 0
+    learned = cell.target != 0
     product = total * difference
     log_ratio = ufuncs.log(difference / total)
-    rate = -across + evidence.data.modes.s
+    rate = -across + cell.data.modes.s
     axis = rate.get_axis_num("time")
     fall = rate.copy(
-        data=cumulative_simpson(rate.values, x=evidence.time.values, axis=axis, initial=0)
+        data=cumulative_simpson(rate.values, x=cell.flow_time.values, axis=axis, initial=0)
     )
     # judged where the change has begun and the smaller half is not yet lost in rounding
     smaller, larger = ufuncs.minimum(total, difference), ufuncs.maximum(total, difference)

@@ -9,7 +9,7 @@ from scipy.optimize import least_squares
 
 from neuralrace.datasets.contextual import Contextual
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.contextual import head_start, staged_loss
 
@@ -45,7 +45,7 @@ NAMES = (
         ),
     },
 )
-def uniqueness(evidence: Evidence) -> Values:
+def uniqueness(cell: CellResults) -> Values:
     """How well the closed form of each family of context pathways follows the loss.
 
     Families are those of q of C contexts, q = 1 ... C - 1, beside a common pathway. Starts with
@@ -58,14 +58,14 @@ def uniqueness(evidence: Evidence) -> Values:
     Source: Jarvis et al., "Make Haste Slowly", proposition 4.2 and sec. 5; the paper compares
     losses and leaves open how starts are chosen.
     """
-    dataset, cell = evidence.cell.dataset, evidence.cell
-    (hidden,) = cell.layered.hidden
+    dataset, spec = cell.spec.dataset, cell.spec
+    (hidden,) = spec.layered.hidden
     families = np.arange(1, dataset.contexts)
-    loss = evidence.trajectory["loss"]
-    relative = loss / cell.training.loss.factor(len(evidence.data.x))
+    loss = cell.trajectory["loss"]
+    relative = loss / spec.training.loss.factor(len(cell.data.x))
     found = xr.apply_ufunc(
         lambda curve, sigma, open_in: _gaps(
-            curve, evidence.time.values, dataset, int(open_in), hidden * sigma**2 / 4
+            curve, cell.flow_time.values, dataset, int(open_in), hidden * sigma**2 / 4
         ),
         relative,
         relative["init_scale"],

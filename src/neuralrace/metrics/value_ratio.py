@@ -5,7 +5,7 @@ import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.metrics.describe import Values, crossing_time, time_ratio
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -51,7 +51,7 @@ from neuralrace.registry import Metric
         ),
     },
 )
-def value_ratio(evidence: Evidence) -> Values:
+def value_ratio(cell: CellResults) -> Values:
     """Singular values of the hidden layer over those of the outer layers at the end, by mode.
 
     A hidden matrix that M input and M output domains share grows to sqrt(M) times the outer layers
@@ -65,15 +65,15 @@ def value_ratio(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 4.
     """
-    curves = evidence.trajectory["singular_values"]
-    s = evidence.data.modes.s
-    modes = {"mode": evidence.modes}
+    curves = cell.trajectory["singular_values"]
+    s = cell.data.modes.s
+    modes = {"mode": cell.modes}
     learned = xr.DataArray(s > 1e-9 * s.max(), modes, ("mode",))
     curves = curves.rename(singular_mode="mode").reindex(modes).where(learned)
     values = curves.isel(time=-1, drop=True)
     hidden = values.isel(layer=slice(1, -1)).mean("layer", skipna=False)
-    size = evidence.routing.families(evidence.cell.dataset.count)[0].size
-    partners = evidence.trained_pairs[:, :size, :size].sum((1, 2)) / size
+    size = cell.routing.families(cell.spec.dataset.count)[0].size
+    partners = cell.trained_pairs[:, :size, :size].sum((1, 2)) / size
     numbers = {
         "m": xr.DataArray(size),
         "k": xr.DataArray(partners, {"seed": values["seed"]}, ("seed",)),
@@ -85,7 +85,7 @@ def value_ratio(evidence: Evidence) -> Values:
         for side, layer in (("input", 0), ("output", -1))
         for letter, number in numbers.items()
     }
-    return ratios | _growth(curves, evidence.time) | _distance(curves, evidence)
+    return ratios | _growth(curves, cell.flow_time) | _distance(curves, cell)
 
 
 def _growth(curves: xr.DataArray, time: xr.DataArray) -> Values:
@@ -110,11 +110,11 @@ def _growth(curves: xr.DataArray, time: xr.DataArray) -> Values:
     }
 
 
-def _distance(curves: xr.DataArray, evidence: Evidence) -> Values:
+def _distance(curves: xr.DataArray, cell: CellResults) -> Values:
     """Singular values of every layer from those of theory."""
-    if evidence.theory is None or "singular_values" not in evidence.theory:
+    if "singular_values" not in cell.theory:
         return {}
-    theory = evidence.theory["singular_values"].rename(singular_mode="mode")
+    theory = cell.theory["singular_values"].rename(singular_mode="mode")
     theory = theory.reindex(mode=curves["mode"])
     off = abs(theory - curves).mean("time", skipna=False)
     return {"value_error_mean": off / theory.isel(time=-1, drop=True)}

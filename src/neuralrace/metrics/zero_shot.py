@@ -3,7 +3,7 @@
 import xarray as xr
 
 from neuralrace.metrics.describe import Values, crossing_time
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 # Relative error below which a pair of domains counts as learned.
@@ -23,7 +23,7 @@ LEARNED = 0.1
         "untrained_delay": ("", "time to a relative error of 10%, untrained over trained pairs"),
     },
 )
-def zero_shot(evidence: Evidence) -> Values:
+def zero_shot(cell: CellResults) -> Values:
     """Error of trained and of untrained pairs at the end, and how much later the latter falls.
 
     Errors are squared, relative to those of a network that answers zero, so 1 - error is the power
@@ -33,11 +33,11 @@ def zero_shot(evidence: Evidence) -> Values:
 
     Source: Saxe, Sodhani, Lewallen 2022, figs. 4 and 5.
     """
-    trained = evidence.trajectory["trained_error"]
-    untrained = evidence.trajectory["untrained_error"]
+    trained = cell.trajectory["trained_error"]
+    untrained = cell.trajectory["untrained_error"]
     seen, unseen = (error.isel(time=-1, drop=True) for error in (trained, untrained))
     level = xr.DataArray(-LEARNED)
-    first, second = (crossing_time(-error, level, evidence.time) for error in (trained, untrained))
+    first, second = (crossing_time(-error, level, cell.flow_time) for error in (trained, untrained))
     return {
         "final_trained_error": seen,
         "final_untrained_error": unseen,

@@ -1,7 +1,7 @@
 """How well a routing network classifies in pairs of domains that it was never trained on."""
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
@@ -27,7 +27,7 @@ from neuralrace.registry import Metric
         ),
     },
 )
-def zero_shot_accuracy(evidence: Evidence) -> Values:
+def zero_shot_accuracy(cell: CellResults) -> Values:
     """Share of the held-out images that is misclassified at the end, and how much transfers.
 
     The transfer compares what untrained pairs have above chance with what trained pairs have: 1
@@ -38,10 +38,10 @@ def zero_shot_accuracy(evidence: Evidence) -> Values:
     Source: Saxe, Sodhani, Lewallen 2022, fig. 7.
     """
     trained, untrained = (
-        evidence.trajectory[name].isel(time=-1, drop=True)
+        cell.trajectory[name].isel(time=-1, drop=True)
         for name in ("trained_accuracy", "untrained_accuracy")
     )
-    chance = 1 / evidence.image_domains.outputs
+    chance = 1 / cell.image_domains.outputs
     return {
         "final_trained_misclassified": 1 - trained,
         "final_untrained_misclassified": 1 - untrained,

@@ -3,22 +3,22 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 
 
-def vectors(evidence: Evidence) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+def vectors(cell: CellResults) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Inner products in hidden space, by mode: encoder-encoder, decoder-decoder, encoder-decoder.
 
     Each has dimensions (..., mode, other_mode).
     """
-    gram = evidence.trajectory["gram"]
-    rank = len(evidence.modes)
+    gram = cell.trajectory["gram"]
+    rank = len(cell.modes)
     first, second = slice(0, rank), slice(rank, 2 * rank)
 
     def block(rows: slice, columns: slice) -> xr.DataArray:
         part = gram.isel(vector=rows, other_vector=columns)
         part = part.rename(vector="mode", other_vector="other_mode")
-        return part.assign_coords(mode=evidence.modes, other_mode=evidence.modes)
+        return part.assign_coords(mode=cell.modes, other_mode=cell.modes)
 
     return block(first, first), block(second, second), block(first, second)
 

@@ -15,14 +15,14 @@ NEW = {
     "metrics/nothing.py": '''"""Nothing."""
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.evidence import Evidence
+from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
 @Metric(gives={"final_loss": ("", "loss at the end")})
-def nothing(evidence: Evidence) -> Values:
+def nothing(cell: CellResults) -> Values:
     """The loss at the end."""
-    return {"final_loss": evidence.trajectory["loss"].isel(time=-1, drop=True)}
+    return {"final_loss": cell.trajectory["loss"].isel(time=-1, drop=True)}
 ''',
     "observables/nothing.py": '''"""Nothing."""
 
@@ -59,10 +59,10 @@ class Nothing(Dataset):
 ''',
     "figures/deep_linear/nothing.py": '''"""Nothing."""
 
-from neuralrace.figures import drawn_from
+from neuralrace.registry import Figure
 
 
-@drawn_from({"time_to_learn": {"metrics": "half_time"}})
+@Figure(reads={"time_to_learn": {"metrics": "half_time"}})
 def draw(results):
     """Nothing."""
 ''',

@@ -3,16 +3,17 @@
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from scipy.integrate import cumulative_simpson
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import style
 from neuralrace.records.gram import diagonal, vectors
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "alignment": {
             "trajectory": "gram mode_strength",
         },
@@ -21,7 +22,7 @@ from neuralrace.records.gram import diagonal, vectors
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Cosine and strength of each mode over time; the invariant and the decay law of one mode."""
     random = results.cell("alignment")
     # the finest step is nearest to the gradient flow, for which both statements are made
@@ -33,7 +34,7 @@ def draw(results: Results) -> Figure:
     encoder, decoder, across = _first_scale(random)
     cosine = across / np.sqrt(encoder * decoder)
     strength = random.get("trajectory", "mode_strength").isel(init_scale=0)
-    grown = strength / random.evidence.target
+    grown = strength / random.target
     for mode, look in _looks(random).items():
         style.over_seeds(cosines, time, cosine.sel(mode=mode), **look)
         style.over_seeds(growth, time, grown.sel(mode=mode), **look)
@@ -77,7 +78,7 @@ def draw(results: Results) -> Figure:
 
 def _first_scale(cell: CellResults) -> list:
     """Squared lengths of encoder and decoder vectors and their inner product, by mode."""
-    return [diagonal(block).isel(init_scale=0) for block in vectors(cell.evidence)]
+    return [diagonal(block).isel(init_scale=0) for block in vectors(cell)]
 
 
 def _look(colour: Any, negative: bool) -> dict[str, Any]:

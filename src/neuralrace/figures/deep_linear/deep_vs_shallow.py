@@ -1,9 +1,10 @@
 """What depth adds: the semantic hierarchy learned with and without a hidden layer."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 NETWORKS = {
     "semantic_deep": ("aligned_modes", "one hidden layer"),
@@ -12,8 +13,8 @@ NETWORKS = {
 """Experiment: its theory and what to call it."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "semantic_deep semantic_shallow": {
             "trajectory": "mode_strength",
             "theory": "mode_strength",
@@ -21,7 +22,7 @@ NETWORKS = {
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Mode strengths of both networks against theory, and the time that each mode takes in both.
 
     All at the smallest init scale, where the networks differ most.

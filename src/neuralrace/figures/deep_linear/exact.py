@@ -1,13 +1,14 @@
 """The exact solution from random zero-balanced starts, at any width of the hidden layer."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "exact": {
             "trajectory": "loss",
             "theory": "loss",
@@ -18,7 +19,7 @@ from neuralrace.figures.results import CellResults, Results
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Loss at each hidden width; the error of the solution, and of gradient descent against it."""
     cells, steps = results.cells("exact"), results.cells("step_size")
     scales = cells[0].trajectory["init_scale"].values

@@ -1,15 +1,16 @@
 """Negative control: the exact solution needs a balanced start."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 DESCENT = {"color": "0.35", "marker": "_", "markersize": 11, "markeredgewidth": 1.2}
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "imbalance": {
             "trajectory": "",
             "theory": "loss",
@@ -17,7 +18,7 @@ DESCENT = {"color": "0.35", "marker": "_", "markersize": 11, "markeredgewidth": 
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Distance of the exact solution from gradient flow, over time and against the imbalance."""
     cells = sorted(results.cells("imbalance"), key=lambda cell: cell.spec.init.imbalance)
     figure, axes = style.panels(2, height=1.7)

@@ -5,11 +5,12 @@ from typing import Literal
 import numpy as np
 import seaborn as sns
 import xarray as xr
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
 from neuralrace.records.gram import vectors
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 from neuralrace.theory.tied import cosines, first_order_interference
 
 FLOOR = 1e-3
@@ -20,21 +21,21 @@ RULES: dict[str, Literal["sum", "larger"]] = {
 }
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "interference_pair interference_many": {
             "trajectory": "gram",
             "metrics": "decay_over_larger decay_over_sum",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Cosine of the two strongest modes against two rules, and the decay of all pairs in both."""
     cells = [*results.cells("interference_pair"), *results.cells("interference_many")]
     counts = [int((cell.strength != 0).sum()) for cell in cells]
     figure, axes = style.panels(len(cells) + 1, height=1.45)
     for ax, cell in zip(axes[:, 0], cells, strict=False):
-        gram = vectors(cell.evidence)[0].isel(init_scale=0)
+        gram = vectors(cell)[0].isel(init_scale=0)
         time = cell.flow_time
         simulated = _strongest(gram, cosines(gram.values))
         rules = [

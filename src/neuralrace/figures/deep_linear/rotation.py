@@ -1,23 +1,24 @@
 """The same dynamics in any singular basis."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 MARKED = 12
 """Times at which runs in other bases are marked."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "rotation": {
             "trajectory": "mode_strength",
             "theory": "mode_strength",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Mode strengths in each basis of the task, and how far they are from those in the first."""
     first, *others = results.cells("rotation")
     time = first.flow_time

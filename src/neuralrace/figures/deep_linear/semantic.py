@@ -1,29 +1,30 @@
 """The semantic hierarchy: its data, its modes, and what a network makes of them over time."""
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 STAGES = 4
 """Snapshots of the outputs that are drawn, from the first to the end of learning."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "semantic_deep": {
             "trajectory": "loss outputs",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Items by properties, singular vectors, and network outputs at stages of development.
 
     Outputs are means over seeds at the smallest init scale.
     """
     cell = results.cell("semantic_deep")
-    data = cell.evidence.data
+    data = cell.data
     outputs = cell.get("trajectory", "outputs")
     outputs = outputs.isel(init_scale=int(outputs["init_scale"].values.argmin())).mean("seed")
     times = cell.trajectory["snapshot_flow_time"].values
@@ -31,7 +32,7 @@ def draw(results: Results) -> Figure:
     last = min(int(np.searchsorted(times, end)), len(times) - 1)
     stages = np.unique(np.linspace(0, last, STAGES).round().astype(int))
 
-    figure = Figure(figsize=(style.COLUMN, 4.3))
+    figure = Canvas(figsize=(style.COLUMN, 4.3))
     above, below = figure.add_gridspec(2, 1, height_ratios=(2.2, 1))
     grid = above.subgridspec(2, 2, width_ratios=(len(data.output_names), len(data.item_names)))
     table, spectrum, properties, items = (figure.add_subplot(cell) for cell in grid)

@@ -1,20 +1,21 @@
 """Singular modes learned one by one from small random weights."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "staircase": {
             "trajectory": "loss mode_strength",
             "theory": "loss mode_strength",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Mode strengths at each init scale and the loss at all of them, against the closed form."""
     cell = results.cell("staircase")
     modes, loss = cell.get("trajectory", "mode_strength"), cell.get("trajectory", "loss")

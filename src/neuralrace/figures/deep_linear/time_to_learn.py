@@ -1,14 +1,15 @@
 """How long a mode takes against how strong it is."""
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "time_to_learn": {
             "metrics": (
                 "half_time half_time_over_predicted half_time_over_written half_time_times_s"
@@ -16,7 +17,7 @@ from neuralrace.figures.results import Results
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Time to half of each mode's target, with the closed form and the formula as written."""
     cell = results.cell("time_to_learn")
     half = cell.get("metrics", "half_time")

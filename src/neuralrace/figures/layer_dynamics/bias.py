@@ -1,10 +1,11 @@
 """Biases, not the nonlinearity, make squared layer norms of a ReLU network grow apart."""
 
 import xarray as xr
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 LOOKS = {
     "without biases": {"color": style.distinct(0), "marker": "o"},
@@ -17,8 +18,8 @@ LOOKS = {
 }
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "relu": {
             "trajectory": "imbalance_trace",
             "metrics": "norm_difference_drift",
@@ -32,7 +33,7 @@ LOOKS = {
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Change of the difference of squared norms over time, and against the learning rate.
 
     Of the pairs of adjacent layers, that which changes most.

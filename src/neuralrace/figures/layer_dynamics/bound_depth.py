@@ -1,14 +1,15 @@
 """What depth does to the growth bound, and to growth (fig. 1 iii)."""
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "growth": {
             "trajectory": "",
             "metrics": "product_norm",
@@ -19,7 +20,7 @@ from neuralrace.figures.results import Results
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """The bound at each depth with the quoted constants; simulated growth at each depth.
 
     Every start has a bound of its own: one line each, the median start bold.

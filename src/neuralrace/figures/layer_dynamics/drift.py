@@ -1,9 +1,10 @@
 """What training conserves, against the step size."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 QUANTITIES = {
     "neuron_drift": "diagonal of $C$",
@@ -11,8 +12,8 @@ QUANTITIES = {
 }
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "step_size": {
             "metrics": "imbalance_drift",
         },
@@ -21,7 +22,7 @@ QUANTITIES = {
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Relative drift of C against the learning rate in a linear and in a ReLU network."""
     linear, relu = results.cells("step_size"), results.cells("relu")
     figure, axes = style.panels(2, height=1.8)

@@ -3,24 +3,25 @@
 from itertools import pairwise
 
 import seaborn as sns
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 from neuralrace.theory.balance import expected_imbalance, glorot_squared_norm
 
 NAMES = {"standard": r"variance $2/(n_{l-1}+n_l)$", "product": r"variance $1/(n_{l-1} n_l)$"}
 """Entry variance by the name that the initialisation law gives it."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "glorot_moments": {
             "metrics": "initial_imbalance_squared initial_squared_norm",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Distribution over seeds of |C|^2 at the start for each variance, and squared layer norms.
 
     Of several pairs of layers, the first.

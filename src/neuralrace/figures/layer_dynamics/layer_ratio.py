@@ -1,14 +1,15 @@
 """How unequal two layers end that start aligned and unequal."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
 from neuralrace.records.gram import diagonal, vectors
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "unequal_layers": {
             "trajectory": "gram",
             "theory": "layer_strength",
@@ -16,10 +17,10 @@ from neuralrace.records.gram import diagonal, vectors
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Ratio of the larger to the smaller layer in each mode over time, at each init scale."""
     cell = results.cell("unequal_layers")
-    encoder, decoder, _ = vectors(cell.evidence)
+    encoder, decoder, _ = vectors(cell)
     ratio = (diagonal(encoder) / diagonal(decoder)) ** 0.5
     ratio = ratio.where(ratio >= 1, 1 / ratio)
     layers = cell.get("theory", "layer_strength")

@@ -1,10 +1,11 @@
 """Gaps between layer norms and what bounds them, for every kind of start."""
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 EXPERIMENTS = ("balanced_start", "small_weights", "growth")
 FLOOR = 1e-6
@@ -16,8 +17,8 @@ SHARE = {"color": style.distinct(3), "marker": "s"}
 IDENTITY = {"color": style.distinct(2), "marker": "^"}
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "growth small_weights balanced_start": {
             "trajectory": "imbalance_trace",
             "metrics": (
@@ -26,7 +27,7 @@ IDENTITY = {"color": style.distinct(2), "marker": "^"}
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """One row for each start: its gap before and after training, its bound, and two checks.
 
     Of the pairs of adjacent layers, each row shows the largest value.
@@ -37,7 +38,7 @@ def draw(results: Results) -> Figure:
         for cell in results.cells(experiment)
         for index in range(cell.metrics.sizes["init_scale"])
     ]
-    figure = Figure(figsize=(style.COLUMN, 1.2 + 0.26 * len(rows)))
+    figure = Canvas(figsize=(style.COLUMN, 1.2 + 0.26 * len(rows)))
     gaps, checks = figure.subplots(1, 2, sharey=True, width_ratios=(1.3, 1))
     names = []
     for row, (cell, index) in enumerate(rows):
@@ -77,7 +78,7 @@ def draw(results: Results) -> Figure:
 
 
 def _name(cell: CellResults, scale: float) -> str:
-    data = cell.evidence.data
+    data = cell.data
     widths = (data.x.shape[1], *cell.spec.layered.hidden, data.y.shape[1])
     law = cell.spec.init.name.replace("_", "-")
     return f"{law} {scale:g}\n{'-'.join(map(str, widths))}"

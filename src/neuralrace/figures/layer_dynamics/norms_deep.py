@@ -1,20 +1,21 @@
 """Layer norms of the deepest linear network, and its bound (fig. 1 ii)."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "growth": {
             "trajectory": "layer_norm",
             "metrics": "layer_strength quoted_strength_bound strength_bound",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Norm of every layer at each init scale, and the strength that theorem 3 bounds over it.
 
     A ratio above 1 breaks the bound.

@@ -1,20 +1,21 @@
 """Layer norms, their product and its bound in the shallowest linear network (fig. 1 i)."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "growth": {
             "trajectory": "layer_norm",
             "metrics": "norm_product product_norm quoted_strength_bound strength_bound",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """All norms of one network in one panel for each init scale."""
     cell = min(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
     norms, time = cell.get("trajectory", "layer_norm"), cell.flow_time

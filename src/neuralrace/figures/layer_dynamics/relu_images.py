@@ -1,20 +1,21 @@
 """Layer norms of a ReLU network that learns images (fig. 2)."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "images": {
             "trajectory": "layer_norm relative_rate_gap",
             "metrics": "early_relative_rate_gap late_relative_rate_gap",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Growth of norms and squared norms; how far apart adjacent layers' rates are and stay."""
     cells = sorted(results.cells("images"), key=lambda cell: cell.spec.layered.bias)
     cell, time = cells[0], cells[0].trajectory["time"]

@@ -1,12 +1,13 @@
 """Shares of localised and oscillating units in every condition (sec. 1)."""
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.errors import UserError
-from neuralrace.figures import drawn_from, receptive, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import receptive, style
 from neuralrace.networks.layered import Layered
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 PANELS = {
     r"ReLU, by lengths $\xi$ and gain": ("relu", "relu_low_gain"),
@@ -24,8 +25,8 @@ RANGES = (
 """Lines below each other, seen on every bar."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         (
             "relu relu_low_gain relu_sizes trained_readout relu_biases erf erf_offset sigmoid "
             "erf_without_biases sigmoid_without_biases"
@@ -34,10 +35,10 @@ RANGES = (
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Mean shares by class, a bar a condition, with ranges over seeds at both boundaries."""
     panels = [[cell for name in names for cell in results.cells(name)] for names in PANELS.values()]
-    figure = Figure(figsize=(style.COLUMN, 1.5 + 0.15 * sum(map(len, panels))))
+    figure = Canvas(figsize=(style.COLUMN, 1.5 + 0.15 * sum(map(len, panels))))
     axes = figure.subplots(
         len(panels), 1, sharex=True, height_ratios=[0.3 + len(cells) for cells in panels]
     )

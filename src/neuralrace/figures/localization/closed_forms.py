@@ -6,18 +6,19 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, frozen, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import frozen, gated, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 from neuralrace.theory.as_written import written_weights
 from neuralrace.theory.frozen_gates import FrozenGates
 
 WRITTEN = {"color": "0.35", "marker": "_", "markersize": 6}
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "closed_forms": {
             "trajectory": "loss pathway_maps",
             "theory": "loss",
@@ -25,7 +26,7 @@ WRITTEN = {"color": "0.35", "marker": "_", "markersize": 6}
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Loss over time by gating scheme, distances by learning rate, and by equation.
 
     Losses and equations are those of the smallest learning rate, closest to gradient flow.
@@ -35,7 +36,7 @@ def draw(results: Results) -> Figure:
         {"color": colour, "marker": style.marker(index)}
         for index, colour in enumerate(style.ordered(len(schemes)))
     ]
-    figure = Figure(figsize=(style.COLUMN, 3.2 + 0.95 * len(schemes)))
+    figure = Canvas(figsize=(style.COLUMN, 3.2 + 0.95 * len(schemes)))
     *losses, rates, equations = figure.subplots(
         len(schemes) + 2, 1, height_ratios=[*[1] * len(schemes), 1.3, 1.2]
     )
@@ -85,9 +86,9 @@ def _draw_loss(ax: Axes, cell: CellResults, colour: Any) -> None:
 
 def written_loss(cell: CellResults) -> Float[np.ndarray, "seed time"]:
     """Loss by eq. 7 as written, from the initial weights of the smallest init scale."""
-    data, gating = cell.evidence.data, frozen.gates(cell)
+    data, gating = cell.data, frozen.gates(cell)
     network = FrozenGates.from_samples(data.x, data.y[:, 0], gating.gates(data))
-    start = gated.smallest(cell.evidence.receptive_fields).isel(snapshot=0).values
+    start = gated.smallest(cell.receptive_fields).isel(snapshot=0).values
     a = network.a.reshape(2 * (network.b.size,))
     paths = [
         written_weights(

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.errors import UserError
-from neuralrace.figures import drawn_from, receptive, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import receptive, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 SHOWN = 2
 """Samples of each class."""
@@ -19,21 +20,21 @@ CLASSES: tuple[dict[str, Any], ...] = (
 )
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "relu relu_low_gain single_pulse": {
             "trajectory": "",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Samples and second moments of the nonlinear Gaussian process at two gains, and of pulses."""
     cells = [results.cells(name)[0] for name in ("relu", "relu_low_gain", "single_pulse")]
-    figure = Figure(figsize=(style.COLUMN, 3.6))
+    figure = Canvas(figsize=(style.COLUMN, 3.6))
     axes = figure.subplots(3, len(cells), height_ratios=[1, 1, 1.3], squeeze=False)
     for column, cell in zip(axes.T, cells, strict=True):
         *samples, moments = column
-        x, y = cell.evidence.data.x, cell.evidence.data.y[:, 0]
+        x, y = cell.data.x, cell.data.y[:, 0]
         law = cell.spec.dataset.mixture()
         if law is None:
             raise UserError(f"{cell.name}: dataset {cell.spec.dataset.name!r} has no law to draw")

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, frozen, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import frozen, gated, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "evolving": {
             "trajectory": "",
             "metrics": (
@@ -21,14 +22,14 @@ from neuralrace.figures.results import CellResults, Results
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Distance from the ReLU network by interval, and localisation by number of refreshes."""
     cells = sorted(results.cells("evolving"), key=_end)
     looks: list[dict[str, Any]] = [
         {"color": colour, "marker": style.marker(index)}
         for index, colour in enumerate(style.ordered(len(cells)))
     ]
-    figure = Figure(figsize=(style.COLUMN, 2.4 + 1.25 * len(cells)))
+    figure = Canvas(figsize=(style.COLUMN, 2.4 + 1.25 * len(cells)))
     upper, lower = figure.add_gridspec(2, 1, height_ratios=(1.6, len(cells)))
     distance = figure.add_subplot(upper)
     spreads, shares = (

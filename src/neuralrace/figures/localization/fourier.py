@@ -1,9 +1,10 @@
 """Which second moments of gated inputs the Fourier transform diagonalises (sec. 5, idea 1)."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, frozen, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import frozen, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 DISTANCES = {
     "input_circulance_law": "inputs, by their law",
@@ -18,8 +19,8 @@ CIRCULANT = 4
 """How many of them are distances from circulant."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "ring": {
             "metrics": (
                 "block_circulance_other block_circulance_same input_circulance_law "
@@ -28,10 +29,10 @@ CIRCULANT = 4
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Distance from circulant, and from block-diagonal by the joint shift, by gating scheme."""
     cells = results.cells("ring")
-    figure = Figure(figsize=(style.COLUMN, 3.3))
+    figure = Canvas(figsize=(style.COLUMN, 3.3))
     axes = figure.subplots(2, 1, sharex=True, height_ratios=(CIRCULANT, len(DISTANCES) - CIRCULANT))
     rows = list(DISTANCES.items())
     entries = []

@@ -4,16 +4,17 @@ from typing import Any
 
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, receptive, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import receptive, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 CLOCK = "snapshot_flow_time"
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "gate_flips": {
             "metrics": (
                 "gate_flip_fraction gate_flips_between participation_curve predicted_gate_flips"
@@ -21,13 +22,13 @@ CLOCK = "snapshot_flow_time"
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """By marginal: flips from the start, participation, and flips between any two times.
 
     The last are at the largest init scale, where they take longest.
     """
     cells = results.cells("gate_flips")
-    figure = Figure(figsize=(style.COLUMN, 4.8))
+    figure = Canvas(figsize=(style.COLUMN, 4.8))
     axes = figure.subplots(3, len(cells), height_ratios=[1, 1, 1.3], squeeze=False)
     looks = _looks(cells[0])
     slowest = max(looks)

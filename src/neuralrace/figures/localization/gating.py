@@ -6,11 +6,12 @@ from typing import Any
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-from neuralrace.figures import drawn_from, frozen, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import frozen, gated, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 DERIVED = {"color": style.distinct(3), "marker": "*", "markersize": 5}
 COUPLING = {
@@ -20,8 +21,8 @@ COUPLING = {
 """Shares of the second moment of gated inputs, and of its inverse, that couple pathways."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "gating": {
             "metrics": (
                 "optimal_fresh_loss optimal_loss precision_diagonality second_moment_diagonality"
@@ -32,7 +33,7 @@ COUPLING = {
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Least-squares loss by gating scheme, and against how much pathways are coupled.
 
     Beside the schemes stand the gates of trained ReLU networks of the same task, and these
@@ -44,7 +45,7 @@ def draw(results: Results) -> Figure:
         {"color": colour, "marker": style.marker(index)}
         for index, colour in enumerate(style.ordered(len(cells)))
     ]
-    figure = Figure(figsize=(style.COLUMN, 4.6))
+    figure = Canvas(figsize=(style.COLUMN, 4.6))
     upper, lower = figure.add_gridspec(2, 1, height_ratios=(1.5, 1))
     losses = figure.add_subplot(upper)
     left, right = lower.subgridspec(1, 2)

@@ -3,10 +3,11 @@
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, gated, receptive, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, receptive, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6, "color": style.distinct(3)}
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -22,14 +23,14 @@ MEASURES = {
 }
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "marginals relu relu_low_gain": {
             "metrics": "participation participation_ratio",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Participation and its ratio to that of random phases, against excess kurtosis."""
     swept = results.cells("marginals")
     xi = receptive.process(swept[0]).xi

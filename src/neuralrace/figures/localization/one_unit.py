@@ -4,17 +4,18 @@ from typing import Any
 
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, gated, receptive, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, receptive, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 FILLS = ("full", "none")
 """Markers of the first pair of correlation lengths and of others."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "one_unit prediction": {
             "trajectory": "weight_1",
             "theory": "receptive_fields",
@@ -22,7 +23,7 @@ FILLS = ("full", "none")
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """A unit of every cell, and participation of training against that of theory.
 
     Rows are numbers of units and laws of inputs, columns are pairs of correlation lengths. Units
@@ -34,7 +35,7 @@ def draw(results: Results) -> Figure:
         kind: {"color": colour, "marker": style.marker(index)}
         for index, (kind, colour) in enumerate(zip(kinds, style.ordered(len(kinds)), strict=True))
     }
-    figure = Figure(figsize=(style.COLUMN, 2.6 + 0.8 * len(kinds)))
+    figure = Canvas(figsize=(style.COLUMN, 2.6 + 0.8 * len(kinds)))
     upper, lower = figure.add_gridspec(2, 1, height_ratios=(0.75 * len(kinds), 2))
     grid, spread = upper.subgridspec(len(kinds), len(orders)), figure.add_subplot(lower)
     places = [(kinds.index(_kind(cell)), orders.index(receptive.lengths(cell))) for cell in cells]
@@ -70,7 +71,7 @@ def draw(results: Results) -> Figure:
 
 def _kind(cell: CellResults) -> str:
     """Number of units and law of the inputs."""
-    units = cell.evidence.receptive_fields.sizes["unit"]
+    units = cell.receptive_fields.sizes["unit"]
     return f"$K$ = {units}\n{receptive.marginal(cell)}"
 
 

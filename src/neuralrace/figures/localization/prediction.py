@@ -2,10 +2,11 @@
 
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, frozen, gated, receptive, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import frozen, gated, receptive, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 LOSSES = ("frozen_fresh_loss", "frozen_limit_fresh_loss", "relu_fresh_loss")
 SPREADS = ("frozen_participation", "frozen_limit_participation", "participation")
@@ -14,8 +15,8 @@ UNITS = 3
 """How many units are shown."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "prediction": {
             "trajectory": "weight_1",
             "theory": "receptive_fields",
@@ -26,13 +27,13 @@ UNITS = 3
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Loss on fresh samples and participation by source of gates, and units of either network.
 
     Units are the first ones of the first seed, at the end of training.
     """
     cells = results.cells("prediction")
-    figure = Figure(figsize=(style.COLUMN, 5.4))
+    figure = Canvas(figsize=(style.COLUMN, 5.4))
     losses, spreads, fields = figure.subplots(
         3, len(cells), height_ratios=(1.25, 1.25, 1.2), sharey="row", sharex="row", squeeze=False
     )

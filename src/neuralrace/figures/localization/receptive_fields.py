@@ -1,25 +1,26 @@
 """Which receptive fields form, by activation, order of lengths and gain (sec. 1)."""
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, receptive, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import receptive, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 UNITS = 3
 ROWS = {"ReLU": ("relu", "relu_low_gain"), "erf": ("erf",), "sigmoid": ("sigmoid",)}
 """Experiments by activation."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "relu relu_low_gain erf sigmoid": {
             "trajectory": "weight_1",
             "metrics": "localised_share neither_share oscillating_share",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Units of one run in each condition, above the shares of all units by class."""
     rows = {
         name: {_condition(cell): cell for each in experiments for cell in results.cells(each)}
@@ -27,7 +28,7 @@ def draw(results: Results) -> Figure:
     }
     # ReLU networks learn under conditions that the others do not
     columns = list(rows["erf"])
-    figure = Figure(figsize=(style.COLUMN, 3.9))
+    figure = Canvas(figsize=(style.COLUMN, 3.9))
     grid = figure.add_gridspec(len(rows), len(columns))
     top: dict[str, Axes] = {}
     for row, (name, cells) in enumerate(rows.items()):

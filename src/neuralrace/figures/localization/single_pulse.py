@@ -2,26 +2,27 @@
 
 from typing import Any
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.datasets.single_pulse import SinglePulse
 from neuralrace.errors import UserError
-from neuralrace.figures import drawn_from, gated, receptive, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, receptive, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 UNITS = 3
 SUPPORTS = {"zero_one": "0 and 1", "plus_minus": r"$-$1 and 1"}
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "single_pulse": {
             "trajectory": "weight_1",
             "metrics": "participation",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Units of one run by variant of the data, beside the participation of all units."""
     cells = {(_widths(cell), _variant(cell)): cell for cell in results.cells("single_pulse")}
     columns, rows = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
@@ -29,7 +30,7 @@ def draw(results: Results) -> Figure:
         {"color": colour, "marker": style.marker(index)}
         for index, colour in enumerate(style.ordered(len(columns)))
     ]
-    figure = Figure(figsize=(style.COLUMN, 0.9 + 0.85 * len(rows)))
+    figure = Canvas(figsize=(style.COLUMN, 0.9 + 0.85 * len(rows)))
     axes = figure.subplots(len(rows), len(columns) + 1, squeeze=False)
     for ax in axes[1:, -1]:
         ax.sharex(axes[0, -1])

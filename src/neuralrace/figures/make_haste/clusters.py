@@ -1,23 +1,24 @@
 """Gates of the units of a ReLU network in clusters, and the pathways made of them (fig. 8)."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.errors import UserError
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 SHOWN = (2, 3, 4)
 """Numbers of clusters, as in the paper."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "contextual": {
             "metrics": "identified_centroids identified_gates identified_share",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Centroids of clusters, and gates of their pathways, by sample.
 
     Raises:
@@ -31,7 +32,7 @@ def draw(results: Results) -> Figure:
     found = [count for count in SHOWN if shares.sel(clusters=count).notnull().any()]
     if not found:
         raise UserError(f"{cell.name}: gates are too few kinds for {SHOWN[0]} clusters to draw")
-    figure = Figure(figsize=(style.COLUMN, 0.7 + sum(0.2 + 0.17 * count for count in found)))
+    figure = Canvas(figsize=(style.COLUMN, 0.7 + sum(0.2 + 0.17 * count for count in found)))
     axes = figure.subplots(
         len(found), 2, sharex=True, squeeze=False, height_ratios=[1 + count for count in found]
     )

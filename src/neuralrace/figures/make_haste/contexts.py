@@ -3,10 +3,11 @@
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 CONTEXTS = {"three_contexts": 3, "four_contexts": 4, "five_contexts": 5}
 """Experiments, and their numbers of contexts C."""
@@ -17,8 +18,8 @@ ROWS = (
 )
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "three_contexts four_contexts five_contexts": {
             "trajectory": "loss",
         },
@@ -28,7 +29,7 @@ ROWS = (
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Losses of both networks and two closed forms; singular values of all pathways."""
     figure, axes = style.panels(3, len(CONTEXTS), height=1.4, sharey="row")
     for (losses, *values), (experiment, contexts) in zip(axes.T, CONTEXTS.items(), strict=True):

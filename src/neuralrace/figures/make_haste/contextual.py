@@ -3,18 +3,19 @@
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from matplotlib.image import AxesImage
 
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 SHARES = (0.5, 0.2, 0.05)
 """Losses over initial loss near which outputs are shown."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "contextual": {
             "trajectory": "loss outputs",
             "theory": "candidate_loss",
@@ -26,7 +27,7 @@ SHARES = (0.5, 0.2, 0.05)
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Loss against trained and predicted gated networks, pathways, and outputs at equal loss.
 
     Outputs are those of one run each.
@@ -34,7 +35,7 @@ def draw(results: Results) -> Figure:
     cell = results.cell("contextual")
     networks = gated.families(results.cells("contextual_gated"))
     twin = networks[gated.task(cell).contexts - 1,]
-    figure = Figure(figsize=(style.COLUMN, 6.8))
+    figure = Canvas(figsize=(style.COLUMN, 6.8))
     rows = figure.add_gridspec(3, 1, height_ratios=(1.2, 1.1, 2))
     losses = figure.add_subplot(rows[0])
     values = rows[1].subgridspec(1, 2).subplots(sharey=True, squeeze=False)[0]
@@ -103,7 +104,7 @@ def _draw_outputs(
     """Outputs of both networks at the same losses, and their difference."""
     losses, outputs = _first(cell)
     other_losses, other_outputs = _first(twin)
-    targets = cell.evidence.data.y
+    targets = cell.data.y
     moments = [int(abs(np.log(losses / share)).argmin()) for share in SHARES]
     pairs = [(outputs[m], at_loss(losses[m], other_losses, other_outputs)) for m in moments]
     most = max(float(abs(one - other).max()) for one, other in pairs)

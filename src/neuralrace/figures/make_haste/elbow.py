@@ -1,10 +1,11 @@
 """How many clusters of gates it takes to imitate a ReLU network (fig. 9)."""
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 SOURCES = {
     "training": {"label": "gates of all of training", "color": style.distinct(0), "marker": "o"},
@@ -20,14 +21,14 @@ SOURCES = {
 DESIGNED = {"color": style.distinct(3), "linewidth": 1.1, "linestyle": style.LINES[3]}
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "contextual": {
             "metrics": "identification_gap identification_mse imitation_gap",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Mean squared error at equal times, and distance of losses, by number of clusters."""
     cell = results.cell("contextual")
     figure, axes = style.panels(2, height=1.55, sharex=True)

@@ -1,9 +1,10 @@
 """Gates of ReLU networks change while they learn, most at first and fewer and fewer later."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
 CHANGES = {
@@ -20,14 +21,14 @@ CHANGES = {
 """Metrics, what gates differ from, and how to draw them."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "three_contexts four_contexts five_contexts two_hidden": {
             "metrics": "carried_gate_flip_fraction gate_flip_fraction recent_gate_flips",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Share of gates that differ from earlier, by number of contexts and by layer."""
     figure, axes = style.panels(2, height=1.75)
     one, two = axes[:, 0]

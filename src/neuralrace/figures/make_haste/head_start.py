@@ -2,16 +2,17 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 Families = dict[tuple[int, ...], CellResults]
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "context_stage context_stage_four": {
             "trajectory": "loss",
             "theory": "loss",
@@ -22,7 +23,7 @@ Families = dict[tuple[int, ...], CellResults]
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Families on the residual alone and beside a common pathway, and what they gain meanwhile."""
     three, four, whole = (
         gated.families(results.cells(experiment))

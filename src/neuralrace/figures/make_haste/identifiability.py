@@ -1,10 +1,11 @@
 """Losses alone do not tell which gated network a ReLU network is, nor do outputs at equal loss."""
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
 CLOSED_FORMS = {
@@ -19,8 +20,8 @@ TRAINED = {
 """Metrics, what to call them and how to draw them."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "three_contexts four_contexts five_contexts": {
             "metrics": (
                 "fitted_gap head_start_gap imitation_gap imitation_output_error unfitted_gap"
@@ -28,7 +29,7 @@ TRAINED = {
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Distances of closed forms of each family, and of trained candidates."""
     figure, axes = style.panels(2, len(EXPERIMENTS), height=1.6, sharey="row")
     for (closed, trained), experiment in zip(axes.T, EXPERIMENTS, strict=True):

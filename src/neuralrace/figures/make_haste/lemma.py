@@ -6,13 +6,14 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 from matplotlib import colormaps
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch, Rectangle
 
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 from neuralrace.reln.gates import relu_gates
 from neuralrace.theory import gate_patterns
 
@@ -24,26 +25,26 @@ END = {"color": style.distinct(0), "marker": "o", "clip_on": False}
 FRAME = {"facecolor": "none", "edgecolor": style.distinct(3), "linewidth": 1.5}
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "lemma": {
             "trajectory": "weight_1 weight_2",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """All patterns of gates, the units that have each of them, and what these answer.
 
     Raises:
         UserError: the task is another than two objects in two contexts.
     """
     cell = results.cell("lemma")
-    data, dataset = cell.evidence.data, gated.task(cell)
+    data, dataset = cell.data, gated.task(cell)
     if (dataset.objects, dataset.contexts) != (2, 2):
         raise UserError(f"{cell.name}: patterns of gates are drawn for 2 objects in 2 contexts")
     groups = _grouped(data)
     patterns = np.concatenate(groups)
-    figure = Figure(figsize=(style.COLUMN, 4.0))
+    figure = Canvas(figsize=(style.COLUMN, 4.0))
     axes = figure.subplots(1, 3, sharey=True, width_ratios=(1, 1.2, 1.2))
     pictures, units, outputs = axes
     samples = [f"{o} in {c}" for c, o in product((1, 2), repeat=2)]
@@ -99,7 +100,7 @@ def _by_pattern(
 
     NaN for runs that have diverged.
     """
-    data = cell.evidence.data
+    data = cell.data
     encoder, readout = (
         gated.smallest(cell.get("trajectory", f"weight_{layer}")).isel(snapshot=snapshot).values
         for layer in (1, 2)

@@ -1,10 +1,11 @@
 """In how many contexts the units of a ReLU network are open that carry the residual."""
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
 PARTS = {
@@ -14,14 +15,14 @@ PARTS = {
 """Metrics, what to call them and how to draw them."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "three_contexts four_contexts five_contexts": {
             "metrics": "carried_common carried_residual",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Shares of the residual and of the common part, beside the speed of each family."""
     figure, axes = style.panels(len(EXPERIMENTS), height=1.25)
     for ax, experiment in zip(axes[:, 0], EXPERIMENTS, strict=True):

@@ -1,35 +1,36 @@
 """A deep and a shallow linear network on a semantic hierarchy, for reference (fig. 7)."""
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.datasets import Data
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 NETWORKS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes"}
 """Experiment and its theory."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "deep_linear/semantic_deep deep_linear/semantic_shallow": {
             "trajectory": "loss mode_strength",
             "theory": "loss mode_strength",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Decomposition of the task, and mode strengths and loss of both networks against theory.
 
     All at the smallest init scale.
     """
     cells = [results.cell(experiment) for experiment in NETWORKS]
-    figure = Figure(figsize=(style.COLUMN, 4.3))
+    figure = Canvas(figsize=(style.COLUMN, 4.3))
     above, below = figure.add_gridspec(2, 1, height_ratios=(1, 1.9))
     products = above.subgridspec(1, 4).subplots(squeeze=False)[0]
     curves = below.subgridspec(2, 2).subplots(sharex=True, squeeze=False)
-    _draw_decomposition(figure, products, cells[0].evidence.data)
+    _draw_decomposition(figure, products, cells[0].data)
     ends = []
     for column, cell, solution in zip(curves.T, cells, NETWORKS.values(), strict=True):
         time = cell.flow_time
@@ -57,7 +58,7 @@ def draw(results: Results) -> Figure:
     return figure
 
 
-def _draw_decomposition(figure: Figure, axes: np.ndarray, data: Data) -> None:
+def _draw_decomposition(figure: Canvas, axes: np.ndarray, data: Data) -> None:
     """Correlation of inputs and outputs, and its singular vectors and values.
 
     Matrices other than the orthogonal ones are shares of their largest entries.

@@ -3,16 +3,17 @@
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.datasets.contextual import Contextual
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, style
 from neuralrace.metrics.imitation import classical_scaling
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "contextual": {
             "trajectory": "sample_similarity",
             "metrics": "imitation_gap similarity_correlation",
@@ -22,7 +23,7 @@ from neuralrace.metrics.imitation import classical_scaling
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Similarity matrices and their scalings at the end, and how near each network is by them.
 
     Matrices are those of the first runs that did not diverge.
@@ -31,7 +32,7 @@ def draw(results: Results) -> Figure:
     networks = gated.families(results.cells("contextual_gated"))
     names = ["ReLU", *(f"$q$ = {gated.family(numbers)}" for numbers in networks)]
     pictures = [_similarity(each) for each in (cell, *networks.values())]
-    figure = Figure(figsize=(style.COLUMN, 3.5))
+    figure = Canvas(figsize=(style.COLUMN, 3.5))
     rows = figure.add_gridspec(2, 1, height_ratios=(1.7, 1))
     matrices, planes = rows[0].subgridspec(2, len(names)).subplots(squeeze=False)
     measures = rows[1].subgridspec(1, 2).subplots(sharey=True, squeeze=False)[0]

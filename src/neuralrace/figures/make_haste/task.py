@@ -3,29 +3,30 @@
 import numpy as np
 from jaxtyping import Float
 from matplotlib import colormaps
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from neuralrace.datasets import Data
 from neuralrace.datasets.contextual import Contextual
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import gated, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "contextual_gated": {
             "trajectory": "",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Samples along x, context after context: inputs, targets, and gates by family."""
     networks = gated.families(results.cells("contextual_gated"))
     cell = next(iter(networks.values()))
-    data, dataset = cell.evidence.data, gated.task(cell)
+    data, dataset = cell.data, gated.task(cell)
     gates = [gated.pathway_gates(each) for each in networks.values()]
-    figure = Figure(figsize=(style.COLUMN, 5.6))
+    figure = Canvas(figsize=(style.COLUMN, 5.6))
     # rows of gates are as tall as is needed to name them
     heights = [1.0, 2.3, *(0.13 * len(each) for each in gates)]
     axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)

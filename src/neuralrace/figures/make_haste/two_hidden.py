@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.errors import UserError
-from neuralrace.figures import drawn_from, gated, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import gated, style
 from neuralrace.networks.gated import Gated
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 ONE: dict[str, Any] = {"color": "0.55", "marker": "^", "linestyle": style.LINES[1]}
 TWO: dict[str, Any] = {"color": style.distinct(3), "marker": "o"}
@@ -21,8 +22,8 @@ UNITS = {
 """Metrics, what to call them and how to draw them."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "one_hidden": {
             "metrics": "level_time_variation",
         },
@@ -39,7 +40,7 @@ UNITS = {
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Losses of all runs, spread of their times, and both hidden layers at the end."""
     relu, single = results.cell("two_hidden"), results.cell("one_hidden")
     networks = sorted(results.cells("two_hidden_gated"), key=_units)
@@ -51,7 +52,7 @@ def draw(results: Results) -> Figure:
         }
         for index, colour in enumerate(style.ordered(len(networks)))
     ]
-    figure = Figure(figsize=(style.COLUMN, 6.6))
+    figure = Canvas(figsize=(style.COLUMN, 6.6))
     rows = figure.add_gridspec(4, 1, height_ratios=(1.2, 1.2, 1, 1.25))
     first, second, spread = (figure.add_subplot(rows[row]) for row in range(3))
     linear, always = (figure.add_subplot(cell) for cell in rows[3].subgridspec(1, 2))

@@ -1,20 +1,21 @@
 """XoR with a linear margin: units of both kinds answer it together near equal speed."""
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, margins, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import margins, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "xor_margin": {
             "metrics": "nonlinearity_index predicted_xor_share xor_share",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Output that XoR units carry, and how nonlinear the boundary is, by margin."""
     cells = margins.by_margin(results, "xor_margin")
     figure, axes = style.panels(2, height=1.75, sharex=True)

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.datasets.xor import CROSSOVER
-from neuralrace.figures import drawn_from, margins, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import margins, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 ALONE = {
     "margin_linear": {"label": "linear pathways alone", "linestyle": style.LINES[2]},
@@ -19,8 +20,8 @@ ALONE = {
 GREY = {"color": "0.45", "linewidth": 1.0, "zorder": 1}
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "xor_margin": {
             "trajectory": "loss",
             "theory": "loss",
@@ -28,7 +29,7 @@ GREY = {"color": "0.45", "linewidth": 1.0, "zorder": 1}
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Times to half of the loss by margin, and losses below, near and above equal speed.
 
     Either kind of pathway alone is drawn for the smallest init scale among the times, and for the
@@ -36,7 +37,7 @@ def draw(results: Results) -> Figure:
     """
     cells = margins.by_margin(results, "xor_margin")
     shown = [cells[index] for index in examples([margins.margin(cell) for cell in cells])]
-    figure = Figure(figsize=(style.COLUMN, 2.5 + 0.95 * len(shown)))
+    figure = Canvas(figsize=(style.COLUMN, 2.5 + 0.95 * len(shown)))
     times, *losses = figure.subplots(
         1 + len(shown), 1, height_ratios=[1.8, *[1] * len(shown)], squeeze=False
     )[:, 0]

@@ -1,9 +1,10 @@
 """Input domains that are never trained with a common output come to share one representation."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import domains, drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import domains, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 PAIRS = {
     "together": "same item,\ncommon trained output",
@@ -16,8 +17,8 @@ ENDS = {
 }
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "pathways_apart": {
             "trajectory": "similarity trained_error untrained_error",
             "metrics": (
@@ -28,10 +29,10 @@ ENDS = {
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Trained pairs, representations of one seed, their cosines, and errors over time."""
     cell = results.cell("pathways_apart")
-    figure = Figure(figsize=(style.COLUMN, 4.9))
+    figure = Canvas(figsize=(style.COLUMN, 4.9))
     rows = figure.add_gridspec(3, 1, height_ratios=(1.3, 1.1, 1.3))
     # a grid of its own for each row, so that the long names of one do not indent the others
     grids = [rows[row].subgridspec(1, columns) for row, columns in enumerate((2, 1, 1))]

@@ -1,17 +1,18 @@
 """Modes of a task, what a network has learned of them half way, and how deep and shallow get on."""
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 NETWORKS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes"}
 """Experiment and its theory."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "deep_linear/semantic_deep": {
             "trajectory": "mode_strength outputs",
             "theory": "mode_strength",
@@ -22,13 +23,13 @@ NETWORKS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Singular value decompositions of task and network, and mode strengths against theory.
 
     All at the smallest init scale; network maps are means over seeds.
     """
     cells = [results.cell(experiment) for experiment in NETWORKS]
-    figure = Figure(figsize=(style.COLUMN, 5.0))
+    figure = Canvas(figsize=(style.COLUMN, 5.0))
     above, below = figure.add_gridspec(2, 1, height_ratios=(1.35, 1))
     products = above.subgridspec(2, 4).subplots(squeeze=False)
     curves = below.subgridspec(2, 1).subplots(squeeze=False)[:, 0]
@@ -59,13 +60,13 @@ def _smallest(cell: CellResults) -> int:
     return int(cell.trajectory["init_scale"].values.argmin())
 
 
-def _decompositions(figure: Figure, rows: np.ndarray, cell: CellResults) -> float:
+def _decompositions(figure: Canvas, rows: np.ndarray, cell: CellResults) -> float:
     """Draws the decomposition of the task, and of the network when half of it is learned.
 
     Returns:
         That time.
     """
-    data, modes = cell.evidence.data, cell.evidence.data.modes
+    data, modes = cell.data, cell.data.modes
     names = [str(mode) for mode in cell.strength["mode"].values]
     outputs = cell.get("trajectory", "outputs").isel(init_scale=_smallest(cell)).mean("seed")
     # items are one-hot, so that outputs are the columns of the map

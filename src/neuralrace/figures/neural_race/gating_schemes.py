@@ -3,26 +3,27 @@
 import numpy as np
 from jaxtyping import Bool, Int
 from matplotlib import colormaps
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from neuralrace.errors import UserError
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import style
 from neuralrace.gates.always_on import AlwaysOnSamples
 from neuralrace.gates.base import Picture
 from neuralrace.gates.half_space import HalfSpace
 from neuralrace.networks.gated import Gated
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "generalisation_random pathways pathways_apart race xor_gated": {
             "trajectory": "",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Pathway blocks of the race, masks of trained pairs, and gates on the samples of XoR.
 
     Random masks are those of the first seed.
@@ -37,7 +38,7 @@ def draw(results: Results) -> Figure:
     trained = {"band": results.cell("pathways"), "larger band": large, "random": random}
     gates = _sample_gates(results)
 
-    figure = Figure(figsize=(style.COLUMN, 4.1))
+    figure = Canvas(figsize=(style.COLUMN, 4.1))
     rows = figure.add_gridspec(3, 1, height_ratios=(0.95, 1.2, 1))
     above, middle, below = (
         rows[row].subgridspec(1, count).subplots(squeeze=False)[0]
@@ -68,13 +69,13 @@ def draw(results: Results) -> Figure:
 
 def _mask(cell: CellResults) -> Bool[np.ndarray, "input_domain output_domain"]:
     """Trained pairs of the first seed."""
-    return cell.evidence.trained_pairs[0]
+    return cell.trained_pairs[0]
 
 
 def _blocks(cell: CellResults) -> tuple[int, Int[np.ndarray, "input_domain output_domain"]]:
     """Domains to a side of a pathway block, and blocks as the squares of a chessboard."""
     count = cell.spec.dataset.count
-    size = cell.evidence.routing.families(count)[0].size
+    size = cell.routing.families(count)[0].size
     square = np.arange(count) // size
     return size, (square[:, None] + square) % 2
 
@@ -82,7 +83,7 @@ def _blocks(cell: CellResults) -> tuple[int, Int[np.ndarray, "input_domain outpu
 def _sample_gates(results: Results) -> dict[str, Picture]:
     """Gates of the configured scheme by sample, and of two others on the same samples."""
     cell = results.cell("xor_gated")
-    data, network = cell.evidence.data, cell.spec.network
+    data, network = cell.data, cell.spec.network
     if not isinstance(network, Gated):
         raise UserError(f"{cell.name}: network {network.name!r} has no gates of pathways to draw")
     own = network.gates.picture(data)

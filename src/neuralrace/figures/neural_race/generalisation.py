@@ -1,20 +1,21 @@
 """From how many trained partners on untrained pairs of domains follow (fig. 5c)."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import domains, drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import domains, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "generalisation": {
             "trajectory": "",
             "metrics": "final_trained_error final_untrained_error",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Error of trained and untrained pairs at the end against K/M, linear and logarithmic."""
     cells = domains.by_partners(results, "generalisation")
     figure, axes = style.panels(2, height=1.9, sharex=True)

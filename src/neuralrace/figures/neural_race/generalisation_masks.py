@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import domains, drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import domains, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 BAND = {"color": style.distinct(0), "marker": "o"}
 FEWER = {"color": style.distinct(1), "marker": "^", "linestyle": style.LINES[1]}
@@ -15,8 +16,8 @@ RANDOM = {"color": style.distinct(3), "marker": "D", "linestyle": style.LINES[1]
 PARALLEL = {"color": style.distinct(4), "marker": "v", "linestyle": style.LINES[2]}
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         (
             "generalisation generalisation_five generalisation_twenty generalisation_random "
             "generalisation_parallel"
@@ -29,7 +30,7 @@ PARALLEL = {"color": style.distinct(4), "marker": "v", "linestyle": style.LINES[
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Untrained error against K/M by domains and by mask; what dedicated pathways answer."""
     band = domains.by_partners(results, "generalisation")
     random = domains.by_partners(results, "generalisation_random")

@@ -4,24 +4,25 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from networkx import topological_generations
 
 from neuralrace.errors import UserError
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import style
 from neuralrace.networks.graph import Graph
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "contexts": {
             "trajectory": "loss singular_values",
             "theory": "loss singular_values",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Graph and gates, singular values and losses against the reduction, and how far they are.
 
     Singular values and distances are those at the smallest init scale.
@@ -30,7 +31,7 @@ def draw(results: Results) -> Figure:
     network = cell.spec.network
     if not isinstance(network, Graph) or not network.gates:
         raise UserError(f"{cell.name}: network {network.name!r} has no graph with gates to draw")
-    figure = Figure(figsize=(style.COLUMN, 5.5))
+    figure = Canvas(figsize=(style.COLUMN, 5.5))
     grid = figure.add_gridspec(4, 1, height_ratios=(1, 1.1, 0.9, 1.1))
     graph, gates = grid[0].subgridspec(1, 2, width_ratios=(2.2, 1)).subplots(squeeze=False)[0]
     values = grid[1].subgridspec(1, 2).subplots(squeeze=False, sharey=True)[0]

@@ -3,24 +3,25 @@
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import domains, drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import domains, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 LEAST_LOSS = 1e-5
 """Lower end of the axis of the loss, where runs have long generalised."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "init_scale": {
             "trajectory": "loss",
             "metrics": "final_trained_error final_untrained_error initial_rate_share stages",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Loss over time at every init scale, errors at the end, and how stage-like the loss falls."""
     cell = results.cell("init_scale")
     loss = cell.get("trajectory", "loss")

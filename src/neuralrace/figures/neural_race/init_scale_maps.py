@@ -1,19 +1,20 @@
 """Representations and outputs of all pairs, from the race to the lazy regime (fig. 6c, d)."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import domains, drawn_from, style
-from neuralrace.figures.results import Results
+from neuralrace.figures import domains, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "init_scale": {
             "trajectory": "pair_outputs similarity",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Cosines in the first hidden layer, and outputs, at the smallest, a middle, the largest scale.
 
     One seed, at the end of training.

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.datasets.images import CLASSES
 from neuralrace.errors import UserError
-from neuralrace.figures import domains, drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import domains, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 IMAGE_SETS = ("images", "images_cifar")
 """Experiments with squared error; those with cross-entropy are called after them."""
@@ -38,8 +39,8 @@ GUESS = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
 Measure = Callable[[CellResults, str], xr.DataArray]
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "images *_cifar": {
             "trajectory": "held_out_trained_error held_out_untrained_error",
             "metrics": "ridge_held_out_error ridge_misclassified",
@@ -56,16 +57,16 @@ Measure = Callable[[CellResults, str], xr.DataArray]
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """The task, errors against K/M for every image set, and errors against the init scale."""
-    experiments = {cell.name.split("/")[1] for cell in results.all}
+    experiments = {cell.name.split("/")[1] for cell in results.values()}
     sets = [name for name in IMAGE_SETS if name in experiments] or IMAGE_SETS[:1]
     squared = [domains.by_partners(results, name) for name in sets]
     entropy = [domains.by_partners(results, f"{name}_cross_entropy") for name in sets]
     scaled, scaled_entropy, scaled_relu = map(results.cells, BY_SCALE)
 
     heights = (0.85, 1.45, *[1.6] * (len(sets) + 1))
-    figure = Figure(figsize=(style.COLUMN, 0.5 + sum(heights)))
+    figure = Canvas(figsize=(style.COLUMN, 0.5 + sum(heights)))
     rows = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     shown = figure.add_subplot(rows[0])
     pairs = [
@@ -127,7 +128,7 @@ def _size(cell: CellResults) -> str:
 
 def _units(cell: CellResults) -> str:
     """Hidden units."""
-    return f"$N_h$ = {cell.evidence.routing.hidden[0]}"
+    return f"$N_h$ = {cell.routing.hidden[0]}"
 
 
 def _some(cell: CellResults) -> list[int]:
@@ -138,7 +139,7 @@ def _some(cell: CellResults) -> list[int]:
 
 def _draw_images(ax: Axes, cell: CellResults) -> None:
     """An image as some input domains show it, side by side, pixels from 0 to the largest."""
-    images = cell.evidence.image_domains
+    images = cell.image_domains
     channels, height, width = images.images.shape
     pixels = images.images.pixels[images.images.labels == EXAMPLE][0]
     step = width * (1 + GAP)
@@ -169,7 +170,7 @@ def _draw_images(ax: Axes, cell: CellResults) -> None:
 def _draw_names(ax: Axes, cell: CellResults) -> None:
     """Output that stands for each class in some output domains, in numbers and in shades."""
     chosen = _some(cell)
-    named = cell.evidence.image_domains.renamed[chosen]
+    named = cell.image_domains.renamed[chosen]
     classes = cell.spec.dataset.images.class_names
     style.heat(ax, named, -CLASSES / 2, CLASSES, [str(domain + 1) for domain in chosen], classes)
     for (row, column), output in np.ndenumerate(named):
@@ -192,7 +193,7 @@ def _by_activation(
 ) -> Iterator[tuple[list[CellResults], dict[str, Any]]]:
     """The cells of each activation that there is, with its look."""
     for activation, look in ACTIVATIONS.items():
-        some = [cell for cell in cells if cell.evidence.routing.activation == activation]
+        some = [cell for cell in cells if cell.routing.activation == activation]
         if some:
             yield some, look
 

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
-from neuralrace.figures import domains, drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import domains, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 CONFIDENCE = 0.95
 SPREAD = 0.22
@@ -21,8 +22,8 @@ INPUTS = {"identity": "as they are", "pixel_permutation": "pixels permuted", "ro
 OUTPUTS = {"identity": "own names", "label_permutation": "classes renamed"}
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "images_controls": {
             "trajectory": "",
             "metrics": ("final_trained_error final_untrained_error least_squares_training_error"),
@@ -32,7 +33,7 @@ OUTPUTS = {"identity": "own names", "label_permutation": "classes renamed"}
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Errors at the end for every kind of transformation, and over time for some K/M."""
     cells = sorted(results.cells("images_controls"), key=_transformations, reverse=True)
     about = sorted(

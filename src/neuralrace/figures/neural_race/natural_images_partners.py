@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import domains, drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import domains, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 EXPERIMENTS = ("images", "images_five", "images_random", "images_twenty")
 """Experiments that differ in the number of domains and in which pairs are trained."""
@@ -23,15 +24,15 @@ NUMBER = "output domains trained with an input domain, $K$"
 Series = tuple[str, Sequence[CellResults], dict[str, Any]]
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "images images_five images_random images_small_init images_twenty": {
             "trajectory": "",
             "metrics": "transfer zero_shot_ratio",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """What untrained pairs have of what trained ones have, against K/M and against K."""
     series = _series(results)
     figure, axes = style.panels(3, height=1.95)
@@ -80,7 +81,7 @@ def _series(results: Results) -> list[Series]:
 
 def _kind(cell: CellResults) -> tuple[int, str]:
     """Number of domains, and how trained pairs are chosen."""
-    return cell.spec.dataset.count, cell.evidence.routing.pairs.name
+    return cell.spec.dataset.count, cell.routing.pairs.name
 
 
 def _number(cell: CellResults) -> float:

@@ -4,10 +4,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import domains, drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import domains, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 STARTS = {
     "random start": {"color": style.distinct(3)},
@@ -24,8 +25,8 @@ ROUNDING = {"color": style.distinct(0), "linestyle": style.LINES[2]}
 EPSILON = float(np.finfo(float).eps)
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "pathways": {
             "trajectory": (
                 "loss pair_outputs similarity singular_values trained_error untrained_error"
@@ -38,11 +39,11 @@ EPSILON = float(np.finfo(float).eps)
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Task, loss and singular values against theory, errors, and the pictures of one seed."""
     cell, decoupled = results.cell("pathways"), results.cell("pathways_decoupled")
     time = cell.flow_time
-    figure = Figure(figsize=(style.COLUMN, 9))
+    figure = Canvas(figsize=(style.COLUMN, 9))
     rows = figure.add_gridspec(6, 1, height_ratios=(1.25, 1.15, 1.4, 1, 1.15, 2.4))
     task, pictures = (
         [figure.add_subplot(cell) for cell in rows[row].subgridspec(1, 2, width_ratios=widths)]
@@ -51,7 +52,7 @@ def draw(results: Results) -> Figure:
     curves = [figure.add_subplot(rows[row]) for row in range(1, 5)]
     loss, values, errors, distance = curves
 
-    targets = cell.evidence.domains.targets[0].T
+    targets = cell.domains.targets[0].T
     units, items = ([str(n) for n in range(1, count + 1)] for count in targets.shape)
     shades = style.heat(task[0], targets, targets.min(), targets.max(), units, items)
     task[0].set(xlabel="item", ylabel="output unit")
@@ -121,7 +122,7 @@ def _draw_values(ax: Axes, cell: CellResults) -> None:
             style.over_seeds(ax, cell.flow_time, values, **look)
             theory = predicted.isel(layer=layer).sel(singular_mode=mode).mean("seed")
             ax.plot(cell.flow_time, theory, **style.THEORY)
-    size = cell.evidence.routing.families(cell.spec.dataset.count)[0].size
+    size = cell.routing.families(cell.spec.dataset.count)[0].size
     ends = simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed") * size**0.5
     ax.plot([cell.flow_time[-1]] * len(modes), ends, **EXPECTED)
     ax.set(ylabel="singular value", ylim=(0, 1.5 * ends.max()))

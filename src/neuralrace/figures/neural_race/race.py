@@ -1,15 +1,16 @@
 """The more pairs of domains share a pathway, the sooner it learns (fig. 5b)."""
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 STRONGEST = {"init_scale": 0, "layer": 1, "singular_mode": 0}
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "race": {
             "trajectory": "singular_values",
             "theory": "singular_values",
@@ -17,7 +18,7 @@ STRONGEST = {"init_scale": 0, "layer": 1, "singular_mode": 0}
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Largest hidden singular value over time, and the time to half of the initial loss."""
     cells = sorted(results.cells("race"), key=_sharing)
     figure, axes = style.panels(2, height=1.95)
@@ -53,4 +54,4 @@ def draw(results: Results) -> Figure:
 
 def _sharing(cell: CellResults) -> int:
     """Pairs of domains P that share a block."""
-    return cell.evidence.routing.families(cell.spec.dataset.count)[0].size ** 2
+    return cell.routing.families(cell.spec.dataset.count)[0].size ** 2

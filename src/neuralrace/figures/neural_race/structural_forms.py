@@ -4,24 +4,25 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.datasets.structural_forms import REQUIREMENTS, StructuralForm
 from neuralrace.errors import UserError
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 TITLES = ("graph", "covariance", "item vectors", "MDS")
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "structural_forms": {
             "trajectory": "loss weight_1",
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Graph, item covariance, scaled singular vectors and hidden representations of each form.
 
     Representations are those of the first seed at the smallest init scale.
@@ -36,7 +37,7 @@ def draw(results: Results) -> Figure:
         _graph(graph, dataset, colours)
         shared = dataset.covariance()
         style.heat(covariance, shared, 0, shared.max())
-        modes = cell.evidence.data.modes
+        modes = cell.data.modes
         # a pair of vectors has no sign of its own: let items sum to what is not negative
         scaled = np.where(modes.v.sum(0) < -1e-9, -1, 1) * modes.v * modes.s
         size = float(abs(scaled).max())

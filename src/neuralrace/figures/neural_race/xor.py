@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from neuralrace.errors import UserError
-from neuralrace.figures import drawn_from, style
-from neuralrace.figures.results import CellResults, Results
+from neuralrace.figures import style
 from neuralrace.networks.gated import Gated
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
 
 LABELS: dict[int, dict[str, Any]] = {
     1: {"color": style.distinct(3), "marker": "o"},
@@ -20,8 +21,8 @@ SPAN = 0.8
 """Where the largest unit is drawn, as a share of the way to a corner."""
 
 
-@drawn_from(
-    {
+@Figure(
+    reads={
         "xor_relu": {
             "trajectory": "loss weight_1 weight_2",
             "theory": "loss",
@@ -32,14 +33,14 @@ SPAN = 0.8
         },
     }
 )
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Canvas:
     """Hidden units on the task, gates of pathways, and losses against theory.
 
     Units are those of the first seed at the finest step.
     """
     cells = sorted(results.cells("xor_relu"), key=lambda cell: -cell.spec.training.learning_rate)
     rates = [cell.spec.training.learning_rate for cell in cells]
-    figure = Figure(figsize=(style.COLUMN, 4.6))
+    figure = Canvas(figsize=(style.COLUMN, 4.6))
     grid = figure.add_gridspec(3, 2, height_ratios=(1.25, 1, 0.9), width_ratios=(1, 1))
     units, gates = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
     losses, errors = figure.add_subplot(grid[1, :]), figure.add_subplot(grid[2, :])
@@ -89,7 +90,7 @@ def draw(results: Results) -> Figure:
 
 def _units(ax: Axes, cell: CellResults) -> None:
     """The task, and where the hidden units point: input weights times the size of the readout."""
-    data = cell.evidence.data
+    data = cell.data
     last = {"init_scale": 0, "seed": 0, "snapshot": -1}
     encoder, readout = (
         cell.get("trajectory", f"weight_{layer}").isel(last).values for layer in (1, 2)
@@ -112,7 +113,7 @@ def _gates(ax: Axes, cell: CellResults) -> None:
     network = cell.spec.network
     if not isinstance(network, Gated):
         raise UserError(f"{cell.name}: network {network.name!r} has no gates of pathways to draw")
-    data = cell.evidence.data
+    data = cell.data
     picture = network.gates.picture(data)
     numbers = [str(number) for number in range(1, len(picture.values) + 1)]
     style.heat(ax, picture.values, 0, 1, numbers, [f"${name}$" for name in data.item_names])

@@ -1,0 +1,340 @@
+"""The results of cells: each of them, and those of a results folder together.
+
+Metrics take one cell while its files are being made, figures and claims those of a folder; both
+are the same here. Whoever analyses results begins with `open_results`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import count, takewhile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from jaxtyping import Bool, Int
+
+from neuralrace.datasets import Data, DomainDataset, Domains
+from neuralrace.datasets.image_domains import ImageDomainDataset, ImageDomains
+from neuralrace.errors import UserError
+from neuralrace.given import SOURCES, Kind, missing
+from neuralrace.networks.gated import Gated
+from neuralrace.networks.routing import Routing
+from neuralrace.records.files import read
+from neuralrace.spec import Cell
+
+
+class CellResults:
+    """One cell: what was asked for, what came out, and its task.
+
+    Args:
+        name: identifier `paper/experiment/label`.
+        folder: holds `{trajectory,theory,metrics}.nc`; each is read when it is first asked for.
+        spec: what was asked for; as the files say when absent.
+        trajectory: in place of the file, as while a cell is made.
+        theory: likewise.
+        metrics: likewise.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        spec: Cell | None = None,
+        trajectory: xr.Dataset | None = None,
+        theory: xr.Dataset | None = None,
+        metrics: xr.Dataset | None = None,
+    ):
+        self.name = name
+        self.folder = folder
+        made = {"spec": spec, "trajectory": trajectory, "theory": theory, "metrics": metrics}
+        vars(self).update({key: each for key, each in made.items() if each is not None})
+
+    def path(self, kind: Kind) -> Path:
+        """One of its files."""
+        return self.folder / f"{kind}.nc"
+
+    @property
+    def first(self) -> Kind:
+        """The first file that there is, in the order in which they are made.
+
+        Raises:
+            UserError: there is none.
+        """
+        for kind in SOURCES:
+            if self.path(kind).is_file():
+                return kind
+        raise UserError(f"{self.name}: no result files. Run the workflow to make them.")
+
+    @cached_property
+    def spec(self) -> Cell:
+        """What was asked for, as the first file says: a trajectory, of training alone."""
+        return Cell.model_validate_json(getattr(self, self.first).attrs["spec"])
+
+    @cached_property
+    def trajectory(self) -> xr.Dataset:
+        """What training recorded."""
+        return read(self.path("trajectory"), "trajectory")
+
+    @cached_property
+    def theory(self) -> xr.Dataset:
+        """What was solved for the same runs; nothing where no solution was asked for."""
+        path = self.path("theory")
+        return read(path, "theory") if path.is_file() else xr.Dataset()
+
+    @cached_property
+    def metrics(self) -> xr.Dataset:
+        """What was measured in both."""
+        return read(self.path("metrics"), "metrics")
+
+    def get(self, kind: Kind, variable: str, **labels: str) -> xr.DataArray:
+        """A variable of one of the files, at the given labels.
+
+        Raises:
+            UserError: the file has no such variable or label; with what gives it.
+        """
+        dataset: xr.Dataset = getattr(self, kind)
+        if variable not in dataset:
+            wrong = missing(self.spec, kind, variable) or "run it again"
+            raise UserError(f"{self.name}: {kind} has no {variable!r}: {wrong}")
+        for dim, label in labels.items():
+            if label not in dataset[dim]:
+                there = ", ".join(map(str, dataset[dim].values))
+                raise UserError(f"{self.name}: {kind} has no {dim} {label!r}; there is {there}")
+        return dataset[variable].sel(labels)
+
+    @property
+    def flow_time(self) -> xr.DataArray:
+        """Gradient-flow time along the time axis, in units of tau."""
+        return self.trajectory["flow_time"]
+
+    @cached_property
+    def data(self) -> Data:
+        """The task: the dataset of the cell, or what one pair of domains asks of a routing network.
+
+        The pair is the first; a theory of modes takes all pairs to ask for the same ones.
+        """
+        if self.spec.network.by_domain:
+            return Data(x=self.domains.inputs[0], y=self.domains.targets[0])
+        return self.spec.dataset.load()
+
+    @property
+    def modes(self) -> Int[np.ndarray, " mode"]:
+        """Mode numbers, from 1."""
+        return np.arange(1, len(self.data.modes.s) + 1)
+
+    @property
+    def strength(self) -> xr.DataArray:
+        """Singular value of each mode of the task, s."""
+        return xr.DataArray(self.data.modes.s, dims="mode", coords={"mode": self.modes})
+
+    @property
+    def target(self) -> xr.DataArray:
+        """Where each mode strength ends, s/d."""
+        return self.strength / self.data.modes.d
+
+    @property
+    def contexts(self) -> Int[np.ndarray, " sample"]:
+        """The context of each sample.
+
+        Raises:
+            UserError: the dataset gives none.
+        """
+        if self.data.contexts is None:
+            raise UserError(f"dataset.name: {self.spec.dataset.name!r}: has no contexts")
+        return self.data.contexts
+
+    @property
+    def gated(self) -> Gated:
+        """The network, where it is of pathways side by side.
+
+        Raises:
+            UserError: it is not.
+        """
+        network = self.spec.network
+        if not isinstance(network, Gated):
+            raise UserError(f"network.name: {network.name!r}: this is for gated networks")
+        return network
+
+    @property
+    def routing(self) -> Routing:
+        """The network, where it routes between domains.
+
+        Raises:
+            UserError: it does not.
+        """
+        network = self.spec.network
+        if not isinstance(network, Routing):
+            raise UserError(f"network.name: {network.name!r}: this is for routing networks")
+        return network
+
+    @cached_property
+    def domains(self) -> Domains:
+        """The dataset of the cell by domain.
+
+        Raises:
+            UserError: it has no domains.
+        """
+        dataset = self.spec.dataset
+        if not isinstance(dataset, DomainDataset):
+            raise UserError(f"dataset.name: {dataset.name!r}: has no domains")
+        return dataset.domains()
+
+    @cached_property
+    def image_domains(self) -> ImageDomains:
+        """The dataset of the cell by domain, where it shows images: far fewer numbers.
+
+        Raises:
+            UserError: it shows none.
+        """
+        dataset = self.spec.dataset
+        if not isinstance(dataset, ImageDomainDataset):
+            raise UserError(
+                f"dataset.name: {dataset.name!r}: this is for images by domain; use "
+                "transformed_images"
+            )
+        return dataset.image_domains()
+
+    @cached_property
+    def trained_pairs(self) -> Bool[np.ndarray, "seed input_domain output_domain"]:
+        """Which pairs of domains a routing network is trained on, by run seed.
+
+        Raises:
+            UserError: the network is another.
+        """
+        seeds = self.trajectory["seed"].values
+        return np.stack([self.routing.mask(self.spec.dataset.count, int(seed)) for seed in seeds])
+
+    def weights(self) -> list[np.ndarray]:
+        """Weights at the snapshots, (init_scale, seed, snapshot, out, in), first layer first."""
+        names = takewhile(self.trajectory.__contains__, (f"weight_{n}" for n in count(1)))
+        return [self.trajectory[name].values for name in names]
+
+    @property
+    def receptive_fields(self) -> xr.DataArray:
+        """Incoming weights of the units of the first hidden layer at the snapshots.
+
+        Axes (init_scale, seed, snapshot, unit, input); of pathways, their maps, and of
+        averaged pathways of one unit w_k, K times their maps.
+        """
+        if "pathway_maps" in self.trajectory:
+            maps = self.trajectory["pathway_maps"].isel(output=0, drop=True)
+            count = maps.sizes["pathway"] if self.spec.network.averaged else 1
+            return maps.rename(pathway="unit") * count
+        weights = self.trajectory["weight_1"]
+        units = np.arange(1, weights.sizes["unit_1"] + 1)
+        return weights.rename(unit_1="unit", unit_0="input").assign_coords(unit=units)
+
+
+class Results(Mapping[str, CellResults]):
+    """Cells by their identifiers `paper/experiment/label`, in the order given."""
+
+    def __init__(self, cells: Iterable[CellResults]):
+        """No file is read."""
+        self._cells = {cell.name: cell for cell in cells}
+
+    def __getitem__(self, name: str) -> CellResults:
+        return self._cells[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def cells(self, experiment: str) -> list[CellResults]:
+        """All cells of an experiment, whatever is swept.
+
+        Raises:
+            UserError: there is none.
+        """
+        found = [cell for name, cell in self.items() if name.split("/")[1] == experiment]
+        if not found:
+            raise UserError(
+                f"experiments: no cell of {experiment!r}. Add it to experiments in config/, or "
+                "leave the figures out that show it."
+            )
+        return found
+
+    def cell(self, experiment: str) -> CellResults:
+        """The only cell of an experiment.
+
+        Raises:
+            UserError: there is none, or more than one.
+        """
+        found = self.cells(experiment)
+        if len(found) > 1:
+            raise UserError(
+                f"experiments: one cell of {experiment!r} is asked for, but it has {len(found)}. "
+                "Move its sweep to an experiment of its own in config/."
+            )
+        return found[0]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """A row for each cell.
+
+        Columns: paper, experiment, cell, folder, and each entry of the specification in its first
+        file under its dotted key (`dataset.name`, `network.activation`, `training.learning_rate`).
+        Init scales and seeds are dimensions of the datasets.
+
+        Raises:
+            UserError: a missing or damaged file.
+        """
+        rows = []
+        for cell in self.values():
+            # not kept in the cell: all of them together are large
+            attrs = read(cell.path(cell.first), cell.first).attrs
+            named = {key: attrs[key] for key in ("paper", "experiment", "cell")}
+            spec = pd.json_normalize(json.loads(attrs["spec"])).iloc[0].to_dict()
+            rows.append(named | {"folder": str(cell.folder)} | spec)
+        return pd.DataFrame(rows)
+
+    def select(self, **values: Any) -> "Results":
+        """The cells whose columns have these values; write dots in keys as two underscores.
+
+        `select(paper="deep_linear", network__activation="linear")`.
+
+        Raises:
+            UserError: an unknown column.
+        """
+        table = self.table
+        for key, value in values.items():
+            column = key.replace("__", ".")
+            if column not in table:
+                raise UserError(f"{column!r} is no column; there are {', '.join(table.columns)}")
+            table = table.loc[[entry == value for entry in table[column]]]
+        cells = list(self.values())
+        chosen = Results(cells[row] for row in table.index)
+        chosen.table = table.reset_index(drop=True)
+        return chosen
+
+
+def open_results(
+    folder: str | Path = "results", cell_ids: Iterable[str] | None = None, variant: str = ""
+) -> Results:
+    """The cells of a results folder; their files are read when they are asked for.
+
+    Args:
+        folder: holds `<paper>/<experiment>/<label>/{trajectory,theory,metrics}.nc`.
+        cell_ids: which, `paper/experiment/label`, in this order; all that have files when absent.
+        variant: which variant of them, in `<paper>/<experiment>/<variant>/<label>`; the cells
+            themselves when absent.
+
+    Raises:
+        UserError: there are none.
+    """
+    root = Path(folder)
+    if cell_ids is None:
+        # parts of cells, blind trials and smoke runs lie deeper
+        found = sorted({path.parent for path in root.glob("*/*/*/*.nc")})
+        if not found:
+            raise UserError(f"{folder}: no results found. Run `snakemake --cores all figures`.")
+        cell_ids = [path.relative_to(root).as_posix() for path in found]
+    places = ((name, *name.rpartition("/")) for name in cell_ids)
+    return Results(
+        CellResults(name, root / experiment / variant / label)
+        for name, experiment, _, label in places
+    )
