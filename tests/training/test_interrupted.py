@@ -102,9 +102,9 @@ def test_the_clock_sets_the_length_of_calls_and_no_number(make_run, monkeypatch)
     monkeypatch.setattr(ensemble, "_PROGRAMS", {})
     usual, programs = train(run), len(ensemble._PROGRAMS)
     lengths = []
-    tell = progress.Progress.tell
+    update = progress.Progress.update
     monkeypatch.setattr(
-        progress.Progress, "tell", lambda *told: lengths.append(told[-1]) or tell(*told)
+        progress.Progress, "update", lambda *given: lengths.append(given[-1]) or update(*given)
     )
     clock = iter(np.arange(0.0, 1e4, progress.INTERVAL / 10))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
