@@ -503,7 +503,7 @@ def test_no_distance_of_runs_that_diverged(growing):
 
 def test_theory_must_give_fields(growing):
     cell = make_cell("receptive_field_fit")
-    with pytest.raises(UserError, match="frozen_gates, initial_gates or mean_field"):
+    with pytest.raises(UserError, match="theory has no 'receptive_fields'"):
         metrics_dataset(made(cell, record(cell, **weights(growing))))
 
 
