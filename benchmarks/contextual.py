@@ -21,15 +21,15 @@ import jax.numpy as jnp
 import numpy as np
 from compile_time import CompileTime
 
-from neuralrace.spec import Run
-from neuralrace.training import ensemble
+from neuralrace.spec import Ensemble
+from neuralrace.training import trainer
 from neuralrace.training.tasks import task_of
 
 RELU = {"name": "layered", "hidden": [700], "activation": "relu"}
 GATED = {"name": "gated", "hidden": [100], "gates": {"name": "contexts", "open_in": [1, 2]}}
 
 
-def run_of(network: dict, steps: int, seeds: int, every: int, observables: list[str]) -> Run:
+def run_of(network: dict, steps: int, seeds: int, every: int, observables: list[str]) -> Ensemble:
     """The cell of section 5 with three contexts."""
     spec = {
         "dataset": {"name": "contextual", "contexts": 3},
@@ -45,20 +45,20 @@ def run_of(network: dict, steps: int, seeds: int, every: int, observables: list[
         "record": {"every": every, "observables": observables},
         "precision": "float32",
     }
-    return Run.model_validate_json(json.dumps(spec))
+    return Ensemble.model_validate_json(json.dumps(spec))
 
 
-def timed(run: Run, compiling: CompileTime) -> tuple[dict[str, np.ndarray], float, float]:
+def timed(ensemble: Ensemble, compiling: CompileTime) -> tuple[dict[str, np.ndarray], float, float]:
     """What was recorded, seconds without compilation, and those of compilation."""
     before, start = compiling.seconds, time.perf_counter()
-    variables = ensemble.train(run).variables
+    variables = trainer.train(ensemble).variables
     compiled = compiling.seconds - before
     return variables, time.perf_counter() - start - compiled, compiled
 
 
-def products(run: Run, repeats: int) -> tuple[float, float]:
+def products(ensemble: Ensemble, repeats: int) -> tuple[float, float]:
     """Seconds that the products of a step take by themselves, of all runs, and operations."""
-    data, (hidden,) = run.dataset.load(), run.layered.hidden
+    data, (hidden,) = ensemble.dataset.load(), ensemble.layered.hidden
     samples, outputs, inputs = len(data.x), data.y.shape[1], data.x.shape[1]
     shapes = [  # rows, contracted, columns
         (hidden, inputs, samples),
@@ -70,8 +70,8 @@ def products(run: Run, repeats: int) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     total = 0.0
     for rows, inner, columns in shapes:
-        left = jnp.asarray(rng.normal(size=(run.seeds, rows, inner)), jnp.float32)
-        right = jnp.asarray(rng.normal(size=(run.seeds, inner, columns)), jnp.float32)
+        left = jnp.asarray(rng.normal(size=(ensemble.seeds, rows, inner)), jnp.float32)
+        right = jnp.asarray(rng.normal(size=(ensemble.seeds, inner, columns)), jnp.float32)
 
         @jax.jit
         def repeated(left, right):
@@ -84,18 +84,18 @@ def products(run: Run, repeats: int) -> tuple[float, float]:
         start = time.perf_counter()
         jax.block_until_ready(repeated(left, right))
         total += (time.perf_counter() - start) / repeats
-    return total, 2.0 * run.seeds * sum(a * b * c for a, b, c in shapes)
+    return total, 2.0 * ensemble.seeds * sum(a * b * c for a, b, c in shapes)
 
 
-def plain_loop(run: Run, compiled: bool) -> np.ndarray:
+def plain_loop(ensemble: Ensemble, compiled: bool) -> np.ndarray:
     """Singular values of every pathway, from one step a call and a decomposition each."""
-    task = task_of(run)
-    factor = run.training.loss.factor(task.samples)
+    task = task_of(ensemble)
+    factor = ensemble.training.loss.factor(task.samples)
     batch = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), task.arrays["loss"])
 
     def step(weights):
         gradient = jax.grad(lambda w: factor * task.loss(task.network(w), batch, {}))(weights)
-        return jax.tree.map(lambda w, g: w - run.training.learning_rate * g, weights, gradient)
+        return jax.tree.map(lambda w, g: w - ensemble.training.learning_rate * g, weights, gradient)
 
     def values(weights):
         ((first, second),) = weights
@@ -103,12 +103,12 @@ def plain_loop(run: Run, compiled: bool) -> np.ndarray:
         return [np.asarray(jnp.linalg.svd(above @ below)[1]) for below, above in pathways]
 
     seen, advance = [], jax.jit(step) if compiled else step
-    for seed in range(run.seeds):
+    for seed in range(ensemble.seeds):
         weights = jax.tree.map(
-            lambda w: jnp.asarray(w[0, 0], jnp.float32), task.weights(run.init_scales, [seed])
+            lambda w: jnp.asarray(w[0, 0], jnp.float32), task.weights(ensemble.init_scales, [seed])
         )
         path = [values(weights)]
-        for _ in range(run.training.steps):
+        for _ in range(ensemble.training.steps):
             weights = advance(weights)
             path.append(values(weights))
         seen.append(path)
@@ -124,9 +124,9 @@ def main() -> None:
     asked = parser.parse_args()
     compiling = CompileTime()
 
-    run = run_of(RELU, asked.steps, asked.seeds, 40, [])
-    _, seconds, compiled = timed(run, compiling)
-    alone, operations = products(run, 300)
+    ensemble = run_of(RELU, asked.steps, asked.seeds, 40, [])
+    _, seconds, compiled = timed(ensemble, compiling)
+    alone, operations = products(ensemble, 300)
     alone *= asked.steps
     print(f"ReLU network, 700 units, {asked.seeds} seeds x {asked.steps} epochs, float32")
     print(f"  compile                  {compiled:8.2f} s")
@@ -135,12 +135,12 @@ def main() -> None:
           " GFLOP/s")  # fmt: skip
     print(f"  share of their rate      {alone / seconds:8.2f}")
 
-    run = run_of(GATED, asked.steps, asked.seeds, 1, ["pathway_values"])
-    _, seconds, compiled = timed(run, compiling)
+    ensemble = run_of(GATED, asked.steps, asked.seeds, 1, ["pathway_values"])
+    _, seconds, compiled = timed(ensemble, compiling)
     _, unseen, _ = timed(run_of(GATED, asked.steps, asked.seeds, 1, []), compiling)
     per_epoch = seconds / asked.seeds / asked.steps
     short = run_of(GATED, asked.loop_steps, 1, 1, ["pathway_values"])
-    found = ensemble.train(short).variables["pathway_values"]
+    found = trainer.train(short).variables["pathway_values"]
     print(f"gated network, 7 pathways, values in every epoch, {asked.seeds} seeds")
     print(f"  compile                  {compiled:8.2f} s")
     print(f"  engine                   {seconds:8.2f} s, {1e6 * per_epoch:.0f} us a seed and epoch")

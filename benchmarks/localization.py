@@ -19,14 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 from compile_time import CompileTime
 
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 from neuralrace.theory.frozen_gates import FrozenGates
-from neuralrace.training import ensemble
+from neuralrace.training import trainer
 
 UNITS, BATCH, TIMES = 40, 1000, 200
 
 
-def run_of(steps: int, seeds: int) -> Run:
+def run_of(steps: int, seeds: int) -> Ensemble:
     """Published sizes of the nonlinear Gaussian process."""
     spec = {
         "dataset": {"name": "nonlinear_gaussian", "xi": [5.0, 1.0]},
@@ -47,20 +47,20 @@ def run_of(steps: int, seeds: int) -> Run:
         "record": {"every": steps // 20, "observables": ["weights"]},
         "precision": "float32",
     }
-    return Run.model_validate_json(json.dumps(spec))
+    return Ensemble.model_validate_json(json.dumps(spec))
 
 
-def training(run: Run, compiling: CompileTime) -> float:
+def training(ensemble: Ensemble, compiling: CompileTime) -> float:
     """Seconds of training without compilation."""
     before, start = compiling.seconds, time.perf_counter()
-    ensemble.train(run)
+    trainer.train(ensemble)
     return time.perf_counter() - start - (compiling.seconds - before)
 
 
-def sampling(run: Run) -> float:
+def sampling(ensemble: Ensemble) -> float:
     """Seconds that the batches of all steps take by themselves."""
-    sample = run.dataset.sampler()
-    keys = jax.vmap(jax.random.key)(jnp.arange(run.seeds))
+    sample = ensemble.dataset.sampler()
+    keys = jax.vmap(jax.random.key)(jnp.arange(ensemble.seeds))
 
     @jax.jit
     def draw(keys):
@@ -68,7 +68,7 @@ def sampling(run: Run) -> float:
             x, y = jax.vmap(lambda key: sample(jax.random.fold_in(key, number), BATCH))(keys)
             return total + x.sum() + y.sum()  # every number is needed
 
-        return jax.lax.fori_loop(0, run.training.steps, step, jnp.float32(0))
+        return jax.lax.fori_loop(0, ensemble.training.steps, step, jnp.float32(0))
 
     jax.block_until_ready(draw(keys))
     start = time.perf_counter()
@@ -76,11 +76,11 @@ def sampling(run: Run) -> float:
     return time.perf_counter() - start
 
 
-def closed_form(run: Run) -> dict[str, float]:
+def closed_form(ensemble: Ensemble) -> dict[str, float]:
     """Seconds of the parts of the closed form, from the law and random half-spaces."""
-    law = run.dataset.mixture()
+    law = ensemble.dataset.mixture()
     rng = np.random.default_rng(0)
-    normals, start = rng.normal(size=(2, UNITS, run.dataset.inputs))
+    normals, start = rng.normal(size=(2, UNITS, ensemble.dataset.inputs))
     seconds, began = {}, time.perf_counter()
 
     def lap(name: str) -> None:
@@ -105,14 +105,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     compiling = CompileTime()
-    run = run_of(options.steps, options.seeds)
-    whole, drawn = training(run, compiling), sampling(run)
+    ensemble = run_of(options.steps, options.seeds)
+    whole, drawn = training(ensemble, compiling), sampling(ensemble)
     print(f"online training, batch {BATCH}, {options.seeds} seeds x {options.steps} steps, float32")
     print(f"  compile                  {compiling.seconds:8.2f} s")
     print(f"  train                    {whole:8.2f} s, {whole / options.seeds:.2f} s a seed")
     print(f"  its samples alone        {drawn:8.2f} s, {100 * drawn / whole:.0f}% of it")
-    parts = closed_form(run)
-    print(f"closed form, {UNITS * run.dataset.inputs} unknowns, {sum(parts.values()):.2f} s")
+    parts = closed_form(ensemble)
+    print(f"closed form, {UNITS * ensemble.dataset.inputs} unknowns, {sum(parts.values()):.2f} s")
     for name, seconds in parts.items():
         print(f"  {name:<24} {seconds:8.2f} s")
 

@@ -22,13 +22,13 @@ if "--gpu" not in sys.argv:
 import jax
 import jax.numpy as jnp
 
-from neuralrace.spec import Run
-from neuralrace.training import ensemble
+from neuralrace.spec import Ensemble
+from neuralrace.training import trainer
 
 SHARES = tuple(n / 10 for n in range(1, 10))
 
 
-def run_of(chosen: argparse.Namespace, images: int, share: float, **training: object) -> Run:
+def run_of(chosen: argparse.Namespace, images: int, share: float, **training: object) -> Ensemble:
     """One seed of the linear network on MNIST, in single precision."""
     spec = {
         "dataset": {
@@ -55,15 +55,15 @@ def run_of(chosen: argparse.Namespace, images: int, share: float, **training: ob
         "precision": "float32",
         "matmul_precision": chosen.precision,
     }
-    return Run.model_validate_json(json.dumps(spec))
+    return Ensemble.model_validate_json(json.dumps(spec))
 
 
-def step_time(run: Run, repeats: int = 3) -> tuple[float, float]:
+def step_time(ensemble: Ensemble, repeats: int = 3) -> tuple[float, float]:
     """Seconds of a step, without recording and compilation, and its floating-point operations."""
-    with jax.default_matmul_precision(run.matmul_precision):
-        engine = ensemble.Ensemble(run)
+    with jax.default_matmul_precision(ensemble.matmul_precision):
+        engine = trainer.Trainer(ensemble)
         data, (members, fixed) = engine.data, engine.start()
-        full = run.training.batch.name == "full"
+        full = ensemble.training.batch.name == "full"
 
         def one(step, members):
             members, batch = engine.batch(members, fixed, data, step)
@@ -71,7 +71,7 @@ def step_time(run: Run, repeats: int = 3) -> tuple[float, float]:
                 members, fixed, batch, step
             )
 
-        steps = run.training.steps
+        steps = ensemble.training.steps
         advance = jax.jit(lambda members: jax.lax.fori_loop(0, steps, one, members)).lower(members)
         single = jax.jit(one).lower(jnp.asarray(0), members).compile().cost_analysis() or {}
         advance = advance.compile()
@@ -129,11 +129,11 @@ def gpu(chosen: argparse.Namespace) -> None:
         )
     start = time.perf_counter()
     for share in SHARES:
-        run = run_of(chosen, 60_000, share)
+        ensemble = run_of(chosen, 60_000, share)
         observables = ("pair_error", "pair_accuracy")
         every = chosen.steps // 20 or 1
-        record = run.record.model_copy(update={"every": every, "observables": observables})
-        losses = ensemble.train(run.model_copy(update={"record": record})).variables
+        record = ensemble.record.model_copy(update={"every": every, "observables": observables})
+        losses = trainer.train(ensemble.model_copy(update={"record": record})).variables
         print(
             f"K/M = {share:.1f}: trained {losses['trained_error'][0, 0, -1]:.3f}, "
             f"untrained {losses['untrained_error'][0, 0, -1]:.3f}, "

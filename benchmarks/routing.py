@@ -24,14 +24,14 @@ from compile_time import CompileTime  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from neuralrace.datasets import Domains  # noqa: E402
-from neuralrace.spec import Run  # noqa: E402
-from neuralrace.training import domain_tasks, ensemble, tasks  # noqa: E402
+from neuralrace.spec import Ensemble  # noqa: E402
+from neuralrace.training import domain_tasks, tasks, trainer  # noqa: E402
 
 IMPORTS = time.perf_counter() - began
 SEEDS, EPOCHS, EVERY = 10, 500, 2
 
 
-def run_of(domains: int = 7, partners: int = 4, **training: object) -> Run:
+def run_of(domains: int = 7, partners: int = 4, **training: object) -> Ensemble:
     """The cell of figure 4, or the same with other domains and pairs."""
     spec = {
         "dataset": {"name": "routing", "count": domains},
@@ -52,21 +52,21 @@ def run_of(domains: int = 7, partners: int = 4, **training: object) -> Run:
         },
         "record": {"every": EVERY, "observables": ["singular_values"]},
     }
-    return Run.model_validate_json(json.dumps(spec))
+    return Ensemble.model_validate_json(json.dumps(spec))
 
 
-def one_seed(run: Run) -> tuple[list[np.ndarray], Domains, np.ndarray, float]:
+def one_seed(ensemble: Ensemble) -> tuple[list[np.ndarray], Domains, np.ndarray, float]:
     """Encoders, hidden weights and decoders of seed 0, the data, the pairs, and the step size."""
-    domains = run.dataset.domains()
-    mask = run.network.mask(domains.count, 0)
-    task = domain_tasks.RoutingTask(run, run.network, domains)
+    domains = ensemble.dataset.domains()
+    mask = ensemble.network.mask(domains.count, 0)
+    task = domain_tasks.RoutingTask(ensemble, ensemble.network, domains)
     encoder, hidden, decoder = (w[0, 0, 0, 0] for w in task.weights([0.2], [0])[0])
-    return [encoder, hidden, decoder], domains, np.argwhere(mask), run.training.learning_rate
+    return [encoder, hidden, decoder], domains, np.argwhere(mask), ensemble.training.learning_rate
 
 
-def numpy_loop(run: Run, epochs: int) -> np.ndarray:
+def numpy_loop(ensemble: Ensemble, epochs: int) -> np.ndarray:
     """Gradients written out, one pathway after the other, in NumPy."""
-    (encoder, hidden, decoder), domains, pairs, rate = one_seed(run)
+    (encoder, hidden, decoder), domains, pairs, rate = one_seed(ensemble)
     losses = []
     for epoch in range(epochs):
         loss, steps = 0.0, [np.zeros_like(w) for w in (encoder, hidden, decoder)]
@@ -89,10 +89,10 @@ def numpy_loop(run: Run, epochs: int) -> np.ndarray:
     return np.array(losses)
 
 
-def autodiff_loop(run: Run, epochs: int) -> np.ndarray:
+def autodiff_loop(ensemble: Ensemble, epochs: int) -> np.ndarray:
     """Automatic gradients, one pathway after the other, operation by operation."""
     with jax.enable_x64(True):
-        weights, domains, pairs, rate = one_seed(run)
+        weights, domains, pairs, rate = one_seed(ensemble)
         weights = [jnp.asarray(w) for w in weights]
         inputs, targets = jnp.asarray(domains.inputs), jnp.asarray(domains.targets)
 
@@ -118,19 +118,21 @@ def autodiff_loop(run: Run, epochs: int) -> np.ndarray:
 
 def compare() -> None:
     """Times the engine and both loops and prints the ratios."""
-    run, compiling = run_of(), CompileTime()
+    ensemble, compiling = run_of(), CompileTime()
 
-    def timed(run: Run) -> tuple[np.ndarray, float, float]:
+    def timed(ensemble: Ensemble) -> tuple[np.ndarray, float, float]:
         """Losses of the first seed, seconds, and seconds without compilation."""
         start, before = time.perf_counter(), compiling.seconds
-        losses = ensemble.train(run).variables["loss"][0, 0]
+        losses = trainer.train(ensemble).variables["loss"][0, 0]
         seconds = time.perf_counter() - start
         return losses, seconds, seconds - (compiling.seconds - before)
 
-    engine, seconds, _ = timed(run)
+    engine, seconds, _ = timed(ensemble)
     whole = time.perf_counter() - began
-    _, _, training = timed(run)
-    bare = run.model_copy(update={"record": run.record.model_copy(update={"observables": ()})})
+    _, _, training = timed(ensemble)
+    bare = ensemble.model_copy(
+        update={"record": ensemble.record.model_copy(update={"observables": ()})}
+    )
     _, _, steps = timed(bare)
     print(f"routing network, M = 7, K = 4, 64 hidden units, {SEEDS} seeds x {EPOCHS} epochs")
     for what, value in (
@@ -142,9 +144,9 @@ def compare() -> None:
     ):
         print(f"{what:<40}{value:8.2f} s")
     for name, loop, epochs in (("NumPy", numpy_loop, 40), ("autodiff", autodiff_loop, 8)):
-        loop(run, 2)
+        loop(ensemble, 2)
         start = time.perf_counter()
-        losses = loop(run, epochs)
+        losses = loop(ensemble, epochs)
         each = (time.perf_counter() - start) / epochs
         # the same work, or no comparison
         np.testing.assert_allclose(losses[::EVERY], engine[: epochs // EVERY], rtol=1e-8)
@@ -158,8 +160,8 @@ def compare() -> None:
 def scaling(path: str | None) -> None:
     """Time of a step, recording left out, against trained pairs and against samples."""
 
-    def step_time(task: domain_tasks.RoutingTask, run: Run, steps: int = 200) -> float:
-        engine = ensemble.Ensemble(run, task=task)
+    def step_time(task: domain_tasks.RoutingTask, ensemble: Ensemble, steps: int = 200) -> float:
+        engine = trainer.Trainer(ensemble, task=task)
         data, (members, fixed) = engine.data, engine.start()
 
         @jax.jit
@@ -182,9 +184,9 @@ def scaling(path: str | None) -> None:
         by_pairs: dict[str, list[tuple[int, float]]] = {"K = 0.4 M": [], "M = 20": []}
         sizes = ((5, 2), (10, 4), (20, 8), (40, 16), (20, 2), (20, 4), (20, 16))
         for domains, partners in sizes:
-            run = run_of(domains, partners)
-            task = tasks.task_of(run)
-            seconds, pairs = step_time(task, run), domains * partners
+            ensemble = run_of(domains, partners)
+            task = tasks.task_of(ensemble)
+            seconds, pairs = step_time(task, ensemble), domains * partners
             for name, belongs in (
                 ("K = 0.4 M", 5 * partners == 2 * domains),
                 ("M = 20", domains == 20),
@@ -196,15 +198,15 @@ def scaling(path: str | None) -> None:
                 f"{1e6 * seconds / pairs:19.2f}"
             )
         print("samples of a pair  ms a step")
-        run = run_of(10, 4)
-        base = run.dataset.domains()
+        ensemble = run_of(10, 4)
+        base = ensemble.dataset.domains()
         by_samples = []
         for copies in (1, 100, 10_000):
             repeated = Domains(
                 np.repeat(base.inputs, copies, axis=1), np.repeat(base.targets, copies, axis=1)
             )
-            task = domain_tasks.RoutingTask(run, run.network, repeated)
-            by_samples.append((4 * copies, 1e3 * step_time(task, run)))
+            task = domain_tasks.RoutingTask(ensemble, ensemble.network, repeated)
+            by_samples.append((4 * copies, 1e3 * step_time(task, ensemble)))
             print(f"{4 * copies:17} {by_samples[-1][1]:10.3f}")
     if path:
         figure = Figure(figsize=(6, 2.6), layout="constrained")

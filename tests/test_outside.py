@@ -123,15 +123,15 @@ from neuralrace.records.files import write
 from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.spec import Cell, Run, SolvedRun
-from neuralrace.training.ensemble import train
+from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
+from neuralrace.training.trainer import train
 
 cell = Cell.model_validate_json(sys.argv[1])
 assert type(cell.dataset).__module__ == "outside.datasets.spiral"
-run, name = cell.only(Run), "paper/experiment/main"
-trajectory = trajectory_dataset(name, run, train(run))
+ensemble, name = cell.only(Ensemble), "paper/experiment/main"
+trajectory = trajectory_dataset(name, ensemble, train(ensemble))
 print(trajectory["outputs"].shape, trajectory["reach"].attrs["long_name"])
-theory = theory_dataset(name, cell.only(SolvedRun))
+theory = theory_dataset(name, cell.only(SolvedEnsemble))
 results = CellResults(name, Path(name), cell, trajectory, theory)
 metrics = metrics_dataset(results)
 print(metrics["travelled"].shape)

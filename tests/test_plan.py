@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from neuralrace import plan
 from neuralrace.errors import UserError
 from neuralrace.plan import read_plan
-from neuralrace.spec import Run, SolvedRun
+from neuralrace.spec import Ensemble, SolvedEnsemble
 
 BASE, OVERRIDE = "config/paper.yaml", "config/override.yaml"
 WHERE = "experiments.paper.experiment"
@@ -612,9 +612,9 @@ def test_metrics_and_solutions_leave_the_run_as_it_is():
     (plain,) = plan_of({}).cells.values()
     (measured,) = plan_of({"metrics": ["half_times"], "solutions": ["exact"]}).cells.values()
     assert plain.sha256() != measured.sha256()
-    assert plain.only(Run).sha256() == measured.only(Run).sha256()
+    assert plain.only(Ensemble).sha256() == measured.only(Ensemble).sha256()
     (longer,) = plan_of({"training.steps": 80}).cells.values()
-    assert longer.only(Run).sha256() != plain.only(Run).sha256()
+    assert longer.only(Ensemble).sha256() != plain.only(Ensemble).sha256()
 
 
 @pytest.mark.parametrize(
@@ -627,8 +627,8 @@ def test_candidates_stand_beside_the_run(network):
     (compared,) = plan_of({"network": network, "candidates": {"one": GATED}}).cells.values()
     assert list(compared.candidates) == ["one"]
     assert compared.candidates["one"].hidden == (4,)
-    assert plain.only(Run).sha256() == compared.only(Run).sha256()
-    assert plain.only(SolvedRun).sha256() != compared.only(SolvedRun).sha256()
+    assert plain.only(Ensemble).sha256() == compared.only(Ensemble).sha256()
+    assert plain.only(SolvedEnsemble).sha256() != compared.only(SolvedEnsemble).sha256()
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_what_cannot_be_told_is_made_again(tmp_path, damage):
         ("neuralrace.datasets.mnist", {}),
         ("neuralrace.gates.bumps", {}),
         ("neuralrace.metrics.balance", {}),
-        ("neuralrace.training.ensemble", {"one": BARE, "two": BARE}),
+        ("neuralrace.training.trainer", {"one": BARE, "two": BARE}),
         ("neuralrace.training.sample_tasks", {"one": BARE, "two": BARE}),
         ("neuralrace.training.domain_tasks", {}),
     ],

@@ -13,7 +13,7 @@ from neuralrace.datasets.base import Sizes
 from neuralrace.given import given
 from neuralrace.networks.base import Arithmetic
 from neuralrace.registry import METRICS
-from neuralrace.spec import Cell, Run
+from neuralrace.spec import Cell, Ensemble
 
 Place = Literal["cpu", "gpu"]
 
@@ -91,42 +91,42 @@ def cost_of(cell: Cell, gpu: bool = False) -> Cost:
     )
 
 
-def passes(run: Run) -> float:
+def passes(ensemble: Ensemble) -> float:
     """Forward and backward passes of a training: steps, and records with what is observed."""
-    records = run.training.steps / run.record.every
-    return run.training.steps + records * (1 + len(run.record.observables)) / 3
+    records = ensemble.training.steps / ensemble.record.every
+    return ensemble.training.steps + records * (1 + len(ensemble.record.observables)) / 3
 
 
-def multiply_adds(run: Run, each: Arithmetic) -> float:
+def multiply_adds(ensemble: Ensemble, each: Arithmetic) -> float:
     """Multiply-adds of a training: three times those of a forward pass, over steps and runs."""
-    runs = len(run.init_scales) * run.seeds
-    records = run.training.steps / run.record.every
-    return 3 * runs * (run.training.steps * each.step + records * each.whole)
+    runs = len(ensemble.init_scales) * ensemble.seeds
+    records = ensemble.training.steps / ensemble.record.every
+    return 3 * runs * (ensemble.training.steps * each.step + records * each.whole)
 
 
-def numbers(run: Run, each: Arithmetic, sizes: Sizes) -> float:
+def numbers(ensemble: Ensemble, each: Arithmetic, sizes: Sizes) -> float:
     """Numbers held at once: weights and gradients, what all runs see, and what is recorded."""
-    runs = len(run.init_scales) * run.seeds
+    runs = len(ensemble.init_scales) * ensemble.seeds
     held = runs * (3 * each.weights + each.step ** (2 / 3))
-    return held + examples(run, sizes) + recorded(run, sizes)
+    return held + examples(ensemble, sizes) + recorded(ensemble, sizes)
 
 
-def examples(run: Run, sizes: Sizes) -> float:
+def examples(ensemble: Ensemble, sizes: Sizes) -> float:
     """Numbers in inputs and targets: of the dataset, and of the batches of a step."""
-    batch = run.training.batch
-    drawn = 0 if batch.whole else run.seeds * batch.samples(sizes.samples)
+    batch = ensemble.training.batch
+    drawn = 0 if batch.whole else ensemble.seeds * batch.samples(sizes.samples)
     return float(sizes.samples + drawn) * (sizes.inputs + sizes.outputs)
 
 
-def recorded(run: Run, sizes: Sizes) -> float:
+def recorded(ensemble: Ensemble, sizes: Sizes) -> float:
     """Numbers in the records of all runs: dimensions that sizes do not tell count as 1."""
     known = {
-        "time": run.training.steps // run.record.every + 1,
-        "snapshot": run.record.snapshots + 1,
+        "time": ensemble.training.steps // ensemble.record.every + 1,
+        "snapshot": ensemble.record.snapshots + 1,
         "sample": sizes.samples,
         "input": sizes.inputs,
         "output": sizes.outputs,
     }
-    variables = given("trajectory", run.record.observables).values()
+    variables = given("trajectory", ensemble.record.observables).values()
     each = sum(prod(known.get(dim, 1) for dim in variable.dims) for variable in variables)
-    return float(len(run.init_scales) * run.seeds * each)
+    return float(len(ensemble.init_scales) * ensemble.seeds * each)

@@ -44,17 +44,20 @@ def given(kind: Kind, names: tuple[str, ...]) -> Mapping[str, Variable]:
     return found
 
 
+def pattern(variable: str) -> str:
+    """The name with `{layer}` in place of the number that it ends in, as it is declared if so."""
+    return re.sub(r"_[1-9]\d*$", "_{layer}", variable)
+
+
 def missing(cell: Cell, kind: Kind, variable: str) -> str | None:
     """Why a file of a cell will not have a variable, in words with the remedy; None if it will."""
     names = {"theory": cell.solutions, "metrics": cell.metrics}
     known = given(kind, names.get(kind, cell.record.observables))
-    pattern = re.sub(r"_[1-9]\d*$", "_{layer}", variable)
-    if variable in known or pattern in known:
+    wanted = {variable, pattern(variable)}
+    if wanted & {*known}:
         return None
     key, registry = SOURCES[kind]
-    givers = [
-        name for name, entry in registry.items() if {variable, pattern} & {*entry.declaration.gives}
-    ]
+    givers = [name for name, entry in registry.items() if wanted & {*entry.declaration.gives}]
     if givers:
         return f"add {' or '.join(givers)} to its {key}"
     there = ", ".join(sorted(known)) or "nothing"

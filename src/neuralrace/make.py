@@ -12,7 +12,7 @@ import xarray as xr
 from neuralrace.job import Job
 from neuralrace.records.files import read, write
 from neuralrace.registry import METRICS
-from neuralrace.spec import Cell, Run, SolvedRun
+from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Workshop:
                 trajectory = (
                     self._gather(cell_id, keys["trajectory"], parts)
                     if parts
-                    else self.train(cell_id, cell.only(Run), keys["trajectory"])
+                    else self.train(cell_id, cell.only(Ensemble), keys["trajectory"])
                 )
         if "metrics" in keys:
             from neuralrace.metrics.measure import metrics_dataset
             from neuralrace.records.results import CellResults
 
             if any(METRICS[name].declaration.trains for name in cell.metrics):
-                from neuralrace.training.ensemble import COMPILED
+                from neuralrace.training.trainer import COMPILED
 
                 self.job.count_compilation(COMPILED)
             with self.job.stage("measure", cell_id):
@@ -66,21 +66,21 @@ class Workshop:
                 write(metrics_dataset(results), results.path("metrics"), keys["metrics"])
         self.job.say(f"{cell_id}: made {', '.join(keys)}")
 
-    def train(self, cell_id: str, run: Run, key: str, part: str = "") -> xr.Dataset:
+    def train(self, cell_id: str, ensemble: Ensemble, key: str, part: str = "") -> xr.Dataset:
         """Trains a cell, or a part of it; goes on from a checkpoint where there is one.
 
         Args:
             cell_id: `paper/experiment/label`.
-            run: what to train.
+            ensemble: what to train.
             key: what the trajectory is made from; a checkpoint of anything else is of no use.
             part: which part, as `Plan.parts` names it; empty for all.
 
         Raises:
-            UserError: as `neuralrace.training.ensemble.train`, or a file that cannot be written.
+            UserError: as `neuralrace.training.trainer.train`, or a file that cannot be written.
         """
         from neuralrace.records.trajectory import trajectory_dataset
         from neuralrace.training.checkpoints import Checkpoints
-        from neuralrace.training.ensemble import COMPILED, train
+        from neuralrace.training.trainer import COMPILED, train
 
         self.job.count_compilation(COMPILED)
         chosen = dict(pair.rsplit("-", 1) for pair in part.split(".")) if part else {}
@@ -89,9 +89,9 @@ class Workshop:
         checkpoints = Checkpoints(path, f"{key} {part}", self.checkpoint_seconds)
         name = f"{cell_id} {part}".strip()
         trajectory = train(
-            run, scales, seeds, lambda line: self.job.say(f"{name}: {line}"), checkpoints
+            ensemble, scales, seeds, lambda line: self.job.say(f"{name}: {line}"), checkpoints
         )
-        dataset = trajectory_dataset(cell_id, run, trajectory, scales, seeds)
+        dataset = trajectory_dataset(cell_id, ensemble, trajectory, scales, seeds)
         file = f"parts/{part}.nc" if part else "trajectory.nc"
         write(dataset, self.root / cell_id / file, key)
         checkpoints.clear()
@@ -108,6 +108,6 @@ class Workshop:
     def _solve(self, cell_id: str, cell: Cell, key: str) -> xr.Dataset:
         from neuralrace.records.theory import theory_dataset
 
-        dataset = theory_dataset(cell_id, cell.only(SolvedRun))
+        dataset = theory_dataset(cell_id, cell.only(SolvedEnsemble))
         write(dataset, self.root / cell_id / "theory.nc", key)
         return dataset

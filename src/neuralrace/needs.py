@@ -1,4 +1,4 @@
-"""What extensions need of a run, by the names that their declarations use.
+"""What extensions need of an ensemble, by the names that their declarations use.
 
 Each need is told from the specification alone, before anything is loaded or trained: a function
 that returns what is wrong and what to do, key and value first, or None where the need is met.
@@ -18,165 +18,165 @@ def need(test: Need) -> Need:
 
 
 @need
-def layered(run: Any) -> str | None:
+def layered(ensemble: Any) -> str | None:
     """An ordinary network; gates of its own making count as ReLU."""
-    return _kind(run, "layered")
+    return _kind(ensemble, "layered")
 
 
 @need
-def gated(run: Any) -> str | None:
+def gated(ensemble: Any) -> str | None:
     """Pathways side by side with given gates."""
-    return _kind(run, "gated")
+    return _kind(ensemble, "gated")
 
 
 @need
-def graph(run: Any) -> str | None:
+def graph(ensemble: Any) -> str | None:
     """An architecture graph."""
-    return _kind(run, "graph")
+    return _kind(ensemble, "graph")
 
 
 @need
-def routing(run: Any) -> str | None:
+def routing(ensemble: Any) -> str | None:
     """Pathway blocks between domains."""
-    return _kind(run, "routing")
+    return _kind(ensemble, "routing")
 
 
 @need
-def given_gates(run: Any) -> str | None:
+def given_gates(ensemble: Any) -> str | None:
     """Pathways with given gates: side by side, in a graph, or between domains."""
-    if run.resolved.name != "layered":
+    if ensemble.resolved.name != "layered":
         return None
-    if run.network.name == "layered":
+    if ensemble.network.name == "layered":
         return "network.name: 'layered': give gates, as gated, graph or routing networks have them"
-    return f"network.gates.name: {run.network.gates.name!r}: give the gates"
+    return f"network.gates.name: {ensemble.network.gates.name!r}: give the gates"
 
 
 @need
-def no_hidden(run: Any) -> str | None:
+def no_hidden(ensemble: Any) -> str | None:
     """A single layer of weights."""
-    return _hidden(run, 0, "leave hidden layers out, []")
+    return _hidden(ensemble, 0, "leave hidden layers out, []")
 
 
 @need
-def hidden(run: Any) -> str | None:
+def hidden(ensemble: Any) -> str | None:
     """A hidden layer at least."""
-    return None if run.resolved.hidden else "network.hidden: []: give a hidden layer"
+    return None if ensemble.resolved.hidden else "network.hidden: []: give a hidden layer"
 
 
 @need
-def one_hidden(run: Any) -> str | None:
+def one_hidden(ensemble: Any) -> str | None:
     """Exactly one hidden layer."""
-    return _hidden(run, 1, "give exactly one hidden layer")
+    return _hidden(ensemble, 1, "give exactly one hidden layer")
 
 
 @need
-def two_hidden(run: Any) -> str | None:
+def two_hidden(ensemble: Any) -> str | None:
     """Exactly two hidden layers."""
-    return _hidden(run, 2, "give exactly two hidden layers")
+    return _hidden(ensemble, 2, "give exactly two hidden layers")
 
 
 @need
-def unit_pathways(run: Any) -> str | None:
+def unit_pathways(ensemble: Any) -> str | None:
     """Pathways side by side, each of one hidden unit."""
-    if getattr(run.network, "widths", None):
-        return f"network.widths: {list(run.network.widths)}: leave them out"
-    if tuple(run.network.hidden) != (1,):
-        return f"network.hidden: {list(run.network.hidden)}: give pathways of one unit, [1]"
+    if getattr(ensemble.network, "widths", None):
+        return f"network.widths: {list(ensemble.network.widths)}: leave them out"
+    if tuple(ensemble.network.hidden) != (1,):
+        return f"network.hidden: {list(ensemble.network.hidden)}: give pathways of one unit, [1]"
     return None
 
 
 @need
-def several_hidden(run: Any) -> str | None:
+def several_hidden(ensemble: Any) -> str | None:
     """Two hidden layers at least."""
-    hidden = list(run.resolved.hidden)
+    hidden = list(ensemble.resolved.hidden)
     return None if len(hidden) > 1 else f"network.hidden: {hidden}: give two layers or more"
 
 
 @need
-def linear(run: Any) -> str | None:
+def linear(ensemble: Any) -> str | None:
     """No activation but the identity, and no biases."""
-    return _activation(run, "linear")
+    return _activation(ensemble, "linear")
 
 
 @need
-def relu(run: Any) -> str | None:
+def relu(ensemble: Any) -> str | None:
     """ReLU units without biases."""
-    return _activation(run, "relu")
+    return _activation(ensemble, "relu")
 
 
 @need
-def relu_units(run: Any) -> str | None:
+def relu_units(ensemble: Any) -> str | None:
     """ReLU units, with biases or without."""
-    return _equal("network.activation", getattr(run.resolved, "activation", "linear"), "relu")
+    return _equal("network.activation", getattr(ensemble.resolved, "activation", "linear"), "relu")
 
 
 @need
-def trained_readout(run: Any) -> str | None:
+def trained_readout(ensemble: Any) -> str | None:
     """The last layer is trained."""
-    return _readout(run, "trained")
+    return _readout(ensemble, "trained")
 
 
 @need
-def mean_readout(run: Any) -> str | None:
+def mean_readout(ensemble: Any) -> str | None:
     """The network answers with the mean over its hidden units."""
-    return _readout(run, "mean")
+    return _readout(ensemble, "mean")
 
 
 @need
-def one_mask(run: Any) -> str | None:
+def one_mask(ensemble: Any) -> str | None:
     """All seeds train the same pairs of domains."""
-    pairs = getattr(run.network, "pairs", None)
+    pairs = getattr(ensemble.network, "pairs", None)
     if pairs is None or not pairs.varies:
         return None
     return f"network.pairs.name: {pairs.name!r}: trains other pairs in each seed; use band or all"
 
 
 @need
-def normal_start(run: Any) -> str | None:
+def normal_start(ensemble: Any) -> str | None:
     """Initial weights are normal, so that width and variance say all."""
-    return _equal("init.name", run.init.name, "normal")
+    return _equal("init.name", ensemble.init.name, "normal")
 
 
 @need
-def xor(run: Any) -> str | None:
+def xor(ensemble: Any) -> str | None:
     """XoR without a margin."""
-    if run.dataset.name != "xor":
-        return f"dataset.name: {run.dataset.name!r}: use xor"
-    if run.dataset.margin is not None:
-        return f"dataset.margin: {run.dataset.margin}: leave it out"
+    if ensemble.dataset.name != "xor":
+        return f"dataset.name: {ensemble.dataset.name!r}: use xor"
+    if ensemble.dataset.margin is not None:
+        return f"dataset.margin: {ensemble.dataset.margin}: leave it out"
     return None
 
 
 @need
-def xor_with_margin(run: Any) -> str | None:
+def xor_with_margin(ensemble: Any) -> str | None:
     """XoR with a margin."""
-    if run.dataset.name != "xor":
-        return f"dataset.name: {run.dataset.name!r}: use xor and give its margin"
-    return "dataset.margin: is missing: give it" if run.dataset.margin is None else None
+    if ensemble.dataset.name != "xor":
+        return f"dataset.name: {ensemble.dataset.name!r}: use xor and give its margin"
+    return "dataset.margin: is missing: give it" if ensemble.dataset.margin is None else None
 
 
 @need
-def contextual_hierarchies(run: Any) -> str | None:
+def contextual_hierarchies(ensemble: Any) -> str | None:
     """The contextual task, a hierarchy in every context."""
-    if run.dataset.name != "contextual":
-        return f"dataset.name: {run.dataset.name!r}: use contextual"
-    if set(run.dataset.structures) == {"hierarchy"}:
+    if ensemble.dataset.name != "contextual":
+        return f"dataset.name: {ensemble.dataset.name!r}: use contextual"
+    if set(ensemble.dataset.structures) == {"hierarchy"}:
         return None
-    return f"dataset.structures: {list(run.dataset.structures)}: use hierarchy alone"
+    return f"dataset.structures: {list(ensemble.dataset.structures)}: use hierarchy alone"
 
 
 @need
-def whole_targets(run: Any) -> str | None:
+def whole_targets(ensemble: Any) -> str | None:
     """All targets of the contextual task, not a part of them."""
-    return _equal("dataset.part", run.dataset.part, "whole")
+    return _equal("dataset.part", ensemble.dataset.part, "whole")
 
 
 @need
-def context_family(run: Any) -> str | None:
+def context_family(ensemble: Any) -> str | None:
     """Gates of kind contexts, where context pathways are open in one number of contexts."""
-    if run.resolved.name != "gated" or run.network.gates.name != "contexts":
+    if ensemble.resolved.name != "gated" or ensemble.network.gates.name != "contexts":
         return "network: give it the name gated and gates of name contexts"
-    gates = run.network.gates
+    gates = ensemble.network.gates
     if gates.shown != "first_group":
         return f"network.gates.shown: {gates.shown!r}: use first_group"
     if len(gates.open_in) > 1:
@@ -185,95 +185,95 @@ def context_family(run: Any) -> str | None:
 
 
 @need
-def common_pathway(run: Any) -> str | None:
+def common_pathway(ensemble: Any) -> str | None:
     """A common pathway beside those of contexts."""
-    return None if run.network.gates.common else "network.gates.common: false: use true"
+    return None if ensemble.network.gates.common else "network.gates.common: false: use true"
 
 
 @need
-def trained_candidates(run: Any) -> str | None:
+def trained_candidates(ensemble: Any) -> str | None:
     """Candidates in the place of a ReLU network, all layers trained."""
-    if not run.candidates:
+    if not ensemble.candidates:
         return "candidates: {}: name some"
-    for name, network in run.candidates.items():
+    for name, network in ensemble.candidates.items():
         if network.readout != "trained":
             return f"candidates.{name}.readout: {network.readout!r}: use trained"
     return None
 
 
 @need
-def squared_error(run: Any) -> str | None:
+def squared_error(ensemble: Any) -> str | None:
     """Squared error is minimised."""
-    return _equal("training.loss.name", run.training.loss.name, "squared_error")
+    return _equal("training.loss.name", ensemble.training.loss.name, "squared_error")
 
 
 @need
-def full_batch(run: Any) -> str | None:
+def full_batch(ensemble: Any) -> str | None:
     """Every step sees all samples."""
-    return _equal("training.batch.name", run.training.batch.name, "full")
+    return _equal("training.batch.name", ensemble.training.batch.name, "full")
 
 
 @need
-def gradient_flow(run: Any) -> str | None:
+def gradient_flow(ensemble: Any) -> str | None:
     """Training follows gradient flow where its steps are small."""
-    optimiser = run.training.optimiser
+    optimiser = ensemble.training.optimiser
     if optimiser.follows_flow:
         return None
     return f"training.optimiser.name: {optimiser.name!r}: use one that follows gradient flow"
 
 
 @need
-def gradient_descent(run: Any) -> str | None:
+def gradient_descent(ensemble: Any) -> str | None:
     """Steps of training are the learning rate times the gradient."""
-    optimiser = run.training.optimiser
+    optimiser = ensemble.training.optimiser
     if optimiser.is_plain:
         return None
     return f"training.optimiser.name: {optimiser.name!r}: use plain gradient descent"
 
 
 @need
-def domains_of_images(run: Any) -> str | None:
+def domains_of_images(ensemble: Any) -> str | None:
     """Domains that show images, with others held out to test on."""
-    if hasattr(run.dataset, "image_domains"):
+    if hasattr(ensemble.dataset, "image_domains"):
         return None
-    return f"dataset.name: {run.dataset.name!r}: use transformed_images"
+    return f"dataset.name: {ensemble.dataset.name!r}: use transformed_images"
 
 
 @need
-def domains_spelled_out(run: Any) -> str | None:
+def domains_spelled_out(ensemble: Any) -> str | None:
     """All that a routing network sees is at hand at once; images go by in parts."""
-    if run.resolved.name == "routing" and hasattr(run.dataset, "image_domains"):
-        return f"dataset.name: {run.dataset.name!r}: use routing"
+    if ensemble.resolved.name == "routing" and hasattr(ensemble.dataset, "image_domains"):
+        return f"dataset.name: {ensemble.dataset.name!r}: use routing"
     return None
 
 
 @need
-def recorded_biases(run: Any) -> str | None:
+def recorded_biases(ensemble: Any) -> str | None:
     """Norms of biases are recorded, where there are any."""
-    if not getattr(run.resolved, "bias", False) or "bias_norm" in run.record.observables:
+    if not getattr(ensemble.resolved, "bias", False) or "bias_norm" in ensemble.record.observables:
         return None
     return "network.bias: true: add bias_norm to record.observables"
 
 
 @need
-def candidates(run: Any) -> str | None:
+def candidates(ensemble: Any) -> str | None:
     """Gated networks to compare with."""
-    return None if run.candidates else "candidates: none: give gated networks to compare with"
+    return None if ensemble.candidates else "candidates: none: give gated networks to compare with"
 
 
 @need
-def contexts(run: Any) -> str | None:
+def contexts(ensemble: Any) -> str | None:
     """Samples in contexts; those of a dataset by domain are its pairs of domains."""
-    dataset = run.dataset
+    dataset = ensemble.dataset
     if getattr(dataset, "contexts", None) is not None or hasattr(dataset, "domains"):
         return None
     return f"dataset.name: {dataset.name!r}: use one with contexts, such as contextual"
 
 
 @need
-def fresh_samples(run: Any) -> str | None:
+def fresh_samples(ensemble: Any) -> str | None:
     """A dataset that draws its samples by a seed, from a law with known moments."""
-    dataset = run.dataset
+    dataset = ensemble.dataset
     if hasattr(dataset, "seed") and dataset.mixture() is not None:
         return None
     return (
@@ -282,41 +282,45 @@ def fresh_samples(run: Any) -> str | None:
     )
 
 
-def _kind(run: Any, name: str) -> str | None:
-    if run.network.name == name != run.resolved.name:
-        return f"network.gates.name: {run.network.gates.name!r}: use gates that are given"
-    return None if run.resolved.name == name else f"network.name: {run.network.name!r}: use {name}"
+def _kind(ensemble: Any, name: str) -> str | None:
+    if ensemble.network.name == name != ensemble.resolved.name:
+        return f"network.gates.name: {ensemble.network.gates.name!r}: use gates that are given"
+    return (
+        None
+        if ensemble.resolved.name == name
+        else f"network.name: {ensemble.network.name!r}: use {name}"
+    )
 
 
-def _activation(run: Any, name: str) -> str | None:
-    network = run.resolved
+def _activation(ensemble: Any, name: str) -> str | None:
+    network = ensemble.resolved
     if getattr(network, "bias", False):
         return "network.bias: true: leave biases out"
     return _equal("network.activation", getattr(network, "activation", "linear"), name)
 
 
-def _hidden(run: Any, layers: int, remedy: str) -> str | None:
-    given = list(run.resolved.hidden)
+def _hidden(ensemble: Any, layers: int, remedy: str) -> str | None:
+    given = list(ensemble.resolved.hidden)
     return None if len(given) == layers else f"network.hidden: {given}: {remedy}"
 
 
-def _readout(run: Any, wanted: str) -> str | None:
-    return _equal("network.readout", getattr(run.resolved, "readout", "trained"), wanted)
+def _readout(ensemble: Any, wanted: str) -> str | None:
+    return _equal("network.readout", getattr(ensemble.resolved, "readout", "trained"), wanted)
 
 
 def _equal(key: str, value: str, wanted: str) -> str | None:
     return None if value == wanted else f"{key}: {value!r}: use {wanted}"
 
 
-def unmet(run: Any, needs: str) -> str | None:
-    """The first need that a run does not meet, in words; None where all are met.
+def unmet(ensemble: Any, needs: str) -> str | None:
+    """The first need that an ensemble does not meet, in words; None where all are met.
 
     Args:
-        run: a `neuralrace.spec.Run`.
+        ensemble: a `neuralrace.spec.Ensemble`.
         needs: names of needs side by side; of `a|b` either will do.
     """
     for each in needs.split():
-        missing = [NEEDS[name](run) for name in each.split("|")]
+        missing = [NEEDS[name](ensemble) for name in each.split("|")]
         if all(missing):
             first, *others = map(str, missing)
             alike = first.rpartition(" ")[0] + " "  # key and value are told once

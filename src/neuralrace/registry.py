@@ -67,7 +67,7 @@ class Quantity(Declaration):
     gives: Mapping[str, tuple[str, str] | tuple[str, str, str]]
     """Dimensions side by side, meaning, and unit (1 when absent) of each variable it gives."""
     needs: str = ""
-    """Conditions on the run, functions of `neuralrace.needs`."""
+    """Conditions on the ensemble, functions of `neuralrace.needs`."""
 
     @property
     def variables(self) -> dict[str, Variable]:
@@ -122,7 +122,7 @@ class Figure(Declaration):
     reads: Mapping[str, Mapping[str, str]]
     """Variables of each kind of file (trajectory, theory, metrics), by experiments; names stand
     side by side, and none where only the specification in the file is read. An experiment is of
-    the figure's paper or `paper/experiment`, or a glob."""
+    the figure's paper or `paper/experiment`, or a glob, which may match none."""
 
 
 @dataclass(frozen=True)

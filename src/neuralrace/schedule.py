@@ -15,7 +15,7 @@ from neuralrace.cost import Cost, Place, cost_of
 from neuralrace.plan import Plan
 from neuralrace.provenance import Stage, code_sha256
 from neuralrace.seal import key_of
-from neuralrace.spec import Cell, Run, SolvedRun
+from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
 
 STAGES: dict[str, Stage] = {"trajectory": "train", "theory": "solve", "metrics": "measure"}
 """Files of a cell in the order in which they are made, and the stage that makes each."""
@@ -26,9 +26,9 @@ THREAD_SECONDS = 600.0
 
 def keys(cell_id: str, cell: Cell) -> dict[str, str]:
     """What each file of a cell is to be made from, by kind."""
-    parts = {"trajectory": cell.only(Run), "metrics": cell}
+    parts = {"trajectory": cell.only(Ensemble), "metrics": cell}
     if cell.solutions:
-        parts = {"theory": cell.only(SolvedRun), **parts}
+        parts = {"theory": cell.only(SolvedEnsemble), **parts}
     found: dict[str, str] = {}
     for kind, part in parts.items():
         stage = STAGES[kind]

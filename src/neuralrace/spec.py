@@ -1,7 +1,7 @@
 """The one definition of an experiment: what can be configured, its types, defaults and meaning.
 
-A `Cell` is one point of an experiment's sweep: a `Run` (what is trained) and what is computed about
-it. Init scales and seeds are dimensions inside a run. `neuralrace.plan` reads cells from `config/`.
+A `Cell` is one point of an experiment's sweep: an `Ensemble` of runs, one for each init scale and
+seed, and what is computed about them. `neuralrace.plan` reads cells from `config/`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,8 +38,8 @@ class Record(Strict):
     """What is recorded beside the loss."""
 
 
-class Run(Strict):
-    """What is trained: the part of a cell that fixes its trajectory."""
+class Ensemble(Strict):
+    """All runs of a cell, (init_scale, seed): what fixes its trajectory."""
 
     dataset: Annotated[Union[DATASETS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """Dataset and its parameters."""
@@ -85,7 +85,7 @@ class Run(Strict):
         return cast(Layered, self.resolved)
 
     @model_validator(mode="after")
-    def _consistent(self) -> "Run":
+    def _consistent(self) -> "Ensemble":
         if len(set(self.init_scales)) < len(self.init_scales):
             raise ValueError(f"init_scales {list(self.init_scales)} repeats a value")
         steps, every, snapshots = self.training.steps, self.record.every, self.record.snapshots
@@ -97,7 +97,7 @@ class Run(Strict):
         return self
 
     @model_validator(mode="after")
-    def _observable(self) -> "Run":
+    def _observable(self) -> "Ensemble":
         given: dict[str, str] = {}
         for name in self.record.observables:
             observable = OBSERVABLES[name].declaration
@@ -112,7 +112,7 @@ class Run(Strict):
         return self
 
     @model_validator(mode="after")
-    def _trainable(self) -> "Run":
+    def _trainable(self) -> "Ensemble":
         self.network.check(self.dataset, self.training)
         return self
 
@@ -152,11 +152,11 @@ def _defined_in(value: Any) -> Iterator[str]:
         yield from _defined_in(each)
 
 
-R = TypeVar("R", bound=Run)
+R = TypeVar("R", bound=Ensemble)
 
 
-class SolvedRun(Run):
-    """A run and the theory that stands beside it."""
+class SolvedEnsemble(Ensemble):
+    """An ensemble and the theory that stands beside it."""
 
     solutions: tuple[Annotated[str, Known(SOLUTIONS)], ...] = ()
     """Theory solved from the same initial weights."""
@@ -175,7 +175,7 @@ class SolvedRun(Run):
         return self.named | {SOLUTIONS[name].module for name in self.solutions}
 
     @model_validator(mode="after")
-    def _candidates_for_relu(self) -> "SolvedRun":
+    def _candidates_for_relu(self) -> "SolvedEnsemble":
         if not self.candidates:
             return self
         if unmet(self, "layered relu"):
@@ -186,15 +186,15 @@ class SolvedRun(Run):
         return self
 
     @model_validator(mode="after")
-    def _solvable(self) -> "SolvedRun":
+    def _solvable(self) -> "SolvedEnsemble":
         for name in self.solutions:
             if missing := unmet(self, SOLUTIONS[name].declaration.needs):
                 raise ValueError(f"solutions: {name!r} needs another run: {missing}")
         return self
 
 
-class Cell(SolvedRun):
-    """One job's worth: a run, its theory, and what is measured in both."""
+class Cell(SolvedEnsemble):
+    """One point of a sweep: an ensemble, its theory, and what is measured in both."""
 
     metrics: tuple[Annotated[str, Known(METRICS)], ...] = ()
     """Metrics computed from trajectory and theory."""

@@ -31,11 +31,11 @@ from neuralrace.records.files import write
 from neuralrace.records.results import CellResults
 from neuralrace.records.schema import TRAJECTORY, build
 from neuralrace.records.theory import theory_dataset
-from neuralrace.spec import Cell, Run, SolvedRun
+from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
 from neuralrace.theory.balance import imbalances
 from neuralrace.theory.frozen_gates import FrozenGates
 from neuralrace.theory.gradient_flow import linear_flow
-from neuralrace.training.ensemble import Trajectory
+from neuralrace.training.trainer import Trajectory
 
 CONFIG = Path(__file__).parents[2] / "config"
 STEPS, RECORDS, WIDTH = 12, 10, 8
@@ -81,18 +81,18 @@ def shrink(experiment: dict) -> None:
     elif network["name"] == "layered" and "hidden" in network:
         network["hidden"] = [min(units, 3 * WIDTH) for units in network["hidden"]]
     trainings = [experiment.get("training", {}), *sweep.get("training", ())]
-    runs = [run for run in trainings if "steps" in run]
+    runs = [ensemble for ensemble in trainings if "steps" in ensemble]
     if network["name"] == "layered":
         record |= {"every": 1, "snapshots": 4}
         longer = runs[0]["steps"] / STEPS
-        for run in runs:
-            run |= {"steps": STEPS, "learning_rate": run["learning_rate"] * longer}
+        for ensemble in runs:
+            ensemble |= {"steps": STEPS, "learning_rate": ensemble["learning_rate"] * longer}
         rates = sweep.get("training.learning_rate", [])
         rates[:] = [rate * longer for rate in rates]
     else:
         record["snapshots"] = RECORDS // 2
         if runs:  # else steps are swept together with how often they are recorded
-            record["every"] = min(run["steps"] for run in runs) // RECORDS
+            record["every"] = min(ensemble["steps"] for ensemble in runs) // RECORDS
         if "hidden" in network and not averaged:
             network["hidden"] = [WIDTH] * len(network["hidden"])
 
@@ -150,16 +150,18 @@ def activities(path: list[np.ndarray], x: np.ndarray, activation: str) -> list[n
     return layers[1:]
 
 
-def squared_loss(run: Run, answer: np.ndarray, data: Data) -> np.ndarray:
+def squared_loss(ensemble: Ensemble, answer: np.ndarray, data: Data) -> np.ndarray:
     """Loss of outputs (..., sample, output)."""
     power = np.sum((data.y - answer) ** 2, axis=-1)
-    return np.mean(power, axis=-1) / 2 * run.training.loss.factor(len(data.x))
+    return np.mean(power, axis=-1) / 2 * ensemble.training.loss.factor(len(data.x))
 
 
-def parallel_path(run: Run, network: Gated, scales: int, seeds: int) -> dict[str, np.ndarray]:
+def parallel_path(
+    ensemble: Ensemble, network: Gated, scales: int, seeds: int
+) -> dict[str, np.ndarray]:
     """What pathways record on straight ways to the best answers, a little apart in their speeds."""
-    data = run.dataset.load()
-    step, snapshot = record_steps(run)
+    data = ensemble.dataset.load()
+    step, snapshot = record_steps(ensemble)
     wiring = network.wiring(data)
     inputs = wiring.gated_inputs
     ends = np.linalg.pinv(inputs) @ data.y
@@ -170,37 +172,43 @@ def parallel_path(run: Run, network: Gated, scales: int, seeds: int) -> dict[str
     speed = np.random.default_rng(0).uniform(0.8, 1.2, (scales, seeds, 1))
     course = np.linspace(0.01, 1, len(step)) ** speed
     answers = course[..., None, None] * (inputs @ ends)
-    seen = snapshot // run.record.every
+    seen = snapshot // ensemble.record.every
     return {
-        "loss": squared_loss(run, answers, data),
+        "loss": squared_loss(ensemble, answers, data),
         "outputs": answers[:, :, seen],
         "pathway_values": course[..., None, None] * s,
         "sample_similarity": course[:, :, seen, None, None] * (hidden @ hidden.mT).sum(0),
     }
 
 
-def averaged_path(run: Run, network: Gated) -> dict[str, np.ndarray]:
+def averaged_path(ensemble: Ensemble, network: Gated) -> dict[str, np.ndarray]:
     """What averaged pathways with given gates record under gradient flow."""
-    data = run.dataset.load()
-    step, snapshot = record_steps(run)
+    data = ensemble.dataset.load()
+    step, snapshot = record_steps(ensemble)
     gates = network.wiring(data).pathway_gates
     inputs = data.x.shape[1]
     start = initial_weights(
-        run.init, (inputs, len(gates), 1), data.modes, run.init_scales, range(run.seeds)
+        ensemble.init,
+        (inputs, len(gates), 1),
+        data.modes,
+        ensemble.init_scales,
+        range(ensemble.seeds),
     )
     frozen = FrozenGates.from_samples(data.x, data.y[:, 0], gates)
-    path = frozen.weights(step * run.training.flow_step(len(data.x)), start[0])
-    maps = path[:, :, snapshot // run.record.every, :, None] / len(gates)
-    loss = frozen.loss(path) * run.training.loss.factor(len(data.x))
+    path = frozen.weights(step * ensemble.training.flow_step(len(data.x)), start[0])
+    maps = path[:, :, snapshot // ensemble.record.every, :, None] / len(gates)
+    loss = frozen.loss(path) * ensemble.training.loss.factor(len(data.x))
     return {"loss": loss, "pathway_maps": maps}
 
 
-def imitation(run: Run, scales: Sequence[int] | None, seeds: Sequence[int] | None) -> Trajectory:
+def imitation(
+    ensemble: Ensemble, scales: Sequence[int] | None, seeds: Sequence[int] | None
+) -> Trajectory:
     """Stands in for the training of a gated network in place of another one."""
-    chosen = range(len(run.init_scales)) if scales is None else scales
-    runs = len(chosen), run.seeds if seeds is None else len(seeds)
-    samples = len(run.dataset.load().x)
-    return Trajectory(parallel_path(run, run.network, *runs), np.full(runs, -1), samples)
+    chosen = range(len(ensemble.init_scales)) if scales is None else scales
+    runs = len(chosen), ensemble.seeds if seeds is None else len(seeds)
+    samples = len(ensemble.dataset.load().x)
+    return Trajectory(parallel_path(ensemble, ensemble.network, *runs), np.full(runs, -1), samples)
 
 
 GATED = {
@@ -219,13 +227,13 @@ IMAGES = {
 """Those that are others where a routing network sees images."""
 
 
-def gated_trajectory(cell_id: str, run: Run):
+def gated_trajectory(cell_id: str, ensemble: Ensemble):
     """A trajectory file's content: pathways that learn; losses that fall, and all else rising."""
-    network = run.network
-    step, snapshot = record_steps(run)
+    network = ensemble.network
+    step, snapshot = record_steps(ensemble)
     sizes = {"time": len(step), "snapshot": len(snapshot)}
     if isinstance(network, Routing):
-        domains = run.dataset.domains()
+        domains = ensemble.dataset.domains()
         count, items, inputs = domains.inputs.shape
         sizes |= {"layer": len(network.hidden) + 1, "pair": len(network.hidden), "mode": inputs}
         sizes |= {"input_domain": count, "output_domain": count, "item": items}
@@ -234,20 +242,24 @@ def gated_trajectory(cell_id: str, run: Run):
         sizes |= {"output": domains.targets.shape[2]}
         samples = int(network.mask(count, 0).sum()) * items
     else:
-        data = run.dataset.load()
+        data = ensemble.dataset.load()
         graph, samples = network.wiring(data).architecture, len(data.x)
         sizes |= {"layer": len(graph.edges), "pair": len(graph.hidden), "singular_mode": 2}
         sizes |= {"sample": samples}
     rng = generator(0, cell_id)
-    runs = len(run.init_scales), run.seeds
+    runs = len(ensemble.init_scales), ensemble.seeds
     found, variables, learned = {"diverged_at": np.full(runs, -1)}, GATED, {}
     if isinstance(network, Gated):
         averaged = network.readout == "mean"
-        learned = averaged_path(run, network) if averaged else parallel_path(run, network, *runs)
+        learned = (
+            averaged_path(ensemble, network)
+            if averaged
+            else parallel_path(ensemble, network, *runs)
+        )
         variables = GATED | {"similarity": ["sample_similarity"]}
-    elif isinstance(run.dataset, TransformedImages):
+    elif isinstance(ensemble.dataset, TransformedImages):
         variables = GATED | IMAGES
-    names = [name for each in run.record.observables for name in variables.get(each, [each])]
+    names = [name for each in ensemble.record.observables for name in variables.get(each, [each])]
     for name in ("loss", *names):
         if name in learned:
             found[name] = learned[name]
@@ -258,30 +270,37 @@ def gated_trajectory(cell_id: str, run: Run):
         shape = (*runs, 1, *(sizes[dim] for dim in dims))
         found[name] = course * rng.uniform(0.8, 1.2, shape)
     if "trained_pair" in found:
-        masks = np.stack([network.mask(count, seed) for seed in range(run.seeds)])
+        masks = np.stack([network.mask(count, seed) for seed in range(ensemble.seeds)])
         found["trained_pair"] = np.ones_like(found["trained_pair"]) * masks[:, None]
-    return build("trajectory", found, axes(run, samples), provenance(cell_id, run, "train", ()))
-
-
-def trajectory(cell_id: str, run: Run):
-    """A trajectory file's content, from weights that follow gradient flow or go straight."""
-    if not isinstance(run.network, Layered):
-        return gated_trajectory(cell_id, run)
-    data = run.dataset.load()
-    step, snapshot = record_steps(run)
-    rng = np.random.default_rng(0)
-    widths = (data.x.shape[1], *run.network.hidden, data.y.shape[1])
-    readout = run.network.readout
-    start = initial_weights(
-        run.init, widths, data.modes, run.init_scales, range(run.seeds), readout == "mean"
+    return build(
+        "trajectory", found, axes(ensemble, samples), provenance(cell_id, ensemble, "train", ())
     )
-    if run.network.activation == "linear":
-        time = step * run.training.flow_step(len(data.x))
+
+
+def trajectory(cell_id: str, ensemble: Ensemble):
+    """A trajectory file's content, from weights that follow gradient flow or go straight."""
+    if not isinstance(ensemble.network, Layered):
+        return gated_trajectory(cell_id, ensemble)
+    data = ensemble.dataset.load()
+    step, snapshot = record_steps(ensemble)
+    rng = np.random.default_rng(0)
+    widths = (data.x.shape[1], *ensemble.network.hidden, data.y.shape[1])
+    readout = ensemble.network.readout
+    start = initial_weights(
+        ensemble.init,
+        widths,
+        data.modes,
+        ensemble.init_scales,
+        range(ensemble.seeds),
+        readout == "mean",
+    )
+    if ensemble.network.activation == "linear":
+        time = step * ensemble.training.flow_step(len(data.x))
         path = linear_flow(time, start, data.sigma_yx, data.sigma_xx, rtol=1e-8, atol=1e-10)
     else:
         path = nonlinear_path(cell_id, start, step / step[-1], data, readout)
     total = reduce(lambda below, above: above @ below, path)
-    hidden = activities(path, data.x, run.network.activation)
+    hidden = activities(path, data.x, ensemble.network.activation)
     answer, first = hidden[-1].mT, hidden[0]
     runs = total.shape[:3]
     c = imbalances(path)
@@ -294,7 +313,7 @@ def trajectory(cell_id: str, run: Run):
     gaps = rng.uniform(0.2, 0.4, (*runs, len(c)))
     biases = [0.1 * np.sqrt(step)[:, None] * np.ones((*runs[:2], 1, n)) for n in widths[1:]]
     modes = data.modes
-    seen = snapshot // run.record.every
+    seen = snapshot // ensemble.record.every
 
     def gram() -> np.ndarray:
         vectors = np.concatenate([path[0] @ modes.v, path[1].mT @ modes.u], axis=-1)
@@ -304,7 +323,7 @@ def trajectory(cell_id: str, run: Run):
         "layer_norm": lambda: {"layer_norm": stacked_norms(path)},
         "bias_norm": lambda: {
             "bias_norm": np.stack([np.linalg.norm(b, axis=-1) for b in biases], axis=-1)
-            * run.network.bias
+            * ensemble.network.bias
         },
         "linear_map": lambda: {"linear_map": total},
         "singular_values": lambda: {"singular_values": singular_values(path)},
@@ -331,15 +350,18 @@ def trajectory(cell_id: str, run: Run):
         "similarity": lambda: {"sample_similarity": first[:, :, seen].mT @ first[:, :, seen]},
         "weights": lambda: (
             {f"weight_{n}": w[:, :, seen] for n, w in enumerate(path, start=1)}
-            | {f"bias_{n}": b[:, :, seen] * run.network.bias for n, b in enumerate(biases, start=1)}
+            | {
+                f"bias_{n}": b[:, :, seen] * ensemble.network.bias
+                for n, b in enumerate(biases, start=1)
+            }
         ),
     }
     found = {"diverged_at": np.full(runs[:2], -1)}
-    found["loss"] = squared_loss(run, answer, data)
-    for name in run.record.observables:
+    found["loss"] = squared_loss(ensemble, answer, data)
+    for name in ensemble.record.observables:
         found |= arrays[name]()
-    coords = axes(run, len(data.x))
-    return build("trajectory", found, coords, provenance(cell_id, run, "train", ()))
+    coords = axes(ensemble, len(data.x))
+    return build("trajectory", found, coords, provenance(cell_id, ensemble, "train", ()))
 
 
 @pytest.fixture(scope="session")
@@ -347,8 +369,8 @@ def results_root(tmp_path_factory) -> Path:
     """A results folder with all files of all small cells."""
     root = tmp_path_factory.mktemp("results")
     for cell_id, cell in small_cells().items():
-        recorded = trajectory(cell_id, cell.only(Run))
-        solved = theory_dataset(cell_id, cell.only(SolvedRun)) if cell.solutions else None
+        recorded = trajectory(cell_id, cell.only(Ensemble))
+        solved = theory_dataset(cell_id, cell.only(SolvedEnsemble)) if cell.solutions else None
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("neuralrace.reln.imitation.train", imitation)
             results = CellResults(cell_id, root / cell_id, cell, recorded, solved)

@@ -27,7 +27,7 @@ def complete(spec: dict[str, Any]) -> Cell:
 
     Of several that will do, the first that is for such a run is taken where none is named.
     """
-    run = cell_of({**spec, "metrics": []})
+    ensemble = cell_of({**spec, "metrics": []})
     record = spec["record"]
     observables, solutions = list(record.get("observables", ())), list(spec.get("solutions", ()))
     for name in spec["metrics"]:
@@ -39,7 +39,7 @@ def complete(spec: dict[str, Any]) -> Cell:
             for each in wanted.split():
                 names = each.split("|")
                 if each != "*" and not set(names) & set(given):
-                    fit = (n for n in names if not unmet(run, registry[n].declaration.needs))
+                    fit = (n for n in names if not unmet(ensemble, registry[n].declaration.needs))
                     given.append(next(fit, names[0]))
     record = record | {"observables": observables}
     return cell_of(spec | {"record": record, "solutions": solutions})

@@ -373,11 +373,11 @@ def half_way(time, curve):
 def test_times(grown):
     time = grown["snapshot_flow_time"].values
     close(time, 0.5 * np.arange(0, 41, 10))
-    for run in np.ndindex(2, 2):
-        spread = grown["participation_curve"].values[run]
-        close(grown["localisation_time"].values[run], half_way(time, spread))
-        power = grown["field_norm_curve"].values[run] ** 2
-        close(grown["growth_time"].values[run], half_way(time, power))
+    for ensemble in np.ndindex(2, 2):
+        spread = grown["participation_curve"].values[ensemble]
+        close(grown["localisation_time"].values[ensemble], half_way(time, spread))
+        power = grown["field_norm_curve"].values[ensemble] ** 2
+        close(grown["growth_time"].values[ensemble], half_way(time, power))
     for name in ("localisation_time", "growth_time"):
         assert grown[name].dims == ("init_scale", "seed")
         assert set(grown[name].coords) == {"init_scale", "seed"}
@@ -483,12 +483,12 @@ def test_distances_unit_by_unit(growing):
     final[:, :, 0], other[:, :, 1] = 0, 0  # dead in one and in the other
     fields = np.concatenate([growing[:, :, :-1], final[:, :, None]], axis=2)
     found = fit(fields, theory=other)
-    for run in np.ndindex(2, 2):
-        pairs = list(zip(final[run], other[run], strict=True))[2:]
+    for ensemble in np.ndindex(2, 2):
+        pairs = list(zip(final[ensemble], other[ensemble], strict=True))[2:]
         cosines = [a @ b / np.sqrt((a @ a) * (b @ b)) for a, b in pairs]
-        close(found["field_overlap"].values[run], [np.mean(cosines)])
-        squares = ((final - other)[run] ** 2).sum() / (final[run] ** 2).sum()
-        close(found["field_error"].values[run] ** 2, [squares])
+        close(found["field_overlap"].values[ensemble], [np.mean(cosines)])
+        squares = ((final - other)[ensemble] ** 2).sum() / (final[ensemble] ** 2).sum()
+        close(found["field_error"].values[ensemble] ** 2, [squares])
     assert (found["predicted_localised_share"] == 0).all()
 
 
@@ -544,10 +544,10 @@ def test_prediction_is_the_mean_over_classes_and_units(growing, flipped):
 
 def test_flips_before_localisation(flipped):
     time = flipped["snapshot_flow_time"].values
-    for run in np.ndindex(2, 2):
-        flips = flipped["gate_flip_fraction"].values[run][0]
-        then = np.interp(flipped["localisation_time"].values[run], time, flips)
-        close(flipped["flips_before_localisation"].values[run], then / flips[-1])
+    for ensemble in np.ndindex(2, 2):
+        flips = flipped["gate_flip_fraction"].values[ensemble][0]
+        then = np.interp(flipped["localisation_time"].values[ensemble], time, flips)
+        close(flipped["flips_before_localisation"].values[ensemble], then / flips[-1])
     assert (flipped["flips_before_localisation"] > 0.2).all()
     assert (flipped["flips_before_localisation"] < 1).all()
 

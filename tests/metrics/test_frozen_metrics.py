@@ -18,7 +18,7 @@ from neuralrace.metrics.receptive_fields import class_shares
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import COORDINATES, build
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.training.ensemble import train
+from neuralrace.training.trainer import train
 
 INPUTS, UNITS, SAMPLES, STEPS, RATE = 6, 4, 80, 60, 0.4
 TIME = STEPS * RATE
@@ -126,8 +126,8 @@ def test_frozen_gates_by_the_matrix_exponential(relu, prediction):
     assert len(np.unique(np.concatenate([data.x, fresh.x]), axis=0)) == 2 * SAMPLES
     assert prediction["gates_from"].values.tolist() == ["initial", "trained", *GATES]
     weights = relu["weight_1"].values
-    for run in np.ndindex(2, 2):
-        start, end = weights[run][0], weights[run][-1]
+    for ensemble in np.ndindex(2, 2):
+        start, end = weights[ensemble][0], weights[ensemble][-1]
         for number, source in enumerate(prediction["gates_from"].values):
             if source in GATES:
                 rule = cell.candidates[source].gates.gates
@@ -135,7 +135,7 @@ def test_frozen_gates_by_the_matrix_exponential(relu, prediction):
             else:
                 normals = start if source == "initial" else end
                 gates, opened = relu_gates(normals, data), relu_gates(normals, fresh)
-            found = prediction.isel(init_scale=run[0], seed=run[1], gates_from=number)
+            found = prediction.isel(init_scale=ensemble[0], seed=ensemble[1], gates_from=number)
             for name, time in (("frozen", TIME), ("frozen_limit", 1e9)):
                 w = frozen_weights(gates, data, start, time)
                 tolerance = {"rtol": 1e-6} if time > TIME else {}
@@ -148,10 +148,10 @@ def test_frozen_gates_by_the_matrix_exponential(relu, prediction):
                     cosine = [a @ b / np.sqrt(a @ a * (b @ b)) for a, b in zip(w, end, strict=True)]
                     close(found["frozen_overlap"], np.mean(cosine))
         relu_fresh = sample_loss(np.maximum(end @ fresh.x.T, 0), fresh)
-        close(prediction["relu_fresh_loss"][run], relu_fresh)
+        close(prediction["relu_fresh_loss"][ensemble], relu_fresh)
         close(
-            prediction["frozen_loss_ratio"][run],
-            prediction["frozen_fresh_loss"][run].values / relu_fresh,
+            prediction["frozen_loss_ratio"][ensemble],
+            prediction["frozen_fresh_loss"][ensemble].values / relu_fresh,
         )
     close(prediction["relu_loss"], relu["loss"][:, :, -1])
 
@@ -240,18 +240,18 @@ def test_refreshed_gates_by_the_matrix_exponential(relu, refresh):
     data = make_cell().dataset.load()
     intervals = TIME / np.array(REFRESHES)
     close(refresh["refresh_interval"], intervals)
-    for run in np.ndindex(2, 2):
-        w0, end = relu["weight_1"].values[run][[0, -1]]
+    for ensemble in np.ndindex(2, 2):
+        w0, end = relu["weight_1"].values[ensemble][[0, -1]]
         final = []
         for refreshes, interval in zip(REFRESHES, intervals, strict=True):
             w = w0
             for _ in range(refreshes):
                 w = frozen_weights(relu_gates(w, data), data, w, interval)
             final.append(w)
-        found = refresh.isel(init_scale=run[0], seed=run[1])
+        found = refresh.isel(init_scale=ensemble[0], seed=ensemble[1])
         errors = [np.linalg.norm(w - end) / np.linalg.norm(end) for w in final]
         close(found["refresh_error"], errors)
-        losses = relu["loss"].values[run]
+        losses = relu["loss"].values[ensemble]
         far = [abs(sample_loss(np.maximum(w @ data.x.T, 0), data) - losses[-1]) for w in final]
         close(found["refresh_loss_error"], far / losses[0], rtol=1e-7)
         ratio = [INPUTS * np.mean((w**4).sum(1) / (w**2).sum(1) ** 2) for w in final]
@@ -539,17 +539,17 @@ def test_equations_by_matrix_functions(errata):
     gates = cell.network.gates.gates(data)
     maps = UNITS * trajectory["pathway_maps"].values[:, :, :, :, 0]
     losses = trajectory["loss"].values
-    for run in np.ndindex(2, 2):
-        start, end = maps[run][0], maps[run][-1]
+    for ensemble in np.ndindex(2, 2):
+        start, end = maps[ensemble][0], maps[ensemble][-1]
         holds = frozen_weights(gates, data, start, TIME)
         printed = written_as_printed(gates, data, start, scheme == "redundant")
-        own = found.isel(init_scale=run[0], seed=run[1])
+        own = found.isel(init_scale=ensemble[0], seed=ensemble[1])
         for equation in APPLY[scheme].split():
             units = {"30": slice(0, None, 2), "31": slice(1, None, 2)}.get(equation, slice(None))
             size = np.linalg.norm(end[units])
             error = np.linalg.norm((holds - end)[units]) / size
             close(own["corrected_error"].sel(equation=equation), error, rtol=1e-6)
-            far = abs(loss_of(holds, gates, data) - losses[run][-1]) / losses[run][0]
+            far = abs(loss_of(holds, gates, data) - losses[ensemble][-1]) / losses[ensemble][0]
             close(own["corrected_loss_error"].sel(equation=equation), far, rtol=1e-6)
             wrong = printed[equation]
             if scheme == "redundant" and equation in ("30", "31"):
@@ -581,9 +581,9 @@ def test_exclusive_pathways_beside_least_squares_on_their_samples():
     fits = {"own gate": own, "next gate": [*own[1:], own[0]], "all": [everywhere] * UNITS}
     assert found["fitted_on"].values.tolist() == list(fits)
     for name, fit in fits.items():
-        for run in np.ndindex(2, 2):
-            far = np.linalg.norm(maps[run] - fit) / np.linalg.norm(fit)
-            close(found.sel(fitted_on=name)[run], far, rtol=1e-5, atol=1e-9)
+        for ensemble in np.ndindex(2, 2):
+            far = np.linalg.norm(maps[ensemble] - fit) / np.linalg.norm(fit)
+            close(found.sel(fitted_on=name)[ensemble], far, rtol=1e-5, atol=1e-9)
     assert (found.sel(fitted_on="own gate") < 1e-6).all()
     assert (found.sel(fitted_on=["next gate", "all"]) > 0.3).all()
 
@@ -591,10 +591,10 @@ def test_exclusive_pathways_beside_least_squares_on_their_samples():
 def test_differences_of_neighbours(errata):
     scheme, _, trajectory, found = errata
     maps = trajectory["pathway_maps"].values[:, :, :, :, 0]
-    for run in np.ndindex(2, 2):
-        before, after = (maps[run][at][[0, 2]] - maps[run][at][[1, 3]] for at in (0, -1))
+    for ensemble in np.ndindex(2, 2):
+        before, after = (maps[ensemble][at][[0, 2]] - maps[ensemble][at][[1, 3]] for at in (0, -1))
         drift = np.linalg.norm(after - before) / np.linalg.norm(before)
-        close(found["difference_drift"][run], drift, rtol=1e-6, atol=1e-12)
+        close(found["difference_drift"][ensemble], drift, rtol=1e-6, atol=1e-12)
     assert (found["difference_drift"] < 1e-12).all() == (scheme == "redundant")
     assert found["least_squares_misfit"].notnull().all() == (scheme == "exclusive")
 
@@ -607,10 +607,10 @@ def test_modes_that_no_exponential_starts(errata):
     moves = values > 1e-12 * values[-1]
     close(found["null_share"], np.full((2, 2), 1 - moves.mean()), atol=1e-15)
     c = vectors.T @ z.T @ data.y[:, 0] / len(z)
-    for run in np.ndindex(2, 2):
-        start = UNITS * trajectory["pathway_maps"].values[run][0].ravel()
+    for ensemble in np.ndindex(2, 2):
+        start = UNITS * trajectory["pathway_maps"].values[ensemble][0].ravel()
         negative = (values * (vectors.T @ start) - c)[moves] < 0
-        close(found["negative_coefficients"][run], negative.mean())
+        close(found["negative_coefficients"][ensemble], negative.mean())
 
 
 def test_errata_need_squared_errors():

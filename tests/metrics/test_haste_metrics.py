@@ -17,9 +17,9 @@ from neuralrace.metrics.pathway_correlations import commutator
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import build
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 from neuralrace.theory.contextual import head_start, staged_loss
-from neuralrace.training.ensemble import train
+from neuralrace.training.trainer import train
 
 few = settings(max_examples=20)
 SPEC = {
@@ -174,8 +174,8 @@ def test_decision_boundary_sample_by_sample():
     found = measure(cell, record(cell, **weights))
     at = found["nonlinearity_index_curve"]
     assert at.dims == ("init_scale", "seed", "snapshot")
-    for run in np.ndindex(at.shape):
-        encoder, (readout,) = weights["weight_1"][run], weights["weight_2"][run]
+    for ensemble in np.ndindex(at.shape):
+        encoder, (readout,) = weights["weight_1"][ensemble], weights["weight_2"][ensemble]
         index, carried = 0.0, dict.fromkeys(kinds, 0.0)
         for w, v in zip(encoder, readout, strict=True):
             opened = [y for y, x in corners(margin) if w @ x > 0]
@@ -187,9 +187,9 @@ def test_decision_boundary_sample_by_sample():
             else:
                 carried["other"] += total
             index += sum(y * v * max(w[:2] @ x[:2], 0) for y, x in corners(margin)) / 4
-        np.testing.assert_allclose(at.values[run], index, rtol=1e-12)
+        np.testing.assert_allclose(at.values[ensemble], index, rtol=1e-12)
         for kind, value in carried.items():
-            share = found[f"{kind}_share_curve"].values[run]
+            share = found[f"{kind}_share_curve"].values[ensemble]
             np.testing.assert_allclose(share, value / sum(carried.values()), rtol=1e-9)
     for name in ("nonlinearity_index", "nonlinearity_share", *(f"{k}_share" for k in kinds)):
         close(found[name], found[f"{name}_curve"][..., -1].values)
@@ -219,8 +219,8 @@ def test_predicted_share_is_that_of_a_trained_network():
         training={"learning_rate": 0.02, "steps": 1500},
         record={"every": 1500, "snapshots": 1, "observables": ["weights"]},
     )
-    run = cell.only(Run)
-    found = measure(cell, trajectory_dataset("paper/experiment/main", run, train(run)))
+    ensemble = cell.only(Ensemble)
+    found = measure(cell, trajectory_dataset("paper/experiment/main", ensemble, train(ensemble)))
     assert (found["xor_share_error"] < 0.02).all()
     assert found["predicted_xor_share"].std("seed").item() > 0.02  # it tells the runs apart
     close(found["xor_share"] + found["linear_share"] + found["other_share"], np.ones((1, 3)))
@@ -370,15 +370,17 @@ def test_losses_without_the_nonlinearity_of_a_layer(parts):
     found = measure(cell, record(cell, **weights))
     assert found["linearised_loss"].dims == ("init_scale", "seed", "hidden_layer")
     np.testing.assert_array_equal(found["hidden_layer"], [1, 2, 3])
-    for run in np.ndindex(2, 3):
-        start, end = ([w[run][at] for w in weights.values()] for at in (0, -1))
+    for ensemble in np.ndindex(2, 3):
+        start, end = ([w[ensemble][at] for w in weights.values()] for at in (0, -1))
         initial = mistakes(cell, start)
-        share = float(found["final_loss_share"][run])
+        share = float(found["final_loss_share"][ensemble])
         np.testing.assert_allclose(share, mistakes(cell, end) / initial, rtol=1e-12)
         for layer in (1, 2, 3):
             expected = mistakes(cell, end, layer) / initial
             np.testing.assert_allclose(
-                found["linearised_loss"].sel(hidden_layer=layer).values[run], expected, rtol=1e-12
+                found["linearised_loss"].sel(hidden_layer=layer).values[ensemble],
+                expected,
+                rtol=1e-12,
             )
 
 
@@ -467,9 +469,11 @@ def test_patterns_run_by_run():
     weights = wandering(cell, (6, 4), (9, 6))
     found = measure(cell, record(cell, **weights))
     data = cell.dataset.load()
-    for run in np.ndindex(2, 3):
+    for ensemble in np.ndindex(2, 3):
         patterns, carried = [], []
-        for w, v in zip(weights["weight_1"][run][-1], weights["weight_2"][run][-1].T, strict=True):
+        for w, v in zip(
+            weights["weight_1"][ensemble][-1], weights["weight_2"][ensemble][-1].T, strict=True
+        ):
             h = np.maximum(data.x @ w, 0)
             patterns.append(tuple(h > 0))
             carried.append(sum(h[n] * v @ data.y[n] for n in range(4)))
@@ -479,12 +483,14 @@ def test_patterns_run_by_run():
             and sum(p) > 1
             for p in patterns
         ]
-        assert found["shown_patterns"][run] == len({p for p in patterns if any(p)})
-        assert found["shown_beyond_lemma"][run] == len(
+        assert found["shown_patterns"][ensemble] == len({p for p in patterns if any(p)})
+        assert found["shown_beyond_lemma"][ensemble] == len(
             {p for p, out in zip(patterns, beyond, strict=True) if out}
         )
         expected = np.sum(np.array(carried)[beyond]) / np.sum(carried)
-        np.testing.assert_allclose(found["share_beyond_lemma"].values[run], expected, rtol=1e-9)
+        np.testing.assert_allclose(
+            found["share_beyond_lemma"].values[ensemble], expected, rtol=1e-9
+        )
 
 
 def test_patterns_of_a_diverged_run_are_undefined():
@@ -723,8 +729,8 @@ def test_shares_of_pathways_are_those_of_their_squared_maps():
     network = {"name": "gated", "hidden": [4], "gates": {"name": "contexts", "open_in": [1]}}
     record_ = {"every": 4, "observables": ["pathway_values"]}
     cell = make_cell("pathway_share", network=network, record=record_, **SQUARE)
-    run = cell.only(Run)
-    trajectory = trajectory_dataset("paper/experiment/main", run, train(run))
+    ensemble = cell.only(Ensemble)
+    trajectory = trajectory_dataset("paper/experiment/main", ensemble, train(ensemble))
     values = trajectory["pathway_values"].copy()
     values[:, :, -1] = 0
     values[:, :, -1, 0, :2] = [3.0, 1.0]
@@ -738,8 +744,8 @@ def test_modes_of_pathways_are_half_learned_on_their_way():
     record_ = {"every": 4, "observables": ["pathway_values"]}
     parts = {"network": network, "record": record_, "solutions": ["pathway_modes"]} | SQUARE
     cell = make_cell("analytic_fit", "pathway_share", **parts)
-    run = cell.only(Run)
-    trajectory = trajectory_dataset("paper/experiment/main", run, train(run))
+    ensemble = cell.only(Ensemble)
+    trajectory = trajectory_dataset("paper/experiment/main", ensemble, train(ensemble))
     time = trajectory["flow_time"].values
     values = trajectory["pathway_values"].copy()
     # a straight line, half of whose end is where time is half over, and one that is later

@@ -19,7 +19,7 @@ from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import COORDINATES, build
 from neuralrace.records.theory import theory_dataset
 from neuralrace.registry import METRICS
-from neuralrace.spec import SolvedRun
+from neuralrace.spec import SolvedEnsemble
 from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.theory.tied import tied_weights
 
@@ -129,7 +129,9 @@ def close(actual, expected, **tolerance):
 
 def test_learning_times_name_the_solutions_they_start_from():
     cell = make_cell("learning_times")
-    with pytest.raises(UserError, match="no 'initial_mode': add aligned_modes or .* to its solutions"):
+    with pytest.raises(
+        UserError, match=r"no 'initial_mode': add aligned_modes or .* to its solutions"
+    ):
         measured(cell, observe(cell, wander(cell)))
 
 
@@ -146,7 +148,7 @@ def all_metrics():
     of_others = {"pathway_share", "receptive_field_fit", "receptive_fields", "zero_shot"}
     names = sorted(fitting - of_others)
     cell = make_cell(*names, solutions=["aligned_modes", "flow"])
-    theory = theory_dataset("paper/experiment/main", cell.only(SolvedRun))
+    theory = theory_dataset("paper/experiment/main", cell.only(SolvedEnsemble))
     trajectory = observe(cell, wander(cell))
     for name in ("rate_gap", "relative_rate_gap", "relative_norm_rate_gap"):
         trajectory[name] = trajectory["imbalance_norm"]
@@ -234,7 +236,7 @@ def logistic_cell(singular_values, **parts):
 
 
 def theory_of(cell):
-    return theory_dataset("paper/experiment/main", cell.only(SolvedRun))
+    return theory_dataset("paper/experiment/main", cell.only(SolvedEnsemble))
 
 
 def test_learning_times_of_logistic_modes():
@@ -331,33 +333,33 @@ def test_alignment_at_both_ends_of_any_path():
     values = measured(cell, observe(cell, path))
     modes = cell.dataset.load().modes
     for scale, seed in np.ndindex(2, 2):
-        run = {"init_scale": scale, "seed": seed}
+        ensemble = {"init_scale": scale, "seed": seed}
         for at, name in ((0, "initial_overlap"), (-1, "final_overlap")):
             a = [path[0][scale, seed, at] @ modes.v[:, k] for k in range(2)]
             b = [path[1][scale, seed, at].T @ modes.u[:, k] for k in range(2)]
             a_unit, b_unit = ([x / np.linalg.norm(x) for x in side] for side in (a, b))
             largest = max(abs(a_unit[0] @ b_unit[1]), abs(a_unit[1] @ b_unit[0]))
-            close(values[name].isel(run), largest)
+            close(values[name].isel(ensemble), largest)
         cosine = [x @ y for x, y in zip(a_unit, b_unit, strict=True)]
         lengths = np.linalg.norm(a, axis=1) / np.sqrt([3.0, 1.0])
-        close(values["final_cosine"].isel(run), [*cosine, np.nan])
-        close(values["final_encoder_length"].isel(run), [*lengths, np.nan])
+        close(values["final_cosine"].isel(ensemble), [*cosine, np.nan])
+        close(values["final_encoder_length"].isel(ensemble), [*lengths, np.nan])
         decoders = np.linalg.norm(b, axis=1) / np.sqrt([3.0, 1.0])
-        close(values["final_decoder_length"].isel(run), [*decoders, np.nan])
+        close(values["final_decoder_length"].isel(ensemble), [*decoders, np.nan])
         gap = [  # the second mode is negative
             np.linalg.norm(x - sign * y) / np.sqrt((x @ x + y @ y) / 2)
             for x, y, sign in zip(a, b, (1, -1), strict=True)
         ]
-        close(values["final_gap"].isel(run), [*gap, np.nan])
+        close(values["final_gap"].isel(ensemble), [*gap, np.nan])
         first_a, first_b = (
             path[0][scale, seed, 0] @ modes.v[:, 0],
             path[1][scale, seed, 0].T @ modes.u[:, 0],
         )
         sizes = np.linalg.norm(first_a), np.linalg.norm(first_b)
-        close(values["initial_length_ratio"].isel(run)[0], min(sizes) / max(sizes))
-        close(values["initial_cosine"].isel(run)[0], first_a @ first_b / np.prod(sizes))
+        close(values["initial_length_ratio"].isel(ensemble)[0], min(sizes) / max(sizes))
+        close(values["initial_cosine"].isel(ensemble)[0], first_a @ first_b / np.prod(sizes))
         first_gap = np.linalg.norm(first_a - first_b) / np.sqrt(np.sum(np.square(sizes)) / 2)
-        close(values["initial_gap"].isel(run)[0], first_gap)
+        close(values["initial_gap"].isel(ensemble)[0], first_gap)
     assert (values["largest_gap"] >= values["final_gap"]).sel(mode=[1, 2]).all()
     assert (values["largest_overlap"] >= values["initial_overlap"]).all()
 
@@ -516,21 +518,21 @@ def test_interference_of_two_tied_modes():
             for name, rate in (("sum", total), ("larger", larger), ("smaller", total - larger))
         }
         decay = np.trapezoid((total * (1 - cosine[0, seed] ** 2))[:until], time[:until])
-        run = {"seed": seed, "init_scale": 0, "mode_pair": 0}
-        close(values["decay_over_sum"].isel(run), decay / over["sum"], rtol=1e-5)
-        close(values["decay_over_larger"].isel(run), decay / over["larger"], rtol=1e-5)
-        close(values["decay_over_smaller"].isel(run), decay / over["smaller"], rtol=1e-5)
+        ensemble = {"seed": seed, "init_scale": 0, "mode_pair": 0}
+        close(values["decay_over_sum"].isel(ensemble), decay / over["sum"], rtol=1e-5)
+        close(values["decay_over_larger"].isel(ensemble), decay / over["larger"], rtol=1e-5)
+        close(values["decay_over_smaller"].isel(ensemble), decay / over["smaller"], rtol=1e-5)
         assert decay < over["sum"]
         assert decay > over["larger"]
         grown = int(np.argmax(larger >= larger[-1] / 2))
         log_share = np.log(share)
-        close(values["fall_before_growth"].isel(run), -log_share[grown])
+        close(values["fall_before_growth"].isel(ensemble), -log_share[grown])
         fall_after = log_share[grown] - log_share[2 * grown]
-        close(values["fall_after_growth"].isel(run), fall_after)
+        close(values["fall_after_growth"].isel(ensemble), fall_after)
         steps = np.diff(time) * (total[1:] + total[:-1]) / 2
         first_order = np.exp(-np.concatenate([[0.0], np.cumsum(steps)]))
         error = abs(share - first_order).max()
-        close(values["first_order_error"].isel(run), error, atol=1e-5)
+        close(values["first_order_error"].isel(ensemble), error, atol=1e-5)
 
 
 def test_modes_of_no_common_direction_have_no_decay():
@@ -708,15 +710,15 @@ def test_growth_bound_dominates_and_has_its_constants(hidden):
         strength = (norms + gap).max(axis=1) ** depth
         kappa1, kappa2 = total.max() / target, (total / strength).min()
         limit = (2 * kappa1 + 1) * target
-        run = values.isel(seed=seed)
-        close(run["norm_gap_delta"], gap)
-        close(run["kappa1"], kappa1)
-        close(run["kappa2"], kappa2)
-        close(run["layer_strength"], strength)
-        close(run["norm_product"], norms.prod(axis=1))
-        close(run["product_norm"], total)
-        close(run["kappa1_as_written"], 1 / kappa1)
-        close(run["final_kappa2"], total[-1] / strength[-1])
+        ensemble = values.isel(seed=seed)
+        close(ensemble["norm_gap_delta"], gap)
+        close(ensemble["kappa1"], kappa1)
+        close(ensemble["kappa2"], kappa2)
+        close(ensemble["layer_strength"], strength)
+        close(ensemble["norm_product"], norms.prod(axis=1))
+        close(ensemble["product_norm"], total)
+        close(ensemble["kappa1_as_written"], 1 / kappa1)
+        close(ensemble["final_kappa2"], total[-1] / strength[-1])
 
         def curve(k1, k2, u0, n, time=time, target=target):
             return solve_ivp(
@@ -731,22 +733,22 @@ def test_growth_bound_dominates_and_has_its_constants(hidden):
 
         bound = curve(kappa1, kappa2, strength[0], depth)
         quoted = curve(0.98, 0.65, strength[0], depth)
-        close(run["strength_bound"], bound, rtol=1e-5)
-        close(run["quoted_strength_bound"], quoted, rtol=1e-5)
-        close(run["strength_over_bound"], (strength / bound).max(), rtol=1e-5)
-        close(run["strength_over_quoted_bound"], (strength / quoted).max(), rtol=1e-5)
+        close(ensemble["strength_bound"], bound, rtol=1e-5)
+        close(ensemble["quoted_strength_bound"], quoted, rtol=1e-5)
+        close(ensemble["strength_over_bound"], (strength / bound).max(), rtol=1e-5)
+        close(ensemble["strength_over_quoted_bound"], (strength / quoted).max(), rtol=1e-5)
         close(
-            run["norm_product_over_quoted_bound"],
+            ensemble["norm_product_over_quoted_bound"],
             (norms.prod(axis=1) / quoted).max(),
             rtol=1e-5,
         )
-        assert run["strength_over_bound"] <= 1 + 1e-9
+        assert ensemble["strength_over_bound"] <= 1 + 1e-9
         residual = np.linalg.norm(
             cell.dataset.load().sigma_yx - product(path)[0, seed], axis=(-2, -1)
         )
         for name, k1 in (("residual_slack", kappa1), ("written_residual_slack", 1 / kappa1)):
             slack = (2 * k1 + 1) * target - total - residual
-            close(run[name], slack.min() / target, atol=1e-9)
+            close(ensemble[name], slack.min() / target, atol=1e-9)
 
         levels = strength[0] + (strength[-1] - strength[0]) * np.linspace(0.05, 0.95, 19)
         rising = np.maximum.accumulate(strength)
@@ -759,18 +761,18 @@ def test_growth_bound_dominates_and_has_its_constants(hidden):
         finite = np.array([least(2 - 2 / depth, kappa2, level) for level in levels])
         deep = np.array([least(2, kappa2, level) for level in levels])
         with_unit = np.array([least(2, 1.0, level) for level in levels])
-        close(run["least_time_over_measured"], np.nanmax(finite / reached), rtol=1e-6)
-        close(run["deep_least_time_over_measured"], np.nanmax(deep / reached), rtol=1e-6)
-        close(run["written_time_over_integral"], np.mean(kappa2 * with_unit / deep), rtol=1e-6)
-        assert run["least_time_over_measured"] <= 1
+        close(ensemble["least_time_over_measured"], np.nanmax(finite / reached), rtol=1e-6)
+        close(ensemble["deep_least_time_over_measured"], np.nanmax(deep / reached), rtol=1e-6)
+        close(ensemble["written_time_over_integral"], np.mean(kappa2 * with_unit / deep), rtol=1e-6)
+        assert ensemble["least_time_over_measured"] <= 1
         close(
-            run["quoted_bound_over_norm_product"],
+            ensemble["quoted_bound_over_norm_product"],
             quoted[-1] / norms[-1].prod(),
             rtol=1e-5,
         )
         weakest, risen = norms[0].max() + gap, 0.9 * 2.96 * target / 0.65
         for n in (2, 3, 4):
-            at = run.sel(depth=n)
+            at = ensemble.sel(depth=n)
             deeper = curve(0.98, 0.65, weakest**n, n)
             close(at["bound_by_depth"], deeper, rtol=1e-5)
 
@@ -866,10 +868,10 @@ def test_gate_sharing_pair_by_pair(bias):
                 for i, j in combinations(range(9), 2):
                     alike = (before[i] > 0) == (before[j] > 0)
                     (same if labels[i] == labels[j] else other).append(alike)
-                run = values.isel(seed=seed, hidden_layer=layer)
-                close(run[f"{when}_same_label_gate_difference"], 1 - np.mean(same), atol=1e-12)
-                close(run[f"{when}_other_label_gate_difference"], 1 - np.mean(other))
-                close(run[f"{when}_same_label_gate_identity"], np.mean(np.all(same, axis=1)))
+                ensemble = values.isel(seed=seed, hidden_layer=layer)
+                close(ensemble[f"{when}_same_label_gate_difference"], 1 - np.mean(same), atol=1e-12)
+                close(ensemble[f"{when}_other_label_gate_difference"], 1 - np.mean(other))
+                close(ensemble[f"{when}_same_label_gate_identity"], np.mean(np.all(same, axis=1)))
 
 
 def test_linearisation_sample_by_sample():
@@ -918,9 +920,9 @@ def test_linearisation_sample_by_sample():
                 worst[k] = max(worst[k], off.max() / scale.max())
                 lost = (np.mean(closed[k], axis=0) - 1)[:, None] * weights[k]
                 means[snapshot, k] = np.linalg.norm(lost) / np.linalg.norm(weights[k])
-        run = values.isel(seed=seed)
-        close(run["sample_residual_as_written"], worst)
-        close(run["averaging_residual"], means.mean(axis=0), atol=1e-12)
+        ensemble = values.isel(seed=seed)
+        close(ensemble["sample_residual_as_written"], worst)
+        close(ensemble["averaging_residual"], means.mean(axis=0), atol=1e-12)
         assert (worst > 0.01).all()
     for name in ("sample_residual_sandwiched", "sample_residual_trace"):
         assert (values[name] < 1e-12).all()

@@ -7,8 +7,8 @@ import pytest
 from neuralrace.needs import unmet
 from neuralrace.records.trajectory import trajectory_dataset
 from neuralrace.registry import OBSERVABLES
-from neuralrace.spec import Run
-from neuralrace.training.ensemble import train
+from neuralrace.spec import Ensemble
+from neuralrace.training.trainer import train
 
 SPEC = {
     "dataset": {
@@ -32,18 +32,18 @@ SPEC = {
 
 
 @pytest.fixture(scope="session")
-def run():
-    bare = Run.model_validate_json(json.dumps(SPEC))
+def ensemble():
+    bare = Ensemble.model_validate_json(json.dumps(SPEC))
     seen = [n for n, entry in OBSERVABLES.items() if not unmet(bare, entry.declaration.needs)]
     record = SPEC["record"] | {"observables": seen}
-    return Run.model_validate_json(json.dumps(SPEC | {"record": record}))
+    return Ensemble.model_validate_json(json.dumps(SPEC | {"record": record}))
 
 
 @pytest.fixture(scope="session")
-def trajectory(run):
-    return train(run)
+def trajectory(ensemble):
+    return train(ensemble)
 
 
 @pytest.fixture(scope="session")
-def dataset(run, trajectory):
-    return trajectory_dataset("paper/experiment/main", run, trajectory)
+def dataset(ensemble, trajectory):
+    return trajectory_dataset("paper/experiment/main", ensemble, trajectory)

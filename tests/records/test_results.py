@@ -16,13 +16,13 @@ CELLS = ("alpha/first/a", "alpha/first/b", "beta/second/main")
 
 
 @pytest.fixture
-def folder(run, trajectory, tmp_path):
+def folder(ensemble, trajectory, tmp_path):
     """Three cells, the middle one of another learning rate, and a cell of the smoke run."""
     for cell_id in (*CELLS, "smoke/alpha/first/a"):
-        own = run
+        own = ensemble
         if cell_id == CELLS[1]:
-            training = run.training.model_copy(update={"learning_rate": 0.025})
-            own = run.model_copy(update={"training": training})
+            training = ensemble.training.model_copy(update={"learning_rate": 0.025})
+            own = ensemble.model_copy(update={"training": training})
         written = trajectory_dataset(cell_id.removeprefix("smoke/"), own, trajectory)
         write(written[["loss", "diverged_at"]], tmp_path / cell_id / "trajectory.nc")
     return tmp_path
@@ -64,12 +64,12 @@ def test_a_selection_of_nothing_can_be_narrowed(folder):
     assert not open_results(folder).select(paper="gamma").select(cell="a")
 
 
-def test_a_cell_reads_its_files_once_and_only_when_asked(folder, run):
+def test_a_cell_reads_its_files_once_and_only_when_asked(folder, ensemble):
     cell = open_results(folder, [CELLS[1]])[CELLS[1]]
     xr.testing.assert_identical(cell.trajectory, read(folder / CELLS[1] / "trajectory.nc"))
     assert cell.trajectory is cell.trajectory
     assert cell.spec.training.learning_rate == 0.025
-    assert cell.spec.dataset == run.dataset
+    assert cell.spec.dataset == ensemble.dataset
     assert cell.theory.sizes == {}, "no solution was asked for"
     with pytest.raises(UserError, match=r"metrics\.nc: result file not found"):
         _ = cell.metrics
@@ -77,8 +77,8 @@ def test_a_cell_reads_its_files_once_and_only_when_asked(folder, run):
         _ = open_results(folder, ["gone/e/a"])["gone/e/a"].spec
 
 
-def test_what_is_in_memory_is_not_read(run, dataset):
-    spec = Cell.model_validate_json(run.canonical())
+def test_what_is_in_memory_is_not_read(ensemble, dataset):
+    spec = Cell.model_validate_json(ensemble.canonical())
     theory = xr.Dataset({"loss": ("solution", [0.0])}, {"solution": ["flow"]})
     cell = CellResults("paper/experiment/main", Path("nowhere"), spec, dataset, theory)
     assert cell.spec is spec

@@ -11,8 +11,8 @@ from neuralrace.records.axes import axes
 from neuralrace.records.files import read, write
 from neuralrace.records.schema import RUNS, build, variable
 from neuralrace.records.trajectory import gather, trajectory_dataset
-from neuralrace.spec import Run
-from neuralrace.training.ensemble import Trajectory
+from neuralrace.spec import Ensemble
+from neuralrace.training.trainer import Trajectory
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_every_recorded_variable_is_described(opened, trajectory):
         np.testing.assert_array_equal(opened[name], values)
 
 
-def test_axes_count_epochs_and_flow_time(opened, run):
+def test_axes_count_epochs_and_flow_time(opened, ensemble):
     np.testing.assert_array_equal(opened.init_scale, [0.6, 0.3])
     np.testing.assert_array_equal(opened.seed, [0, 1, 2])
     np.testing.assert_array_equal(opened.time, np.arange(0, 21, 2))
@@ -51,16 +51,16 @@ def test_axes_count_epochs_and_flow_time(opened, run):
     np.testing.assert_array_equal(opened.layer, [1, 2])
     np.testing.assert_array_equal(opened.mode, [1, 2, 3])
     batches = {"batch": {"name": "mini", "size": 2}}
-    training = run.training.model_validate_json(
-        json.dumps(run.training.model_dump(mode="json") | batches)
+    training = ensemble.training.model_validate_json(
+        json.dumps(ensemble.training.model_dump(mode="json") | batches)
     )
-    mini = axes(run.model_copy(update={"training": training}), samples=4)
+    mini = axes(ensemble.model_copy(update={"training": training}), samples=4)
     assert mini["time"][2] == mini["snapshot"][2] == "steps"
 
 
-def test_attributes_carry_specification_and_origin(opened, run):
-    assert Run.model_validate_json(opened.attrs["spec"]) == run
-    assert opened.attrs["spec_sha256"] == run.sha256()
+def test_attributes_carry_specification_and_origin(opened, ensemble):
+    assert Ensemble.model_validate_json(opened.attrs["spec"]) == ensemble
+    assert opened.attrs["spec_sha256"] == ensemble.sha256()
     assert (opened.attrs["paper"], opened.attrs["experiment"]) == ("paper", "experiment")
     assert opened.attrs["precision"].startswith("float64")
     for package in ("python ", "jax ", "numpy ", "neuralrace "):
@@ -76,7 +76,7 @@ def test_selection_by_name_is_the_array(opened, trajectory):
 @pytest.mark.parametrize(
     "alone", [("init_scale",), ("seed",), ("init_scale", "seed")], ids="-".join
 )
-def test_gathered_parts_are_the_whole(dataset, run, trajectory, alone, tmp_path):
+def test_gathered_parts_are_the_whole(dataset, ensemble, trajectory, alone, tmp_path):
     indices = {axis: range(dataset.sizes[axis]) for axis in alone}
     parts = []
     for number, chosen in enumerate(itertools.product(*indices.values())):
@@ -93,7 +93,7 @@ def test_gathered_parts_are_the_whole(dataset, run, trajectory, alone, tmp_path)
             samples=trajectory.samples,
         )
         path = tmp_path / f"{number}.nc"
-        write(trajectory_dataset("paper/experiment/main", run, part, scales, seeds), path)
+        write(trajectory_dataset("paper/experiment/main", ensemble, part, scales, seeds), path)
         parts.append(read(path, "trajectory"))
     xr.testing.assert_identical(gather(parts).drop_attrs(), dataset.drop_attrs())
     backwards = gather(parts[::-1])

@@ -7,7 +7,7 @@ import pytest
 
 from neuralrace.errors import UserError
 from neuralrace.reln.find import find_reln
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 from neuralrace.theory.modes import deep_mode, mode_loss
 
 SPEC = {
@@ -26,7 +26,7 @@ SPEC = {
 
 
 def run_of(**parts):
-    return Run.model_validate_json(json.dumps(SPEC | parts))
+    return Ensemble.model_validate_json(json.dumps(SPEC | parts))
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +73,14 @@ def test_errors_are_at_the_snapshots(reln):
 
 
 def test_theory_of_the_linear_network_is_that_of_its_modes(linear):
-    run, data = run_of(), run_of().dataset.load()
+    ensemble, data = run_of(), run_of().dataset.load()
     time = 0.5 * len(data.x) * 0.01 * 2 * np.arange(0, 801, 8)  # half of the sum, not of the mean
     modes = data.modes
     learned = modes.s > 1e-9
     s, d = modes.s[learned], modes.d[learned]
     start = np.full(len(s), 100 * 0.01**2 / 2)
     expected = mode_loss(deep_mode(time, s, d, start), s, d, data.y_power)
-    assert run.training.flow_step(len(data.x)) == time[1] / 8
+    assert ensemble.training.flow_step(len(data.x)) == time[1] / 8
     np.testing.assert_allclose(linear.predicted_loss, len(data.x) * expected, rtol=1e-5)
 
 
@@ -101,13 +101,13 @@ def test_controls_are_those_of_the_start_and_the_end(reln):
 
 
 def test_other_starts_have_no_prediction():
-    run = run_of(
+    ensemble = run_of(
         dataset={"name": "xor"},
         init={"name": "orthogonal"},
         network=SPEC["network"] | {"hidden": [8]},
         training={"learning_rate": 0.1, "steps": 80},
     )
-    found = find_reln(run, pathways=4, snapshots=2, controls=False)
+    found = find_reln(ensemble, pathways=4, snapshots=2, controls=False)
     assert found.predicted_loss is None
     assert found.relu.variables["weight_1"].shape == (1, 3, 3, 8, 2)
 
@@ -126,9 +126,11 @@ def test_what_it_is_not_for(parts, message):
 
 def test_too_many_pathways_are_refused():
     network = SPEC["network"] | {"hidden": [3]}
-    run = run_of(network=network, training=SPEC["training"] | {"steps": 8}, record={"every": 1})
+    ensemble = run_of(
+        network=network, training=SPEC["training"] | {"steps": 8}, record={"every": 1}
+    )
     with pytest.raises(UserError, match="pathways: 4: the number of hidden units is 3"):
-        find_reln(run, pathways=4, snapshots=1)
+        find_reln(ensemble, pathways=4, snapshots=1)
 
 
 def test_snapshots_must_fit():

@@ -11,8 +11,8 @@ from neuralrace.errors import UserError
 from neuralrace.models.initialisation import initial_edges
 from neuralrace.networks.gated import Gated
 from neuralrace.reln.imitation import altered, at_loss, imitate, loss_gap, output_error
-from neuralrace.spec import Record, Run
-from neuralrace.training.ensemble import Trajectory
+from neuralrace.spec import Ensemble, Record
+from neuralrace.training.trainer import Trajectory
 
 RNG = np.random.default_rng(3)
 X, Y = RNG.normal(size=(5, 3)), RNG.normal(size=(5, 2))
@@ -35,7 +35,7 @@ WIDTHS = (2, 4)
 
 
 def run_of(**parts):
-    return Run.model_validate_json(json.dumps(SPEC | parts))
+    return Ensemble.model_validate_json(json.dumps(SPEC | parts))
 
 
 def gated():
@@ -75,11 +75,15 @@ def descent(encoders, decoders):
 
 
 def test_imitation_is_trained_as_the_network_is():
-    run = run_of()
-    found = imitate(run, gated())
-    wiring = gated().wiring(run.dataset.load())
+    ensemble = run_of()
+    found = imitate(ensemble, gated())
+    wiring = gated().wiring(ensemble.dataset.load())
     edges = initial_edges(
-        run.init, wiring.architecture, lambda _: wiring.effective, run.init_scales, range(2)
+        ensemble.init,
+        wiring.architecture,
+        lambda _: wiring.effective,
+        ensemble.init_scales,
+        range(2),
     )
     assert found.variables["sample_similarity"].shape == (2, 2, 5, 5, 5)
     for scale in range(2):
@@ -93,8 +97,8 @@ def test_imitation_is_trained_as_the_network_is():
 
 
 def test_a_part_of_the_runs():
-    run = run_of()
-    whole, part = imitate(run, gated()), imitate(run, gated(), scales=[1], seeds=[1])
+    ensemble = run_of()
+    whole, part = imitate(ensemble, gated()), imitate(ensemble, gated(), scales=[1], seeds=[1])
     np.testing.assert_allclose(part.variables["loss"], whole.variables["loss"][1:, 1:], rtol=1e-12)
 
 
@@ -105,12 +109,12 @@ def test_imitations_see_all_samples():
 
 
 def test_altered_runs_are_checked():
-    run = run_of()
+    ensemble = run_of()
     record = Record(every=4, snapshots=3)
-    assert altered(run, record=record).record == record
-    assert altered(run, record=record).training == run.training
+    assert altered(ensemble, record=record).record == record
+    assert altered(ensemble, record=record).training == ensemble.training
     with pytest.raises(ValueError, match=r"training.steps \(12\) must be a multiple"):
-        altered(run, record=Record(every=5))
+        altered(ensemble, record=Record(every=5))
 
 
 # Outputs at equal loss -------------------------------------------------------------------------

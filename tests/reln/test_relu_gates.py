@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neuralrace.errors import UserError
 from neuralrace.reln.gates import relu_gates, relu_network
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 from neuralrace.theory import linearisation
 
 
@@ -59,15 +59,17 @@ def run_of(**network):
         "training": {"learning_rate": 0.1, "steps": 4},
         "record": {"every": 1},
     }
-    return Run.model_validate_json(json.dumps(spec))
+    return Ensemble.model_validate_json(json.dumps(spec))
 
 
 def test_relu_networks_of_any_depth():
     assert relu_network(run_of(), "this").hidden == (3,)
     assert relu_network(run_of(hidden=[3, 2]), "this").hidden == (3, 2)
-    run = run_of()
+    ensemble = run_of()
     learned = {"name": "gated", "hidden": [3], "gates": {"name": "learned"}}
-    gated = Run.model_validate_json(json.dumps(json.loads(run.canonical()) | {"network": learned}))
+    gated = Ensemble.model_validate_json(
+        json.dumps(json.loads(ensemble.canonical()) | {"network": learned})
+    )
     assert relu_network(gated, "this", hidden=1).hidden == (3,)
 
 
@@ -91,4 +93,4 @@ def test_networks_with_given_gates_are_refused():
     gated = {"name": "gated", "hidden": [3], "gates": {"name": "per_example"}}
     spec = json.loads(run_of().canonical()) | {"network": gated}
     with pytest.raises(UserError, match="is for ReLU networks"):
-        relu_network(Run.model_validate_json(json.dumps(spec)), "this")
+        relu_network(Ensemble.model_validate_json(json.dumps(spec)), "this")

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from neuralrace.errors import UserError
 from neuralrace.records.axes import record_steps
 from neuralrace.records.theory import solve
-from neuralrace.spec import SolvedRun
-from neuralrace.training.ensemble import train
+from neuralrace.spec import SolvedEnsemble
+from neuralrace.training.trainer import train
 
 INPUTS, UNITS, STEPS, RATE = 8, 3, 40, 0.2
 HALF_SPACES = {"name": "half_space", "pathways": UNITS}
@@ -27,7 +27,7 @@ SPEC = {
 
 
 def make(*solutions, **parts):
-    return SolvedRun.model_validate_json(json.dumps(SPEC | {"solutions": solutions} | parts))
+    return SolvedEnsemble.model_validate_json(json.dumps(SPEC | {"solutions": solutions} | parts))
 
 
 def gated(*solutions, **parts):
@@ -35,8 +35,8 @@ def gated(*solutions, **parts):
     return make(*solutions, **({"network": GATED, "record": record} | parts))
 
 
-def answers(run):
-    return solve(run, record_steps(run)[0])[1]
+def answers(ensemble):
+    return solve(ensemble, record_steps(ensemble)[0])[1]
 
 
 @pytest.mark.parametrize("normalisation", ["half_mean", "half_sum"])
@@ -44,8 +44,8 @@ def test_descent_with_frozen_gates_is_training(normalisation):
     """Loss, clock and readout are those of the engine, whatever the normalisation."""
     rate = RATE if normalisation == "half_mean" else RATE / 300
     training = {"learning_rate": rate, "steps": STEPS, "loss": {"normalisation": normalisation}}
-    run = gated("frozen_gates_descent", training=training)
-    found, trained = answers(run), train(run).variables
+    ensemble = gated("frozen_gates_descent", training=training)
+    found, trained = answers(ensemble), train(ensemble).variables
     np.testing.assert_allclose(found["loss"][:, :, 0], trained["loss"], rtol=1e-11)
     fields = UNITS * trained["pathway_maps"][:, :, -1, :, 0]
     np.testing.assert_allclose(found["receptive_fields"][:, :, 0], fields, rtol=1e-9, atol=1e-12)
@@ -57,9 +57,9 @@ def test_flow_with_frozen_gates_is_training_in_small_steps():
     for finer in (1, 2):
         training = {"learning_rate": RATE / 4 / finer, "steps": 4 * STEPS * finer}
         record = {"every": training["steps"], "observables": ["pathway_maps"]}
-        run = gated("frozen_gates", training=training, record=record)
-        ends.append(train(run).variables["pathway_maps"][:, :, -1, :, 0])
-    found = answers(run)["receptive_fields"][:, :, 0]
+        ensemble = gated("frozen_gates", training=training, record=record)
+        ends.append(train(ensemble).variables["pathway_maps"][:, :, -1, :, 0])
+    found = answers(ensemble)["receptive_fields"][:, :, 0]
     np.testing.assert_allclose(found, UNITS * (2 * ends[1] - ends[0]), rtol=0, atol=1e-6)
 
 
@@ -69,8 +69,8 @@ def test_initial_gates_are_frozen_gates_of_the_runs_own_start():
     x = np.repeat(np.eye(INPUTS), 2, axis=0) * np.tile([1.0, -1.0], INPUTS)[:, None]
     table = {"name": "table", "x": x.tolist(), "y": np.full((2 * INPUTS, 1), 50.0).tolist()}
     positive = {"learning_rate": 0.01, "steps": STEPS}
-    run = make("initial_gates", dataset=table, training=positive)
-    found, trained = answers(run), train(run).variables
+    ensemble = make("initial_gates", dataset=table, training=positive)
+    found, trained = answers(ensemble), train(ensemble).variables
     # large targets only drive weights away from zero
     signs = np.sign(trained["weight_1"])
     assert (signs == signs[:, :, :1]).all()
@@ -83,8 +83,8 @@ def test_mean_field_starts_at_the_network_and_follows_it_on_gaussian_inputs():
     dataset = SPEC["dataset"] | {"marginal": {"name": "gaussian"}, "samples": 200000}
     training = {"learning_rate": 0.1, "steps": 200}
     record = {"every": 50, "observables": ["weights"]}
-    run = make("mean_field", dataset=dataset, training=training, record=record)
-    found, trained = answers(run), train(run).variables
+    ensemble = make("mean_field", dataset=dataset, training=training, record=record)
+    found, trained = answers(ensemble), train(ensemble).variables
     np.testing.assert_allclose(found["loss"][:, :, 0, 0], trained["loss"][:, :, 0], rtol=1e-12)
     # 200000 samples stand for the law, within the standard error of a loss
     np.testing.assert_allclose(found["loss"][:, :, 0], trained["loss"], rtol=0, atol=5e-4)
@@ -138,10 +138,10 @@ def test_other_networks_are_refused(make_run, name, parts, message):
 
 
 def test_inputs_of_no_known_law_have_no_mean_field():
-    run = make("mean_field", dataset={"name": "single_pulse", "inputs": 12})
+    ensemble = make("mean_field", dataset={"name": "single_pulse", "inputs": 12})
     message = "dataset.name: 'single_pulse': solutions: mean_field needs the law"
     with pytest.raises(UserError, match=message):
-        answers(run)
+        answers(ensemble)
 
 
 @pytest.mark.parametrize("make_run", [make, gated])

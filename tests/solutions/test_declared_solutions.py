@@ -10,11 +10,11 @@ from neuralrace.needs import unmet
 from neuralrace.provenance import ROOT, code_files
 from neuralrace.records.theory import solve, theory_dataset
 from neuralrace.registry import SOLUTIONS
-from neuralrace.spec import SolvedRun
+from neuralrace.spec import SolvedEnsemble
 
 
 def make(*solutions):
-    return cell_of(SMALL["modes"], solutions=solutions).only(SolvedRun)
+    return cell_of(SMALL["modes"], solutions=solutions).only(SolvedEnsemble)
 
 
 def test_every_solution_names_its_source():
@@ -22,12 +22,12 @@ def test_every_solution_names_its_source():
 
 
 def test_data_are_loaded_and_weights_drawn_once(monkeypatch):
-    run, drawn = make("exact", "flow", "aligned_modes"), []
-    law = type(run.init)
+    ensemble, drawn = make("exact", "flow", "aligned_modes"), []
+    law = type(ensemble.init)
     draw = law.draw
     monkeypatch.setattr(law, "draw", lambda self, *rest: drawn.append(1) or draw(self, *rest))
-    solve(run, np.arange(0, 21, 10))
-    assert len(drawn) == run.seeds
+    solve(ensemble, np.arange(0, 21, 10))
+    assert len(drawn) == ensemble.seeds
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_data_are_loaded_and_weights_drawn_once(monkeypatch):
 @pytest.mark.parametrize("met", [True, False])
 def test_optimisers_say_what_theory_is_theirs(need, trait, met):
     optimiser = SimpleNamespace(name="other", **{trait: met})
-    run = SimpleNamespace(training=SimpleNamespace(optimiser=optimiser))
-    assert (unmet(run, need) is None) == met
-    assert met or "training.optimiser.name: 'other': use" in unmet(run, need)
+    ensemble = SimpleNamespace(training=SimpleNamespace(optimiser=optimiser))
+    assert (unmet(ensemble, need) is None) == met
+    assert met or "training.optimiser.name: 'other': use" in unmet(ensemble, need)
 
 
 def test_every_solution_says_which_steps_it_is_for():
@@ -48,7 +48,7 @@ def test_every_solution_says_which_steps_it_is_for():
 
 
 def test_a_file_rests_on_the_solutions_that_it_holds():
-    run = make("flow")
+    ensemble = make("flow")
     with_flow = {
         path.relative_to(ROOT).as_posix()
         for path in code_files("solve", [SOLUTIONS["flow"].module])
@@ -57,5 +57,5 @@ def test_a_file_rests_on_the_solutions_that_it_holds():
     assert with_flow - without >= {"solutions/linear.py", "theory/gradient_flow.py"}
     assert "solutions/xor.py" not in with_flow
     other = make("aligned_modes")
-    one, two = (theory_dataset("paper/experiment/main", each) for each in (run, other))
+    one, two = (theory_dataset("paper/experiment/main", each) for each in (ensemble, other))
     assert one.attrs["code_sha256"] == two.attrs["code_sha256"]  # both stand in one module

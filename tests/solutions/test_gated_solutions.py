@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from neuralrace.errors import UserError
 from neuralrace.records.theory import solve, theory_dataset
-from neuralrace.spec import SolvedRun
-from neuralrace.training.ensemble import train
+from neuralrace.spec import SolvedEnsemble
+from neuralrace.training.trainer import train
 
 XOR = {
     "dataset": {"name": "xor"},
@@ -49,18 +49,18 @@ def make(case, *solutions, init=None, **network):
     rest = {"init_scales": [0.2, 0.4], "seeds": 2, "record": {"every": 10}}
     spec = copy.deepcopy(CASES[case]) | rest | {"init": {"name": "aligned"} | (init or {})}
     spec["network"] |= network
-    return SolvedRun.model_validate_json(json.dumps(spec | {"solutions": solutions}))
+    return SolvedEnsemble.model_validate_json(json.dumps(spec | {"solutions": solutions}))
 
 
-def answers(run):
-    return solve(run, np.arange(0, run.training.steps + 1, run.record.every))
+def answers(ensemble):
+    return solve(ensemble, np.arange(0, ensemble.training.steps + 1, ensemble.record.every))
 
 
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_training_from_an_aligned_start_is_the_reduction_step_by_step(case):
-    run = make(case, "reduction_descent")
-    samples, arrays = answers(run)
-    trained = train(run)
+    ensemble = make(case, "reduction_descent")
+    samples, arrays = answers(ensemble)
+    trained = train(ensemble)
     assert samples == trained.samples
     loss = trained.variables["loss"]
     np.testing.assert_allclose(arrays["loss"][:, :, 0], loss, atol=1e-12 * loss.max())
@@ -81,19 +81,19 @@ def test_descent_approaches_the_flow_in_proportion_to_the_step():
         finer = {"learning_rate": 0.05 / refined, "steps": 60 * refined}
         spec = json.loads(make("contexts", "reduction").canonical())
         spec |= {"training": training | finer, "record": {"every": 10 * refined}}
-        run = SolvedRun.model_validate_json(json.dumps(spec))
-        return abs(train(run).variables["loss"] - answers(run)[1]["loss"][:, :, 0]).max()
+        ensemble = SolvedEnsemble.model_validate_json(json.dumps(spec))
+        return abs(train(ensemble).variables["loss"] - answers(ensemble)[1]["loss"][:, :, 0]).max()
 
     np.testing.assert_allclose(error(4) / error(8), 2, rtol=0.1)
 
 
 def test_singular_values_are_those_of_the_weights():
-    run = make("routing", "reduction_descent", hidden=[5, 5])
-    spec = json.loads(run.canonical())
+    ensemble = make("routing", "reduction_descent", hidden=[5, 5])
+    spec = json.loads(ensemble.canonical())
     spec["record"]["observables"] = ["singular_values", "mode_strength"]
-    run = SolvedRun.model_validate_json(json.dumps(spec))
-    _, arrays = answers(run)
-    seen = train(run).variables
+    ensemble = SolvedEnsemble.model_validate_json(json.dumps(spec))
+    _, arrays = answers(ensemble)
+    seen = train(ensemble).variables
     np.testing.assert_allclose(
         arrays["singular_values"][:, :, 0], seen["singular_values"][..., :4], atol=1e-10
     )
@@ -113,9 +113,9 @@ def test_race_of_random_starts_comes_when_training_does(size):
     )
     spec["training"] |= {"learning_rate": 2e-4, "steps": 4000}
     spec |= {"init_scales": [0.2], "record": {"every": 4, "observables": ["mode_strength"]}}
-    run = SolvedRun.model_validate_json(json.dumps(spec))
-    _, arrays = answers(run)
-    seen = train(run).variables
+    ensemble = SolvedEnsemble.model_validate_json(json.dumps(spec))
+    _, arrays = answers(ensemble)
+    seen = train(ensemble).variables
 
     def half(curve):
         return np.argmax(curve > np.sqrt(185) / 2, axis=-1)
@@ -130,12 +130,12 @@ def test_race_of_random_starts_comes_when_training_does(size):
 
 
 def test_solutions_without_a_variable_hold_nan_in_it():
-    run = make("routing", "gated_flow", "reduction", hidden=[5, 5])
-    _, arrays = answers(run)
+    ensemble = make("routing", "gated_flow", "reduction", hidden=[5, 5])
+    _, arrays = answers(ensemble)
     assert np.isfinite(arrays["loss"]).all()
     assert np.isnan(arrays["mode_strength"][:, :, 0]).all()
     assert np.isfinite(arrays["mode_strength"][:, :, 1]).all()
-    dataset = theory_dataset("paper/experiment/main", run)
+    dataset = theory_dataset("paper/experiment/main", ensemble)
     assert dataset["singular_values"].dims[2:] == ("solution", "time", "layer", "singular_mode")
 
 

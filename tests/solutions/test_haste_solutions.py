@@ -11,10 +11,10 @@ from neuralrace.errors import UserError
 from neuralrace.initialisation.normal import Normal
 from neuralrace.models.initialisation import initial_weights
 from neuralrace.records.theory import solve
-from neuralrace.spec import SolvedRun
+from neuralrace.spec import SolvedEnsemble
 from neuralrace.theory import margin
 from neuralrace.theory.contextual import common_modes, staged_loss
-from neuralrace.training.ensemble import train
+from neuralrace.training.trainer import train
 
 SUM = {"normalisation": "half_sum"}
 TASK = {"name": "contextual", "contexts": 3, "objects": 4}
@@ -40,11 +40,13 @@ def run_of(network, *solutions, **parts):
         "record": {"every": 40},
         "solutions": solutions,
     }
-    return SolvedRun.model_validate_json(json.dumps(spec | parts))
+    return SolvedEnsemble.model_validate_json(json.dumps(spec | parts))
 
 
-def answers(run):
-    samples, arrays = solve(run, np.arange(0, run.training.steps + 1, run.record.every))
+def answers(ensemble):
+    samples, arrays = solve(
+        ensemble, np.arange(0, ensemble.training.steps + 1, ensemble.record.every)
+    )
     return arrays | {"samples": samples}
 
 
@@ -57,22 +59,22 @@ def relative(loss):
 
 @pytest.fixture(scope="module")
 def relu_on_xor():
-    run = run_of(
+    ensemble = run_of(
         {"name": "layered", "hidden": [16], "activation": "relu"},
         *MARGIN,
         dataset={"name": "xor", "margin": 1.2},
         training={"learning_rate": 0.05, "steps": 400},
     )
-    return run, answers(run)["loss"]
+    return ensemble, answers(ensemble)["loss"]
 
 
 def test_margin_solutions_start_from_the_weights_of_the_run(relu_on_xor):
-    run, loss = relu_on_xor
+    ensemble, loss = relu_on_xor
     data = Xor(name="xor", margin=1.2).load()
     weights = initial_weights(Normal(name="normal"), (3, 16, 1), data.modes, (1e-4, 1e-3), (0, 1))
     start = margin.neuron_start(weights[0], weights[1][..., 0, :], 1.2)
     time = np.arange(0, 401, 40) * 0.05
-    by_name = dict(zip(run.solutions, np.moveaxis(loss, 2, 0), strict=True))
+    by_name = dict(zip(ensemble.solutions, np.moveaxis(loss, 2, 0), strict=True))
     expected = margin.race_loss(time, 1.2, start.linear, start.xor)
     np.testing.assert_array_equal(by_name["margin_race"], expected)
     np.testing.assert_array_equal(
@@ -82,14 +84,14 @@ def test_margin_solutions_start_from_the_weights_of_the_run(relu_on_xor):
 
 
 def test_split_starts_are_those_of_width_and_variance(relu_on_xor):
-    run, loss = relu_on_xor
+    ensemble, loss = relu_on_xor
     time = np.arange(0, 401, 40) * 0.05
     weights = initial_weights(
         Normal(name="normal"), (3, 16, 1), Xor(name="xor", margin=1.2).load().modes, (1e-3,), (0, 1)
     )[0]
     deviation = np.sqrt(np.mean(weights**2))
     linear, xor = margin.split_start(16, float(deviation))
-    at = run.solutions.index
+    at = ensemble.solutions.index
     found = loss[1, :, at("margin_linear_split")]
     expected = margin.linear_loss(time, 1.2, np.full(2, linear))
     np.testing.assert_allclose(found, np.stack([expected] * 2), rtol=1e-12)
@@ -124,13 +126,13 @@ def test_without_the_third_input_there_is_no_margin():
 def family():
     """A gated network with every theory of it, and how it trains."""
     names = ("pathway_modes", "pathway_modes_descent", "pathway_modes_mean", "head_start")
-    run = run_of(gated(60, 2), *names, record={"every": 40, "observables": ["pathway_values"]})
-    return run, answers(run), train(run).variables
+    ensemble = run_of(gated(60, 2), *names, record={"every": 40, "observables": ["pathway_values"]})
+    return ensemble, answers(ensemble), train(ensemble).variables
 
 
 def test_small_pathways_do_what_the_network_does_under_the_same_steps(family):
-    run, found, trained = family
-    index = run.solutions.index("pathway_modes_descent")
+    ensemble, found, trained = family
+    index = ensemble.solutions.index("pathway_modes_descent")
     loss = found["loss"][:, :, index]
     gap = np.abs(loss - trained["loss"]).max(-1) / trained["loss"][..., 0]
     assert gap[0].max() < 1e-4  # of the second order in the init scale
@@ -141,15 +143,15 @@ def test_small_pathways_do_what_the_network_does_under_the_same_steps(family):
 
 
 def test_theories_of_the_flow_agree_up_to_the_step_and_the_draw(family):
-    run, found, trained = family
+    ensemble, found, trained = family
     for name, allowed in (("pathway_modes", 0.04), ("pathway_modes_mean", 0.08)):
-        loss = found["loss"][:, :, run.solutions.index(name)]
+        loss = found["loss"][:, :, ensemble.solutions.index(name)]
         assert np.abs(relative(loss) - relative(trained["loss"])).max() < allowed
 
 
 def test_head_start_is_the_limit_of_the_joint_modes():
     """Closed form against integration, the closer the smaller the start."""
-    run = run_of(
+    ensemble = run_of(
         gated(50, 2),
         "pathway_modes_mean",
         "head_start",
@@ -160,15 +162,15 @@ def test_head_start_is_the_limit_of_the_joint_modes():
         record={"every": 80},
         seeds=1,
     )
-    joint, head, staged = np.moveaxis(relative(answers(run)["loss"])[:, 0], 1, 0)
+    joint, head, staged = np.moveaxis(relative(answers(ensemble)["loss"])[:, 0], 1, 0)
     gaps = np.abs(head - joint).max(-1)
     assert gaps[1] < 0.002 < gaps[0] < 0.05
     assert (np.abs(staged - joint).max(-1) > 5 * gaps).all()
 
 
 def test_staged_modes_are_the_closed_form_of_width_and_variance():
-    run = run_of(gated(60, 2), "staged_modes")
-    loss = answers(run)["loss"][1, 1, 0]
+    ensemble = run_of(gated(60, 2), "staged_modes")
+    loss = answers(ensemble)["loss"][1, 1, 0]
     s, _ = common_modes(3, 4)
     start = 60 * 1e-6 / 2
     time = np.arange(0, 1601, 40) * 0.005 * 12
@@ -180,14 +182,14 @@ def test_staged_modes_are_the_closed_form_of_width_and_variance():
     ("network", "part"), [(gated(60), "common"), (gated(60, 2, common=False), "residual")]
 )
 def test_singular_values_of_stages_are_those_of_training_on_them(network, part):
-    run = run_of(
+    ensemble = run_of(
         network,
         "staged_modes",
         dataset=TASK | {"part": part},
         record={"every": 40, "observables": ["pathway_values"]},
     )
-    found = answers(run)["pathway_values"][0, :, 0]
-    trained = train(run).variables["pathway_values"][0]
+    found = answers(ensemble)["pathway_values"][0, :, 0]
+    trained = train(ensemble).variables["pathway_values"][0]
     assert found.shape == trained.shape
     # random starts are not quite their mean, and modes of one strength interfere
     assert np.abs(found - trained).max() < 0.15 * trained.max()
@@ -197,8 +199,8 @@ def test_singular_values_of_stages_are_those_of_training_on_them(network, part):
 
 
 def test_starts_follow_the_widths_of_the_pathways():
-    run = run_of(gated(20, 2) | {"widths": [3, 1, 1, 1]}, "staged_modes")
-    loss = answers(run)["loss"][1, 0, 0]
+    ensemble = run_of(gated(20, 2) | {"widths": [3, 1, 1, 1]}, "staged_modes")
+    loss = answers(ensemble)["loss"][1, 0, 0]
     time = np.arange(0, 1601, 40) * 0.005 * 12
     common, context = np.full(6, 60 * 1e-6 / 2), np.full(3, 20 * 1e-6 / 2)
     np.testing.assert_allclose(loss, 12 * staged_loss(time, 3, 4, 2, common, context), rtol=1e-12)
@@ -258,9 +260,9 @@ def test_candidates_are_predicted_as_gated_runs_are():
 
 
 def test_mistakes_of_candidates_are_told_by_their_key():
-    run = run_of(RELU, "candidate_modes", candidates={"four": gated(6, 4)})
+    ensemble = run_of(RELU, "candidate_modes", candidates={"four": gated(6, 4)})
     with pytest.raises(UserError) as caught:
-        answers(run)
+        answers(ensemble)
     assert str(caught.value).startswith("candidates.four.gates.open_in: 4: the dataset has 3")
     with pytest.raises(ValidationError, match=r"candidates: \{\}: name some"):
         run_of(RELU, "candidate_modes")

@@ -13,8 +13,8 @@ from neuralrace.records.schema import theory_variables
 from neuralrace.records.theory import solve, theory_dataset
 from neuralrace.registry import SOLUTIONS
 from neuralrace.solutions.problem import Problem
-from neuralrace.spec import SolvedRun
-from neuralrace.training.ensemble import train
+from neuralrace.spec import SolvedEnsemble
+from neuralrace.training.trainer import train
 
 MODES = {"name": "modes", "singular_values": [3.0, 1.0], "inputs": 3, "outputs": 2}
 SPEC = {
@@ -43,14 +43,14 @@ LINEAR = {name for name, entry in SOLUTIONS.items() if entry.module.endswith(".l
 
 
 def make(*solutions, **parts):
-    return SolvedRun.model_validate_json(json.dumps(SPEC | {"solutions": solutions} | parts))
+    return SolvedEnsemble.model_validate_json(json.dumps(SPEC | {"solutions": solutions} | parts))
 
 
-def answers(run):
+def answers(ensemble):
     """Problem and arrays at the recorded steps."""
-    step = np.arange(0, run.training.steps + 1, run.record.every)
-    samples, arrays = solve(run, step)
-    problem = Problem(run, step)
+    step = np.arange(0, ensemble.training.steps + 1, ensemble.record.every)
+    samples, arrays = solve(ensemble, step)
+    problem = Problem(ensemble, step)
     assert samples == len(problem.data.x)
     return problem, arrays
 
@@ -61,9 +61,9 @@ def test_all_are_compared_with_the_flow():
 
 @pytest.mark.parametrize("name", sorted(LINEAR))
 def test_arrays_are_those_of_the_schema(name):
-    run = make(name, **FLOWS.get(name, {}))
-    problem, arrays = answers(run)
-    layers = len(run.network.hidden) + 1
+    ensemble = make(name, **FLOWS.get(name, {}))
+    problem, arrays = answers(ensemble)
+    layers = len(ensemble.network.hidden) + 1
     sizes = {"solution": 1, "time": 26, "mode": 2, "layer": layers, "pair": layers - 1}
     sizes |= {"vector": 4, "other_vector": 4}
     assert set(arrays) >= {"loss", "mode_strength"}
@@ -75,7 +75,7 @@ def test_arrays_are_those_of_the_schema(name):
     total = np.eye(3)
     for layer in problem.weights:
         total = layer @ total
-    data = run.dataset.load()
+    data = ensemble.dataset.load()
     start = np.einsum("ok,...oi,ik->...k", data.modes.u, total, data.modes.v)
     np.testing.assert_allclose(arrays["mode_strength"][:, :, 0, 0], start, atol=1e-12)
     error = data.y - np.einsum("...oi,ni->...no", total, data.x)
@@ -90,8 +90,8 @@ def test_arrays_are_those_of_the_schema(name):
     "name", ["aligned_modes", "layered_modes", "shallow_modes", "untied_modes"]
 )
 def test_loss_is_that_of_a_diagonal_map(name):
-    run = make(name, **FLOWS[name])
-    problem, arrays = answers(run)
+    ensemble = make(name, **FLOWS[name])
+    problem, arrays = answers(ensemble)
     data, (u, v) = problem.data, (problem.data.modes.u, problem.data.modes.v)
     total = np.einsum("ok,...k,ik->...oi", u, arrays["mode_strength"], v)
     error = data.y - np.einsum("...oi,ni->...no", total, data.x)
@@ -101,8 +101,8 @@ def test_loss_is_that_of_a_diagonal_map(name):
 
 @pytest.mark.parametrize("name", sorted(FLOWS))
 def test_exact_where_its_assumptions_hold(name):
-    run = make(name, "flow", **FLOWS[name])
-    _, arrays = answers(run)
+    ensemble = make(name, "flow", **FLOWS[name])
+    _, arrays = answers(ensemble)
     solution, flow = np.moveaxis(arrays["mode_strength"], 2, 0)
     np.testing.assert_allclose(solution, flow, atol=1e-9)
     solution, flow = np.moveaxis(arrays["loss"], 2, 0)
@@ -118,16 +118,16 @@ def test_exact_where_its_assumptions_hold(name):
 def test_small_starts_are_approximated_to_the_order_of_their_scale(name):
     def error(scale, steps):
         training = {"learning_rate": 0.02, "steps": steps}
-        run = make(name, "flow", init_scales=[scale], training=training, seeds=1)
-        theory, flow = np.moveaxis(answers(run)[1]["mode_strength"], 2, 0)
+        ensemble = make(name, "flow", init_scales=[scale], training=training, seeds=1)
+        theory, flow = np.moveaxis(answers(ensemble)[1]["mode_strength"], 2, 0)
         return abs(theory - flow).max()
 
     assert error(1e-4, 800) < error(1e-2, 600) / 3 < 0.1
 
 
 def test_answers_beside_the_modes():
-    run = make("layered_modes", "flow", **FLOWS["layered_modes"])
-    _, arrays = answers(run)
+    ensemble = make("layered_modes", "flow", **FLOWS["layered_modes"])
+    _, arrays = answers(ensemble)
     np.testing.assert_allclose(
         arrays["layer_strength"].prod(axis=-2), arrays["mode_strength"][:, :, 0], atol=1e-12
     )
@@ -153,9 +153,9 @@ def test_simulation_approaches_theory_in_proportion_to_the_learning_rate():
             "loss": {"normalisation": "sum"},
         }
         record = {"every": 10 * refined, "observables": ["mode_strength"]}
-        run = make("flow", training=training, record=record)
-        _, arrays = answers(run)
-        simulated = train(run).variables
+        ensemble = make("flow", training=training, record=record)
+        _, arrays = answers(ensemble)
+        simulated = train(ensemble).variables
         start = simulated["loss"][..., 0]  # losses are in the units of training
         np.testing.assert_allclose(arrays["loss"][:, :, 0, 0], start, rtol=1e-10)
         return abs(simulated["mode_strength"] - arrays["mode_strength"][:, :, 0]).max()
@@ -223,8 +223,8 @@ def test_other_data_and_starts_are_refused(name, parts, message):
 def test_equal_variances_other_than_one_only_scale_the_clock():
     data = make("flow").dataset.load()
     table = {"name": "table", "x": (2 * data.x).tolist(), "y": data.y.tolist()}
-    run = make("symmetric_start", "flow", init={"name": "tied"}, dataset=table)
-    theory, flow = np.moveaxis(answers(run)[1]["mode_strength"], 2, 0)
+    ensemble = make("symmetric_start", "flow", init={"name": "tied"}, dataset=table)
+    theory, flow = np.moveaxis(answers(ensemble)[1]["mode_strength"], 2, 0)
     np.testing.assert_allclose(theory[:, :, 0], flow[:, :, 0], atol=1e-12)
     np.testing.assert_allclose(abs(theory[:, :, -1]), flow[:, :, -1], atol=0.02)
 
@@ -233,9 +233,9 @@ def test_equal_variances_other_than_one_only_scale_the_clock():
 
 
 def test_dataset_round_trip(tmp_path):
-    run = make("aligned_modes", "flow", **ALIGNED)
-    dataset = theory_dataset("paper/experiment/main", run)
-    _, arrays = answers(run)
+    ensemble = make("aligned_modes", "flow", **ALIGNED)
+    dataset = theory_dataset("paper/experiment/main", ensemble)
+    _, arrays = answers(ensemble)
     assert set(dataset.data_vars) == set(arrays)
     for name, values in arrays.items():
         assert dataset[name].dims == ("init_scale", "seed", *theory_variables()[name].dims)
@@ -243,14 +243,14 @@ def test_dataset_round_trip(tmp_path):
     assert dataset["solution"].values.tolist() == ["aligned_modes", "flow"]
     assert dataset["time"].values.tolist() == list(range(0, 101, 4))
     np.testing.assert_allclose(dataset["flow_time"], 0.02 * np.arange(0, 101, 4))
-    assert dataset.attrs["spec"] == run.canonical()
+    assert dataset.attrs["spec"] == ensemble.canonical()
     write(dataset, tmp_path / "theory.nc")
     back = read(tmp_path / "theory.nc", "theory")
     xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
 
 
 def test_layered_modes_of_a_narrow_layer_leave_the_rest_unlearned():
-    cell = SolvedRun.model_validate_json(
+    cell = SolvedEnsemble.model_validate_json(
         """{
           "dataset": {"name": "modes", "singular_values": [2, 1], "inputs": 3, "outputs": 2},
           "network": {"name": "layered", "hidden": [1]},

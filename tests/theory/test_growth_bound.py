@@ -26,7 +26,7 @@ from neuralrace.theory.growth_bound import (
 WIDTHS = {2: (10, 6, 3), 3: (10, 8, 4, 3), 4: (10, 8, 6, 4, 3)}
 
 
-class Run:
+class Ensemble:
     """Gradient flow of a linear net from a normal Glorot initialisation."""
 
     def __init__(self, widths, seed, sigma_yx=None, weights=None, duration=8.0):
@@ -79,7 +79,7 @@ class Run:
 @pytest.fixture(scope="module", params=[(2, 0), (2, 1), (3, 0), (3, 1), (4, 0), (4, 1)], ids=str)
 def run(request):
     depth, seed = request.param
-    return Run(WIDTHS[depth], seed)
+    return Ensemble(WIDTHS[depth], seed)
 
 
 def test_run_is_trained(run):
@@ -126,9 +126,9 @@ def test_quoted_kappa2_is_not_what_the_definition_gives(run):
 def test_gap_is_not_fixed_at_initialisation():
     # equal norms at the start, but different layers at the end
     weights = [np.array([[1.0, 0.0]]), np.array([[1.0], [0.0]])]
-    initial = Run((2, 1, 2), 0, np.diag([3.0, 0.0]), weights)
+    initial = Ensemble((2, 1, 2), 0, np.diag([3.0, 0.0]), weights)
     assert initial.constants.gap < 1e-6
-    gaps = np.ptp(Run(WIDTHS[2], 0).norms, axis=-1)
+    gaps = np.ptp(Ensemble(WIDTHS[2], 0).norms, axis=-1)
     assert np.ptp(gaps) > 0.05
 
 
@@ -157,7 +157,7 @@ def test_residual_inequality_fails_with_kappa1_as_written():
     assert residual_slack(3.0, 2.0, 1.0, 0.5) == pytest.approx(-3.0)
     assert residual_slack(3.0, 2.0, 1.0, 2.0) == pytest.approx(0.0)
     # and in training: an initial product larger than the target
-    large = Run(WIDTHS[2], 3, sigma_yx=0.2 * np.random.default_rng(9).normal(size=(3, 10)))
+    large = Ensemble(WIDTHS[2], 3, sigma_yx=0.2 * np.random.default_rng(9).normal(size=(3, 10)))
     c = large.constants
     slack = [
         residual_slack(large.residual_norm, large.product_norm, large.sigma_norm, kappa1)
@@ -293,7 +293,7 @@ def test_deep_time_is_no_bound_below_unit_strength(depth):
 
 
 def test_a_chain_of_scalars_outruns_the_deep_time():
-    chain = Run((1, 1, 1), 0, np.ones((1, 1)), [np.full((1, 1), 0.1)] * 2)
+    chain = Ensemble((1, 1, 1), 0, np.ones((1, 1)), [np.full((1, 1), 0.1)] * 2)
     strength = chain.strength[:, 0]
     half = np.argmax(strength > 0.5)
     arguments = (strength[half], strength[0], chain.law)

@@ -182,14 +182,14 @@ def test_layered_mode_flow_solves_equation_13(depth):
     time = np.array([0.0, 0.5, 3.0, 20.0])
     path = layered_mode_flow(time, s, layers0)
     assert path.shape == (2, 4, depth, 3)
-    for run, mode in np.ndindex(2, 3):
+    for ensemble, mode in np.ndindex(2, 3):
 
         def velocity(_, x, s=s[mode]):
             others = [np.prod(np.delete(x, layer)) for layer in range(depth)]
             return np.array(others) * (s - x.prod())
 
-        expected = solve(velocity, layers0[run, :, mode], time)
-        np.testing.assert_allclose(path[run, :, :, mode], expected.T, rtol=0, atol=2e-8)
+        expected = solve(velocity, layers0[ensemble, :, mode], time)
+        np.testing.assert_allclose(path[ensemble, :, :, mode], expected.T, rtol=0, atol=2e-8)
 
 
 def test_layered_mode_flow_meets_the_closed_forms():

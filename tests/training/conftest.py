@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 
 
 @pytest.fixture(scope="session")
@@ -12,7 +12,7 @@ def make_run():
     """A function that builds a small run; its arguments replace parts of the run."""
 
     def make(**parts):
-        run = {
+        ensemble = {
             "dataset": {
                 "name": "gaussian_mixture",
                 "components": 2,
@@ -27,6 +27,6 @@ def make_run():
             "training": {"learning_rate": 0.02, "steps": 12},
             "record": {"every": 1, "snapshots": 12, "observables": ["weights"]},
         }
-        return Run.model_validate_json(json.dumps(run | parts))
+        return Ensemble.model_validate_json(json.dumps(ensemble | parts))
 
     return make

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
-from neuralrace.training.ensemble import DIVERGENCE_FACTOR, train
+from neuralrace.training.trainer import DIVERGENCE_FACTOR, train
 
 SCALES = [0.3, 40.0]  # the larger one is far beyond the learning rate's reach
 TRAINING = {"learning_rate": 0.02, "steps": 12}
@@ -26,23 +26,23 @@ def trajectory(mixed):
     return train(mixed)
 
 
-def numpy_divergence(run, weights):
+def numpy_divergence(ensemble, weights):
     """First step at which the loss before it has left all bounds, by plain heavy-ball descent."""
-    data = run.dataset.load()
+    data = ensemble.dataset.load()
     w1, w2 = weights
     v1, v2 = 0 * w1, 0 * w2
     limit = None
     with np.errstate(all="ignore"):
-        for step in range(run.training.steps + 1):
+        for step in range(ensemble.training.steps + 1):
             error = data.x @ (w2 @ w1).T - data.y
             loss = np.sum(error**2) / (2 * len(data.x))
             limit = DIVERGENCE_FACTOR * loss if limit is None else limit
             if not loss <= limit:
                 return step
             slope = error.T @ data.x / len(data.x)
-            v1 = run.training.optimiser.momentum * v1 + w2.T @ slope
-            v2 = run.training.optimiser.momentum * v2 + slope @ w1.T
-            w1, w2 = (w - run.training.learning_rate * v for w, v in ((w1, v1), (w2, v2)))
+            v1 = ensemble.training.optimiser.momentum * v1 + w2.T @ slope
+            v2 = ensemble.training.optimiser.momentum * v2 + slope @ w1.T
+            w1, w2 = (w - ensemble.training.learning_rate * v for w, v in ((w1, v1), (w2, v2)))
     return -1
 
 
@@ -75,21 +75,21 @@ def test_neighbours_are_as_without_the_diverged_run(mixed, trajectory):
 
 def test_divergence_in_the_last_step_is_noticed(mixed, trajectory, make_run):
     last = int(trajectory.diverged_at[1].max())
-    run = make_run(
+    ensemble = make_run(
         init_scales=SCALES,
         training=TRAINING | {"optimiser": {"name": "momentum", "momentum": 0.5}, "steps": last},
         record={"every": last},
     )
-    found = train(run)
+    found = train(ensemble)
     np.testing.assert_array_equal(found.diverged_at, trajectory.diverged_at)
     np.testing.assert_array_equal(np.isnan(found.variables["loss"][:, :, -1]), [[0, 0], [1, 1]])
 
 
 def test_when_all_diverge_the_user_is_told(make_run):
     lines = []
-    run = make_run(init_scales=[40.0, 50.0], training=TRAINING, record={"every": 12})
+    ensemble = make_run(init_scales=[40.0, 50.0], training=TRAINING, record={"every": 12})
     with pytest.raises(
         UserError, match=r"training\.learning_rate: 0\.02: every run diverged, the first at step \d"
     ):
-        train(run, report=lines.append)
+        train(ensemble, report=lines.append)
     assert "all diverged" in lines[-1]

@@ -5,7 +5,7 @@ import pytest
 
 from neuralrace.gates.wiring import routing
 from neuralrace.models.initialisation import initial_edges
-from neuralrace.training.ensemble import train
+from neuralrace.training.trainer import train
 
 # Two orders of summation in double precision, over a few steps.
 ROUNDING = {"rtol": 1e-11, "atol": 1e-12}
@@ -76,16 +76,16 @@ def recorded(*observables):
 def trained(make_run):
     """Every kind of network with what its training recorded."""
     runs = {kind: make_run(**PARTS[kind], **recorded(*SEEN[kind])) for kind in PARTS}
-    return {kind: (run, train(run)) for kind, run in runs.items()}
+    return {kind: (ensemble, train(ensemble)) for kind, ensemble in runs.items()}
 
 
 # By hand ---------------------------------------------------------------------------------------
 
 
-def wiring_of(run, seed):
-    if run.network.name == "routing":
-        return run.network.wiring(run.dataset.domains(), seed)
-    return run.network.wiring(run.dataset.load())
+def wiring_of(ensemble, seed):
+    if ensemble.network.name == "routing":
+        return ensemble.network.wiring(ensemble.dataset.domains(), seed)
+    return ensemble.network.wiring(ensemble.dataset.load())
 
 
 def forward(wiring, weights):
@@ -108,9 +108,9 @@ def outputs(wiring, weights):
     return np.hstack([signals[name] for name in wiring.architecture.outputs])
 
 
-def loss_and_slope(run, out, y):
+def loss_and_slope(ensemble, out, y):
     """Loss, and its derivative by the outputs of every sample."""
-    kind, samples = run.training.loss, len(y)
+    kind, samples = ensemble.training.loss, len(y)
     if kind.name == "cross_entropy":
         share = np.exp(out) / np.exp(out).sum(axis=1, keepdims=True)
         return -np.sum(y * np.log(share)) / samples, (share - y) / samples
@@ -118,11 +118,11 @@ def loss_and_slope(run, out, y):
     return factor * np.sum((out - y) ** 2), 2 * factor * (out - y)
 
 
-def gradients(run, wiring, weights):
+def gradients(ensemble, wiring, weights):
     graph, gates, one = wiring.architecture, wiring.gates, np.ones(len(wiring.data.x))
     signals = forward(wiring, weights)
     out = np.hstack([signals[name] for name in graph.outputs])
-    loss, slope = loss_and_slope(run, out, wiring.data.y)
+    loss, slope = loss_and_slope(ensemble, out, wiring.data.y)
     back = {name: np.zeros_like(signal) for name, signal in signals.items()}
     for name in graph.outputs:
         back[name] = slope[:, graph.columns(name)]
@@ -137,33 +137,37 @@ def gradients(run, wiring, weights):
     return loss, slopes
 
 
-def descended(run, member):
+def descended(ensemble, member):
     """Weights and loss at every step of one run."""
     scale, seed = member
-    wiring = wiring_of(run, seed)
-    start = initial_edges(run.init, wiring.architecture, dict, run.init_scales, range(run.seeds))
+    wiring = wiring_of(ensemble, seed)
+    start = initial_edges(
+        ensemble.init, wiring.architecture, dict, ensemble.init_scales, range(ensemble.seeds)
+    )
     weights = [w[scale, seed] for w in start]
     speed = [0 * w for w in weights]
-    kept = getattr(run.training.optimiser, "momentum", 0)
+    kept = getattr(ensemble.training.optimiser, "momentum", 0)
     history, losses = [], []
     for _ in range(STEPS + 1):
-        loss, slopes = gradients(run, wiring, weights)
+        loss, slopes = gradients(ensemble, wiring, weights)
         history.append(weights)
         losses.append(loss)
         speed = [kept * v + g for v, g in zip(speed, slopes, strict=True)]
-        weights = [w - run.training.learning_rate * v for w, v in zip(weights, speed, strict=True)]
+        weights = [
+            w - ensemble.training.learning_rate * v for w, v in zip(weights, speed, strict=True)
+        ]
     return history, losses
 
 
 @pytest.mark.parametrize("kind", ["graph", "gated"])
 @pytest.mark.parametrize("member", RUNS)
 def test_samples_are_learned_as_by_hand(trained, kind, member):
-    run, trajectory = trained[kind]
-    history, losses = descended(run, member)
+    ensemble, trajectory = trained[kind]
+    history, losses = descended(ensemble, member)
     np.testing.assert_allclose(trajectory.variables["loss"][member], losses, **ROUNDING)
     assert losses[-1] < losses[0] - 1e-3
     found = trajectory.variables["outputs"][member]
-    wiring = wiring_of(run, member[1])
+    wiring = wiring_of(ensemble, member[1])
     for step, weights in enumerate(history):
         np.testing.assert_allclose(found[step], outputs(wiring, weights), **ROUNDING)
 
@@ -171,14 +175,14 @@ def test_samples_are_learned_as_by_hand(trained, kind, member):
 @pytest.mark.parametrize("member", RUNS)
 def test_pairs_are_learned_as_by_hand(trained, member):
     """Answers of trained pairs, and of those that no sample has shown."""
-    run, trajectory = trained["routing"]
-    history, losses = descended(run, member)
+    ensemble, trajectory = trained["routing"]
+    history, losses = descended(ensemble, member)
     np.testing.assert_allclose(trajectory.variables["loss"][member], losses, **ROUNDING)
     assert losses[-1] < losses[0] - 1e-3
-    domains = run.dataset.domains()
+    domains = ensemble.dataset.domains()
     count, items, _ = domains.inputs.shape
     everything = routing(
-        domains, run.network.families(domains.count), np.ones((count, count), bool)
+        domains, ensemble.network.families(domains.count), np.ones((count, count), bool)
     )
     for step, weights in enumerate(history):
         answers = outputs(everything, weights).reshape(count, count, items, count, -1)
@@ -189,10 +193,10 @@ def test_pairs_are_learned_as_by_hand(trained, member):
 
 
 def test_masks_go_with_the_seed(trained):
-    run, trajectory = trained["routing"]
+    ensemble, trajectory = trained["routing"]
     recorded = trajectory.variables["trained_pair"]
     for scale, seed in RUNS:
-        mask = run.network.mask(run.dataset.count, seed)
+        mask = ensemble.network.mask(ensemble.dataset.count, seed)
         for snapshot in recorded[scale, seed]:
             np.testing.assert_array_equal(snapshot, mask)
     assert not np.array_equal(recorded[0, 0], recorded[0, 1])
@@ -212,8 +216,8 @@ def test_nothing_is_undefined(trained, kind):
 
 def test_seeds_trained_alone_agree_with_the_whole(trained, make_run):
     _, whole = trained["routing"]
-    run = make_run(**PARTS["routing"], **recorded("imbalance"))
-    part = train(run, scales=[1], seeds=[1])
+    ensemble = make_run(**PARTS["routing"], **recorded("imbalance"))
+    part = train(ensemble, scales=[1], seeds=[1])
     assert part.samples == whole.samples == 4 * 2 * 4  # domains, partners, items
     for name, values in part.variables.items():
         np.testing.assert_allclose(values, whole.variables[name][1:, 1:], **ROUNDING)
@@ -235,16 +239,16 @@ def test_imbalance_drifts_with_the_square_of_the_step(trained, kind, member):
     One step W - eta G leaves no term of first order, so that C moves by eta^2 times the same
     expression in G.
     """
-    run, trajectory = trained[kind]
-    history, _ = descended(run, member)
-    _, slopes = gradients(run, wiring_of(run, member[1]), history[0])
-    graph = wiring_of(run, member[1]).architecture
+    ensemble, trajectory = trained[kind]
+    history, _ = descended(ensemble, member)
+    _, slopes = gradients(ensemble, wiring_of(ensemble, member[1]), history[0])
+    graph = wiring_of(ensemble, member[1]).architecture
     junctions = [  # of a routing network, the first block is observed
         name for name in graph.hidden if kind == "gated" or "of family 1, block 1, 1" in name
     ]
     expected = [np.linalg.norm(imbalance(graph, slopes, name)) for name in junctions]
     moved = trajectory.variables["imbalance_drift"][member][1]
-    square = run.training.learning_rate**2
+    square = ensemble.training.learning_rate**2
     assert min(expected) > 1e-3
     np.testing.assert_allclose(moved, square * np.array(expected), rtol=1e-6)
     norm = trajectory.variables["imbalance_norm"][member]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 from neuralrace.training import domain_tasks
 from neuralrace.training.domain_tasks import ImageTask, RoutingTask
-from neuralrace.training.ensemble import train
 from neuralrace.training.tasks import task_of
+from neuralrace.training.trainer import train
 
 COUNT, CLASSES, IMAGES = 4, 10, 1757
 MINI = {
@@ -46,7 +46,7 @@ def written(training=MOMENTS, activation="linear", dataset=None, **parts):
 
 
 def run_of(*args, **parts):
-    return Run.model_validate_json(json.dumps(written(*args, **parts)))
+    return Ensemble.model_validate_json(json.dumps(written(*args, **parts)))
 
 
 def on_device(task, tree):
@@ -58,8 +58,8 @@ def on_device(task, tree):
 def made():
     """A function that gives task, network, data and own arrays of one run in double precision."""
 
-    def make(run, seed=1):
-        task = task_of(run)
+    def make(ensemble, seed=1):
+        task = task_of(ensemble)
         assert isinstance(task, ImageTask)
         weights = jax.tree.map(lambda w: jnp.asarray(w[0, 0]), task.weights([0.2], [seed]))
         own = {name: jnp.asarray(each[0]) for name, each in task.own([seed]).items()}
@@ -95,10 +95,10 @@ def held_out(task):
 
 
 def test_moments_give_loss_and_gradient_of_the_spelled_out_domains(made):
-    run = run_of()
-    task, network, data, own = made(run)
+    ensemble = run_of()
+    task, network, data, own = made(ensemble)
     domains = task.domains.spelled_out()
-    spelled = RoutingTask(run, run.network, domains)
+    spelled = RoutingTask(ensemble, ensemble.network, domains)
     spelled_data = jax.tree.map(jnp.asarray, spelled.arrays)
 
     def losses(weights):
@@ -122,9 +122,9 @@ def test_moments_give_loss_and_gradient_of_the_spelled_out_domains(made):
 def test_any_number_of_hidden_layers(made, hidden):
     raw = written()
     raw["network"]["hidden"] = hidden
-    run = Run.model_validate_json(json.dumps(raw))
-    task, network, data, own = made(run)
-    spelled = RoutingTask(run, run.network, task.domains.spelled_out())
+    ensemble = Ensemble.model_validate_json(json.dumps(raw))
+    task, network, data, own = made(ensemble)
+    spelled = RoutingTask(ensemble, ensemble.network, task.domains.spelled_out())
     expected = spelled.loss(network, jax.tree.map(jnp.asarray, spelled.arrays["loss"]), own)
     np.testing.assert_allclose(task.loss(network, data["loss"], own), expected, rtol=1e-12)
 
@@ -197,19 +197,19 @@ def test_held_out_images(made, monkeypatch, activation):
 # What transformations cannot change --------------------------------------------------------------
 
 
-def moved(run, transform):
+def moved(ensemble, transform):
     """The trajectory of a run whose initial encoders and decoders are changed first."""
 
     class Moved(ImageTask):
         def weights(self, scales, seeds):
             return transform(self.domains, super().weights(scales, seeds))
 
-    def task(run):
-        return Moved(run, run.network, run.dataset.image_domains())
+    def task(ensemble):
+        return Moved(ensemble, ensemble.network, ensemble.dataset.image_domains())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("neuralrace.training.ensemble.task_of", task)
-        return train(run)
+        patch.setattr("neuralrace.training.trainer.task_of", task)
+        return train(ensemble)
 
 
 @pytest.mark.parametrize(
@@ -266,8 +266,8 @@ def test_mini_batches_are_shared_over_init_scales():
     ("training", "activation"), [(MOMENTS, "linear"), (MINI, "linear"), (MINI, "relu")]
 )
 def test_training_learns(training, activation):
-    run = run_of({**training, "steps": 150}, activation, record={"every": 150})
-    loss = train(run).variables["loss"]
+    ensemble = run_of({**training, "steps": 150}, activation, record={"every": 150})
+    loss = train(ensemble).variables["loss"]
     assert (loss[..., -1] < 0.9 * loss[..., 0]).all()
 
 

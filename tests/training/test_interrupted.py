@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
-from neuralrace.training import ensemble, progress
+from neuralrace.training import progress, trainer
 from neuralrace.training.checkpoints import Checkpoints
-from neuralrace.training.ensemble import train
+from neuralrace.training.trainer import train
 
 MINI = {
     "learning_rate": 0.02,
@@ -69,16 +69,16 @@ def stopping(after):
 )
 def test_goes_on_to_the_same_result(make_run, tmp_path, monkeypatch, name, after):
     monkeypatch.setattr(progress, "INTERVAL", -1.0)
-    run = make_run(**RUNS[name])
-    whole = train(run)
+    ensemble = make_run(**RUNS[name])
+    whole = train(ensemble)
 
     def kept(key="one"):
         return Checkpoints(tmp_path / "checkpoint.npz", key, seconds=0.0)
 
     with pytest.raises(StoppedError):
-        train(run, report=stopping(after), checkpoints=kept())
+        train(ensemble, report=stopping(after), checkpoints=kept())
     lines = []
-    resumed = train(run, report=lines.append, checkpoints=kept())
+    resumed = train(ensemble, report=lines.append, checkpoints=kept())
     (told,) = [line for line in lines if line.startswith("continuing")]
     assert told.startswith(f"continuing at step {after - 2},")
     for variable, values in whole.variables.items():
@@ -88,19 +88,23 @@ def test_goes_on_to_the_same_result(make_run, tmp_path, monkeypatch, name, after
 
 def test_a_checkpoint_of_something_else_is_not_used(make_run, tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "INTERVAL", -1.0)
-    run = make_run(training=MINI, record=RECORD)
+    ensemble = make_run(training=MINI, record=RECORD)
     with pytest.raises(StoppedError):
-        train(run, report=stopping(30), checkpoints=Checkpoints(tmp_path / "c.npz", "one", 0.0))
+        train(
+            ensemble, report=stopping(30), checkpoints=Checkpoints(tmp_path / "c.npz", "one", 0.0)
+        )
     lines = []
-    again = train(run, report=lines.append, checkpoints=Checkpoints(tmp_path / "c.npz", "two", 1e9))
+    again = train(
+        ensemble, report=lines.append, checkpoints=Checkpoints(tmp_path / "c.npz", "two", 1e9)
+    )
     assert any("another configuration" in line for line in lines)
-    np.testing.assert_array_equal(again.variables["loss"], train(run).variables["loss"])
+    np.testing.assert_array_equal(again.variables["loss"], train(ensemble).variables["loss"])
 
 
 def test_the_clock_sets_the_length_of_calls_and_no_number(make_run, monkeypatch):
-    run = make_run(training={"learning_rate": 0.02, "steps": 240}, record={"every": 1})
-    monkeypatch.setattr(ensemble, "_PROGRAMS", {})
-    usual, programs = train(run), len(ensemble._PROGRAMS)
+    ensemble = make_run(training={"learning_rate": 0.02, "steps": 240}, record={"every": 1})
+    monkeypatch.setattr(trainer, "_PROGRAMS", {})
+    usual, programs = train(ensemble), len(trainer._PROGRAMS)
     lengths = []
     update = progress.Progress.update
     monkeypatch.setattr(
@@ -108,22 +112,20 @@ def test_the_clock_sets_the_length_of_calls_and_no_number(make_run, monkeypatch)
     )
     clock = iter(np.arange(0.0, 1e4, progress.INTERVAL / 10))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
-    quick = train(run)
+    quick = train(ensemble)
     assert lengths == [1, 10, *[ensemble.ROWS] * 3, 240 - 11 - 3 * ensemble.ROWS]
     lengths.clear()
     clock = iter(np.arange(0.0, 1e4, 4 * progress.INTERVAL))
-    slow = train(run)
+    slow = train(ensemble)
     assert lengths == [1] * 240
-    assert len(ensemble._PROGRAMS) == programs
+    assert len(trainer._PROGRAMS) == programs
     for other in (quick, slow):
         np.testing.assert_array_equal(other.variables["loss"], usual.variables["loss"])
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(make_run, monkeypatch):
-    monkeypatch.setattr(ensemble.memory, "available", lambda device: 1000)
-    monkeypatch.setattr(
-        ensemble.Ensemble, "start", lambda *_: pytest.fail("memory was taken first")
-    )
+    monkeypatch.setattr(trainer.memory, "available", lambda device: 1000)
+    monkeypatch.setattr(trainer.Trainer, "start", lambda *_: pytest.fail("memory was taken first"))
     lines = []
     with pytest.raises(UserError, match=r"device has 0\.000 GB left.*batch"):
         train(make_run(), report=lines.append)

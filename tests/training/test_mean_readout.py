@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
-from neuralrace.training.ensemble import train
 from neuralrace.training.losses import LOSSES
+from neuralrace.training.trainer import train
 
 # Two orders of summation in double precision, over a few steps.
 ROUNDING = {"rtol": 1e-11, "atol": 1e-12}
@@ -41,8 +41,8 @@ def layered(**network):
 @pytest.mark.parametrize("activation", ["relu", "erf", "sigmoid"])
 def test_units_are_averaged_and_learn_alone(make_run, activation):
     """yhat = (1/K) sum_k s(w_k.x + b_k) and b_2 = 0, by a gradient of its own."""
-    run = make_run(**layered(activation=activation, bias=True))
-    found = train(run).variables
+    ensemble = make_run(**layered(activation=activation, bias=True))
+    found = train(ensemble).variables
     act = {
         "relu": lambda h: jnp.maximum(h, 0),
         "erf": lambda h: jax.scipy.special.erf(h / jnp.sqrt(2.0)),
@@ -67,9 +67,9 @@ def test_units_are_averaged_and_learn_alone(make_run, activation):
 
 def test_gated_units_are_averaged(make_run):
     """yhat = (1/K) sum_k g_k(x) w_k.x (notes on localisation, eq. 3)."""
-    run = make_run(**GATED)
-    found = train(run).variables
-    gates = run.network.gates.gates(run.dataset.load())
+    ensemble = make_run(**GATED)
+    found = train(ensemble).variables
+    gates = ensemble.network.gates.gates(ensemble.dataset.load())
     w = found["pathway_maps"][0, 1, 0, :, 0] * 4
     for step in range(STEPS + 1):
         np.testing.assert_allclose(found["pathway_maps"][0, 1, step, :, 0] * 4, w, **ROUNDING)

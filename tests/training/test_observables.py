@@ -17,8 +17,8 @@ from neuralrace.needs import unmet
 from neuralrace.observables._view import View
 from neuralrace.registry import OBSERVABLES, Observable
 from neuralrace.training.domain_tasks import RoutingTask
-from neuralrace.training.ensemble import train
 from neuralrace.training.tasks import task_of
+from neuralrace.training.trainer import train
 
 SMALL = {"atol": 1e-11, "rtol": 1e-10}
 
@@ -84,15 +84,16 @@ def relu(make_run):
     )
 
 
-def observe(run):
+def observe(ensemble):
     """Run, what was recorded, and its weights and biases: layers of (run, time, ...)."""
     variables = {
-        name: values.reshape(-1, *values.shape[2:]) for name, values in train(run).variables.items()
+        name: values.reshape(-1, *values.shape[2:])
+        for name, values in train(ensemble).variables.items()
     }
-    layers = range(1, len(run.network.hidden) + 2)
+    layers = range(1, len(ensemble.network.hidden) + 2)
     weights = [variables[f"weight_{n}"] for n in layers]
     biases = [variables.get(f"bias_{n}", np.zeros(weights[n - 1].shape[:3])) for n in layers]
-    return run, variables, weights, biases
+    return ensemble, variables, weights, biases
 
 
 def moved(variables, *names):
@@ -135,10 +136,10 @@ def test_weight_cosine(linear):
 
 
 def test_linear_map_modes_and_gram(linear):
-    run, variables, (w1, w2), _ = linear
+    ensemble, variables, (w1, w2), _ = linear
     total, strength, gram = moved(variables, "linear_map", "mode_strength", "gram")
     np.testing.assert_allclose(total, w2 @ w1, **SMALL)
-    u, s, v = run.dataset.load().signed_basis
+    u, s, v = ensemble.dataset.load().signed_basis
     rotated = u.T @ w2 @ w1 @ v
     np.testing.assert_allclose(strength, rotated[..., range(len(s)), range(len(s))], **SMALL)
     encoders = [w1 @ v[:, k] for k in range(len(s))]
@@ -191,8 +192,8 @@ def test_rate_gap_of_linear_layers_is_zero(linear):
 
 @pytest.mark.parametrize(("member", "time"), [(0, 3), (1, 5), (3, 12)])
 def test_rate_gap(relu, member, time):
-    run, variables, weights, biases = relu
-    data = run.dataset.load()
+    ensemble, variables, weights, biases = relu
+    data = ensemble.dataset.load()
     gaps = moved(variables, "rate_gap", "relative_rate_gap", "relative_norm_rate_gap")
     now = [w[member, time] for w in weights]
 
@@ -222,8 +223,8 @@ def test_rate_gap(relu, member, time):
 
 
 def test_outputs_accuracy_and_biases(relu):
-    run, variables, weights, biases = relu
-    data = run.dataset.load()
+    ensemble, variables, weights, biases = relu
+    data = ensemble.dataset.load()
     outputs, accuracy, norms = moved(variables, "outputs", "accuracy", "bias_norm")
     for member in range(4):
         for time in range(13):
@@ -239,13 +240,13 @@ def test_outputs_accuracy_and_biases(relu):
 
 @pytest.mark.parametrize("activation", ["linear", "relu", "tanh"])
 def test_similarity_of_the_first_hidden_layer(make_run, activation):
-    run = make_run(
+    ensemble = make_run(
         dataset={"name": "contextual", "contexts": 2, "objects": 2},
         network={"name": "layered", "hidden": [4, 3], "activation": activation},
         record={"every": 1, "snapshots": 4, "observables": ["weights", "similarity"]},
     )
-    run, variables, weights, _ = observe(run)
-    x, (found,) = run.dataset.load().x, moved(variables, "sample_similarity")
+    ensemble, variables, weights, _ = observe(ensemble)
+    x, (found,) = ensemble.dataset.load().x, moved(variables, "sample_similarity")
     applied = {"linear": lambda h: h, "relu": lambda h: h.clip(min=0), "tanh": np.tanh}[activation]
     hidden = applied(x @ transposed(weights[0]))
     assert found.shape == (4, 5, 4, 4)
@@ -283,7 +284,7 @@ def seen_at_random_weights(task, names, seed=3):
 
         @jax.jit
         def observed(data, own):
-            view = View(task.run, task, *networks, data, own, gradient=lambda: None)
+            view = View(task.ensemble, task, *networks, data, own, gradient=lambda: None)
             return [OBSERVABLES[name].load()(view) for name in names]
 
         seen = {}
@@ -303,7 +304,7 @@ def seen_at_random_weights(task, names, seed=3):
 @pytest.mark.parametrize("hidden", [[3], [3, 2]], ids=["one hidden layer", "two"])
 def test_pathways_side_by_side(make_run, gates, pathways, hidden):
     """Singular values of each pathway's map, outputs and similarities, from weights by edge."""
-    run = make_run(
+    ensemble = make_run(
         dataset={"name": "contextual", "contexts": 3, "objects": 2},
         network={
             "name": "gated",
@@ -314,8 +315,8 @@ def test_pathways_side_by_side(make_run, gates, pathways, hidden):
         record={"every": 1},
     )
     names = ["imbalance", "layer_norm", "outputs", "pathway_values", "similarity"]
-    seen, network, initial = seen_at_random_weights(task_of(run), names)
-    x, depth = run.dataset.load().x, len(hidden) + 1
+    seen, network, initial = seen_at_random_weights(task_of(ensemble), names)
+    x, depth = ensemble.dataset.load().x, len(hidden) + 1
     chains, start = (
         [list(each)[first : first + depth] for first in range(0, depth * len(pathways), depth)]
         for each in ([np.asarray(w) for w in either.weights] for either in (network, initial))
@@ -357,7 +358,7 @@ class Routed:
     """A routing network on random domains, its observables, and its weights as arrays."""
 
     def __init__(self, make_run, gates, partners):
-        self.run = make_run(
+        self.ensemble = make_run(
             dataset={"name": "routing", "count": 4},
             network={
                 "name": "routing",
@@ -371,15 +372,15 @@ class Routed:
         self.domains = Domains(
             inputs=rng.normal(size=(4, 5, 3)), targets=rng.normal(size=(4, 5, 2))
         )
-        task = RoutingTask(self.run, self.run.network, self.domains)
+        task = RoutingTask(self.ensemble, self.ensemble.network, self.domains)
         names = [
             name
             for name, entry in OBSERVABLES.items()
-            if not unmet(self.run, entry.declaration.needs)
+            if not unmet(self.ensemble, entry.declaration.needs)
         ]
         self.seen, network, initial = seen_at_random_weights(task, names)
-        self.mask = self.run.network.mask(self.domains.count, 3)
-        self.families = self.run.network.families(self.domains.count)
+        self.mask = self.ensemble.network.mask(self.domains.count, 3)
+        self.families = self.ensemble.network.families(self.domains.count)
         self.weights, self.start = (
             [[np.asarray(w) for w in family.weights] for family in each.families]
             for each in (network, initial)
@@ -515,7 +516,7 @@ def assert_imbalances(seen, now, start):
 def test_weights_of_a_graph(make_run):
     rng = np.random.default_rng(2)
     edges = [["a", "h"], ["b", "h"], ["h", "k"], ["k", "y"], ["k", "z"], ["a", "k"], ["h", "y"]]
-    run = make_run(
+    ensemble = make_run(
         dataset={
             "name": "table",
             "x": rng.normal(size=(4, 3)).tolist(),
@@ -529,7 +530,7 @@ def test_weights_of_a_graph(make_run):
         record={"every": 1},
     )
     names = ["imbalance", "layer_norm", "singular_values", "outputs"]
-    seen, network, initial = seen_at_random_weights(task_of(run), names)
+    seen, network, initial = seen_at_random_weights(task_of(ensemble), names)
     weights, start = ([np.asarray(w) for w in each.weights] for each in (network, initial))
     for number, w in enumerate(weights):
         values = np.sqrt(np.linalg.eigvalsh(narrow(w))[::-1])
@@ -546,7 +547,7 @@ def test_weights_of_a_graph(make_run):
         ]
 
     assert_imbalances(seen, imbalances(weights), imbalances(start))
-    w, x = dict(zip(map("".join, edges), weights, strict=True)), run.dataset.load().x.T
+    w, x = dict(zip(map("".join, edges), weights, strict=True)), ensemble.dataset.load().x.T
     h = w["ah"] @ x[:2] + w["bh"] @ x[2:]
     k = w["hk"] @ h + w["ak"] @ x[:2]
     outputs = np.vstack([w["ky"] @ k + w["hy"] @ h, w["kz"] @ k])

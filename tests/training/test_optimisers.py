@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuralrace.training.ensemble import train
+from neuralrace.training.trainer import train
 
 RATE, STEPS = 0.02, 12
 
@@ -41,8 +41,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_weights_follow_updates_by_hand(make_run, case):
     optimiser, update = CASES[case]
-    run = make_run(training=written(optimiser))
-    data, found = run.dataset.load(), train(run).variables
+    ensemble = make_run(training=written(optimiser))
+    data, found = ensemble.dataset.load(), train(ensemble).variables
     for runs in np.ndindex(2, 2):
         recorded = [found[f"weight_{layer}"][runs] for layer in (1, 2)]
         (w1, w2), slopes = (w[0] for w in recorded), ([], [])
@@ -59,12 +59,12 @@ def test_weights_follow_updates_by_hand(make_run, case):
 @pytest.mark.parametrize("case", CASES)
 def test_mini_batches_are_learned(make_run, case, precision):
     batch = {"name": "mini", "size": 5}
-    run = make_run(
+    ensemble = make_run(
         training=written(CASES[case][0], steps=400, batch=batch),
         record={"every": 400},
         precision=precision,
     )
-    loss = train(run).variables["loss"]
+    loss = train(ensemble).variables["loss"]
     assert loss.dtype == precision
     assert (loss[..., -1] < 0.9 * loss[..., 0]).all()
 

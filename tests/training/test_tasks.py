@@ -86,12 +86,12 @@ def value_and_gradient(function, weights):
 
 
 def test_loss_from_effective_datasets_is_that_of_the_samples(make_run):
-    run = make_run(dataset=table(), network=GRAPH, record={"every": 1})
-    task = task_of(run)
+    ensemble = make_run(dataset=table(), network=GRAPH, record={"every": 1})
+    task = task_of(ensemble)
     assert isinstance(task, GraphTask)
     with jax.enable_x64(True):
         batch, weights = on_device(task.arrays["loss"]), on_device(weights_of(task))
-    wiring = run.network.wiring(run.dataset.load())
+    wiring = ensemble.network.wiring(ensemble.dataset.load())
     found = value_and_gradient(lambda w: task.loss(task.network(w), batch, {}), weights)
     expected = value_and_gradient(lambda w: half_mean(wiring, w), weights)
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-13)
@@ -103,8 +103,8 @@ def test_loss_from_effective_datasets_is_that_of_the_samples(make_run):
 @pytest.mark.parametrize("case", SIDE_BY_SIDE)
 def test_loss_from_second_moments_is_that_of_the_samples(make_run, case):
     rows, network = SIDE_BY_SIDE[case]
-    run = make_run(dataset=rows, network=network, record={"every": 1})
-    task = task_of(run)
+    ensemble = make_run(dataset=rows, network=network, record={"every": 1})
+    task = task_of(ensemble)
     assert isinstance(task, ParallelTask)
     x, y = task.arrays["loss"]
     assert len(x) == len(y) == min(task.samples, x.shape[1] + y.shape[1])
@@ -112,7 +112,7 @@ def test_loss_from_second_moments_is_that_of_the_samples(make_run, case):
     with jax.enable_x64(True):
         batch, stacks = on_device((x, y)), on_device(weights_of(task))
         edges = task.network(stacks).weights
-    wiring = run.network.wiring(run.dataset.load())
+    wiring = ensemble.network.wiring(ensemble.dataset.load())
     loss, slopes = value_and_gradient(lambda w: task.loss(task.network(w), batch, {}), stacks)
     expected_loss, expected = value_and_gradient(lambda w: half_mean(wiring, w), edges)
     np.testing.assert_allclose(loss, expected_loss, rtol=1e-13)
@@ -155,14 +155,14 @@ def test_cross_entropy_of_a_gated_network(make_run, network):
         "steps": 1,
         "loss": {"name": "cross_entropy", "normalisation": "mean"},
     }
-    run = make_run(
+    ensemble = make_run(
         dataset=table(classes=True), network=network, training=training, record={"every": 1}
     )
-    task, data = task_of(run), run.dataset.load()
+    task, data = task_of(ensemble), ensemble.dataset.load()
     with jax.enable_x64(True):
         weights = on_device(weights_of(task))
         found = task.loss(task.network(weights), on_device(task.arrays["loss"]), {})
-        out = np.asarray(answers(run.network.wiring(data), task.network(weights).weights))
+        out = np.asarray(answers(ensemble.network.wiring(data), task.network(weights).weights))
     share = np.exp(out) / np.exp(out).sum(axis=1, keepdims=True)
     expected = -np.log(share[np.arange(6), data.y.argmax(axis=1)]).mean()
     np.testing.assert_allclose(found, expected, rtol=1e-13)
@@ -210,15 +210,15 @@ def test_squared_errors_of_every_pair():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_routing_loss_is_that_of_the_trained_samples(make_run, seed):
-    run = routing(make_run, {"name": "random_regular", "partners": 2})
+    ensemble = routing(make_run, {"name": "random_regular", "partners": 2})
     domains = domains_of()
-    task = RoutingTask(run, run.network, domains)
+    task = RoutingTask(ensemble, ensemble.network, domains)
     own = {name: values[0] for name, values in task.own([seed]).items()}
     with jax.enable_x64(True):
         network = task.network(on_device(weights_of(task)))
         found = task.loss(network, on_device(task.arrays["loss"]), on_device(own))
         maps = np.asarray(network.maps())
-    mask = run.network.mask(3, seed)
+    mask = ensemble.network.mask(3, seed)
     errors = [
         np.sum((y - maps[i, j] @ x) ** 2)
         for i, j in np.argwhere(mask)
@@ -229,11 +229,11 @@ def test_routing_loss_is_that_of_the_trained_samples(make_run, seed):
 
 
 def test_every_run_has_its_own_pairs(make_run):
-    run = routing(make_run, {"name": "random_regular", "partners": 1}, seeds=5)
-    task = task_of(run)
+    ensemble = routing(make_run, {"name": "random_regular", "partners": 1}, seeds=5)
+    task = task_of(ensemble)
     masks = task.own([4, 0, 2])["mask"]
     for mask, seed in zip(masks, (4, 0, 2), strict=True):
-        np.testing.assert_array_equal(mask, run.network.mask(3, seed))
+        np.testing.assert_array_equal(mask, ensemble.network.mask(3, seed))
     assert len({mask.tobytes() for mask in masks}) > 1
 
 
@@ -243,17 +243,17 @@ def test_every_run_has_its_own_pairs(make_run):
     ids=lambda gates: gates["name"],
 )
 def test_aligned_start_carries_every_mode_of_every_pair(make_run, gates):
-    run = routing(
+    ensemble = routing(
         make_run,
         {"name": "band", "partners": 2},
         gates,
         init={"name": "aligned", "layer_strengths": [2.0, 3.0]},
     )
-    task = task_of(run)
+    task = task_of(ensemble)
     with jax.enable_x64(True):
         maps = np.asarray(task.network(on_device(weights_of(task, scale=0.5))).maps())
-    dedicated = len(run.network.families(3)) > 1
-    mask = run.network.mask(3, 0)
+    dedicated = len(ensemble.network.families(3)) > 1
+    mask = ensemble.network.mask(3, 0)
     for i in range(3):
         for j in range(3):
             sigma = task.domains.sigma_yx[i, j]
@@ -319,9 +319,9 @@ def test_kinds_of_networks_have_their_tasks(make_run):
     ids=["gates", "units", "closed sample", "groups", "partners"],
 )
 def test_networks_that_do_not_fit_the_dataset_are_refused(make_run, network, dataset, message):
-    run = make_run(network=network, dataset=dataset, record={"every": 1})
+    ensemble = make_run(network=network, dataset=dataset, record={"every": 1})
     with pytest.raises(UserError, match="^" + message):
-        task_of(run)
+        task_of(ensemble)
 
 
 def test_cross_entropy_needs_class_probabilities(make_run):
@@ -330,6 +330,6 @@ def test_cross_entropy_needs_class_probabilities(make_run):
         "steps": 1,
         "loss": {"name": "cross_entropy", "normalisation": "mean"},
     }
-    run = make_run(dataset=table(), network=GRAPH, training=training, record={"every": 1})
+    ensemble = make_run(dataset=table(), network=GRAPH, training=training, record={"every": 1})
     with pytest.raises(UserError, match=r"^training\.loss\.name: 'cross_entropy': .* use squared"):
-        task_of(run)
+        task_of(ensemble)

@@ -27,7 +27,7 @@ from neuralrace.provenance import code_sha256
 from neuralrace.registry import FIGURES
 from neuralrace.schedule import groups, keys, outdated
 from neuralrace.seal import sha256
-from neuralrace.spec import Run, SolvedRun
+from neuralrace.spec import Ensemble, SolvedEnsemble
 
 STARTED = time.time()
 CLAIMS = sorted(map(str, Path("config").glob("*/claims.yaml")))

@@ -56,7 +56,7 @@ rule train_part:
         "../../environment.yml"
     params:
         key=lambda w: keys(w.cell, PLANS[w.root].cells[w.cell])["trajectory"],
-        spec=lambda w: PLANS[w.root].cells[w.cell].only(Run).canonical(),
+        spec=lambda w: PLANS[w.root].cells[w.cell].only(Ensemble).canonical(),
     script:
         "../scripts/train_part.py"
 

@@ -53,8 +53,8 @@ rule verify:
             f"results/{name}/{kind}.nc": part.sha256()
             for name, cell in PLANS["results"].cells.items()
             for kind, part in (
-                ("trajectory", cell.only(Run)),
-                ("theory", cell.only(SolvedRun)),
+                ("trajectory", cell.only(Ensemble)),
+                ("theory", cell.only(SolvedEnsemble)),
                 ("metrics", cell),
             )
         },

@@ -17,8 +17,8 @@ from neuralrace.records.files import write
 from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.spec import Cell, Run, SolvedRun
-from neuralrace.training.ensemble import train
+from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
+from neuralrace.training.trainer import train
 
 experiment, folder = snakemake.wildcards.experiment, Path(snakemake.output[0])
 with job(f"blind {experiment}", snakemake.log[0]) as this:
@@ -27,9 +27,9 @@ with job(f"blind {experiment}", snakemake.log[0]) as this:
         cell, name = Cell.model_validate_json(spec), f"{experiment}/{Path(place).name}"
         this.say(f"{place}: {number} of {len(variants)}")
         try:
-            run = cell.only(Run)
-            trained = trajectory_dataset(name, run, train(run, report=this.say))
-            solved = theory_dataset(name, cell.only(SolvedRun)) if cell.solutions else None
+            ensemble = cell.only(Ensemble)
+            trained = trajectory_dataset(name, ensemble, train(ensemble, report=this.say))
+            solved = theory_dataset(name, cell.only(SolvedEnsemble)) if cell.solutions else None
             results = CellResults(name, folder / place, cell, trained, solved)
             write(metrics_dataset(results), results.path("metrics"))
         except UserError as error:  # such as every run diverged: an outcome of the trial

@@ -5,11 +5,11 @@ from pathlib import Path
 from neuralrace.job import job
 from neuralrace.make import Workshop
 from neuralrace.plan import Settings
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 
 w = snakemake.wildcards
 with job(f"{w.cell} {w.part}", snakemake.log[0]) as this:
     interval = Settings.of(snakemake.config).checkpoint_seconds
     workshop = Workshop(Path(w.root), interval, this)
-    run = Run.model_validate_json(snakemake.params.spec)
-    workshop.train(w.cell, run, snakemake.params.key, w.part)
+    ensemble = Ensemble.model_validate_json(snakemake.params.spec)
+    workshop.train(w.cell, ensemble, snakemake.params.key, w.part)

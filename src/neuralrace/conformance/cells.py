@@ -10,7 +10,7 @@ from neuralrace.conformance.declarations import names, sound
 from neuralrace.errors import UserError
 from neuralrace.needs import unmet
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
-from neuralrace.spec import DATASETS, Cell, Run
+from neuralrace.spec import DATASETS, Cell, Ensemble
 from neuralrace.training.tasks import task_of
 
 Spec = Mapping[str, Any]
@@ -112,9 +112,11 @@ def observed(name: str) -> tuple[str, ...]:
 @cache
 def solved(name: str) -> tuple[str, ...]:
     """All that a small run meets the needs of; data or weights may still be refused."""
-    run = cell_of(SMALL[name])
+    ensemble = cell_of(SMALL[name])
     return tuple(
-        each for each, entry in sound(SOLUTIONS).items() if not unmet(run, entry.declaration.needs)
+        each
+        for each, entry in sound(SOLUTIONS).items()
+        if not unmet(ensemble, entry.declaration.needs)
     )
 
 
@@ -124,11 +126,11 @@ def measured(name: str) -> tuple[str, ...]:
 
     Those of the library that train networks of their own are left to its tests.
     """
-    run = cell_of(recording(SMALL[name], observed(name)))
+    ensemble = cell_of(recording(SMALL[name], observed(name)))
     return tuple(
         each
         for each, entry in sound(METRICS).items()
-        if not unmet(run, entry.declaration.needs)
+        if not unmet(ensemble, entry.declaration.needs)
         and not entry.declaration.absent(observed(name), solved(name))
         and not (entry.declaration.trains and of_library(entry.module))
     )
@@ -171,7 +173,7 @@ def of_library(module: str) -> bool:
 
 def _accepted(spec: Spec) -> bool:
     try:
-        task_of(cell_of(spec).only(Run))
+        task_of(cell_of(spec).only(Ensemble))
     except UserError:
         return False
     return True

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from neuralrace.given import RUNS
+from neuralrace.given import RUNS, SOURCES, given, pattern
 from neuralrace.needs import NEEDS
 from neuralrace.records.schema import COORDINATES
-from neuralrace.records.schema import variable as variable_of
 from neuralrace.registry import (
     FIGURES,
     METRICS,
@@ -70,18 +69,14 @@ def _by_itself(entry: Entry) -> Iterator[str]:
 def _of_figure(entry: Entry[Figure]) -> Iterator[str]:
     if not entry.path.with_suffix(".rst").is_file():
         yield "has no caption (.rst) beside its module"
-    measured = {"diverged_at"}.union(*(metric.declaration.gives for metric in METRICS.values()))
     for kinds in entry.declaration.reads.values():
-        for kind, read in kinds.items():
-            if kind == "metrics":
-                unknown = names(read) - measured
-            elif kind in ("trajectory", "theory"):
-                unknown = {name for name in names(read) if variable_of(kind, name) is None}
-            else:
-                yield f"reads {kind!r}, which is none of trajectory, theory, metrics"
-                continue
-            for name in sorted(unknown):
-                yield f"reads {name!r} of {kind}, which nothing gives"
+        for kind in sorted(set(kinds) - set(SOURCES)):
+            yield f"reads {kind!r}, which is none of {', '.join(SOURCES)}"
+        for kind, (_, registry) in SOURCES.items():
+            known = given(kind, tuple(registry))
+            for name in sorted(names(kinds.get(kind, ""))):
+                if name not in known and pattern(name) not in known:
+                    yield f"reads {name!r} of {kind}, which nothing gives"
 
 
 def _beside_others(registry: Registry, entry: Entry) -> Iterator[str]:

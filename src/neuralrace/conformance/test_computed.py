@@ -14,7 +14,7 @@ from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.solutions.problem import Problem
-from neuralrace.spec import SolvedRun
+from neuralrace.spec import SolvedEnsemble
 
 NAME = "paper/experiment/main"
 TRIALS = trials()
@@ -32,9 +32,9 @@ def test_everything_recorded_is_tried():
 def test_solutions_give_what_they_declare(name):
     entry, given, refused = SOLUTIONS[name], set(), []
     for small in (small for small in SMALL if name in solved(small)):
-        run = cell_of(SMALL[small], solutions=[name])
+        ensemble = cell_of(SMALL[small], solutions=[name])
         try:
-            arrays = entry.load()(Problem(run.only(SolvedRun), STEPS))
+            arrays = entry.load()(Problem(ensemble.only(SolvedEnsemble), STEPS))
         except UserError as error:  # not for these data, or not from these weights
             refused.append(str(error))
             continue
@@ -45,7 +45,7 @@ def test_solutions_give_what_they_declare(name):
             inner = dims[1:] if dims[:1] == ("solution",) else dims
             assert values.ndim == 2 + len(inner), f"{where} without the dimensions {inner}"
             known = dict(zip(inner, values.shape[2:], strict=True))
-            assert values.shape[:2] == (len(run.init_scales), run.seeds), where
+            assert values.shape[:2] == (len(ensemble.init_scales), ensemble.seeds), where
             wanted = {dim: SIZES[dim] for dim in inner if dim in SIZES}
             assert known.items() >= wanted.items(), where
             assert np.isfinite(values).all(), f"{where}, which is not finite"
@@ -70,7 +70,7 @@ def test_what_is_recorded_and_measured_is_declared(small, tmp_path):
     for name in trial.solutions:
         cell = cell_of(spec, solutions=[*solutions, name])
         with suppress(UserError):  # not for these data, or not from these weights
-            theory = theory_dataset(NAME, cell.only(SolvedRun))
+            theory = theory_dataset(NAME, cell.only(SolvedEnsemble))
             solutions.append(name)
     cell = cell_of(spec, solutions=solutions)
     for name in trial.metrics:

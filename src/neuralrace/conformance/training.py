@@ -11,16 +11,16 @@ from neuralrace.records.schema import variable
 from neuralrace.records.trajectory import trajectory_dataset
 from neuralrace.records.verify import verify
 from neuralrace.registry import OBSERVABLES
-from neuralrace.spec import Cell, Run
-from neuralrace.training.ensemble import train
+from neuralrace.spec import Cell, Ensemble
+from neuralrace.training.trainer import train
 
 
 def check_training(cell: Cell, folder: Path) -> xr.Dataset:
     """Trains, writes, verifies and reads back; gives what was recorded."""
-    run = cell.only(Run)
-    trajectory = train(run)
+    ensemble = cell.only(Ensemble)
+    trajectory = train(ensemble)
     assert (trajectory.diverged_at == -1).all()
-    recorded = [OBSERVABLES[name] for name in run.record.observables]
+    recorded = [OBSERVABLES[name] for name in ensemble.record.observables]
     declared = {"loss"}.union(*(entry.declaration.gives for entry in recorded))
     for name, values in trajectory.variables.items():
         assert {name, re.sub(r"\d+$", "{layer}", name)} & declared, (
@@ -28,22 +28,22 @@ def check_training(cell: Cell, folder: Path) -> xr.Dataset:
         )
         known = variable("trajectory", name)
         assert known is not None
-        assert values.shape[:2] == (len(run.init_scales), run.seeds)
+        assert values.shape[:2] == (len(ensemble.init_scales), ensemble.seeds)
         assert values.ndim == 2 + len(known.dims), f"{name!r} has not the dimensions {known.dims}"
         bad = ~np.isfinite(values)
         if name == "singular_values":  # layers of smaller rank are padded
             bad &= ~np.isnan(values[:, :, :1])
-        pairs = getattr(run.network, "pairs", None)
+        pairs = getattr(ensemble.network, "pairs", None)
         if name.startswith("untrained_") and pairs is not None and pairs.name == "all":
             assert np.isnan(values).all()  # there is no such pair
             bad[:] = False
         assert not bad.any(), f"{name!r} is not finite"
     loss = trajectory.variables["loss"]
     assert (loss[..., -1] < loss[..., 0]).all(), "the loss does not fall"
-    dataset = trajectory_dataset("paper/experiment/main", run, trajectory)
+    dataset = trajectory_dataset("paper/experiment/main", ensemble, trajectory)
     path, said = folder / "trajectory.nc", []
     write(dataset, path)
-    verify({str(path): run.sha256()}, said.append)
+    verify({str(path): ensemble.sha256()}, said.append)
     assert len(said) == 1
     back = read(path, "trajectory")
     xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())

@@ -124,17 +124,17 @@ def _first_learned(overlap: xr.DataArray, share: xr.DataArray) -> Values:
     table = overlap.transpose(*runs, "time", "mode", "other_mode").values
     shares = share.transpose(*runs, "time", "mode").values
     with_first, of_others = (np.full(table.shape[:2], np.nan) for _ in range(2))
-    for run in np.ndindex(table.shape[:2]):
-        learned = shares[run] >= LEARNED
+    for ensemble in np.ndindex(table.shape[:2]):
+        learned = shares[ensemble] >= LEARNED
         if not learned.any():
             continue
         at = int(learned.any(axis=1).argmax())
-        first = int(np.nanargmax(np.where(learned[at], shares[run][at], np.nan)))
-        small = np.argsort(shares[run][at])[:2]  # NaN, where there is no target, comes last
-        both = [*table[run][at, first], *table[run][at, :, first]]
-        with_first[run] = np.nanmax(both) if np.isfinite(both).any() else np.nan
-        others = table[run][at][np.ix_(small, small)]
-        of_others[run] = np.nanmax(others) if np.isfinite(others).any() else np.nan
+        first = int(np.nanargmax(np.where(learned[at], shares[ensemble][at], np.nan)))
+        small = np.argsort(shares[ensemble][at])[:2]  # NaN, where there is no target, comes last
+        both = [*table[ensemble][at, first], *table[ensemble][at, :, first]]
+        with_first[ensemble] = np.nanmax(both) if np.isfinite(both).any() else np.nan
+        others = table[ensemble][at][np.ix_(small, small)]
+        of_others[ensemble] = np.nanmax(others) if np.isfinite(others).any() else np.nan
     like = overlap.isel(time=0, mode=0, other_mode=0, drop=True).transpose(*runs)
     return {
         "overlap_with_learned": like.copy(data=with_first),

@@ -75,14 +75,14 @@ def frozen_gate_errata(cell: CellResults) -> Values:
     errors = np.full((2, 2, *start.shape[:2], len(EQUATIONS)), np.nan)
     fits = _least_squares(data, gates)
     misfit = [_distances(end / len(gates), fit) for fit in fits]
-    for run in np.ndindex(start.shape[:2]):
-        for name, forms in _forms(frozen, gates, time, start[run]).items():
+    for ensemble in np.ndindex(start.shape[:2]):
+        for name, forms in _forms(frozen, gates, time, start[ensemble]).items():
             units = {"30": np.s_[::2], "31": np.s_[1::2]}.get(name, np.s_[:])
             for form, found in enumerate(forms):
-                at = (form, *run, EQUATIONS.index(name))
-                errors[0, *at] = _distance(found[units], end[run][units])
-                difference = frozen.loss(found) - losses[run][-1]
-                errors[1, *at] = np.abs(difference) / losses[run][0]
+                at = (form, *ensemble, EQUATIONS.index(name))
+                errors[0, *at] = _distance(found[units], end[ensemble][units])
+                difference = frozen.loss(found) - losses[ensemble][-1]
+                errors[1, *at] = np.abs(difference) / losses[ensemble][0]
     runs = trajectory["diverged_at"]
     known = runs < 0
     by_equation = runs.expand_dims(equation=list(EQUATIONS), axis=2)

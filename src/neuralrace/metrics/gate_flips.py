@@ -173,17 +173,17 @@ def _open_at_both(
     runs, snapshots = weights[0].shape[:2], weights[0].shape[2]
     counts = [np.empty((*runs, w.shape[-2], snapshots, snapshots)) for w in weights[:-1]]
     never_changed = np.empty((*runs, len(counts)))
-    for run in np.ndindex(runs):
+    for ensemble in np.ndindex(runs):
         # activity on all samples is held for one snapshot at a time, gates for one run
-        times = [relu_gates(at, x) for at in zip(*(w[run] for w in weights), strict=True)]
+        times = [relu_gates(at, x) for at in zip(*(w[ensemble] for w in weights), strict=True)]
         for layer, gates in enumerate(zip(*times, strict=True)):
             by_unit = np.stack(gates, axis=1)
             same = by_unit.all(axis=1) | ~by_unit.any(axis=1)
-            never_changed[*run, layer] = same.mean()
+            never_changed[*ensemble, layer] = same.mean()
             for unit, opened in enumerate(by_unit):
                 # sums of ones are exact in single precision, up to 2^24 samples
                 single = opened.astype(np.float32)
-                counts[layer][*run, unit] = single @ single.T
+                counts[layer][*ensemble, unit] = single @ single.T
     return counts, never_changed
 
 

@@ -177,7 +177,10 @@ def _rules(
             (np.s_[:, seed], _relu(start[0, seed]), start[0, seed])
             for seed in range(start.shape[1])
         ],
-        "trained": [(run, _relu(end[run]), end[run]) for run in np.ndindex(end.shape[:2])],
+        "trained": [
+            (ensemble, _relu(end[ensemble]), end[ensemble])
+            for ensemble in np.ndindex(end.shape[:2])
+        ],
     }
     if taken := set(rules) & set(candidates):
         name = min(taken)

@@ -90,13 +90,13 @@ def gate_refresh(cell: CellResults) -> Values:
     time, samples = cell.flow_time.values[[-1]], (data.x, data.y[:, 0])
     weights = np.full((*start.shape[:2], len(REFRESHES), *start.shape[2:]), np.nan)
     stepwise = np.full_like(start, np.nan)
-    for run in np.argwhere(cell.trajectory["diverged_at"].values < 0):
-        first = start[*run]
+    for ensemble in np.argwhere(cell.trajectory["diverged_at"].values < 0):
+        first = start[*ensemble]
         for number, refreshes in enumerate(REFRESHES):
             interval = float(time[0]) / refreshes
-            weights[*run, number] = relinearised_flow(time, interval, first, *samples)[0]
+            weights[*ensemble, number] = relinearised_flow(time, interval, first, *samples)[0]
         step, rate = np.array([training.steps]), training.flow_step(len(data.x))
-        stepwise[*run] = relinearised_descent(step, rate, 1, first, *samples)[0]
+        stepwise[*ensemble] = relinearised_descent(step, rate, 1, first, *samples)[0]
     missed = np.full((*start.shape[:2], len(MOMENTS)), np.nan)
     symmetric = at_every_place(data)
     for scale, seed in np.argwhere(cell.trajectory["diverged_at"].values < 0):

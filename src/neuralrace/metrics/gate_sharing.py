@@ -57,12 +57,12 @@ def gate_sharing(cell: CellResults) -> Values:
         found = np.stack(
             [
                 _differences(
-                    [w[run][at] for w in weights],
-                    biases and [b[run][at] for b in biases],
+                    [w[ensemble][at] for w in weights],
+                    biases and [b[ensemble][at] for b in biases],
                     cell.data.x,
                     labels,
                 )
-                for run in np.ndindex(like.shape[:2])
+                for ensemble in np.ndindex(like.shape[:2])
             ]
         ).reshape(*like.shape[:2], len(weights) - 1, 3)
         for column, name in enumerate(

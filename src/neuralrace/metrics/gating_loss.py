@@ -11,7 +11,7 @@ from neuralrace.metrics.describe import Values
 from neuralrace.networks.gated import Gated
 from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 from neuralrace.theory.as_written import written_gain
 from neuralrace.theory.frozen_gates import gated_moments
 from neuralrace.theory.gating_loss import (
@@ -138,14 +138,14 @@ def _by_equation(
     return [*found, (1 - gain) / 2, (1 - written_gain(one, zero)) / 2]
 
 
-def sampled(run: Run, ahead: int) -> Data:
+def sampled(ensemble: Ensemble, ahead: int) -> Data:
     """The fixed sample of a run's dataset whose seed is some further on.
 
     Args:
-        run: of a dataset that draws samples from one law, as `fresh_samples` needs it.
+        ensemble: of a dataset that draws samples from one law, as `fresh_samples` needs it.
         ahead: how much larger the seed is.
     """
-    dataset = run.dataset
+    dataset = ensemble.dataset
     return dataset.model_copy(update={"seed": dataset.seed + ahead}).load()
 
 

@@ -83,7 +83,7 @@ def growth_bound(cell: CellResults) -> Values:
         return theory.GrowthLaw(layers, theory.QUOTED_KAPPA1, theory.QUOTED_KAPPA2, target)
 
     quoted = theory.growth_bound(time, start, printed(depth))
-    run = norms.isel(time=0, layer=0, drop=True)
+    ensemble = norms.isel(time=0, layer=0, drop=True)
     curve = cell.trajectory["loss"]
     norm_product = norms.prod("layer")
 
@@ -100,7 +100,7 @@ def growth_bound(cell: CellResults) -> Values:
         return np.where(np.isfinite(worst), worst, np.nan)
 
     def per_run(values: np.ndarray) -> xr.DataArray:
-        return run.copy(data=values)
+        return ensemble.copy(data=values)
 
     def per_time(values: np.ndarray) -> xr.DataArray:
         return curve.copy(data=values)
@@ -119,7 +119,7 @@ def growth_bound(cell: CellResults) -> Values:
         return np.stack(values, axis=-1)
 
     def per_depth(values: np.ndarray) -> xr.DataArray:
-        at = run.expand_dims(depth=list(DEPTHS), axis=-1)
+        at = ensemble.expand_dims(depth=list(DEPTHS), axis=-1)
         return at.copy(data=values)
 
     slack = theory.residual_slack(residual, product, target, k1[..., None])

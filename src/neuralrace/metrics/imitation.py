@@ -160,11 +160,12 @@ def scaling_disparity(
     two are nearly as large.
     """
     found = np.empty(first.shape[:-2])
-    for run in np.ndindex(found.shape):
+    for ensemble in np.ndindex(found.shape):
         sets = [
-            classical_scaling(each[run].astype(float), len(each[run])) for each in (first, second)
+            classical_scaling(each[ensemble].astype(float), len(each[ensemble]))
+            for each in (first, second)
         ]
-        found[run] = procrustes(*sets)[2]
+        found[ensemble] = procrustes(*sets)[2]
     return found
 
 

@@ -73,8 +73,8 @@ def realisable_patterns(cell: CellResults) -> Values:
     def distinct(units: np.ndarray) -> xr.DataArray:
         """Different patterns among some units of each run."""
         counts = np.empty(runs.shape)
-        for run in np.ndindex(counts.shape):
-            counts[run] = len(np.unique(gates[run][units[run]], axis=0))
+        for ensemble in np.ndindex(counts.shape):
+            counts[ensemble] = len(np.unique(gates[ensemble][units[ensemble]], axis=0))
         return runs.copy(data=counts).where(~undefined)
 
     realisable = gate_patterns.realisable_patterns(data.x)

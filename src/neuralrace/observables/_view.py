@@ -6,14 +6,14 @@ from typing import Any
 
 from jax import Array
 
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 
 
 @dataclass(frozen=True)
 class View:
     """One run at one moment of its training."""
 
-    run: Run
+    ensemble: Ensemble
     """What is trained."""
     task: Any
     """How it is trained. Between domains it offers `pair_errors(network, data)`, and with images

@@ -6,12 +6,14 @@ import numpy as np
 
 from neuralrace.descent import FullBatch
 from neuralrace.provenance import Stage, code_sha256, versions
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 
 Coordinates = dict[str, tuple[str, np.ndarray, str]]
 
 
-def provenance(cell_id: str, spec: Run, stage: Stage, packages: Sequence[str]) -> dict[str, str]:
+def provenance(
+    cell_id: str, spec: Ensemble, stage: Stage, packages: Sequence[str]
+) -> dict[str, str]:
     """Attributes that say where a file comes from, without time of day or host."""
     paper, experiment, cell = cell_id.split("/")
     return {
@@ -27,9 +29,9 @@ def provenance(cell_id: str, spec: Run, stage: Stage, packages: Sequence[str]) -
     }
 
 
-def record_steps(run: Run) -> tuple[np.ndarray, np.ndarray]:
+def record_steps(ensemble: Ensemble) -> tuple[np.ndarray, np.ndarray]:
     """Gradient steps of the time axis and of the snapshot axis."""
-    steps, record = run.training.steps, run.record
+    steps, record = ensemble.training.steps, ensemble.record
     return (
         np.arange(0, steps + 1, record.every),
         np.arange(0, steps + 1, steps // record.snapshots),
@@ -37,24 +39,31 @@ def record_steps(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def axes(
-    run: Run, samples: int, scales: Sequence[int] | None = None, seeds: Sequence[int] | None = None
+    ensemble: Ensemble,
+    samples: int,
+    scales: Sequence[int] | None = None,
+    seeds: Sequence[int] | None = None,
 ) -> Coordinates:
-    """Coordinates of a run: values, dimension and unit by name.
+    """Coordinates of an ensemble: values, dimension and unit by name.
 
     `samples` is the size of the dataset. `time` counts epochs for full-batch training and steps
     otherwise; `flow_time` is the clock of the theory.
     """
-    unit = "epochs" if isinstance(run.training.batch, FullBatch) else "steps"
-    clock = run.training.flow_step(samples)
-    step, snapshot = record_steps(run)
-    init_scales = np.asarray(run.init_scales)
+    unit = "epochs" if isinstance(ensemble.training.batch, FullBatch) else "steps"
+    clock = ensemble.training.flow_step(samples)
+    step, snapshot = record_steps(ensemble)
+    init_scales = np.asarray(ensemble.init_scales)
     return {
         "init_scale": (
             "init_scale",
             init_scales if scales is None else init_scales[list(scales)],
             "1",
         ),
-        "seed": ("seed", np.asarray(run.seed_numbers) if seeds is None else np.asarray(seeds), "1"),
+        "seed": (
+            "seed",
+            np.asarray(ensemble.seed_numbers) if seeds is None else np.asarray(seeds),
+            "1",
+        ),
         "time": ("time", step, unit),
         "flow_time": ("time", clock * step, "1"),
         "snapshot": ("snapshot", snapshot, unit),

@@ -8,44 +8,44 @@ from neuralrace.records.axes import axes, provenance, record_steps
 from neuralrace.records.schema import build, theory_variables
 from neuralrace.registry import SOLUTIONS
 from neuralrace.solutions.problem import Arrays, Problem
-from neuralrace.spec import SolvedRun
+from neuralrace.spec import SolvedEnsemble
 
 
-def theory_dataset(cell_id: str, run: SolvedRun) -> xr.Dataset:
-    """Every configured solution of a run, as it is written to `theory.nc`.
+def theory_dataset(cell_id: str, ensemble: SolvedEnsemble) -> xr.Dataset:
+    """Every configured solution of an ensemble, as it is written to `theory.nc`.
 
     It shares the axes of the trajectory and follows from the same specification, without training.
 
     Raises:
         UserError: a theory that is not for these data or initial weights.
     """
-    step, _ = record_steps(run)
-    samples, arrays = solve(run, step)
-    attrs = provenance(cell_id, run, "solve", ("scipy", "xarray", "netcdf4"))
+    step, _ = record_steps(ensemble)
+    samples, arrays = solve(ensemble, step)
+    attrs = provenance(cell_id, ensemble, "solve", ("scipy", "xarray", "netcdf4"))
     attrs |= {"title": f"Theory of {cell_id}", "precision": "float64"}
-    coords = axes(run, samples)
+    coords = axes(ensemble, samples)
     for name in ("snapshot", "snapshot_flow_time"):
         del coords[name]
-    coords["solution"] = ("solution", np.array(run.solutions), "1")
+    coords["solution"] = ("solution", np.array(ensemble.solutions), "1")
     if any("candidate" in theory_variables()[name].dims for name in arrays):
-        coords["candidate"] = ("candidate", np.array(list(run.candidates)), "1")
+        coords["candidate"] = ("candidate", np.array(list(ensemble.candidates)), "1")
     return build("theory", arrays, coords, attrs)
 
 
-def solve(run: SolvedRun, step: Int[np.ndarray, " time"]) -> tuple[int, Arrays]:
-    """Every configured solution of a run, at the given gradient steps.
+def solve(ensemble: SolvedEnsemble, step: Int[np.ndarray, " time"]) -> tuple[int, Arrays]:
+    """Every configured solution of an ensemble, at the given gradient steps.
 
     Returns:
         Number of samples that the loss is over, and arrays by name, axes (init_scale, seed, *dims
-        of the variable). An axis `solution` is in the order of `run.solutions`, with NaN for those
-        that do not give the variable.
+        of the variable). An axis `solution` is in the order of `ensemble.solutions`, with NaN for
+        those that do not give the variable.
 
     Raises:
         UserError: a theory that is not for these data or initial weights.
         KeyError: a variable that no solution declares.
     """
-    problem = Problem(run, step)
-    answers = [SOLUTIONS[name].load()(problem) for name in run.solutions]
+    problem = Problem(ensemble, step)
+    answers = [SOLUTIONS[name].load()(problem) for name in ensemble.solutions]
     arrays: Arrays = {}
     for name in dict.fromkeys(name for answer in answers for name in answer):
         given = [answer[name] for answer in answers if name in answer]

@@ -8,13 +8,13 @@ import xarray as xr
 
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import build
-from neuralrace.spec import Run
-from neuralrace.training.ensemble import Trajectory
+from neuralrace.spec import Ensemble
+from neuralrace.training.trainer import Trajectory
 
 
 def trajectory_dataset(
     cell_id: str,
-    run: Run,
+    ensemble: Ensemble,
     trajectory: Trajectory,
     scales: Sequence[int] | None = None,
     seeds: Sequence[int] | None = None,
@@ -23,22 +23,24 @@ def trajectory_dataset(
 
     Args:
         cell_id: `paper/experiment/label`.
-        run: what was trained.
+        ensemble: what was trained.
         trajectory: what was recorded.
-        scales: indices into `run.init_scales` that were trained; all when absent.
+        scales: indices into `ensemble.init_scales` that were trained; all when absent.
         seeds: seeds that were trained; all when absent.
     """
     device = jax.devices()[0]
     attrs = provenance(
-        cell_id, run, "train", ("jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
+        cell_id, ensemble, "train", ("jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
     )
     attrs |= {
         "title": f"Training trajectories of {cell_id}",
         "device": f"{device.platform}: {device.device_kind}",
-        "precision": f"{run.precision}, matrix products at {run.matmul_precision} precision",
+        "precision": (
+            f"{ensemble.precision}, matrix products at {ensemble.matmul_precision} precision"
+        ),
         "xla_flags": os.environ.get("XLA_FLAGS") or "none",
     }
-    coords = axes(run, trajectory.samples, scales, seeds)
+    coords = axes(ensemble, trajectory.samples, scales, seeds)
     arrays = trajectory.variables | {"diverged_at": trajectory.diverged_at}
     return build("trajectory", arrays, coords, attrs)
 

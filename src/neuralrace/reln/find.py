@@ -13,9 +13,9 @@ from neuralrace.initialisation.normal import Normal
 from neuralrace.reln.gates import relu_network
 from neuralrace.reln.identification import Gating, NoGatingError, Source, gate_patterns, identify
 from neuralrace.reln.imitation import altered, imitate, loss_gap, output_error
-from neuralrace.spec import Record, Run
+from neuralrace.spec import Ensemble, Record
 from neuralrace.theory.pathway_modes import mean_start, pathway_modes_flow
-from neuralrace.training.ensemble import Trajectory, train
+from neuralrace.training.trainer import Trajectory, train
 
 CONTROLS: tuple[Source, ...] = ("start", "end")
 
@@ -42,14 +42,16 @@ class Reln:
     network."""
 
 
-def find_reln(run: Run, pathways: int, snapshots: int = 20, controls: bool = True) -> Reln:
+def find_reln(
+    ensemble: Ensemble, pathways: int, snapshots: int = 20, controls: bool = True
+) -> Reln:
     """Trains ReLU networks, identifies the gates that they share, and trains their imitation.
 
     Gates come from the networks of all seeds of the run, at all snapshots of training.
 
     Args:
-        run: ReLU networks with one hidden layer and no biases, on any dataset, at one init scale;
-            what it records beside the loss is replaced.
+        ensemble: ReLU networks with one hidden layer and no biases, on any dataset, at one init
+            scale; what it records beside the loss is replaced.
         pathways: number of pathways to find.
         snapshots: intervals between snapshots of the gates.
         controls: whether to do the same from the gates of the start alone and of the end alone.
@@ -61,24 +63,26 @@ def find_reln(run: Run, pathways: int, snapshots: int = 20, controls: bool = Tru
 
     Source: Jarvis et al., "Make Haste Slowly", sec. 3 and appendix B.
     """
-    relu_network(run, "find_reln", hidden=1)
-    if len(run.init_scales) > 1:
+    relu_network(ensemble, "find_reln", hidden=1)
+    if len(ensemble.init_scales) > 1:
         raise UserError(
-            f"init_scales: {list(run.init_scales)}: gates are identified at one init scale; give "
-            "one"
+            f"init_scales: {list(ensemble.init_scales)}: gates are identified at one init scale; "
+            "give one"
         )
-    record = Record(every=run.record.every, snapshots=snapshots, observables=("outputs", "weights"))
-    run = altered(run, record=record)
-    relu, data = train(run), run.dataset.load()
+    record = Record(
+        every=ensemble.record.every, snapshots=snapshots, observables=("outputs", "weights")
+    )
+    ensemble = altered(ensemble, record=record)
+    relu, data = train(ensemble), ensemble.dataset.load()
     others: dict[Source, Reln] = {}
     for source in CONTROLS if controls else ():
         with suppress(NoGatingError):
-            others[source] = _reln(run, data, relu, pathways, source, {})
-    return _reln(run, data, relu, pathways, "training", others)
+            others[source] = _reln(ensemble, data, relu, pathways, source, {})
+    return _reln(ensemble, data, relu, pathways, "training", others)
 
 
 def _reln(
-    run: Run,
+    ensemble: Ensemble,
     data: Data,
     relu: Trajectory,
     pathways: int,
@@ -90,29 +94,29 @@ def _reln(
         relu.variables[name] for name in ("loss", "outputs", "weight_1", "weight_2")
     )
     gating = identify(gate_patterns([first, second], data.x, source), pathways, first.shape[-2])
-    imitation = imitate(run, gating.network)
-    records = run.training.steps // run.record.every
-    stride = records // run.record.snapshots
+    imitation = imitate(ensemble, gating.network)
+    records = ensemble.training.steps // ensemble.record.every
+    stride = records // ensemble.record.snapshots
     return Reln(
         gating=gating,
         relu=relu,
         imitation=imitation,
         loss_gap=loss_gap(loss, imitation.variables["loss"]),
         output_error=output_error(loss[..., ::stride], outputs, imitation, data.y),
-        predicted_loss=_predicted_loss(run, data, gating, records),
+        predicted_loss=_predicted_loss(ensemble, data, gating, records),
         controls=controls,
     )
 
 
 def _predicted_loss(
-    run: Run, data: Data, gating: Gating, records: int
+    ensemble: Ensemble, data: Data, gating: Gating, records: int
 ) -> Float[np.ndarray, " time"] | None:
     """Loss of a gating by theory at every record, normalised as that of the run."""
-    training = run.training
-    if not isinstance(run.init, Normal) or not training.loss.squared:
+    training = ensemble.training
+    if not isinstance(ensemble.init, Normal) or not training.loss.squared:
         return None
     effective = gating.network.wiring(data).effective
-    start = mean_start(effective, gating.widths.tolist(), run.init_scales[0])
-    time = np.arange(records + 1) * run.record.every * training.flow_step(len(data.x))
+    start = mean_start(effective, gating.widths.tolist(), ensemble.init_scales[0])
+    time = np.arange(records + 1) * ensemble.record.every * training.flow_step(len(data.x))
     predicted = pathway_modes_flow(time, effective, start).loss
     return predicted * training.loss.factor(len(data.x))

@@ -8,24 +8,24 @@ from jaxtyping import Bool, Float
 from neuralrace.errors import UserError
 from neuralrace.needs import unmet
 from neuralrace.networks.layered import Layered
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 
 
-def relu_network(run: Run, user: str, hidden: int | None = None) -> Layered:
+def relu_network(ensemble: Ensemble, user: str, hidden: int | None = None) -> Layered:
     """The network of a run, where it is a ReLU network without biases.
 
     Args:
-        run: what is trained.
+        ensemble: what is trained.
         user: what needs such a network, for the message.
         hidden: hidden layers that it must have; any number when absent.
 
     Raises:
         UserError: it is another network.
     """
-    if unmet(run, "layered relu") or (hidden and len(run.layered.hidden) != hidden):
+    if unmet(ensemble, "layered relu") or (hidden and len(ensemble.layered.hidden) != hidden):
         layers = {None: "no biases", 1: "one hidden layer and no biases"}[hidden]
         raise UserError(f"network: {user} is for ReLU networks with {layers}")
-    return run.layered
+    return ensemble.layered
 
 
 def relu_gates(

@@ -11,12 +11,12 @@ from jaxtyping import Float
 
 from neuralrace.errors import UserError
 from neuralrace.networks.gated import Gated
-from neuralrace.spec import Record, Run
-from neuralrace.training.ensemble import Trajectory, train
+from neuralrace.spec import Ensemble, Record
+from neuralrace.training.trainer import Trajectory, train
 
 
 def imitate(
-    run: Run,
+    ensemble: Ensemble,
     network: Gated,
     scales: Sequence[int] | None = None,
     seeds: Sequence[int] | None = None,
@@ -27,9 +27,9 @@ def imitate(
     the run; initial weights of one seed are other draws than those of the ReLU network.
 
     Args:
-        run: training of the network to imitate.
+        ensemble: training of the network to imitate.
         network: gated network.
-        scales: indices into `run.init_scales`; all when absent.
+        scales: indices into `ensemble.init_scales`; all when absent.
         seeds: seeds to train; all when absent.
 
     Returns:
@@ -39,23 +39,25 @@ def imitate(
         UserError: gates or law do not fit, batches are not the whole dataset, or every run
             diverged.
     """
-    if not run.training.batch.whole:
+    if not ensemble.training.batch.whole:
         raise UserError(
-            f"training.batch.name: {run.training.batch.name!r}: a gated network is trained on all "
-            "samples; use full"
+            f"training.batch.name: {ensemble.training.batch.name!r}: a gated network is trained on "
+            "all samples; use full"
         )
-    steps, every = run.training.steps, run.record.every
+    steps, every = ensemble.training.steps, ensemble.record.every
     record = Record(every=every, snapshots=steps // every, observables=("outputs", "similarity"))
-    return train(altered(run, network=network, record=record), scales, seeds)
+    return train(altered(ensemble, network=network, record=record), scales, seeds)
 
 
-def altered(run: Run, **parts: object) -> Run:
+def altered(ensemble: Ensemble, **parts: object) -> Ensemble:
     """The run with other parts, checked anew.
 
     Raises:
         ValueError: they do not fit.
     """
-    return Run.model_validate({name: getattr(run, name) for name in Run.model_fields} | parts)
+    return Ensemble.model_validate(
+        {name: getattr(ensemble, name) for name in Ensemble.model_fields} | parts
+    )
 
 
 def at_loss(

@@ -102,7 +102,7 @@ def mean_field(problem: Problem) -> Arrays:
 
     Source: notes on localisation, section 2.2 (one unit); derived here for any number of units.
     """
-    dataset = problem.run.dataset
+    dataset = problem.ensemble.dataset
     law = dataset.mixture()
     if law is None or law.marginal is None:
         raise UserError(
@@ -129,8 +129,8 @@ def _target(problem: Problem) -> Float[np.ndarray, " sample"]:
     y = problem.data.y
     if y.shape[1] != 1:
         raise UserError(
-            f"dataset.name: {problem.run.dataset.name!r}: has {y.shape[1]} outputs; solutions: "
-            "this theory is for one output"
+            f"dataset.name: {problem.ensemble.dataset.name!r}: has {y.shape[1]} outputs; "
+            "solutions: this theory is for one output"
         )
     return y[:, 0]
 

@@ -80,7 +80,7 @@ def _of_strengths(problem: Problem, path: Float[np.ndarray, "*runs time edge mod
     wiring, effective = problem.wiring, problem.wiring.effective
     loss = {"loss": problem.as_trained(strengths.reduction_loss(effective, path))}
     values = -np.sort(-np.abs(path), axis=-1)
-    if not problem.run.network.by_domain:
+    if not problem.ensemble.network.by_domain:
         return loss | {"singular_values": values}
     layers = np.array(wiring.architecture.levels)
     by_layer = [values[..., layers == n, :].mean(axis=-2) for n in range(layers.max() + 1)]

@@ -73,7 +73,7 @@ def pathway_modes_mean(problem: Problem) -> Arrays:
 
     Source: derived here, see `theory.pathway_modes`.
     """
-    effective, scales = problem.wiring.effective, np.array(problem.run.init_scales)
+    effective, scales = problem.wiring.effective, np.array(problem.ensemble.init_scales)
     start = small.mean_start(effective, problem.pathway_widths, scales[:, None])
     return _answer(problem, small.pathway_modes_flow(problem.time, effective, start))
 
@@ -97,8 +97,8 @@ def candidate_modes(problem: Problem) -> Arrays:
     Source: derived here, see `theory.pathway_modes`.
     """
     losses = []
-    for name, network in problem.run.candidates.items():
-        candidate = Problem(problem.run.model_copy(update={"network": network}), problem.step)
+    for name, network in problem.ensemble.candidates.items():
+        candidate = Problem(problem.ensemble.model_copy(update={"network": network}), problem.step)
         with configured_as(f"candidates.{name}"):
             losses.append(pathway_modes_mean(candidate)["loss"])
     return {"candidate_loss": np.stack(losses, axis=2)}
@@ -106,7 +106,7 @@ def candidate_modes(problem: Problem) -> Arrays:
 
 def _answer(problem: Problem, found: small.JointLearning) -> Arrays:
     """Loss and singular values of all runs, which may have been solved as one."""
-    shape = (len(problem.run.init_scales), problem.run.seeds)
+    shape = (len(problem.ensemble.init_scales), problem.ensemble.seeds)
     values, data = found.singular_values, problem.data
     missing = min(data.x.shape[1], data.y.shape[1]) - values.shape[-1]
     values = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)])

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from neuralrace.datasets import Data, DomainDataset, Domains
 from neuralrace.gates.wiring import Wiring
 from neuralrace.initialisation.base import Weights
-from neuralrace.spec import SolvedRun
+from neuralrace.spec import SolvedEnsemble
 
 Arrays = dict[str, Float[np.ndarray, "init_scale seed ..."]]
 
@@ -19,10 +19,10 @@ Arrays = dict[str, Float[np.ndarray, "init_scale seed ..."]]
 class Problem:
     """A run as its theory sees it.
 
-    All solutions of a run share one: data are loaded and weights drawn once, on first use.
+    All solutions of an ensemble share one: data are loaded and weights drawn once, on first use.
     """
 
-    run: SolvedRun
+    ensemble: SolvedEnsemble
     step: Int[np.ndarray, " time"]
     """Gradient steps to answer at."""
 
@@ -33,7 +33,7 @@ class Problem:
         Raises:
             UserError: files of the dataset are missing or damaged.
         """
-        return cast(DomainDataset, self.run.dataset).domains()
+        return cast(DomainDataset, self.ensemble.dataset).domains()
 
     @cached_property
     def wiring(self) -> Wiring:
@@ -42,7 +42,7 @@ class Problem:
         Raises:
             UserError: gates that do not fit the dataset.
         """
-        network: Any = self.run.network
+        network: Any = self.ensemble.network
         return network.wiring(self.domains if network.by_domain else self.data)
 
     @cached_property
@@ -52,7 +52,7 @@ class Problem:
         Raises:
             UserError: files of the dataset are missing or damaged.
         """
-        return self.wiring.data if self.run.network.by_domain else self.run.dataset.load()
+        return self.wiring.data if self.ensemble.network.by_domain else self.ensemble.dataset.load()
 
     @cached_property
     def weights(self) -> Weights:
@@ -61,8 +61,10 @@ class Problem:
         Raises:
             UserError: the initialisation law does not exist for this network.
         """
-        run = self.run
-        return run.resolved.initial(run.init, self, run.init_scales, run.seed_numbers)
+        ensemble = self.ensemble
+        return ensemble.resolved.initial(
+            ensemble.init, self, ensemble.init_scales, ensemble.seed_numbers
+        )
 
     @property
     def pathway_widths(self) -> list[int]:
@@ -73,7 +75,7 @@ class Problem:
     @property
     def flow_step(self) -> float:
         """Gradient-flow time of a step, in units of tau."""
-        return self.run.training.flow_step(len(self.data.x))
+        return self.ensemble.training.flow_step(len(self.data.x))
 
     @property
     def time(self) -> Float[np.ndarray, " time"]:
@@ -82,4 +84,4 @@ class Problem:
 
     def as_trained(self, loss: Float[np.ndarray, "*runs time"]) -> Float[np.ndarray, "*runs time"]:
         """A loss 1/2 <|y - yhat|^2> as training normalises it, to compare with simulation."""
-        return self.run.training.loss.factor(len(self.data.x)) * loss
+        return self.ensemble.training.loss.factor(len(self.data.x)) * loss

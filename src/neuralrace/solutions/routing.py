@@ -39,7 +39,7 @@ def routing_race(problem: Problem) -> Arrays:
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", figs. 4 to 6 and eq. 15; the
     start is derived here.
     """
-    network, domains = cast(Routing, problem.run.network), problem.domains
+    network, domains = cast(Routing, problem.ensemble.network), problem.domains
     count = domains.count
     families = network.families(count)
     if len(families) != 1:

@@ -51,12 +51,12 @@ def head_start(problem: Problem) -> Arrays:
 
 
 def _closed_form(problem: Problem, ahead: bool) -> Arrays:
-    run, data, time = problem.run, problem.data, problem.time
-    dataset = cast(Contextual, run.dataset)
-    scheme = cast(Contexts, cast(Gated, run.network).gates)
+    ensemble, data, time = problem.ensemble, problem.data, problem.time
+    dataset = cast(Contextual, ensemble.dataset)
+    scheme = cast(Contexts, cast(Gated, ensemble.network).gates)
     task = dataset.contexts, dataset.objects
     # every mode of a pathway starts from half its width times the variance
-    variance = np.array(run.init_scales) ** 2
+    variance = np.array(ensemble.init_scales) ** 2
     strengths = [width * variance / 2 for width in problem.pathway_widths]
     common = np.repeat(strengths[0][:, None], sum(task) - 1, axis=1)
     family = np.repeat(strengths[-1][:, None], dataset.objects - 1, axis=1)
@@ -74,7 +74,7 @@ def _closed_form(problem: Problem, ahead: bool) -> Arrays:
         found = contextual.family_strengths(time, *task, open_in, family)
         values[..., int(scheme.common) :, : found.shape[-1]] = found[..., None, :]
     values = -np.sort(-values, axis=-1)
-    runs = len(loss), run.seeds
+    runs = len(loss), ensemble.seeds
     loss = problem.as_trained(loss)
     return {
         "loss": np.broadcast_to(loss[:, None], (*runs, *loss.shape[1:])),

@@ -1,4 +1,4 @@
-"""What the engine sees of a run: how its network is built and what its loss is."""
+"""What the trainer sees of an ensemble: how its network is built and what its loss is."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ from flax import nnx
 from jax import Array
 from jaxtyping import Int
 
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 
 
 class Task(ABC):
-    """A run as the engine sees it.
+    """An ensemble as the trainer sees it.
 
     Attributes:
         samples: how many samples the loss is over.
@@ -26,8 +26,8 @@ class Task(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, run: Run) -> "Task":
-        """The task of a run on its own dataset.
+    def of(cls, ensemble: Ensemble) -> "Task":
+        """The task of an ensemble on its own dataset.
 
         Raises:
             UserError: gates that do not fit the dataset, or missing files.

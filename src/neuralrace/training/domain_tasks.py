@@ -17,7 +17,7 @@ from neuralrace.gates.wiring import routing_architecture
 from neuralrace.models.initialisation import initial_edges
 from neuralrace.models.routing import RoutingNetwork, stacked
 from neuralrace.networks.routing import Routing
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 from neuralrace.training.base import Task
 from neuralrace.training.losses import LOSSES
 
@@ -33,8 +33,10 @@ ImageBatch = tuple[Float[Array, "domain image input"], Int[Array, "output_domain
 class DomainTask(Task):
     """A routing network between equally many input and output domains."""
 
-    def __init__(self, run: Run, network: Routing, domains: Domains | ImageDomains, items: int):
-        self.run, self.spec, self.count = run, network, domains.count
+    def __init__(
+        self, ensemble: Ensemble, network: Routing, domains: Domains | ImageDomains, items: int
+    ):
+        self.ensemble, self.spec, self.count = ensemble, network, domains.count
         self.families = network.families(domains.count)
         self.samples = int(network.mask(domains.count, 0).sum()) * items
 
@@ -72,7 +74,7 @@ class DomainTask(Task):
         """Initial weights; the domains are spelled out for laws that are stated in their modes."""
         effective = cache(lambda: self.spec.effective(domains()))  # once, where a law asks for it
         edges = initial_edges(
-            self.run.init,
+            self.ensemble.init,
             routing_architecture(self.count, *widths, self.families),
             lambda seed: effective()(seed),
             scales,
@@ -84,8 +86,8 @@ class DomainTask(Task):
 class RoutingTask(DomainTask):
     """A linear routing network on the correlations of its trained pairs of domains."""
 
-    def __init__(self, run: Run, network: Routing, domains: Domains):
-        super().__init__(run, network, domains, domains.inputs.shape[1])
+    def __init__(self, ensemble: Ensemble, network: Routing, domains: Domains):
+        super().__init__(ensemble, network, domains, domains.inputs.shape[1])
         self.domains = domains
         u, _, vt = np.linalg.svd(domains.sigma_yx, full_matrices=False)
         self.arrays = {
@@ -97,9 +99,9 @@ class RoutingTask(DomainTask):
         }
 
     @classmethod
-    def of(cls, run: Run) -> Task:
+    def of(cls, ensemble: Ensemble) -> Task:
         """See `Task.of`."""
-        return cls(run, run.network, run.dataset.domains())
+        return cls(ensemble, ensemble.network, ensemble.dataset.domains())
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
@@ -126,19 +128,19 @@ class ImageTask(DomainTask):
     images in all input domains, and for each all output domains that are trained with it.
     """
 
-    def __init__(self, run: Run, network: Routing, domains: ImageDomains):
-        super().__init__(run, network, domains, domains.items)
-        self.domains, self.on_moments = domains, network.on_moments(run.training)
-        self.sample_loss = LOSSES[run.training.loss.name]
+    def __init__(self, ensemble: Ensemble, network: Routing, domains: ImageDomains):
+        super().__init__(ensemble, network, domains, domains.items)
+        self.domains, self.on_moments = domains, network.on_moments(ensemble.training)
+        self.sample_loss = LOSSES[ensemble.training.loss.name]
         self.arrays = dict(domains.arrays())
         if self.on_moments:
             moments = domains.moments
             self.arrays["loss"] = moments.sigma_yx, moments.sigma_xx, domains.renamed
 
     @classmethod
-    def of(cls, run: Run) -> Task:
+    def of(cls, ensemble: Ensemble) -> Task:
         """See `Task.of`."""
-        return cls(run, run.network, run.dataset.image_domains())
+        return cls(ensemble, ensemble.network, ensemble.dataset.image_domains())
 
     @property
     def items(self) -> int:

@@ -16,7 +16,7 @@ from neuralrace.models.parallel import ParallelNetwork, side_by_side
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.graph import Graph
 from neuralrace.networks.layered import Layered
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 from neuralrace.training.base import Task
 from neuralrace.training.losses import LOSSES
 
@@ -24,27 +24,27 @@ from neuralrace.training.losses import LOSSES
 class SampleTask(Task):
     """A network that maps inputs to outputs, sample by sample."""
 
-    def __init__(self, run: Run, network: Any, data: Data):
-        self.run, self.spec, self.samples = run, network, len(data.x)
-        self.sample_loss = LOSSES[run.training.loss.name]
+    def __init__(self, ensemble: Ensemble, network: Any, data: Data):
+        self.ensemble, self.spec, self.samples = ensemble, network, len(data.x)
+        self.sample_loss = LOSSES[ensemble.training.loss.name]
 
     @classmethod
-    def of(cls, run: Run) -> Task:
+    def of(cls, ensemble: Ensemble) -> Task:
         """See `Task.of`."""
-        dataset, data = type(run.dataset).__name__, run.dataset.load()
+        dataset, data = type(ensemble.dataset).__name__, ensemble.dataset.load()
         one_hot = (data.y >= 0).all() and np.allclose(data.y.sum(axis=1), 1)
         probabilities = one_hot or (data.y.shape[1] == 1 and ((data.y >= 0) & (data.y <= 1)).all())
-        if not run.training.loss.squared and not probabilities:
+        if not ensemble.training.loss.squared and not probabilities:
             raise UserError(
-                f"training.loss.name: {run.training.loss.name!r}: the targets of dataset "
+                f"training.loss.name: {ensemble.training.loss.name!r}: the targets of dataset "
                 f"{dataset} are no class probabilities; use squared_error"
             )
-        if "accuracy" in run.record.observables and data.y.shape[1] == 1:
+        if "accuracy" in ensemble.record.observables and data.y.shape[1] == 1:
             raise UserError(
                 f"record.observables: 'accuracy': dataset {dataset} has one output, and classes "
                 "are told from the largest of several; leave it out"
             )
-        return cls(run, run.resolved, data)
+        return cls(ensemble, ensemble.resolved, data)
 
     def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
@@ -55,17 +55,17 @@ class SampleTask(Task):
 class LayeredTask(SampleTask):
     """A layered network on samples."""
 
-    def __init__(self, run: Run, network: Layered, data: Data):
-        super().__init__(run, network, data)
+    def __init__(self, ensemble: Ensemble, network: Layered, data: Data):
+        super().__init__(ensemble, network, data)
         self.data = data
         named = {"x": data.x, "y": data.y, "u": data.modes.u, "v": data.modes.v}
-        on_moments = network.linear and run.training.on_moments
+        on_moments = network.linear and ensemble.training.on_moments
         compressed = second_moments(data.x, data.y) if on_moments else (data.x, data.y)
         self.arrays = {**named, "loss": compressed}
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
-        return self.spec.initial(self.run.init, self, scales, seeds)
+        return self.spec.initial(self.ensemble.init, self, scales, seeds)
 
     def network(self, weights: Any) -> LayeredNetwork:
         """See `Task.network`."""
@@ -77,17 +77,17 @@ class LayeredTask(SampleTask):
 class ParallelTask(SampleTask):
     """Gated pathways side by side, which are a linear network of their gated inputs."""
 
-    def __init__(self, run: Run, network: Gated, data: Data):
-        super().__init__(run, network, data)
+    def __init__(self, ensemble: Ensemble, network: Gated, data: Data):
+        super().__init__(ensemble, network, data)
         self.wiring = network.wiring(data)
         gated = self.wiring.gated_inputs
-        on_moments = run.training.on_moments
+        on_moments = ensemble.training.on_moments
         compressed = second_moments(gated, data.y) if on_moments else (gated, data.y)
         self.arrays = {"x": gated, "y": data.y, "loss": compressed}
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
-        edges = self.spec.initial(self.run.init, self, scales, seeds)
+        edges = self.spec.initial(self.ensemble.init, self, scales, seeds)
         return side_by_side(edges, self.wiring.architecture)
 
     def network(self, weights: Any) -> ParallelNetwork:
@@ -98,13 +98,13 @@ class ParallelTask(SampleTask):
 class GraphTask(SampleTask):
     """A gated network on samples, or on the effective datasets of its pathways."""
 
-    def __init__(self, run: Run, network: Graph, data: Data):
-        super().__init__(run, network, data)
+    def __init__(self, ensemble: Ensemble, network: Graph, data: Data):
+        super().__init__(ensemble, network, data)
         self.wiring = network.wiring(data)
         samples = {"x": data.x, "y": data.y, "gates": dict(self.wiring.gates)}
         self.arrays = dict(samples)
         # as many numbers as correlations have, for any number of samples
-        if run.training.on_moments:
+        if ensemble.training.on_moments:
             effective = self.wiring.effective
             self.keys = list(effective.sigma_xx)
             correlations = [effective.sigma_xx[key] for key in self.keys]
@@ -115,7 +115,7 @@ class GraphTask(SampleTask):
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
-        return self.spec.initial(self.run.init, self, scales, seeds)
+        return self.spec.initial(self.ensemble.init, self, scales, seeds)
 
     def network(self, weights: Any) -> GatedNetwork:
         """See `Task.network`."""
@@ -123,7 +123,7 @@ class GraphTask(SampleTask):
 
     def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
-        if not self.run.training.on_moments:
+        if not self.ensemble.training.on_moments:
             return jnp.mean(self.sample_loss(network(batch["x"], batch["gates"]), batch["y"]))
         sigma_yx, sigma_xx, y_power = batch
         maps = network.pathway_maps()

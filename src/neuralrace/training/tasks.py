@@ -1,16 +1,16 @@
-"""The task of a run, which its network names."""
+"""The task of an ensemble, which its network names."""
 
 from importlib import import_module
 
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 from neuralrace.training.base import Task
 
 
-def task_of(run: Run) -> Task:
-    """The task of a run.
+def task_of(ensemble: Ensemble) -> Task:
+    """The task of an ensemble.
 
     Raises:
         UserError: gates that do not fit the dataset, or missing files.
     """
-    module, _, name = run.resolved.task(run.dataset).rpartition(".")
-    return getattr(import_module(module), name).of(run)
+    module, _, name = ensemble.resolved.task(ensemble.dataset).rpartition(".")
+    return getattr(import_module(module), name).of(ensemble)

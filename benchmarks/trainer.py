@@ -3,7 +3,7 @@
 Both train the same cell (a 10-6-3 linear network from 20 seeds), record loss and layer norms at the
 same stride, and are timed in one process from a cold start, compilation included:
 
-    python benchmarks/ensemble.py
+    python benchmarks/trainer.py
 """
 
 import argparse
@@ -20,13 +20,13 @@ import numpy as np  # noqa: E402
 from compile_time import CompileTime  # noqa: E402
 
 from neuralrace.models.initialisation import initial_weights  # noqa: E402
-from neuralrace.spec import Run  # noqa: E402
-from neuralrace.training import ensemble  # noqa: E402
+from neuralrace.spec import Ensemble  # noqa: E402
+from neuralrace.training import trainer  # noqa: E402
 
 IMPORTS = time.perf_counter() - began
 
 
-def run_of(steps: int, every: int, seeds: int, samples: int) -> Run:
+def run_of(steps: int, every: int, seeds: int, samples: int) -> Ensemble:
     """The cell that both train."""
     dataset = {"samples_per_component": samples, "inputs": 10, "outputs": 3}
     spec = {
@@ -38,13 +38,13 @@ def run_of(steps: int, every: int, seeds: int, samples: int) -> Run:
         "training": {"learning_rate": 1e-3, "steps": steps},
         "record": {"every": every, "observables": ["layer_norm"]},
     }
-    return Run.model_validate_json(json.dumps(spec))
+    return Ensemble.model_validate_json(json.dumps(spec))
 
 
-def plain_loop(run: Run) -> dict[str, np.ndarray]:
+def plain_loop(ensemble: Ensemble) -> dict[str, np.ndarray]:
     """One jitted step, called from Python for every seed and step."""
-    data = run.dataset.load()
-    widths = (data.x.shape[1], *run.network.hidden, data.y.shape[1])
+    data = ensemble.dataset.load()
+    widths = (data.x.shape[1], *ensemble.network.hidden, data.y.shape[1])
     with jax.enable_x64(True):
         x, y = jnp.asarray(data.x), jnp.asarray(data.y)
 
@@ -55,7 +55,7 @@ def plain_loop(run: Run) -> dict[str, np.ndarray]:
         @jax.jit
         def step(weights):
             gradient = jax.grad(loss)(weights)
-            rate = run.training.learning_rate
+            rate = ensemble.training.learning_rate
             return [w - rate * g for w, g in zip(weights, gradient, strict=True)]
 
         @jax.jit
@@ -63,13 +63,13 @@ def plain_loop(run: Run) -> dict[str, np.ndarray]:
             return loss(weights), jnp.stack([jnp.linalg.norm(w) for w in weights])
 
         losses, norms = [], []
-        for seed in range(run.seeds):
-            start = initial_weights(run.init, widths, data.modes, run.init_scales, [seed])
+        for seed in range(ensemble.seeds):
+            start = initial_weights(ensemble.init, widths, data.modes, ensemble.init_scales, [seed])
             weights = [jnp.asarray(w[0, 0]) for w in start]
             seen = [observe(weights)]
-            for number in range(1, run.training.steps + 1):
+            for number in range(1, ensemble.training.steps + 1):
                 weights = step(weights)
-                if number % run.record.every == 0:
+                if number % ensemble.record.every == 0:
                     seen.append(observe(weights))
             losses.append([float(value) for value, _ in seen])
             norms.append([np.asarray(norm) for _, norm in seen])
@@ -83,22 +83,24 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--samples", type=int, default=400, help="per component of the mixture")
-    run = run_of(**vars(parser.parse_args()))
+    ensemble = run_of(**vars(parser.parse_args()))
     compiling = CompileTime()
 
     start = time.perf_counter()
-    engine = ensemble.train(run).variables
+    engine = trainer.train(ensemble).variables
     engine_seconds, engine_compile = time.perf_counter() - start, compiling.seconds
 
     start = time.perf_counter()
-    plain = plain_loop(run)
+    plain = plain_loop(ensemble)
     plain_seconds = time.perf_counter() - start
 
     for name, values in plain.items():  # the same work, or no comparison
         np.testing.assert_allclose(engine[name], values, rtol=1e-9, atol=1e-12)
 
-    steps = run.seeds * run.training.steps
-    print(f"10-6-3 linear network, {run.seeds} seeds x {run.training.steps} steps, float64")
+    steps = ensemble.seeds * ensemble.training.steps
+    print(
+        f"10-6-3 linear network, {ensemble.seeds} seeds x {ensemble.training.steps} steps, float64"
+    )
     for what, seconds, note in (
         ("imports, for both", IMPORTS, ""),
         ("engine", engine_seconds, f"{steps / engine_seconds:.3g} steps/s"),

@@ -25,7 +25,7 @@ from neuralrace.base import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.observables._view import View
 from neuralrace.registry import OBSERVABLES
-from neuralrace.spec import Run
+from neuralrace.spec import Ensemble
 from neuralrace.training import memory
 from neuralrace.training.base import Task
 from neuralrace.training.checkpoints import Checkpoints, State
@@ -57,7 +57,7 @@ class Trajectory:
 
 
 def train(
-    run: Run,
+    ensemble: Ensemble,
     scales: Sequence[int] | None = None,
     seeds: Sequence[int] | None = None,
     report: Callable[[str], None] = lambda line: None,
@@ -66,8 +66,8 @@ def train(
     """Trains all runs of a cell, or a part of them.
 
     Args:
-        run: what to train.
-        scales: indices into `run.init_scales`; all when absent.
+        ensemble: what to train.
+        scales: indices into `ensemble.init_scales`; all when absent.
         seeds: seeds to train; all when absent.
         report: takes a line of progress every few seconds.
         checkpoints: where an interrupted training goes on from; none are kept when absent.
@@ -81,26 +81,26 @@ def train(
             samples from, the runs do not fit into memory, or every run diverged.
     """
     with (
-        jax.enable_x64(run.precision == "float64"),
-        jax.default_matmul_precision(run.matmul_precision),
+        jax.enable_x64(ensemble.precision == "float64"),
+        jax.default_matmul_precision(ensemble.matmul_precision),
     ):
-        trajectory = Ensemble(run, scales, seeds).train(report, checkpoints)
+        trajectory = Trainer(ensemble, scales, seeds).train(report, checkpoints)
     if (trajectory.diverged_at >= 0).all():
         first = int(trajectory.diverged_at.min())
         raise UserError(
-            f"training.learning_rate: {run.training.learning_rate!r}: every run diverged, the "
+            f"training.learning_rate: {ensemble.training.learning_rate!r}: every run diverged, the "
             f"first at step {first}; use a smaller learning rate"
         )
     return trajectory
 
 
-class Ensemble:
+class Trainer:
     """All runs of a cell, or a part of them, and the program that trains them.
 
-    Make it and call it at the precision of the run; see `train`.
+    Make it and call it at the precision of the ensemble; see `train`.
 
     Attributes:
-        run: what is trained.
+        ensemble: what is trained.
         task: how it is trained.
         scales: init scales that are trained.
         seeds: seeds that are trained.
@@ -110,7 +110,7 @@ class Ensemble:
 
     def __init__(
         self,
-        run: Run,
+        ensemble: Ensemble,
         scales: Sequence[int] | None = None,
         seeds: Sequence[int] | None = None,
         task: Task | None = None,
@@ -118,23 +118,23 @@ class Ensemble:
         """Loads the data; weights of all runs are only made by `start`.
 
         Args:
-            run: what to train.
-            scales: indices into `run.init_scales`; all when absent.
+            ensemble: what to train.
+            scales: indices into `ensemble.init_scales`; all when absent.
             seeds: seeds to train; all when absent.
-            task: how to train; made from the run when absent.
+            task: how to train; made from the ensemble when absent.
 
         Raises:
             UserError: a batch larger than the dataset, or fresh samples of one that is fixed.
         """
-        self.run = run
-        self.scales = [run.init_scales[i] for i in scales or range(len(run.init_scales))]
-        self.seeds = list(run.seed_numbers if seeds is None else seeds)
-        self.task = task or task_of(run)
-        self.optimiser = run.training.optimiser.transformation()
-        chosen = [OBSERVABLES[name] for name in run.record.observables]
+        self.ensemble = ensemble
+        self.scales = [ensemble.init_scales[i] for i in scales or range(len(ensemble.init_scales))]
+        self.seeds = list(ensemble.seed_numbers if seeds is None else seeds)
+        self.task = task or task_of(ensemble)
+        self.optimiser = ensemble.training.optimiser.transformation()
+        chosen = [OBSERVABLES[name] for name in ensemble.record.observables]
         self.recorded = [each.load() for each in chosen if not each.declaration.snapshots]
         self.large = [each.load() for each in chosen if each.declaration.snapshots]
-        sampler = run.training.batch.sampler(run.dataset, self.task.items)
+        sampler = ensemble.training.batch.sampler(ensemble.dataset, self.task.items)
         numbers, self.sampler = jax.tree.flatten(sampler)
         self.data = self._device({**self.task.arrays, "sampler": numbers})
         one = jax.tree.map(lambda w: w[0, 0], self.task.weights(self.scales[:1], self.seeds[:1]))
@@ -181,7 +181,7 @@ class Ensemble:
             return nnx.merge(self.graph, slope, jax.tree.map(jnp.zeros_like, rest))
 
         view = View(
-            run=self.run,
+            ensemble=self.ensemble,
             task=self.task,
             network=nnx.merge(self.graph, params, rest),
             initial=nnx.merge(self.graph, fixed["initial"], rest),
@@ -212,7 +212,7 @@ class Ensemble:
         return self._start(flat, repeated, np.tile(self.seeds, copies))
 
     def _start(self, weights: Any, own: Any, seeds: np.ndarray) -> tuple[Any, Any]:
-        training, runs = self.run.training, len(seeds)
+        training, runs = self.ensemble.training, len(seeds)
 
         def parts(one: Any) -> tuple[Any, Any]:
             _, params, rest = nnx.split(self.task.network(one), nnx.Param, ...)
@@ -281,7 +281,7 @@ class Ensemble:
 
         def one_step(step: Array, members: Any) -> Any:
             members, batch = self.batch(members, fixed, data, step)
-            axis = None if self.run.training.batch.whole else 0
+            axis = None if self.ensemble.training.batch.whole else 0
             return jax.vmap(self.step, (0, 0, axis, None))(members, fixed, batch, step)
 
         def one_record(row: Array, state: tuple[Any, Array, Any]) -> tuple[Any, Array, Any]:
@@ -318,7 +318,7 @@ class Ensemble:
 
     def batch(self, members: Any, fixed: Any, data: Any, step: Array) -> tuple[Any, Any]:
         """The samples of one step: shared by all runs (full batch) or one batch a run."""
-        batch, seeds = self.run.training.batch, len(self.seeds)
+        batch, seeds = self.ensemble.training.batch, len(self.seeds)
         if batch.whole:
             return members, data["loss"]
         sampler = jax.tree.unflatten(self.sampler, data["sampler"])
@@ -343,8 +343,8 @@ class Ensemble:
         report: Callable[[str], None] = lambda line: None,
         checkpoints: Checkpoints | None = None,
     ) -> Trajectory:
-        """Trains all runs; see `neuralrace.training.ensemble.train`."""
-        record, steps = self.run.record, self.run.training.steps
+        """Trains all runs; see `neuralrace.training.trainer.train`."""
+        record, steps = self.ensemble.record, self.ensemble.training.steps
         shape = len(self.scales), len(self.seeds)
         available = memory.available(jax.devices()[0])
         number = jax.ShapeDtypeStruct((), jnp.asarray(0).dtype)
@@ -396,10 +396,10 @@ class Ensemble:
     @property
     def dtype(self) -> Any:
         """Type of weights and records."""
-        return jnp.dtype(self.run.precision)
+        return jnp.dtype(self.ensemble.precision)
 
     def _device(self, tree: Any) -> Any:
-        """Arrays on the device, in the precision of the run; integers stay what they are."""
+        """Arrays on the device, in its precision; integers stay what they are."""
 
         def put(value: np.ndarray) -> Array:
             whole = np.issubdtype(value.dtype, np.integer)

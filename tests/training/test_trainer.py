@@ -11,8 +11,8 @@ from scipy.integrate import solve_ivp
 from neuralrace.base import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.models.initialisation import initial_weights
-from neuralrace.training import ensemble, progress
-from neuralrace.training.ensemble import train
+from neuralrace.training import progress, trainer
+from neuralrace.training.trainer import train
 
 # Two orders of summation in double precision, over a few dozen steps.
 ROUNDING = 1e-12
@@ -32,15 +32,17 @@ FACTORS = {
 }
 
 
-def starts(run):
+def starts(ensemble):
     """Initial weights of every run, (init_scale, seed) -> [W_1 ... W_L]."""
-    data = run.dataset.load()
-    widths = (data.x.shape[1], *run.network.hidden, data.y.shape[1])
-    weights = initial_weights(run.init, widths, data.modes, run.init_scales, range(run.seeds))
+    data = ensemble.dataset.load()
+    widths = (data.x.shape[1], *ensemble.network.hidden, data.y.shape[1])
+    weights = initial_weights(
+        ensemble.init, widths, data.modes, ensemble.init_scales, range(ensemble.seeds)
+    )
     return {
         (i, k): [w[i, k] for w in weights]
-        for i in range(len(run.init_scales))
-        for k in range(run.seeds)
+        for i in range(len(ensemble.init_scales))
+        for k in range(ensemble.seeds)
     }
 
 
@@ -50,9 +52,9 @@ def recorded(trajectory, member, kind="weight"):
     return [trajectory.variables[name][member] for name in names]
 
 
-def plain_loss(run, samples):
+def plain_loss(ensemble, samples):
     """The loss of a batch, written out; `samples` is the size of the dataset."""
-    loss, activation = run.training.loss, ACTIVATIONS[run.network.activation]
+    loss, activation = ensemble.training.loss, ACTIVATIONS[ensemble.network.activation]
 
     def value(params, x, y):
         h = x
@@ -68,24 +70,26 @@ def plain_loss(run, samples):
     return value
 
 
-def plain_descent(run, weights, batches):
+def plain_descent(ensemble, weights, batches):
     """Weights, biases and loss over the whole dataset at every step of gradient descent."""
-    data = run.dataset.load()
-    value = plain_loss(run, len(data.x))
+    data = ensemble.dataset.load()
+    value = plain_loss(ensemble, len(data.x))
     slope = jax.jit(jax.grad(value))
     params = [(w, np.zeros(len(w))) for w in weights]
     speed = [(0 * w, 0 * b) for w, b in params]
-    kept = getattr(run.training.optimiser, "momentum", 0)
+    kept = getattr(ensemble.training.optimiser, "momentum", 0)
     history, losses = [params], [value(params, data.x, data.y)]
     for x, y in batches:
         gradient = slope(params, x, y)
         moved = []
         for index, ((w, b), (v, u), (g, h)) in enumerate(zip(params, speed, gradient, strict=True)):
-            trained = run.network.readout == "trained" or index < len(params) - 1
+            trained = ensemble.network.readout == "trained" or index < len(params) - 1
             v = kept * v + trained * np.asarray(g)
-            u = kept * u + (trained and run.network.bias) * np.asarray(h)
+            u = kept * u + (trained and ensemble.network.bias) * np.asarray(h)
             speed[index] = v, u
-            moved.append((w - run.training.learning_rate * v, b - run.training.learning_rate * u))
+            moved.append(
+                (w - ensemble.training.learning_rate * v, b - ensemble.training.learning_rate * u)
+            )
         params = moved
         history.append(params)
         losses.append(value(params, data.x, data.y))
@@ -95,10 +99,10 @@ def plain_descent(run, weights, batches):
     return weights, biases, np.array(losses)
 
 
-def assert_same(run, trajectory, member, batches):
+def assert_same(ensemble, trajectory, member, batches):
     with jax.enable_x64(True):
-        weights, biases, losses = plain_descent(run, starts(run)[member], batches)
-    kinds = [("weight", weights)] + ([("bias", biases)] if run.network.bias else [])
+        weights, biases, losses = plain_descent(ensemble, starts(ensemble)[member], batches)
+    kinds = [("weight", weights)] + ([("bias", biases)] if ensemble.network.bias else [])
     for kind, plain in kinds:
         for found, expected in zip(recorded(trajectory, member, kind), plain, strict=True):
             np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
@@ -108,13 +112,17 @@ def assert_same(run, trajectory, member, batches):
 # Full batch ------------------------------------------------------------------------------------
 
 
-def numpy_descent(run, weights):
+def numpy_descent(ensemble, weights):
     """Gradient descent of a deep linear network with the gradient by hand, sample by sample."""
-    data = run.dataset.load()
-    rate = run.training.learning_rate * 2 * FACTORS[run.training.loss.normalisation](len(data.x))
+    data = ensemble.dataset.load()
+    rate = (
+        ensemble.training.learning_rate
+        * 2
+        * FACTORS[ensemble.training.loss.normalisation](len(data.x))
+    )
     weights = list(weights)
     history = [list(weights)]
-    for _ in range(run.training.steps):
+    for _ in range(ensemble.training.steps):
         layers = [data.x.T]
         for w in weights:
             layers.append(w @ layers[-1])
@@ -132,7 +140,7 @@ def numpy_descent(run, weights):
 def test_linear_networks_descend_as_by_hand(make_run, data):
     unit = st.integers(1, 4)
     inputs = data.draw(unit)
-    run = make_run(
+    ensemble = make_run(
         dataset={
             "name": "gaussian_mixture",
             "components": 2,
@@ -149,10 +157,10 @@ def test_linear_networks_descend_as_by_hand(make_run, data):
             "loss": {"normalisation": data.draw(st.sampled_from(sorted(FACTORS)))},
         },
     )
-    trajectory = train(run)
-    task = run.dataset.load()
-    for member, weights in starts(run).items():
-        plain = numpy_descent(run, weights)
+    trajectory = train(ensemble)
+    task = ensemble.dataset.load()
+    for member, weights in starts(ensemble).items():
+        plain = numpy_descent(ensemble, weights)
         for found, expected in zip(recorded(trajectory, member), plain, strict=True):
             np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
         # the loss too, which the engine takes from second moments and this line from samples
@@ -160,7 +168,7 @@ def test_linear_networks_descend_as_by_hand(make_run, data):
         for w in plain:
             outputs = w @ outputs
         errors = np.sum((outputs - task.y.T) ** 2, axis=1).mean(axis=1)
-        factor = FACTORS[run.training.loss.normalisation](len(task.x))
+        factor = FACTORS[ensemble.training.loss.normalisation](len(task.x))
         np.testing.assert_allclose(
             trajectory.variables["loss"][member], factor * errors, rtol=ROUNDING
         )
@@ -209,20 +217,20 @@ NETWORKS = {
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_descend_as_in_a_plain_loop(make_run, name):
-    run = make_run(**NETWORKS[name], init_scales=[0.3, 0.6])
-    trajectory = train(run)
-    data = run.dataset.load()
+    ensemble = make_run(**NETWORKS[name], init_scales=[0.3, 0.6])
+    trajectory = train(ensemble)
+    data = ensemble.dataset.load()
     for member in [(0, 0), (1, 1)]:
-        assert_same(run, trajectory, member, [(data.x, data.y)] * run.training.steps)
-    if run.network.readout == "fixed":
+        assert_same(ensemble, trajectory, member, [(data.x, data.y)] * ensemble.training.steps)
+    if ensemble.network.readout == "fixed":
         readout = recorded(trajectory, (0, 0))[-1]
         np.testing.assert_array_equal(readout, readout[:1].repeat(13, axis=0))
 
 
 def test_single_precision_agrees_to_its_rounding(make_run):
-    run = make_run(precision="float32")
-    double = train(run.model_copy(update={"precision": "float64"})).variables
-    single = train(run).variables
+    ensemble = make_run(precision="float32")
+    double = train(ensemble.model_copy(update={"precision": "float64"})).variables
+    single = train(ensemble).variables
     for name, values in single.items():
         assert values.dtype == np.float32
         np.testing.assert_allclose(values, double[name], rtol=2e-5, atol=2e-6)
@@ -234,7 +242,7 @@ def test_single_precision_agrees_to_its_rounding(make_run):
 @pytest.fixture(scope="module")
 def mini(make_run):
     """A single linear layer on one-hot inputs: the columns that move are the samples of a step."""
-    run = make_run(
+    ensemble = make_run(
         dataset={"name": "modes", "singular_values": [3.0, 2.0], "inputs": 7, "outputs": 2},
         network={"name": "layered", "hidden": []},
         training={
@@ -244,9 +252,9 @@ def mini(make_run):
             "loss": {"normalisation": "sum"},
         },
     )
-    trajectory = train(run)
+    trajectory = train(ensemble)
     moved = np.diff(trajectory.variables["weight_1"], axis=2) != 0
-    return run, trajectory, moved.any(axis=3)
+    return ensemble, trajectory, moved.any(axis=3)
 
 
 def test_mini_batches_see_each_sample_once_an_epoch(mini):
@@ -259,36 +267,36 @@ def test_mini_batches_see_each_sample_once_an_epoch(mini):
 
 
 def test_mini_batches_depend_on_the_seed_alone(mini, make_run):
-    run, trajectory, seen = mini
+    ensemble, trajectory, seen = mini
     np.testing.assert_array_equal(seen[0], seen[1])
     assert not np.array_equal(seen[0, 0], seen[0, 1])
     assert not np.array_equal(seen[0, 0, :3], seen[0, 0, 3:6])
     # a part that was trained alone saw the same samples
-    part = train(run, scales=[1], seeds=[1]).variables
+    part = train(ensemble, scales=[1], seeds=[1]).variables
     for name, values in trajectory.variables.items():
         np.testing.assert_allclose(part[name][0, 0], values[1, 1], rtol=ROUNDING, atol=ROUNDING)
 
 
 def test_mini_batches_descend_as_in_a_plain_loop(mini):
-    run, trajectory, seen = mini
-    data = run.dataset.load()
+    ensemble, trajectory, seen = mini
+    data = ensemble.dataset.load()
     for member in [(0, 0), (1, 1)]:
         batches = [(data.x[chosen], data.y[chosen]) for chosen in seen[member]]
-        assert_same(run, trajectory, member, batches)
+        assert_same(ensemble, trajectory, member, batches)
 
 
 def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
-    run = make_run(
+    ensemble = make_run(
         network={"name": "layered", "hidden": [4], "activation": "relu"},
         training={"learning_rate": 0.02, "steps": 12, "batch": {"name": "fresh", "size": 5}},
     )
-    trajectory = train(run)
+    trajectory = train(ensemble)
     with jax.enable_x64(True):
-        sample = jax.jit(run.dataset.sampler(), static_argnums=1)
+        sample = jax.jit(ensemble.dataset.sampler(), static_argnums=1)
         for scale, seed in [(0, 0), (1, 1)]:
             stream = jax.random.fold_in(jax.random.key(seed), stable_hash("batches"))
             batches = [sample(jax.random.fold_in(stream, step), 5) for step in range(12)]
-            assert_same(run, trajectory, (scale, seed), batches)
+            assert_same(ensemble, trajectory, (scale, seed), batches)
 
 
 @pytest.mark.parametrize(
@@ -342,8 +350,10 @@ def test_impossible_training_is_refused(make_run, parts, message):
 
 @pytest.fixture(scope="module")
 def dense(make_run):
-    run = make_run(record={"every": 1, "snapshots": 12, "observables": ["weights", "layer_norm"]})
-    return run, train(run).variables
+    ensemble = make_run(
+        record={"every": 1, "snapshots": 12, "observables": ["weights", "layer_norm"]}
+    )
+    return ensemble, train(ensemble).variables
 
 
 def test_strides_take_entries_of_the_dense_record(make_run, dense):
@@ -358,19 +368,19 @@ def test_strides_take_entries_of_the_dense_record(make_run, dense):
 
 
 def test_record_starts_with_the_initial_weights(dense):
-    run, variables = dense
-    for member, weights in starts(run).items():
+    ensemble, variables = dense
+    for member, weights in starts(ensemble).items():
         for number, w in enumerate(weights, start=1):
             np.testing.assert_array_equal(variables[f"weight_{number}"][member][0], w)
 
 
 def test_parts_agree_with_the_whole(dense):
-    run, whole = dense
+    ensemble, whole = dense
     for part, index in [
         ({"seeds": [1]}, np.s_[:, 1:]),
         ({"scales": [1], "seeds": [0]}, np.s_[1:, :1]),
     ]:
-        for name, values in train(run, **part).variables.items():
+        for name, values in train(ensemble, **part).variables.items():
             np.testing.assert_allclose(values, whole[name][index], rtol=ROUNDING, atol=ROUNDING)
 
 
@@ -388,15 +398,15 @@ def test_progress_is_reported(make_run, monkeypatch):
 
 def test_cells_that_differ_in_numbers_alone_share_their_programs(make_run, monkeypatch):
     """Learning rate, init scale, seeds, steps and strides are arguments."""
-    monkeypatch.setattr(ensemble, "_PROGRAMS", {})
+    monkeypatch.setattr(trainer, "_PROGRAMS", {})
     train(make_run(seeds=3))
-    compiled = len(ensemble._PROGRAMS)
+    compiled = len(trainer._PROGRAMS)
     training = {"learning_rate": 0.003, "steps": 30}
     record = {"every": 3, "snapshots": 2, "observables": ["weights"]}
     train(make_run(training=training, record=record, init_scales=[0.2, 0.4], seeds=3, first_seed=5))
-    assert len(ensemble._PROGRAMS) == compiled
+    assert len(trainer._PROGRAMS) == compiled
     train(make_run(network={"name": "layered", "hidden": [7]}, seeds=3))
-    assert len(ensemble._PROGRAMS) > compiled
+    assert len(trainer._PROGRAMS) > compiled
 
 
 # Clock -----------------------------------------------------------------------------------------
@@ -411,15 +421,15 @@ def test_flow_step_is_the_clock_of_the_averaged_loss(make_run, normalisation):
             "loss": {"normalisation": normalisation},
         }
         record = {"every": steps, "snapshots": 1, "observables": ["weights"]}
-        run = make_run(init_scales=[0.5], seeds=1, training=training, record=record)
+        ensemble = make_run(init_scales=[0.5], seeds=1, training=training, record=record)
         # total flow time 0.8 whatever the normalisation
-        rate = 0.8 / steps / run.training.flow_step(20)
+        rate = 0.8 / steps / ensemble.training.flow_step(20)
         return make_run(
             init_scales=[0.5], seeds=1, training=training | {"learning_rate": rate}, record=record
         )
 
-    run = trained(200)
-    data, ((first, second),) = run.dataset.load(), starts(run).values()
+    ensemble = trained(200)
+    data, ((first, second),) = ensemble.dataset.load(), starts(ensemble).values()
 
     def flow(_, flat):
         w1, w2 = flat[:12].reshape(4, 3), flat[12:].reshape(2, 4)
@@ -429,11 +439,11 @@ def test_flow_step_is_the_clock_of_the_averaged_loss(make_run, normalisation):
     start = np.concatenate([first.ravel(), second.ravel()])
     exact = solve_ivp(flow, (0, 0.8), start, rtol=1e-11, atol=1e-12).y[:, -1]
 
-    def distance(run):
-        end = [w[-1].ravel() for w in recorded(train(run), (0, 0))]
+    def distance(ensemble):
+        end = [w[-1].ravel() for w in recorded(train(ensemble), (0, 0))]
         return np.linalg.norm(np.concatenate(end) - exact)
 
-    coarse, fine = distance(run), distance(trained(400))
+    coarse, fine = distance(ensemble), distance(trained(400))
     assert fine < 2e-3 * np.linalg.norm(exact - start)
     # Euler's error is of first order: half the step, half the distance
     np.testing.assert_allclose(coarse / fine, 2, rtol=0.02)
