@@ -113,7 +113,7 @@ def test_the_clock_sets_the_length_of_calls_and_no_number(make_run, monkeypatch)
     clock = iter(np.arange(0.0, 1e4, progress.INTERVAL / 10))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
     quick = train(ensemble)
-    assert lengths == [1, 10, *[ensemble.ROWS] * 3, 240 - 11 - 3 * ensemble.ROWS]
+    assert lengths == [1, 10, *[trainer.ROWS] * 3, 240 - 11 - 3 * trainer.ROWS]
     lengths.clear()
     clock = iter(np.arange(0.0, 1e4, 4 * progress.INTERVAL))
     slow = train(ensemble)
