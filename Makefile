@@ -57,7 +57,7 @@ report: $(INSTALLED) ## pack figures, claims and provenance of finished results 
 
 .PHONY: smoke
 smoke: $(INSTALLED) ## the whole workflow at a fraction of its size, into results/smoke
-	$(SNAKEMAKE) smoke
+	$(SNAKEMAKE) gallery metrics --configfile config/*/smoke.yaml
 
 .PHONY: benchmarks
 benchmarks: $(INSTALLED) ## measure training throughput, and where the time of make figures goes

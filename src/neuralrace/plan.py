@@ -42,6 +42,9 @@ class Settings(Strict):
     gpu: bool | None = None
     """Whether there is a GPU to train on, where a cell is faster there; when absent, whether the
     machine that plans has one."""
+    results: Annotated[str, Field(pattern=r"^[^{}*?\[\]\n]+$")] = "results"
+    """Folder that results go to. Figures of the default one go to `figures`, those of others to
+    `figures` inside it."""
     memory_mb: Annotated[int, Field(gt=0)] | None = None
     """Megabytes of memory of the machines that train; what cannot fit is refused before anything
     runs. When absent, those of the machine that plans."""

@@ -61,7 +61,12 @@ CLAIM = {
     "alternatives": [{"name": "half of it", "value": 0.5, "source": "a rival"}],
     "expect": "reproduced",
 }
-BEGINS = ("Using workflow specific profile", "Assuming unrestricted shared", "Building DAG")
+BEGINS = (
+    "Using workflow specific profile",
+    "Config file config/",
+    "Assuming unrestricted shared",
+    "Building DAG",
+)
 """What Snakemake says before it asks for anything."""
 
 

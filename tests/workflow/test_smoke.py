@@ -1,4 +1,4 @@
-"""The workflow at a fraction of its size."""
+"""Another configuration into another folder, as the workflow at a fraction of its size."""
 
 import pytest
 import xarray as xr
@@ -7,16 +7,26 @@ import yaml
 pytestmark = pytest.mark.workflow
 
 
-def test_the_smoke_run_shrinks_what_no_file_of_ones_own_sets_up(workspace):
-    # 30 steps and records every 20 do not go together: neither file may see the other's numbers
-    short = {"seeds": 1, "training": {"steps": 30}}
-    smoke = {"experiments": {"deep_linear": {"time_to_learn": short, "step_size": short}}}
-    own = {"experiments": {"deep_linear": {"time_to_learn": {"record": {"every": 20}}}}}
-    (workspace.path / "config/deep_linear/smoke.yaml").write_text(yaml.safe_dump(smoke))
+def test_a_configuration_says_where_its_results_go(workspace):
+    short = {"time_to_learn": {"seeds": 1, "training": {"steps": 30}}}
+    smoke = {"results": "results/small", "experiments": {"deep_linear": short}}
+    own = {"experiments": {"deep_linear": {"time_to_learn": {"record": {"every": 15}}}}}
+    (workspace.path / "smoke.yaml").write_text(yaml.safe_dump(smoke))
     (workspace.path / "own.yaml").write_text(yaml.safe_dump(own))
-    cells = ("time_to_learn/main", "step_size/learning_rate-0.02")
-    files = [f"results/smoke/deep_linear/{cell}/trajectory.nc" for cell in cells]
-    workspace.snakemake(*files, "--configfile", "own.yaml")
-    steps = [xr.load_dataset(workspace.path / file).time.values for file in files]
-    assert steps[0].tolist() == list(range(0, 401, 20))
-    assert steps[1].tolist() == [0, 10, 20, 30]
+    file = "results/small/deep_linear/time_to_learn/main/trajectory.nc"
+    workspace.snakemake(file, "--configfile", "smoke.yaml", "own.yaml")
+    trajectory = xr.load_dataset(workspace.path / file)
+    assert trajectory.time.values.tolist() == [0, 15, 30]
+    assert trajectory.sizes["seed"] == 1
+    made = [path.relative_to(workspace.path) for path in workspace.path.glob("results/**/*.nc")]
+    assert {path.parts[1] for path in made} == {"small"}
+
+
+def test_figures_of_another_folder_leave_the_gallery_alone(workspace):
+    figure = "figures/deep_linear/time_to_learn.png"
+    planned = workspace.planned_files(f"elsewhere/{figure}", "--config", "results=elsewhere")
+    assert f"elsewhere/{figure}" in planned
+    assert not {name for name in planned if not name.startswith("elsewhere/")}
+    (workspace.path / "own.yaml").write_text("results: a*b\n")
+    told = workspace.refusal("-n", figure, "--configfile", "own.yaml")
+    assert told.startswith(f"{workspace.path}/own.yaml: results: 'a*b': String should match pattern")

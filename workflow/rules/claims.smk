@@ -4,23 +4,23 @@ rule judge:
         metrics=claimed_metrics,
         claims=CLAIMS,
     output:
-        report("results/claims.md", caption="../report/claims.rst", category="claims"),
-        "results/claims.json",
-        report("results/claims.csv", caption="../report/claims.rst", category="claims"),
-        report("results/findings.md", caption="../report/claims.rst", category="claims"),
-        "results/findings.json",
-        "results/findings.csv",
+        report(f"{RESULTS}/claims.md", caption="../report/claims.rst", category="claims"),
+        f"{RESULTS}/claims.json",
+        report(f"{RESULTS}/claims.csv", caption="../report/claims.rst", category="claims"),
+        report(f"{RESULTS}/findings.md", caption="../report/claims.rst", category="claims"),
+        f"{RESULTS}/findings.json",
+        f"{RESULTS}/findings.csv",
     log:
-        "results/logs/judge.log",
+        f"{RESULTS}/logs/judge.log",
     benchmark:
-        "results/benchmarks/judge.tsv"
+        f"{RESULTS}/benchmarks/judge.tsv"
     conda:
         "../../environment.yml"
     params:
         code=code_sha256("judge"),
-        cells=list(PLANS["results"].cells),
+        cells=list(PLAN.cells),
         # not an input: who judges the claims must not thereby ask for an hour of blind runs
-        blind=lambda w: sha256_of("results/blind.json"),
+        blind=lambda w: sha256_of(f"{RESULTS}/blind.json"),
     script:
         "../scripts/judge.py"
 
@@ -28,14 +28,14 @@ rule judge:
 # An unexpected failure, or a known discrepancy that no longer is one, stops here.
 rule accept_claims:
     input:
-        claims="results/claims.json",
-        findings="results/findings.json",
+        claims=f"{RESULTS}/claims.json",
+        findings=f"{RESULTS}/findings.json",
     output:
-        touch("results/claims.accepted"),
+        touch(f"{RESULTS}/claims.accepted"),
     log:
-        "results/logs/accept_claims.log",
+        f"{RESULTS}/logs/accept_claims.log",
     benchmark:
-        "results/benchmarks/accept_claims.tsv"
+        f"{RESULTS}/benchmarks/accept_claims.tsv"
     conda:
         "../../environment.yml"
     script:
@@ -45,11 +45,11 @@ rule accept_claims:
 # Seeds that nobody looked at, and what is ours doubled: one job runs all variants of an experiment.
 rule blind_runs:
     output:
-        directory("results/blind/{experiment}"),
+        directory(f"{RESULTS}/blind/{{experiment}}"),
     log:
-        "results/logs/blind/{experiment}.log",
+        f"{RESULTS}/logs/blind/{{experiment}}.log",
     benchmark:
-        "results/benchmarks/blind/{experiment}.tsv"
+        f"{RESULTS}/benchmarks/blind/{{experiment}}.tsv"
     wildcard_constraints:
         experiment="[a-z0-9_]+/[a-z0-9_]+",
     conda:
@@ -65,18 +65,18 @@ rule blind_runs:
 
 rule judge_blind:
     input:
-        folders=lambda w: [f"results/blind/{name}" for name in blind_runs()],
+        folders=lambda w: [f"{RESULTS}/blind/{name}" for name in blind_runs()],
         claims=CLAIMS,
     output:
-        "results/blind.json",
+        f"{RESULTS}/blind.json",
     log:
-        "results/logs/judge_blind.log",
+        f"{RESULTS}/logs/judge_blind.log",
     benchmark:
-        "results/benchmarks/judge_blind.tsv"
+        f"{RESULTS}/benchmarks/judge_blind.tsv"
     conda:
         "../../environment.yml"
     params:
         code=code_sha256("judge"),
-        cells={name: cell.canonical() for name, cell in PLANS["results"].cells.items()},
+        cells={name: cell.canonical() for name, cell in PLAN.cells.items()},
     script:
         "../scripts/judge_blind.py"

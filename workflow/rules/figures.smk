@@ -9,22 +9,22 @@ for name, entry in FIGURES.items():
             f"draw_{paper}_{figure}"
         input:
             data=partial(figure_data, name),
+            outdated=partial(overdue, name),
         output:
             png=report(
-                f"{{gallery}}/{name}.png",
+                f"{GALLERY}/{name}.png",
                 caption=entry.path.with_suffix(".rst"),
                 category=paper,
                 labels={"figure": figure},
             ),
-            pdf=f"{{gallery}}/{name}.pdf",
+            pdf=f"{GALLERY}/{name}.pdf",
         log:
-            f"{{gallery}}/logs/{name}.log",
+            f"{GALLERY}/logs/{name}.log",
         resources:
             mem_mb=2000,
         params:
             code=code_sha256("draw", [entry.module]),
             figure=name,
             cells=partial(figure_cells, name),
-            root=results_of,
         run:
-            drawn(params.figure, params.root, params.cells, *output, log[0])
+            drawn(params.figure, RESULTS, params.cells, *output, log[0])

@@ -1,18 +1,16 @@
-# What there is to do: the plan of the configuration, and that of its smoke version.
+# What there is to do, where results go, and what of them is outdated.
 import json
 import shutil
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import contextmanager
-from copy import deepcopy
 from fnmatch import fnmatch
 from functools import cache, partial
 from pathlib import Path
 
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
-from snakemake.utils import update_config
 
 from neuralrace.atomic import write_text
 from neuralrace.claims.blind import blind_cells
@@ -60,59 +58,36 @@ def refusing():
 
 
 @refusing()
-def load_plans():
-    """Plan and files of each results folder: the configuration as given, and at its smoke size."""
+def load_plan():
+    """The plan, and the files that it comes from, strongest last."""
     given = workflow.overwrite_configfiles
-    own = [name for name in workflow.configfiles if name not in given]
-    files = Files([*own, *given])
+    files = Files([*[name for name in workflow.configfiles if name not in given], *given])
     plan = read_plan(config, files)
-    sizes = Files(sorted(Path("config").glob("*/smoke.yaml")))
-    smoke, shrunk = {"experiments": {}}, deepcopy(dict(config))
-    for size in sizes.values():
-        update_config(smoke, size)
-    # an experiment that a file of one's own has set up is not shrunk: the two need not go together
-    for name in given:
-        for paper, experiments in (files[str(name)].get("experiments") or {}).items():
-            for experiment in experiments or {}:
-                smoke["experiments"].get(paper, {}).pop(experiment, None)
-    update_config(shrunk, smoke)
-    smaller = Files([*files, *sizes])
-    plans = {"results": plan, "results/smoke": read_plan(shrunk, smaller)}
     if plan.gpu is None:  # whoever plans for other machines says what they have
-        here = shutil.which("nvidia-smi") is not None
-        plans = {root: plan.model_copy(update={"gpu": here}) for root, plan in plans.items()}
-    return plans, {"results": files, "results/smoke": smaller}
+        plan = plan.model_copy(update={"gpu": shutil.which("nvidia-smi") is not None})
+    return plan, files
 
 
-PLANS, FILES = load_plans()
+PLAN, FILES = load_plan()
+RESULTS = PLAN.results
+GALLERY = "figures" if RESULTS == "results" else f"{RESULTS}/figures"
 
 
 wildcard_constraints:
-    root="results(/smoke)?",
-    gallery="figures|results/smoke/figures",
     cell="[a-z0-9_]+/[a-z0-9_]+/[a-z0-9._-]+",
     part="[a-z0-9_.-]+",
 
 
-OUTDATED = {root: outdated(Path(root), plan) for root, plan in PLANS.items()}
-OVERDUE = {root: f"{root}/outdated.txt" for root in PLANS}
+OUTDATED = outdated(Path(RESULTS), PLAN)
+# newer than what is there, and an input of what is outdated: that is made again
+OVERDUE = f"{RESULTS}/outdated.txt"
+if OUTDATED and workflow.is_main_process:
+    write_text("\n".join(OUTDATED) + "\n", OVERDUE)
 
 
-def exists(root, work):
-    """Whether a file that is to be made is there."""
-    return any(os.path.exists(f"{root}/{work.cell_id}/{kind}.nc") for kind in work.keys)
-
-
-# the jobs of a run read the file of the process that plans
-if workflow.is_main_process:
-    for root, todo in OUTDATED.items():
-        if overdue := [cell for cell, work in todo.items() if exists(root, work)]:
-            write_text("\n".join(overdue) + "\n", OVERDUE[root])
-
-
-def parts_of(root, work):
+def parts_of(work):
     """Parts in which a cell is trained in jobs of their own."""
-    return list(PLANS[root].parts(work.cell_id)) if "trajectory" in work.keys else []
+    return list(PLAN.parts(work.cell_id)) if "trajectory" in work.keys else []
 
 
 @cache
@@ -125,15 +100,14 @@ def claims():
 @refusing()
 def claimed_metrics(w):
     """Metrics that decide the claims."""
-    cells = needed_cells(claims(), PLANS["results"].cells)
-    return [f"results/{cell}/metrics.nc" for cell in cells]
+    return [f"{RESULTS}/{cell}/metrics.nc" for cell in needed_cells(claims(), PLAN.cells)]
 
 
 @cache
 @refusing()
 def blind_runs():
     """Cells that are run blindly, by experiment and by variant and label."""
-    return blind_cells(claims(), PLANS["results"].cells)
+    return blind_cells(claims(), PLAN.cells)
 
 
 def sha256_of(name):
@@ -142,41 +116,39 @@ def sha256_of(name):
     return sha256(path) if path.exists() else "absent"
 
 
-def result_files(root, files):
+def result_files(files):
     """Result files, each by its cell and kind; theory where there is any."""
     return [
-        f"{root}/{name}/{kind}.nc"
+        f"{RESULTS}/{name}/{kind}.nc"
         for name, kind in files
-        if kind != "theory" or PLANS[root].cells[name].solutions
+        if kind != "theory" or PLAN.cells[name].solutions
     ]
 
 
-def cell_files(root, *kinds):
+def cell_files(*kinds):
     """Result files of all cells."""
-    return result_files(root, [(name, kind) for name in PLANS[root].cells for kind in kinds])
-
-
-def results_of(w):
-    """Results folder that a gallery is drawn from."""
-    return os.path.dirname(w.gallery) or "results"
+    return result_files((name, kind) for name in PLAN.cells for kind in kinds)
 
 
 @refusing()
 def figure_cells(figure, w):
     """Cells that a figure shows."""
-    root = results_of(w)
-    return shown(figure, PLANS[root].cells, FILES[root])
+    return shown(figure, PLAN.cells, FILES)
 
 
 def figure_data(figure, w):
     """Result files that a figure is drawn from."""
-    root = results_of(w)
-    return result_files(root, inputs(figure, figure_cells(figure, w)))
+    return result_files(inputs(figure, figure_cells(figure, w)))
 
 
-def gallery(root, paper="*"):
-    """Every figure of a paper, below a gallery folder."""
-    return [f"{root}/{name}.png" for name in FIGURES if fnmatch(name, f"{paper}/*")]
+def overdue(figure, w):
+    """What makes a figure be drawn again, although it is there: a cell of it is outdated."""
+    return OVERDUE if any(cell in OUTDATED for cell in figure_cells(figure, w)) else []
+
+
+def gallery(paper="*"):
+    """Every figure of a paper."""
+    return [f"{GALLERY}/{name}.png" for name in FIGURES if fnmatch(name, f"{paper}/*")]
 
 
 def drawn(*arguments):
@@ -189,7 +161,7 @@ def drawn(*arguments):
 
 def write_own_cost():
     """Core-seconds of this process beside those of the jobs, if it had any."""
-    written = [path.stat().st_mtime for path in Path("results/logs").glob("*.json")]
+    written = [path.stat().st_mtime for path in Path(RESULTS, "logs").glob("*.json")]
     if written and max(written) > STARTED:
         spent = {"stage": "scheduling", "cell": "", "core_seconds": round(time.process_time(), 3)}
-        write_text(json.dumps([spent]) + "\n", "results/logs/scheduling.json")
+        write_text(json.dumps([spent]) + "\n", f"{RESULTS}/logs/scheduling.json")

@@ -1,8 +1,14 @@
 # What a person asks for.
 rule figures:
     input:
-        gallery("figures"),
-        "results/claims.md",
+        gallery(),
+        f"{RESULTS}/claims.md",
+
+
+# Every figure, whatever the numbers say of claims.
+rule gallery:
+    input:
+        gallery(),
 
 
 for paper in sorted({name.partition("/")[0] for name in FIGURES}):
@@ -11,47 +17,40 @@ for paper in sorted({name.partition("/")[0] for name in FIGURES}):
         name:
             f"figures_{paper}"
         input:
-            gallery("figures", paper),
+            gallery(paper),
 
 
 rule metrics:
     input:
-        cell_files("results", "metrics"),
-        "results/metrics.csv",
+        cell_files("metrics"),
+        f"{RESULTS}/metrics.csv",
 
 
 rule claims:
     input:
-        "results/claims.md",
-        "results/claims.csv",
-        "results/findings.md",
-        "results/claims.accepted",
+        f"{RESULTS}/claims.md",
+        f"{RESULTS}/claims.csv",
+        f"{RESULTS}/findings.md",
+        f"{RESULTS}/claims.accepted",
 
 
 rule blind:
     input:
-        "results/blind.json",
-
-
-# Everything at a fraction of its size; what the numbers say is not judged.
-rule smoke:
-    input:
-        gallery("results/smoke/figures"),
-        "results/smoke/metrics.csv",
+        f"{RESULTS}/blind.json",
 
 
 # No output and no benchmark file, which would count as one: it runs whenever it is asked for.
 rule verify:
     input:
-        files=cell_files("results", "trajectory", "theory", "metrics"),
+        files=cell_files("trajectory", "theory", "metrics"),
     log:
-        "results/logs/verify.log",
+        f"{RESULTS}/logs/verify.log",
     conda:
         "../../environment.yml"
     params:
         spec={
-            f"results/{name}/{kind}.nc": part.sha256()
-            for name, cell in PLANS["results"].cells.items()
+            f"{RESULTS}/{name}/{kind}.nc": part.sha256()
+            for name, cell in PLAN.cells.items()
             for kind, part in (
                 ("trajectory", cell.only(Ensemble)),
                 ("theory", cell.only(SolvedEnsemble)),
@@ -64,10 +63,10 @@ rule verify:
 
 onsuccess:
     write_own_cost()
-    print(f"figures: {os.path.abspath('figures')}")
-    if os.path.exists("results/claims.md"):
-        print(f"claims:  {os.path.abspath('results/claims.md')}")
+    print(f"figures: {os.path.abspath(GALLERY)}")
+    if os.path.exists(f"{RESULTS}/claims.md"):
+        print(f"claims:  {os.path.abspath(RESULTS)}/claims.md")
 
 
 onerror:
-    print("A job failed; its message stands above and in its log under results/logs/.")
+    print("A job failed; its message stands above and in its log, under " f"{RESULTS}/logs/.")

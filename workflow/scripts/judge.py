@@ -8,9 +8,10 @@ from neuralrace.job import job
 
 with job("claims", snakemake.log[0]) as this:
     files = [Path(path) for path in snakemake.input.claims]
-    blind = read_blind(Path("results/blind.json"))
+    root = Path(snakemake.output[0]).parent
+    blind = read_blind(root / "blind.json")
     with this.stage("judge"):
-        claims, findings = judge_papers(files, Path("results"), snakemake.params.cells, blind)
-    write_tables(claims, findings, Path("results"))
-    told = f"{len(claims)} claims: results/claims.md, {len(findings)} findings: findings.md"
+        claims, findings = judge_papers(files, root, snakemake.params.cells, blind)
+    write_tables(claims, findings, root)
+    told = f"{len(claims)} claims: {root}/claims.md, {len(findings)} findings: findings.md"
     this.say(f"judged {told}")

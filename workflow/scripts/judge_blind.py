@@ -15,6 +15,6 @@ with job("blind", snakemake.log[0]) as this:
     failed = [json.loads((folder / "failed.json").read_text()) for folder in folders]
     told = {place: why for each in failed for place, why in each.items()}
     claims = read_claims([Path(path) for path in snakemake.input.claims])
-    blind = judge_blind(claims, cells, Path("results/blind"), told)
+    blind = judge_blind(claims, cells, Path(snakemake.output[0]).parent / "blind", told)
     write_blind(blind, Path(snakemake.output[0]))
     this.say(f"judged {len(blind)} statements blindly; make claims shows which verdicts survive")

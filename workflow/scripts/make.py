@@ -17,9 +17,8 @@ from neuralrace.plan import Settings
 from neuralrace.spec import Cell
 
 with job(snakemake.rule, snakemake.log[0]) as this:
-    interval = Settings.of(snakemake.config).checkpoint_seconds
-    root = Path(snakemake.log[0]).parents[1]
-    workshop = Workshop(root, interval, this)
+    settings = Settings.of(snakemake.config)
+    workshop = Workshop(Path(settings.results), settings.checkpoint_seconds, this)
     work, failed = json.loads(snakemake.params.work), []
     for cell_id, todo in work.items():
         cell = Cell.model_validate_json(todo["cell"])

@@ -9,7 +9,7 @@ from neuralrace.spec import Ensemble
 
 w = snakemake.wildcards
 with job(f"{w.cell} {w.part}", snakemake.log[0]) as this:
-    interval = Settings.of(snakemake.config).checkpoint_seconds
-    workshop = Workshop(Path(w.root), interval, this)
+    settings = Settings.of(snakemake.config)
+    workshop = Workshop(Path(settings.results), settings.checkpoint_seconds, this)
     ensemble = Ensemble.model_validate_json(snakemake.params.spec)
     workshop.train(w.cell, ensemble, snakemake.params.key, w.part)
