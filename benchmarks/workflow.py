@@ -18,6 +18,7 @@ from snakemake.utils import update_config
 from neuralrace.atomic import replacing, write_text
 from neuralrace.cost import cost_of
 from neuralrace.plan import read_plan
+from neuralrace.schedule import groups
 
 WORK = ("train", "solve", "measure", "judge", "draw")
 """Stages that are the work itself; all others are what it takes to get there."""
@@ -30,7 +31,7 @@ def spent() -> list[dict]:
 
 
 def estimates(entries: list[dict]) -> list[float]:
-    """Estimated over measured core-seconds of each cell, programs shared as they were."""
+    """Estimated over measured core-seconds of each cell, programs shared by those of a job."""
     measured: Counter[str] = Counter()
     for entry in entries:
         if entry["stage"] in ("compile", "train", "solve", "measure"):
@@ -38,13 +39,14 @@ def estimates(entries: list[dict]) -> list[float]:
     config: dict = {}
     for file in sorted(Path("config").glob("*/experiments.yaml")):
         update_config(config, load_configfile(str(file)))
-    known: set = set()
-    ratios = []
-    for cell_id, cell in read_plan(config, {}).cells.items():
-        cost = cost_of(cell)
-        if measured[cell_id]:
-            ratios.append(cost.seconds(known) / measured[cell_id])
-        known.add(cost.program)
+    plan, ratios = read_plan(config, {}), []
+    for group in groups(plan):
+        known: set = set()
+        for cell_id in group.cells:
+            cost = cost_of(plan.cells[cell_id])
+            if measured[cell_id]:
+                ratios.append(cost.seconds(known) / measured[cell_id])
+            known.add(cost.program)
     return ratios
 
 

@@ -24,9 +24,13 @@ CALL = 4e-7
 """Core-seconds of an operation of a compiled program beside its arithmetic."""
 OPERATIONS = 60
 """Operations of a step, about."""
-COMPILE, COMPILE_OBSERVABLE = 0.5, 0.25
-"""Core-seconds to compile a program, and for each observable in it."""
-FILES = 0.08
+COMPILE, COMPILE_OBSERVABLE, COMPILE_BATCH = 0.5, 0.25, 1.0
+"""Core-seconds to compile a program, for each observable in it, and for batches that are drawn."""
+CACHE, UPDATE = 1e7, 3e-10
+"""Bytes of weights of all runs beyond which updating them takes this many core-seconds a byte."""
+LOAD, LOOK = 5e-7, 1.3e-6
+"""Core-seconds for each number of a dataset, to load it and for a metric to go through it."""
+FILES = 0.04
 """Core-seconds of a solution or a metric that trains nothing: mostly its file."""
 GPU_RATE, GPU_CALL, GPU_COMPILE = 2e12, 5e-6, 40.0
 """The same of a GPU, where the processor compiles for it."""
@@ -63,25 +67,31 @@ def cost_of(cell: Cell, gpu: bool = False) -> Cost:
     sizes = cell.dataset.sizes
     each = cell.resolved.arithmetic(cell.dataset, sizes, cell.training)
     compiling = COMPILE + COMPILE_OBSERVABLE * len(cell.record.observables)
+    compiling += 0 if cell.training.batch.whole else COMPILE_BATCH
     operations = OPERATIONS * passes(cell)
-    work = multiply_adds(cell, each) / (1 if cell.precision == "float32" else 0.5)
-    train = CALL * operations + work / RATE
+    runs = len(cell.init_scales) * cell.seeds
+    width = 1 if cell.precision == "float32" else 2
+    work = width * multiply_adds(cell, each)
+    held = 4 * width * runs * each.weights
+    updating = UPDATE * held * cell.training.steps if held > CACHE else 0
+    loaded = examples(cell, sizes)
+    train = CALL * operations + work / RATE + updating + LOAD * loaded
     on_gpu = GPU_CALL * operations + work / GPU_RATE
     place: Place = "gpu" if gpu and GPU_COMPILE + on_gpu < compiling + train else "cpu"
     trained = sum(METRICS[name].declaration.trains for name in cell.metrics)
-    runs = len(cell.init_scales) * cell.seeds
     return Cost(
         compile=GPU_COMPILE if place == "gpu" else compiling,
         train=on_gpu if place == "gpu" else train,
         solve=FILES * len(cell.solutions),
-        measure=FILES * len(cell.metrics) + 2 * trained * train,
+        measure=(FILES + LOOK * loaded) * len(cell.metrics) + trained * train / 2,
         place=place,
         memory_mb=PROCESS_MB + int(4 * numbers(cell, each, sizes) * 8 / 1e6),
         program=(
             runs,
             cell.dataset.name,
             sizes,
-            cell.resolved.canonical(),
+            type(cell.resolved),
+            each,
             cell.record.observables,
             cell.training.loss.name,
             cell.training.batch,

@@ -95,18 +95,16 @@ class Network(Strict, ABC):
             training: how it is trained.
         """
 
-    def chains(
-        self, hidden: Sequence[int], pathways: int, sizes: Sizes, training: Training
-    ) -> Arithmetic:
-        """The arithmetic of pathways side by side, each of layers in a row."""
+    def in_a_row(self, hidden: Sequence[int], sizes: Sizes, training: Training) -> Arithmetic:
+        """The arithmetic of layers in a row, sample by sample."""
         samples, inputs, outputs = sizes
         each = layers_in_a_row(hidden, sizes)
         if self.linear and training.on_moments:
-            rows = min(samples, inputs * pathways + outputs)
-            return Arithmetic(pathways * each, pathways * rows * each, pathways * rows * each)
+            rows = min(samples, inputs + outputs)
+            return Arithmetic(each, rows * each, rows * each)
         batch = training.batch
-        step = batch.samples(samples) * (pathways * each + batch.drawing * inputs)
-        return Arithmetic(pathways * each, pathways * samples * each, step)
+        step = batch.samples(samples) * (each + batch.drawing * inputs)
+        return Arithmetic(each, samples * each, step)
 
 
 def layers_in_a_row(hidden: Sequence[int], sizes: Sizes) -> float:

@@ -13,7 +13,7 @@ from neuralrace.gates.base import SampleScheme
 from neuralrace.gates.wiring import Wiring
 from neuralrace.initialisation.base import Law, Weights
 from neuralrace.models.initialisation import initial_edges
-from neuralrace.networks.base import Arithmetic, Network
+from neuralrace.networks.base import Arithmetic, Network, layers_in_a_row
 from neuralrace.networks.layered import Layered
 from neuralrace.registry import choices
 
@@ -92,4 +92,12 @@ class Gated(Network):
     def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
         """See `Network.arithmetic`."""
         pathways = getattr(self.gates, "pathways", 0) or self.gates.count(dataset)
-        return self.chains(self.hidden, pathways, sizes, training)
+        (samples, inputs, outputs), batch = sizes, training.batch
+        weights = pathways * layers_in_a_row(self.hidden, sizes)
+        # the maps of all pathways, then what these make of the samples
+        maps = inputs * (weights - pathways * inputs * self.hidden[0])
+        sample = float(pathways * inputs * outputs)
+        rows = min(samples, inputs * pathways + outputs) if training.on_moments else samples
+        seen = rows if batch.whole else batch.samples(samples)
+        drawn = batch.samples(samples) * batch.drawing * inputs
+        return Arithmetic(weights, maps + rows * sample, maps + seen * sample + drawn)

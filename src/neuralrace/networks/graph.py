@@ -48,4 +48,4 @@ class Graph(Architecture, Network):
 
     def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
         """See `Network.arithmetic`; hidden nodes count as layers in a row."""
-        return self.chains([self.nodes[name] for name in self.hidden], 1, sizes, training)
+        return self.in_a_row([self.nodes[name] for name in self.hidden], sizes, training)

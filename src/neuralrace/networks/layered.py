@@ -50,4 +50,4 @@ class Layered(Network):
 
     def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
         """See `Network.arithmetic`."""
-        return self.chains(self.hidden, 1, sizes, training)
+        return self.in_a_row(self.hidden, sizes, training)

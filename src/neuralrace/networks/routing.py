@@ -148,16 +148,17 @@ class Routing(Network):
         (samples, inputs, outputs), domains = sizes, dataset.count
         first, last = self.hidden[0], self.hidden[-1]
         each = layers_in_a_row(self.hidden, sizes)
-        ends = float(inputs * first + last * outputs)
-        families = [family.size for family in self.families(domains)]
-        blocks = [(domains / size) ** 2 for size in families]
-        weights = sum(
-            many * (size * ends + each - ends) for size, many in zip(families, blocks, strict=True)
-        )
+        families = self.families(domains)
+        weights = 0.0
+        for size, hidden in ((family.size, family.hidden) for family in families):
+            ends = inputs * hidden[0] + hidden[-1] * outputs
+            between = layers_in_a_row(hidden, sizes) - ends
+            weights += (domains / size) ** 2 * (size * ends + between)
         if not isinstance(dataset, ImageDomainDataset):
             # maps of all pairs through their blocks, and products with their correlations
-            through = sum(each / size for size in families)
-            maps = domains**2 * (through + inputs * outputs * (len(families) * last + inputs))
+            through = sum(layers_in_a_row(each.hidden, sizes) / each.size for each in families)
+            wide = sum(family.hidden[-1] for family in families)
+            maps = domains**2 * (through + inputs * outputs * (wide + inputs))
             return Arithmetic(weights, maps, maps)
         if training.batch.whole:
             # correlations alone: maps of all domains, and products with their moments
