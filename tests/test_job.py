@@ -6,9 +6,9 @@ import sys
 import pytest
 
 BODIES = {
-    "success": "this.say('half way')",
-    "user error": "this.say('half way'); raise UserError('config: key `steps` is 0; use more')",
-    "bug": "this.say('half way'); 1 / 0",
+    "success": "this.report('half way')",
+    "user error": "this.report('half way'); raise UserError('config: key `steps` is 0; use more')",
+    "bug": "this.report('half way'); 1 / 0",
 }
 
 

@@ -22,7 +22,7 @@ class Job:
         self.compiling = 0.0
         self.counting = False
 
-    def say(self, line: str) -> None:
+    def report(self, line: str) -> None:
         """Tells a line of progress, in the terminal and in the log."""
         self.logger.info(line)
 

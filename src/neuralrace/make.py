@@ -64,7 +64,7 @@ class Workshop:
             with self.job.stage("measure", cell_id):
                 results = CellResults(cell_id, self.root / cell_id, cell, trajectory, theory)
                 write(metrics_dataset(results), results.path("metrics"), keys["metrics"])
-        self.job.say(f"{cell_id}: made {', '.join(keys)}")
+        self.job.report(f"{cell_id}: made {', '.join(keys)}")
 
     def train(self, cell_id: str, ensemble: Ensemble, key: str, part: str = "") -> xr.Dataset:
         """Trains a cell, or a part of it; goes on from a checkpoint where there is one.
@@ -89,7 +89,7 @@ class Workshop:
         checkpoints = Checkpoints(path, f"{key} {part}", self.checkpoint_seconds)
         name = f"{cell_id} {part}".strip()
         trajectory = train(
-            ensemble, scales, seeds, lambda line: self.job.say(f"{name}: {line}"), checkpoints
+            ensemble, scales, seeds, lambda line: self.job.report(f"{name}: {line}"), checkpoints
         )
         dataset = trajectory_dataset(cell_id, ensemble, trajectory, scales, seeds)
         file = f"parts/{part}.nc" if part else "trajectory.nc"

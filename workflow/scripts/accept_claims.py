@@ -8,4 +8,4 @@ from neuralrace.job import job
 with job("claims", snakemake.log[0]) as this:
     claims, findings = read_tables(Path(snakemake.input.claims).parent)
     refuse_surprises([*claims, *findings])
-    this.say(f"{len(claims)} claims and {len(findings)} findings came out as known")
+    this.report(f"{len(claims)} claims and {len(findings)} findings came out as known")

@@ -25,10 +25,10 @@ with job(f"blind {experiment}", snakemake.log[0]) as this:
     failed, variants = {}, json.loads(snakemake.params.variants)
     for number, (place, spec) in enumerate(variants.items(), start=1):
         cell, name = Cell.model_validate_json(spec), f"{experiment}/{Path(place).name}"
-        this.say(f"{place}: {number} of {len(variants)}")
+        this.report(f"{place}: {number} of {len(variants)}")
         try:
             ensemble = cell.only(Ensemble)
-            trained = trajectory_dataset(name, ensemble, train(ensemble, report=this.say))
+            trained = trajectory_dataset(name, ensemble, train(ensemble, report=this.report))
             solved = theory_dataset(name, cell.only(SolvedEnsemble)) if cell.solutions else None
             results = CellResults(name, folder / place, cell, trained, solved)
             write(metrics_dataset(results), results.path("metrics"))

@@ -14,4 +14,4 @@ with job("claims", snakemake.log[0]) as this:
         claims, findings = judge_papers(files, root, snakemake.params.cells, blind)
     write_tables(claims, findings, root)
     told = f"{len(claims)} claims: {root}/claims.md, {len(findings)} findings: findings.md"
-    this.say(f"judged {told}")
+    this.report(f"judged {told}")

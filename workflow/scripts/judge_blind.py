@@ -17,4 +17,4 @@ with job("blind", snakemake.log[0]) as this:
     claims = read_claims([Path(path) for path in snakemake.input.claims])
     blind = judge_blind(claims, cells, Path(snakemake.output[0]).parent / "blind", told)
     write_blind(blind, Path(snakemake.output[0]))
-    this.say(f"judged {len(blind)} statements blindly; make claims shows which verdicts survive")
+    this.report(f"judged {len(blind)} statements blindly; make claims shows which verdicts survive")

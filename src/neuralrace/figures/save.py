@@ -60,4 +60,4 @@ def draw(
     with job(name, log) as this:
         with this.stage("draw", name):
             save(name, results_root, cell_ids, png_path, pdf_path)
-        this.say(f"drawn in {png_path}")
+        this.report(f"drawn in {png_path}")

@@ -14,12 +14,12 @@ from neuralrace.seal import digest_of, seal_file
 UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
 
 
-def verify(files: Mapping[str, str], say: Callable[[str], None]) -> None:
+def verify(files: Mapping[str, str], report: Callable[[str], None]) -> None:
     """Checks checksum, schema, specification and finiteness of every file.
 
     Args:
         files: SHA-256 of the specification that each file should have, by path.
-        say: takes the line that tells how many files are sound.
+        report: takes the line that tells how many files are sound.
 
     Raises:
         UserError: what is wrong in which file and how to mend it, a line each.
@@ -29,7 +29,7 @@ def verify(files: Mapping[str, str], say: Callable[[str], None]) -> None:
     if wrong:
         advice = "Delete the files named here and run the workflow again; nothing was changed."
         raise UserError("\n".join([f"{len(wrong)} problems", *wrong, advice]))
-    say(f"{len(files)} files verified: checksum, schema, specification, finite values")
+    report(f"{len(files)} files verified: checksum, schema, specification, finite values")
 
 
 def _problems(path: Path, spec_sha256: str) -> Iterator[str]:
