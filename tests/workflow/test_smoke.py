@@ -29,4 +29,5 @@ def test_figures_of_another_folder_leave_the_gallery_alone(workspace):
     assert not {name for name in planned if not name.startswith("elsewhere/")}
     (workspace.path / "own.yaml").write_text("results: a*b\n")
     told = workspace.refusal("-n", figure, "--configfile", "own.yaml")
-    assert told.startswith(f"{workspace.path}/own.yaml: results: 'a*b': String should match pattern")
+    place = workspace.path / "own.yaml"
+    assert told.startswith(f"{place}: results: 'a*b': String should match pattern")
