@@ -20,6 +20,7 @@ from neuralrace.errors import UserError
 from neuralrace.figures import inputs
 from neuralrace.figures.plan import shown
 from neuralrace.forked import call
+from neuralrace.job import write_record
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
 from neuralrace.registry import FIGURES
@@ -163,5 +164,4 @@ def write_own_cost():
     """Core-seconds of this process beside those of the jobs, if it had any."""
     written = [path.stat().st_mtime for path in Path(RESULTS, "logs").glob("*.json")]
     if written and max(written) > STARTED:
-        spent = {"stage": "scheduling", "cell": "", "core_seconds": round(time.process_time(), 3)}
-        write_text(json.dumps([spent]) + "\n", f"{RESULTS}/logs/scheduling.json")
+        write_record("scheduling", STARTED, f"{RESULTS}/logs/scheduling.json")
