@@ -24,6 +24,6 @@ for name, entry in FIGURES.items():
         params:
             code=code_sha256("draw", [entry.module]),
             figure=name,
-            cells=partial(figure_cells, name),
+            cells=lambda w, name=name: figure_cells(name),
         run:
             drawn(params.figure, RESULTS, params.cells, *output, log[0])
