@@ -10,14 +10,15 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Set
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Set
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from neuralrace.base import Strict
-from neuralrace.errors import UserError, yaml_hint
+from neuralrace.errors import UserError, alike, yaml_hint
 from neuralrace.room import MOST, excess, memory
 from neuralrace.spec import Cell
 
@@ -45,6 +46,8 @@ class Settings(Strict):
     results: Annotated[str, Field(pattern=r"^[^{}*?\[\]\n]+$")] = "results"
     """Folder that results go to. Figures of the default one go to `figures`, those of others to
     `figures` inside it."""
+    only: tuple[str, ...] = ()
+    """What is planned: papers, experiments `paper/experiment` or cells; everything when empty."""
     memory_mb: Annotated[int, Field(gt=0)] | None = None
     """Megabytes of memory of the machines that train; what cannot fit is refused before anything
     runs. When absent, those of the machine that plans."""
@@ -57,10 +60,15 @@ class Settings(Strict):
 
 
 class Plan(Settings):
-    """A whole configuration, fanned out into cells."""
+    """A configuration, fanned out into cells."""
 
     cells: dict[str, Cell]
     """Cells by identifier `paper/experiment/label`."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether there is a GPU to train on: as is said, or as this machine has one."""
+        return shutil.which("nvidia-smi") is not None if self.gpu is None else self.gpu
 
     def parts(self, cell_id: str) -> dict[str, dict[str, int]]:
         """The jobs that a cell is trained in, where `batch` leaves an axis out.
@@ -103,10 +111,17 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     settings = _validate(Settings, given, (), files)
     room = 10**6 * settings.memory_mb if settings.memory_mb else memory()
     cells: dict[str, Cell] = {}
+    known: list[str] = []
     for paper, experiments in _mapping(config.get("experiments"), ("experiments",), files).items():
         for experiment, raw in _mapping(experiments, ("experiments", paper), files).items():
             where = ("experiments", paper, experiment)
+            known += [paper, f"{paper}/{experiment}"]
+            if not _chosen(known[-1], settings.only, part=True):
+                continue
             for label, raw_cell, swept in _fan_out(raw, where, files, MOST - len(cells)):
+                known.append(f"{paper}/{experiment}/{label}")
+                if not _chosen(known[-1], settings.only):
+                    continue
                 cell = _validate(Cell, raw_cell, where, files, swept)
                 try:
                     wrong = excess(cell, settings.batch, room)
@@ -115,8 +130,18 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                 if wrong:
                     key, what = wrong
                     raise UserError(_told(_spelt(where, key, swept), what, files))
-                cells[f"{paper}/{experiment}/{label}"] = cell
+                cells[known[-1]] = cell
+    for name in settings.only:
+        if name not in known:
+            told = f"{name!r}: no such paper, experiment or cell; {alike(name, known)}"
+            raise UserError(_told(("only",), f"{told}`neuralrace list experiments`", files))
     return Plan(**dict(settings), cells=cells)
+
+
+def _chosen(name: str, only: Collection[str], part: bool = False) -> bool:
+    """Whether what has a name is asked for, or in part: something inside it."""
+    inside = any(f"{name}/".startswith(f"{each}/") for each in only or (name,))
+    return inside or (part and any(each.startswith(f"{name}/") for each in only))
 
 
 def _fan_out(

@@ -1,6 +1,5 @@
 # What there is to do, where results go, and what of them is outdated.
 import json
-import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -62,10 +61,7 @@ def load_plan():
     """The plan, and the files that it comes from, strongest last."""
     given = workflow.overwrite_configfiles
     files = Files([*[name for name in workflow.configfiles if name not in given], *given])
-    plan = read_plan(config, files)
-    if plan.gpu is None:  # whoever plans for other machines says what they have
-        plan = plan.model_copy(update={"gpu": shutil.which("nvidia-smi") is not None})
-    return plan, files
+    return read_plan(config, files), files
 
 
 PLAN, FILES = load_plan()
