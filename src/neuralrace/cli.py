@@ -144,8 +144,8 @@ def list_(given: argparse.Namespace) -> None:
 
 
 def _commented(kind: str) -> dict[str, str]:
-    """Papers or experiments by the comments above them."""
-    found = {}
+    """Papers by the comment that their file begins with, experiments by the last one above."""
+    found: dict[str, str] = {}
     for path in _papers():
         text = path.read_text(encoding="utf-8")
         for name in _experiments(_yaml(path)):
@@ -153,7 +153,9 @@ def _commented(kind: str) -> dict[str, str]:
             if kind == "papers":
                 found[paper] = _comment(text, "")
             else:
-                found[name] = _comment(text, f"{experiment}:")
+                above = next(reversed(found), "")
+                same = found[above] if above.startswith(f"{paper}/") else ""
+                found[name] = _comment(text, f"{experiment}:") or same
     return found
 
 
