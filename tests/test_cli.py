@@ -177,7 +177,7 @@ def test_help_has_an_example(command, capsys):
         (["show", "mine/frst", "--configfile", MINE], "'mine/frst': no such paper, experiment or"),
         (["show", "mine/first"], "go to a clone of neuralrace, or write one by `neuralrace new"),
         (["run"], "go to a clone of neuralrace, or write one by `neuralrace new NAME`"),
-        (["run", "--configfile", "text.yaml"], "text.yaml: is no configuration"),
+        (["run", "--configfile", "text.yaml"], "text.yaml: expected a mapping of keys"),
         (["run", "--configfile", "broken.yaml"], "broken.yaml: cannot be read as YAML"),
         (["run", "--configfile", "empty.yaml"], "experiments: None: expected a mapping"),
         (["run", "--configfile", "list.yaml"], "list.yaml: experiments: [1]: expected a mapping"),

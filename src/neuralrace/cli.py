@@ -28,7 +28,7 @@ from neuralrace.errors import UserError, alike
 from neuralrace.needs import unmet
 from neuralrace.networks.gated import SAMPLE_SCHEMES
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
-from neuralrace.plan import Plan, read_plan
+from neuralrace.plan import Plan, laid_over, read_file, read_plan
 from neuralrace.provenance import ROOT
 from neuralrace.registry import FIGURES, METRICS, OBSERVABLES, SOLUTIONS, Entry
 from neuralrace.schedule import outdated
@@ -75,7 +75,7 @@ experiments:
 
 def _configuration(names: Sequence[str], extra: Sequence[Path], results: str | None) -> dict:
     """What is configured by file, weakest first; what the command line says is the last of them."""
-    files = {str(path): _yaml(path) for path in (*_papers(), *extra)}
+    files = {str(path): read_file(path) for path in (*_papers(), *extra)}
     if not files:
         raise UserError(
             "config/*/experiments.yaml: there is no configuration in this folder; go to a clone of "
@@ -87,14 +87,7 @@ def _configuration(names: Sequence[str], extra: Sequence[Path], results: str | N
 
 
 def _plan(files: Mapping[str, Mapping]) -> Plan:
-    return read_plan(reduce(_laid_over, files.values(), {}), files)
-
-
-def _laid_over(below: Any, above: Any) -> Any:
-    """Key by key, as Snakemake merges configuration files."""
-    if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
-        return above
-    return {**below, **{k: _laid_over(below[k], v) if k in below else v for k, v in above.items()}}
+    return read_plan(reduce(laid_over, files.values(), {}), files)
 
 
 def _experiments(content: Mapping) -> list[str]:
@@ -112,16 +105,6 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
 
 def _papers() -> list[Path]:
     return sorted(Path("config").glob("*/experiments.yaml"))
-
-
-def _yaml(path: Path) -> Mapping:
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: cannot be read as YAML: {error}") from error
-    if not isinstance(content, Mapping):
-        raise UserError(f"{path}: is no configuration: write `experiments:` and what is below it")
-    return content
 
 
 # Commands ----------------------------------------------------------------------------------------
@@ -148,7 +131,7 @@ def _commented(kind: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in _papers():
         text = path.read_text(encoding="utf-8")
-        for name in _experiments(_yaml(path)):
+        for name in _experiments(read_file(path)):
             paper, experiment = name.split("/", 1)
             if kind == "papers":
                 found[paper] = _comment(text, "")

@@ -5,10 +5,9 @@ import time
 from collections.abc import Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatch
-from functools import cache, partial
+from functools import cache, partial, reduce
 from pathlib import Path
 
-from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
 
 from neuralrace.atomic import write_text
@@ -19,7 +18,8 @@ from neuralrace.errors import UserError
 from neuralrace.figures import inputs
 from neuralrace.figures.plan import shown
 from neuralrace.forked import call
-from neuralrace.plan import read_plan
+from neuralrace.job import write_record
+from neuralrace.plan import laid_over, read_file, read_plan
 from neuralrace.provenance import code_sha256
 from neuralrace.registry import FIGURES
 from neuralrace.schedule import groups, keys, outdated
@@ -27,17 +27,19 @@ from neuralrace.seal import sha256
 from neuralrace.spec import Ensemble, SolvedEnsemble
 
 STARTED = time.time()
+# a paper is a folder in config
+PAPERS = sorted(map(str, Path("config").glob("*/experiments.yaml")))
 CLAIMS = sorted(map(str, Path("config").glob("*/claims.yaml")))
 
 
 class Files(Mapping):
-    """Content of configuration files by name, read when a message is to say where a key stands."""
+    """Content of configuration files by name, read when it is asked for."""
 
     def __init__(self, names):
         self.names = list(map(str, names))
 
     def __getitem__(self, name):
-        return load_configfile(name)
+        return read_file(Path(name))
 
     def __iter__(self):
         return iter(self.names)
@@ -59,8 +61,10 @@ def refusing():
 @refusing()
 def load_plan():
     """The plan, and the files that it comes from, strongest last."""
-    given = workflow.overwrite_configfiles
-    files = Files([*[name for name in workflow.configfiles if name not in given], *given])
+    files = Files([*PAPERS, *workflow.overwrite_configfiles])
+    # not by Snakemake's loader, which would run what a file tells it to; what was given on the
+    # command line comes last
+    config.update(reduce(laid_over, [*map(files.get, PAPERS), config]))
     return read_plan(config, files), files
 
 
@@ -126,20 +130,21 @@ def cell_files(*kinds):
     return result_files((name, kind) for name in PLAN.cells for kind in kinds)
 
 
+@cache
 @refusing()
-def figure_cells(figure, w):
+def figure_cells(figure):
     """Cells that a figure shows."""
     return shown(figure, PLAN.cells, FILES)
 
 
 def figure_data(figure, w):
     """Result files that a figure is drawn from."""
-    return result_files(inputs(figure, figure_cells(figure, w)))
+    return result_files(inputs(figure, figure_cells(figure)))
 
 
 def overdue(figure, w):
     """What makes a figure be drawn again, although it is there: a cell of it is outdated."""
-    return OVERDUE if any(cell in OUTDATED for cell in figure_cells(figure, w)) else []
+    return OVERDUE if any(cell in OUTDATED for cell in figure_cells(figure)) else []
 
 
 def gallery(paper="*"):
@@ -159,5 +164,4 @@ def write_own_cost():
     """Core-seconds of this process beside those of the jobs, if it had any."""
     written = [path.stat().st_mtime for path in Path(RESULTS, "logs").glob("*.json")]
     if written and max(written) > STARTED:
-        spent = {"stage": "scheduling", "cell": "", "core_seconds": round(time.process_time(), 3)}
-        write_text(json.dumps([spent]) + "\n", f"{RESULTS}/logs/scheduling.json")
+        write_record("scheduling", STARTED, f"{RESULTS}/logs/scheduling.json")
