@@ -19,6 +19,7 @@ from neuralrace.records.files import write
 from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.records.trajectory import trajectory_dataset
+from neuralrace.schedule import keys
 from neuralrace.spec import Ensemble, SolvedEnsemble
 from neuralrace.training.trainer import train
 
@@ -60,7 +61,7 @@ def finished(tmp_path_factory):
     )
     results.metrics = metrics_dataset(results)
     for kind in ("trajectory", "theory", "metrics"):
-        write(getattr(results, kind), results.path(kind))
+        write(getattr(results, kind), results.path(kind), keys(name, cell)[kind])
     write_tables([ROW], [], folder / "results")
     return folder
 
@@ -88,7 +89,7 @@ def test_lists_are_read_from_what_is_there(told, monkeypatch, capsys):
     said = "singular modes learned one by one from small random weights"
     assert told("list", "experiments")["deep_linear/staircase"] == said
     assert told("list", "metrics")["alignment"].endswith(".")
-    assert len(told("list", "datasets")) == len(CLASSES["datasets"])
+    assert told("list")["datasets"] == len(told("list", "datasets")) == len(CLASSES["datasets"])
     assert main(["list", "optimisers"]) == 0
     assert "sgd: Plain gradient steps.\n" in capsys.readouterr().out
 
@@ -111,11 +112,7 @@ def test_what_would_run_is_shown(told, monkeypatch):
 def test_what_is_there_is_not_made_again(told, finished, monkeypatch):
     monkeypatch.chdir(finished)
     shown = told("show", "mine/first/main", "--configfile", MINE)
-    assert set(shown["mine/first/main"]["to_make"]) == {
-        "trajectory",
-        "theory",
-        "metrics",
-    }  # no keys
+    assert shown["mine/first/main"]["to_make"] == []
 
 
 def test_a_file_is_shown(told, finished):
@@ -206,6 +203,14 @@ def test_mistakes_end_in_one_message(finished, monkeypatch, capsys, arguments, s
     assert printed.err.startswith("error: ")
     assert said in printed.err
     assert printed.out == ""
+
+
+def test_without_the_workflow_beside_the_library_nothing_runs(finished, monkeypatch, capsys):
+    monkeypatch.chdir(finished)
+    monkeypatch.setattr("neuralrace.cli.SNAKEFILE", Path("gone/Snakefile"))
+    assert main(["run", "--configfile", MINE]) == 1
+    said = "error: gone/Snakefile: the workflow is not there; install neuralrace from a clone"
+    assert capsys.readouterr().err.startswith(said)
 
 
 def outside(folder, *arguments):

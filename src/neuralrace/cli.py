@@ -111,19 +111,22 @@ def _papers() -> list[Path]:
 
 
 def list_(given: argparse.Namespace) -> None:
-    """Names and what they mean."""
-    kind = given.kind
+    """Names and what they mean; how many there are of each kind, where none is named."""
+    if given.kind:
+        return _tell(_meanings(given.kind), given.json)
+    return _tell({kind: len(_meanings(kind)) for kind in KINDS}, given.json)
+
+
+def _meanings(kind: str) -> dict[str, str]:
     if kind in DECLARED:
-        found = {name: _first(entry.text) for name, entry in DECLARED[kind].items()}
-    elif kind in CLASSES:
+        return {name: _first(entry.text) for name, entry in DECLARED[kind].items()}
+    if kind in CLASSES:
         texts = [(_name(cls), _first(cls.__doc__ or "")) for cls in CLASSES[kind]]
-        found = {n: " / ".join(text for other, text in texts if other == n) for n, _ in texts}
-    elif kind == "claims":
+        return {n: " / ".join(text for other, text in texts if other == n) for n, _ in texts}
+    if kind == "claims":
         written = read_claims(sorted(Path("config").glob("*/claims.yaml"))).values()
-        found = {each.id: each.statement for claims in written for each in claims.statements}
-    else:
-        found = _commented(kind)
-    _tell(found, given.json)
+        return {each.id: each.statement for claims in written for each in claims.statements}
+    return _commented(kind)
 
 
 def _commented(kind: str) -> dict[str, str]:
@@ -337,7 +340,7 @@ def parser() -> Parser:
         )
 
     added = command(list_, "names and what they mean", "metrics", as_json=True)
-    added.add_argument("kind", choices=KINDS)
+    added.add_argument("kind", nargs="?", choices=KINDS)
     added = command(
         show, "what would run, or what a file holds", "deep_linear/staircase", as_json=True
     )
