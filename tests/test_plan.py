@@ -749,3 +749,38 @@ def test_what_takes_long_alone_is_accepted_at_once(changes):
     begin = time.monotonic()
     assert plan_of(changes).cells
     assert time.monotonic() - begin < 1
+
+
+# A part of a configuration ----------------------------------------------------------------------
+
+SWEPT_CELLS = ["paper/experiment/seeds-1", "paper/experiment/seeds-2"]
+
+
+def only(*names):
+    """The plan of these, of two papers that each have one experiment; that of `other` is wrong."""
+    papers = {
+        "paper": {"experiment": experiment({"seeds": GONE}) | {"sweep": {"seeds": [1, 2]}}},
+        "paper_2": {"experiment": experiment({})},
+        "other": {"experiment": {}},
+    }
+    config = {"experiments": papers, "only": list(names)}
+    return read_plan(config, {BASE: config})
+
+
+@pytest.mark.parametrize(
+    ("names", "cells"),
+    [
+        (["paper"], SWEPT_CELLS),
+        (["paper/experiment"], SWEPT_CELLS),
+        (SWEPT_CELLS[1:], SWEPT_CELLS[1:]),
+        (["paper_2", "paper"], [*SWEPT_CELLS, "paper_2/experiment/main"]),
+    ],
+)
+def test_only_what_is_named_is_planned(names, cells):
+    assert list(only(*names).cells) == cells
+
+
+@pytest.mark.parametrize("name", ["paper/experiment/seeds-3", "pap", "paper/", "experiment", ""])
+def test_a_name_that_nothing_has_is_refused(name):
+    with pytest.raises(UserError, match=f"^{BASE}: only: '{name}': no such paper, experiment or"):
+        only("paper", name)

@@ -1,4 +1,4 @@
-"""What differs between two results folders: `python -m neuralrace.compare ONE OTHER`.
+"""What differs between two results folders.
 
 The same configuration on another machine, another version of Python or of JAX gives the same
 numbers but for rounding, and rounding grows: a float32 network that leaves a saddle does so a
@@ -7,8 +7,7 @@ otherwise.
 """
 
 import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,22 +112,3 @@ def report(one: Path, other: Path) -> Iterator[str]:
     for d in sorted(worst.values(), key=lambda d: -d.relative / d.allowed):
         mark = " (beyond)" if d.beyond else ""
         yield f"| {d.metric} | {d.relative:.1e}{mark} | {d.cell} | {d.allowed:.0e} |"
-
-
-def main(arguments: Sequence[str]) -> int:
-    """The command line; returns the exit status."""
-    folders = [Path(argument) for argument in arguments]
-    if len(folders) != 2 or not all(folder.is_dir() for folder in folders):
-        print("usage: python -m neuralrace.compare RESULTS OTHER_RESULTS", file=sys.stderr)
-        return 2
-    try:
-        for line in report(*folders):
-            print(line)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -10,19 +10,22 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Set
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Set
+from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from neuralrace.base import Strict
-from neuralrace.errors import UserError, yaml_hint
+from neuralrace.documents import read_yaml
+from neuralrace.errors import UserError, alike, yaml_hint
 from neuralrace.room import MOST, excess, memory
 from neuralrace.spec import Cell
 
 Files = Mapping[str, Mapping[str, Any]]
-Path = tuple[str, ...]
+Key = tuple[str, ...]
 RunAxis = Literal["init_scale", "seed"]
 M = TypeVar("M", bound=Strict)
 NAME = r"[a-z][a-z0-9_.]*"
@@ -45,6 +48,8 @@ class Settings(Strict):
     results: Annotated[str, Field(pattern=r"^[^{}*?\[\]\n]+$")] = "results"
     """Folder that results go to. Figures of the default one go to `figures`, those of others to
     `figures` inside it."""
+    only: tuple[str, ...] = ()
+    """What is planned: papers, experiments `paper/experiment` or cells; everything when empty."""
     memory_mb: Annotated[int, Field(gt=0)] | None = None
     """Megabytes of memory of the machines that train; what cannot fit is refused before anything
     runs. When absent, those of the machine that plans."""
@@ -57,10 +62,15 @@ class Settings(Strict):
 
 
 class Plan(Settings):
-    """A whole configuration, fanned out into cells."""
+    """A configuration, fanned out into cells."""
 
     cells: dict[str, Cell]
     """Cells by identifier `paper/experiment/label`."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether there is a GPU to train on: as is said, or as this machine has one."""
+        return shutil.which("nvidia-smi") is not None if self.gpu is None else self.gpu
 
     def parts(self, cell_id: str) -> dict[str, dict[str, int]]:
         """The jobs that a cell is trained in, where `batch` leaves an axis out.
@@ -85,6 +95,28 @@ class Plan(Settings):
         }
 
 
+def read_file(path: Path) -> Mapping[str, Any]:
+    """The content of a configuration file.
+
+    Raises:
+        UserError: it cannot be read, or is no mapping.
+    """
+    content = read_yaml(path) or {}
+    if not isinstance(content, Mapping):
+        raise UserError(f"{path}: expected a mapping of keys to values at the top")
+    return content
+
+
+def laid_over(below: Any, above: Any) -> Any:
+    """Two contents as one, merged key by key; anything but a mapping replaces what it is laid over.
+
+    Neither is changed.
+    """
+    if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
+        return above
+    return {**below, **{k: laid_over(below[k], v) if k in below else v for k, v in above.items()}}
+
+
 def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     """The validated plan of a merged configuration.
 
@@ -103,10 +135,17 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     settings = _validate(Settings, given, (), files)
     room = 10**6 * settings.memory_mb if settings.memory_mb else memory()
     cells: dict[str, Cell] = {}
+    known: list[str] = []
     for paper, experiments in _mapping(config.get("experiments"), ("experiments",), files).items():
         for experiment, raw in _mapping(experiments, ("experiments", paper), files).items():
             where = ("experiments", paper, experiment)
+            known += [paper, f"{paper}/{experiment}"]
+            if not _chosen(known[-1], settings.only, part=True):
+                continue
             for label, raw_cell, swept in _fan_out(raw, where, files, MOST - len(cells)):
+                known.append(f"{paper}/{experiment}/{label}")
+                if not _chosen(known[-1], settings.only):
+                    continue
                 cell = _validate(Cell, raw_cell, where, files, swept)
                 try:
                     wrong = excess(cell, settings.batch, room)
@@ -115,13 +154,23 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                 if wrong:
                     key, what = wrong
                     raise UserError(_told(_spelt(where, key, swept), what, files))
-                cells[f"{paper}/{experiment}/{label}"] = cell
+                cells[known[-1]] = cell
+    for name in settings.only:
+        if name not in known:
+            told = f"{name!r}: no such paper, experiment or cell; {alike(name, known)}"
+            raise UserError(_told(("only",), f"{told}`neuralrace list experiments`", files))
     return Plan(**dict(settings), cells=cells)
 
 
+def _chosen(name: str, only: Collection[str], part: bool = False) -> bool:
+    """Whether what has a name is asked for, or in part: something inside it."""
+    inside = any(f"{name}/".startswith(f"{each}/") for each in only or (name,))
+    return inside or (part and any(each.startswith(f"{name}/") for each in only))
+
+
 def _fan_out(
-    raw: Any, where: Path, files: Files, most: int
-) -> Iterator[tuple[str, dict[str, Any], set[Path]]]:
+    raw: Any, where: Key, files: Files, most: int
+) -> Iterator[tuple[str, dict[str, Any], set[Key]]]:
     """Label, raw cell and swept key paths of each cell of one experiment, `most` of them."""
     experiment = dict(_mapping(raw, where, files))
     sweep = _mapping(experiment.pop("sweep", {}), (*where, "sweep"), files, SWEPT)
@@ -151,7 +200,7 @@ def _fan_out(
         yield label or "main", cell, set(paths)
 
 
-def _axis(key: str, values: Any, where: Path, files: Files) -> Iterator[list[tuple[Path, Any]]]:
+def _axis(key: str, values: Any, where: Key, files: Files) -> Iterator[list[tuple[Key, Any]]]:
     """Key paths with their values at each point of a swept axis."""
     paths = [tuple(name.strip().split(".")) for name in key.split(",")]
     if not isinstance(values, list) or not values:
@@ -171,7 +220,7 @@ def _slug(value: Any) -> str:
     return re.sub(r"[^a-z0-9._]+", "-", str(value).lower())
 
 
-def _mapping(value: Any, where: Path, files: Files, allowed: str = NAME) -> Mapping[str, Any]:
+def _mapping(value: Any, where: Key, files: Files, allowed: str = NAME) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         _refuse(where, value, "a mapping of keys to values", files)
     for key in value:
@@ -181,7 +230,7 @@ def _mapping(value: Any, where: Path, files: Files, allowed: str = NAME) -> Mapp
 
 
 def _validate(
-    model: type[M], raw: Any, where: Path, files: Files, swept: Set[Path] = frozenset()
+    model: type[M], raw: Any, where: Key, files: Files, swept: Set[Key] = frozenset()
 ) -> M:
     """`raw` as a model; JSON mode, so that YAML lists are welcome where tuples are kept."""
     try:
@@ -192,7 +241,7 @@ def _validate(
         ) from None
 
 
-def _message(error: ErrorDetails, raw: Any, where: Path, files: Files, swept: Set[Path]) -> str:
+def _message(error: ErrorDetails, raw: Any, where: Key, files: Files, swept: Set[Key]) -> str:
     """One validation error as: file: key: value; what is allowed."""
     path: list[str] = []
     node: Any = raw
@@ -221,22 +270,22 @@ def _message(error: ErrorDetails, raw: Any, where: Path, files: Files, swept: Se
     return f"{origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"
 
 
-def _spelt(where: Path, key: Path, swept: Set[Path]) -> Path:
+def _spelt(where: Key, key: Key, swept: Set[Key]) -> Key:
     """Where a key of a cell stands in the configuration: inside `sweep`, if it is swept."""
     sweep = max((p for p in swept if key[: len(p)] == p), key=len, default=())
     inside = ("sweep", ".".join(sweep)) if sweep else ()
     return (*where, *inside, *key[len(sweep) :])
 
 
-def _refuse(where: Path, value: Any, allowed: str, files: Files) -> NoReturn:
+def _refuse(where: Key, value: Any, allowed: str, files: Files) -> NoReturn:
     raise UserError(_told(where, f"{value!r}: expected {allowed}", files))
 
 
-def _told(where: Path, what: str, files: Files) -> str:
+def _told(where: Key, what: str, files: Files) -> str:
     return f"{origin(where, files)}: {'.'.join(where)}: {what}"
 
 
-def origin(path: Path, files: Files) -> str:
+def origin(path: Key, files: Files) -> str:
     """The strongest file that holds the longest part of a key path."""
     best, depth = next(iter(files), "configuration"), 0
     for name, content in files.items():

@@ -111,7 +111,7 @@ def groups(plan: Plan) -> Iterator[Group]:
         )
 
     for cell_id, cell in plan.cells.items():
-        cost = cost_of(cell, bool(plan.gpu))
+        cost = cost_of(cell, plan.on_gpu)
         seat = cell_id.partition("/")[0], cost.place
         if cost.seconds() >= plan.job_seconds and seat in waiting:
             yield close(seat)

@@ -1,28 +1,25 @@
 # What there is to do, where results go, and what of them is outdated.
 import json
-import shutil
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatch
-from functools import cache, partial
+from functools import cache, partial, reduce
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
-from snakemake.utils import update_config
 
 from neuralrace.atomic import write_text
 from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.plan import needed_cells
 from neuralrace.claims.spec import read_claims
-from neuralrace.documents import read_yaml
 from neuralrace.errors import UserError
 from neuralrace.figures import inputs
 from neuralrace.figures.plan import shown
 from neuralrace.forked import call
 from neuralrace.job import write_record
-from neuralrace.plan import read_plan
+from neuralrace.plan import laid_over, read_file, read_plan
 from neuralrace.provenance import code_sha256
 from neuralrace.registry import FIGURES
 from neuralrace.schedule import groups, keys, outdated
@@ -42,10 +39,7 @@ class Files(Mapping):
         self.names = list(map(str, names))
 
     def __getitem__(self, name):
-        content = read_yaml(Path(name)) or {}
-        if not isinstance(content, dict):
-            raise UserError(f"{name}: expected a mapping of keys to values at the top")
-        return content
+        return read_file(Path(name))
 
     def __iter__(self):
         return iter(self.names)
@@ -68,15 +62,10 @@ def refusing():
 def load_plan():
     """The plan, and the files that it comes from, strongest last."""
     files = Files([*PAPERS, *workflow.overwrite_configfiles])
-    merged = {}
-    for name in PAPERS:  # not by Snakemake's loader, which would run what a file tells it to
-        update_config(merged, files[name])
-    update_config(merged, config)  # what was given on the command line
-    config.update(merged)
-    plan = read_plan(config, files)
-    if plan.gpu is None:  # whoever plans for other machines says what they have
-        plan = plan.model_copy(update={"gpu": shutil.which("nvidia-smi") is not None})
-    return plan, files
+    # not by Snakemake's loader, which would run what a file tells it to; what was given on the
+    # command line comes last
+    config.update(reduce(laid_over, [*map(files.get, PAPERS), config]))
+    return read_plan(config, files), files
 
 
 PLAN, FILES = load_plan()

@@ -1,4 +1,4 @@
-"""Whether result files are what the workflow wrote, and what the configuration asks for."""
+"""Whether result files are what the workflow wrote, and what a configuration asks for."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,11 +14,12 @@ from neuralrace.seal import digest_of, seal_file
 UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
 
 
-def verify(files: Mapping[str, str], report: Callable[[str], None]) -> None:
+def verify(files: Mapping[str, str | None], report: Callable[[str], None]) -> None:
     """Checks checksum, schema, specification and finiteness of every file.
 
     Args:
-        files: SHA-256 of the specification that each file should have, by path.
+        files: SHA-256 of the specification that each file should have, by path; None where it may
+            be any.
         report: takes the line that tells how many files are sound.
 
     Raises:
@@ -32,7 +33,7 @@ def verify(files: Mapping[str, str], report: Callable[[str], None]) -> None:
     report(f"{len(files)} files verified: checksum, schema, specification, finite values")
 
 
-def _problems(path: Path, spec_sha256: str) -> Iterator[str]:
+def _problems(path: Path, spec_sha256: str | None) -> Iterator[str]:
     if not path.is_file():
         yield "is missing"
         return
@@ -43,7 +44,7 @@ def _problems(path: Path, spec_sha256: str) -> Iterator[str]:
     except UserError as error:
         yield str(error).removeprefix(f"{path}: ")
         return
-    if dataset.attrs["spec_sha256"] != spec_sha256:
+    if spec_sha256 not in (None, dataset.attrs["spec_sha256"]):
         yield "was made from another specification than the present configuration"
     yield from _not_finite(dataset)
 

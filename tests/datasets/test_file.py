@@ -1,0 +1,151 @@
+"""Samples from files of one's own."""
+
+import hashlib
+import json
+
+import netCDF4
+import numpy as np
+import pytest
+
+from neuralrace.datasets.file import File
+from neuralrace.errors import UserError
+from neuralrace.needs import contexts
+from neuralrace.plan import read_plan
+from neuralrace.spec import Cell
+
+X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+Y = np.array([[3.0], [1.0], [-1.0]])
+CONTEXT = np.array([0, 1, 0])
+CELL = {
+    "network": {"name": "layered", "hidden": [3]},
+    "init": {"name": "normal"},
+    "init_scales": [0.1],
+    "seeds": 1,
+    "training": {"learning_rate": 0.1, "steps": 10},
+    "record": {"every": 10},
+}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def npz(path="my.npz", **arrays):
+    np.savez(path, **({"x": X, "y": Y} | arrays))
+    return path
+
+
+def csv(text, path="my.csv"):
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+def nc(path="my.nc", y=Y, **arrays):
+    with netCDF4.Dataset(path, "w") as file:
+        for name, array in ({"x": X, "y": y} | arrays).items():
+            dims = [f"{name}_{axis}" for axis in range(np.ndim(array))]
+            for dim, size in zip(dims, np.shape(array), strict=True):
+                file.createDimension(dim, size)
+            file.createVariable(name, array.dtype, dims)[...] = array
+    return path
+
+
+def configured(path, **keys):
+    return File.model_validate_json(json.dumps({"name": "file", "path": path} | keys))
+
+
+def plan(dataset):
+    config = {"experiments": {"mine": {"first": CELL | {"dataset": dataset}}}}
+    return read_plan(config, {"mine.yaml": config})
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda: npz(context=CONTEXT),
+        lambda: nc(context=CONTEXT),
+        lambda: csv("x1,x2,y,context\n1,0,3,0\n0,2,1,1\n\n1,1,-1,0\n"),
+        lambda: csv("\ufeffcontext,y_first, x a,x b\n0,3,1,0\n1,1,0,2\n0,-1,1,1\n"),
+    ],
+)
+def test_formats_give_the_same_arrays(write):
+    dataset = configured(write())
+    data = dataset.load()
+    np.testing.assert_array_equal(data.x, X)
+    np.testing.assert_array_equal(data.y, Y)
+    np.testing.assert_array_equal(data.contexts, CONTEXT)
+    assert data.x.dtype == data.y.dtype == np.float64
+    assert dataset.sizes == (3, 2, 1)
+    cell = Cell.model_validate_json(json.dumps(CELL | {"dataset": json.loads(dataset.canonical())}))
+    assert contexts(cell) is None
+
+
+def test_without_contexts_there_are_none():
+    cell = CELL | {"dataset": {"name": "file", "path": npz()}}
+    assert contexts(Cell.model_validate_json(json.dumps(cell)))
+
+
+def test_another_content_is_another_specification():
+    (one,) = plan({"name": "file", "path": npz()}).cells.values()
+    (again,) = plan({"name": "file", "path": npz()}).cells.values()
+    (other,) = plan({"name": "file", "path": npz(y=2 * Y)}).cells.values()
+    assert one.sha256() == again.sha256() != other.sha256()
+    with open("my.npz", "rb") as file:
+        assert other.dataset.checksum == hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def test_a_specification_is_read_without_the_file():
+    written = configured(npz()).canonical()
+    assert File.model_validate_json(written.replace("my.npz", "gone.npz")).checksum in written
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (lambda: "gone.npz", r"cannot be read \(No such file"),
+        (lambda: npz(x=X[0]), r"x: has the shape \(2,\); give it \(sample, input\)"),
+        (lambda: npz(y=Y[:2]), "y: 2 rows, and x has 3; give one of each"),
+        (lambda: npz(y=Y[:, :0]), r"y: has the shape \(3, 0\)"),
+        (lambda: npz(x=np.where(X == 2, np.inf, X)), "x: row 1 is not finite; mend it"),
+        (lambda: npz(y=np.array([[1], [2, 3], [4]], dtype=object)), "y: cannot be read .*equally"),
+        (lambda: npz(x=X * 1j), "x: holds complex128, no real numbers"),
+        (lambda: npz(x=X.astype(str)), "x: holds <U32, no real numbers"),
+        (lambda: npz(context=CONTEXT[:2]), r"context: int64 of shape \(2,\); give one whole"),
+        (lambda: npz(context=CONTEXT + 0.5), "context: float64 .* whole number"),
+        (lambda: npz(context=CONTEXT * np.nan), "context: float64 .* whole number"),
+        (lambda: npz(context=CONTEXT * 2), "context: has the numbers 0, 2; number .* without gaps"),
+        (lambda: csv("x,y\n1,2\n", "my.npz"), "is no archive of NumPy"),
+        (lambda: csv("x,y\n1,2\n", "my.nc"), "cannot be read as NetCDF"),
+        (lambda: nc(y=np.ma.masked_equal(Y, 1.0)), "y: has missing values; mend them"),
+        (lambda: csv(""), "is no table"),
+        (lambda: csv("x,z\n1,2\n"), "'z': is no column of x, y or context; rename it"),
+        (lambda: csv("x,x2\n1,2\n"), "y: is missing; give the arrays x and y"),
+        (lambda: csv("x,y\n1,2\n3\n"), "row 1 has 1 entries, and 2 columns are named"),
+        (lambda: csv("x,y\n1,two\n"), "row 0: .*two.*; give numbers"),
+        (lambda: csv("x,y\n1,nan\n"), "y: row 0 is not finite"),
+        (lambda: csv("x,y\n"), r"x: has the shape \(0, 1\)"),
+        (lambda: csv("x,y,context,context\n1,2,0,0\n"), r"context: float64 of shape \(1, 2\)"),
+    ],
+)
+def test_what_is_no_dataset_is_refused_while_it_is_planned(write, said):
+    path = write()
+    with pytest.raises(UserError, match=rf"^mine.yaml: experiments.mine.first.*{path}.*{said}"):
+        plan({"name": "file", "path": path})
+
+
+def test_an_archive_without_targets_is_refused():
+    np.savez("my.npz", x=X)
+    with pytest.raises(UserError, match=r"my.npz: y: is missing; give the arrays x and y"):
+        plan({"name": "file", "path": "my.npz"})
+
+
+def test_another_content_than_was_asked_for_is_refused():
+    with pytest.raises(UserError, match=r"my.npz: has the checksum [0-9a-f]{64}, not 0{64}; put"):
+        plan({"name": "file", "path": npz(), "checksum": "0" * 64})
+
+
+def test_other_formats_are_refused():
+    with pytest.raises(UserError, match=r"dataset.path: 'my.pkl': .*pattern"):
+        plan({"name": "file", "path": csv("", "my.pkl")})
