@@ -189,6 +189,12 @@ def test_pictures_of_trees_and_of_cells(tree, tmp_path):
     assert len(plot(cell).axes) == len(plot(tree).axes) == 3
 
 
+def test_only_the_strongest_of_many_modes_are_drawn():
+    many = np.eye(12)
+    tree = simulate(many, many, hidden=[12], steps=20, learning_rate=0.1, theory=None, **FEW)
+    assert len(plot(tree).axes[1].lines) == 8
+
+
 def test_progress(capsys):
     simulate(X, Y, hidden=[8], **FEW)
     assert capsys.readouterr().err == ""

@@ -17,6 +17,7 @@ from neuralrace.spec import Cell
 INTEGRATED = ("flow", "gated_flow")
 """Solutions without an assumption on the start: shown alone where there is one."""
 MOST_MODES = 8
+"""Modes that are shown: colours of more cannot be told apart."""
 
 
 def plot(
@@ -129,8 +130,8 @@ def _pairs(ax: Axes, cell: CellResults, names: list[str]) -> None:
 
 def _colours(cell: CellResults) -> dict[int, tuple[float, float, float]]:
     """A colour for each mode that is shown, the strongest of those that are to be learned."""
-    strongest = cell.target.isel(mode=slice(MOST_MODES))
-    return style.mode_colours(strongest.where(cell.strength > 1e-10 * cell.strength.max(), 0))
+    s = cell.strength
+    return style.mode_colours(s.where((s > 1e-10 * s.max()) & (s["mode"] <= MOST_MODES), 0))
 
 
 def _looks(shown: xr.Dataset) -> dict[str, dict[str, Any]]:
