@@ -61,7 +61,7 @@ smoke: $(INSTALLED) ## the whole workflow at a fraction of its size, into result
 
 .PHONY: benchmarks
 benchmarks: $(INSTALLED) ## measure training throughput, and where the time of make figures goes
-	$(BIN)/python benchmarks/ensemble.py
+	$(BIN)/python benchmarks/trainer.py
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/routing.py --scaling
 	$(BIN)/python benchmarks/localization.py

@@ -24,14 +24,15 @@ WORK = ("train", "solve", "measure", "judge", "draw")
 """Stages that are the work itself; all others are what it takes to get there."""
 
 
-def spent() -> list[dict]:
-    """What all jobs have written."""
+def records() -> dict[str, dict]:
+    """What every job has written, by its log."""
     files = [*Path("results/logs").rglob("*.json"), *Path("figures/logs").rglob("*.json")]
-    return [entry for file in sorted(files) for entry in json.loads(file.read_text())]
+    return {str(file.with_suffix("")): json.loads(file.read_text()) for file in sorted(files)}
 
 
-def estimates(entries: list[dict]) -> list[float]:
-    """Estimated over measured core-seconds of each cell, programs shared by those of a job."""
+def estimates(jobs: dict[str, dict], entries: list[dict]) -> tuple[list[float], list[float]]:
+    """Estimated over measured: core-seconds of each cell, programs shared by those of a job; memory
+    of each job of cells."""
     measured: Counter[str] = Counter()
     for entry in entries:
         if entry["stage"] in ("compile", "train", "solve", "measure"):
@@ -39,20 +40,23 @@ def estimates(entries: list[dict]) -> list[float]:
     config: dict = {}
     for file in sorted(Path("config").glob("*/experiments.yaml")):
         update_config(config, load_configfile(str(file)))
-    plan, ratios = read_plan(config, {}), []
+    plan, ratios, memory = read_plan(config, {}), [], []
     for group in groups(plan):
+        if job := jobs.get(f"results/logs/{group.name}"):
+            memory.append(group.memory_mb / job["peak_mb"])
         known: set = set()
         for cell_id in group.cells:
             cost = cost_of(plan.cells[cell_id])
             if measured[cell_id]:
                 ratios.append(cost.seconds(known) / measured[cell_id])
             known.add(cost.program)
-    return ratios
+    return ratios, memory
 
 
 def main() -> None:
     """Prints, writes and draws."""
-    entries = spent()
+    jobs = records()
+    entries = [entry for job in jobs.values() for entry in job["stages"]]
     stages: Counter[str] = Counter()
     for entry in entries:
         stages[entry["stage"]] += entry["core_seconds"]
@@ -62,14 +66,20 @@ def main() -> None:
         for name, seconds in stages.most_common()
     ]
     overhead = 1 - sum(stages[name] for name in WORK) / whole
-    ratios = estimates(entries)
+    ratios, memory = estimates(jobs, entries)
     within = sum(0.5 <= ratio <= 2 for ratio in ratios) / len(ratios)
     print(f"{'stage':<12}{'core-s':>9}{'share':>8}")
     for row in table:
         print(f"{row['name']:<12}{row['core_seconds']:>9.1f}{row['share']:>8.1%}")
     print(f"all {whole:.0f} core-seconds; {overhead:.1%} of them are none of {', '.join(WORK)}")
     print(f"the estimate is within a factor of two for {within:.1%} of {len(ratios)} cells")
-    report = {"stages": table, "overhead": overhead, "cells_within_factor_two": within}
+    print(f"estimated memory is {min(memory):.2f} to {max(memory):.2f} times what jobs took")
+    report = {
+        "stages": table,
+        "overhead": overhead,
+        "cells_within_factor_two": within,
+        "memory_over_peak": [min(memory), max(memory)],
+    }
     write_text(json.dumps(report, indent=1) + "\n", "results/benchmarks.json")
     figure, axes = plt.subplots(figsize=(5, 2.4), layout="constrained")
     names = [row["name"] for row in table][::-1]

@@ -102,7 +102,7 @@ def test_metrics_rest_on_the_theory_they_compute_with():
     assert loaded(*ENTRIES["measure"], *modules) <= files
     assert {f"theory/{name}.py" for name in ("balance", "growth_bound", "modes")} <= files
     assert [file for file in files if file.startswith("solutions/")] == []
-    assert "training/ensemble.py" in files  # some metrics train networks to compare with
+    assert "training/trainer.py" in files  # some metrics train networks to compare with
 
 
 def test_a_metric_rests_on_its_own_module_and_on_no_training():

@@ -12,8 +12,6 @@ rule judge:
         f"{RESULTS}/findings.csv",
     log:
         f"{RESULTS}/logs/judge.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/judge.tsv"
     conda:
         "../../environment.yml"
     params:
@@ -34,8 +32,6 @@ rule accept_claims:
         touch(f"{RESULTS}/claims.accepted"),
     log:
         f"{RESULTS}/logs/accept_claims.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/accept_claims.tsv"
     conda:
         "../../environment.yml"
     script:
@@ -48,8 +44,6 @@ rule blind_runs:
         directory(f"{RESULTS}/blind/{{experiment}}"),
     log:
         f"{RESULTS}/logs/blind/{{experiment}}.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/blind/{{experiment}}.tsv"
     wildcard_constraints:
         experiment="[a-z0-9_]+/[a-z0-9_]+",
     conda:
@@ -71,8 +65,6 @@ rule judge_blind:
         f"{RESULTS}/blind.json",
     log:
         f"{RESULTS}/logs/judge_blind.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/judge_blind.tsv"
     conda:
         "../../environment.yml"
     params:

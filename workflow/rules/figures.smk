@@ -1,6 +1,5 @@
 # One rule and one job for each figure, drawn from result files alone. They are so short that they
-# start from one process that has imported everything; their logs tell what they cost, as to measure
-# a process from outside costs Snakemake a third of what it takes to draw.
+# start from one process that has imported everything.
 for name, entry in FIGURES.items():
     paper, figure = name.split("/")
 
@@ -25,6 +24,6 @@ for name, entry in FIGURES.items():
         params:
             code=code_sha256("draw", [entry.module]),
             figure=name,
-            cells=partial(figure_cells, name),
+            cells=lambda w, name=name: figure_cells(name),
         run:
             drawn(params.figure, RESULTS, params.cells, *output, log[0])

@@ -9,17 +9,19 @@ from fnmatch import fnmatch
 from functools import cache, partial
 from pathlib import Path
 
-from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
+from snakemake.utils import update_config
 
 from neuralrace.atomic import write_text
 from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.plan import needed_cells
 from neuralrace.claims.spec import read_claims
+from neuralrace.documents import read_yaml
 from neuralrace.errors import UserError
 from neuralrace.figures import inputs
 from neuralrace.figures.plan import shown
 from neuralrace.forked import call
+from neuralrace.job import write_record
 from neuralrace.plan import read_plan
 from neuralrace.provenance import code_sha256
 from neuralrace.registry import FIGURES
@@ -28,17 +30,22 @@ from neuralrace.seal import sha256
 from neuralrace.spec import Ensemble, SolvedEnsemble
 
 STARTED = time.time()
+# a paper is a folder in config
+PAPERS = sorted(map(str, Path("config").glob("*/experiments.yaml")))
 CLAIMS = sorted(map(str, Path("config").glob("*/claims.yaml")))
 
 
 class Files(Mapping):
-    """Content of configuration files by name, read when a message is to say where a key stands."""
+    """Content of configuration files by name, read when it is asked for."""
 
     def __init__(self, names):
         self.names = list(map(str, names))
 
     def __getitem__(self, name):
-        return load_configfile(name)
+        content = read_yaml(Path(name)) or {}
+        if not isinstance(content, dict):
+            raise UserError(f"{name}: expected a mapping of keys to values at the top")
+        return content
 
     def __iter__(self):
         return iter(self.names)
@@ -60,8 +67,12 @@ def refusing():
 @refusing()
 def load_plan():
     """The plan, and the files that it comes from, strongest last."""
-    given = workflow.overwrite_configfiles
-    files = Files([*[name for name in workflow.configfiles if name not in given], *given])
+    files = Files([*PAPERS, *workflow.overwrite_configfiles])
+    merged = {}
+    for name in PAPERS:  # not by Snakemake's loader, which would run what a file tells it to
+        update_config(merged, files[name])
+    update_config(merged, config)  # what was given on the command line
+    config.update(merged)
     plan = read_plan(config, files)
     if plan.gpu is None:  # whoever plans for other machines says what they have
         plan = plan.model_copy(update={"gpu": shutil.which("nvidia-smi") is not None})
@@ -130,20 +141,21 @@ def cell_files(*kinds):
     return result_files((name, kind) for name in PLAN.cells for kind in kinds)
 
 
+@cache
 @refusing()
-def figure_cells(figure, w):
+def figure_cells(figure):
     """Cells that a figure shows."""
     return shown(figure, PLAN.cells, FILES)
 
 
 def figure_data(figure, w):
     """Result files that a figure is drawn from."""
-    return result_files(inputs(figure, figure_cells(figure, w)))
+    return result_files(inputs(figure, figure_cells(figure)))
 
 
 def overdue(figure, w):
     """What makes a figure be drawn again, although it is there: a cell of it is outdated."""
-    return OVERDUE if any(cell in OUTDATED for cell in figure_cells(figure, w)) else []
+    return OVERDUE if any(cell in OUTDATED for cell in figure_cells(figure)) else []
 
 
 def gallery(paper="*"):
@@ -163,5 +175,4 @@ def write_own_cost():
     """Core-seconds of this process beside those of the jobs, if it had any."""
     written = [path.stat().st_mtime for path in Path(RESULTS, "logs").glob("*.json")]
     if written and max(written) > STARTED:
-        spent = {"stage": "scheduling", "cell": "", "core_seconds": round(time.process_time(), 3)}
-        write_text(json.dumps([spent]) + "\n", f"{RESULTS}/logs/scheduling.json")
+        write_record("scheduling", STARTED, f"{RESULTS}/logs/scheduling.json")

@@ -16,8 +16,6 @@ for group in groups(PLAN) if OUTDATED else ():
             [f"{RESULTS}/{c}/{kind}.nc" for c, w in work.items() for kind in w.keys],
         log:
             f"{RESULTS}/logs/{group.name}.log",
-        benchmark:
-            f"{RESULTS}/benchmarks/{group.name}.tsv"
         priority: int(group.seconds)
         conda:
             "../../environment.yml"
@@ -46,8 +44,6 @@ rule train_part:
         f"{RESULTS}/{{cell}}/parts/{{part}}.nc",
     log:
         f"{RESULTS}/logs/{{cell}}/{{part}}.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/{{cell}}/{{part}}.tsv"
     conda:
         "../../environment.yml"
     params:
@@ -64,8 +60,6 @@ rule tabulate:
         f"{RESULTS}/metrics.csv",
     log:
         f"{RESULTS}/logs/tabulate.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/tabulate.tsv"
     conda:
         "../../environment.yml"
     params:

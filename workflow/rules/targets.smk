@@ -39,7 +39,7 @@ rule blind:
         f"{RESULTS}/blind.json",
 
 
-# No output and no benchmark file, which would count as one: it runs whenever it is asked for.
+# No output: it runs whenever it is asked for.
 rule verify:
     input:
         files=cell_files("trajectory", "theory", "metrics"),

@@ -8,11 +8,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from neuralrace.base import Strict
 from neuralrace.claims.criteria import CRITERIA
+from neuralrace.documents import read_yaml
 from neuralrace.errors import UserError, yaml_hint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
@@ -29,10 +29,6 @@ OneOrMore = (
     BeforeValidator(lambda value: tuple(value) if isinstance(value, list | tuple) else (value,)),
     Field(min_length=1),
 )
-
-# the safe loader in C where there is one: claims are long, and every plan of them reads them all
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
 
 class Sweep(Strict):
     """What the metric is followed along."""
@@ -470,11 +466,11 @@ def _each(claims: Claims) -> Iterator[tuple[Path, Claim | Finding]]:
 
 
 def _read(file: Path) -> ClaimFile:
+    raw = read_yaml(file)
     try:
-        raw = _LOADER(file.read_text(encoding="utf-8")).get_single_data()
         text = json.dumps(raw, default=str)  # dates become text
-    except (OSError, TypeError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{file}: cannot be read as YAML: {error}") from error
+    except TypeError as error:
+        raise UserError(f"{file}: keys must be text: {error}") from error
     try:  # JSON mode, so that YAML lists are welcome where tuples are kept
         return ClaimFile.model_validate_json(text)
     except ValidationError as error:

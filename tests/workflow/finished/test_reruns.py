@@ -81,13 +81,15 @@ def test_everything_is_made_and_a_second_run_does_nothing(finished):
         "results/claims.md",
         "results/findings.md",
         "results/logs/deep_linear_01.log",
-        "results/benchmarks/deep_linear_01.tsv",
+        "results/logs/deep_linear_01.json",
     ):
         assert (finished.path / name).stat().st_size > 0
     log = (finished.path / "results/logs/deep_linear_01.log").read_text()
     assert "deep_linear/step_size/learning_rate-0.02: step 400/400" in log
-    stages = json.loads((finished.path / "results/logs/deep_linear_01.json").read_text())
-    assert {"start", "compile", "train"} <= {each["stage"] for each in stages}
+    cost = json.loads((finished.path / "results/logs/deep_linear_01.json").read_text())
+    assert {"start", "compile", "train"} <= {each["stage"] for each in cost["stages"]}
+    assert cost["seconds"] > 0
+    assert cost["peak_mb"] > 50
     assert finished.planned(*ALL) == {}
 
 
