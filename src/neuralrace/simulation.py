@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from inspect import signature
 from math import ceil
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -485,6 +486,8 @@ def _solved(
 
 def _tell(line: str, done: bool = False) -> None:
     """A line on stderr; in a terminal it takes the place of the last one, unless that was done."""
-    terminal = sys.stderr.isatty()
-    start, end = ("\r\x1b[K", "\n" if done else "") if terminal else ("", "\n")
+    start, end = "", "\n"
+    if sys.stderr.isatty():
+        start, end = "\r\x1b[K", "\n" if done else ""
+        line = line[: get_terminal_size().columns - 1]  # one that wraps could not be rewritten
     print(f"{start}{line}", end=end, file=sys.stderr, flush=True)

@@ -30,6 +30,7 @@ OneOrMore = (
     Field(min_length=1),
 )
 
+
 class Sweep(Strict):
     """What the metric is followed along."""
 
