@@ -171,6 +171,8 @@ def test_reln_in_plain_arguments():
     )  # fmt: skip
     assert reln.gating.gates.shape == (3, 6)
     assert reln.output_error.shape == (1, 2, 21)
+    with pytest.raises(UserError, match="for ReLU networks with one hidden layer"):
+        find_reln(x, y, pathways=3, hidden=[8], activation="linear", init_scales=[0.01])
 
 
 def test_pictures_of_trees_and_of_cells(tree, tmp_path):

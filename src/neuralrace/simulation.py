@@ -242,13 +242,15 @@ def find_reln(
         y: likewise.
         pathways: number of pathways to find.
         controls: whether to do the same from the gates of the start and of the end alone.
-        **asked: all other arguments of `specify`; when absent, `activation` is `relu` and there
-            are 20 `snapshots`.
+        **asked: all other arguments of `specify`; when absent, there are 20 `snapshots`, and
+            without `network` or `gates` the `activation` is `relu`.
 
     Raises:
         UserError: as `specify`, or `reln.find.find_reln`.
     """
-    asked = {"activation": "relu", "snapshots": 20} | asked
+    if not {"network", "gates"} & asked.keys():
+        asked = {"activation": "relu"} | asked
+    asked = {"snapshots": 20} | asked
     cell = specify(x, y, **asked)
     with _by_argument(asked.get("network")):
         return find.find_reln(cell.only(Ensemble), pathways, cell.record.snapshots, controls)
