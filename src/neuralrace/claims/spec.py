@@ -30,7 +30,6 @@ OneOrMore = (
     Field(min_length=1),
 )
 
-
 class Sweep(Strict):
     """What the metric is followed along."""
 
