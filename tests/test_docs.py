@@ -10,13 +10,14 @@ import yaml
 
 from neuralrace.plan import read_plan
 
-DOCS = Path(__file__).parents[1] / "docs"
+REPOSITORY = Path(__file__).parents[1]
+DOCS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 
 
 def blocks(language: str) -> list:
-    """Code blocks of all documents below docs/ in a language, with where they stand."""
+    """Code blocks of the README and of docs/ in a language, with where they stand."""
     found = []
-    for path in sorted(DOCS.rglob("*.md")):
+    for path in DOCS:
         text = path.read_text(encoding="utf-8")
         for number, block in enumerate(re.findall(rf"```{language}\n(.*?)```", text, re.S)):
             found.append(pytest.param(block, id=f"{path.stem}-{number}"))
@@ -24,8 +25,8 @@ def blocks(language: str) -> list:
 
 
 def whole(block) -> bool:
-    """Whether a block is a program, not a fragment that continues others."""
-    return "claim_files" not in block.values[0]
+    """Whether a block is a program, not a fragment or an analysis of results that are elsewhere."""
+    return not {"claim_files", "open_results"} & set(re.findall(r"\w+", block.values[0]))
 
 
 @pytest.mark.parametrize("block", list(filter(whole, blocks("python"))))

@@ -125,7 +125,7 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     Args:
         config: merged content of all configuration files.
         files: content of each file by its name, weakest first; a message names the file whose
-            value counted.
+            value counted. None where it was not read from files.
 
     Raises:
         UserError: anything unknown, of the wrong type or out of range; more cells than can be
@@ -264,7 +264,7 @@ def _message(error: ErrorDetails, raw: Any, where: Key, files: Files, swept: Set
         return f"{origin(full[:-1], files)}: {'.'.join(full)}: is required and missing"
     if error["type"] == "extra_forbidden":
         reason = "unknown key; config/README.md lists the known ones"
-    else:
+    elif files:
         hint = yaml_hint(value)
     shown = "" if isinstance(value, dict) else f" {value!r}:"
     return f"{origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"

@@ -1,5 +1,7 @@
 """Theory as datasets."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import xarray as xr
 from jaxtyping import Int
@@ -11,16 +13,23 @@ from neuralrace.solutions.problem import Arrays, Problem
 from neuralrace.spec import SolvedEnsemble
 
 
-def theory_dataset(cell_id: str, ensemble: SolvedEnsemble) -> xr.Dataset:
+def theory_dataset(
+    cell_id: str, ensemble: SolvedEnsemble, answers: Mapping[str, Arrays] | None = None
+) -> xr.Dataset:
     """Every configured solution of an ensemble, as it is written to `theory.nc`.
 
     It shares the axes of the trajectory and follows from the same specification, without training.
+
+    Args:
+        cell_id: `paper/experiment/label`.
+        ensemble: what is solved.
+        answers: what each solution gives; solved here when absent.
 
     Raises:
         UserError: a theory that is not for these data or initial weights.
     """
     step, _ = record_steps(ensemble)
-    samples, arrays = solve(ensemble, step)
+    samples, arrays = solve(ensemble, step, answers)
     attrs = provenance(cell_id, ensemble, "solve", ("scipy", "xarray", "netcdf4"))
     attrs |= {"title": f"Theory of {cell_id}", "precision": "float64"}
     coords = axes(ensemble, samples)
@@ -32,8 +41,17 @@ def theory_dataset(cell_id: str, ensemble: SolvedEnsemble) -> xr.Dataset:
     return build("theory", arrays, coords, attrs)
 
 
-def solve(ensemble: SolvedEnsemble, step: Int[np.ndarray, " time"]) -> tuple[int, Arrays]:
+def solve(
+    ensemble: SolvedEnsemble,
+    step: Int[np.ndarray, " time"],
+    answers: Mapping[str, Arrays] | None = None,
+) -> tuple[int, Arrays]:
     """Every configured solution of an ensemble, at the given gradient steps.
+
+    Args:
+        ensemble: what is solved.
+        step: gradient steps.
+        answers: what each solution gives; solved here when absent.
 
     Returns:
         Number of samples that the loss is over, and arrays by name, axes (init_scale, seed, *dims
@@ -45,12 +63,14 @@ def solve(ensemble: SolvedEnsemble, step: Int[np.ndarray, " time"]) -> tuple[int
         KeyError: a variable that no solution declares.
     """
     problem = Problem(ensemble, step)
-    answers = [SOLUTIONS[name].load()(problem) for name in ensemble.solutions]
+    if answers is None:
+        answers = {name: SOLUTIONS[name].load()(problem) for name in ensemble.solutions}
+    each = [answers[name] for name in ensemble.solutions]
     arrays: Arrays = {}
-    for name in dict.fromkeys(name for answer in answers for name in answer):
-        given = [answer[name] for answer in answers if name in answer]
+    for name in dict.fromkeys(name for answer in each for name in answer):
+        given = [answer[name] for answer in each if name in answer]
         arrays[name] = given[-1]
         if theory_variables()[name].dims[:1] == ("solution",):
             absent = np.full_like(given[0], np.nan)
-            arrays[name] = np.stack([answer.get(name, absent) for answer in answers], axis=2)
+            arrays[name] = np.stack([answer.get(name, absent) for answer in each], axis=2)
     return len(problem.data.x), arrays

@@ -1,0 +1,151 @@
+"""The standard figure of any cell: what it learned, and its theory over it."""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from neuralrace.errors import UserError
+from neuralrace.figures import style
+from neuralrace.records.results import CellResults
+from neuralrace.spec import Cell
+
+INTEGRATED = ("flow", "gated_flow")
+"""Solutions without an assumption on the start: shown alone where there is one."""
+MOST_MODES = 8
+"""Modes that are shown: colours of more cannot be told apart."""
+
+
+def plot(
+    results: xr.DataTree | CellResults, ax: Axes | None = None, theory: str | None = None
+) -> Figure:
+    """Loss over time, strengths of modes and errors of pairs of domains, where there are any.
+
+    The mean over seeds is a line and their range a band; theory is dashed and black, and its mean.
+
+    Args:
+        results: what `simulate` gives, or a cell of `open_results`.
+        ax: axes to draw the loss into, and nothing else; a new figure with all when absent.
+        theory: the solution that is shown; when absent, the gradient flow of all weights where it
+            was solved, and all solutions where it was not.
+
+    Raises:
+        UserError: there is no such solution.
+    """
+    cell = _cell(results)
+    with mpl.rc_context(style.SHEET):
+        shown = _shown(cell.theory, theory)
+        if ax is not None:
+            _loss(ax, cell, shown)
+            ax.legend(title="init scale")
+            ax.set_xlabel(cell.trajectory["time"].attrs["units"])
+            return ax.figure.figure  # of a subfigure, too
+        return _all(cell, shown)
+
+
+def _cell(results: xr.DataTree | CellResults) -> CellResults:
+    if isinstance(results, CellResults):
+        return results
+    datasets = {name: results[name].to_dataset() for name in results.children}
+    spec = Cell.model_validate_json(results.attrs["spec"])
+    theory = datasets.get("theory", xr.Dataset())
+    return CellResults(str(results.name), Path(), spec, datasets["trajectory"], theory)
+
+
+def _shown(theory: xr.Dataset, name: str | None) -> xr.Dataset:
+    """The solutions that are shown."""
+    if "solution" not in theory.dims:
+        if name is not None:
+            raise UserError(f"theory: {name!r}: nothing was solved; leave it out")
+        return xr.Dataset()
+    there = theory["solution"].values.tolist()
+    if name is not None and name not in there:
+        raise UserError(f"theory: {name!r}: was not solved; there is {', '.join(there)}")
+    wanted = [name] if name else [each for each in INTEGRATED if each in there] or there
+    return theory.sel(solution=wanted)
+
+
+def _all(cell: CellResults, shown: xr.Dataset) -> Figure:
+    trajectory = cell.trajectory
+    scales = trajectory["init_scale"].values
+    strengths = trajectory.get("mode_strength")
+    pairs = [name for name in ("trained_error", "untrained_error") if name in trajectory]
+    titles = ["loss"]
+    titles += [f"modes, init scale {scale:g}" for scale in scales if strengths is not None]
+    titles += ["pairs of domains"] if pairs else []
+    figure, axes = style.panels(len(titles), height=1.5, sharex=True)
+    column = axes[:, 0]
+    _loss(column[0], cell, shown)
+    column[0].legend(title="init scale", loc="upper right")
+    entries: list[Artist] = [style.BAND]
+    if strengths is not None:
+        colours = _colours(cell)
+        entries = [
+            *(style.entry(f"$s$ = {float(cell.strength.sel(mode=m)):.3g}", color=c)
+              for m, c in colours.items()),
+            *entries,
+        ]  # fmt: skip
+        for ax, scale in zip(column[1:], scales, strict=False):
+            for mode, colour in colours.items():
+                at = {"init_scale": scale, "mode": mode}
+                style.over_seeds(ax, trajectory["time"], strengths.sel(at), color=colour)
+                _theory(ax, shown, "mode_strength", at)
+            ax.set_ylabel("mode strength")
+    if pairs:
+        _pairs(column[-1], cell, pairs)
+    column[-1].set_xlabel(trajectory["time"].attrs["units"])
+    style.letters(column, titles)
+    entries += [style.entry(name, **look) for name, look in _looks(shown).items()]
+    style.legend(figure, entries, columns=3)
+    return figure
+
+
+def _loss(ax: Axes, cell: CellResults, shown: xr.Dataset) -> None:
+    loss = cell.trajectory["loss"]
+    time, scales = loss["time"], loss["init_scale"].values
+    for scale, colour in zip(scales, style.ordered(len(scales)), strict=True):
+        at = {"init_scale": scale}
+        style.over_seeds(ax, time, loss.sel(at), color=colour, label=f"{scale:g}")
+        _theory(ax, shown, "loss", at)
+    ax.set(ylabel="training loss", xlim=(0, float(time[-1])))
+
+
+def _pairs(ax: Axes, cell: CellResults, names: list[str]) -> None:
+    """Errors of pairs: those never trained by a thinner, broken line."""
+    scales = cell.trajectory["init_scale"].values
+    for name, line in zip(names, style.LINES, strict=False):
+        for scale, colour in zip(scales, style.ordered(len(scales)), strict=True):
+            error = cell.trajectory[name].sel(init_scale=scale)
+            if error.notnull().any():  # all pairs may be trained
+                label = name.removesuffix("_error") if scale == scales[0] else None
+                look = {"color": colour, "linestyle": line, "label": label}
+                style.over_seeds(ax, cell.trajectory["time"], error, **look)
+    ax.set(ylabel="relative error", ylim=(0, None))
+    ax.legend(loc="upper right")
+
+
+def _colours(cell: CellResults) -> dict[int, tuple[float, float, float]]:
+    """A colour for each mode that is shown, the strongest of those that are to be learned."""
+    s = cell.strength
+    return style.mode_colours(s.where((s > 1e-10 * s.max()) & (s["mode"] <= MOST_MODES), 0))
+
+
+def _looks(shown: xr.Dataset) -> dict[str, dict[str, Any]]:
+    """A dashed black line for each solution, told apart by its dashes."""
+    names = shown["solution"].values.tolist() if shown else []
+    lines = (style.THEORY["linestyle"], *style.LINES[1:])
+    return {
+        name: {**style.THEORY, "linestyle": lines[number % len(lines)]}
+        for number, name in enumerate(names)
+    }
+
+
+def _theory(ax: Axes, shown: xr.Dataset, variable: str, at: dict[str, float]) -> None:
+    for name, look in _looks(shown).items():
+        if variable in shown:
+            curve = shown[variable].sel(at | {"solution": name}).mean("seed")
+            ax.plot(curve["time"], curve, **look)
