@@ -69,6 +69,10 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, object]]:
     """Portable compression with checksums for every array; chunks span one run's time axis."""
     encoding: dict[str, dict[str, object]] = {}
     for name, variable in dataset.variables.items():
+        if variable.dtype.kind in "OU":
+            # characters, as HDF5 crashes on strings of any length in a file that is open twice
+            # (xarray issue 8289)
+            encoding[str(name)] = {"dtype": "S1", "fletcher32": True}
         if variable.dtype.kind not in "fiub" or not variable.ndim or not variable.size:
             continue
         chunks = tuple(
