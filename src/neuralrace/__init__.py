@@ -1,21 +1,39 @@
 """neuralrace: a benchmark suite for the theory of learning dynamics.
 
-`open_results` gives the results of the workflow; everything else lives in one room per concept:
-datasets, models, training, theory, records, metrics, claims, figures.
+`open_results` gives the results of the workflow, `open_tree`, `combine`, `to_frame` and
+`claims_table` the same for analyses with xarray and pandas; everything else lives in one room per
+concept: datasets, models, training, theory, records, metrics, claims, figures.
 """
 
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuralrace.analysis import combine, open_tree, to_frame
+    from neuralrace.claims.table import claims_table
     from neuralrace.records.results import open_results
 
-__all__ = ["open_results"]
+    __version__: str
+
+_MODULES = {
+    "claims_table": "claims.table",
+    "combine": "analysis",
+    "open_results": "records.results",
+    "open_tree": "analysis",
+    "to_frame": "analysis",
+}
+
+__all__ = ["__version__", "claims_table", "combine", "open_results", "open_tree", "to_frame"]
 
 
 def __getattr__(name: str) -> Any:
     # lazily, so that planning a workflow need not load xarray
-    if name == "open_results":
-        from neuralrace.records.results import open_results
-
-        return open_results
+    if name == "__version__":
+        return metadata.version("neuralrace")
+    if name in _MODULES:
+        return getattr(import_module(f"neuralrace.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'neuralrace' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
