@@ -212,7 +212,8 @@ def _labels(dataset: xr.Dataset) -> dict[str, Any]:
 
 def _swept(specs: pd.DataFrame) -> list[str]:
     """Keys that differ among cells."""
-    return [key for key in specs if key not in AXES and specs[key].nunique(dropna=False) > 1]
+    counts = {str(key): column.nunique(dropna=False) for key, column in specs.items()}
+    return [key for key, count in counts.items() if key not in AXES and count > 1]
 
 
 def _axis(values: Sequence[Any]) -> list[Any]:
