@@ -40,7 +40,7 @@ LAYERS = (
     {"reln"},
     {"records"},
     {"metrics"},
-    {"claims", "figures", "known_answers", "make", "manual"},
+    {"analysis", "claims", "figures", "known_answers", "make", "manual"},
     {"compare", "conformance", "simulation"},
     {"__init__", "cli"},
 )

@@ -1,29 +1,61 @@
 """neuralrace: a benchmark suite for the theory of learning dynamics.
 
-`simulate` trains networks beside their theory, and `plot` shows both; `open_results` gives the
-results of the workflow. Everything else lives in one room per concept: datasets, models, training,
+`simulate` trains networks beside their theory, and `plot` shows both. `open_results` gives the
+results of the workflow, `open_tree`, `combine`, `to_frame` and `claims_table` the same for analyses
+with xarray and pandas. Everything else lives in one room per concept: datasets, models, training,
 theory, records, metrics, claims, figures.
 """
 
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuralrace.analysis import combine, open_tree, to_frame
+    from neuralrace.claims.table import claims_table
     from neuralrace.figures.cell import plot
     from neuralrace.records.results import open_results
     from neuralrace.simulation import find_reln, reduce, simulate, solve, specify
 
-__all__ = ["find_reln", "open_results", "plot", "reduce", "simulate", "solve", "specify"]
+    __version__: str
 
-_HOMES = {"open_results": "neuralrace.records.results", "plot": "neuralrace.figures.cell"}
+_MODULES = {
+    "claims_table": "claims.table",
+    "combine": "analysis",
+    "find_reln": "simulation",
+    "open_results": "records.results",
+    "open_tree": "analysis",
+    "plot": "figures.cell",
+    "reduce": "simulation",
+    "simulate": "simulation",
+    "solve": "simulation",
+    "specify": "simulation",
+    "to_frame": "analysis",
+}
+
+__all__ = [
+    "__version__",
+    "claims_table",
+    "combine",
+    "find_reln",
+    "open_results",
+    "open_tree",
+    "plot",
+    "reduce",
+    "simulate",
+    "solve",
+    "specify",
+    "to_frame",
+]
 
 
 def __getattr__(name: str) -> Any:
     # lazily, so that planning a workflow need not load xarray
-    if name not in __all__:
-        raise AttributeError(f"module 'neuralrace' has no attribute {name!r}")
-    return getattr(import_module(_HOMES.get(name, "neuralrace.simulation")), name)
+    if name == "__version__":
+        return metadata.version("neuralrace")
+    if name in _MODULES:
+        return getattr(import_module(f"neuralrace.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'neuralrace' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted({*globals(), *__all__})

@@ -14,12 +14,13 @@ from neuralrace.source import imports
 
 ROOT = Path(__file__).parent
 
-Stage = Literal["train", "solve", "measure", "judge", "draw"]
+Stage = Literal["train", "solve", "measure", "tabulate", "judge", "draw"]
 
 ENTRIES: dict[Stage, tuple[str, ...]] = {
     "train": ("neuralrace.records.trajectory", "neuralrace.records.files"),
     "solve": ("neuralrace.records.theory", "neuralrace.records.files"),
     "measure": ("neuralrace.metrics.measure", "neuralrace.records.files"),
+    "tabulate": ("neuralrace.analysis",),
     "judge": ("neuralrace.claims.judge", "neuralrace.claims.table"),
     "draw": ("neuralrace.figures.save",),
 }

@@ -7,13 +7,13 @@ from workplace import SETUP, claim, finding, measure, unassessed
 
 from neuralrace.claims.blind import BlindVerdict
 from neuralrace.claims.judge import judge_papers
-from neuralrace.claims.table import read_tables, refuse_surprises, write_tables
+from neuralrace.claims.table import claims_table, read_tables, refuse_surprises, write_tables
 from neuralrace.errors import UserError
 
 SHARED = {
     "id", "paper", "kind", "statement", "status", "verdict", "surprise", "relation", "expected",
     "tolerance", "measured", "interval", "interval_is", "seeds", "undefined_seeds", "alternatives",
-    "depends", "blind", "evidence", "figure", "source", "why",
+    "depends", "blind", "evidence", "metrics", "figure", "source", "why",
 }  # fmt: skip
 OF_CLAIMS = {
     "locator", "quote", "source_setup", "differs", "reason", "argument", "fair", "corrected_by",
@@ -100,6 +100,25 @@ def test_json_reads_back(rows, tmp_path):
     assert read_tables(tmp_path) == rows
 
 
+def test_claims_as_a_table(rows, tmp_path):
+    write_tables(*rows, tmp_path)
+    table = claims_table(tmp_path).set_index("claim")
+    assert list(table.index) == ["holds", "wrong", "elsewhere", "close", "right", "skipped"]
+    place = ["metric", "paper", "experiment", "cell"]
+    assert table.loc["right", place].tolist() == ["m", "deep_linear", "f", "main"]
+    assert table.loc["right", ["claimed_by", "measured"]].tolist() == ["layer_dynamics", 2.0]
+    assert table.loc["skipped", place].isna().all()
+
+
+def test_each_metric_of_a_claim_is_named_with_its_cells(work):
+    work.metrics("p/e/a", m=(("seed",), [1.0]), n=(("seed",), [0.5]))
+    work.metrics("p/e/b", m=(("seed",), [2.0]))
+    both = measure("p/e/*", reduce="mean", over=measure("p/e/a", "n"))
+    (row,) = work.judge(claim(measure=both, value=3.0))
+    assert row.metrics == {"m": ("p/e/a", "p/e/b"), "n": ("p/e/a",)}
+    assert [path.split("/")[-2] for path in row.evidence] == ["a", "b"]
+
+
 def test_csv(rows, tmp_path):
     write_tables(*rows, tmp_path)
     claims, findings = (
@@ -116,6 +135,7 @@ def test_csv(rows, tmp_path):
     assert claims[2]["differs"] == "data; sizes"
     assert claims[5]["measured"] == claims[5]["nearest_alternative"] == ""
     assert claims[4]["evidence"].endswith("results/deep_linear/f/main/metrics.nc")
+    assert claims[4]["metrics"] == "m"
     assert findings[0]["status"] == "holds"
 
 

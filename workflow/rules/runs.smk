@@ -63,6 +63,7 @@ rule tabulate:
     conda:
         "../../environment.yml"
     params:
-        code=code_sha256("measure"),
+        code=code_sha256("tabulate"),
+        cells=list(PLAN.cells),
     script:
         "../scripts/tabulate.py"

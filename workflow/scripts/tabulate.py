@@ -1,10 +1,12 @@
 """Writes all metrics as one tidy table."""
 
+from pathlib import Path
+
+from neuralrace.analysis import to_frame
 from neuralrace.atomic import write_text
 from neuralrace.job import job
-from neuralrace.metrics.measure import tidy
-from neuralrace.records.files import read
+from neuralrace.records.results import open_results
 
 with job("metrics.csv", snakemake.log[0]):
-    table = tidy(read(path, "metrics") for path in snakemake.input.metrics)
+    table = to_frame(open_results(Path(snakemake.output[0]).parent, snakemake.params.cells))
     write_text(table.to_csv(index=False), snakemake.output[0])

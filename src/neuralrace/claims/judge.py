@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
+from pydantic import Field
 from scipy import stats
 
 from neuralrace.base import Strict
@@ -90,6 +91,8 @@ class Row(Strict):
     """What came out on seeds that nobody looked at; absent before `make blind`."""
     evidence: tuple[str, ...] = ()
     """The metrics files that were read."""
+    metrics: dict[str, tuple[str, ...]] = Field(default={})
+    """Metrics that were read, each with its cells, `paper/experiment/label`."""
     figure: str | None = None
     source: str | None = None
     """Where the expected value comes from."""
@@ -274,19 +277,23 @@ def judge(statement: Statement, results: Results) -> dict[str, Any]:
     does.
 
     Returns:
-        Keys of a `Row`: verdict, measured value, interval, seeds and evidence.
+        Keys of a `Row`: verdict, measured value, interval, seeds, evidence and metrics.
 
     Raises:
         UserError: a measure that cannot be taken.
     """
     samples = _samples(statement.levels, results)
-    globs = [glob for measure in statement.measures() for glob in measure.cells]
-    read = [results[cell] for cell in matching(globs, list(results))]
+    globs: dict[str, list[str]] = {}
+    for measure in statement.measures():
+        globs.setdefault(measure.metric, []).extend(measure.cells)
+    metrics = {name: tuple(matching(each, list(results))) for name, each in globs.items()}
+    read = sorted({cell for cells in metrics.values() for cell in cells})
     return {
         **_outcome(statement, samples),
         "seeds": samples.shape[1],
         "undefined_seeds": int((~np.isfinite(samples)).any(axis=0).sum()),
-        "evidence": tuple(cell.path("metrics").as_posix() for cell in read),
+        "evidence": tuple(results[cell].path("metrics").as_posix() for cell in read),
+        "metrics": metrics,
     }
 
 

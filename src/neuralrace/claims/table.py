@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
+import pandas as pd
 from pydantic import TypeAdapter
 
 from neuralrace.atomic import write_text
@@ -64,6 +65,49 @@ def read_tables(folder: Path) -> tuple[list[ClaimRow], list[FindingRow]]:
         _read(folder / "claims.json", _CLAIMS.validate_json),
         _read(folder / "findings.json", _FINDINGS.validate_json),
     )
+
+
+def claims_table(folder: str | Path = "results") -> pd.DataFrame:
+    """The judged claims, with a row for each metric and cell that one rests on.
+
+    Columns: claim, claimed_by (its paper), kind, statement, status, verdict, expected, tolerance,
+    measured, low, high, seeds; and metric, paper, experiment and cell, by which the table joins
+    that of `neuralrace.to_frame`. These are missing from a claim that is not assessed.
+
+    Args:
+        folder: holds `claims.json`.
+
+    Raises:
+        UserError: there is no such table.
+
+    Example:
+        >>> claims = neuralrace.claims_table("results")
+        >>> shared = ["paper", "experiment", "cell", "metric"]
+        >>> numbers = claims.merge(neuralrace.to_frame("results"), on=shared)
+        >>> sorted(set(numbers["metric"])) == sorted(set(claims["metric"].dropna()))
+        True
+    """
+    copied = (
+        "kind",
+        "statement",
+        "status",
+        "verdict",
+        "expected",
+        "tolerance",
+        "measured",
+        "seeds",
+    )
+    rows = []
+    for claim in _read(Path(folder) / "claims.json", _CLAIMS.validate_json):
+        low, high = claim.interval or (None, None)
+        told = {"claim": claim.id, "claimed_by": claim.paper}
+        told |= {key: getattr(claim, key) for key in copied} | {"low": low, "high": high}
+        read = [(name, *cell.split("/")) for name, cells in claim.metrics.items() for cell in cells]
+        for place in read or [(None,) * 4]:
+            rows.append(
+                told | dict(zip(("metric", "paper", "experiment", "cell"), place, strict=True))
+            )
+    return pd.DataFrame(rows)
 
 
 def _read(path: Path, parse: Callable[[bytes], list[R]]) -> list[R]:
@@ -146,7 +190,8 @@ def _csv(rows: Sequence[Row], kind: type[Row]) -> str:
     writer.writeheader()
     for row in rows:
         low, high = row.interval or (None, None)
-        cells = row.model_dump(exclude=nested) | {"evidence": " ".join(row.evidence)}
+        cells = row.model_dump(exclude=nested)
+        cells |= {key: " ".join(getattr(row, key)) for key in ("evidence", "metrics")}
         if isinstance(row, ClaimRow):
             cells["differs"] = "; ".join(row.differs)
         values = (low, high, _power(row), _blindly(row))

@@ -15,7 +15,7 @@ from neuralrace.errors import UserError
 from neuralrace.given import ALWAYS, RUNS, Kind
 from neuralrace.registry import OBSERVABLES, SOLUTIONS, Variable
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
 
 COORDINATES: dict[str, str] = {
