@@ -6,6 +6,7 @@ from typing import Any
 
 import xarray as xr
 
+from neuralrace.analysis import PLACE, to_frame
 from neuralrace.needs import unmet
 from neuralrace.records.results import CellResults
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
@@ -43,3 +44,13 @@ def complete(spec: dict[str, Any]) -> Cell:
                     given.append(next(fit, names[0]))
     record = record | {"observables": observables}
     return cell_of(spec | {"record": record, "solutions": solutions})
+
+
+def tabulated(*datasets):
+    """The table of metrics of several cells."""
+    return to_frame(
+        [
+            CellResults("/".join(each.attrs[key] for key in PLACE), Path(), metrics=each)
+            for each in datasets
+        ]
+    )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cells import cell_of, complete, made
+from cells import cell_of, complete, made, tabulated
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import expm
@@ -13,7 +13,7 @@ from neuralrace.metrics.frozen_gate_errata import EQUATIONS
 from neuralrace.metrics.gate_prediction import sample_loss
 from neuralrace.metrics.gate_refresh import MOMENTS, REFRESHES, _order
 from neuralrace.metrics.gating_loss import sampled
-from neuralrace.metrics.measure import metrics_dataset, tidy
+from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.metrics.receptive_fields import class_shares
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import COORDINATES, build
@@ -648,4 +648,4 @@ def test_datasets_say_what_everything_is(prediction, refresh, errata):
         assert set(dataset.dims) <= set(dataset.coords)
         for name, coordinate in dataset.coords.items():
             assert coordinate.attrs["long_name"] == COORDINATES[name]
-        assert len(tidy([dataset]))
+        assert len(tabulated(dataset))

@@ -6,13 +6,13 @@ from math import comb
 import numpy as np
 import pytest
 import xarray as xr
-from cells import complete, made
+from cells import complete, made, tabulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from neuralrace.errors import UserError
-from neuralrace.metrics.measure import metrics_dataset, tidy
+from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.metrics.pathway_correlations import commutator
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import build
@@ -713,12 +713,12 @@ def test_numbers_go_to_the_table_and_curves_do_not():
     """Values without seeds among them."""
     cell = make_cell("plateaus", "realisable_patterns", **SQUARE)
     found = measure(cell, record(cell, **wandering(cell, (6, 4), (9, 6))))
-    table = tidy([found])
+    table = tabulated(found)
     assert set(table["metric"]) == set(map(str, found.data_vars))
     assert len(table) == sum(array.size for array in found.data_vars.values())
     boundary = make_cell("decision_boundary")
     found = measure(boundary, record(boundary, **wandering(boundary, (6, 3), (1, 6))))
-    assert not any(name.endswith("_curve") for name in tidy([found])["metric"])
+    assert not any(name.endswith("_curve") for name in tabulated(found)["metric"])
     assert isinstance(found["xor_share_curve"], xr.DataArray)
 
 

@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from cells import cell_of, complete, made
+from cells import cell_of, complete, made, tabulated
 from scipy.ndimage import rotate
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge, RidgeCV
 
 from neuralrace.datasets.transformed_images import TransformedImages
-from neuralrace.metrics.measure import metrics_dataset, tidy
+from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import build
 
@@ -196,7 +196,7 @@ def test_features_are_seen(baseline):
 
 
 def test_baselines_are_in_the_table(baseline):
-    table = tidy([baseline])
+    table = tabulated(baseline)
     rows = table[table["metric"] == "ridge_misclassified"]
     assert rows["input_domain"].tolist() == [1, 2, 3]
     np.testing.assert_array_equal(rows["value"], baseline["ridge_misclassified"])

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 import xarray as xr
-from cells import complete, made
+from cells import complete, made, tabulated
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from neuralrace.errors import UserError
 from neuralrace.metrics.describe import crossing_time
-from neuralrace.metrics.measure import metrics_dataset, tidy
+from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.needs import unmet
 from neuralrace.records.axes import axes, provenance
 from neuralrace.records.schema import COORDINATES, build
@@ -170,7 +170,7 @@ def test_dataset_says_what_everything_is(all_metrics):
 
 def test_table_has_a_row_for_every_number_and_no_curves(all_metrics):
     other = all_metrics.assign_attrs(cell="other")
-    table = tidy([all_metrics, other])
+    table = tabulated(all_metrics, other)
     numbers = {n: a for n, a in all_metrics.data_vars.items() if "time" not in a.dims}
     curves = set(all_metrics.data_vars) - set(numbers)
     assert {"strength_bound", "bound_by_depth"} <= curves

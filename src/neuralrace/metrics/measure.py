@@ -1,9 +1,6 @@
-"""All metrics of a cell as one dataset, and of all cells as one tidy table."""
-
-from collections.abc import Iterable
+"""All metrics of a cell as one dataset."""
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from neuralrace.given import RUNS
@@ -58,23 +55,3 @@ def _measured(name: str, cell: CellResults) -> Values:
             long_name=known.long_name, units=known.units
         )
     return values
-
-
-def tidy(datasets: Iterable[xr.Dataset]) -> pd.DataFrame:
-    """One row per number: paper, experiment, cell, metric, its coordinates, value and unit.
-
-    Curves over time stay in the NetCDF files.
-    """
-    frames = []
-    for dataset in datasets:
-        for name, array in dataset.data_vars.items():
-            if {"time", "snapshot"} & set(array.dims):
-                continue
-            frame = array.to_series().rename("value").reset_index()
-            for position, key in enumerate(("paper", "experiment", "cell")):
-                frame.insert(position, key, dataset.attrs[key])
-            frame.insert(3, "metric", str(name))
-            frame["units"] = array.attrs["units"]
-            frames.append(frame)
-    table = pd.concat(frames, ignore_index=True)
-    return table.reindex(columns=[*table.columns.drop(["value", "units"]), "value", "units"])
