@@ -216,7 +216,8 @@ def test_docstring_example_runs():
 
 def test_front_door_lists_and_loads_its_names():
     assert {"simulate", "plot", "open_results"} <= set(dir(nr))
-    assert all(callable(getattr(nr, name)) for name in nr.__all__)
+    assert all(callable(getattr(nr, name)) for name in nr.__all__ if name != "__version__")
+    assert re.match(r"\d+\.\d+", nr.__version__)
     with pytest.raises(AttributeError, match="no attribute 'similate'"):
         _ = nr.similate
 

@@ -306,7 +306,7 @@ def test_error_vanishes_at_the_known_gates_alone(identified):
 
 def test_controls_have_the_gates_of_their_time(identified):
     _, _, found = identified
-    error = found["identification_error"].isel(init_scale=0, ensemble=0)
+    error = found["identification_error"].isel(init_scale=0, run=0)
     assert error.sel(source="start").notnull().values.tolist() == [True] + [False] * 4
     close(found["elbow"].sel(source="start"), [[1, 1]])
 

@@ -122,10 +122,8 @@ def draw_values(
     learned = np.flatnonzero(ends > LEARNED * ends.max())
     for mode, colour in zip(learned, style.ordered(len(learned)), strict=True):
         # seeds and pathways of one kind are draws alike
-        line = values.isel(pathway_mode=mode).stack(
-            ensemble=("seed", "pathway"), create_index=False
-        )
-        line = line.drop_vars("seed").rename(ensemble="seed")
+        line = values.isel(pathway_mode=mode).stack(run=("seed", "pathway"), create_index=False)
+        line = line.drop_vars("seed").rename(run="seed")
         style.over_seeds(ax, cell.flow_time, line, **{"color": colour} | dict(look or {}))
         ax.plot(cell.flow_time, theory.isel(pathway_mode=mode), **style.THEORY)
 
