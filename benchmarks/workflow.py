@@ -9,15 +9,14 @@ It prints a table, and writes results/benchmarks.json and results/benchmarks.png
 
 import json
 from collections import Counter
+from functools import reduce
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from snakemake.common.configfile import load_configfile
-from snakemake.utils import update_config
 
 from neuralrace.atomic import replacing, write_text
 from neuralrace.cost import cost_of
-from neuralrace.plan import read_plan
+from neuralrace.plan import laid_over, papers, read_file, read_plan
 from neuralrace.schedule import groups
 
 WORK = ("train", "solve", "measure", "judge", "draw")
@@ -37,9 +36,7 @@ def estimates(jobs: dict[str, dict], entries: list[dict]) -> tuple[list[float], 
     for entry in entries:
         if entry["stage"] in ("compile", "train", "solve", "measure"):
             measured[entry["cell"]] += entry["core_seconds"]
-    config: dict = {}
-    for file in sorted(Path("config").glob("*/experiments.yaml")):
-        update_config(config, load_configfile(str(file)))
+    config = reduce(laid_over, map(read_file, papers()))
     plan, ratios, memory = read_plan(config, {}), [], []
     for group in groups(plan):
         if job := jobs.get(f"results/logs/{group.name}"):

@@ -28,7 +28,7 @@ from neuralrace.errors import UserError, alike
 from neuralrace.needs import unmet
 from neuralrace.networks.gated import SAMPLE_SCHEMES
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
-from neuralrace.plan import Plan, laid_over, read_file, read_plan
+from neuralrace.plan import Plan, laid_over, papers, read_file, read_plan
 from neuralrace.provenance import ROOT
 from neuralrace.registry import FIGURES, METRICS, OBSERVABLES, SOLUTIONS, Entry
 from neuralrace.schedule import outdated
@@ -75,7 +75,7 @@ experiments:
 
 def _configuration(names: Sequence[str], extra: Sequence[Path], results: str | None) -> dict:
     """What is configured by file, weakest first; what the command line says is the last of them."""
-    files = {str(path): read_file(path) for path in (*_papers(), *extra)}
+    files = {str(path): read_file(path) for path in (*papers(), *extra)}
     if not files:
         raise UserError(
             "config/*/experiments.yaml: there is no configuration in this folder; go to a clone of "
@@ -103,10 +103,6 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
     return value.items() if isinstance(value, Mapping) else ()
 
 
-def _papers() -> list[Path]:
-    return sorted(Path("config").glob("*/experiments.yaml"))
-
-
 # Commands ----------------------------------------------------------------------------------------
 
 
@@ -132,7 +128,7 @@ def _meanings(kind: str) -> dict[str, str]:
 def _commented(kind: str) -> dict[str, str]:
     """Papers by the comment that their file begins with, experiments by the last one above."""
     found: dict[str, str] = {}
-    for path in _papers():
+    for path in papers():
         text = path.read_text(encoding="utf-8")
         for name in _experiments(read_file(path)):
             paper, experiment = name.split("/", 1)

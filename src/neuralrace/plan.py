@@ -95,6 +95,11 @@ class Plan(Settings):
         }
 
 
+def papers() -> list[Path]:
+    """Configuration files of the papers: a paper is a folder in config."""
+    return sorted(Path("config").glob("*/experiments.yaml"))
+
+
 def read_file(path: Path) -> Mapping[str, Any]:
     """The content of a configuration file.
 

@@ -19,7 +19,7 @@ from neuralrace.figures import inputs
 from neuralrace.figures.plan import shown
 from neuralrace.forked import call
 from neuralrace.job import write_record
-from neuralrace.plan import laid_over, read_file, read_plan
+from neuralrace.plan import laid_over, papers, read_file, read_plan
 from neuralrace.provenance import code_sha256
 from neuralrace.registry import FIGURES
 from neuralrace.schedule import groups, keys, outdated
@@ -27,8 +27,7 @@ from neuralrace.seal import sha256
 from neuralrace.spec import Ensemble, SolvedEnsemble
 
 STARTED = time.time()
-# a paper is a folder in config
-PAPERS = sorted(map(str, Path("config").glob("*/experiments.yaml")))
+PAPERS = list(map(str, papers()))
 CLAIMS = sorted(map(str, Path("config").glob("*/claims.yaml")))
 
 

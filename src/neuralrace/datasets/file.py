@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field, model_validator
 
-from neuralrace.datasets.base import Data, Dataset, Sizes
+from neuralrace.datasets.base import Data, Dataset
 from neuralrace.errors import UserError
 
 NAMES = ("x", "y", "context")
@@ -47,13 +47,6 @@ class File(Dataset):
             return raw | {"checksum": hashlib.sha256(_content(raw["path"])).hexdigest()}
         except UserError as error:
             raise ValueError(str(error)) from error
-
-    @property
-    def sizes(self) -> Sizes:
-        """As the arrays are."""
-        data = self.load()
-        samples, inputs = data.x.shape
-        return Sizes(samples, inputs, data.y.shape[1])
 
     @property
     def contexts(self) -> Int[np.ndarray, " sample"] | None:
