@@ -447,3 +447,27 @@ def test_flow_step_is_the_clock_of_the_averaged_loss(make_run, normalisation):
     assert fine < 2e-3 * np.linalg.norm(exact - start)
     # Euler's error is of first order: half the step, half the distance
     np.testing.assert_allclose(coarse / fine, 2, rtol=0.02)
+
+
+def test_laws_that_differ_in_a_gain_share_their_programs(make_run, monkeypatch):
+    monkeypatch.setattr(trainer, "_PROGRAMS", {})
+
+    def losses(gain):
+        ensemble = make_run(
+            dataset={
+                "name": "nonlinear_gaussian",
+                "inputs": 8,
+                "samples": 20,
+                "xi": [1.0, 0.3],
+                "marginal": {"name": "erf", "gain": gain},
+            },
+            network={"name": "layered", "hidden": [2], "activation": "relu"},
+            init={"name": "glorot"},
+            training={"learning_rate": 0.1, "steps": 12, "batch": {"name": "fresh", "size": 5}},
+            record={"every": 6},
+        )
+        return train(ensemble).variables["loss"], len(trainer._PROGRAMS)
+
+    (low, compiled), (high, again) = losses(0.3), losses(3.0)
+    assert again == compiled
+    assert not np.allclose(low, high), "the gain is used"

@@ -31,3 +31,12 @@ def test_figures_of_another_folder_leave_the_gallery_alone(workspace):
     told = workspace.refusal("-n", figure, "--configfile", "own.yaml")
     place = workspace.path / "own.yaml"
     assert told.startswith(f"{place}: results: 'a*b': String should match pattern")
+
+
+def test_a_picture_that_is_there_is_drawn_again_where_its_cells_are_not(workspace):
+    figure = "figures/deep_linear/time_to_learn.png"
+    picture = workspace.path / figure
+    picture.parent.mkdir(parents=True)
+    for suffix in (".png", ".pdf"):
+        picture.with_suffix(suffix).write_bytes(b"of an earlier run")
+    assert figure in workspace.planned_files(figure)
