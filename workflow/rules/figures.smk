@@ -8,7 +8,6 @@ for name, entry in FIGURES.items():
             f"draw_{paper}_{figure}"
         input:
             data=partial(figure_data, name),
-            outdated=partial(overdue, name),
         output:
             png=report(
                 f"{GALLERY}/{name}.png",

@@ -141,11 +141,6 @@ def figure_data(figure, w):
     return result_files(inputs(figure, figure_cells(figure)))
 
 
-def overdue(figure, w):
-    """What makes a figure be drawn again, although it is there: a cell of it is outdated."""
-    return OVERDUE if any(cell in OUTDATED for cell in figure_cells(figure)) else []
-
-
 def gallery(paper="*"):
     """Every figure of a paper."""
     return [f"{GALLERY}/{name}.png" for name in FIGURES if fnmatch(name, f"{paper}/*")]
