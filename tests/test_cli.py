@@ -2,17 +2,22 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import xarray as xr
 import yaml
 
+from neuralrace import bundled
+from neuralrace.catalogue import CLASSES, KINDS
 from neuralrace.claims.judge import ClaimRow
 from neuralrace.claims.setup import Setup
 from neuralrace.claims.table import write_tables
-from neuralrace.cli import CLASSES, KINDS, main
+from neuralrace.cli import main
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.plan import read_plan
 from neuralrace.records.files import write
@@ -24,7 +29,7 @@ from neuralrace.spec import Ensemble, SolvedEnsemble
 from neuralrace.training.trainer import train
 
 PROJECT = Path(__file__).parents[1]
-COMMANDS = ("list", "show", "run", "new", "claims", "verify", "compare")
+COMMANDS = ("list", "show", "run", "new", "deploy", "claims", "verify", "compare", "export")
 MINE = "mine/experiments.yaml"
 ROW = ClaimRow(
     id="half-time",
@@ -156,65 +161,191 @@ def test_claims_are_told(told, finished):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_an_example(command, capsys):
-    with pytest.raises(SystemExit, match="0"):
-        main([command, "--help"])
+    assert main([command, "--help"]) == 0
     assert f"example: neuralrace {command} " in capsys.readouterr().out
 
 
+def test_help_lists_every_command_in_a_whole_sentence(capsys):
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    assert sorted(line.split()[0] for line in listed) == sorted(COMMANDS)
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"neuralrace, version {version('neuralrace')}\n"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("words", "completed"),
     [
-        ([], "the following arguments are required: COMMAND; see neuralrace --help"),
-        (["lst"], "invalid choice: 'lst'"),
-        (["list", "metric"], "invalid choice: 'metric'"),
-        (["list", "metrics", "--yaml"], "unrecognized arguments: --yaml"),
-        (["show"], "required: CELL|EXPERIMENT|FILE; see neuralrace show --help"),
-        (["show", "gone.nc"], "gone.nc: result file not found"),
-        (["show", "mine/first", "--configfile", "gone.yaml"], "gone.yaml: cannot be read as YAML"),
-        (["show", "mine/frst", "--configfile", MINE], "'mine/frst': no such paper, experiment or"),
-        (["show", "mine/first"], "go to a clone of neuralrace, or write one by `neuralrace new"),
-        (["run"], "go to a clone of neuralrace, or write one by `neuralrace new NAME`"),
-        (["run", "--configfile", "text.yaml"], "text.yaml: expected a mapping of keys"),
-        (["run", "--configfile", "broken.yaml"], "broken.yaml: cannot be read as YAML"),
-        (["run", "--configfile", "empty.yaml"], "experiments: None: expected a mapping"),
-        (["run", "--configfile", "list.yaml"], "list.yaml: experiments: [1]: expected a mapping"),
-        (["run", "--configfile", "key.yaml"], "key.yaml: experiments.mine.first.seed: 5: unknown"),
-        (["run", "--configfile", MINE, "--results", "a*"], "command line: results: 'a*': String"),
-        (["run", "other", "--configfile", MINE], "command line: only: 'other': no such paper"),
-        (["new", "My Paper"], "'My Paper': use lower-case letters"),
-        (["new", "../up"], "'../up': use lower-case letters"),
-        (["new", "mine"], "mine: is there already; use another name"),
-        (["claims", "--results", "gone"], "claims.json: is no table of judged statements"),
-        (["claims", "half-tim"], "did you mean half-time? `neuralrace claims` lists them"),
-        (["verify", "gone"], "gone: no result files"),
-        (["compare", "results"], "required: OTHER; see neuralrace compare --help"),
-        (["compare", "results", "gone"], "gone: no such folder; name two results folders"),
+        ("neuralrace ex", {"export"}),
+        ("neuralrace list exp", {"experiments"}),
+        ("neuralrace show layer_dynamics/gl", {"layer_dynamics/glorot_moments"}),
+        ("neuralrace run local", {"localization", "localization/"}),
+        ("neuralrace claims half-time-as", {"half-time-as-written"}),
+        ("neuralrace show my.n", {"my.n"}),
     ],
 )
+def test_the_shell_completes_names(monkeypatch, capsys, words, completed):
+    monkeypatch.chdir(PROJECT)
+    monkeypatch.setenv("_NEURALRACE_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    with pytest.raises(SystemExit, match="0"):
+        main([])
+    kinds, names = zip(*(line.split(",") for line in capsys.readouterr().out.split()), strict=True)
+    assert set(kinds) == {"file" if words.endswith(".n") else "plain"}
+    assert all(any(name.startswith(each) for name in names) for each in completed)
+    assert all(name.startswith(words.split()[-1]) for name in names)
+
+
+FILES = {
+    "text.yaml": b"experiments",
+    "broken.yaml": b"a: [",
+    "braces.yaml": b"{}",
+    "empty.yaml": b"",
+    "list.yaml": b"experiments: [1]",
+    "sequence.yaml": b"- experiments",
+    "tabs.yaml": b"experiments:\n\tmine: 1\n",
+    "twice.yaml": b"experiments: {}\nresults: a\nexperiments: {}\n",
+    "binary.yaml": b"\xff\xfe\x00",
+    "deep.yaml": b"[" * 3000 + b"]" * 3000,
+    "loop.yaml": b"experiments: &all [*all]",
+    "two.yaml": b"a: 1\n---\nb: 2\n",
+    "code.yaml": b"!!python/object/apply:os.getcwd []",
+    "text.nc": b"no NetCDF",
+    "there.zip": b"",
+    "file": b"",
+}
+MISTAKES = [
+    ([], "Missing command. See neuralrace --help"),
+    (["lst"], "No such command 'lst'. Did you mean 'list'? See neuralrace --help"),
+    (["--cores", "2"], "No such option '--cores'. See neuralrace --help"),
+    (["list", "metric"], "'metric': no such kind; did you mean metrics? there are papers, exp"),
+    (["list", "metrics", "solutions"], "unexpected extra argument (solutions). See neuralrace l"),
+    (["list", "--yaml"], "No such option '--yaml'. See neuralrace list --help"),
+    (["show"], "Missing argument 'CELL|EXPERIMENT|FILE'. See neuralrace show --help"),
+    (["show", "gone.nc"], "gone.nc: result file not found"),
+    (["show", "folder.nc"], "folder.nc: is a folder; name a file in it"),
+    (["show", "text.nc"], "text.nc: cannot be read"),
+    (["show", "foreign.nc"], "foreign.nc: is no result file (its kind is None)"),
+    (["show", "mine/frst", "--configfile", MINE], "did you mean mine/first"),
+    (["show", "mine/first"], "only: 'mine/first': no such paper, experiment or cell"),
+    (["show", "deep_linear/stairs"], "did you mean deep_linear/staircase"),
+    (["show", "", "--configfile", MINE], "only: '': no such paper, experiment or cell"),
+    (["show", "mine", "--configfile"], "Option '--configfile' requires an argument. See neural"),
+    (["run"], "no config/*/experiments.yaml in this folder, so name what to run: a paper"),
+    (["run", "--configfile", "gone.yaml"], "gone.yaml: cannot be read as YAML: No such file or "),
+    (["run", "--configfile", "folder.nc"], "folder.nc: cannot be read as YAML: Is a directory; "),
+    (["run", "--configfile", "text.yaml"], "text.yaml: expected a mapping of keys"),
+    (["run", "--configfile", "sequence.yaml"], "sequence.yaml: expected a mapping of keys"),
+    (["run", "--configfile", "empty.yaml"], "empty.yaml: expected a mapping of keys"),
+    (["run", "--configfile", "braces.yaml"], "so name what to run"),
+    (["run", "--configfile", "broken.yaml"], "broken.yaml: cannot be read as YAML: line 2, col"),
+    (["run", "--configfile", "tabs.yaml"], "line 2, column 1: found character that cannot start any "
+     "token; indent by spaces, not by tabs"),
+    (["run", "--configfile", "twice.yaml"], "twice.yaml: line 3: 'experiments': stands there twic"),
+    (["run", "--configfile", "binary.yaml"], "invalid start byte in byte 0; save it as UTF-8"),
+    (["run", "--configfile", "deep.yaml"], "deep.yaml: cannot be read as YAML: nested too deeply"),
+    (["run", "--configfile", "loop.yaml"], "an alias (*name) inside of what it stands for"),
+    (["run", "--configfile", "two.yaml"], "but found another document"),
+    (["run", "--configfile", "code.yaml"], "could not determine a constructor for the tag"),
+    (["run", "mine", "--configfile", "list.yaml"], "list.yaml: experiments: [1]: expected a map"),
+    (["run", "--configfile", "key.yaml"], "key.yaml: experiments.mine.first.seed: 5: unknown"),
+    (["run", "--configfile", MINE, "--results", "a*"], "command line: results: 'a*': String"),
+    (["run", "other", "--configfile", MINE], "command line: only: 'other': no such paper"),
+    (["run", "deep linear"], "only: 'deep linear': no such paper, experiment or cell; did you mean"),
+    (["run", "deep_linear/σ"], "only: 'deep_linear/σ': no such paper, experiment or cell"),
+    *((["run", "mine", "--cores", n], f"--cores: '{n}': give a whole number above 0, or all")
+      for n in ("0", "-1", "abc", "1.5", "")),
+    (["run", "mine", "--json"], "No such option '--json'. See neuralrace run --help"),
+    (["run", "mine", "--dry-run=no"], "Option '--dry-run' does not take a value. See neuralrace"),
+    (["new"], "Missing argument 'NAME'. See neuralrace new --help"),
+    (["new", "My Paper"], "'My Paper': is no name of a paper; begin with a lower-case letter"),
+    (["new", "../up"], "'../up': is no name of a paper"),
+    (["new", "größe"], "'größe': is no name of a paper"),
+    (["new", ""], "'': is no name of a paper"),
+    (["new", "mine"], "mine: is there already; use another name"),
+    (["deploy"], "Missing argument 'FOLDER'. See neuralrace deploy --help"),
+    (["deploy", "mine"], "mine: is there already and not empty; name a new folder"),
+    (["deploy", "file"], "file: is there already and not empty; name a new folder"),
+    (["deploy", "file/inside"], "file/inside: cannot be written"),
+    (["claims", "--results", "gone"], "gone/claims.json: is no table of judged statements"),
+    (["claims", "half-tim"], "did you mean half-time? `neuralrace claims` lists them"),
+    (["verify", "gone"], "gone: no result files; name the folder that holds some"),
+    (["verify", "file"], "file: no result files; name the folder that holds some"),
+    (["verify", "results", "--json"], "No such option '--json'. See neuralrace verify --help"),
+    (["compare", "results"], "Missing argument 'OTHER'. See neuralrace compare --help"),
+    (["compare", "results", "gone"], "gone: no such folder; name two results folders"),
+    (["compare", "results", "mine"], "mine/claims.json: is no table of judged statements"),
+    (["export"], "Missing argument 'FILE.zip'. See neuralrace export --help"),
+    (["export", "results"], "results: is no name of an archive; end it in .zip"),
+    (["export", "there.zip"], "there.zip: is there already; use another name, or --force"),
+    (["export", "folder.zip", "--force"], "folder.zip: is a folder; name a file to write"),
+    (["export", "mine", "new.zip"], "mine: no results found"),
+    (["export", "gone", "new.zip"], "gone: no results found"),
+    (["export", "results", "mine", "new.zip"], "mine: is one folder too many"),
+    (["export", "new.zip", "--only", "mine/frst"], "'mine/frst': results has nothing of that name"
+     "; did you mean mine/first"),
+    (["export", "file/new.zip"], "file/new.zip: cannot be written"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=lambda each: str(each)[:50])
 def test_mistakes_end_in_one_message(finished, monkeypatch, capsys, arguments, said):
     monkeypatch.chdir(finished)
     mine = yaml.safe_load(Path(MINE).read_text())
     mine["experiments"]["mine"]["first"]["seed"] = 5
-    texts = {"text": "experiments", "broken": "a: [", "empty": "{}", "list": "experiments: [1]"}
-    for name, text in (texts | {"key": yaml.safe_dump(mine)}).items():
-        Path(f"{name}.yaml").write_text(text)
+    for name, content in (FILES | {"key.yaml": yaml.safe_dump(mine).encode()}).items():
+        Path(name).write_bytes(content)
+    for name in ("folder.nc", "folder.zip"):
+        Path(name).mkdir(exist_ok=True)
+    xr.Dataset({"x": 1.0}).to_netcdf("foreign.nc")
     assert main(arguments) == 1
     printed = capsys.readouterr()
-    assert printed.err.startswith("error: ")
-    assert said in printed.err
+    told = printed.err
+    assert told.startswith("error: ")
+    assert said in told
+    assert not re.search("Traceback|pydantic|neuralrace/[a-z_]*.py|NoneType|<unicode", told)
     assert printed.out == ""
+    assert not Path("new.zip").exists()
 
 
-def test_without_the_workflow_beside_the_library_nothing_runs(finished, monkeypatch, capsys):
+def test_without_the_workflow_nothing_runs(finished, monkeypatch, capsys):
     monkeypatch.chdir(finished)
-    monkeypatch.setattr("neuralrace.cli.SNAKEFILE", Path("gone/Snakefile"))
+    for name in ("FOLDER", "CLONE"):
+        monkeypatch.setattr(bundled, name, Path("gone"))
     assert main(["run", "--configfile", MINE]) == 1
-    said = "error: gone/Snakefile: the workflow is not there; install neuralrace from a clone"
+    said = "error: gone/Snakefile: the workflow is not there; install neuralrace from its wheel"
     assert capsys.readouterr().err.startswith(said)
 
 
-def outside(folder, *arguments):
-    """A command in a folder outside of any clone."""
+def test_a_folder_without_configuration_has_the_papers_that_are_installed(
+    told, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(PROJECT)
+    listed, shown = told("list", "experiments"), told("show", "deep_linear/staircase")
+    monkeypatch.chdir(tmp_path)
+    assert told("list", "experiments") == listed
+    assert told("show", "deep_linear/staircase") == shown
+    (tmp_path / "config/mine").mkdir(parents=True)
+    (tmp_path / "config/mine/experiments.yaml").write_text("experiments: {mine: {}}")
+    assert told("list", "experiments") == told("list", "claims") == {}
+
+
+def test_numbers_are_short_for_people_and_whole_for_programs(finished, capsys):
+    folder = finished / "exact"
+    write_tables([ROW.model_copy(update={"measured": 1 / 3})], [], folder)
+    assert main(["claims", "half-time", "--results", str(folder)]) == 0
+    assert "measured: 0.333333\n" in capsys.readouterr().out
+    assert main(["claims", "half-time", "--results", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["measured"] == 1 / 3
+
+
+def outside(folder, *arguments, status=0):
+    """What a command prints in a folder outside of any clone."""
     done = subprocess.run(
         [sys.executable, "-m", "neuralrace.cli", *arguments],
         cwd=folder,
@@ -223,7 +354,7 @@ def outside(folder, *arguments):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     return done.stdout + done.stderr
 
 
@@ -248,6 +379,32 @@ def test_only_what_a_configuration_names_is_planned_beside_all_others():
     assert "cells_deep_linear_01" in printed
     assert "cells_deep_linear_02" not in printed
     assert "make_haste_" not in printed
+
+
+@pytest.mark.workflow
+def test_what_is_deployed_runs(tmp_path):
+    said = outside(tmp_path, "deploy", "papers").splitlines()
+    assert said[1:3] == ["cd papers", "neuralrace run deep_linear/staircase   # one experiment"]
+    folder = tmp_path / "papers"
+    config = folder / "config/deep_linear/experiments.yaml"
+    written = yaml.safe_load(config.read_text())["experiments"]["deep_linear"]["staircase"]
+    config.write_text(yaml.safe_dump({"experiments": {"deep_linear": {"alone": written}}}))
+    deployed = [sys.executable, "-m", "snakemake", "-n", "-c", "1", "--", "cells"]
+    done = subprocess.run(
+        deployed, cwd=folder, capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert "results/deep_linear/alone/main/metrics.nc" in done.stdout + done.stderr
+
+
+@pytest.mark.workflow
+def test_results_that_cannot_be_written_are_told(tmp_path):
+    (tmp_path / "file").touch()
+    printed = outside(
+        tmp_path, "run", "layer_dynamics/glorot_moments", "--results", "file", status=1
+    )
+    assert "error: file/outdated.txt: cannot be written" in printed
+    assert "Traceback" not in printed
 
 
 def test_lists_and_plans_load_no_heavy_package():

@@ -25,7 +25,7 @@ def replacing(path: Path) -> Iterator[Path]:
     except (OSError, RuntimeError, AssertionError) as error:
         raise UserError(
             f"{path}: cannot be written ({error}). Check that the folder is writable and the disk "
-            "has room, then run the workflow again; nothing was replaced."
+            "has room, then try again; nothing was replaced."
         ) from error
     finally:
         with suppress(OSError):  # the first error is the one to tell

@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from neuralrace.base import Strict
+from neuralrace.bundled import root
 from neuralrace.documents import read_yaml
 from neuralrace.errors import UserError, alike, yaml_hint
 from neuralrace.room import MOST, excess, memory
@@ -95,9 +96,23 @@ class Plan(Settings):
         }
 
 
-def papers() -> list[Path]:
-    """Configuration files of the papers: a paper is a folder in config."""
-    return sorted(Path("config").glob("*/experiments.yaml"))
+def configuration() -> Path:
+    """The folder with a folder for each paper: `config`, or where it has none, what is bundled.
+
+    Raises:
+        UserError: nothing is bundled either.
+    """
+    own = Path("config")
+    return own if any(own.glob("*/experiments.yaml")) else root() / "config"
+
+
+def papers(name: str = "experiments.yaml") -> list[Path]:
+    """The files of one name of all papers that have it.
+
+    Raises:
+        UserError: no paper is configured, and none bundled.
+    """
+    return sorted(configuration().glob(f"*/{name}"))
 
 
 def read_file(path: Path) -> Mapping[str, Any]:
@@ -106,7 +121,7 @@ def read_file(path: Path) -> Mapping[str, Any]:
     Raises:
         UserError: it cannot be read, or is no mapping.
     """
-    content = read_yaml(path) or {}
+    content = read_yaml(path)
     if not isinstance(content, Mapping):
         raise UserError(f"{path}: expected a mapping of keys to values at the top")
     return content

@@ -48,6 +48,8 @@ def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
         UserError: missing, unreadable, damaged, or not of this kind.
     """
     path = Path(path)
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; name a file in it.")
     if not path.is_file():
         raise UserError(f"{path}: result file not found. Run the workflow to make it.")
     # before opening: damage in HDF5's own tables can keep its library busy for ever
@@ -82,8 +84,8 @@ def _whole(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except (OSError, RuntimeError, ValueError, KeyError, AttributeError) as error:
         raise UserError(
-            f"{path}: cannot be read ({error}); it is damaged. Delete it and run "
-            "the workflow again."
+            f"{path}: cannot be read ({error}); it is damaged, or no result file. If the workflow "
+            "wrote it, delete it and run the workflow again."
         ) from error
 
 

@@ -158,7 +158,9 @@ def check(dataset: xr.Dataset, path: object, kind: Kind | None = None) -> None:
     """
 
     def refuse(what: str) -> None:
-        raise UserError(f"{path}: {what}. Delete the file and run the workflow again.")
+        raise UserError(
+            f"{path}: {what}. If the workflow wrote it, delete it and run the workflow again."
+        )
 
     found = dataset.attrs.get("kind")
     if found not in ("trajectory", "theory", "metrics") or (kind is not None and found != kind):

@@ -1,0 +1,188 @@
+"""One file of everything that is finished in a results folder, to pass on.
+
+A zip archive with one folder, `results`, that opens elsewhere like any results folder. The same
+results give the same bytes: names are sorted and dates are fixed.
+"""
+
+import csv
+import hashlib
+import zipfile
+from collections.abc import Callable, Collection, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from neuralrace.atomic import replacing
+from neuralrace.claims.judge import Row
+from neuralrace.claims.table import read_tables, write_tables
+from neuralrace.errors import UserError, alike
+from neuralrace.given import SOURCES
+from neuralrace.records.results import open_results
+from neuralrace.seal import digest_of, seal_file
+
+R = TypeVar("R", bound=Row)
+NAME = "results"
+"""The folder inside the archive."""
+DATE = (1980, 1, 1, 0, 0, 0)
+"""Of every file in it: the first that an archive can say."""
+CHUNK = 1 << 20
+"""Bytes that are copied at once."""
+README = """\
+# Results of neuralrace {version}
+
+{count} cells of {papers}, in `<paper>/<experiment>/<cell>/`. Each has up to three NetCDF files:
+`trajectory.nc`, what training recorded; `theory.nc`, what was solved for the same runs;
+`metrics.nc`, what was measured in both. Every file names its specification and the versions that
+it was made with. `claims.md` and `findings.md` tell what came out, where that was judged.
+
+To open them, in Python:
+
+```python
+import neuralrace
+results = neuralrace.open_results("{name}")
+print(results["{cell}"].{kind})
+```
+
+Without neuralrace: `xarray.open_dataset("{name}/{cell}/{kind}.nc")`.
+
+| to | type |
+|---|---|
+| check every file | `neuralrace verify {name}` |
+| check those of a cell without neuralrace | `sha256sum --check *.sha256` in its folder |
+| read the claims | `neuralrace claims --results {name}` |
+| compare with results of your own | `neuralrace compare {name} FOLDER` |
+"""
+
+
+def export(
+    folder: Path,
+    file: Path,
+    only: Collection[str] = (),
+    force: bool = False,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[str, ...]:
+    """Packs what is finished in a results folder into one archive, which is whole or absent.
+
+    A result file is finished once it is sealed. Tables of claims, findings and metrics tell of the
+    packed cells alone. Logs, checkpoints, blind trials and smoke runs are left out.
+
+    Args:
+        folder: of results.
+        file: the archive to write, `.zip`.
+        only: papers, experiments `paper/experiment` or cells; everything when empty.
+        force: whether to replace a file that is there.
+        report: takes bytes that are done, and all that there are.
+
+    Returns:
+        Identifiers of the packed cells, sorted.
+
+    Raises:
+        UserError: nothing is finished, an unknown name, a damaged file, a link out of the folder,
+            or a file that cannot be written or is there already.
+    """
+    if file.suffix != ".zip":
+        raise UserError(f"{file}: is no name of an archive; end it in .zip")
+    if file.is_dir():
+        raise UserError(f"{file}: is a folder; name a file to write")
+    if file.exists() and not force:
+        raise UserError(f"{file}: is there already; use another name, or --force to replace it")
+    cells, files = _finished(folder, only)
+    sources = {path.relative_to(folder): path for each in files for path in (each, seal_file(each))}
+    with TemporaryDirectory() as made:
+        _tell(folder, cells, files[0].stem, Path(made))
+        sources |= {path.relative_to(made): path for path in Path(made).iterdir()}
+        total, done = sum(path.stat().st_size for path in sources.values()), 0
+        with replacing(file) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+            for name, path in sorted(sources.items()):
+                for size in _add(path, Path(NAME, name).as_posix(), archive):
+                    done += size
+                    report(done, total)
+    return cells
+
+
+def _finished(folder: Path, only: Collection[str]) -> tuple[tuple[str, ...], list[Path]]:
+    """Cells with sealed result files, and these files, sorted."""
+    results = dict(sorted(open_results(folder).items()))
+    known = {"/".join(name.split("/")[:depth]) for name in results for depth in (1, 2, 3)}
+    for name in only:
+        if name not in known:
+            told = alike(name, known)
+            raise UserError(f"--only: {name!r}: {folder} has nothing of that name; {told}")
+    chosen = [
+        (name, cell.path(kind))
+        for name, cell in results.items()
+        if not only or any(f"{name}/".startswith(f"{each}/") for each in only)
+        for kind in reversed(SOURCES)
+    ]
+    found = [(name, path) for name, path in chosen if path.is_file() and digest_of(path)]
+    if not found:
+        raise UserError(f"{folder}: nothing in it is finished; run the workflow to its end")
+    for _, path in found:
+        _refuse_link(path, folder)
+        _refuse_link(seal_file(path), folder)
+    return tuple(dict.fromkeys(name for name, _ in found)), [path for _, path in found]
+
+
+def _refuse_link(path: Path, folder: Path) -> None:
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise UserError(f"{path}: is a link out of {folder}; put the file itself there")
+
+
+def _tell(folder: Path, cells: Collection[str], kind: str, made: Path) -> None:
+    """Writes what is told of some cells: tables, where there are any, and what the archive is."""
+    papers = sorted({cell.partition("/")[0] for cell in cells})
+    for name in ("claims.json", "findings.json", "metrics.csv"):
+        _refuse_link(folder / name, folder)
+    if folder.joinpath("claims.json").exists():
+        claims, findings = read_tables(folder)
+        write_tables(_about(claims, cells, papers), _about(findings, cells, papers), made)
+    if folder.joinpath("metrics.csv").exists():
+        places = {tuple(cell.split("/")) for cell in cells}
+        with (
+            folder.joinpath("metrics.csv").open(encoding="utf-8", newline="") as table,
+            made.joinpath("metrics.csv").open("w", encoding="utf-8", newline="") as part,
+        ):
+            writer, lines = csv.writer(part, lineterminator="\n"), csv.reader(table)
+            writer.writerow(next(lines))
+            writer.writerows(line for line in lines if tuple(line[:3]) in places)
+    about = README.format(
+        version=version("neuralrace"),
+        count=len(cells),
+        papers=", ".join(papers),
+        name=NAME,
+        cell=next(iter(cells)),
+        kind=kind,
+    )
+    made.joinpath("README.md").write_text(about, encoding="utf-8")
+
+
+def _about(rows: list[R], cells: Collection[str], papers: Collection[str]) -> list[R]:
+    """Statements that rest on some cells alone; one that rests on none belongs to its paper."""
+    return [
+        row
+        for row in rows
+        if row.paper in papers
+        and all(cell in cells for measured in row.metrics.values() for cell in measured)
+    ]
+
+
+def _add(path: Path, name: str, archive: zipfile.ZipFile) -> Iterator[int]:
+    """Adds a file to an archive, and yields the bytes of each chunk of it."""
+    entry = zipfile.ZipInfo(name, DATE)
+    entry.create_system = 3  # of files with permissions, on every machine
+    entry.external_attr = 0o644 << 16
+    entry.file_size = path.stat().st_size
+    # NetCDF files are compressed already
+    entry.compress_type = zipfile.ZIP_STORED if path.suffix == ".nc" else zipfile.ZIP_DEFLATED
+    digest = hashlib.sha256()
+    with path.open("rb") as source, archive.open(entry, "w") as target:
+        while chunk := source.read(CHUNK):
+            digest.update(chunk)
+            target.write(chunk)
+            yield len(chunk)
+    if digest_of(path) not in (None, digest.hexdigest()):
+        raise UserError(
+            f"{path}: its content does not have the checksum it was written with; it is damaged. "
+            "Delete it and run the workflow again."
+        )

@@ -1,0 +1,176 @@
+"""The archive of a results folder: what is in it, what is refused, and that it opens elsewhere."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from workplace import Workplace, claim, finding, measure, unassessed
+
+from neuralrace.analysis import to_frame
+from neuralrace.claims.judge import judge_papers
+from neuralrace.claims.table import read_tables, write_tables
+from neuralrace.cli import main
+from neuralrace.errors import UserError
+from neuralrace.export import export
+from neuralrace.records.results import open_results
+from neuralrace.seal import seal_file
+
+CELLS = ("deep_linear/e/main", "deep_linear/f/seeds-1", "deep_linear/f/seeds-2", "other/e/main")
+TABLES = {f"results/{name}" for name in ("claims.json", "claims.md", "claims.csv", "findings.json")}
+TABLES |= {f"results/{name}" for name in ("findings.md", "findings.csv", "metrics.csv")}
+
+
+def packed_files(cells):
+    """Names of the result files of cells in an archive, with their seals."""
+    return {f"results/{cell}/metrics.nc{end}" for cell in cells for end in ("", ".sha256")}
+
+
+def read(archive):
+    """Content of an archive by name."""
+    with zipfile.ZipFile(archive) as opened:
+        return {name: opened.read(name) for name in opened.namelist()}
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A results folder with four cells, judged claims and a table, and what is left behind."""
+    monkeypatch.chdir(tmp_path)
+    place = Workplace(tmp_path)
+    for number, cell in enumerate(CELLS):
+        place.per_seed(cell, np.arange(1.0, 4.0) + number, {"precision": "float64", "n": number})
+    file = place.write(
+        claim(measure=measure("deep_linear/e/*"), value=2.0, tolerance=3.0),
+        unassessed(id="not-assessed"),
+        findings=[finding(id="two", measure=measure("deep_linear/f/*", reduce="mean"))],
+    )
+    write_tables(*judge_papers([file], place.results, place.cells), place.results)
+    to_frame(place.results).to_csv(place.results / "metrics.csv", index=False)
+    for left in ("logs/a.log", "checkpoints/a/b/c/whole.npz", "blind/a/b/fresh/c/metrics.nc"):
+        path = place.results / left
+        path.parent.mkdir(parents=True)
+        path.write_text("left behind")
+    return Path("results")
+
+
+def test_everything_that_is_finished_is_packed(results):
+    assert export(results, Path("all.zip")) == CELLS
+    files = read("all.zip")
+    assert list(files) == sorted(files)
+    assert set(files) == packed_files(CELLS) | TABLES | {"results/README.md"}
+    for name in packed_files(CELLS) | TABLES:
+        assert files[name] == Path(name).read_bytes()
+    about = files["results/README.md"].decode()
+    assert "4 cells of deep_linear, other" in about
+    assert 'results["deep_linear/e/main"].metrics' in about
+    with zipfile.ZipFile("all.zip") as opened:
+        stored = {e.filename for e in opened.infolist() if e.compress_type == zipfile.ZIP_STORED}
+    assert stored == {name for name in files if name.endswith(".nc")}
+
+
+def test_the_same_results_give_the_same_bytes(results):
+    export(results, Path("one.zip"))
+    for path in results.rglob("*"):
+        path.touch()
+    export(results, Path("other.zip"))
+    assert Path("one.zip").read_bytes() == Path("other.zip").read_bytes()
+
+
+def test_it_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
+    here = open_results(results)["deep_linear/e/main"].metrics
+    assert main(["export", "to/all.zip"]) == 0
+    assert capsys.readouterr().out.startswith("to/all.zip holds 4 cells, 0.")
+    elsewhere = tmp_path / "elsewhere"
+    with zipfile.ZipFile("to/all.zip") as archive:
+        archive.extractall(elsewhere)
+    monkeypatch.chdir(elsewhere)
+    xr.testing.assert_identical(open_results()["deep_linear/e/main"].metrics, here)
+    for command in (
+        ["verify"],
+        ["claims", "a-claim"],
+        ["compare", "results", str(tmp_path / results)],
+    ):
+        assert main(command) == 0
+    told = capsys.readouterr().out
+    assert "4 files verified" in told
+    assert "statement: Something is so." in told
+    assert "4 metrics of 4 cells: 4 equal to the bit" in told
+
+
+@pytest.mark.parametrize(
+    ("only", "cells", "statements"),
+    [
+        (["deep_linear"], CELLS[:3], ["a-claim", "not-assessed", "two"]),
+        (["deep_linear/f"], CELLS[1:3], ["not-assessed", "two"]),
+        (["deep_linear/f/seeds-2", "deep_linear/e"], CELLS[::2], ["a-claim", "not-assessed"]),
+        (["other"], CELLS[3:], []),
+    ],
+)
+def test_a_part_tells_of_itself_alone(results, tmp_path, only, cells, statements):
+    assert export(results, Path("part.zip"), only) == tuple(c for c in CELLS if c in cells)
+    files = read("part.zip")
+    assert packed_files(CELLS) & set(files) == packed_files(cells)
+    with zipfile.ZipFile("part.zip") as archive:
+        archive.extractall("part")
+    told = [row.id for rows in read_tables(Path("part/results")) for row in rows]
+    assert sorted(told) == statements
+    table = to_frame(Path("part/results"))
+    named = Path("part/results/metrics.csv").read_text().splitlines()
+    assert len(named) == 1 + len(table) == 1 + 3 * len(cells)
+
+
+def test_what_is_not_finished_is_left_out(results):
+    seal_file(results / CELLS[0] / "metrics.nc").unlink()
+    for name in ("claims.json", "metrics.csv"):
+        (results / name).unlink()
+    assert export(results, Path("all.zip")) == CELLS[1:]
+    assert set(read("all.zip")) == packed_files(CELLS[1:]) | {"results/README.md"}
+
+
+def test_a_file_that_is_there_is_replaced_where_that_is_asked_for(results):
+    Path("all.zip").write_text("mine")
+    with pytest.raises(
+        UserError, match=r"^all.zip: is there already; use another name, or --force"
+    ):
+        export(results, Path("all.zip"))
+    assert Path("all.zip").read_text() == "mine"
+    assert main(["export", str(results), "all.zip", "--force"]) == 0
+    assert zipfile.is_zipfile("all.zip")
+
+
+def test_progress_is_reported(results):
+    reported = []
+    export(results, Path("all.zip"), report=lambda *counts: reported.append(counts))
+    done, total = zip(*reported, strict=True)
+    assert list(done) == sorted(done)
+    assert set(total) == {done[-1]}
+
+
+def damage(results):
+    with (results / CELLS[0] / "metrics.nc").open("ab") as file:
+        file.write(b"more")
+
+
+def link(path):
+    outside = Path("outside")
+    path.rename(outside)
+    path.symlink_to(outside.resolve())
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (damage, "metrics.nc: its content does not have the checksum"),
+        (lambda r: [seal_file(r / c / "metrics.nc").unlink() for c in CELLS], "is finished; run"),
+        (lambda r: link(r / CELLS[0] / "metrics.nc"), "metrics.nc: is a link out of results; put"),
+        (lambda r: link(r / "deep_linear"), "metrics.nc: is a link out of results; put"),
+        (lambda r: link(r / "claims.json"), "claims.json: is a link out of results; put"),
+        (lambda r: (r / "claims.json").write_text("["), "claims.json: is no table of judged"),
+    ],
+)
+def test_what_cannot_be_passed_on_is_refused_and_leaves_nothing(results, spoil, said):
+    spoil(results)
+    with pytest.raises(UserError, match=said):
+        export(results, Path("all.zip"))
+    assert list(Path().glob("*all.zip*")) == []
