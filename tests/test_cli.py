@@ -244,8 +244,8 @@ MISTAKES = [
     (["run", "--configfile", "empty.yaml"], "empty.yaml: expected a mapping of keys"),
     (["run", "--configfile", "braces.yaml"], "so name what to run"),
     (["run", "--configfile", "broken.yaml"], "broken.yaml: cannot be read as YAML: line 2, col"),
-    (["run", "--configfile", "tabs.yaml"], "line 2, column 1: found character that cannot start any "
-     "token; indent by spaces, not by tabs"),
+    (["run", "--configfile", "tabs.yaml"], "line 2, column 1: found character that cannot "
+     "start any token; indent by spaces, not by tabs"),
     (["run", "--configfile", "twice.yaml"], "twice.yaml: line 3: 'experiments': stands there twic"),
     (["run", "--configfile", "binary.yaml"], "invalid start byte in byte 0; save it as UTF-8"),
     (["run", "--configfile", "deep.yaml"], "deep.yaml: cannot be read as YAML: nested too deeply"),
@@ -256,7 +256,7 @@ MISTAKES = [
     (["run", "--configfile", "key.yaml"], "key.yaml: experiments.mine.first.seed: 5: unknown"),
     (["run", "--configfile", MINE, "--results", "a*"], "command line: results: 'a*': String"),
     (["run", "other", "--configfile", MINE], "command line: only: 'other': no such paper"),
-    (["run", "deep linear"], "only: 'deep linear': no such paper, experiment or cell; did you mean"),
+    (["run", "deep linear"], "only: 'deep linear': no such paper, experiment or cell; did you"),
     (["run", "deep_linear/σ"], "only: 'deep_linear/σ': no such paper, experiment or cell"),
     *((["run", "mine", "--cores", n], f"--cores: '{n}': give a whole number above 0, or all")
       for n in ("0", "-1", "abc", "1.5", "")),
@@ -293,16 +293,22 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=lambda each: str(each)[:50])
-def test_mistakes_end_in_one_message(finished, monkeypatch, capsys, arguments, said):
-    monkeypatch.chdir(finished)
-    mine = yaml.safe_load(Path(MINE).read_text())
+@pytest.fixture(scope="module")
+def mistaken(finished):
+    """The folder, with files and folders in it that are not what they should be."""
+    mine = yaml.safe_load((finished / MINE).read_text())
     mine["experiments"]["mine"]["first"]["seed"] = 5
     for name, content in (FILES | {"key.yaml": yaml.safe_dump(mine).encode()}).items():
-        Path(name).write_bytes(content)
+        (finished / name).write_bytes(content)
     for name in ("folder.nc", "folder.zip"):
-        Path(name).mkdir(exist_ok=True)
-    xr.Dataset({"x": 1.0}).to_netcdf("foreign.nc")
+        (finished / name).mkdir()
+    xr.Dataset({"x": 1.0}).to_netcdf(finished / "foreign.nc")
+    return finished
+
+
+@pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=lambda each: str(each)[:50])
+def test_mistakes_end_in_one_message(mistaken, monkeypatch, capsys, arguments, said):
+    monkeypatch.chdir(mistaken)
     assert main(arguments) == 1
     printed = capsys.readouterr()
     told = printed.err
@@ -385,16 +391,18 @@ def test_only_what_a_configuration_names_is_planned_beside_all_others():
 def test_what_is_deployed_runs(tmp_path):
     said = outside(tmp_path, "deploy", "papers").splitlines()
     assert said[1:3] == ["cd papers", "neuralrace run deep_linear/staircase   # one experiment"]
-    folder = tmp_path / "papers"
-    config = folder / "config/deep_linear/experiments.yaml"
-    written = yaml.safe_load(config.read_text())["experiments"]["deep_linear"]["staircase"]
-    config.write_text(yaml.safe_dump({"experiments": {"deep_linear": {"alone": written}}}))
-    deployed = [sys.executable, "-m", "snakemake", "-n", "-c", "1", "--", "cells"]
-    done = subprocess.run(
-        deployed, cwd=folder, capture_output=True, text=True, check=True,
+    only = tmp_path / "papers/only.yaml"
+    only.write_text("only: [deep_linear/staircase]")
+    planned = subprocess.run(
+        [sys.executable, "-m", "snakemake", "-n", "-c", "1", "--configfile", only, "--", "cells"],
+        cwd=only.parent,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )  # fmt: skip
-    assert "results/deep_linear/alone/main/metrics.nc" in done.stdout + done.stderr
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "cells_deep_linear_01" in planned
+    assert (only.parent / "results/outdated.txt").read_text() == "deep_linear/staircase/main\n"
 
 
 @pytest.mark.workflow

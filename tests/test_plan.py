@@ -101,8 +101,8 @@ REFUSED = {
     "text for a boolean": ({"network.bias": "no"}, "network.bias: 'no'", "valid boolean"),
     "boolean for a number": ({"seeds": True}, "seeds: True", "valid integer.*YAML reads yes"),
     "fraction for a count": ({"seeds": 2.5}, "seeds: 2.5", "valid integer"),
-    "list for a mapping": ({"training": [1]}, r"training: \[1\]", "object"),
-    "text for a mapping": ({"dataset": "modes"}, "dataset: 'modes'", "object"),
+    "list for a mapping": ({"training": [1]}, r"training: \[1\]", "a mapping of keys"),
+    "text for a mapping": ({"dataset": "modes"}, "dataset: 'modes'", "a mapping of keys"),
     "unknown dataset": ({"dataset.name": "cifar"}, "dataset: .*'cifar'", "'digits', .*'modes'"),
     "unknown law": ({"init.name": "he"}, "init: .*'he'", "'aligned', .*'zero_balanced'"),
     "unknown batch": (
@@ -486,6 +486,58 @@ REFUSED = {
         "is required and missing",
     ),
     "sweep key in capitals": ({"sweep": {"Seeds": [1]}}, "sweep: 'Seeds'", "lower-case"),
+    "sweep key with an umlaut": ({"sweep": {"größe": [1]}}, "sweep: 'größe'", "lower-case"),
+    "sweep key with two dots": (
+        {"sweep": {"training..steps": [1]}},
+        "sweep: 'training..steps'",
+        "lower-case",
+    ),
+    "sweep key that is a number": ({"sweep": {1: [1]}}, "sweep: 1", "lower-case"),
+    "sweep with values that are called alike": (
+        {"sweep": {"network.activation": ["relu", "ReLU"]}},
+        "sweep: 'activation-relu'",
+        "distinct names",
+    ),
+    "empty sweep": ({"sweep": None}, "sweep: None", "a mapping of keys"),
+    "number for a list": ({"init_scales": 0.1}, "init_scales: 0.1", "a list$"),
+    "text for a list": ({"network.hidden": "16"}, "network.hidden: '16'", "a list$"),
+    "name for a list": (
+        {"record.observables": "gram"},
+        "record.observables: 'gram'",
+        "a list$",
+    ),
+    "list inside a list": ({"network.hidden": [[16]]}, r"network.hidden.0: \[16\]", "integer"),
+    "nothing for a section": ({"training": None}, "training: None", "a mapping of keys"),
+    "nothing for a number": ({"seeds": None}, "seeds: None", "valid integer"),
+    "dataset without a name": ({"dataset": {}}, "dataset:", "a mapping with 'name'"),
+    "misspelt dataset": (
+        {"dataset.name": "hierachy"},
+        "dataset: has no choice of the name 'hierachy'",
+        "did you mean hierarchy",
+    ),
+    "name that is a list": ({"dataset.name": ["modes"]}, "dataset: .*modes", "did you mean modes"),
+    "number beyond all": ({"seeds": 10**400}, "seeds: 10", "inf GB of memory.*use less"),
+    "seed beyond all": ({"first_seed": 10**30}, "first_seed: 10", "less than 4611686018427387904"),
+    "unknown precision": (
+        {"precision": "float16"},
+        "precision: 'float16'",
+        "'float32' or 'float64'",
+    ),
+    "rows of unequal length": (
+        {"dataset": {"name": "table", "x": [[1, 2], [3]], "y": [[1], [2]]}},
+        "dataset: row 1 of x has length 1, row 0 has 2",
+        "equally long",
+    ),
+    "rows without their targets": (
+        {"dataset": {"name": "table", "x": [[1.0]], "y": [[1.0], [2.0]]}},
+        "dataset: x has 1 rows, y has 2",
+        "one of each",
+    ),
+    "records further apart than the steps": (
+        {"record.every": 100},
+        r".*training.steps \(40\)",
+        r"multiple of record.every \(100\)",
+    ),
 }
 
 
@@ -506,11 +558,38 @@ def test_bad_input_is_named_with_file_key_value_and_remedy(case):
         ({"experiments": {"paper": None}}, "experiments.paper: None: expected a mapping"),
         ({"experiments": {"Paper": {}}}, "experiments: 'Paper': expected keys of lower-case"),
         ({"experiments": {"paper": {"a/b": {}}}}, "experiments.paper: 'a/b': expected keys"),
+        ({"experiments": {"paper": {"a.b": {}}}}, "experiments.paper: 'a.b': expected keys"),
+        ({"experiments": {"my paper": {}}}, "experiments: 'my paper': expected keys"),
+        ({"experiments": {"größe": {}}}, "experiments: 'größe': expected keys"),
+        ({"experiments": {1: {}}}, "experiments: 1: expected keys"),
+        ({"experiments": {"": {}}}, "experiments: '': expected keys"),
+        ({"experiments": [1]}, r"experiments: \[1\]: expected a mapping"),
+        ({"experiments": {"paper": {"a": "b"}}}, "experiments.paper.a: 'b': expected a mapping"),
+        ({"only": "paper"}, "only: 'paper': expected a list"),
+        ({"results": 3}, "results: 3: Input should be a valid string"),
+        ({"results": ""}, "results: '': String should match"),
+        ({"checkpoint_seconds": -1}, "checkpoint_seconds: -1: .*greater than or equal to 0"),
+        ({"job_seconds": math.nan}, "job_seconds: nan: .*finite"),
+        ({"gpu": "maybe"}, "gpu: 'maybe': .*boolean"),
+        ({"memory_mb": "8 GB"}, "memory_mb: '8 GB': .*integer"),
+        ({"memory_mb": -5}, "memory_mb: -5: .*greater than 0"),
     ],
-    ids=["batch", "unknown setting", "nothing", "empty paper", "paper name", "experiment name"],
+    ids=str,
 )
 def test_settings_are_checked_too(settings, named):
     assert re.search(f"^{BASE}: {named}", refusal({}, **settings))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"init_scales": [math.nan]},
+        {"dataset": {"name": "table", "x": [[math.inf]], "y": [[1.0]]}},
+        {"network.hidden": "16"},
+    ],
+)
+def test_a_mistake_is_told_once(changes):
+    assert len(refusal(changes).splitlines()) == 1
 
 
 def test_all_mistakes_are_told_at_once():

@@ -250,7 +250,8 @@ def claims(id: str | None, results: Path, as_json: bool) -> None:
             f"{id!r}: no such claim or finding in {results}; {alike(id, rows)}"
             "`neuralrace claims` lists them"
         )
-    return _tell(rows[id], as_json, digits=6)
+    first = {key: rows[id][key] for key in ("id", "paper", "status")}
+    return _tell(first | rows[id], as_json, digits=6)
 
 
 @command("results")
@@ -316,7 +317,8 @@ def export(folder: Sequence[Path], file: Path, only: Sequence[str], force: bool)
             click.echo(f"packed {done / 1e6:.0f} of {total / 1e6:.0f} MB", err=True)
 
     cells = packed(folder[0] if folder else Path("results"), file, only, force, report)
-    click.echo(f"{file} holds {len(cells)} cells, {file.stat().st_size / 1e6:.1f} MB")
+    size = f"{file.stat().st_size / 1e6:.1f} MB"
+    click.echo(f"{file} holds {len(cells)} cell{'s' * (len(cells) > 1)}, {size}")
 
 
 # What they tell ----------------------------------------------------------------------------------

@@ -31,10 +31,12 @@ CHUNK = 1 << 20
 README = """\
 # Results of neuralrace {version}
 
-{count} cells of {papers}, in `<paper>/<experiment>/<cell>/`. Each has up to three NetCDF files:
-`trajectory.nc`, what training recorded; `theory.nc`, what was solved for the same runs;
-`metrics.nc`, what was measured in both. Every file names its specification and the versions that
-it was made with. `claims.md` and `findings.md` tell what came out, where that was judged.
+Cells, in `<paper>/<experiment>/<cell>/`: {count} of {papers}.
+
+Each has up to three NetCDF files: `trajectory.nc`, what training recorded; `theory.nc`, what was
+solved for the same runs; `metrics.nc`, what was measured in both. Every file names its
+specification and the versions that it was made with. `claims.md` and `findings.md` tell what came
+out, where that was judged.
 
 To open them, in Python:
 

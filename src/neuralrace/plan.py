@@ -29,8 +29,19 @@ Files = Mapping[str, Mapping[str, Any]]
 Key = tuple[str, ...]
 RunAxis = Literal["init_scale", "seed"]
 M = TypeVar("M", bound=Strict)
-NAME = r"[a-z][a-z0-9_.]*"
-SWEPT = rf"{NAME}( *, *{NAME})*"
+NAME = r"[a-z][a-z0-9_]*"
+PATH = rf"{NAME}(\.{NAME})*"
+SWEPT = rf"{PATH}( *, *{PATH})*"
+WORDS = {
+    "tuple_type": "expected a list",
+    "dict_type": "expected a mapping of keys to values",
+    "model_type": "expected a mapping of keys to values",
+    "model_attributes_type": "expected a mapping of keys to values",
+    "too_short": "expected at least {min_length} item",
+    "union_tag_not_found": "expected a mapping with {discriminator}, which says what it is",
+    "union_tag_invalid": "has no choice of the name {tag!r}; {meant}there are {expected_tags}",
+}
+"""What is wrong, by the type of a validation error, where its own message speaks of Python."""
 
 
 class Settings(Strict):
@@ -256,9 +267,15 @@ def _validate(
     try:
         return model.model_validate_json(json.dumps(raw, default=str))  # YAML dates become text
     except ValidationError as error:
-        raise UserError(
-            "\n".join(_message(e, raw, where, files, swept) for e in error.errors())
-        ) from None
+        mistakes = error.errors()
+        inside = [mistake["loc"] for mistake in mistakes if mistake["type"] != "too_short"]
+        told = [  # a list whose items are wrong is not too short for that
+            _message(mistake, raw, where, files, swept)
+            for mistake in mistakes
+            if mistake["type"] != "too_short"
+            or all(loc[: len(mistake["loc"])] != mistake["loc"] for loc in inside)
+        ]
+        raise UserError("\n".join(told)) from None
 
 
 def _message(error: ErrorDetails, raw: Any, where: Key, files: Files, swept: Set[Key]) -> str:
@@ -278,13 +295,17 @@ def _message(error: ErrorDetails, raw: Any, where: Key, files: Files, swept: Set
     key = tuple(path)
     full = _spelt(where, key, swept)
     reason = error["msg"].removeprefix("Value error, ")
+    if error["type"] in WORDS:
+        said = error.get("ctx", {})
+        known = said.get("expected_tags", "").replace("'", "").split(", ")
+        reason = WORDS[error["type"]].format(**said, meant=alike(str(said.get("tag")), known))
     hint = ""
     value = error["input"]
     if error["type"] == "missing":
         return f"{origin(full[:-1], files)}: {'.'.join(full)}: is required and missing"
     if error["type"] == "extra_forbidden":
         reason = "unknown key; config/README.md lists the known ones"
-    elif files:
+    elif files and error["type"] not in WORDS:
         hint = yaml_hint(value)
     shown = "" if isinstance(value, dict) else f" {value!r}:"
     return f"{origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from neuralrace.base import Strict
@@ -47,7 +47,10 @@ def excess(cell: Cell, batch: Collection[str], room: int) -> tuple[Key, str] | N
         lambda: numbers(job, job.resolved.arithmetic(job.dataset, sizes, job.training), sizes),
     )
     for count in counts:
-        needed = count() * (8 if cell.precision == "float64" else 4)
+        try:
+            needed = count() * (8 if cell.precision == "float64" else 4)
+        except OverflowError:  # more than the largest number
+            needed = inf
         if needed > room:
             key, value, _ = max(_sizes(cell), key=lambda size: size[2])
             remedy = "record less often" if key == ("record", "every") else "use less"

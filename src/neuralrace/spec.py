@@ -51,7 +51,7 @@ class Ensemble(Strict):
     """Factors on every initial weight; a dimension of the results."""
     seeds: Positive
     """Runs per init scale; a dimension of the results."""
-    first_seed: Annotated[int, Field(ge=0)] = 0
+    first_seed: Annotated[int, Field(ge=0, lt=2**62)] = 0
     """Runs have the seeds from this one on."""
     training: Training
     """Gradient descent."""

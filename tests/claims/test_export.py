@@ -62,7 +62,7 @@ def test_everything_that_is_finished_is_packed(results):
     for name in packed_files(CELLS) | TABLES:
         assert files[name] == Path(name).read_bytes()
     about = files["results/README.md"].decode()
-    assert "4 cells of deep_linear, other" in about
+    assert ": 4 of deep_linear, other." in about
     assert 'results["deep_linear/e/main"].metrics' in about
     with zipfile.ZipFile("all.zip") as opened:
         stored = {e.filename for e in opened.infolist() if e.compress_type == zipfile.ZIP_STORED}

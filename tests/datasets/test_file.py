@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import netCDF4
 import numpy as np
@@ -28,6 +29,7 @@ CELL = {
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
+    (tmp_path / "a folder.npz").mkdir()
     monkeypatch.chdir(tmp_path)
 
 
@@ -49,6 +51,17 @@ def nc(path="my.nc", y=Y, **arrays):
             for dim, size in zip(dims, np.shape(array), strict=True):
                 file.createDimension(dim, size)
             file.createVariable(name, array.dtype, dims)[...] = array
+    return path
+
+
+def empty(path):
+    open(path, "w").close()
+    return path
+
+
+def binary(path):
+    with open(path, "wb") as file:
+        file.write(b"\xff\xfe\x00")
     return path
 
 
@@ -105,6 +118,12 @@ def test_a_specification_is_read_without_the_file():
     ("write", "said"),
     [
         (lambda: "gone.npz", r"cannot be read \(No such file"),
+        (lambda: "a folder.npz", r"cannot be read \(Is a directory\); put the file there, or mend"),
+        (lambda: "a\0.npz", r"cannot be read \(embedded null byte\); put the file there, or mend"),
+        (lambda: empty("my.npz"), "is no archive of NumPy"),
+        (lambda: empty("my.nc"), "cannot be read as NetCDF"),
+        (lambda: binary("my.csv"), "is no table .*name columns in its first line"),
+        (lambda: npz(x=np.array([[None], [1], [2]])), "x: cannot be read .*array of numbers"),
         (lambda: npz(x=X[0]), r"x: has the shape \(2,\); give it \(sample, input\)"),
         (lambda: npz(y=Y[:2]), "y: 2 rows, and x has 3; give one of each"),
         (lambda: npz(y=Y[:, :0]), r"y: has the shape \(3, 0\)"),
@@ -131,7 +150,8 @@ def test_a_specification_is_read_without_the_file():
 )
 def test_what_is_no_dataset_is_refused_while_it_is_planned(write, said):
     path = write()
-    with pytest.raises(UserError, match=rf"^mine.yaml: experiments.mine.first.*{path}.*{said}"):
+    place = rf"^mine.yaml: experiments.mine.first.*{re.escape(path)}"
+    with pytest.raises(UserError, match=rf"{place}.*{said}"):
         plan({"name": "file", "path": path})
 
 
@@ -146,6 +166,15 @@ def test_another_content_than_was_asked_for_is_refused():
         plan({"name": "file", "path": npz(), "checksum": "0" * 64})
 
 
-def test_other_formats_are_refused():
-    with pytest.raises(UserError, match=r"dataset.path: 'my.pkl': .*pattern"):
-        plan({"name": "file", "path": csv("", "my.pkl")})
+@pytest.mark.parametrize("path", ["my.pkl", "", "a folder", ["my.npz"], 3, None])
+def test_other_formats_are_refused(path):
+    csv("", "my.pkl")
+    said = rf"^mine.yaml: .*dataset.path: {re.escape(repr(path))}: .*(pattern|valid string)"
+    with pytest.raises(UserError, match=said):
+        plan({"name": "file", "path": path})
+
+
+def test_an_archive_without_inputs_is_refused():
+    np.savez("my.npz", y=Y)
+    with pytest.raises(UserError, match=r"my.npz: x: is missing; give the arrays x and y"):
+        plan({"name": "file", "path": "my.npz"})

@@ -41,7 +41,9 @@ class File(Dataset):
     @model_validator(mode="before")
     @classmethod
     def _content_counts(cls, raw: Any) -> Any:
-        if not isinstance(raw, dict) or raw.get("checksum") or not isinstance(raw.get("path"), str):
+        if not isinstance(raw, dict) or raw.get("checksum"):
+            return raw
+        if Path(str(raw.get("path"))).suffix not in READERS:  # no file of ours, or no text at all
             return raw
         try:
             return raw | {"checksum": hashlib.sha256(_content(raw["path"])).hexdigest()}
@@ -90,9 +92,10 @@ def _data(path: str, checksum: str) -> Data:
 def _content(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else error
         raise UserError(
-            f"{path}: cannot be read ({error.strerror}); put the file there, or mend `path`"
+            f"{path}: cannot be read ({reason}); put the file there, or mend `path`"
         ) from error
 
 
