@@ -41,7 +41,7 @@ LAYERS = (
     {"records"},
     {"metrics"},
     {"analysis", "claims", "figures", "known_answers", "make", "manual"},
-    {"catalogue", "compare", "conformance", "export", "simulation"},
+    {"answers", "catalogue", "compare", "conformance", "export", "simulation"},
     {"__init__", "cli"},
 )
 """Lowest first. A module imports from its own part of the library and from lower layers."""

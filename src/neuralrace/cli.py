@@ -1,10 +1,9 @@
 """The command line: `neuralrace --help`.
 
-Answers are YAML, for people, or JSON for programs (`--json`). What only some commands need, such as
-xarray, they import themselves: to list and to plan takes none of it.
+What only some commands need, such as xarray, they import themselves: to list and to plan takes none
+of it.
 """
 
-import json
 import re
 import shutil
 import subprocess
@@ -21,16 +20,13 @@ import click
 import yaml
 from click.shell_completion import CompletionItem
 
+from neuralrace.answers import about_cell, about_file, layout
 from neuralrace.atomic import write_text
 from neuralrace.bundled import root
 from neuralrace.catalogue import KINDS, experiments, meanings
-from neuralrace.cost import cost_of
 from neuralrace.errors import UserError, alike
-from neuralrace.needs import unmet
 from neuralrace.plan import Plan, configuration, laid_over, papers, read_file, read_plan
-from neuralrace.registry import SOLUTIONS
 from neuralrace.schedule import outdated
-from neuralrace.spec import Cell
 
 FOLDER = click.Path(path_type=Path)
 INTERVAL = 2.0
@@ -123,10 +119,10 @@ def list_(kind: str | None, as_json: bool) -> None:
     Without KIND, how many there are of each kind.
     """
     if kind is None:
-        return _tell({each: len(meanings(each)) for each in KINDS}, as_json)
+        return click.echo(layout({each: len(meanings(each)) for each in KINDS}, as_json))
     if kind not in KINDS:
         raise UserError(f"{kind!r}: no such kind; {alike(kind, KINDS)}there are {', '.join(KINDS)}")
-    return _tell(meanings(kind), as_json)
+    return click.echo(layout(meanings(kind), as_json))
 
 
 @command("deep_linear/staircase")
@@ -142,14 +138,15 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     sizes, time and memory, and which theory is for it. FILE is a result file (.nc).
     """
     if Path(what).suffix == ".nc":
-        return _tell(_file(Path(what)), as_json)
+        return click.echo(layout(about_file(Path(what)), as_json))
     plan = _plan(_configuration([what], configfile, None))
     todo = outdated(Path(plan.results), plan)
     cells = {
-        name: {"to_make": list(todo[name].keys) if name in todo else []} | _cell(cell, plan.on_gpu)
+        name: {"to_make": list(todo[name].keys) if name in todo else []}
+        | about_cell(cell, plan.on_gpu)
         for name, cell in plan.cells.items()
     }
-    return _tell(cells, as_json)
+    return click.echo(layout(cells, as_json))
 
 
 @command("deep_linear/staircase --cores 2")
@@ -244,14 +241,14 @@ def claims(id: str | None, results: Path, as_json: bool) -> None:
     if id is None:
         keys = ("status", "measured", "interval", "statement")
         told = {name: {k: row[k] for k in keys if k in row} for name, row in rows.items()}
-        return _tell(told, as_json, digits=6)
+        return click.echo(layout(told, as_json, digits=6))
     if id not in rows:
         raise UserError(
             f"{id!r}: no such claim or finding in {results}; {alike(id, rows)}"
             "`neuralrace claims` lists them"
         )
     first = {key: rows[id][key] for key in ("id", "paper", "status")}
-    return _tell(first | rows[id], as_json, digits=6)
+    return click.echo(layout(first | rows[id], as_json, digits=6))
 
 
 @command("results")
@@ -321,7 +318,7 @@ def export(folder: Sequence[Path], file: Path, only: Sequence[str], force: bool)
     click.echo(f"{file} holds {len(cells)} cell{'s' * (len(cells) > 1)}, {size}")
 
 
-# What they tell ----------------------------------------------------------------------------------
+# Configuration -----------------------------------------------------------------------------------
 
 
 def _configuration(names: Sequence[str], extra: Sequence[Path], results: str | None) -> dict:
@@ -339,66 +336,6 @@ def _configuration(names: Sequence[str], extra: Sequence[Path], results: str | N
 
 def _plan(files: Mapping[str, Mapping]) -> Plan:
     return read_plan(reduce(laid_over, files.values(), {}), files)
-
-
-def _cell(cell: Cell, gpu: bool) -> dict[str, Any]:
-    cost, sizes = cost_of(cell, gpu), cell.dataset.sizes
-    holds = {name: unmet(cell, entry.declaration.needs) for name, entry in SOLUTIONS.items()}
-    return {
-        "runs": len(cell.init_scales) * cell.seeds,
-        **sizes._asdict(),
-        "weights": int(cell.resolved.arithmetic(cell.dataset, sizes, cell.training).weights),
-        "core_seconds": {
-            stage: round(getattr(cost, stage), 2)
-            for stage in ("compile", "train", "solve", "measure")
-        },
-        "memory_mb": cost.memory_mb,
-        "place": cost.place,
-        "theory_that_holds": [name for name, reason in holds.items() if not reason],
-        "specification": cell.model_dump(mode="json"),
-        "theory_that_does_not": {name: reason for name, reason in holds.items() if reason},
-    }
-
-
-def _file(path: Path) -> dict[str, Any]:
-    from neuralrace.records.files import read
-
-    dataset = read(path)
-    return {
-        "attributes": dataset.attrs | {"spec": json.loads(dataset.attrs["spec"])},
-        "variables": {
-            str(name): {
-                "dimensions": {str(dim): size for dim, size in variable.sizes.items()},
-                "meaning": variable.attrs.get("long_name", ""),
-                "units": variable.attrs.get("units", "1"),
-            }
-            for name, variable in dataset.variables.items()
-        },
-    }
-
-
-def _tell(content: Mapping[str, Any], as_json: bool, digits: int = 17) -> None:
-    """Prints an answer; numbers for people with as many digits."""
-    text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
-    if not as_json:  # from JSON: plain values, none of which stands twice
-        plain = json.loads(text, parse_float=lambda number: float(f"{float(number):.{digits}g}"))
-        layout = {"default_flow_style": False, "sort_keys": False, "width": 100}
-        text = yaml.dump(plain, Dumper=Plain, allow_unicode=True, **layout).rstrip()
-    click.echo(text)
-
-
-class Plain(yaml.SafeDumper):
-    """Mappings line by line, lists of plain values on a line, quotes inside of others."""
-
-    def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> Any:
-        """See `yaml.SafeDumper`."""
-        flat = not any(isinstance(each, Mapping) for each in sequence)
-        return super().represent_sequence(tag, sequence, flow_style=flat)
-
-    def represent_scalar(self, tag: str, value: Any, style: str | None = None) -> Any:
-        """See `yaml.SafeDumper`."""
-        quoted = "'" in value and ": " in value and len(value) < 80
-        return super().represent_scalar(tag, value, '"' if quoted else style)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
