@@ -1,4 +1,4 @@
-"""What the command line answers: of a cell before it runs, of a result file, and in which layout."""
+"""What the command line answers: of a cell before it runs, of a result file, and how it looks."""
 
 import json
 from collections.abc import Mapping
