@@ -14,7 +14,6 @@ from neuralrace.errors import UserError
 from neuralrace.records.files import write
 from neuralrace.records.schema import SCHEMA_VERSION
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 DESCRIBED = {"long_name": "made up", "units": "1"}
 EXAMPLES = ("claims_table", "combine", "open_tree", "to_frame")
 
@@ -81,12 +80,6 @@ def test_examples_of_docstrings(folder, name):
     examples = doctest.DocTestParser().get_doctest(text, {"neuralrace": neuralrace}, name, None, 0)
     assert examples.examples
     assert doctest.DocTestRunner().run(examples).failed == 0
-
-
-def test_example_of_the_readme(folder, capsys):
-    for block in re.findall(r"```python\n(.*?)```", README, re.S):
-        exec(block, {})
-    assert "layer_dynamics/relu/main 0.0" in capsys.readouterr().out
 
 
 def test_the_front_door_shows_what_there_is():

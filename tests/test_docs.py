@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -39,7 +40,9 @@ def test_programs_run(block, tmp_path):
 
 
 @pytest.mark.parametrize("block", blocks("yaml"))
-def test_configurations_are_valid(block):
+def test_configurations_are_valid(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("my.npz", x=np.eye(2), y=np.eye(2))
     content = yaml.safe_load(block)
     if "experiments" in content:
         assert read_plan(content, {"docs": content}).cells

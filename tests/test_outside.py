@@ -330,32 +330,26 @@ PLAIN = NonlinearGaussian
 
 def test_the_package_of_the_guide_conforms(tmp_path):
     guide = GUIDE.partition("## In a package of your own")[2]
-    project, metric, figure, caption, config = (
-        block
-        for language in ("toml", "python", "rst", "yaml")
-        for block in re.findall(rf"```{language}\n(.*?)```", guide, re.DOTALL)
-        if "class " not in block
-    )
-    named = tomllib.loads(project)["project"]["entry-points"]["neuralrace"]
+    shown = re.findall(r"`([^`\n]+)`:\n\n```\w+\n(.*?)```", guide, re.DOTALL)
+    files = {name.removeprefix("../neuralrace/"): text for name, text in shown}
+    named = tomllib.loads(files["pyproject.toml"])["project"]["entry-points"]["neuralrace"]
     points = "".join(f"{kind} = {package}\n" for kind, package in named.items())
+    packages = ("mypackage", *(package.replace(".", "/") for package in named.values()))
+    for package in packages:
+        assert re.search(rf"touch .*{package.partition('/')[2]}", guide)
     install(
         tmp_path,
         {
             "mypackage.dist-info/METADATA": FILES["outside.dist-info/METADATA"],
             "mypackage.dist-info/entry_points.txt": f"[neuralrace]\n{points}",
-            "mypackage/__init__.py": "",
-            "mypackage/metrics/__init__.py": "",
-            "mypackage/metrics/final_share.py": metric,
-            "mypackage/figures/__init__.py": "",
-            "mypackage/figures/mine/left.py": figure,
-            "mypackage/figures/mine/left.rst": caption,
-            "mine.yaml": config,
+            **{f"{package}/__init__.py": "" for package in packages},
+            **files,
         },
     )
     code = "import yaml; from neuralrace.plan import read_plan; "
     code += "config = yaml.safe_load(open('mine.yaml')); print(*read_plan(config, {}).cells)"
     done = python(tmp_path, "-c", code)
     assert done.stdout == "mine/first/main\n", done.stderr
-    done = suite(tmp_path, "", "-k", "final_share or left")
+    done = suite(tmp_path, "", "-k", "final_share or left or spiral")
     assert done.returncode == 0, done.stdout
     assert not re.search("skipped", done.stdout)

@@ -18,12 +18,14 @@ from neuralrace.spec import Cell, Ensemble
 Place = Literal["cpu", "gpu"]
 
 # All measured on one core of a small machine, and to be taken for orders of magnitude elsewhere.
-RATE = 2.2e10
+RATE = 2.4e10
 """Multiply-adds a core-second in float32; half of it in float64."""
 CALL = 4e-7
 """Core-seconds of an operation of a compiled program beside its arithmetic."""
 OPERATIONS = 60
 """Operations of a step, about."""
+START = 0.15
+"""Core-seconds of any training beside its steps: tracing, loading its program, writing its file."""
 COMPILE, COMPILE_OBSERVABLE, COMPILE_BATCH = 0.5, 0.25, 1.0
 """Core-seconds to compile a program, for each observable in it, and for batches that are drawn."""
 CACHE, UPDATE = 1e7, 3e-10
@@ -75,8 +77,8 @@ def cost_of(cell: Cell, gpu: bool = False) -> Cost:
     held = 4 * width * runs * each.weights
     updating = UPDATE * held * cell.training.steps if held > CACHE else 0
     loaded = examples(cell, sizes)
-    train = CALL * operations + work / RATE + updating + LOAD * loaded
-    on_gpu = GPU_CALL * operations + work / GPU_RATE
+    train = START + CALL * operations + work / RATE + updating + LOAD * loaded
+    on_gpu = START + GPU_CALL * operations + work / GPU_RATE
     place: Place = "gpu" if gpu and GPU_COMPILE + on_gpu < compiling + train else "cpu"
     trained = sum(METRICS[name].declaration.trains for name in cell.metrics)
     return Cost(
