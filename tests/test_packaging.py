@@ -126,7 +126,7 @@ def test_lock_names_no_place(lock: str):
 BUNDLED = ("Snakefile", "config", "environment.yml", "profiles", "workflow")
 """What a wheel carries beside the library, from the root of a clone."""
 
-PLANNED = re.compile(r"^cells_\w+ +1$", re.MULTILINE)
+PLANNED = re.compile(r"^(neuralrace_)?cells_\w+ +1$", re.MULTILINE)
 """The one job of the experiment that `neuralrace new` writes, in Snakemake's table."""
 
 
@@ -152,7 +152,10 @@ def released(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(released, tmp_path_factory):
-    """Runs a command in an empty folder, with the library from the wheel."""
+    """Runs Python with the library from the wheel, in a folder with an experiment of its own.
+
+    Beside that stands the Snakefile of the manual.
+    """
     site, folder = (tmp_path_factory.mktemp(name) for name in ("site", "elsewhere"))
     with zipfile.ZipFile(released) as packed:
         packed.extractall(site)
@@ -170,6 +173,9 @@ def installed(released, tmp_path_factory):
         return done.stdout + done.stderr
 
     run("-m", "neuralrace.cli", "new", "mine")
+    manual = (REPOSITORY / "config" / "README.md").read_text(encoding="utf-8")
+    (written,) = re.findall(r"```snakemake\n(.*?)```", manual, re.DOTALL)
+    (folder / "Snakefile").write_text(written)
     return run
 
 
@@ -194,6 +200,21 @@ def test_the_workflow_of_the_wheel_plans_an_experiment_elsewhere(installed):
     told = installed("-m", "snakemake", "--snakefile", f"{root}/Snakefile", *options)
     assert PLANNED.search(told)
     assert f"specific profile {root}/profiles/default" in told
+
+
+@pytest.mark.workflow
+def test_the_workflow_of_the_wheel_is_a_module_of_another(installed):
+    told = installed("-m", "snakemake", "--dry-run", "--quiet", "rules", "--", "neuralrace_cells")
+    assert PLANNED.search(told)
+
+
+def test_the_catalogue_of_workflows_is_told_what_it_asks_for():
+    """Its reader finds these by name, and takes what it does not know for absent."""
+    told = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert set(told) == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert set(told["mandatory-flags"]) == {"desc", "flags"}
+    assert (REPOSITORY / "workflow" / "Snakefile").is_file()
+    assert (REPOSITORY / "config" / "README.md").is_file()
 
 
 @pytest.mark.parametrize(
