@@ -1,0 +1,27 @@
+"""The workflow as files: rules, configuration of the papers, and profiles.
+
+In a clone they stand at its root. A wheel has no root, and carries them in this folder.
+"""
+
+from pathlib import Path
+
+from neuralrace.errors import UserError
+
+FOLDER = Path(__file__).parent
+CLONE = FOLDER.parents[2]
+
+
+def root() -> Path:
+    """The folder that holds `Snakefile`, `workflow/`, `config/` and `profiles/`.
+
+    Raises:
+        UserError: neither the wheel nor a clone that this library is installed from holds them.
+    """
+    # what was installed with the library comes first: around it may stand a Snakefile of others
+    for folder in (FOLDER, CLONE):
+        if folder.joinpath("Snakefile").is_file():
+            return folder
+    raise UserError(
+        f"{FOLDER / 'Snakefile'}: the workflow is not there; install neuralrace from its wheel or "
+        "from a clone of its repository: pip install --editable FOLDER"
+    )
