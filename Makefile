@@ -1,10 +1,10 @@
-# Everything is installed into .venv, from requirements.lock; nothing outside this folder changes.
+# Everything is installed into .venv, from the locks; nothing outside this folder changes.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
 SNAKEMAKE := $(BIN)/snakemake --cores all
-INSTALLED := .venv/installed
 LOCKED := .venv/locked
+INSTALLED := .venv/installed
+TOOLS := .venv/tools
 
 .DEFAULT_GOAL := help
 
@@ -14,23 +14,39 @@ help: ## this list
 
 # Set-up ---------------------------------------------------------------------------------------
 
+# uv reads no settings of pip; where packages come from is told it in its own words.
+UV := set -a; eval "$$($(BIN)/python -m pip config list | sed -n "s/\\\\n/ /g; \
+  s/^[^=]*[.]index-url=/UV_DEFAULT_INDEX=/p; s/^[^=]*[.]extra-index-url=/UV_INDEX=/p; \
+  s/^[^=]*[.]cert=/SSL_CERT_FILE=/p")"; UV_INDEX_STRATEGY=unsafe-best-match; \
+  $(BIN)/uv pip
+INSTALL := $(UV) install --python $(BIN)/python
+
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "neuralrace needs Python 3.11 or newer and '$(PYTHON)' is none." \
 	    "Name another one: make PYTHON=python3.12" >&2; exit 1; }
-	@echo "Installing the locked environment into .venv: about a minute, once"
+	@echo "Making .venv, with uv in it"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) --require-hashes -r requirements.lock
+	@awk '/^[^ #]/ { wanted = /^uv==/ } wanted' requirements.lock > .venv/uv.lock
+	@$(BIN)/python -m pip --disable-pip-version-check install -qq --require-hashes -r .venv/uv.lock
+	@echo "Installing what a run needs: half a minute, once"
+	@$(INSTALL) --require-hashes -r requirements.lock
 	@touch $@
 
 # Without build isolation, as the lock holds the build tool too: nothing unlocked is fetched.
 $(INSTALLED): $(LOCKED) pyproject.toml
-	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@echo "Checking that numbers come out right here"
 	@$(BIN)/python -m neuralrace.known_answers
 	@touch $@
 
+$(TOOLS): $(INSTALLED) requirements-dev.lock
+	@echo "Installing what developing needs"
+	@$(INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
+
 .PHONY: install
-install: $(INSTALLED) ## install everything into .venv
+install: $(INSTALLED) ## install what a run needs into .venv
 
 # Results --------------------------------------------------------------------------------------
 
@@ -72,11 +88,11 @@ benchmarks: $(INSTALLED) ## measure training throughput, and where the time of m
 # Code -----------------------------------------------------------------------------------------
 
 .PHONY: test
-test: $(INSTALLED) ## run the test suite
+test: $(TOOLS) ## run the test suite
 	@$(BIN)/pytest -q -n 2
 
 .PHONY: check
-check: $(INSTALLED) ## lint, formatting and types
+check: $(TOOLS) ## lint, formatting and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/snakefmt --check Snakefile workflow
@@ -84,13 +100,16 @@ check: $(INSTALLED) ## lint, formatting and types
 	$(BIN)/pyright
 
 .PHONY: manual
-manual: $(INSTALLED) ## regenerate config/schema.json, the key tables of config/README.md and docs/reference.md
+manual: $(TOOLS) ## regenerate config/schema.json, the key tables of config/README.md and docs/reference.md
 	$(BIN)/python -m neuralrace.manual
 
+COMPILE := $(UV) compile --quiet --no-header --generate-hashes --no-emit-index-url --universal \
+  --python-version 3.11 pyproject.toml
+
 .PHONY: lock
-lock: $(INSTALLED) ## bring requirements.lock up to date with pyproject.toml
-	$(BIN)/uv pip compile --quiet --no-header --generate-hashes --no-emit-index-url --extra dev --universal \
-	  --python-version 3.11 pyproject.toml -o requirements.lock
+lock: $(INSTALLED) ## bring the locks up to date with pyproject.toml
+	@$(COMPILE) --group install -o requirements.lock
+	@$(COMPILE) --extra dev --extra docs -c requirements.lock -o requirements-dev.lock
 
 .PHONY: clean
 clean: ## delete caches; results and the environment stay
