@@ -18,6 +18,9 @@ for name, entry in FIGURES.items():
             pdf=f"{GALLERY}/{name}.pdf",
         log:
             f"{GALLERY}/logs/{name}.log",
+        # before cells: figures are seen early, and fewer jobs wait, all of which the scheduler looks
+        # at again every second
+        priority: 1_000_000
         resources:
             mem_mb=2000,
         params:
