@@ -81,9 +81,10 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
         UserError: there is no such table.
 
     Example:
-        >>> claims = neuralrace.claims_table("results")
+        >>> import neuralrace as nr
+        >>> claims = nr.claims_table("results")
         >>> shared = ["paper", "experiment", "cell", "metric"]
-        >>> numbers = claims.merge(neuralrace.to_frame("results"), on=shared)
+        >>> numbers = claims.merge(nr.to_frame("results"), on=shared)
         >>> sorted(set(numbers["metric"])) == sorted(set(claims["metric"].dropna()))
         True
     """

@@ -35,6 +35,13 @@ def plot(
 
     Raises:
         UserError: there is no such solution.
+
+    Example:
+        >>> import neuralrace as nr
+        >>> tree = nr.simulate("hierarchy", hidden=[16], init_scales=[0.01], seeds=2)
+        >>> figure = nr.plot(tree, theory="aligned_modes")
+        >>> [ax.get_ylabel() for ax in figure.axes]
+        ['training loss', 'mode strength']
     """
     cell = _cell(results)
     with mpl.rc_context(style.SHEET):
