@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from neuralrace.atomic import write_text
 from neuralrace.claims.blind import WORDS, Blind, Trials
-from neuralrace.claims.judge import CONFIDENCE, ClaimRow, FindingRow, JudgedAlternative, Row
+from neuralrace.claims.judge import CONFIDENCE, ClaimRow, FindingRow, JudgedAlternative, Row, allowed
 from neuralrace.errors import UserError
 
 R = TypeVar("R", bound=Row)
@@ -71,7 +71,8 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
     """The judged claims, with a row for each metric and cell that one rests on.
 
     Columns: claim, claimed_by (its paper), kind, statement, status, verdict, expected, tolerance,
-    measured, low, high, seeds; and metric, paper, experiment and cell, by which the table joins
+    measured, seeds; low and high, the ends of its interval; least and most, between which the claim
+    allows them, infinite where it does not say; and metric, paper, experiment and cell, by which the table joins
     that of `neuralrace.to_frame`. These are missing from a claim that is not assessed.
 
     Args:
@@ -103,6 +104,9 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
         low, high = claim.interval or (None, None)
         told = {"claim": claim.id, "claimed_by": claim.paper}
         told |= {key: getattr(claim, key) for key in copied} | {"low": low, "high": high}
+        if claim.expected is not None and claim.tolerance is not None:
+            limits = allowed(claim.kind, claim.relation, claim.expected, claim.tolerance)
+            told |= dict(zip(("least", "most"), limits, strict=True))
         read = [(name, *cell.split("/")) for name, cells in claim.metrics.items() for cell in cells]
         for place in read or [(None,) * 4]:
             rows.append(
