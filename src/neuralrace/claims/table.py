@@ -13,7 +13,14 @@ from pydantic import TypeAdapter
 
 from neuralrace.atomic import write_text
 from neuralrace.claims.blind import WORDS, Blind, Trials
-from neuralrace.claims.judge import CONFIDENCE, ClaimRow, FindingRow, JudgedAlternative, Row, allowed
+from neuralrace.claims.judge import (
+    CONFIDENCE,
+    ClaimRow,
+    FindingRow,
+    JudgedAlternative,
+    Row,
+    allowed,
+)
 from neuralrace.errors import UserError
 
 R = TypeVar("R", bound=Row)
