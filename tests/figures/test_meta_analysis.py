@@ -4,6 +4,7 @@ import json
 
 import matplotlib.pyplot as plt
 import pytest
+
 from notebooks import run, unlabelled
 
 

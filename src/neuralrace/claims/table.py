@@ -78,9 +78,9 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
     """The judged claims, with a row for each metric and cell that one rests on.
 
     Columns: claim, claimed_by (its paper), kind, statement, status, verdict, expected, tolerance,
-    measured, seeds; low and high, the ends of its interval; least and most, between which the claim
-    allows them, infinite where it does not say; and metric, paper, experiment and cell, by which the table joins
-    that of `neuralrace.to_frame`. These are missing from a claim that is not assessed.
+    measured, seeds; low and high, the ends of its interval; least and most, between which it has to
+    lie for the claim to hold; and metric, paper, experiment and cell, by which the table joins that
+    of `neuralrace.to_frame`. These are missing from a claim that is not assessed.
 
     Args:
         folder: holds `claims.json`.

@@ -125,7 +125,7 @@ def _loss(ax: Axes, cell: CellResults, shown: xr.Dataset) -> None:
 
 
 def _until(cell: CellResults) -> float:
-    """The end of what is shown: a fifth longer than anything changes, as theory may ask for more."""
+    """The end of what is shown: a fifth longer than anything changes, or the end of training."""
     time = cell.trajectory["time"]
     drawn = [cell.trajectory[name] for name in DRAWN if name in cell.trajectory]
     return min(1.2 * max(style.settled(curve, time) for curve in drawn), float(time[-1]))

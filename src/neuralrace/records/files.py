@@ -39,7 +39,7 @@ def write(dataset: xr.Dataset, path: str | os.PathLike[str], key: str = "") -> N
     dataset = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
     check(dataset, path)
     with replacing(path) as temporary:
-        dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
+        _in_characters(dataset).to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
         with xr.open_dataset(temporary, engine="netcdf4") as back:
             xr.testing.assert_identical(back.load(), dataset)
         digest = sha256(temporary)
@@ -135,5 +135,16 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, object]]:
             "chunksizes": chunks,
         }
         if np.issubdtype(variable.dtype, np.floating):
-            encoding[str(name)]["_FillValue"] = np.nan
+            # by the CF conventions, what is missing has no place on an axis
+            encoding[str(name)]["_FillValue"] = None if name in dataset.coords else np.nan
     return encoding
+
+
+def _in_characters(dataset: xr.Dataset) -> xr.Dataset:
+    """The same, its attributes beyond ASCII as bytes, which become characters of fixed number."""
+    stored = dataset.copy()
+    for attrs in (stored.attrs, *(variable.attrs for variable in stored.variables.values())):
+        for name, value in attrs.items():
+            if isinstance(value, str) and not value.isascii():
+                attrs[name] = value.encode()
+    return stored

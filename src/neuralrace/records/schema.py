@@ -16,7 +16,7 @@ from neuralrace.errors import UserError
 from neuralrace.given import ALWAYS, RUNS, Kind
 from neuralrace.registry import OBSERVABLES, SOLUTIONS, Variable
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 
 COORDINATES: dict[str, str] = {
