@@ -19,11 +19,12 @@ import xarray as xr
 
 for path in sys.argv[1:]:
     first = xr.open_dataset(path)
-    three = [xr.open_dataset(path) for _ in range(3)]
-    three[1].load()
-    three[0].close()
-    del three
-    gc.collect()
+    for _ in range(2):
+        three = [xr.open_dataset(path) for _ in range(3)]
+        three[1].load()
+        three[0].close()
+        del three
+        gc.collect()
     first.load()
 """
 
