@@ -1,6 +1,5 @@
 """The front door: the same numbers as the workflow's, messages, all kinds of network, pictures."""
 
-import inspect
 import json
 import logging
 import re
@@ -205,13 +204,6 @@ def test_progress(capsys):
     assert re.fullmatch(r"chosen: learning_rate=[\d.e-]+, steps=\d+", lines[0])
     assert lines[1] == "solving flow"
     assert re.fullmatch(r"trained 2 runs of \d+ steps", lines[-1])
-
-
-def test_docstring_example_runs():
-    (block,) = re.findall(r"```python\n(.*?)```", inspect.getdoc(simulate) or "", re.S)
-    names = {}
-    exec(block, names)
-    assert names["figure"].axes
 
 
 def test_front_door_lists_and_loads_its_names():

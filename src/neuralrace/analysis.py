@@ -5,7 +5,7 @@ among cells, but for those that say which init scales and seeds there are: these
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,10 @@ import pandas as pd
 import xarray as xr
 
 from neuralrace.errors import UserError, alike
-from neuralrace.given import SOURCES, Kind
+from neuralrace.given import Kind
 from neuralrace.records.files import open_lazily
-from neuralrace.records.results import CellResults, Results, open_results
+from neuralrace.records.results import PLACE, CellResults, Results, flat, open_results
 
-PLACE = ["paper", "experiment", "cell"]
 AXES = ["init_scales", "seeds", "first_seed"]
 """Keys whose values are those of the axes `init_scale` and `seed`."""
 
@@ -42,7 +41,8 @@ def open_tree(folder: str | Path = "results", **select: Any) -> xr.DataTree:
         UserError: there are no results, an unknown key, a damaged file.
 
     Example:
-        >>> tree = neuralrace.open_tree("results", paper="deep_linear", network__hidden=[16])
+        >>> import neuralrace as nr
+        >>> tree = nr.open_tree("results", paper="deep_linear", network__hidden=[16])
         >>> losses = tree["deep_linear/exact/hidden-16/trajectory"]["loss"]
         >>> float(losses.isel(time=-1).max()) < 1e-3
         True
@@ -55,10 +55,10 @@ def open_tree(folder: str | Path = "results", **select: Any) -> xr.DataTree:
         place = dict(zip(PLACE, name.split("/"), strict=True))
         if any(place[key] != value for key, value in places.items()):
             continue
-        kinds: list[Kind] = [kind for kind in reversed(SOURCES) if cell.path(kind).is_file()]
+        kinds = cell.kinds[::-1]
         files = (open_lazily(cell.path(kind), kind) for kind in kinds)
         last = next(files)  # its specification is the whole one
-        spec = _flat(json.loads(last.attrs["spec"]))
+        spec = flat(json.loads(last.attrs["spec"]))
         known |= spec.keys()
         if all(key in spec and spec[key] == value for key, value in wanted.items()):
             nodes[name] = xr.Dataset(attrs=spec)
@@ -87,9 +87,10 @@ def combine(cells: Cells, kind: Kind = "metrics") -> xr.Dataset:
         UserError: there are none, or two with the same specification.
 
     Example:
-        >>> results = neuralrace.open_results("results")
+        >>> import neuralrace as nr
+        >>> results = nr.open_results("results")
         >>> cells = results.select(paper="deep_linear", experiment="step_size")
-        >>> sweep = neuralrace.combine(cells)
+        >>> sweep = nr.combine(cells)
         >>> sweep["discretisation_error"].dims
         ('training.learning_rate', 'init_scale', 'seed')
     """
@@ -97,7 +98,7 @@ def combine(cells: Cells, kind: Kind = "metrics") -> xr.Dataset:
     datasets = [getattr(cell, kind) for cell in chosen]
     if not datasets:
         raise UserError("combine: there are no cells; choose some of open_results(...)")
-    specs = pd.DataFrame([_labels(dataset) for dataset in datasets], dtype=object)
+    specs = _specs(chosen, kind)
     swept = sorted(_swept(specs), key=lambda key: -specs[key].nunique(dropna=False))
     dims: list[str] = []
     apart = 1
@@ -145,45 +146,50 @@ def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) ->
         UserError: there are no metrics, an unknown key, a missing or damaged file.
 
     Example:
-        >>> table = neuralrace.to_frame("results", keys=["network.activation"])
+        >>> import neuralrace as nr
+        >>> table = nr.to_frame("results", keys=["network.activation"])
         >>> errors = table[table["metric"] == "discretisation_error"]
         >>> errors = errors.query("paper == 'deep_linear' and experiment == 'step_size'")
         >>> errors.groupby("training.learning_rate")["value"].mean().is_monotonic_increasing
         True
     """
     chosen = _listed(open_results(cells) if isinstance(cells, str | Path) else cells)
-    arrays = [
-        (row, array)
+    variables = [
+        (row, str(name), cell.metrics.variables[name])
         for row, cell in enumerate(chosen)
-        for array in cell.metrics.data_vars.values()
-        if not {"time", "snapshot"} & set(array.dims)
+        for name in cell.metrics.data_vars
+        if not {"time", "snapshot"} & set(cell.metrics.variables[name].dims)
     ]
-    if not arrays:
+    if not variables:
         raise UserError(f"{cells}: there are no metrics. Run `snakemake --cores all metrics`.")
-    specs = pd.DataFrame([_labels(cell.metrics) for cell in chosen], dtype=object)
+    specs = _specs(chosen, "metrics")
     _refuse_unknown(keys, specs.columns)
     place = pd.DataFrame([cell.name.split("/") for cell in chosen], columns=PLACE)
     experiments = specs.groupby([place["paper"], place["experiment"]])
     columns = pd.concat([rows[_swept(rows)] for _, rows in experiments])
     columns = columns.assign(**{key: specs[key] for key in keys})
-    sizes = [array.size for _, array in arrays]
+    sizes = [variable.size for *_, variable in variables]
     ends = np.cumsum(sizes)
     labels: dict[str, np.ndarray] = {}
-    for (_, array), size, end in zip(arrays, sizes, ends, strict=True):
-        for axis, dim in enumerate(map(str, array.dims)):
-            along = array[dim].values.reshape([-1 if n == axis else 1 for n in range(array.ndim)])
+    for (row, _, variable), size, end in zip(variables, sizes, ends, strict=True):
+        coords = chosen[row].metrics.variables
+        for axis, dim in enumerate(map(str, variable.dims)):
+            along = coords[dim].values if dim in coords else np.arange(variable.shape[axis])
             if dim not in labels:
                 labels[dim] = np.full(ends[-1], np.nan, dtype=object)
-            labels[dim][end - size : end] = np.broadcast_to(along, array.shape).ravel()
-    cells_of = np.repeat([row for row, _ in arrays], sizes)
+            shape = [-1 if n == axis else 1 for n in range(variable.ndim)]
+            labels[dim][end - size : end] = np.broadcast_to(
+                along.reshape(shape), variable.shape
+            ).ravel()
+    cells_of = np.repeat([row for row, *_ in variables], sizes)
     table = place.join(columns.infer_objects())
     return (
         table.iloc[cells_of]
         .assign(
-            metric=np.repeat([str(array.name) for _, array in arrays], sizes),
+            metric=np.repeat([name for _, name, _ in variables], sizes),
             **{dim: pd.Series(values).infer_objects().array for dim, values in labels.items()},
-            value=np.concatenate([array.values.ravel() for _, array in arrays]),
-            units=np.repeat([array.attrs["units"] for _, array in arrays], sizes),
+            value=np.concatenate([variable.values.ravel() for *_, variable in variables]),
+            units=np.repeat([variable.attrs["units"] for *_, variable in variables], sizes),
         )
         .reset_index(drop=True)
     )
@@ -193,25 +199,22 @@ def _listed(cells: Cells) -> list[CellResults]:
     return list(cells.values() if isinstance(cells, Results) else cells)
 
 
-def _flat(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Entries of a specification by dotted key."""
-    flat = {}
-    for key, value in spec.items():
-        inner = isinstance(value, dict)
-        flat |= _flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
-    return flat
-
-
-def _labels(dataset: xr.Dataset) -> dict[str, Any]:
-    """Entries of the specification of a file by dotted key, lists as in the name of a cell."""
-    return {
-        key: "x".join(map(str, value)) or "none" if isinstance(value, list) else value
-        for key, value in _flat(json.loads(dataset.attrs["spec"])).items()
-    }
+def _specs(cells: Sequence[CellResults], kind: Kind) -> pd.DataFrame:
+    """What each cell asked for: a column for each dotted key, lists as in the name of a cell."""
+    rows = [
+        {
+            key: "x".join(map(str, value)) or "none" if isinstance(value, list) else value
+            for key, value in cell.entries(kind).items()
+        }
+        for cell in cells
+    ]
+    return pd.DataFrame(rows, dtype=object)
 
 
 def _swept(specs: pd.DataFrame) -> list[str]:
     """Keys that differ among cells."""
+    if len(specs) < 2:
+        return []
     counts = {str(key): column.nunique(dropna=False) for key, column in specs.items()}
     return [key for key, count in counts.items() if key not in AXES and count > 1]
 

@@ -100,6 +100,12 @@ def specify(
     Raises:
         UserError: an argument that is unknown, of the wrong type or out of range, or that does not
             fit the others.
+
+    Example:
+        >>> import neuralrace as nr
+        >>> cell = nr.specify("hierarchy", hidden=[16], init_scales=[0.01], records=100)
+        >>> cell.training.steps % 100, cell.record.observables
+        (0, ('mode_strength',))
     """
     with _by_argument(network):
         for name, value in {"records": records, "snapshots": snapshots}.items():
@@ -155,14 +161,6 @@ def simulate(
 ) -> xr.DataTree:
     """Trains all runs, solves the theory that stands beside them, and measures both.
 
-    ```python
-    import numpy as np
-    import neuralrace as nr
-
-    tree = nr.simulate(np.eye(4), np.diag([4.0, 3, 2, 1]), hidden=[16], init_scales=[0.01], seeds=3)
-    figure = nr.plot(tree)
-    ```
-
     Args:
         x: as of `specify`.
         y: likewise.
@@ -178,6 +176,18 @@ def simulate(
 
     Raises:
         UserError: as `specify`, or what training, theory or a metric refuses.
+
+    Example:
+        >>> import numpy as np
+        >>> import neuralrace as nr
+        >>> x, y = np.eye(4), np.diag([4.0, 3, 2, 1])
+        >>> tree = nr.simulate(x, y, hidden=[16], init_scales=[0.01], seeds=3)
+        >>> learned = tree["trajectory"]["mode_strength"].isel(init_scale=0, time=-1)
+        >>> learned.mean("seed").values.round(1).tolist()
+        [4.0, 3.0, 2.0, 1.0]
+        >>> tree.attrs["status"]
+        '0 of 3 runs diverged'
+        >>> figure = nr.plot(tree)
     """
     tell = _tell if progress else lambda *_: None
     with _by_argument(asked.get("network")):
@@ -219,6 +229,14 @@ def solve(
 
     Raises:
         UserError: as `specify`, what theory refuses, or nothing is left to solve.
+
+    Example:
+        >>> import numpy as np
+        >>> import neuralrace as nr
+        >>> x, y = np.eye(4), np.diag([4.0, 3, 2, 1])
+        >>> theory = nr.solve(x, y, hidden=[16], init_scales=[0.01], theory=["aligned_modes"])
+        >>> theory["mode_strength"].dims
+        ('init_scale', 'seed', 'solution', 'time', 'mode')
     """
     with _by_argument(asked.get("network")):
         cell, answers, left_out = _solved(
@@ -247,6 +265,17 @@ def find_reln(
 
     Raises:
         UserError: as `specify`, or `reln.find.find_reln`.
+
+    Example:
+        >>> import numpy as np
+        >>> import neuralrace as nr
+        >>> x, y = np.eye(4), np.diag([4.0, 3, 2, 1])
+        >>> options = {"hidden": [40], "init_scales": [0.01], "seeds": 2, "controls": False}
+        >>> reln = nr.find_reln(x, y, pathways=4, **options)
+        >>> reln.gating.gates.shape  # (pathway, sample)
+        (4, 4)
+        >>> reln.output_error.shape  # (init_scale, seed, snapshot)
+        (1, 2, 21)
     """
     if not {"network", "gates"} & asked.keys():
         asked = {"activation": "relu"} | asked
@@ -277,6 +306,26 @@ def reduce(x: Any, y: Any = None, **asked: Any) -> xr.Dataset:
             start that is not aligned with them.
 
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow reduction.
+
+    Example:
+        >>> import numpy as np
+        >>> import neuralrace as nr
+        >>> senses = {
+        ...     "name": "graph",
+        ...     "nodes": {"eye": 2, "ear": 2, "hidden": 8, "name": 2},
+        ...     "edges": [["eye", "hidden"], ["ear", "hidden"], ["hidden", "name"]],
+        ...     "gates": {"eye": [1, 0], "ear": [0, 1]},
+        ... }
+        >>> seen_or_heard = {
+        ...     "name": "table",
+        ...     "x": np.eye(4),  # two things seen, then the same two heard
+        ...     "y": [[3, 0], [0, 1], [3, 0], [0, 1]],
+        ...     "contexts": [0, 0, 1, 1],
+        ... }
+        >>> race = nr.reduce(seen_or_heard, network=senses, init_scales=[0.05])
+        >>> end = race["strength"].isel(init_scale=0, seed=0, time=-1)
+        >>> (end.sel(edge="eye->hidden") * end.sel(edge="hidden->name")).values.round(1).tolist()
+        [3.0, 1.0]
     """
     asked = {"init": "aligned", "seeds": 1} | asked | {"theory": ["reduction"]}
     cell = specify(x, y, **asked)
@@ -487,9 +536,14 @@ def _solved(
 
 
 def _tell(line: str, done: bool = False) -> None:
-    """A line on stderr; in a terminal it takes the place of the last one, unless that was done."""
+    """A line on stderr.
+
+    In a terminal and in a notebook it takes the place of the last one, unless that was done.
+    """
     start, end = "", "\n"
-    if sys.stderr.isatty():
-        start, end = "\r\x1b[K", "\n" if done else ""
-        line = line[: get_terminal_size().columns - 1]  # one that wraps could not be rewritten
+    notebook = type(sys.stderr).__module__.startswith("ipykernel")
+    if notebook or sys.stderr.isatty():
+        width = get_terminal_size().columns - 1  # a line that wraps could not be rewritten
+        line = f"{line[:width]:{width}}"  # blanks over what is left of a longer one
+        start, end = "\r", "\n" if done else ""
     print(f"{start}{line}", end=end, file=sys.stderr, flush=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import xarray as xr
 
-from neuralrace.analysis import PLACE, to_frame
+from neuralrace.analysis import to_frame
 from neuralrace.needs import unmet
-from neuralrace.records.results import CellResults
+from neuralrace.records.results import PLACE, CellResults
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.spec import Cell
 

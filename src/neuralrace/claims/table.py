@@ -13,7 +13,14 @@ from pydantic import TypeAdapter
 
 from neuralrace.atomic import write_text
 from neuralrace.claims.blind import WORDS, Blind, Trials
-from neuralrace.claims.judge import CONFIDENCE, ClaimRow, FindingRow, JudgedAlternative, Row
+from neuralrace.claims.judge import (
+    CONFIDENCE,
+    ClaimRow,
+    FindingRow,
+    JudgedAlternative,
+    Row,
+    allowed,
+)
 from neuralrace.errors import UserError
 
 R = TypeVar("R", bound=Row)
@@ -71,8 +78,9 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
     """The judged claims, with a row for each metric and cell that one rests on.
 
     Columns: claim, claimed_by (its paper), kind, statement, status, verdict, expected, tolerance,
-    measured, low, high, seeds; and metric, paper, experiment and cell, by which the table joins
-    that of `neuralrace.to_frame`. These are missing from a claim that is not assessed.
+    measured, seeds; low and high, the ends of its interval; least and most, between which it has to
+    lie for the claim to hold; and metric, paper, experiment and cell, by which the table joins that
+    of `neuralrace.to_frame`. These are missing from a claim that is not assessed.
 
     Args:
         folder: holds `claims.json`.
@@ -81,9 +89,10 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
         UserError: there is no such table.
 
     Example:
-        >>> claims = neuralrace.claims_table("results")
+        >>> import neuralrace as nr
+        >>> claims = nr.claims_table("results")
         >>> shared = ["paper", "experiment", "cell", "metric"]
-        >>> numbers = claims.merge(neuralrace.to_frame("results"), on=shared)
+        >>> numbers = claims.merge(nr.to_frame("results"), on=shared)
         >>> sorted(set(numbers["metric"])) == sorted(set(claims["metric"].dropna()))
         True
     """
@@ -102,6 +111,9 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
         low, high = claim.interval or (None, None)
         told = {"claim": claim.id, "claimed_by": claim.paper}
         told |= {key: getattr(claim, key) for key in copied} | {"low": low, "high": high}
+        if claim.expected is not None and claim.tolerance is not None:
+            limits = allowed(claim.kind, claim.relation, claim.expected, claim.tolerance)
+            told |= dict(zip(("least", "most"), limits, strict=True))
         read = [(name, *cell.split("/")) for name, cells in claim.metrics.items() for cell in cells]
         for place in read or [(None,) * 4]:
             rows.append(

@@ -16,6 +16,9 @@ from neuralrace.spec import Cell
 
 INTEGRATED = ("flow", "gated_flow")
 """Solutions without an assumption on the start: shown alone where there is one."""
+PAIRS = ("trained_error", "untrained_error")
+DRAWN = ("loss", "mode_strength", *PAIRS)
+"""Variables that are shown, where they were recorded."""
 MOST_MODES = 8
 """Modes that are shown: colours of more cannot be told apart."""
 
@@ -35,6 +38,13 @@ def plot(
 
     Raises:
         UserError: there is no such solution.
+
+    Example:
+        >>> import neuralrace as nr
+        >>> tree = nr.simulate("hierarchy", hidden=[16], init_scales=[0.01], seeds=2)
+        >>> figure = nr.plot(tree, theory="aligned_modes")
+        >>> [ax.get_ylabel() for ax in figure.axes]
+        ['training loss', 'mode strength']
     """
     cell = _cell(results)
     with mpl.rc_context(style.SHEET):
@@ -73,7 +83,7 @@ def _all(cell: CellResults, shown: xr.Dataset) -> Figure:
     trajectory = cell.trajectory
     scales = trajectory["init_scale"].values
     strengths = trajectory.get("mode_strength")
-    pairs = [name for name in ("trained_error", "untrained_error") if name in trajectory]
+    pairs = [name for name in PAIRS if name in trajectory]
     titles = ["loss"]
     titles += [f"modes, init scale {scale:g}" for scale in scales if strengths is not None]
     titles += ["pairs of domains"] if pairs else []
@@ -111,7 +121,14 @@ def _loss(ax: Axes, cell: CellResults, shown: xr.Dataset) -> None:
         at = {"init_scale": scale}
         style.over_seeds(ax, time, loss.sel(at), color=colour, label=f"{scale:g}")
         _theory(ax, shown, "loss", at)
-    ax.set(ylabel="training loss", xlim=(0, float(time[-1])))
+    ax.set(ylabel="training loss", xlim=(0, _until(cell)))
+
+
+def _until(cell: CellResults) -> float:
+    """The end of what is shown: a fifth longer than anything changes, or the end of training."""
+    time = cell.trajectory["time"]
+    drawn = [cell.trajectory[name] for name in DRAWN if name in cell.trajectory]
+    return min(1.2 * max(style.settled(curve, time) for curve in drawn), float(time[-1]))
 
 
 def _pairs(ax: Axes, cell: CellResults, names: list[str]) -> None:

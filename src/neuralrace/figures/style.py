@@ -9,6 +9,7 @@ bootstrap; matrices as images, which take overlays in units of their entries; an
 order, as seaborn's jitter is random and the same results are to give the same bytes.
 """
 
+import io
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -70,9 +71,18 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 
+class Canvas(Figure):
+    """A figure that a notebook shows, whether or not pyplot was asked to."""
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        self.savefig(picture, format="png")
+        return picture.getvalue()
+
+
 def panels(rows: int, columns: int = 1, height: float = 1.4, **options: Any) -> tuple[Figure, Any]:
     """A figure of one column's width and its axes, `(rows, columns)`, each `height` inches tall."""
-    figure = Figure(figsize=(COLUMN, rows * height))
+    figure = Canvas(figsize=(COLUMN, rows * height))
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 

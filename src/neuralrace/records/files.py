@@ -4,15 +4,20 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import netCDF4
 import numpy as np
 import xarray as xr
 
 from neuralrace.atomic import replacing
 from neuralrace.errors import UserError
 from neuralrace.given import Kind
-from neuralrace.records.schema import check
+from neuralrace.records.schema import check, check_origin
 from neuralrace.seal import digest_of, seal, sha256
+
+PLAIN: dict[str, Any] = {"engine": "netcdf4", "decode_times": False}
+"""How result files are opened: no axis is one of dates, and to look for them takes time."""
 
 
 def write(dataset: xr.Dataset, path: str | os.PathLike[str], key: str = "") -> None:
@@ -34,7 +39,7 @@ def write(dataset: xr.Dataset, path: str | os.PathLike[str], key: str = "") -> N
     dataset = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
     check(dataset, path)
     with replacing(path) as temporary:
-        dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
+        _in_characters(dataset).to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
         with xr.open_dataset(temporary, engine="netcdf4") as back:
             xr.testing.assert_identical(back.load(), dataset)
         digest = sha256(temporary)
@@ -47,18 +52,8 @@ def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
     Raises:
         UserError: missing, unreadable, damaged, or not of this kind.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; name a file in it.")
-    if not path.is_file():
-        raise UserError(f"{path}: result file not found. Run the workflow to make it.")
-    # before opening: damage in HDF5's own tables can keep its library busy for ever
-    if digest_of(path) not in (None, sha256(path)):
-        raise UserError(
-            f"{path}: its content does not have the checksum it was written with; it is damaged. "
-            "Delete it and run the workflow again."
-        )
-    with _whole(path), xr.open_dataset(path, engine="netcdf4") as dataset:
+    path = _sound(path)
+    with _whole(path), xr.open_dataset(path, **PLAIN) as dataset:
         check(dataset, path, kind)
         return dataset.load()
 
@@ -72,9 +67,40 @@ def open_lazily(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Da
         UserError: unreadable, or not of this kind.
     """
     with _whole(path):
-        dataset = xr.open_dataset(path, engine="netcdf4", cache=False)
+        dataset = xr.open_dataset(path, cache=False, **PLAIN)
         check(dataset, path, kind)
         return dataset
+
+
+def attributes(path: str | os.PathLike[str], kind: Kind | None = None) -> dict[str, Any]:
+    """The attributes of a result file, and nothing else of it.
+
+    Raises:
+        UserError: missing, unreadable, damaged, or not of this kind.
+    """
+    path = _sound(path)
+    with _whole(path), netCDF4.Dataset(path) as stored:
+        attrs = {name: stored.getncattr(name) for name in stored.ncattrs()}
+        check_origin(attrs, stored.variables, path, kind)
+    return attrs
+
+
+def _sound(path: str | os.PathLike[str]) -> Path:
+    """A file whose content is what it was sealed with.
+
+    To be asked before it is opened: damage in HDF5's own tables can keep its library busy for ever.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; name a file in it.")
+    if not path.is_file():
+        raise UserError(f"{path}: result file not found. Run the workflow to make it.")
+    if digest_of(path) not in (None, sha256(path)):
+        raise UserError(
+            f"{path}: its content does not have the checksum it was written with; it is damaged. "
+            "Delete it and run the workflow again."
+        )
+    return path
 
 
 @contextmanager
@@ -111,5 +137,16 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, object]]:
             "chunksizes": chunks,
         }
         if np.issubdtype(variable.dtype, np.floating):
-            encoding[str(name)]["_FillValue"] = np.nan
+            # by the CF conventions, what is missing has no place on an axis
+            encoding[str(name)]["_FillValue"] = None if name in dataset.coords else np.nan
     return encoding
+
+
+def _in_characters(dataset: xr.Dataset) -> xr.Dataset:
+    """The same, its attributes beyond ASCII as bytes, which become characters of fixed number."""
+    stored = dataset.copy()
+    for attrs in (stored.attrs, *(variable.attrs for variable in stored.variables.values())):
+        for name, value in attrs.items():
+            if isinstance(value, str) and not value.isascii():
+                attrs[name] = value.encode()
+    return stored

@@ -22,8 +22,11 @@ from neuralrace.errors import UserError
 from neuralrace.given import SOURCES, Kind, missing
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.routing import Routing
-from neuralrace.records.files import read
+from neuralrace.records.files import attributes, read
 from neuralrace.spec import Cell
+
+PLACE = ["paper", "experiment", "cell"]
+"""What the parts of an identifier are."""
 
 
 class CellResults:
@@ -36,6 +39,14 @@ class CellResults:
         trajectory: in place of the file, as while a cell is made.
         theory: likewise.
         metrics: likewise.
+
+    Example:
+        >>> import neuralrace as nr
+        >>> cell = nr.open_results("results")["deep_linear/exact/hidden-16"]
+        >>> cell.trajectory["loss"].dims
+        ('init_scale', 'seed', 'time')
+        >>> float(cell.get("trajectory", "loss").isel(time=-1).max()) < 1e-3
+        True
     """
 
     def __init__(
@@ -57,21 +68,31 @@ class CellResults:
         return self.folder / f"{kind}.nc"
 
     @property
-    def first(self) -> Kind:
-        """The first file that there is, in the order in which they are made.
+    def kinds(self) -> list[Kind]:
+        """The files that there are, in the order in which they are made.
 
         Raises:
             UserError: there is none.
         """
-        for kind in SOURCES:
-            if self.path(kind).is_file():
-                return kind
-        raise UserError(f"{self.name}: no result files. Run the workflow to make them.")
+        found: list[Kind] = [kind for kind in SOURCES if self.path(kind).is_file()]
+        if not found:
+            raise UserError(f"{self.name}: no result files. Run the workflow to make them.")
+        return found
 
     @cached_property
     def spec(self) -> Cell:
         """What was asked for, as the first file says: a trajectory, of training alone."""
-        return Cell.model_validate_json(getattr(self, self.first).attrs["spec"])
+        return Cell.model_validate_json(getattr(self, self.kinds[0]).attrs["spec"])
+
+    def entries(self, kind: Kind) -> dict[str, Any]:
+        """What was asked for by dotted key, as one of the files says; its arrays are not read.
+
+        Raises:
+            UserError: a missing or damaged file.
+        """
+        loaded: xr.Dataset | None = vars(self).get(kind)
+        attrs = attributes(self.path(kind), kind) if loaded is None else loaded.attrs
+        return flat(json.loads(attrs["spec"]))
 
     @cached_property
     def trajectory(self) -> xr.Dataset:
@@ -229,7 +250,17 @@ class CellResults:
 
 
 class Results(Mapping[str, CellResults]):
-    """Cells by their identifiers `paper/experiment/label`, in the order given."""
+    """Cells by their identifiers `paper/experiment/label`, in the order given.
+
+    Example:
+        >>> import neuralrace as nr
+        >>> results = nr.open_results("results")
+        >>> chosen = results.select(paper="deep_linear", experiment="step_size")
+        >>> len(chosen) == chosen.table["training.learning_rate"].nunique()
+        True
+        >>> sorted(cell.name for cell in results.cells("exact"))
+        ['deep_linear/exact/hidden-16', 'deep_linear/exact/hidden-2']
+    """
 
     def __init__(self, cells: Iterable[CellResults]):
         """No file is read."""
@@ -276,7 +307,7 @@ class Results(Mapping[str, CellResults]):
     def table(self) -> pd.DataFrame:
         """A row for each cell.
 
-        Columns: paper, experiment, cell, folder, and each entry of the specification in its first
+        Columns: paper, experiment, cell, folder, and each entry of the specification in its last
         file under its dotted key (`dataset.name`, `network.activation`, `training.learning_rate`).
         Init scales and seeds are dimensions of the datasets.
 
@@ -285,11 +316,8 @@ class Results(Mapping[str, CellResults]):
         """
         rows = []
         for cell in self.values():
-            # not kept in the cell: all of them together are large
-            attrs = read(cell.path(cell.first), cell.first).attrs
-            named = {key: attrs[key] for key in ("paper", "experiment", "cell")}
-            spec = pd.json_normalize(json.loads(attrs["spec"])).iloc[0].to_dict()
-            rows.append(named | {"folder": str(cell.folder)} | spec)
+            place = dict(zip(PLACE, cell.name.split("/"), strict=True))
+            rows.append(place | {"folder": str(cell.folder)} | cell.entries(cell.kinds[-1]))
         return pd.DataFrame(rows)
 
     def select(self, **values: Any) -> "Results":
@@ -312,6 +340,15 @@ class Results(Mapping[str, CellResults]):
         return chosen
 
 
+def flat(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Entries of a specification by dotted key, such as `training.learning_rate`."""
+    entries = {}
+    for key, value in spec.items():
+        inner = isinstance(value, dict)
+        entries |= flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
+    return entries
+
+
 def open_results(
     folder: str | Path = "results", cell_ids: Iterable[str] | None = None, variant: str = ""
 ) -> Results:
@@ -325,6 +362,14 @@ def open_results(
 
     Raises:
         UserError: there are none.
+
+    Example:
+        >>> import neuralrace as nr
+        >>> results = nr.open_results("results")
+        >>> "deep_linear/exact/hidden-16" in results
+        True
+        >>> results["deep_linear/exact/hidden-16"].metrics.attrs["experiment"]
+        'exact'
     """
     root = Path(folder)
     if cell_ids is None:

@@ -5,8 +5,9 @@ metrics (what follows from both). All share the axes `init_scale` and `seed`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -15,7 +16,7 @@ from neuralrace.errors import UserError
 from neuralrace.given import ALWAYS, RUNS, Kind
 from neuralrace.registry import OBSERVABLES, SOLUTIONS, Variable
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 
 COORDINATES: dict[str, str] = {
@@ -156,29 +157,47 @@ def check(dataset: xr.Dataset, path: object, kind: Kind | None = None) -> None:
     Raises:
         UserError: wrong kind or version, a missing attribute, run axis, unit or variable.
     """
-
-    def refuse(what: str) -> None:
-        raise UserError(
-            f"{path}: {what}. If the workflow wrote it, delete it and run the workflow again."
-        )
-
-    found = dataset.attrs.get("kind")
-    if found not in ("trajectory", "theory", "metrics") or (kind is not None and found != kind):
-        refuse(f"is no {kind or 'result'} file (its kind is {found!r})")
-    if dataset.attrs.get("schema") != SCHEMA_VERSION:
-        refuse(f"has schema {dataset.attrs.get('schema')!r}, this version reads {SCHEMA_VERSION!r}")
-    missing = {"spec", "spec_sha256", "code_sha256", "versions", "variables"} - set(dataset.attrs)
-    if missing:
-        refuse(f"lacks the attributes {sorted(missing)}")
-    lost = set(dataset.attrs["variables"].split()) - set(map(str, dataset.variables))
-    if lost:
-        refuse(f"lacks the variables {sorted(lost)}")
+    check_origin(dataset.attrs, map(str, dataset.variables), path, kind)
+    found = dataset.attrs["kind"]
     if found != "metrics" and not set(RUNS) <= set(dataset.dims):
-        refuse(f"lacks the axes {RUNS}")
+        raise _refusal(path, f"lacks the axes {RUNS}")
     if found == "trajectory" and "loss" not in dataset:
-        refuse("lacks the variable 'loss'")
-    bare = [
-        str(n) for n in dataset.data_vars if not {"long_name", "units"} <= set(dataset[n].attrs)
-    ]
-    if bare:
-        refuse(f"has variables without long_name or units: {bare}")
+        raise _refusal(path, "lacks the variable 'loss'")
+    if bare := [
+        str(name)
+        for name, variable in dataset.variables.items()
+        if name in dataset.data_vars and not {"long_name", "units"} <= variable.attrs.keys()
+    ]:
+        raise _refusal(path, f"has variables without long_name or units: {bare}")
+
+
+def check_origin(
+    attrs: Mapping[str, Any], variables: Iterable[str], path: object, kind: Kind | None = None
+) -> None:
+    """Refuses a file whose attributes are not what the schema says.
+
+    Args:
+        attrs: of the file.
+        variables: names of all that it holds.
+        path: where it is.
+        kind: what it should be; any when absent.
+
+    Raises:
+        UserError: wrong kind or version, a missing attribute, or a variable that was lost.
+    """
+    found = attrs.get("kind")
+    if found not in ("trajectory", "theory", "metrics") or (kind is not None and found != kind):
+        raise _refusal(path, f"is no {kind or 'result'} file (its kind is {found!r})")
+    if (version := attrs.get("schema")) != SCHEMA_VERSION:
+        raise _refusal(path, f"has schema {version!r}, this version reads {SCHEMA_VERSION!r}")
+    missing = {"spec", "spec_sha256", "code_sha256", "versions", "variables"} - attrs.keys()
+    if missing:
+        raise _refusal(path, f"lacks the attributes {sorted(missing)}")
+    if lost := set(attrs["variables"].split()).difference(variables):
+        raise _refusal(path, f"lacks the variables {sorted(lost)}")
+
+
+def _refusal(path: object, what: str) -> UserError:
+    return UserError(
+        f"{path}: {what}. If the workflow wrote it, delete it and run the workflow again."
+    )

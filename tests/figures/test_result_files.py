@@ -1,0 +1,80 @@
+"""All kinds of files of all kinds of cells: what they are made of, and how they open."""
+
+import json
+import subprocess
+import sys
+
+import cf_xarray  # noqa: F401  adds the accessor
+import netCDF4
+import pytest
+import xarray as xr
+
+KINDS = ("trajectory", "theory", "metrics")
+UNITS = {"1", "epochs", "steps", "tau", "1/tau"}
+"""Of them UDUNITS knows the first; the others are counts and the clock of theory."""
+OPEN = """
+import gc
+import sys
+import xarray as xr
+
+for path in sys.argv[1:]:
+    first = xr.open_dataset(path)
+    for _ in range(2):
+        three = [xr.open_dataset(path) for _ in range(3)]
+        three[1].load()
+        three[0].close()
+        del three
+        gc.collect()
+    first.load()
+"""
+
+
+@pytest.fixture(scope="module")
+def paths(results_root):
+    """A file of each kind, for each kind of network, dataset and set of solutions."""
+    found = {}
+    for path in sorted(results_root.glob("*/*/*/*.nc")):
+        with netCDF4.Dataset(path) as stored:
+            spec = json.loads(stored.spec)
+        names = [spec[key]["name"] for key in ("network", "dataset")]
+        kind = (path.stem, *names, *spec.get("solutions", ()))
+        found.setdefault(kind, path)
+    assert {kind[0] for kind in found} == set(KINDS)
+    assert len(found) > 40
+    return list(found.values())
+
+
+def test_no_text_is_of_any_length(paths):
+    for path in paths:
+        with netCDF4.Dataset(path) as stored:
+            texts = [
+                v.getncattr(n) for v in (stored, *stored.variables.values()) for n in v.ncattrs()
+            ]
+            assert [t for t in texts if isinstance(t, list)] == []
+            assert all(t.isascii() for t in texts if isinstance(t, str))
+            assert [n for n, v in stored.variables.items() if v.dtype is str] == []
+
+
+def test_files_that_are_open_can_be_opened_again(paths):
+    subprocess.run([sys.executable, "-c", OPEN, *paths], check=True)
+
+
+def test_files_follow_the_cf_conventions_as_far_as_is_said(paths):
+    for path in paths:
+        with xr.open_dataset(path) as dataset:
+            assert dataset.attrs["Conventions"] == "CF-1.11"
+            # no place and no date: nothing that pretends to be one
+            assert dataset.cf.axes == dataset.cf.coordinates == {}
+            assert dataset.cf.standard_names == dataset.cf.bounds == dataset.cf.cell_measures == {}
+            assert dataset.cf.grid_mapping_names == dataset.cf.formula_terms == {}
+            for name, variable in dataset.variables.items():
+                assert variable.attrs["long_name"], name
+                assert variable.attrs["units"] in UNITS, name
+            for name in dataset.coords:
+                assert "_FillValue" not in dataset[name].encoding, name
+                assert dataset[name].notnull().all(), name
+            for name in dataset.data_vars:
+                clocks = {"time": "flow_time", "snapshot": "snapshot_flow_time"}
+                wanted = {clocks[dim] for dim in dataset[name].dims if dim in clocks}
+                told = dataset[name].encoding.get("coordinates", "").split()
+                assert wanted & set(dataset.variables) <= {*told, *dataset[name].coords}
