@@ -103,6 +103,14 @@ check: $(TOOLS) ## lint, formatting and types
 manual: $(TOOLS) ## regenerate config/schema.json, the key tables of config/README.md and docs/reference.md
 	$(BIN)/python -m neuralrace.manual
 
+SITE := .cache/docs
+
+.PHONY: docs
+docs: $(TOOLS) ## build the site, offline, into docs/_build/html
+	@mkdir -p $(SITE)/source
+	$(BIN)/sphinx-build -q -W --keep-going -n -c docs -d $(SITE)/doctrees $(SITE)/source docs/_build/html
+	@echo "The site is made: open docs/_build/html/index.html"
+
 COMPILE := $(UV) compile --quiet --no-header --generate-hashes --no-emit-index-url --universal \
   --python-version 3.11 pyproject.toml
 
@@ -113,5 +121,5 @@ lock: $(INSTALLED) ## bring the locks up to date with pyproject.toml
 
 .PHONY: clean
 clean: ## delete caches; results and the environment stay
-	rm -rf .cache .hypothesis .pytest_cache .ruff_cache build dist src/*.egg-info
+	rm -rf .cache .hypothesis .pytest_cache .ruff_cache build dist docs/_build src/*.egg-info
 	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +

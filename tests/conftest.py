@@ -27,7 +27,7 @@ install_import_hook(
 settings.register_profile("reproducible", deadline=None, derandomize=True)
 settings.load_profile("reproducible")
 
-SHARING = ("tests/figures", "tests/workflow/finished")
+SHARING = ("tests/figures", "tests/site", "tests/workflow/finished")
 """Folders whose tests share what takes minutes to make."""
 
 

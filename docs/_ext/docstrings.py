@@ -1,0 +1,50 @@
+"""Docstrings as reStructuredText: they are plain text with code between backticks and fences."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.ext.napoleon import Config, GoogleDocstring
+
+from neuralrace.base import Strict
+
+SECTIONS = Config(napoleon_use_rtype=False)
+
+
+def converted(lines: list[str]) -> Iterator[str]:
+    """The lines, where code in fences or set in is a block, and no bar begins a substitution."""
+    fenced = False
+    text = re.sub(r"(?m)^(\S.*:)\n\n(?= {4}\S)", r"\1:\n\n", "\n".join(lines))
+    for line in text.split("\n"):
+        if match := re.fullmatch(r"(\s*)```(\w*)", line):
+            fenced = not fenced
+            yield from [f"{match[1]}.. code-block:: {match[2]}", ""] if fenced else [""]
+        elif fenced:
+            yield f"    {line}"
+        else:
+            yield line if line.lstrip().startswith((">>>", "...")) else line.replace("|", r"\|")
+
+
+def convert(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Does so while Sphinx reads a docstring, with sections as fields.
+
+    Not by the extension of napoleon, to which the first words of an attribute are its type where a
+    colon follows them.
+    """
+    lines[:] = GoogleDocstring(list(converted(lines)), SECTIONS, obj=obj).lines()
+
+
+def signature(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, arguments: str, returns: str
+) -> tuple[str, str] | None:
+    """No arguments for what a configuration makes: its keys stand in the manual."""
+    return ("", returns) if isinstance(obj, type) and issubclass(obj, Strict) else None
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Makes this an extension of Sphinx."""
+    app.setup_extension("sphinx.ext.autodoc")
+    app.connect("autodoc-process-docstring", convert)
+    app.connect("autodoc-process-signature", signature)
+    return {"parallel_read_safe": True}

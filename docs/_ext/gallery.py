@@ -1,0 +1,107 @@
+"""Pages of the gallery: every figure of a paper, with its caption, its claims and its source."""
+
+import ast
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+
+from rest import heading, indented, words
+
+from neuralrace.claims.spec import ClaimFile, Claims, read_claims
+from neuralrace.registry import FIGURES, Entry
+from neuralrace.source import syntax
+
+Cited = Mapping[str, list[str]]
+"""Claims and findings that name a figure, by the figure."""
+INTRODUCTION = """\
+Simulation is coloured, its mean over seeds a line and its range a band. Theory is dashed and black,
+solved from the same initial weights, with nothing fitted. Each figure comes with its caption, the
+command that makes it anew, the :term:`claims <claim>` that it shows and its source.
+"""
+
+
+def pages(repository: Path, shown: set[str]) -> dict[str, str]:
+    """The pages by where they stand in the site.
+
+    Args:
+        repository: its root.
+        shown: takes the modules of the figures.
+    """
+    claims = read_claims(sorted(repository.glob("config/*/claims.yaml")))
+    cited = _cited(claims)
+    index = [heading("Gallery", "="), INTRODUCTION]
+    made = {}
+    own = [entry for entry in FIGURES.values() if entry.path.is_relative_to(repository)]
+    for paper, entries in groupby(own, key=lambda entry: entry.name.partition("/")[0]):
+        listed = list(entries)
+        title = paper_title(repository, paper)
+        figures = [_figure(entry, cited, repository) for entry in listed]
+        shown |= {entry.path.relative_to(repository).as_posix() for entry in listed}
+        made[f"gallery/{paper}.rst"] = "\n".join(
+            [heading(title, "=", f"gallery-{paper}"), *figures]
+        )
+        index += [heading(title, "-"), f":doc:`With captions, claims and sources <{paper}>`\n"]
+        index += [_cards(listed)]
+    papers = "".join(f"   {page.removeprefix('gallery/')}\n" for page in made)
+    index += [f".. toctree::\n   :hidden:\n\n{papers}"]
+    return made | {"gallery/index.rst": "\n".join(index)}
+
+
+def paper_title(repository: Path, paper: str) -> str:
+    """What a paper is about: the title of its page of theory, without what follows a colon."""
+    text = (repository / "docs" / "theory" / f"{paper}.md").read_text(encoding="utf-8")
+    return words(text.partition("\n")[0].removeprefix("# ").partition(":")[0])
+
+
+def anchor(figure: str) -> str:
+    """The label of a figure `paper/figure`."""
+    return f"figure-{figure.replace('/', '-')}"
+
+
+def _title(entry: Entry) -> str:
+    """What a figure is about: the first line of its module."""
+    text = ast.get_docstring(syntax(entry.path)) or ""
+    return text.partition("\n")[0].removesuffix(".")
+
+
+def _figure(entry: Entry, cited: Cited, repository: Path) -> str:
+    caption = entry.path.with_suffix(".rst").read_text(encoding="utf-8")
+    shows = " ".join(entry.text.partition("\n\n")[0].split())
+    claims = ", ".join(f":ref:`{each} <claim-{each}>`" for each in cited.get(entry.name, []))
+    module = entry.path.relative_to(repository).as_posix()
+    return f"""\
+{heading(words(_title(entry)), "-", anchor(entry.name))}
+.. figure:: /figures/{entry.name}.png
+   :alt: {shows}
+   :class: site-figure
+
+{indented(caption)}
+.. code-block:: console
+
+   $ snakemake --cores all figures/{entry.name}.png
+
+:Claims: {claims or "none names it"}
+:Source: :doc:`{module} </source/{module}>`
+"""
+
+
+def _cards(entries: list[Entry]) -> str:
+    cards = (
+        f".. grid-item-card:: {words(_title(entry))}\n"
+        f"   :img-top: /figures/{entry.name}.png\n"
+        f"   :img-alt: {' '.join(entry.text.partition(chr(10) * 2)[0].split())}\n"
+        f"   :link: {anchor(entry.name)}\n   :link-type: ref\n   :class-card: site-thumbnail\n"
+        for entry in entries
+    )
+    grid = ".. grid:: 2 3 3 5\n   :gutter: 2\n\n"
+    return grid + "\n".join(indented(card) for card in cards)
+
+
+def _cited(claims: Claims) -> Cited:
+    found: dict[str, list[str]] = {}
+    written: ClaimFile
+    for written in claims.values():
+        for statement in written.statements:
+            if statement.figure:
+                found.setdefault(statement.figure, []).append(statement.id)
+    return found
