@@ -57,7 +57,7 @@ def test_no_text_is_of_any_length(paths):
 
 def test_files_that_are_open_can_be_opened_again(paths):
     of_a_network = {kind[:2]: path for kind, path in paths.items()}
-    assert len(of_a_network) == 9  # three files of three kinds of network
+    assert len(of_a_network) == 12  # three files of four kinds of network
     subprocess.run([sys.executable, "-c", OPEN, *of_a_network.values()], check=True)
 
 
