@@ -38,7 +38,7 @@ def command(file: str, language: str, text: str) -> str:
         return f"python - <<'END'\n{text}END"
     if language != "console":
         return ""
-    return text.replace("$ ", "").replace("<this repository>", str(REPOSITORY))
+    return text.replace("$ ", "").replace("<this repository>", f"{REPOSITORY} neuralrace")
 
 
 def main() -> None:
