@@ -40,11 +40,10 @@ out, where that was judged.
 
 To open them, in Python:
 
-```python
-import neuralrace
-results = neuralrace.open_results("{name}")
-print(results["{cell}"].{kind})
-```
+    import neuralrace as nr
+
+    results = nr.open_results("{name}")
+    print(results["{cell}"].{kind})
 
 Without neuralrace: `xarray.open_dataset("{name}/{cell}/{kind}.nc")`.
 

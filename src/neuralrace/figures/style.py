@@ -71,7 +71,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 
-class Canvas(Figure):
+class _Canvas(Figure):
     """A figure that a notebook shows, whether or not pyplot was asked to."""
 
     def _repr_png_(self) -> bytes:
@@ -82,7 +82,7 @@ class Canvas(Figure):
 
 def panels(rows: int, columns: int = 1, height: float = 1.4, **options: Any) -> tuple[Figure, Any]:
     """A figure of one column's width and its axes, `(rows, columns)`, each `height` inches tall."""
-    figure = Canvas(figsize=(COLUMN, rows * height))
+    figure = _Canvas(figsize=(COLUMN, rows * height))
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
