@@ -80,29 +80,6 @@ def test_labels_are_characters_with_checksums(labelled):
         assert plain["solution"].values.tolist() == ["exact", "süß"]
 
 
-NOTEBOOK = """
-import gc
-import sys
-import xarray as xr
-
-for path in sys.argv[1:]:
-    first = xr.open_dataset(path)
-    for _ in range(20):
-        three = [xr.open_dataset(path) for _ in range(3)]
-        three[1].load()
-        three[0].close()
-        del three
-        gc.collect()
-    first.load()
-"""
-"""What running a cell again and again does: a file is opened that is open already. On strings of
-any length this ends the interpreter (tried with xarray 2026.9, netCDF4 1.7.5, HDF5 2.2)."""
-
-
-def test_a_file_that_is_open_can_be_opened_again(labelled):
-    subprocess.run([sys.executable, "-c", NOTEBOOK, labelled], check=True)
-
-
 def test_attributes_of_any_language_are_characters(dataset, tmp_path, monkeypatch):
     spec = '{"name": "süß"}'
     written = []

@@ -110,8 +110,9 @@ def test_every_function_has_a_place(site):
     page = Page(site / "api" / "functions.html")
     assert {f"neuralrace.{name}" for name in neuralrace.__all__} <= page.identifiers
     page = Page(site / "api" / "extending.html")
-    functions = {name for name, each in vars(style).items() if callable(each)}
-    own = {name for name in functions if getattr(style, name).__module__ == style.__name__}
+    functions = {name: each for name, each in vars(style).items() if callable(each)}
+    own = {name for name, each in functions.items() if each.__module__ == style.__name__}
+    own = {name for name in own if not name.startswith("_")}
     assert {f"neuralrace.figures.style.{name}" for name in own} <= page.identifiers
 
 

@@ -125,7 +125,7 @@ class Workspace:
     def environment(self) -> dict[str, str]:
         return os.environ | {
             "PYTHONPATH": str(self.path / "src"),
-            "JAX_COMPILATION_CACHE_DIR": str(self.path / ".cache/jax"),
+            "JAX_COMPILATION_CACHE_DIR": str(self.path.parent / "jax"),
         }
 
     def planned(self, *targets: str) -> dict[str, int]:
@@ -153,7 +153,8 @@ class Workspace:
 def build(path: Path) -> Workspace:
     """A fresh copy of what the workflow needs."""
     for name in ("src", "workflow", "profiles"):
-        ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        # compiled modules too, but for those that another process writes just now
+        ignore = shutil.ignore_patterns("*.pyc.*")
         shutil.copytree(PROJECT / name, path / name, ignore=ignore)
     for name in ("Snakefile", "environment.yml"):
         shutil.copy2(PROJECT / name, path / name)
