@@ -17,8 +17,8 @@ from matplotlib.patheffects import Normal, Stroke
 from neuralrace.figures import style
 from neuralrace.records.results import CellResults, Results
 
-TRAINED = {"color": style.distinct(0), "marker": "o"}
-UNTRAINED = {"color": style.distinct(3), "marker": "s", "linestyle": style.LINES[1]}
+TRAINED = {"color": style.COLOURS["trained"], "marker": "o"}
+UNTRAINED = {"color": style.COLOURS["untrained"], "marker": "s", "linestyle": style.LINES[1]}
 PARTNERS = "share of output domains trained with an input domain, $K/M$"
 SHARE = 0.4
 """Share from which on the paper finds that untrained pairs follow (fig. 5c)."""

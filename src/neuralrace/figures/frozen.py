@@ -16,7 +16,7 @@ from neuralrace.spec import Cell
 MATCHED = {"color": "black", "marker": "o"}
 LIMIT = {"color": "0.5", "marker": "s", "fillstyle": "none"}
 """Closed forms at the end of training and after infinite time."""
-RELU = {"color": style.distinct(3), "linewidth": 1.6}
+RELU = {"color": style.COLOURS["relu"], "linewidth": 1.6}
 
 
 def gates(cell: CellResults) -> SampleScheme:

@@ -22,8 +22,8 @@ from neuralrace.networks.gated import Gated
 from neuralrace.records.results import CellResults
 from neuralrace.spec import Cell
 
-RELU = {"color": style.distinct(3), "linewidth": 2.4}
-TWIN = {"color": style.distinct(0), "linewidth": 1.2}
+RELU = {"color": style.COLOURS["relu"], "linewidth": 2.4}
+TWIN = {"color": style.COLOURS["gated"], "linewidth": 1.2}
 """The gated network that the paper has a ReLU network amount to, q = C - 1."""
 FINE = {"color": "white", "linewidth": 0.4}
 """Lines between blocks in pictures with small pixels."""

@@ -1,8 +1,15 @@
-"""The one style sheet of all figures, and the few words that they are drawn with.
+"""The visual language of all figures, in one style sheet and the few words they are drawn with.
 
-Simulation is coloured, its mean a line and its range over seeds a band; theory is dashed and black
-on top. Ordered things (modes, init scales, layers) get colours of falling lightness, unordered ones
-colours that also differ in marker or line style, so that figures survive greyscale.
+- Simulation is coloured: its mean over seeds a line, their range a band.
+- Theory is dashed and black on top, and nothing else is (`THEORY`).
+- What a paper states, where theory says otherwise, is dotted, and its label names the authors
+  (`PAPER`): "Jarvis et al., closed form".
+- Guides and baselines, such as a line of slope 1, y = x, a limit or another method, are thin and
+  grey (`GUIDE`).
+- Ordered things (modes, init scales, layers) get colours of falling lightness; unordered ones get
+  colours that also differ in marker or line style, so that figures survive greyscale. Kinds of
+  networks and of pairs have one colour each in all figures (`COLOURS`).
+- Matrices whose signs mean something are red and blue about white, all others dark to light.
 
 Distributions and colours are seaborn's. Means and ranges over seeds are drawn as computed, with no
 bootstrap; matrices as images, which take overlays in units of their entries; and dots by seed in
@@ -28,6 +35,8 @@ COLUMN = 3.4
 FLOW_TIME = r"gradient-flow time (units of $\tau$)"
 HEAT = "cividis"
 """Colour map of matrices: lightness rises with the value, for colour-blind and grey readers."""
+SIGNED = "RdBu_r"
+"""The same of matrices whose signs mean something: white is 0."""
 
 SHEET: dict[Any, Any] = {
     "axes.grid": False,
@@ -62,9 +71,11 @@ SHEET: dict[Any, Any] = {
     "ytick.minor.width": 0.4,
 }
 THEORY = {"color": "black", "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9, "zorder": 3}
-"""Closed forms and bounds, with nothing fitted."""
-WRITTEN = {"color": "0.35", "linestyle": (0, (1, 1.3)), "linewidth": 1.1, "zorder": 3}
-"""A statement as a paper prints it, where it differs from what is true."""
+"""Closed forms, flows and bounds, with nothing fitted."""
+PAPER = {"color": "0.35", "linestyle": (0, (1, 1.3)), "linewidth": 1.1, "zorder": 3}
+"""What a paper states or prints, where theory says otherwise; the label names its authors."""
+GUIDE = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
+"""What is no theory of the data beside it: slopes, y = x, limits, baselines."""
 BAND = Patch(facecolor="0.5", alpha=0.4, label="range over seeds")
 """The legend entry of bands."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -104,6 +115,15 @@ def distinct(index: int) -> tuple[float, float, float]:
     return palette[index % len(palette)]
 
 
+COLOURS = {
+    "relu": distinct(3),
+    "gated": distinct(0),
+    "trained": distinct(2),
+    "untrained": distinct(1),
+}
+"""Of networks by kind, and of pairs of domains: the same in all figures."""
+
+
 def marker(index: int) -> str:
     """A marker of a set."""
     return MARKERS[index % len(MARKERS)]
@@ -141,11 +161,16 @@ def heat(
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
     aspect: Literal["auto", "equal"] = "auto",
-    cmap: str = HEAT,
+    cmap: str | None = None,
 ) -> AxesImage:
-    """A matrix as shades from `low` to `high`, with names on its sides where there are any."""
+    """A matrix as shades from `low` to `high`, with names on its sides where there are any.
+
+    Where `low` is negative, and there is no `cmap`, shades are those of signs, alike to both sides.
+    """
+    if cmap is None and low < 0:
+        low, high, cmap = min(low, -high), max(high, -low), SIGNED
     image = ax.imshow(
-        matrix, vmin=low, vmax=high, cmap=cmap, aspect=aspect, interpolation="nearest"
+        matrix, vmin=low, vmax=high, cmap=cmap or HEAT, aspect=aspect, interpolation="nearest"
     )
     upright = max(map(len, columns), default=0) > 2
     ax.set_xticks(range(len(columns)), columns, rotation=90 if upright else 0)
@@ -166,7 +191,7 @@ def loglog(ax: Axes, x: Sequence[float]) -> None:
 def slope_one(ax: Axes, x: Sequence[float], anchor: float) -> None:
     """A line of slope 1 in doubly logarithmic axes, through `anchor` at the largest x."""
     ends = np.array([min(x), max(x)])
-    ax.plot(ends, anchor * ends / ends[1], **THEORY)
+    ax.plot(ends, anchor * ends / ends[1], **GUIDE)
 
 
 def settled(curve: xr.DataArray, time: xr.DataArray) -> float:

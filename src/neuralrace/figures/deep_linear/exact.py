@@ -72,8 +72,9 @@ def draw(results: Results) -> Canvas:
         style.entry(f"init scale {scale:g}", **look)
         for scale, look in zip(scales, looks, strict=True)
     ]
-    theory = style.entry("exact; last: slope 1", **style.THEORY)
-    style.legend(figure, [*entries, style.BAND, theory], columns=3)
+    theory = style.entry("exact solution", **style.THEORY)
+    slope = style.entry("slope 1", **style.GUIDE)
+    style.legend(figure, [*entries, style.BAND, theory, slope], columns=3)
     return figure
 
 

@@ -43,7 +43,7 @@ def draw(results: Results) -> Canvas:
             for rate in RULES.values()
         ]
         style.over_seeds(ax, time, simulated, color=style.distinct(0))
-        for rule, look in zip(rules, (style.THEORY, style.WRITTEN), strict=True):
+        for rule, look in zip(rules, (style.THEORY, style.PAPER), strict=True):
             ax.plot(time, rule.mean("seed"), **look)
         ax.set(ylabel="|cosine| over\ninitial |cosine|", yscale="log", ylim=(FLOOR, 1.6))
         ax.set_xlim(0, float(time[rules[0].max("seed") > FLOOR].max()))
@@ -57,7 +57,7 @@ def draw(results: Results) -> Canvas:
             values = cell.get("metrics", metric).values
             sns.ecdfplot(x=values[np.isfinite(values)], ax=ax, **look)
             curves.append(style.entry(f"{count} modes, {rule} rule", **look))
-    ax.axvline(1, **style.THEORY)
+    ax.axvline(1, **style.GUIDE)
     ax.set(xscale="log", xlabel="decay over that of rule", ylabel="share of pairs\nand seeds")
     titles = [f"strongest two of {count} modes" for count in counts]
     style.letters(axes[:, 0], [*titles, "decay of every pair and seed"])
@@ -65,7 +65,7 @@ def draw(results: Results) -> Canvas:
         style.entry("simulation", color=style.distinct(0)),
         style.BAND,
         style.entry("sum of squared norms", **style.THEORY),
-        style.entry("larger squared norm", **style.WRITTEN),
+        style.entry("Saxe et al.: larger one", **style.PAPER),
     ]
     style.legend(figure, [*entries, *curves], columns=2)
     return figure

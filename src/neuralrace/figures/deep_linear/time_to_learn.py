@@ -18,7 +18,7 @@ from neuralrace.registry import Figure
     }
 )
 def draw(results: Results) -> Canvas:
-    """Time to half of each mode's target, with the closed form and the formula as written."""
+    """Time to half of each mode's target, with the closed form and the paper's formula."""
     cell = results.cell("time_to_learn")
     half = cell.get("metrics", "half_time")
     predicted = (half / cell.get("metrics", "half_time_over_predicted")).mean("seed")
@@ -33,9 +33,9 @@ def draw(results: Results) -> Canvas:
             style.points(axes[0, 0], x, half.isel(init_scale=index, mode=mode), **look)
         ratio = half.isel(init_scale=index) / predicted.isel(init_scale=index)
         axes[1, 0].plot(inverse, ratio.mean("seed"), linestyle="none", **look)
-        axes[1, 0].plot(inverse, written[index] / predicted[index], **style.WRITTEN)
+        axes[1, 0].plot(inverse, written[index] / predicted[index], **style.PAPER)
         axes[0, 0].plot(inverse, predicted[index], **style.THEORY)
-        axes[0, 0].plot(inverse, written[index], **style.WRITTEN)
+        axes[0, 0].plot(inverse, written[index], **style.PAPER)
     axes[1, 0].axhline(1, **style.THEORY)
     axes[0, 0].set(
         xscale="log", yscale="log", ylabel="time to half strength\n" + r"(units of $\tau$)"
@@ -58,7 +58,7 @@ def draw(results: Results) -> Canvas:
         [
             *entries,
             style.entry(r"closed form $\log(s/\epsilon-1)/2s$", **style.THEORY),
-            style.entry(r"as written $\log(s/\epsilon)/s$", **style.WRITTEN),
+            style.entry(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER),
         ],
         columns=2,
     )

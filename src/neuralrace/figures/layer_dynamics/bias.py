@@ -73,7 +73,7 @@ def draw(results: Results) -> Canvas:
     titles = ["Gaussian mixture, least learning rate", "images", "Gaussian mixture"]
     style.letters(axes[:, 0], titles)
     entries = [style.entry(name, **look) for name, look in LOOKS.items()]
-    slope = style.entry("c: slope 1", **style.THEORY)
+    slope = style.entry("c: slope 1", **style.GUIDE)
     style.legend(figure, [*entries, style.BAND, slope], columns=2)
     return figure
 

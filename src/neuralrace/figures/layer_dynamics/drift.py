@@ -55,5 +55,5 @@ def draw(results: Results) -> Canvas:
     style.letters(
         axes[:, 0], ["linear network: $C$ of adjacent layers", "ReLU network without biases"]
     )
-    style.legend(figure, [*entries, style.entry("slope 1", **style.THEORY)], columns=2)
+    style.legend(figure, [*entries, style.entry("slope 1", **style.GUIDE)], columns=2)
     return figure

@@ -43,7 +43,7 @@ def draw(results: Results) -> Canvas:
         sns.histplot(imbalance.values, stat="density", color=colour, alpha=0.45, linewidth=0, ax=ax)
         ax.axvline(float(imbalance.mean()), color=colour)
         ax.axvline(expected_imbalance(expected[0], expected[1], *widths[:3]), **style.THEORY)
-        ax.axvline(0, **style.WRITTEN)
+        ax.axvline(0, **style.PAPER)
         ax.set(xlabel="$|C|^2$ at the start", ylabel="density")
 
         squares = cell.get("metrics", "initial_squared_norm").isel(init_scale=0)
@@ -56,6 +56,6 @@ def draw(results: Results) -> Canvas:
     norms.set(xlabel="layer", ylabel="squared norm", ylim=(0, None), xticks=squares["layer"].values)
     style.letters(axes[:, 0], [*titles, "squared norms of both layers"])
     expectation = style.entry("expected", **style.THEORY)
-    written = style.entry("expected, as written", **style.WRITTEN)
-    style.legend(figure, [*entries, expectation, written], columns=2)
+    stated = style.entry("Basu et al.: expected", **style.PAPER)
+    style.legend(figure, [*entries, expectation, stated], columns=2)
     return figure

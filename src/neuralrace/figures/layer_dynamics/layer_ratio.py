@@ -37,7 +37,7 @@ def draw(results: Results) -> Canvas:
             ax.plot(time, predicted.isel(at).sel(mode=mode), **style.THEORY)
             level = limit.isel(at).sel(mode=mode)
             ax.plot(end, level, marker="<", color=colour, markersize=5, clip_on=False, zorder=4)
-        ax.axhline(1, **style.WRITTEN)
+        ax.axhline(1, **style.PAPER)
         ax.set(ylabel="larger over\nsmaller layer", xlim=(0, end), ylim=(0, None))
     axes[-1, 0].set_xlabel(style.FLOW_TIME)
     style.letters(axes[:, 0], [f"init scale {scale:g}" for scale in scales])
@@ -46,7 +46,7 @@ def draw(results: Results) -> Canvas:
         style.BAND,
         style.entry("eq. 13", **style.THEORY),
         style.entry("limit from $\\delta$ and $s$", color="0.3", marker="<", linestyle=""),
-        style.entry("limit as written", **style.WRITTEN),
+        style.entry("Basu et al.: limit", **style.PAPER),
     ]
     style.legend(figure, entries, columns=3)
     return figure

@@ -55,7 +55,7 @@ def draw(results: Results) -> Canvas:
             values = values.where(np.isfinite(values)).max("pair").clip(min=FLOOR)
             style.points(ax, row, values, across=True, **look)
         names.append(_name(cell, float(trace["init_scale"])))
-    checks.axvline(1, **style.THEORY)
+    checks.axvline(1, **style.GUIDE)
     gaps.set_yticks(range(len(rows)), names)
     gaps.set(
         xscale="log", xlabel="gap of norms", xlim=(FLOOR / 2, None), ylim=(len(rows) - 0.5, -0.5)
@@ -71,7 +71,7 @@ def draw(results: Results) -> Canvas:
         style.entry(r"a: bound $\sqrt{|\mathrm{tr}\,C|}$", linestyle="", **BOUND),
         style.entry("b: gap over bound", linestyle="", **SHARE),
         style.entry("b: error of identity", linestyle="", **IDENTITY),
-        style.entry("b: where bound breaks", **style.THEORY),
+        style.entry("b: where bound breaks", **style.GUIDE),
     ]
     style.legend(figure, entries, columns=2)
     return figure

@@ -42,7 +42,7 @@ def draw(results: Results) -> Canvas:
         ax.set(ylabel="Frobenius norm", xlim=(0, style.settled(norms, time)))
         ax.tick_params(labelbottom=ax is panels[-1])
     panels[-1].set_xlabel(style.FLOW_TIME)
-    ratios.axhline(1, **style.THEORY)
+    ratios.axhline(1, **style.GUIDE)
     ratios.set(yscale="log", xlabel="init scale", ylabel="strength over bound")
     ratios.set_xlim(-0.5, len(scales) - 0.5)
     ratios.set_xticks(range(len(scales)), [f"{scale:g}" for scale in scales])
@@ -56,6 +56,6 @@ def draw(results: Results) -> Canvas:
         style.entry(name, color=style.distinct((0, 3)[i]), marker=style.marker(i), linestyle="")
         for i, name in enumerate(bounds)
     ]
-    limit = style.entry("where the bound breaks", **style.THEORY)
+    limit = style.entry("where the bound breaks", **style.GUIDE)
     style.legend(figure, [*entries, style.BAND, limit], columns=2)
     return figure

@@ -41,9 +41,9 @@ def draw(results: Results) -> Canvas:
             style.over_seeds(ax, time, norms.isel(at).sel(layer=layer), **looks[layer])
         for name in ("product_norm", "norm_product"):
             style.over_seeds(ax, time, metrics[name].isel(at), **looks[name])
-        ax.axhline(target, color="0.6", linewidth=0.8, zorder=0)
+        ax.axhline(target, **style.GUIDE)
         ax.plot(time, metrics["strength_bound"].isel(at).mean("seed"), **style.THEORY)
-        ax.plot(time, metrics["quoted_strength_bound"].isel(at).mean("seed"), **style.WRITTEN)
+        ax.plot(time, metrics["quoted_strength_bound"].isel(at).mean("seed"), **style.PAPER)
         ax.set(yscale="log", ylabel="Frobenius norm")
     axes[-1, 0].set(xlabel=style.FLOW_TIME, xlim=(0, style.settled(norms, time)))
     style.letters(axes[:, 0], [f"init scale {scale:g}" for scale in scales])
@@ -52,10 +52,10 @@ def draw(results: Results) -> Canvas:
     entries = [
         *(style.entry(f"$|W_{layer}|$", **looks[layer]) for layer in layers),
         style.entry(f"$|{product}|$", **looks["product_norm"]),
-        style.entry(r"$|\Sigma^{yx}|$", color="0.6", linewidth=0.8),
+        style.entry(r"$|\Sigma^{yx}|$", **style.GUIDE),
         style.entry(f"${factors}$", **looks["norm_product"]),
         style.entry("its bound, constants of the run", **style.THEORY),
-        style.entry("its bound, constants as quoted", **style.WRITTEN),
+        style.entry("Basu et al.: its bound", **style.PAPER),
         style.BAND,
     ]
     style.legend(figure, entries, columns=2)

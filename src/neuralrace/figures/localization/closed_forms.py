@@ -14,7 +14,7 @@ from neuralrace.registry import Figure
 from neuralrace.theory.as_written import written_weights
 from neuralrace.theory.frozen_gates import FrozenGates
 
-WRITTEN = {"color": "0.35", "marker": "_", "markersize": 6}
+STATED = {"color": "0.35", "marker": "_", "markersize": 6}
 
 
 @Figure(
@@ -48,13 +48,18 @@ def draw(results: Results) -> Canvas:
     titles = [f"loss, {name}" for name in schemes]
     style.letters(
         [*losses, rates, equations],
-        [*titles, "end of training against closed form", "by equation, as corrected and written"],
+        [
+            *titles,
+            "end of training against closed form",
+            "by equation, corrected and of the notes",
+        ],
     )
     entries = [style.entry(name, **look) for name, look in zip(schemes, looks, strict=True)]
     theory = [
-        style.entry("closed form, or slope 1", **style.THEORY),
-        style.entry("eq. 7 as written", **style.WRITTEN),
-        style.entry("an equation as written", linestyle="", **WRITTEN),
+        style.entry("closed form", **style.THEORY),
+        style.entry("notes, eq. 7", **style.PAPER),
+        style.entry("notes, by equation", linestyle="", **STATED),
+        style.entry("slope 1", **style.GUIDE),
         style.BAND,
     ]
     style.legend(figure, [*entries, *theory], columns=2)
@@ -75,17 +80,17 @@ def _rate(cell: CellResults) -> float:
 
 
 def _draw_loss(ax: Axes, cell: CellResults, colour: Any) -> None:
-    """Loss of training, its closed form, and that of eq. 7 as written."""
+    """Loss of training, its closed form, and that by eq. 7 of the notes."""
     loss = gated.smallest(cell.get("trajectory", "loss"))
     theory = gated.smallest(cell.get("theory", "loss", solution="frozen_gates"))
     style.over_seeds(ax, cell.flow_time, loss, color=colour)
     ax.plot(cell.flow_time, theory.mean("seed"), **style.THEORY)
-    ax.plot(cell.flow_time, written_loss(cell).mean(axis=0), **style.WRITTEN)
+    ax.plot(cell.flow_time, written_loss(cell).mean(axis=0), **style.PAPER)
     ax.set(xlim=(0, style.settled(loss, cell.flow_time)), ylim=(0, None), ylabel="loss")
 
 
 def written_loss(cell: CellResults) -> Float[np.ndarray, "seed time"]:
-    """Loss by eq. 7 as written, from the initial weights of the smallest init scale."""
+    """Loss by eq. 7 of the notes, from the initial weights of the smallest init scale."""
     data, gating = cell.data, frozen.gates(cell)
     network = FrozenGates.from_samples(data.x, data.y[:, 0], gating.gates(data))
     start = gated.smallest(cell.receptive_fields).isel(snapshot=0).values
@@ -121,9 +126,9 @@ def _draw_rates(
 def _draw_equations(
     ax: Axes, cells: Sequence[CellResults], looks: Sequence[dict[str, Any]]
 ) -> None:
-    """Distance of weights from equations at the end, as corrected and as written."""
+    """Distance of weights from equations at the end, corrected and of the notes."""
     for index, (cell, look) in enumerate(zip(cells, looks, strict=True)):
-        forms = (("corrected_error", look), ("written_error", WRITTEN))
+        forms = (("corrected_error", look), ("written_error", STATED))
         for metric, style_of in forms:
             errors = gated.smallest(cell.get("metrics", metric))
             names = errors["equation"].values.tolist()

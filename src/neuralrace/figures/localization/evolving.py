@@ -52,7 +52,7 @@ def draw(results: Results) -> Canvas:
         style.entry(f"refreshed gates, {title}", linestyle="", **look)
         for title, look in zip(after, looks, strict=True)
     ]
-    entries += [style.entry("ReLU network", **frozen.RELU), style.entry("slope 1", **style.THEORY)]
+    entries += [style.entry("ReLU network", **frozen.RELU), style.entry("slope 1", **style.GUIDE)]
     style.legend(figure, entries, columns=2)
     return figure
 

@@ -40,7 +40,7 @@ def draw(results: Results) -> Canvas:
     for ax, (measure, label) in zip(axes[:, 0], MEASURES.items(), strict=True):
         _draw_measure(ax, cells, measure)
         ax.set_ylabel(label)
-    axes[1, 0].axhline(1, **style.THEORY)
+    axes[1, 0].axhline(1, **style.GUIDE)
     axes[1, 0].set_xlabel("excess kurtosis of the marginal")
     style.letters(axes[:, 0], ["concentration of weights", "beyond their spectrum"])
     shown = {receptive.process(cell).marginal.name for cell in cells}
@@ -49,7 +49,7 @@ def draw(results: Results) -> Canvas:
         for name, (label, look) in LOOKS.items()
         if name in shown
     ]
-    theory = style.entry("random phases", **style.THEORY)
+    theory = style.entry("random phases", **style.GUIDE)
     style.legend(figure, [*entries, theory], columns=3)
     return figure
 

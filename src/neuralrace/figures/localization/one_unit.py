@@ -83,7 +83,7 @@ def _unit(fields: xr.DataArray) -> receptive.Fields:
 def _draw_agreement(ax: Axes) -> None:
     """Logarithmic axes alike, and where theory and training are equal."""
     ends = [0.9, 1.2 * max(ax.dataLim.x1, ax.dataLim.y1)]
-    ax.plot(ends, ends, **style.THEORY)
+    ax.plot(ends, ends, **style.GUIDE)
     ax.set(
         xscale="log",
         yscale="log",

@@ -49,7 +49,7 @@ def draw(results: Results) -> Canvas:
         style.entry("ReLU network", **gated.RELU),
         style.entry("gated, $q = C - 1$", **gated.TWIN),
         style.entry("theory", **style.THEORY),
-        style.entry("as written", **style.WRITTEN),
+        style.entry("Jarvis et al., closed form", **style.PAPER),
     ]
     style.legend(figure, [*entries, style.BAND], columns=3)
     return figure
@@ -60,7 +60,7 @@ def _draw_losses(ax: Axes, relu: CellResults, twin: CellResults) -> xr.DataArray
     losses = [gated.relative(cell.get("trajectory", "loss")) for cell in (relu, twin)]
     for cell, loss, look in zip((relu, twin), losses, (gated.RELU, gated.TWIN), strict=True):
         style.over_seeds(ax, cell.flow_time, loss, **look)
-    for solution, look in (("staged_modes", style.WRITTEN), ("head_start", style.THEORY)):
+    for solution, look in (("staged_modes", style.PAPER), ("head_start", style.THEORY)):
         theory = gated.relative(twin.get("theory", "loss", solution=solution))
         ax.plot(twin.flow_time, theory.mean("seed"), **look)
     return losses[0]

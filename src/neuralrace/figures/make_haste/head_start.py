@@ -50,8 +50,8 @@ def draw(results: Results) -> Canvas:
         style.entry(f"$q$ = {gated.family(numbers)}", **look) for numbers, look in looks.items()
     ]
     theory = style.entry("theory", **style.THEORY)
-    written = style.entry("as written", **style.WRITTEN)
-    style.legend(figure, [*entries, style.BAND, theory, written], columns=3)
+    stated = style.entry("Jarvis et al., closed form", **style.PAPER)
+    style.legend(figure, [*entries, style.BAND, theory, stated], columns=3)
     return figure
 
 
@@ -76,7 +76,7 @@ def _draw_losses(ax: Axes, cells: Families, solution: str, looks: dict) -> None:
         loss = gated.relative(cell.get("trajectory", "loss"))
         style.over_seeds(ax, cell.flow_time, loss, **looks[numbers])
     for cell in cells.values():
-        for name, look in (("staged_modes", style.WRITTEN), (solution, style.THEORY)):
+        for name, look in (("staged_modes", style.PAPER), (solution, style.THEORY)):
             theory = gated.relative(cell.get("theory", "loss", solution=name)).mean("seed")
             ax.plot(cell.flow_time, theory, **look)
     ax.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None))

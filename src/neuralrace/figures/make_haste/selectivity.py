@@ -37,7 +37,7 @@ def draw(results: Results) -> Canvas:
             ):
                 style.points(ax, number + offset, share, **look)
         ax.plot(numbers, speed / speed.max(), **style.THEORY)
-        ax.axvline(contexts - 1, **style.WRITTEN | {"zorder": 0})
+        ax.axvline(contexts - 1, **style.PAPER | {"zorder": 0})
         ax.set(
             xticks=numbers, xlim=(-0.4, contexts + 0.4), ylim=(-0.06, 1.06), ylabel="share carried"
         )
@@ -47,6 +47,6 @@ def draw(results: Results) -> Canvas:
     )
     entries = [style.entry(name, linestyle="", **look) for name, look in PARTS.values()]
     entries.append(style.entry(r"speed $\sqrt{q(C-q)/C}$ over largest", **style.THEORY))
-    entries.append(style.entry("$C - 1$, as written", **style.WRITTEN))
+    entries.append(style.entry("Jarvis et al.: $C - 1$", **style.PAPER))
     style.legend(figure, [*entries], columns=2)
     return figure

@@ -17,7 +17,6 @@ ALONE = {
     "margin_xor": {"label": "XoR pathways alone", "linestyle": style.LINES[3]},
 }
 """Theories of one kind of pathway, with their looks."""
-GREY = {"color": "0.45", "linewidth": 1.0, "zorder": 1}
 
 
 @Figure(
@@ -54,7 +53,7 @@ def draw(results: Results) -> Canvas:
     losses[-1].set_xlabel(style.FLOW_TIME)
     titles = [rf"loss at $\Delta$ = {margins.margin(cell):.4g}" for cell in shown]
     style.letters([times, *losses], ["time to half of the loss", *titles])
-    alone = [style.entry(**GREY | look) for look in ALONE.values()]
+    alone = [style.entry(**style.GUIDE | look) for look in ALONE.values()]
     theory = style.entry("theory: both kinds race", **style.THEORY)
     style.legend(figure, [*margins.entries(cells[0]), *alone, theory, style.BAND], columns=2)
     return figure
@@ -94,7 +93,7 @@ def _draw_times(ax: Axes, cells: list[CellResults]) -> None:
         ax.plot(places, predicted("margin_race", scale), **style.THEORY)
     top = ax.dataLim.y1
     for solution, look in ALONE.items():
-        ax.plot(places, predicted(solution, min(scales)), **GREY | look)
+        ax.plot(places, predicted(solution, min(scales)), **style.GUIDE | look)
     margins.draw_crossover(ax)
     ax.set(xlabel=margins.LABEL, ylabel=r"flow time (units of $\tau$)", ylim=(0, 1.1 * top))
 
@@ -107,5 +106,5 @@ def _draw_losses(ax: Axes, cell: CellResults) -> None:
     style.over_seeds(ax, cell.flow_time, loss, color=look["color"])
     for solution, line in {**ALONE, "margin_race": style.THEORY}.items():
         theory = cell.get("theory", "loss", solution=solution).sel(at).mean("seed")
-        ax.plot(cell.flow_time, theory, **({} if solution == "margin_race" else GREY) | line)
+        ax.plot(cell.flow_time, theory, **({} if solution == "margin_race" else style.GUIDE) | line)
     ax.set(ylabel="loss", ylim=(0, 1.1 * float(loss.max())))

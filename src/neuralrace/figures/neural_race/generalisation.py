@@ -26,7 +26,7 @@ def draw(results: Results) -> Canvas:
                 cell.get("metrics", f"final_{name}_error").isel(init_scale=0) for cell in cells
             ]
             domains.draw_by_partners(ax, cells, [e.clip(min=domains.FLOOR) for e in errors], look)
-        ax.axvline(domains.SHARE, **style.WRITTEN)
+        ax.axvline(domains.SHARE, **style.PAPER)
         ax.set_ylabel("relative error")
     linear.set_ylim(0, None)
     logarithmic.set(yscale="log", xlabel=domains.PARTNERS)
@@ -35,7 +35,7 @@ def draw(results: Results) -> Canvas:
         style.entry("trained pairs", **domains.TRAINED),
         style.entry("untrained pairs", **domains.UNTRAINED),
         style.BAND,
-        style.entry(f"{domains.SHARE:.0%}, as written", **style.WRITTEN),
+        style.entry(f"Saxe et al.: {domains.SHARE:.0%}", **style.PAPER),
     ]
     style.legend(figure, entries, columns=2)
     return figure

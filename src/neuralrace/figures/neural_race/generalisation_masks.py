@@ -48,7 +48,7 @@ def draw(results: Results) -> Canvas:
     _draw_errors(masks, random, "random", RANDOM)
     _draw_errors(masks, parallel, "dedicated beside", PARALLEL)
     for ax in (counts, masks):
-        ax.axvline(domains.SHARE, **style.WRITTEN)
+        ax.axvline(domains.SHARE, **style.PAPER)
         ax.legend(loc="upper right")
 
     for name, look in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
@@ -61,8 +61,8 @@ def draw(results: Results) -> Canvas:
     shares.set(yscale="log", ylabel="share of power", xlabel=domains.PARTNERS)
     titles = ["untrained pairs by domains", "untrained pairs by mask", "dedicated pathways, band"]
     style.letters(axes[:, 0], titles)
-    written = style.entry(f"{domains.SHARE:.0%}, as written", **style.WRITTEN)
-    style.legend(figure, [style.BAND, written], columns=2)
+    stated = style.entry(f"Saxe et al.: {domains.SHARE:.0%}", **style.PAPER)
+    style.legend(figure, [style.BAND, stated], columns=2)
     return figure
 
 

@@ -34,7 +34,7 @@ ACTIVATIONS: dict[str, dict[str, Any]] = {
     "relu": {"markerfacecolor": "white", "linestyle": style.LINES[2]},
 }
 NAMES = {"linear": "linear", "relu": "ReLU"}
-GUESS = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
+RIDGE = style.GUIDE | {"linestyle": style.LINES[3]}
 
 Measure = Callable[[CellResults, str], xr.DataArray]
 
@@ -108,9 +108,9 @@ def draw(results: Results) -> Canvas:
         style.entry("trained pairs", **domains.TRAINED),
         style.entry("untrained pairs", **domains.UNTRAINED),
         style.BAND,
-        style.entry("ridge regression", **style.THEORY),
-        style.entry(f"{domains.SHARE:.0%}, as written", **style.WRITTEN),
-        style.entry("zero, chance", **GUESS),
+        style.entry("ridge regression", **RIDGE),
+        style.entry(f"Saxe et al.: {domains.SHARE:.0%}", **style.PAPER),
+        style.entry("zero, chance", **style.GUIDE),
     ]
     style.legend(figure, entries, columns=3)
     return figure
@@ -172,7 +172,15 @@ def _draw_names(ax: Axes, cell: CellResults) -> None:
     chosen = _some(cell)
     named = cell.image_domains.renamed[chosen]
     classes = cell.spec.dataset.images.class_names
-    style.heat(ax, named, -CLASSES / 2, CLASSES, [str(domain + 1) for domain in chosen], classes)
+    style.heat(
+        ax,
+        named,
+        -CLASSES / 2,
+        CLASSES,
+        [str(domain + 1) for domain in chosen],
+        classes,
+        cmap=style.HEAT,
+    )
     for (row, column), output in np.ndenumerate(named):
         ax.text(column, row, str(output), ha="center", va="center_baseline", fontsize=5.5)
     ax.set(xlabel="class", ylabel="output domain")
@@ -204,7 +212,7 @@ def _draw_by_share(ax: Axes, of: Measure, cells: Sequence[CellResults]) -> None:
         for name, look in PAIRS.items():
             values = [of(cell, name).isel(init_scale=0) for cell in some]
             domains.draw_by_partners(ax, some, values, look | changed)
-    ax.axvline(domains.SHARE, **style.WRITTEN)
+    ax.axvline(domains.SHARE, **style.PAPER)
     ax.set(xlabel="$K/M$", xticks=SHARES)
 
 
@@ -221,8 +229,8 @@ def _draw_by_scale(ax: Axes, of: Measure, cells: Sequence[CellResults]) -> None:
 
 def _frame_errors(ax: Axes, baseline: CellResults) -> None:
     """An axis of squared errors, with those of ridge regression and of answering zero."""
-    ax.axhline(float(baseline.get("metrics", "ridge_held_out_error").mean()), **style.THEORY)
-    ax.axhline(1, **GUESS)
+    ax.axhline(float(baseline.get("metrics", "ridge_held_out_error").mean()), **RIDGE)
+    ax.axhline(1, **style.GUIDE)
     ax.set(yscale="log", ylabel="error, held out")
     ax.set_yticks(ERRORS, map(str, ERRORS))
     ax.set_yticks([], minor=True)
@@ -230,8 +238,8 @@ def _frame_errors(ax: Axes, baseline: CellResults) -> None:
 
 def _frame_shares(ax: Axes, baseline: CellResults) -> None:
     """An axis of shares misclassified, with those of ridge regression and of guessing."""
-    ax.axhline(float(baseline.get("metrics", "ridge_misclassified").mean()), **style.THEORY)
-    ax.axhline(1 - 1 / CLASSES, **GUESS)
+    ax.axhline(float(baseline.get("metrics", "ridge_misclassified").mean()), **RIDGE)
+    ax.axhline(1 - 1 / CLASSES, **style.GUIDE)
     ax.set(ylim=(0, 1), ylabel="misclassified")
 
 

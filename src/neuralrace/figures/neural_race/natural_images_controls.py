@@ -50,7 +50,7 @@ def draw(results: Results) -> Canvas:
     entries = [
         style.entry("trained pairs", **domains.TRAINED),
         style.entry("untrained pairs", **domains.UNTRAINED),
-        style.entry("least squares", **style.THEORY),
+        style.entry("least squares", **style.GUIDE),
         style.entry(f"mean, {CONFIDENCE:.0%} interval", color="black", linewidth=1.2),
         style.BAND,
     ]
@@ -70,7 +70,7 @@ def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
             error = cell.get("metrics", f"final_{name}_error").isel(init_scale=0)
             _draw_seeds(ax, row, error.values, look)
         floor = float(cell.get("metrics", "least_squares_training_error").mean())
-        ax.plot([floor, floor], [row - 0.45, row + 0.45], **style.THEORY)
+        ax.plot([floor, floor], [row - 0.45, row + 0.45], **style.GUIDE)
     ax.set_yticks(range(len(cells)), ["\n".join(_transformations(cell)) for cell in cells])
     ax.tick_params(axis="y", length=0)
     ax.set(xlim=(0, None), xlabel="relative error at the end of training")

@@ -46,8 +46,8 @@ def draw(results: Results) -> Canvas:
             values = [cell.get("metrics", metric).isel(init_scale=0) for cell in cells]
             x = [across(cell) for cell in cells]
             domains.draw_ends(ax, x, values, look)
-        ax.axhline(0, color="0.6", linewidth=0.8, zorder=1)
-    shares.axvline(domains.SHARE, **style.WRITTEN)
+        ax.axhline(0, **style.GUIDE)
+    shares.axvline(domains.SHARE, **style.PAPER)
     shares.set_xlabel(domains.PARTNERS)
     for ax in (numbers, classified):
         ax.set_xlabel(NUMBER)
@@ -56,9 +56,9 @@ def draw(results: Results) -> Canvas:
     classified.set_ylabel("ratio of accuracy")
     titles = ["untrained over trained pairs", "the same, by number", "accuracy above chance"]
     style.letters(axes[:, 0], titles)
-    written = style.entry(f"{domains.SHARE:.0%}, as written", **style.WRITTEN)
+    stated = style.entry(f"Saxe et al.: {domains.SHARE:.0%}", **style.PAPER)
     entries = [style.entry(name, **look) for name, _, look in series]
-    style.legend(figure, [*entries, style.BAND, written], columns=2)
+    style.legend(figure, [*entries, style.BAND, stated], columns=2)
     return figure
 
 

@@ -79,12 +79,13 @@ def draw(results: Results) -> Canvas:
     entries = [
         style.entry(f"learning rate {rates[index]:g}", color=colours[index]) for index in shown
     ]
-    theory = style.entry("theory; d: slope 1", **style.THEORY)
+    theory = style.entry("theory", **style.THEORY)
+    slope = style.entry("d: slope 1", **style.GUIDE)
     signs = [
         style.entry(f"label, readout ${sign:+d}$", linestyle="", **look)
         for sign, look in LABELS.items()
     ]
-    style.legend(figure, [*signs, *entries, style.BAND, theory], columns=3)
+    style.legend(figure, [*signs, *entries, style.BAND, theory, slope], columns=3)
     return figure
 
 
