@@ -19,7 +19,7 @@ UV := set -a; eval "$$($(BIN)/python -m pip config list | sed -n "s/\\\\n/ /g; \
   s/^[^=]*[.]index-url=/UV_DEFAULT_INDEX=/p; s/^[^=]*[.]extra-index-url=/UV_INDEX=/p; \
   s/^[^=]*[.]cert=/SSL_CERT_FILE=/p")"; UV_INDEX_STRATEGY=unsafe-best-match; \
   $(BIN)/uv pip
-INSTALL := $(UV) install --python $(BIN)/python
+INSTALL := $(UV) install --compile-bytecode --python $(BIN)/python
 
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -125,6 +125,7 @@ class Workspace:
     def environment(self) -> dict[str, str]:
         return os.environ | {
             "PYTHONPATH": str(self.path / "src"),
+            "PYTHONDONTWRITEBYTECODE": "",  # many processes import the same
             "JAX_COMPILATION_CACHE_DIR": str(self.path.parent / "jax"),
         }
 
