@@ -25,7 +25,7 @@ def draw(results: Results) -> Canvas:
     strength = cell.get("metrics", "layer_strength")
     bounds = {
         "bound, constants of the run": strength / cell.get("metrics", "strength_bound"),
-        "bound, constants as quoted": strength / cell.get("metrics", "quoted_strength_bound"),
+        "Basu et al.: bound": strength / cell.get("metrics", "quoted_strength_bound"),
     }
     scales, layers = norms["init_scale"].values, norms["layer"].values
     layer_colours = style.ordered(len(layers))

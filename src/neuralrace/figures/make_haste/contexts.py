@@ -51,7 +51,7 @@ def draw(results: Results) -> Canvas:
         style.entry("theory", **style.THEORY),
         style.entry("Jarvis et al., closed form", **style.PAPER),
     ]
-    style.legend(figure, [*entries, style.BAND], columns=3)
+    style.legend(figure, [*entries, style.BAND], columns=2)
     return figure
 
 
