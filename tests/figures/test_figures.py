@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.figure import Figure as Canvas
+from matplotlib.text import Text
 
 from neuralrace.errors import UserError
 from neuralrace.figures import inputs, matching, variables
@@ -22,6 +23,8 @@ from neuralrace.registry import FIGURES, Figure
 
 PACKAGE = Path(__file__).parents[2] / "src" / "neuralrace" / "figures"
 NAMES = sorted(FIGURES)
+SMALLEST = 6.0
+"""Points of the smallest letters, at the width of a column."""
 
 
 def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> None:
@@ -30,6 +33,17 @@ def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> N
         if (source / cell / f"{kind}.nc").exists():  # not all cells have theory
             (target / cell).mkdir(parents=True, exist_ok=True)
             shutil.copy(source / cell / f"{kind}.nc", target / cell)
+
+
+def unreadable(figure: Canvas) -> list[str]:
+    """What leaves the page of a figure, or is smaller than can be read in a column."""
+    small = [text for text in figure.findobj(Text) if text.get_fontsize() < SMALLEST]
+    faults = [f"small: {text.get_text()}" for text in small if text.get_text()]
+    (x0, y0), (x1, y1) = figure.get_tightbbox().get_points()
+    width, height = figure.get_size_inches()
+    beyond = {"left": -x0, "below": -y0, "right": x1 - width, "above": y1 - height}
+    # a point, as bounding boxes of letters are larger than these
+    return faults + [f"{side}: {by:.3f} inches" for side, by in beyond.items() if by > 1 / 72]
 
 
 def watched(name: str, monkeypatch) -> dict[str, set[str]]:
@@ -109,6 +123,7 @@ def test_figure_draws_labelled_axes_from_its_inputs(
         figure = FIGURES[name].load()(results)
         figure.draw_without_rendering()
         assert figure.get_figwidth() == pytest.approx(COLUMN)
+        assert unreadable(figure) == []
         titled = [ax for ax in figure.axes if ax.get_title(loc="left").startswith(r"$\bf{")]
         assert titled, "panels have letters"
         for ax in figure.axes:

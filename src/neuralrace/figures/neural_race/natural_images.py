@@ -182,7 +182,7 @@ def _draw_names(ax: Axes, cell: CellResults) -> None:
         cmap=style.HEAT,
     )
     for (row, column), output in np.ndenumerate(named):
-        ax.text(column, row, str(output), ha="center", va="center_baseline", fontsize=5.5)
+        ax.text(column, row, str(output), ha="center", va="center_baseline", fontsize=6)
     ax.set(xlabel="class", ylabel="output domain")
 
 
