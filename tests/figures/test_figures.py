@@ -16,7 +16,7 @@ from neuralrace.errors import UserError
 from neuralrace.figures import inputs, matching, variables
 from neuralrace.figures.neural_race.structural_forms import classical_scaling
 from neuralrace.figures.save import save
-from neuralrace.figures.style import COLUMN, SHEET, heat, ordered, settled
+from neuralrace.figures.style import COLUMN, HEAT, SHEET, SIGNED, heat, ordered, settled
 from neuralrace.records.files import read, write
 from neuralrace.records.results import open_results
 from neuralrace.registry import FIGURES, Figure
@@ -233,8 +233,13 @@ def test_ordered_colours_differ_in_grey():
 def test_heat_keeps_the_scale_and_stands_long_names_upright():
     left, right = Canvas().subplots(1, 2)
     matrix = np.array([[0.0, 1.0], [2.0, 3.0]])
-    assert heat(left, matrix, -1, 4, ("a", "b"), ("one", "two")).get_clim() == (-1, 4)
-    heat(right, matrix, 0, 3, (), ("1", "2"))
+    signed = heat(left, matrix, -1, 4, ("a", "b"), ("one", "two"))
+    assert signed.get_clim() == (-4, 4)
+    assert signed.get_cmap().name == SIGNED
+    assert heat(right, matrix, -1, 4, cmap=HEAT).get_clim() == (-1, 4)
+    shades = heat(right, matrix, 1, 3, (), ("1", "2"))
+    assert shades.get_clim() == (1, 3)
+    assert shades.get_cmap().name == HEAT
     assert [tick.get_text() for tick in left.get_yticklabels()] == ["a", "b"]
     assert [tick.get_rotation() for tick in left.get_xticklabels()] == [90, 90]
     assert [tick.get_rotation() for tick in right.get_xticklabels()] == [0, 0]

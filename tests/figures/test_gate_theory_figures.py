@@ -16,6 +16,7 @@ from neuralrace.figures.localization import (
     one_unit,
     prediction,
 )
+from neuralrace.figures.style import GUIDE
 from neuralrace.gates.always_on import AlwaysOnSamples
 from neuralrace.gates.bumps import Bumps
 from neuralrace.gates.half_space import HalfSpace
@@ -125,7 +126,7 @@ def test_refreshed_gates_stand_by_interval_and_number(results_root: Path, cell_i
             shown = places(ax, marker)
             np.testing.assert_allclose(shown[:, 1], means(cell, f"refresh_{metric}"))
             assert ax.lines[-1].get_ydata() == pytest.approx([float(means(cell, metric))] * 2)
-    (line,) = (line for line in distance.lines if line.get_color() == "black")
+    (line,) = (line for line in distance.lines if line.get_color() == GUIDE["color"])
     (x, y), end = line.get_xydata()
     assert y == pytest.approx(means(cells[0], "refresh_error")[-1])
     assert x == pytest.approx(float(cells[0].metrics["refresh_interval"].min()))

@@ -19,7 +19,7 @@ from neuralrace.records.results import CellResults, Results
 
 TRAINED = {"color": style.COLOURS["trained"], "marker": "o"}
 UNTRAINED = {"color": style.COLOURS["untrained"], "marker": "s", "linestyle": style.LINES[1]}
-PARTNERS = "share of output domains trained with an input domain, $K/M$"
+PARTNERS = "trained share of output domains, $K/M$"
 SHARE = 0.4
 """Share from which on the paper finds that untrained pairs follow (fig. 5c)."""
 FLOOR = 1e-8
