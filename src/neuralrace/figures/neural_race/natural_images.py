@@ -34,7 +34,7 @@ ACTIVATIONS: dict[str, dict[str, Any]] = {
     "relu": {"markerfacecolor": "white", "linestyle": style.LINES[2]},
 }
 NAMES = {"linear": "linear", "relu": "ReLU"}
-RIDGE = style.GUIDE | {"linestyle": style.LINES[3]}
+RIDGE: dict[str, Any] = style.GUIDE | {"linestyle": style.LINES[3]}
 
 Measure = Callable[[CellResults, str], xr.DataArray]
 
