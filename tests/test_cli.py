@@ -404,6 +404,7 @@ def test_what_is_deployed_runs(tmp_path):
         check=True,
     ).stdout
     assert "cells_deep_linear_01" in planned
+    assert all((only.parent / name).exists() for name in bundled.FILES)
     assert (only.parent / "results/outdated.txt").read_text() == "deep_linear/staircase/main\n"
 
 

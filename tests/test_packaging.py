@@ -16,6 +16,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from neuralrace.bundled import FILES
+
 REPOSITORY = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
@@ -123,9 +125,6 @@ def test_lock_names_no_place(lock: str):
     assert re.findall(place, (REPOSITORY / lock).read_text(encoding="utf-8")) == []
 
 
-BUNDLED = ("Snakefile", "config", "environment.yml", "profiles", "workflow")
-"""What a wheel carries beside the library, from the root of a clone."""
-
 PLANNED = re.compile(r"^(neuralrace_)?cells_\w+ +1$", re.MULTILINE)
 """The one job of the experiment that `neuralrace new` writes, in Snakemake's table."""
 
@@ -185,7 +184,7 @@ def test_the_wheel_holds_the_library_and_the_workflow_alone(released):
         name = path.relative_to(REPOSITORY)
         if name.is_relative_to("src"):
             expected.add(name.relative_to("src").as_posix())
-        elif name.parts[0] in BUNDLED:
+        elif name.parts[0] in FILES:
             expected.add(f"neuralrace/bundled/{name.as_posix()}")
     with zipfile.ZipFile(released) as packed:
         held = {name for name in packed.namelist() if ".dist-info/" not in name}

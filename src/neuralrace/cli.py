@@ -22,7 +22,7 @@ from click.shell_completion import CompletionItem
 
 from neuralrace.answers import about_cell, about_file, layout
 from neuralrace.atomic import write_text
-from neuralrace.bundled import root
+from neuralrace.bundled import FILES, root
 from neuralrace.catalogue import KINDS, experiments, meanings
 from neuralrace.errors import UserError, alike
 from neuralrace.plan import Plan, configuration, laid_over, papers, read_file, read_plan
@@ -213,13 +213,16 @@ def deploy(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: is there already and not empty; name a new folder")
     try:
-        for name in ("workflow", "config", "profiles"):
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(root() / name, folder / name, ignore=ignored)
-        shutil.copy(root() / "Snakefile", folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for source in (root() / name for name in FILES):
+            if source.is_dir():
+                ignored = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(source, folder / source.name, ignore=ignored)
+            else:
+                shutil.copy(source, folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error}); name another folder") from error
-    click.echo(f"{folder} is written: Snakefile, workflow/, config/ and profiles/. Then:")
+    click.echo(f"{folder} is written: {', '.join(FILES)}. Then:")
     click.echo(f"cd {folder}")
     click.echo("neuralrace run deep_linear/staircase   # one experiment")
     click.echo("snakemake --cores all figures          # everything")

@@ -19,7 +19,7 @@ from neuralrace.claims.table import read_tables, write_tables
 from neuralrace.errors import UserError, alike
 from neuralrace.given import SOURCES
 from neuralrace.records.results import open_results
-from neuralrace.seal import digest_of, seal_file
+from neuralrace.seal import digest_of, refuse_damage, seal_file
 
 R = TypeVar("R", bound=Row)
 NAME = "results"
@@ -182,8 +182,4 @@ def _add(path: Path, name: str, archive: zipfile.ZipFile) -> Iterator[int]:
             digest.update(chunk)
             target.write(chunk)
             yield len(chunk)
-    if digest_of(path) not in (None, digest.hexdigest()):
-        raise UserError(
-            f"{path}: its content does not have the checksum it was written with; it is damaged. "
-            "Delete it and run the workflow again."
-        )
+    refuse_damage(path, digest.hexdigest())

@@ -8,6 +8,7 @@ import hashlib
 from pathlib import Path
 
 from neuralrace.atomic import write_text
+from neuralrace.errors import UserError
 
 KEY = "# made from "
 
@@ -40,6 +41,23 @@ def sha256(path: Path) -> str:
 def digest_of(path: Path) -> str | None:
     """The checksum that a file was sealed with; None where it has no seal."""
     return (_seal(path) or (None, None))[1]
+
+
+def refuse_damage(path: Path, digest: str) -> None:
+    """Refuses a file with another checksum than it was sealed with; one without a seal passes.
+
+    Args:
+        path: the file.
+        digest: `sha256` of its content.
+
+    Raises:
+        UserError: it is damaged.
+    """
+    if digest_of(path) not in (None, digest):
+        raise UserError(
+            f"{path}: its content does not have the checksum it was written with; it is damaged. "
+            "Delete it and run the workflow again."
+        )
 
 
 def key_of(path: Path) -> str | None:

@@ -9,10 +9,12 @@ from neuralrace.errors import UserError
 
 FOLDER = Path(__file__).parent
 CLONE = FOLDER.parents[2]
+FILES = ("Snakefile", "config", "environment.yml", "profiles", "workflow")
+"""What the workflow consists of; a wheel carries the same (`hatch_build.py`)."""
 
 
 def root() -> Path:
-    """The folder that holds `Snakefile`, `workflow/`, `config/` and `profiles/`.
+    """The folder that holds `FILES`.
 
     Raises:
         UserError: neither the wheel nor a clone that this library is installed from holds them.

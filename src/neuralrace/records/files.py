@@ -14,7 +14,7 @@ from neuralrace.atomic import replacing
 from neuralrace.errors import UserError
 from neuralrace.given import Kind
 from neuralrace.records.schema import check, check_origin
-from neuralrace.seal import digest_of, seal, sha256
+from neuralrace.seal import refuse_damage, seal, sha256
 
 PLAIN: dict[str, Any] = {"engine": "netcdf4", "decode_times": False}
 """How result files are opened: no axis is one of dates, and to look for them takes time."""
@@ -95,11 +95,7 @@ def _sound(path: str | os.PathLike[str]) -> Path:
         raise UserError(f"{path}: is a folder; name a file in it.")
     if not path.is_file():
         raise UserError(f"{path}: result file not found. Run the workflow to make it.")
-    if digest_of(path) not in (None, sha256(path)):
-        raise UserError(
-            f"{path}: its content does not have the checksum it was written with; it is damaged. "
-            "Delete it and run the workflow again."
-        )
+    refuse_damage(path, sha256(path))
     return path
 
 
