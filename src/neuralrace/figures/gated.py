@@ -12,6 +12,7 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.patheffects import Normal, Stroke
 
 from neuralrace.datasets.contextual import Contextual, properties
 from neuralrace.errors import UserError
@@ -25,15 +26,14 @@ from neuralrace.spec import Cell
 RELU = {"color": style.COLOURS["relu"], "linewidth": 2.4}
 TWIN = {"color": style.COLOURS["gated"], "linewidth": 1.2}
 """The gated network that the paper has a ReLU network amount to, q = C - 1."""
-FINE = {"color": "white", "linewidth": 0.4}
+FINE = {
+    "color": "black",
+    "linewidth": 0.4,
+    "path_effects": [Stroke(linewidth=1.0, foreground="white"), Normal()],
+}
 """Lines between blocks in pictures with small pixels."""
 LEARNED = 1e-2
 """Share of the largest singular value below which a pathway has no mode."""
-OTHERS = (
-    {"color": "0.62", "linestyle": style.LINES[1], "linewidth": 1.1},
-    {"color": style.distinct(9), "linestyle": style.LINES[2], "linewidth": 1.4},
-)
-"""Other gated networks."""
 
 
 def task(cell: CellResults) -> Contextual:
@@ -126,6 +126,77 @@ def draw_values(
         line = line.drop_vars("seed").rename(run="seed")
         style.over_seeds(ax, cell.flow_time, line, **{"color": colour} | dict(look or {}))
         ax.plot(cell.flow_time, theory.isel(pathway_mode=mode), **style.THEORY)
+
+
+def opening(gates: Float[np.ndarray, " sample"], dataset: Contextual) -> str:
+    """Which contexts a pathway is open in, in words."""
+    opened = gates.reshape(dataset.contexts, dataset.objects).any(axis=1)
+    if opened.all():
+        return "common"
+    return "open in " + ", ".join(map(str, np.flatnonzero(opened) + 1))
+
+
+def snapshots(
+    cell: CellResults, run: int = 0
+) -> tuple[Float[np.ndarray, " snapshot"], Float[np.ndarray, "snapshot sample output"]]:
+    """Loss over initial loss at snapshots, and outputs, of one of the runs that did not diverge."""
+    loss = relative(cell.get("trajectory", "loss")).dropna("seed").isel(seed=run)
+    outputs = smallest(cell.get("trajectory", "outputs")).sel(seed=loss["seed"])
+    return loss.sel(time=outputs["snapshot"].values).values, outputs.values
+
+
+def at_loss(
+    level: float,
+    losses: Float[np.ndarray, " snapshot"],
+    outputs: Float[np.ndarray, "snapshot sample output"],
+) -> Float[np.ndarray, "sample output"]:
+    """Outputs at a loss, linearly between the two snapshots about it."""
+    falling = np.minimum.accumulate(losses)
+    place = np.interp(-level, -falling, np.arange(len(losses)))
+    before = min(int(place), len(losses) - 2)
+    share = place - before
+    return (1 - share) * outputs[before] + share * outputs[before + 1]
+
+
+def draw_outputs(
+    ax: Axes, cell: CellResults, twin: CellResults, moments: Sequence[int], run: int = 0
+) -> float:
+    """Outputs of a ReLU network, of a gated one at the same losses, and their difference.
+
+    Rows are samples, context after context; columns are properties, those of all contexts first.
+
+    Args:
+        ax: a panel, which is split into three rows and a column for each moment.
+        cell: the ReLU network.
+        twin: the gated network, of which the first run is shown, between its nearest snapshots.
+        moments: snapshots of the ReLU network.
+        run: of the ReLU network that is shown, of those that did not diverge.
+
+    Returns:
+        the largest difference of an output.
+    """
+    dataset, targets = task(cell), cell.data.y
+    losses, outputs = snapshots(cell, run)
+    pairs = [(outputs[m], at_loss(losses[m], *snapshots(twin))) for m in moments]
+    most = max(float(abs(one - other).max()) for one, other in pairs)
+    grid = style.split(ax, 3, len(moments), sharex=True, sharey=True)
+    for column, moment, (one, other) in zip(grid.T, moments, pairs, strict=True):
+        for each, shown in zip(column[:2], (one, other), strict=True):
+            shades = style.heat(each, shown, targets.min(), targets.max())
+        differences = style.heat(column[2], one - other, -most, most)
+        column[0].set_title(f"loss {losses[moment]:.2f}", loc="center")
+    blocks = block_sizes(dataset)
+    names = ["all", *map(str, range(1, len(blocks)))]
+    for each in grid.flat:
+        name_blocks(each.xaxis, blocks, names, FINE)
+        name_contexts(each.yaxis, dataset, FINE)
+        each.label_outer()
+    for each, name in zip(grid[:, 0], ("ReLU", "gated", "difference"), strict=True):
+        each.set_ylabel(f"{name}\ncontext")
+    grid[2, len(moments) // 2].set_xlabel("properties that hold in all contexts, or in one")
+    ax.get_figure().colorbar(shades, ax=list(grid[:2].flat), label="output", aspect=16, pad=0.02)
+    ax.get_figure().colorbar(differences, ax=list(grid[2]), aspect=8, pad=0.02)
+    return most
 
 
 def block_sizes(dataset: Contextual) -> list[int]:
