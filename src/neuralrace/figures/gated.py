@@ -18,6 +18,7 @@ from neuralrace.datasets.contextual import Contextual, properties
 from neuralrace.errors import UserError
 from neuralrace.figures import style
 from neuralrace.figures.domains import EDGE
+from neuralrace.figures.networks import draw_network, graph
 from neuralrace.gates.contexts import Contexts
 from neuralrace.networks.gated import Gated
 from neuralrace.records.results import CellResults
@@ -32,6 +33,10 @@ FINE = {
     "path_effects": [Stroke(linewidth=1.0, foreground="white"), Normal()],
 }
 """Lines between blocks in pictures with small pixels."""
+FAMILIES = (4, 0, 2, 5)
+"""Colours of families that are open in 1, 2, 3, ... contexts, as `distinct` numbers them."""
+TOGETHER = 0.05
+"""Share of the largest singular value within which theory is drawn once for several modes."""
 LEARNED = 1e-2
 """Share of the largest singular value below which a pathway has no mode."""
 
@@ -85,6 +90,15 @@ def family(numbers: tuple[int, ...]) -> str:
     return " and ".join(map(str, numbers))
 
 
+def family_look(numbers: tuple[int, ...]) -> dict[str, Any]:
+    """Colour and marker of a family, the same in all figures."""
+    if len(numbers) > 1:
+        return {"color": style.distinct(9), "marker": "^"}
+    place = numbers[0] - 1
+    colour = style.distinct(FAMILIES[place % len(FAMILIES)])
+    return {"color": colour, "marker": style.marker(place)}
+
+
 def relative(loss: xr.DataArray) -> xr.DataArray:
     """Loss over initial loss of the runs of one init scale, free of its normalisation."""
     loss = smallest(loss)
@@ -118,14 +132,35 @@ def draw_values(
     values = smallest(cell.get("trajectory", "pathway_values")).isel(pathway=pathways)
     theory = smallest(cell.get("theory", "pathway_values", solution="pathway_modes"))
     theory = theory.isel(pathway=pathways).mean(["seed", "pathway"])
-    ends = theory.isel(time=-1)
+    ends, drawn = theory.isel(time=-1), None
     learned = np.flatnonzero(ends > LEARNED * ends.max())
     for mode, colour in zip(learned, style.ordered(len(learned)), strict=True):
         # seeds and pathways of one kind are draws alike
         line = values.isel(pathway_mode=mode).stack(run=("seed", "pathway"), create_index=False)
         line = line.drop_vars("seed").rename(run="seed")
         style.over_seeds(ax, cell.flow_time, line, **{"color": colour} | dict(look or {}))
-        ax.plot(cell.flow_time, theory.isel(pathway_mode=mode), **style.THEORY)
+        curve = theory.isel(pathway_mode=mode)
+        if drawn is None or abs(curve - drawn).max() > TOGETHER * ends.max():
+            ax.plot(cell.flow_time, curve, **style.THEORY)
+            drawn = curve
+
+
+def draw_pathways(ax: Axes, cell: CellResults) -> None:
+    """The network of pathways, each in a colour, with gates by context."""
+    dataset, gates = task(cell), pathway_gates(cell)
+    drawn = graph(cell)
+    colours = ["0.35", *map(style.distinct, range(1, len(gates)))]
+    nodes = [pathway.nodes[1] for pathway in drawn.pathways]
+    opened = gates.reshape(len(gates), dataset.contexts, dataset.objects).mean(axis=2)
+    names = [opening(row, dataset) for row in gates]
+    draw_network(
+        ax,
+        drawn,
+        dict(zip(drawn.pathways, colours, strict=True)),
+        dict(zip(nodes, opened, strict=True)),
+        {drawn.inputs[0]: "object,\ncontext", drawn.outputs[0]: "properties"}
+        | dict(zip(nodes, names, strict=True)),
+    )
 
 
 def opening(gates: Float[np.ndarray, " sample"], dataset: Contextual) -> str:

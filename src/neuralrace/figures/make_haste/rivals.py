@@ -20,12 +20,8 @@ from neuralrace.figures import gated, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
-FAMILIES: dict[tuple[int, ...], dict[str, Any]] = {
-    (2,): {"color": style.COLOURS["gated"], "marker": "o"},
-    (1,): {"color": style.distinct(4), "marker": "s", "linestyle": style.LINES[1]},
-    (1, 2): {"color": style.distinct(9), "marker": "^", "linestyle": style.LINES[2]},
-}
-"""Looks by the numbers q of contexts that pathways are open in."""
+FAMILIES = {(2,): style.LINES[0], (1,): style.LINES[1], (1, 2): style.LINES[2]}
+"""Lines by the numbers q of contexts that pathways are open in."""
 OTHERS: dict[str, dict[str, Any]] = {
     "samples_gated": {"color": style.distinct(2), "marker": "D", "linestyle": style.LINES[3]},
     "objects_gated": {"color": style.distinct(5), "marker": "v", "linestyle": style.LINES[0]},
@@ -113,9 +109,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     opened = gates.reshape(len(gates), dataset.contexts, -1).any(axis=2)
     for place, row in enumerate(opened):
         numbers = (int(row.sum()),)
-        look = FAMILIES.get(numbers, {"color": "0.3", "marker": "X"})
-        mark = {key: value for key, value in look.items() if key != "linestyle"}
-        style.points(ax, place, share.isel(pathway=place), **mark)
+        style.points(ax, place, share.isel(pathway=place), **gated.family_look(numbers))
     names = [", ".join(map(str, np.flatnonzero(row) + 1)) for row in opened]
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel="contexts that a pathway is open in", ylabel="share of power", yscale="log")
@@ -128,10 +122,9 @@ def panel_d(results: Results, ax: Axes) -> None:
     cell = results.cell("contextual")
     names = gated.candidates(cell)
     gaps = {}
-    for place, (numbers, look) in enumerate(FAMILIES.items()):
+    for place, numbers in enumerate(FAMILIES):
         gap = gated.smallest(cell.get("metrics", "imitation_gap", candidate=names[numbers]))
-        mark = {key: value for key, value in look.items() if key != "linestyle"}
-        style.points(ax, place, gap, across=True, **mark)
+        style.points(ax, place, gap, across=True, **gated.family_look(numbers))
         gaps[numbers] = float(gap.mean("seed"))
     ax.set_yticks(range(len(FAMILIES)), list(map(gated.family, FAMILIES)))
     ax.set(xlabel="largest distance of losses", ylabel="$q$", xlim=(0, None))
@@ -143,8 +136,12 @@ def _networks(results: Results) -> list[tuple[str, CellResults, dict[str, Any]]]
     """Name, cell and look of each gated network, the one of two contexts first."""
     families = gated.families(results.cells("contextual_gated"))
     found = [
-        (f"gated, $q$ = {gated.family(numbers)}", families[numbers], look)
-        for numbers, look in FAMILIES.items()
+        (
+            f"gated, $q$ = {gated.family(numbers)}",
+            families[numbers],
+            gated.family_look(numbers) | {"linestyle": line},
+        )
+        for numbers, line in FAMILIES.items()
         if numbers in families
     ]
     return found + [(NAMES[name], results.cell(name), look) for name, look in OTHERS.items()]
