@@ -85,6 +85,7 @@ def draw_network(
     gates: Mapping[str, Sequence[int | float] | np.ndarray] | None = None,
     labels: Mapping[str, str] | None = None,
     units: int = 4,
+    shape: float | None = None,
 ) -> None:
     """A network, in layers from left to right, over all of the axes.
 
@@ -97,6 +98,8 @@ def draw_network(
         labels: what to write beside input and output nodes and above all others, and above edges
             `a->b`.
         units: most units that are shown of a node; dots stand for the others.
+        shape: width over height of the drawing; those of the axes before they are laid out when
+            absent.
 
     Raises:
         UserError: a route, gate or label of what is not in the graph.
@@ -104,6 +107,7 @@ def draw_network(
     routes, gates, labels = routes or {}, gates or {}, labels or {}
     _check(graph, routes, gates, labels)
     width, height = (float(side) / ax.figure.dpi for side in ax.get_window_extent().size)
+    height = width / shape if shape else height
     boxes, stops = lay_out(graph, (width, height), labels, units)
     strips = {name: np.ravel(values) for name, values in gates.items()}
     strokes = _strokes(graph, routes, {name for name, gate in strips.items() if not gate.any()})
