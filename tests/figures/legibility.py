@@ -77,18 +77,21 @@ def faults(figure: Figure) -> list[str]:
     """What is wrong with the text and the axes of a figure that was drawn, each in words.
 
     Text that is smaller than can be read, leaves the page, is cut off, or lies in other text; axes
-    without data; axes with data of which no label and no tick says what they show, nor one of axes
-    that they share. What is switched off (`set_axis_off`) is a drawing, not axes.
+    that leave the page or have no data; axes with data of which no label and no tick says what they
+    show, nor one of axes that share with them. Axes that are switched off (`set_axis_off`) are a
+    drawing.
     """
     slack = SLACK * figure.dpi / 72
     page = (0.0, 0.0, *figure.bbox.size)
     seen = [line for line in lines(figure) if not _hidden(line)]
     found = [f"too small: {line.words}" for line in seen if line.size < SMALLEST]
     for line in seen:
-        if _beyond(line, line.window or page) > slack:
+        if _beyond(line.corners, line.window or page) > slack:
             found.append(f"{'cut off' if line.window else 'off the page'}: {line.words}")
     found += [f"in each other: {one.words} | {other.words}" for one, other in _mixed(seen, slack)]
     for ax in _shown(figure):
+        if _beyond(ax.get_window_extent().corners(), page) > slack:
+            found.append(f"off the page: {_place(figure, ax)}")
         if not ax.has_data():
             found.append(f"no data: {_place(figure, ax)}")
         elif not _named(ax):
@@ -105,9 +108,9 @@ def _hidden(line: Line) -> bool:
     return bool(right <= x0 or left >= x1 or high <= y0 or low >= y1)
 
 
-def _beyond(line: Line, edges: tuple[float, float, float, float]) -> float:
-    """By how much a line leaves a window; negative where it does not."""
-    return float(max((edges[:2] - line.corners).max(), (line.corners - edges[2:]).max()))
+def _beyond(corners: np.ndarray, edges: tuple[float, float, float, float]) -> float:
+    """By how much a shape leaves a window; negative where it does not."""
+    return float(max((edges[:2] - corners).max(), (corners - edges[2:]).max()))
 
 
 def _mixed(seen: list[Line], slack: float) -> Iterator[tuple[Line, Line]]:

@@ -1,5 +1,6 @@
 """Every figure is registered, described, and drawn from what its cells hold."""
 
+import re
 import shutil
 from dataclasses import replace
 from importlib import import_module
@@ -9,22 +10,26 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import xarray as xr
+from legibility import faults
 from matplotlib.figure import Figure as Canvas
-from matplotlib.text import Text
+from PIL import Image
 
 from neuralrace.errors import UserError
 from neuralrace.figures import inputs, matching, variables
+from neuralrace.figures.caption import caption, title
+from neuralrace.figures.compose import compose
 from neuralrace.figures.neural_race.structural_forms import classical_scaling
 from neuralrace.figures.save import save
-from neuralrace.figures.style import COLUMN, HEAT, SHEET, SIGNED, heat, ordered, settled
+from neuralrace.figures.style import COLUMN, HEAT, PAGE, SHEET, SIGNED, heat, ordered, settled
 from neuralrace.records.files import read, write
 from neuralrace.records.results import open_results
 from neuralrace.registry import FIGURES, Figure
+from neuralrace.spec import Cell
 
+FILES = ("figure.png", "figure.pdf", "figure.svg", "slim.png")
+"""What is saved of a figure."""
 PACKAGE = Path(__file__).parents[2] / "src" / "neuralrace" / "figures"
 NAMES = sorted(FIGURES)
-SMALLEST = 6.0
-"""Points of the smallest letters, at the width of a column."""
 
 
 def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> None:
@@ -35,15 +40,9 @@ def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> N
             shutil.copy(source / cell / f"{kind}.nc", target / cell)
 
 
-def unreadable(figure: Canvas) -> list[str]:
-    """What leaves the page of a figure, or is smaller than can be read in a column."""
-    small = [text for text in figure.findobj(Text) if text.get_fontsize() < SMALLEST]
-    faults = [f"small: {text.get_text()}" for text in small if text.get_text()]
-    (x0, y0), (x1, y1) = figure.get_tightbbox().get_points()
-    width, height = figure.get_size_inches()
-    beyond = {"left": -x0, "below": -y0, "right": x1 - width, "above": y1 - height}
-    # a point, as bounding boxes of letters are larger than these
-    return faults + [f"{side}: {by:.3f} inches" for side, by in beyond.items() if by > 1 / 72]
+def saved(name: str, root: Path, cell_ids: list[str], out: Path) -> None:
+    """Saves a figure into a folder."""
+    save(name, root, cell_ids, "What is **shown**.", *(out / file for file in FILES))
 
 
 def watched(name: str, monkeypatch) -> dict[str, set[str]]:
@@ -76,19 +75,33 @@ def test_every_module_of_a_paper_is_a_registered_figure():
     assert found == set(FIGURES)
 
 
-def test_every_caption_belongs_to_a_figure():
+def test_every_caption_beside_a_module_is_that_of_a_figure_without_a_layout():
     found = {f"{path.parent.name}/{path.stem}" for path in PACKAGE.glob("*/*.rst")}
-    assert found == set(FIGURES)
+    assert found == {name for name in FIGURES if not FIGURES[name].declaration.layout}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_figure_is_described(name: str):
+def test_figure_is_described(name: str, cells: dict[str, Cell]):
     entry = FIGURES[name]
-    assert import_module(entry.module).__doc__
+    assert title(entry)
     assert entry.text
-    caption = entry.path.with_suffix(".rst").read_text(encoding="utf-8")
-    assert 2 <= caption.count(". ") + caption.count(".\n") <= 9
-    assert "{{" not in caption
+    written = caption(name, cells)
+    assert written.count(". ") + written.count(".\n") >= 2
+    assert "{{" not in written
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if FIGURES[name].declaration.layout])
+def test_panels_are_those_of_the_layout(name: str, cells: dict[str, Cell]):
+    said = FIGURES[name].declaration
+    letters = sorted(set(said.layout) - set(";. \n"))
+    module = import_module(FIGURES[name].module)
+    assert [key for key in sorted(vars(module)) if key.startswith("panel_")] == [
+        f"panel_{letter}" for letter in letters
+    ]
+    assert set(said.cf) <= set(letters)
+    written = caption(name, cells)
+    for letter in letters:
+        assert f"**{letter}**" in written, "each panel is described"
 
 
 def test_globs_and_inputs_follow_the_plan(monkeypatch):
@@ -113,24 +126,19 @@ def test_globs_and_inputs_follow_the_plan(monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_figure_draws_labelled_axes_from_its_inputs(
+def test_figure_can_be_read_and_takes_its_inputs(
     name: str, results_root: Path, cell_ids: list[str], tmp_path: Path, monkeypatch
 ):
     copy_inputs(name, results_root, tmp_path, cell_ids)
     used = watched(name, monkeypatch)
     results = open_results(tmp_path, matching(name, cell_ids))
     with mpl.rc_context(SHEET):
-        figure = FIGURES[name].load()(results)
+        figure = compose(name, results)
         figure.draw_without_rendering()
-        assert figure.get_figwidth() == pytest.approx(COLUMN)
-        assert unreadable(figure) == []
+        assert figure.get_figwidth() in (COLUMN, PAGE)
+        assert faults(figure) == []
         titled = [ax for ax in figure.axes if ax.get_title(loc="left").startswith(r"$\bf{")]
         assert titled, "panels have letters"
-        for ax in figure.axes:
-            assert ax.has_data(), "no panel is empty"
-            names = [tick.get_text() for tick in (*ax.get_xticklabels(), *ax.get_yticklabels())]
-            shown = ax.get_xlabel() or ax.get_ylabel() or any(names)
-            assert shown, "axes are labelled"
     declared = [variables(name, cell) for cell in cell_ids]
     for kind in ("trajectory", "theory", "metrics"):
         assert used[kind] == set().union(*(each.get(kind, ()) for each in declared)), kind
@@ -141,13 +149,28 @@ def test_saved_files_are_deterministic_and_whole(
     name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
     for folder in ("first", "second"):
-        out = tmp_path / folder
-        save(name, results_root, cell_ids, out / "figure.png", out / "figure.pdf")
-        assert sorted(path.name for path in out.iterdir()) == ["figure.pdf", "figure.png"]
-    for file in ("figure.png", "figure.pdf"):
+        saved(name, results_root, cell_ids, tmp_path / folder)
+        assert sorted(path.name for path in (tmp_path / folder).iterdir()) == sorted(FILES)
+    for file in FILES:
         first, second = (tmp_path / folder / file for folder in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
     assert b"CreationDate" not in (tmp_path / "first" / "figure.pdf").read_bytes()
+    assert "<dc:date>" not in (tmp_path / "first" / "figure.svg").read_text(encoding="utf-8")
+
+
+def test_files_say_what_they_show(results_root: Path, cell_ids: list[str], tmp_path: Path):
+    name = "deep_linear/staircase"
+    saved(name, results_root, cell_ids, tmp_path)
+    for file in ("figure.png", "slim.png"):
+        with Image.open(tmp_path / file) as picture:
+            texts = picture.text
+        assert texts["Title"] == name
+        assert texts["Comment"] == "What is **shown**."
+        assert re.search(
+            r"Panel d: .*\. Across: gradient-flow time.*Up: training loss\.", texts["Description"]
+        )
+    assert texts["Description"] in (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert (tmp_path / "slim.png").stat().st_size < 0.4 * (tmp_path / "figure.png").stat().st_size
 
 
 def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
@@ -162,7 +185,7 @@ def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
     with pytest.raises(UserError, match=r"no space left on device.*nothing was replaced"):
-        save("deep_linear/time_to_learn", results_root, cell_ids, png, tmp_path / "figure.pdf")
+        saved("deep_linear/time_to_learn", results_root, cell_ids, tmp_path)
     assert png.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]
 
@@ -171,7 +194,7 @@ def test_a_changed_sweep_is_drawn_as_it_is(results_root: Path, cell_ids: list[st
     name = "deep_linear/imbalance"
     swept = [cell for cell in cell_ids if cell.startswith(name)]
     for lines in (1, 2):
-        figure = FIGURES[name].load()(open_results(results_root, swept[:lines]))
+        figure = compose(name, open_results(results_root, swept[:lines]))
         legend = figure.axes[0].get_legend()
         assert len(legend.get_lines()) == lines
 
@@ -200,21 +223,20 @@ def test_a_diverged_run_leaves_the_others_drawn(
         for variable in floats:
             trajectory[variable].loc[{"seed": 1}] = np.nan
         write(trajectory, path)
-    save(name, tmp_path, cell_ids, tmp_path / "figure.png", tmp_path / "figure.pdf")
+    saved(name, tmp_path, cell_ids, tmp_path)
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 
 def test_missing_cells_and_files_name_the_remedy(
     results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
-    targets = tmp_path / "figure.png", tmp_path / "figure.pdf"
     with pytest.raises(UserError, match=r"no cell of 'rotation'.*config/"):
-        save("deep_linear/rotation", results_root, [], *targets)
+        saved("deep_linear/rotation", results_root, [], tmp_path)
     swept = open_results(tmp_path, [cell for cell in cell_ids if "/rotation/" in cell])
     with pytest.raises(UserError, match=r"one cell of 'rotation' .* has 2.*config/"):
         swept.cell("rotation")
     with pytest.raises(UserError, match=r"not found.*Run the workflow"):
-        save("deep_linear/rotation", tmp_path, cell_ids, *targets)
+        saved("deep_linear/rotation", tmp_path, cell_ids, tmp_path)
     assert not tmp_path.joinpath("figure.png").exists()
 
 

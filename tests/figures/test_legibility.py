@@ -115,6 +115,14 @@ def test_axes_without_data():
     assert found(figure) == ["no data: none"]
 
 
+def test_axes_off_the_page():
+    figure, ax = plot()
+    figure.set_layout_engine("none")
+    ax.set_position((0.2, 0.2, 0.9, 0.5))
+    ax.set(xlim=(0, 1), xticks=[0, 0.5], title="wide")
+    assert found(figure) == ["off the page: wide"]
+
+
 def test_axes_without_names():
     figure = Figure()
     one, other = figure.subplots(1, 2, sharey=True)

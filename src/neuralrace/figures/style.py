@@ -242,7 +242,7 @@ def entry(label: str, **look: Any) -> Artist:
     return Line2D([], [], label=label, **look)
 
 
-def width(text: str, size: float) -> float:
+def width(text: str, size: int | float) -> float:
     """Points that a line of text takes."""
     font = FontProperties(family=SHEET["font.family"], size=size)
     return TextToPath().get_text_width_height_descent(text, font, "$" in text)[0]
