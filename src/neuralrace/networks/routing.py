@@ -118,6 +118,12 @@ class Routing(Network):
                 "training.batch.name: 'full': only a linear network with squared error sees all "
                 "images at once, through their correlations; use mini"
             )
+        if training.batch.whole and not training.optimiser.is_linear:
+            raise ValueError(
+                f"training.optimiser.name: {training.optimiser.name!r}: all images at once are "
+                "learned along axes of their own, which sgd and momentum do not feel; use one of "
+                "these, or training.batch.name: mini"
+            )
 
     def _check_correlations(self, dataset: Any, training: Training) -> None:
         if not isinstance(dataset, DomainDataset):
@@ -161,8 +167,8 @@ class Routing(Network):
             maps = domains**2 * (through + inputs * outputs * (wide + inputs))
             return Arithmetic(weights, maps, maps)
         if training.batch.whole:
-            # correlations alone: maps of all domains, and products with their moments
-            moments = domains * (each + first * inputs * inputs + last * inputs * (outputs + last))
+            # encoders against each other and the classes; sums over pairs of what is left of these
+            moments = domains * first * (inputs * (first + outputs) + domains * first)
             return Arithmetic(weights, moments, moments)
         partners = self.partners(domains)
         image = float(domains * (inputs * first + partners * last * outputs))
