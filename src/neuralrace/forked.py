@@ -6,8 +6,12 @@ A figure is drawn in half a second, and what draws it takes three to import.
 import os
 from importlib import import_module
 from multiprocessing import get_context
+from multiprocessing.connection import wait
+from threading import Lock
 
 from neuralrace.errors import UserError
+
+LOCK = Lock()
 
 
 def call(module: str, function: str, *arguments: object) -> None:
@@ -29,8 +33,13 @@ def call(module: str, function: str, *arguments: object) -> None:
     # each process runs the script that Snakemake was started by: what that imports is to be there
     context.set_forkserver_preload(["snakemake.cli", module])
     process = context.Process(target=_called, args=(module, function, arguments))
-    process.start()
-    process.join()
+    # a process that starts asks after all that have ended: two threads that asked after one at a
+    # time would both read its exit status, which can be read once
+    with LOCK:
+        process.start()
+    wait([process.sentinel])
+    with LOCK:
+        process.join()
     if process.exitcode:
         raise UserError(f"{module}.{function} ended with exit status {process.exitcode}")
 

@@ -17,7 +17,7 @@ modules that are found likewise; see `choices`. Nothing else names any of them.
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoints, entry_points
@@ -117,8 +117,22 @@ class Metric(Quantity):
 
 @dataclass(frozen=True, kw_only=True)
 class Figure(Declaration):
-    """Something that is drawn from the results of cells."""
+    """A figure, drawn from the results of cells.
 
+    Its module holds a function `panel_<letter>(results, ax)` for each panel, and the function under
+    this decorator gives the entries of the legend above all of them, which may be none.
+    """
+
+    layout: str = ""
+    """Letters of the panels, rows parted by semicolons, as matplotlib's `subplot_mosaic` takes."""
+    height: float = 0
+    """Inches; its width is that of a page."""
+    widths: tuple[float, ...] = ()
+    """Of columns, in proportion; alike when absent."""
+    heights: tuple[float, ...] = ()
+    """Of rows, in proportion; alike when absent."""
+    cf: Mapping[str, str] = field(default_factory=dict)
+    """Panel of the paper that each is to be set beside, such as `Fig. 4e`, by letter."""
     reads: Mapping[str, Mapping[str, str]]
     """Variables of each kind of file (trajectory, theory, metrics), by experiments; names stand
     side by side, and none where only the specification in the file is read. An experiment is of

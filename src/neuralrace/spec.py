@@ -224,3 +224,12 @@ class Cell(SolvedEnsemble):
     def only(self, part: type[R]) -> R:
         """The part that fixes an earlier stage: editing a metric must not retrain anything."""
         return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})
+
+
+def flat(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Entries of a specification by dotted key, such as `training.learning_rate`."""
+    entries = {}
+    for key, value in spec.items():
+        inner = isinstance(value, dict)
+        entries |= flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
+    return entries

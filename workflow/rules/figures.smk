@@ -11,11 +11,13 @@ for name, entry in FIGURES.items():
         output:
             png=report(
                 f"{GALLERY}/{name}.png",
-                caption=entry.path.with_suffix(".rst"),
+                caption="../report/figure.rst",
                 category=paper,
                 labels={"figure": figure},
             ),
             pdf=f"{GALLERY}/{name}.pdf",
+            svg=f"{GALLERY}/{name}.svg",
+            slim=f"{GALLERY}/slim/{name}.png",
         log:
             f"{GALLERY}/logs/{name}.log",
         # before cells: figures are seen early, and fewer jobs wait, all of which the scheduler looks
@@ -27,5 +29,6 @@ for name, entry in FIGURES.items():
             code=code_sha256("draw", [entry.module]),
             figure=name,
             cells=lambda w, name=name: figure_cells(name),
+            caption=lambda w, name=name: caption(name, PLAN.cells),
         run:
-            drawn(params.figure, RESULTS, params.cells, *output, log[0])
+            drawn(params.figure, RESULTS, params.cells, params.caption, log[0], *output)

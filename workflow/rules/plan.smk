@@ -16,6 +16,7 @@ from neuralrace.claims.plan import needed_cells
 from neuralrace.claims.spec import read_claims
 from neuralrace.errors import UserError
 from neuralrace.figures import inputs
+from neuralrace.figures.caption import caption
 from neuralrace.figures.plan import shown
 from neuralrace.forked import call
 from neuralrace.job import write_record

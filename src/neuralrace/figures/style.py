@@ -26,12 +26,14 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.textpath import TextToPath
 
-COLUMN = 3.4
-"""Width of a journal column in inches."""
+COLUMN, PAGE = 3.4, 7.0
+"""Widths of a journal's column and page in inches."""
 FLOW_TIME = r"gradient-flow time (units of $\tau$)"
 HEAT = "cividis"
 """Colour map of matrices: lightness rises with the value, for colour-blind and grey readers."""
@@ -48,8 +50,8 @@ SHEET: dict[Any, Any] = {
     "axes.titlepad": 4,
     "axes.titlesize": 7,
     "figure.constrained_layout.use": True,
-    "figure.constrained_layout.h_pad": 0.03,
-    "figure.constrained_layout.w_pad": 0.03,
+    "figure.constrained_layout.h_pad": 0.04,
+    "figure.constrained_layout.w_pad": 0.05,
     "figure.dpi": 200,
     "font.family": "DejaVu Sans",
     "font.size": 7,
@@ -62,7 +64,8 @@ SHEET: dict[Any, Any] = {
     "lines.linewidth": 1.9,
     "lines.markersize": 3.5,
     "pdf.fonttype": 42,
-    "savefig.dpi": 200,
+    "savefig.dpi": 300,
+    "svg.hashsalt": "neuralrace",
     "xtick.labelsize": 6.5,
     "xtick.major.width": 0.6,
     "xtick.minor.width": 0.4,
@@ -78,11 +81,13 @@ GUIDE = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
 """What is no theory of the data beside it: slopes, y = x, limits, baselines."""
 BAND = Patch(facecolor="0.5", alpha=0.4, label="range over seeds")
 """The legend entry of bands."""
+BESIDE = ("handlelength", "handletextpad", "columnspacing")
+"""What an entry of a legend takes beside its text, in units of the size of letters."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 
-class _Canvas(Figure):
+class Canvas(Figure):
     """A figure that a notebook shows, whether or not pyplot was asked to."""
 
     def _repr_png_(self) -> bytes:
@@ -93,7 +98,7 @@ class _Canvas(Figure):
 
 def panels(rows: int, columns: int = 1, height: float = 1.4, **options: Any) -> tuple[Figure, Any]:
     """A figure of one column's width and its axes, `(rows, columns)`, each `height` inches tall."""
-    figure = _Canvas(figsize=(COLUMN, rows * height))
+    figure = Canvas(figsize=(COLUMN, rows * height))
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
@@ -237,6 +242,43 @@ def entry(label: str, **look: Any) -> Artist:
     return Line2D([], [], label=label, **look)
 
 
-def legend(figure: Figure, entries: Sequence[Artist], columns: int) -> None:
-    """A legend above all panels, where it covers no data."""
-    figure.legend(handles=entries, loc="outside upper center", ncols=columns)
+def width(text: str, size: float) -> float:
+    """Points that a line of text takes."""
+    font = FontProperties(family=SHEET["font.family"], size=size)
+    return TextToPath().get_text_width_height_descent(text, font, "$" in text)[0]
+
+
+def legend(figure: Figure, entries: Sequence[Artist], columns: int | None = None) -> None:
+    """A legend above all panels, where it covers no data, in as many columns as there is room for."""
+    if entries:
+        size = SHEET["legend.fontsize"]
+        widest = max(width(str(each.get_label()), size) for each in entries)
+        beside = size * sum(SHEET[f"legend.{key}"] for key in BESIDE)
+        room = int(72 * figure.get_figwidth() / (widest + beside))
+        columns = columns or max(1, min(room, len(entries)))
+        figure.legend(handles=entries, loc="outside upper center", ncols=columns)
+
+
+def split(
+    ax: Axes, rows: int, columns: int = 1, **options: Any
+) -> np.ndarray[tuple[int, int], np.dtype[Any]]:
+    """Axes side by side in the place of those of a panel, which keep nothing but the title.
+
+    Args:
+        ax: of a panel; they stand in a grid, as those that `subplots` makes do.
+        rows: of axes.
+        columns: of axes.
+        options: ratios, spaces and shared axes, as `GridSpecBase.subplots` and
+            `SubplotSpec.subgridspec` take them.
+
+    Returns:
+        axes, (rows, columns).
+    """
+    place = ax.get_subplotspec()
+    if place is None:
+        raise ValueError("these axes stand in no grid; make them by subplots or subplot_mosaic")
+    shared = {key: options.pop(key) for key in ("sharex", "sharey") if key in options}
+    head, body = place.subgridspec(2, 1, height_ratios=(0.01, 1), hspace=0)
+    ax.set_subplotspec(head)
+    ax.set_axis_off()
+    return body.subgridspec(rows, columns, **options).subplots(squeeze=False, **shared)

@@ -23,7 +23,7 @@ from neuralrace.given import SOURCES, Kind, missing
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.routing import Routing
 from neuralrace.records.files import attributes, read
-from neuralrace.spec import Cell
+from neuralrace.spec import Cell, flat
 
 PLACE = ["paper", "experiment", "cell"]
 """What the parts of an identifier are."""
@@ -338,15 +338,6 @@ class Results(Mapping[str, CellResults]):
         chosen = Results(cells[row] for row in table.index)
         chosen.table = table.reset_index(drop=True)
         return chosen
-
-
-def flat(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Entries of a specification by dotted key, such as `training.learning_rate`."""
-    entries = {}
-    for key, value in spec.items():
-        inner = isinstance(value, dict)
-        entries |= flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
-    return entries
 
 
 def open_results(
