@@ -164,8 +164,12 @@ def test_descent_along_axes_is_descent_on_pairs(optimiser):
     with jax.enable_x64(True):
         on_pairs = trainer.Trainer(ensemble, task=direct).train()
         along_axes = trainer.Trainer(ensemble).train()
-    assert (direct.weights(scales, seeds)[0][0] != task_of(ensemble).weights(scales, seeds)[0][0]).any()
-    assert (along_axes.variables["loss"][..., -1] < 0.5 * along_axes.variables["loss"][..., 0]).all()
+    assert (
+        direct.weights(scales, seeds)[0][0] != task_of(ensemble).weights(scales, seeds)[0][0]
+    ).any()
+    assert (
+        along_axes.variables["loss"][..., -1] < 0.5 * along_axes.variables["loss"][..., 0]
+    ).all()
     for name, values in on_pairs.variables.items():
         np.testing.assert_allclose(
             along_axes.variables[name], values, atol=1e-11 * np.abs(values).max(), err_msg=name

@@ -153,7 +153,6 @@ class Routing(Network):
         """See `Network.arithmetic`."""
         (samples, inputs, outputs), domains = sizes, dataset.count
         first, last = self.hidden[0], self.hidden[-1]
-        each = layers_in_a_row(self.hidden, sizes)
         families = self.families(domains)
         weights = 0.0
         for size, hidden in ((family.size, family.hidden) for family in families):

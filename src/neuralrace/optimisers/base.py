@@ -12,8 +12,7 @@ class Optimiser(Strict, ABC):
     is_plain: ClassVar[bool] = False
     """Whether a step is the learning rate times the gradient, with nothing else."""
     is_linear: ClassVar[bool] = False
-    """Whether an update is a sum of gradients so far, each times a number: then descent commutes with
-    any orthogonal change of axes."""
+    """Whether updates are weighted sums of gradients so far: they commute with changes of axes."""
 
     @abstractmethod
     def transformation(self) -> Any:

@@ -12,13 +12,12 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from neuralrace.datasets import Domains
-from neuralrace.datasets.image_domains import ImageDomains
+from neuralrace.datasets.image_domains import ImageDomains, image_domains
 from neuralrace.gates.wiring import routing_architecture
 from neuralrace.models.initialisation import initial_edges
 from neuralrace.models.routing import RoutingNetwork, stacked
 from neuralrace.networks.routing import Routing
 from neuralrace.spec import Ensemble
-from neuralrace.theory.second_moments import eigenmodes
 from neuralrace.training.base import Task
 from neuralrace.training.losses import LOSSES
 
@@ -137,15 +136,14 @@ class ImageTask(DomainTask):
         self.sample_loss = LOSSES[ensemble.training.loss.name]
         self.arrays = dict(domains.arrays())
         if self.on_moments:
-            modes = [eigenmodes(each, "sigma_xx") for each in domains.moments.sigma_xx]
-            variance, axes = (np.stack([mode[part] for mode in modes]) for part in (0, 1))
-            self.arrays["axes"] = axes  # (domain, input, mode)
+            variance, axes = domains.moments.modes
+            self.arrays["axes"] = axes
             self.arrays["loss"] = domains.moments.sigma_yx @ axes, variance, domains.renamed
 
     @classmethod
     def of(cls, ensemble: Ensemble) -> Task:
         """See `Task.of`."""
-        return cls(ensemble, ensemble.network, ensemble.dataset.image_domains())
+        return cls(ensemble, ensemble.network, image_domains(ensemble.dataset))
 
     @property
     def items(self) -> int:
