@@ -220,7 +220,7 @@ class CellResults:
                 f"dataset.name: {dataset.name!r}: this is for images by domain; use "
                 "transformed_images"
             )
-        return image_domains(dataset)
+        return image_domains(dataset)  # pyright: ignore[reportArgumentType]
 
     @cached_property
     def trained_pairs(self) -> Bool[np.ndarray, "seed input_domain output_domain"]:
