@@ -55,6 +55,11 @@ class Cifar10(ImageSet):
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the subset."""
 
+    @property
+    def tested(self) -> int:
+        """The official test set."""
+        return RECORDS
+
     def training(self) -> Labelled:
         """A random subset of the official training set."""
         pixels, labels = self._part(TRAINING)
@@ -92,6 +97,11 @@ class Cifar10Files(ImageSet):
     """Images of `test` that are held out, of all classes together."""
     checksum: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     """SHA-256 of pixels and labels, those held out last; anything passes when absent."""
+
+    @property
+    def tested(self) -> int:
+        """See `tests`."""
+        return self.tests
 
     def training(self) -> Labelled:
         """The first images of each class in `train`."""
@@ -153,8 +163,8 @@ def _pixels(path: Path) -> np.ndarray:
         ) from error
     if planes.shape != Cifar10.shape:
         raise UserError(
-            f"{path}: has {planes.shape[1]} x {planes.shape[2]} pixels, and images of CIFAR-10 have "
-            "32 x 32; take the file away"
+            f"{path}: has {planes.shape[1]} x {planes.shape[2]} pixels, and images of CIFAR-10 "
+            "have 32 x 32; take the file away"
         )
     return planes.reshape(-1)
 

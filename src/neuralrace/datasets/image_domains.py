@@ -187,6 +187,11 @@ class ImageDomains(PixelDomains):
 class ImageDomainDataset(DomainDataset, ABC):
     """A dataset that shows images in every input domain, too many to spell out."""
 
+    @property
+    @abstractmethod
+    def tested(self) -> int:
+        """Images that are held out of training."""
+
     @abstractmethod
     def image_domains(self) -> ImageDomains:
         """The images, their transformations and names of classes.

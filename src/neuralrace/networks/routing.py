@@ -165,10 +165,17 @@ class Routing(Network):
             wide = sum(family.hidden[-1] for family in families)
             maps = domains**2 * (through + inputs * outputs * (wide + inputs))
             return Arithmetic(weights, maps, maps)
+
+        def through(partners: int) -> float:
+            """One image, in all input domains and some output domains of each."""
+            return float(domains * (inputs * first + partners * last * outputs))
+
+        tested = dataset.tested * through(domains)
         if training.batch.whole:
             # encoders against each other and the classes; sums over pairs of what is left of these
             moments = domains * first * (inputs * (first + outputs) + domains * first)
-            return Arithmetic(weights, moments, moments)
-        partners = self.partners(domains)
-        image = float(domains * (inputs * first + partners * last * outputs))
-        return Arithmetic(weights, samples * image, training.batch.samples(samples) * image)
+            return Arithmetic(weights, tested + moments, moments)
+        image = through(self.partners(domains))
+        return Arithmetic(
+            weights, tested + samples * image, training.batch.samples(samples) * image
+        )
