@@ -25,7 +25,7 @@ LATE = 0.05
 
 @Figure(
     layout="abc;def;ghi",
-    height=4.3,
+    height=3.9,
     heights=(1.1, 1, 1),
     cf={"a": "Fig. 5", "d": "Fig. 5", "g": "Fig. 5"},
     reads={
@@ -67,7 +67,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Singular values of the common pathway with three contexts, a shade for each mode."""
+    """Singular values of the common pathway with three contexts, a shade for modes alike."""
     _draw_values(results, "three_contexts", True, ax)
 
 
@@ -121,9 +121,8 @@ def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> N
     pathways = np.flatnonzero(kind).tolist()
     stated = gated.smallest(cell.get("theory", "pathway_values", solution="staged_modes"))
     stated = stated.isel(pathway=pathways).mean(["seed", "pathway"])
-    ends = stated.isel(time=-1)
-    for mode in np.flatnonzero(ends > gated.LEARNED * ends.max()):
-        ax.plot(cell.flow_time, stated.isel(pathway_mode=mode), **style.PAPER)
+    for group in gated.alike(stated):
+        ax.plot(cell.flow_time, stated.isel(pathway_mode=group).mean("pathway_mode"), **style.PAPER)
     gated.draw_values(ax, cell, pathways)
     ax.set(xlim=(0, _end(results.cell(experiment))), ylim=(0, None), ylabel="singular value")
     if not common:

@@ -11,8 +11,6 @@ one run each, of the gated network between its two nearest snapshots.
 
 from collections.abc import Sequence
 
-import numpy as np
-from jaxtyping import Float
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
@@ -36,7 +34,7 @@ CLOSE = 0.01
 
 @Figure(
     layout="abb;ccd",
-    height=4.0,
+    height=3.8,
     widths=(1.08, 0.92, 1.0),
     heights=(1.25, 1),
     cf={"a": "Fig. 4a", "b": "Fig. 4a", "c": "Fig. 4b"},
@@ -74,8 +72,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         style.over_seeds(each, cell.flow_time, loss, **gated.RELU)
         _draw_candidates(each, cell)
     inset.set(xlim=(0.6 * drop, 2 * drop), ylim=(2 * FIRST - 1.03, 1.03))
-    shown, _ = gated.snapshots(cell)
-    moments = _moments(shown)
+    shown, _ = gated.snapshots(cell, gated.first(cell))
+    moments = gated.nearest(shown, SHARES)
     times = cell.trajectory["snapshot_flow_time"].values[moments]
     ax.plot(times, shown[moments], "o", color=gated.RELU["color"], zorder=4)
     style.epochs(ax, cell.flow_time)
@@ -92,13 +90,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Outputs of the ReLU network, of the gated one at the same loss, and their difference."""
     cell = results.cell("contextual")
     twin = gated.families(results.cells("contextual_gated"))[gated.task(cell).contexts - 1,]
-    losses, _ = gated.snapshots(cell)
-    apart = gated.draw_outputs(ax, cell, twin, _moments(losses))
+    apart = gated.draw_outputs(ax, (cell, gated.first(cell)), (twin, gated.first(twin)), SHARES)
     ax.set_title(f"At equal loss no output differs by more than {apart:.2g}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Singular values of each pathway's map, a shade for each mode, under joint modes of all."""
+    """Singular values of each pathway's map, a shade for modes alike, under joint modes of all."""
     dataset = gated.task(results.cell("contextual"))
     cell = gated.families(results.cells("contextual_gated"))[dataset.contexts - 1,]
     gates = gated.pathway_gates(cell)
@@ -139,8 +136,3 @@ def _draw_candidates(ax: Axes, cell: CellResults) -> None:
         theory = gated.smallest(cell.get("theory", "candidate_loss", candidate=name))
         style.over_seeds(ax, cell.flow_time, trained / initial, **look)
         ax.plot(cell.flow_time, (theory / initial).mean("seed"), **style.THEORY)
-
-
-def _moments(losses: Float[np.ndarray, " snapshot"]) -> list[int]:
-    """Snapshots whose losses are nearest to the shares."""
-    return [int(abs(np.log(losses / share)).argmin()) for share in SHARES]

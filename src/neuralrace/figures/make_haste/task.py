@@ -70,7 +70,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """The rectified linear network; cells are gates in the first to the last context."""
     cell = _twin(results)
-    gated.draw_pathways(ax, cell)
+    gated.draw_pathways(ax, cell, shape=1.6)
     pathways = len(gated.pathway_gates(cell))
     ax.set_title(f"The rectified linear network has {pathways} pathways")
 
