@@ -10,10 +10,20 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from neuralrace.errors import UserError
-from neuralrace.figures.gated import candidates, families, open_in, pathway_gates, relative, task
-from neuralrace.figures.make_haste.contextual import at_loss
+from neuralrace.figures.gated import (
+    alike,
+    at_loss,
+    candidates,
+    families,
+    first,
+    open_in,
+    opening,
+    pathway_gates,
+    relative,
+    task,
+    typical,
+)
 from neuralrace.figures.make_haste.similarity import turned
-from neuralrace.figures.make_haste.two_hidden import typical
 from neuralrace.figures.neural_race import structural_forms
 from neuralrace.metrics.imitation import classical_scaling
 from neuralrace.records.results import open_results

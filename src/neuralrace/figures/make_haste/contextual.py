@@ -36,7 +36,7 @@ CLOSE = 0.01
     layout="abb;ccd",
     height=3.8,
     widths=(1.08, 0.92, 1.0),
-    heights=(1.25, 1),
+    heights=(1.25, 1.0),
     cf={"a": "Fig. 4a", "b": "Fig. 4a", "c": "Fig. 4b"},
     reads={
         "contextual": {

@@ -28,7 +28,7 @@ NETWORKS = {"two_hidden": TWO, "one_hidden": ONE}
 @Figure(
     layout="abcd",
     height=2.1,
-    widths=(1, 1, 1.2, 0.9),
+    widths=(1.0, 1.0, 1.2, 0.9),
     reads={
         "two_hidden": {
             "metrics": (

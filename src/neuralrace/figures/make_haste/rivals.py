@@ -35,8 +35,8 @@ LATE = 0.05
 @Figure(
     layout="ab;cd",
     height=3.9,
-    widths=(1.25, 1),
-    heights=(1.4, 1),
+    widths=(1.25, 1.0),
+    heights=(1.4, 1.0),
     cf={"a": "Fig. 4"},
     reads={
         "contextual": {

@@ -27,7 +27,7 @@ SHORT = r"flow time (units of $\tau$)"
 @Figure(
     layout="aaa;bcd",
     height=4.0,
-    heights=(1.35, 1),
+    heights=(1.35, 1.0),
     cf={"a": "Fig. 7", "b": "Fig. 7", "d": "Fig. 7"},
     reads={
         "deep_linear/semantic_deep deep_linear/semantic_shallow": {

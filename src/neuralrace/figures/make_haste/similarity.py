@@ -34,7 +34,7 @@ MEASURES = {
     layout="aac;bbc",
     height=3.7,
     widths=(1.4, 1.4, 1.2),
-    heights=(1.05, 1),
+    heights=(1.05, 1.0),
     cf={"a": "Fig. 4c"},
     reads={
         "contextual": {

@@ -27,8 +27,8 @@ GATES = "gray"
 @Figure(
     layout="ac;bc;bd",
     height=4.4,
-    widths=(1.1, 1),
-    heights=(1, 0.75, 1.25),
+    widths=(1.1, 1.0),
+    heights=(1.0, 0.75, 1.25),
     cf={"a": "Fig. 3", "b": "Fig. 3", "c": "Fig. 3"},
     reads={
         "contextual_gated": {

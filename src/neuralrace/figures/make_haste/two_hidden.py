@@ -39,7 +39,7 @@ LATE = 0.05
 @Figure(
     layout="aaaabbbbbbbb;ccccccdddeee",
     height=4.2,
-    heights=(1, 1.2),
+    heights=(1.0, 1.2),
     cf={"a": "Fig. 6", "b": "Fig. 6b", "c": "Fig. 6b"},
     reads={
         "one_hidden": {
