@@ -102,8 +102,9 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Share of the squared weights of all pathways, where those of one and two train together."""
-    cell = gated.families(results.cells("contextual_gated"))[1, 2]
+    """Share of each pathway in the power of all, where families train together."""
+    families = gated.families(results.cells("contextual_gated"))
+    cell = families[max(families, key=len)]
     dataset, gates = gated.task(cell), gated.pathway_gates(cell)
     share = gated.smallest(cell.get("metrics", "pathway_share"))
     opened = gates.reshape(len(gates), dataset.contexts, -1).any(axis=2)
@@ -113,8 +114,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     names = [", ".join(map(str, np.flatnonzero(row) + 1)) for row in opened]
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel="contexts that a pathway is open in", ylabel="share of power", yscale="log")
-    single = share.isel(pathway=np.flatnonzero(opened.sum(axis=1) == 1))
-    ax.set_title(f"Trained together, a single context has {float(single.max()):.1%} of the power")
+    least = opened[1:].sum(axis=1).min()
+    few = float(share.isel(pathway=np.flatnonzero(opened.sum(axis=1) == least)).max())
+    ax.set_title(f"Trained together, pathways of $q={least}$ have up to {few:.1%} each")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
