@@ -25,7 +25,7 @@ LATE = 0.05
 
 @Figure(
     layout="abc;def;ghi",
-    height=3.7,
+    height=4.1,
     heights=(1.1, 1.0, 1.0),
     cf={"a": "Fig. 5", "d": "Fig. 5", "g": "Fig. 5"},
     reads={

@@ -34,7 +34,7 @@ CLOSE = 0.01
 
 @Figure(
     layout="abb;ccd",
-    height=3.7,
+    height=4.0,
     widths=(1.15, 0.85, 1.0),
     heights=(1.25, 1.0),
     cf={"a": "Fig. 4a", "b": "Fig. 4a", "c": "Fig. 4b"},
@@ -83,7 +83,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         float(gated.smallest(cell.get("metrics", "imitation_gap", candidate=name)).mean("seed"))
         for name in LOOKS
     )
-    ax.set_title(f"{near:.2g} apart, {wide:.2g} with a wide common pathway")
+    ax.set_title(f"Losses are {near:.2g} apart, from the wide one {wide:.2g}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

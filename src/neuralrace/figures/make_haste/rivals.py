@@ -28,6 +28,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 """Looks of a pathway for every sample, and for every object, by experiment."""
 NAMES = {"samples_gated": "a pathway a sample", "objects_gated": "a pathway an object"}
+COMMON = {"color": "0.35", "marker": "X"}
 LATE = 0.05
 """Loss over initial loss at which learners are compared."""
 
@@ -109,8 +110,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     share = gated.smallest(cell.get("metrics", "pathway_share"))
     opened = gates.reshape(len(gates), dataset.contexts, -1).any(axis=2)
     for place, row in enumerate(opened):
-        numbers = (int(row.sum()),)
-        style.points(ax, place, share.isel(pathway=place), **gated.family_look(numbers))
+        look = COMMON if row.all() else gated.family_look((int(row.sum()),))
+        style.points(ax, place, share.isel(pathway=place), **look)
     names = [", ".join(map(str, np.flatnonzero(row) + 1)) for row in opened]
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel="contexts that a pathway is open in", ylabel="share of power", yscale="log")

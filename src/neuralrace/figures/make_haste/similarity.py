@@ -82,7 +82,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     planes[0].set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
     planes[0].set_ylabel("coordinate 2")
     one, other = share[RELU], share[_named((dataset.contexts - 1,))]
-    ax.set_title(f"Contexts explain {one:.0%} of the ReLU network's plane, {other:.0%} of $q=2$'s")
+    ax.set_title(f"Contexts explain {one:.0%} of the ReLU network's plane, {other:.0%} with $q=2$")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

@@ -122,7 +122,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     levels = [f"{level:g}" for level in variation["loss_level"].values]
     ax.set_xticks(range(len(levels)), levels)
     ax.set(xlabel="loss over initial loss", ylabel="deviation of its time", ylim=(0, None))
-    ax.set_title(f"Spread {means[0]:.1%}, gated {means[1]:.1%}")
+    ax.set_title(f"{means[0]:.1%}, gated {means[1]:.1%}")
 
 
 def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, look: dict[str, Any]) -> None:
