@@ -47,14 +47,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Mode strengths of the network with a hidden layer."""
     cell = _network(results, "semantic_deep", ax)
     later = float(_at(cell, "later_share").mean())
-    ax.set_title(f"One hidden layer: the next at {later:.0%} when one is at half")
+    ax.set_title(f"Hidden layer: at half of one mode, the next is at {later:.0%}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Mode strengths of the network without one, on the same axis of time."""
     cell = _network(results, "semantic_shallow", ax)
     spread = float(_at(cell, "half_time_spread").mean())
-    ax.set_title(f"No hidden layer: half times within a factor of {spread:.2f}")
+    ax.set_title(f"No hidden layer: half times within {spread - 1:.1%}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:

@@ -58,7 +58,7 @@ def legend(results: Results) -> Sequence[Artist]:
         style.entry("simulation", color=style.distinct(0)),
         style.BAND,
         style.entry("theory", **style.THEORY),
-        style.entry("Saxe et al., prose: the larger squared norm", **style.PAPER),
+        style.entry("Saxe et al., prose: larger norm", **style.PAPER),
     ]
 
 

@@ -28,13 +28,14 @@ FLOOR = 1e-17
 
 
 @Figure(
-    layout="aab;cde",
-    height=4.1,
+    layout="aaabbb;ccddee",
+    height=3.9,
+    heights=(1, 1.05),
     cf={
         "a": r"$\Sigma=USV$",
-        "b": "Non-diagonal case",
-        "d": "last sentence",
-        "e": "last sentence",
+        "b": "1st paragraph",
+        "d": "end",
+        "e": "end",
     },
     reads={
         "rotation": {
@@ -71,13 +72,13 @@ def panel_a(results: Results, ax: Axes) -> None:
     modes = data.modes.output_basis.T @ data.sigma_yx @ data.modes.input_basis
     matrices["its singular basis"] = modes
     most = max(float(abs(matrix).max()) for matrix in matrices.values())
-    frames = style.split(ax, 1, len(matrices), wspace=0.15)[0]
+    frames = style.split(ax, 1, len(matrices), wspace=0.05)[0]
     for frame, (name, matrix) in zip(frames, matrices.items(), strict=True):
         shades = style.heat(frame, matrix, -most, most, aspect="equal")
         frame.set_xlabel(name)
-    bar = frames[-1].figure.colorbar(shades, ax=frames.tolist(), shrink=0.8)
+    bar = frames[-1].figure.colorbar(shades, ax=frames.tolist(), shrink=0.8, pad=0.02)
     bar.set_label("correlation")
-    ax.set_title("The rotated task is the diagonal one in its singular basis")
+    ax.set_title("A rotated task is diagonal in its singular basis")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -112,7 +113,7 @@ def panel_c(results: Results, ax: Axes) -> None:
             look = {"color": colour, "linestyle": "", "marker": style.marker(place)}
             ax.plot(values, [spread] * len(values), **look | {"markersize": 2.5})
     ax.set_yticks(range(len(rows)), list(rows))
-    ax.set(xscale="log", xlabel=r"difference of time to $s/2$ (units of $\tau$)", ylim=(1.5, -0.5))
+    ax.set(xscale="log", xlabel=r"difference of half time ($\tau$)", ylim=(1.5, -0.5))
     worst = float(abs(rows["same weights"] - half[0]).max())
     ax.set_title(f"With the same weights, within {worst:.0e}")
 
@@ -123,7 +124,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     variable."""
     told = []
     for index, cell in enumerate(_untied(results)):
-        weights = _in_modes(cell).ravel()
+        weights = _in_modes(cell)
+        weights = weights[np.isfinite(weights)]
         share, _ = np.histogram(weights / weights.std(), EDGES, density=True)
         law = cell.spec.init.name
         ax.stairs(share, EDGES, color=style.distinct(index), linewidth=1.5, label=law)
@@ -132,7 +134,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.plot(fine, norm.pdf(fine), **style.THEORY)
     ax.legend(loc="upper left", title="drawn from")
     ax.set(xlabel="weight (standard deviations)", ylabel="density", ylim=(0, None))
-    ax.set_title(f"Kurtosis: {', '.join(told)}")
+    ax.set_title(f"Kurtosis {', '.join(told)}")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -140,17 +142,17 @@ def panel_e(results: Results, ax: Axes) -> None:
     inputs before those to outputs, over all units of a run: none where weights are drawn
     independently, and all between the two layers where they are tied."""
     cells = [*_untied(results)[:1], *(c for c in results.cells("gaussian_start") if _tied(c))]
-    frames = style.split(ax, 1, len(cells), wspace=0.15)[0]
+    frames = style.split(ax, 1, len(cells), wspace=0.05)[0]
     told = []
     for frame, cell in zip(frames, cells, strict=True):
         units = _in_modes(cell)[0]
         shades = style.heat(frame, np.corrcoef(units.T), -1, 1, aspect="equal")
         frame.set_xlabel(cell.spec.init.name)
         largest = float(cell.get("metrics", "start_correlation").mean())
-        told.append(f"{largest:.2f} ({cell.spec.init.name})")
-    bar = frames[-1].figure.colorbar(shades, ax=frames.tolist(), ticks=(-1, 0, 1), shrink=0.7)
+        told.append(f"{largest:.2f} {cell.spec.init.name}")
+    bar = frames[-1].figure.colorbar(shades, ax=frames.tolist(), ticks=(-1, 0, 1), shrink=0.8, pad=0.04)
     bar.set_label("correlation")
-    ax.set_title(f"Largest between two: {', '.join(told)}")
+    ax.set_title(f"At most {', '.join(told)}")
 
 
 def _mark(index: int) -> dict:

@@ -109,7 +109,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set(xlabel="learning rate", ylabel="change of $|p||m|$ (share)")
     ax.text(min(rates), float(gaps[0]), "gap", color="0.4", va="bottom")
     drift = float(first[rates.index(min(rates))].mean())
-    ax.set_title(f"$|p||m|$ changes by {drift:.1%}, less with the step")
+    ax.set_title(f"$|p||m|$ changes by {drift:.1%} at the least")
 
 
 def _finest(results: Results) -> CellResults:
