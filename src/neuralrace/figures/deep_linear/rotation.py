@@ -150,7 +150,9 @@ def panel_e(results: Results, ax: Axes) -> None:
         frame.set_xlabel(cell.spec.init.name)
         largest = float(cell.get("metrics", "start_correlation").mean())
         told.append(f"{largest:.2f} {cell.spec.init.name}")
-    bar = frames[-1].figure.colorbar(shades, ax=frames.tolist(), ticks=(-1, 0, 1), shrink=0.8, pad=0.04)
+    bar = frames[-1].figure.colorbar(
+        shades, ax=frames.tolist(), ticks=(-1, 0, 1), shrink=0.8, pad=0.04
+    )
     bar.set_label("correlation")
     ax.set_title(f"At most {', '.join(told)}")
 

@@ -54,8 +54,7 @@ def legend(results: Results) -> Sequence[Artist]:
     """Init scales, theory, and what the summary writes."""
     looks = _looks(results.cell("time_to_learn"))
     scales = [
-        style.entry(f"scale {scale:g}", linestyle="none", **look)
-        for scale, look in looks.items()
+        style.entry(f"scale {scale:g}", linestyle="none", **look) for scale, look in looks.items()
     ]
     theory = style.entry("logistic function", **style.THEORY)
     paper = style.entry(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
@@ -134,7 +133,9 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.plot(fine, expit(logarithm * (2 * fine - 1)), **style.THEORY)
     ax.plot(fine, expit(logarithm * (fine - 1)), **style.PAPER)
     ax.axhline(0.5, **style.GUIDE)
-    ax.set(xlabel=r"time over $\log(s/\epsilon)/s$", ylabel="strength over target $u/s$", xlim=(0, 2))
+    ax.set(
+        xlabel=r"time over $\log(s/\epsilon)/s$", ylabel="strength over target $u/s$", xlim=(0, 2)
+    )
     ratio = float((second / first).mean())
     ax.set_title(f"Halves take {float(first.mean()):.2f}, and alike ({ratio:.3f})")
 

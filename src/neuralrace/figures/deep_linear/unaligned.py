@@ -47,7 +47,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     constant :math:`|p||m|`; thin, :math:`|p|^2 - |m|^2 = 4s`, where :math:`a \\cdot b = s` and a mode
     is learned. Runs that end on an axis end with equal (or opposite) vectors."""
     cell = _finest(results)
-    paths = [_sum_and_difference(cell, scale) for scale in range(cell.trajectory.sizes["init_scale"])]
+    paths = [
+        _sum_and_difference(cell, scale) for scale in range(cell.trajectory.sizes["init_scale"])
+    ]
     longest = 1.05 * max(float(length.max()) for path in paths for length in path)
     fine = np.linspace(0, longest, 200)
     for mode, colour in style.mode_colours(cell.strength).items():
