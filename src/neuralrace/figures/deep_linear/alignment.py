@@ -55,7 +55,8 @@ def legend(results: Results) -> Sequence[Artist]:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Cosine between encoder and decoder vector of each mode: to 1 where the strength is positive
-    and to -1 where it is negative. A dot is where the mode has grown to half its target."""
+    and to -1 where it is negative. A dot is where the mode has grown to half its target.
+    """
     cell = results.cell("alignment")
     encoder, decoder, across = (diagonal(block) for block in _blocks(cell))
     cosine = across / np.sqrt(encoder * decoder)
@@ -74,7 +75,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Strength of each mode over its target: modes take their turn by the size of the strength,
-    whatever its sign."""
+    whatever its sign.
+    """
     cell = results.cell("alignment")
     share = cell.get("trajectory", "mode_strength").isel(init_scale=0) / cell.target
     for mode, look in _looks(cell).items():
@@ -85,7 +87,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Lengths of encoder vectors (lines) and decoder vectors (dots; means over seeds), which grow
-    alike to the root of the strength."""
+    alike to the root of the strength.
+    """
     cell = results.cell("alignment")
     encoder, decoder, _ = (diagonal(block) for block in _blocks(cell))
     time = cell.flow_time
@@ -104,7 +107,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Cosines between the encoder vectors (rows) and decoder vectors (columns) of all modes in one
     run, strongest first: at the start, when the first mode is learned, and at the end. Once a mode
-    is learned, its row and column are empty but for itself."""
+    is learned, its row and column are empty but for itself.
+    """
     cell = results.cell("alignment")
     order = list(_looks(cell))
     encoder, decoder, across = (
@@ -131,7 +135,8 @@ def panel_d(results: Results, ax: Axes) -> None:
 def panel_e(results: Results, ax: Axes) -> None:
     """Largest size of a cosine between vectors of different modes, in each run: before training,
     when the first mode is learned (with its own vectors, and between the two modes that have grown
-    least), and at the end."""
+    least), and at the end.
+    """
     cell = results.cell("alignment")
     rows = {
         "start": "initial_overlap",
@@ -139,7 +144,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         "between others": "overlap_of_others",
         "end": "final_overlap",
     }
-    for row, (name, metric) in enumerate(rows.items()):
+    for row, metric in enumerate(rows.values()):
         values = cell.get("metrics", metric).isel(init_scale=0).values
         spread = row + np.linspace(-0.25, 0.25, len(values))
         look = {"color": style.distinct(0), "markersize": 2, "linestyle": "", "marker": "o"}

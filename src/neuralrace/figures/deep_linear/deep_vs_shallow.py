@@ -2,9 +2,9 @@
 
 From the smallest init scale. With a hidden layer the modes are learned one after the other, broad
 distinctions first, each in a sigmoid; without, all follow one exponential, so that the time to half
-of the target does not depend on the mode (Saxe, McClelland and Ganguli, 2013). The hierarchy is that
-of Jarvis, Klein, Rosman and Saxe, figure 7. Simulations (means and ranges over seeds) lie under the
-closed forms, with nothing fitted.
+of the target does not depend on the mode (Saxe, McClelland and Ganguli, 2013). The hierarchy is
+that of Jarvis, Klein, Rosman and Saxe, figure 7. Simulations (means and ranges over seeds) lie
+under the closed forms, with nothing fitted.
 """
 
 from collections.abc import Sequence

@@ -46,7 +46,8 @@ def legend(results: Results) -> Sequence[Artist]:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Mode strengths with the narrowest hidden layer from the smallest start: as many modes are
-    learned as there are hidden units."""
+    learned as there are hidden units.
+    """
     _modes(_widths(results)[0], ax)
 
 
@@ -58,7 +59,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """Largest distance of losses from numerically integrated gradient flow, over the initial loss,
     by run: of the exact solution at each hidden width, of gradient descent at the finest step, and
-    of logistic modes that do not interfere. Dots at the left edge are closer than rounding."""
+    of logistic modes that do not interfere. Dots at the left edge are closer than rounding.
+    """
     fine = min(results.cells("step_size"), key=_rate)
     rows = {
         f"exact, {_width(cell)} hidden": cell.get(
@@ -82,7 +84,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Training loss with the narrowest hidden layer from all init scales: what the unlearned modes
-    leave remains."""
+    leave remains.
+    """
     _losses(_widths(results)[0], ax)
 
 
@@ -94,7 +97,8 @@ def panel_e(results: Results, ax: Axes) -> None:
 def panel_f(results: Results, ax: Axes) -> None:
     """Largest distance of the loss of gradient descent from the exact solution, from integrated
     flow, and from logistic modes, against the learning rate. The first two shrink with the step
-    (thin, slope 1); that of a flow which is not the network's does not."""
+    (thin, slope 1); that of a flow which is not the network's does not.
+    """
     cells = sorted(results.cells("step_size"), key=_rate)
     rates = [_rate(cell) for cell in cells]
     looks = {

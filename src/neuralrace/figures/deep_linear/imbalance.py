@@ -59,7 +59,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Loss by the solution less that of gradient flow, over the initial loss: nothing but rounding
-    from the balanced start, and the more the further from balance."""
+    from the balanced start, and the more the further from balance.
+    """
     ends = []
     for cell, look in _looks(results):
         flow = cell.get("theory", "loss", solution="flow").isel(init_scale=0)
@@ -74,7 +75,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Largest distance between solution and flow against the imbalance, beside that of gradient
-    descent from flow."""
+    descent from flow.
+    """
     for cell, look in _looks(results):
         off = cell.get("metrics", "approximation_error", solution="exact").isel(init_scale=0)
         descent = cell.get("metrics", "discretisation_error").isel(init_scale=0)

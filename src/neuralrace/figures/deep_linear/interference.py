@@ -64,7 +64,8 @@ def legend(results: Results) -> Sequence[Artist]:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Rate at which the logarithm of the cosine between two vectors falls, over time: it follows
-    the sum of their squared norms, and leaves the larger one when the second mode is learned."""
+    the sum of their squared norms, and leaves the larger one when the second mode is learned.
+    """
     cell = results.cell("interference_pair")
     gram, time = _gram(cell), cell.flow_time
     share = _share(gram, cosines(gram.values))
@@ -101,7 +102,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Measured decay over what each rule gives, for pairs of equal and of unequal strengths: of the
-    sum it is one constant, of the larger norm it falls from twice to once."""
+    sum it is one constant, of the larger norm it falls from twice to once.
+    """
     cells = _pairs(results)
     over = {
         rule: [cell.get("metrics", metric).isel(init_scale=0, mode_pair=0) for cell in cells]
@@ -122,7 +124,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Angle between two vectors of which one alone grows, as a share of its way to 90 degrees, and
-    the squared norm of that one over its end: the angle opens when the norm gets big."""
+    the squared norm of that one over its end: the angle opens when the norm gets big.
+    """
     cell = _pairs(results)[-1]
     gram, time = _gram(cell), cell.flow_time
     angle = np.arccos(abs(_strongest(gram, cosines(gram.values))))
@@ -144,7 +147,8 @@ def panel_d(results: Results, ax: Axes) -> None:
 def panel_e(results: Results, ax: Axes) -> None:
     """Largest distance of a cosine from the first-order law, over its start, of every pair and
     seed (lines are medians): of two modes there is nothing of second order; among many the law
-    misses far more."""
+    misses far more.
+    """
     many = results.cell("interference_many")
     cells = [*_pairs(results), many]
     middles = []
@@ -164,7 +168,8 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 def panel_f(results: Results, ax: Axes) -> None:
     """Cosine between the two weakest of many modes in single runs, with its sign, against the exact
-    solution; thin, the first-order law, which never changes sign."""
+    solution; thin, the first-order law, which never changes sign.
+    """
     cell = results.cell("interference_many")
     gram, time = _gram(cell), cell.flow_time
     solved = _solved(cell)

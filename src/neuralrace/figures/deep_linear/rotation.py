@@ -65,7 +65,8 @@ def legend(results: Results) -> Sequence[Artist]:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Correlations between inputs (columns) and outputs (rows) of the tasks, and those of the last
-    one in the basis of its singular vectors."""
+    one in the basis of its singular vectors.
+    """
     cells = results.cells("rotation")
     data = cells[-1].data
     matrices = {f"{cell.spec.dataset.basis} basis": cell.data.sigma_yx for cell in cells}
@@ -100,12 +101,13 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """How much the time to half of a mode's target differs between the two tasks, of each seed:
-    with the same weights, and with those of the next seed."""
+    with the same weights, and with those of the next seed.
+    """
     first, *others = results.cells("rotation")
     half = [cell.get("metrics", "half_time").isel(init_scale=0) for cell in (first, *others)]
     colours = style.mode_colours(first.strength)
     rows = {"same weights": half[-1], "another draw": half[-1].roll(seed=1)}
-    for row, (name, times) in enumerate(rows.items()):
+    for row, times in enumerate(rows.values()):
         off = abs(times - half[0]).clip(min=FLOOR)
         for place, (mode, colour) in enumerate(colours.items()):
             values = off.sel(mode=mode)
@@ -121,7 +123,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Distribution of the first weights in the singular basis of a rotated task, by the law that
     they are drawn from; dashed, the normal density. Numbers are the kurtosis over that of a normal
-    variable."""
+    variable.
+    """
     told = []
     for index, cell in enumerate(_untied(results)):
         weights = _in_modes(cell)
@@ -140,7 +143,8 @@ def panel_d(results: Results, ax: Axes) -> None:
 def panel_e(results: Results, ax: Axes) -> None:
     """Correlations between the first weights of a hidden unit in the singular basis, those from
     inputs before those to outputs, over all units of a run: none where weights are drawn
-    independently, and all between the two layers where they are tied."""
+    independently, and all between the two layers where they are tied.
+    """
     cells = [*_untied(results)[:1], *(c for c in results.cells("gaussian_start") if _tied(c))]
     frames = style.split(ax, 1, len(cells), wspace=0.05)[0]
     told = []

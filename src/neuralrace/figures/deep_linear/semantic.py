@@ -50,7 +50,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Property vectors of the modes, in columns: red and blue are a property of one sign or the
-    other, such as moving against having roots."""
+    other, such as moving against having roots.
+    """
     data = results.cell("semantic_deep").data
     u, _ = _vectors(results)
     style.heat(ax, u, -1, 1, data.output_names, _names(u.shape[1]))
@@ -70,7 +71,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Item vectors of the modes, in rows: the second tells animals from plants, the last ones the
-    animals, and the plants, from each other."""
+    animals, and the plants, from each other.
+    """
     data = results.cell("semantic_deep").data
     _, v = _vectors(results)
     shades = style.heat(ax, v.T, -1, 1, _names(v.shape[1]), data.item_names)
@@ -80,7 +82,8 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Outputs of the network for each item at stages of learning, mean over seeds at the smallest
-    init scale; properties that all items share come first, those of single items last."""
+    init scale; properties that all items share come first, those of single items last.
+    """
     cell = results.cell("semantic_deep")
     outputs = cell.get("trajectory", "outputs").isel(init_scale=smallest(cell)).mean("seed")
     data = cell.data

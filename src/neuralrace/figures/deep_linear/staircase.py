@@ -46,8 +46,9 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Mode strengths from the smallest weights. Dots are where a mode is half learned, on average over
-    seeds; the later modes on the thin line below have hardly begun."""
+    """Mode strengths from the smallest weights. Dots are where a mode is half learned, on average
+    over seeds; the later modes on the thin line below have hardly begun.
+    """
     _modes(results.cell("staircase"), 0, ax)
 
 
@@ -63,7 +64,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Training loss at all init scales, as a share of that before training. Thin lines are the loss
-    when the strongest modes have been learned and nothing of the others."""
+    when the strongest modes have been learned and nothing of the others.
+    """
     cell = results.cell("staircase")
     loss, time = cell.get("trajectory", "loss"), cell.flow_time
     closed = cell.get("theory", "loss", solution="aligned_modes").mean("seed")
@@ -87,7 +89,8 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Time to half of each mode's target against its singular value, at each init scale, against
-    the closed form from each run's weights, and against what the summary writes."""
+    the closed form from each run's weights, and against what the summary writes.
+    """
     cell = results.cell("staircase")
     half = cell.get("metrics", "half_time")
     over = cell.get("metrics", "half_time_over_predicted")

@@ -1,9 +1,9 @@
-"""How long a mode takes against how strong it is.
+r"""How long a mode takes against how strong it is.
 
 "Speed of learning" of the summary of Saxe, McClelland and Ganguli (2013): from encoder and decoder
 vectors that start equal, and perpendicular to those of other modes, each mode is a logistic
 function of time. The rate at which a mode is learned is proportional to its strength, as the
-summary concludes. The times that it writes in between, :math:`\\log(s/\\epsilon)/s` for each half,
+summary concludes. The times that it writes in between, :math:`\log(s/\epsilon)/s` for each half,
 are twice as long as the logistic function one line above them takes, which simulations follow.
 """
 
@@ -63,7 +63,8 @@ def legend(results: Results) -> Sequence[Artist]:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Mode strengths from the smallest aligned start, all modes, strongest first; the range over
-    seeds is narrower than the lines."""
+    seeds is narrower than the lines.
+    """
     cell = results.cell("time_to_learn")
     strengths(ax, cell, "aligned_modes", smallest(cell))
     colours = style.mode_colours(cell.strength)
@@ -76,7 +77,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Share of its target that each mode has, against time from its half in units of
-    :math:`1/2s`: modes of all strengths and starts fall on one logistic function."""
+    :math:`1/2s`: modes of all strengths and starts fall on one logistic function.
+    """
     cell = results.cell("time_to_learn")
     share = cell.get("trajectory", "mode_strength").mean("seed") / cell.strength
     half = cell.get("metrics", "half_time").mean("seed")
@@ -97,8 +99,9 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Time to half of each mode's target against the inverse of its singular value, on the closed
-    form :math:`\\log(s/\\epsilon - 1)/2s`, with what the summary writes above."""
+    r"""Time to half of each mode's target against the inverse of its singular value, on the closed
+    form :math:`\log(s/\epsilon - 1)/2s`, with what the summary writes above.
+    """
     cell = results.cell("time_to_learn")
     half = cell.get("metrics", "half_time")
     over = cell.get("metrics", "half_time_over_written")
@@ -118,9 +121,10 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Share of its target that each mode has from the smallest start, against time in units of what
-    the summary writes for each half, :math:`\\log(s/\\epsilon)/s`. Half is reached at 0.5, and the end
-    as long after that; dotted, a mode that takes what is written."""
+    r"""Share of its target that each mode has from the smallest start, against time in units of
+    what the summary writes for each half, :math:`\log(s/\epsilon)/s`. Half is reached at 0.5, and
+    the end as long after that; dotted, a mode that takes what is written.
+    """
     cell = results.cell("time_to_learn")
     at = {"init_scale": smallest(cell)}
     share = (cell.get("trajectory", "mode_strength") / cell.strength).isel(at).mean("seed")
@@ -143,7 +147,8 @@ def panel_d(results: Results, ax: Axes) -> None:
 def panel_e(results: Results, ax: Axes) -> None:
     """Time to half of each mode's target times its strength, over the mean of all modes: flat where
     the rate is proportional to the strength, which is the better met the smaller the start; thin,
-    a rate proportional to the root of the strength."""
+    a rate proportional to the root of the strength.
+    """
     cell = results.cell("time_to_learn")
     product = cell.get("metrics", "half_time_times_s")
     s = cell.strength.values
@@ -167,7 +172,8 @@ def panel_f(results: Results, ax: Axes) -> None:
     """What an equal and perpendicular start keeps: the largest cosine between vectors of different
     modes, and the largest distance of encoder from decoder vector over their length, at any time.
     Below, the same of vectors that start equal and not perpendicular; last, unequal ones, at the
-    end."""
+    end.
+    """
     kept, tied = results.cell("time_to_learn"), results.cell("interference_many")
     loose = min(results.cells("unaligned"), key=lambda cell: cell.spec.training.learning_rate)
     rows = {

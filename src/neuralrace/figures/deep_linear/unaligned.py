@@ -1,10 +1,10 @@
-"""One unaligned mode: what is conserved, and what decays.
+r"""One unaligned mode: what is conserved, and what decays.
 
 Encoder and decoder vector :math:`a` and :math:`b` of a mode that starts unaligned and does not
-interfere with others. In their sum :math:`p = a + b` and difference :math:`m = a - b`, gradient flow
-keeps :math:`|p||m|`, so that a mode moves along a hyperbola until it is learned; figure 2 of Saxe,
-McClelland and Ganguli (2013) draws the same plane, turned, for vectors along one line. And
-:math:`\\log(|m|/|p|)` falls at the rate :math:`2(s - a \\cdot b)`: alignment before growth. The
+interfere with others. In their sum :math:`p = a + b` and difference :math:`m = a - b`, gradient
+flow keeps :math:`|p||m|`, so that a mode moves along a hyperbola until it is learned; figure 2 of
+Saxe, McClelland and Ganguli (2013) draws the same plane, turned, for vectors along one line. And
+:math:`\log(|m|/|p|)` falls at the rate :math:`2(s - a \cdot b)`: alignment before growth. The
 summary says that the vectors acquire the same length; from starts that are not small they do not.
 """
 
@@ -43,9 +43,10 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Lengths of :math:`m` and :math:`p` in single runs, from dots on. Dashed, the hyperbolas of
-    constant :math:`|p||m|`; thin, :math:`|p|^2 - |m|^2 = 4s`, where :math:`a \\cdot b = s` and a mode
-    is learned. Runs that end on an axis end with equal (or opposite) vectors."""
+    r"""Lengths of :math:`m` and :math:`p` in single runs, from dots on. Dashed, the hyperbolas of
+    constant :math:`|p||m|`; thin, :math:`|p|^2 - |m|^2 = 4s`, where :math:`a \cdot b = s` and a
+    mode is learned. Runs that end on an axis end with equal (or opposite) vectors.
+    """
     cell = _finest(results)
     paths = [
         _sum_and_difference(cell, scale) for scale in range(cell.trajectory.sizes["init_scale"])
@@ -72,7 +73,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Logarithm of the length of :math:`m` over that of :math:`p` from the smaller start (mean and
-    range over seeds), and its law of decay, integrated along the same run."""
+    range over seeds), and its law of decay, integrated along the same run.
+    """
     cell = _finest(results)
     time = cell.flow_time
     total, difference = _sum_and_difference(cell, 0)
@@ -94,7 +96,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Largest relative change of :math:`|p||m|` in a run from the smaller start (mean and range
     over seeds) against the learning rate: what is left is the error of gradient descent, of first
     order. Above, the largest distance between the vectors over their length, which changes whatever
-    the step."""
+    the step.
+    """
     cells = results.cells("unaligned")
     rates = [cell.spec.training.learning_rate for cell in cells]
     strength = cells[0].strength
