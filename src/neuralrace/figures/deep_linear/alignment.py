@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from xarray import ufuncs
 
 from neuralrace.figures import style
 from neuralrace.figures.strengths import rest
@@ -59,7 +60,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("alignment")
     encoder, decoder, across = (diagonal(block) for block in _blocks(cell))
-    cosine = across / np.sqrt(encoder * decoder)
+    cosine = across / ufuncs.sqrt(encoder * decoder)
     grown = cell.get("metrics", "growth_time").isel(init_scale=0).mean("seed")
     for mode, look in _looks(cell).items():
         style.over_seeds(ax, cell.flow_time, cosine.sel(mode=mode), **look)
@@ -94,8 +95,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     time = cell.flow_time
     every = max(len(time) // MARKED, 1)
     for mode, look in _looks(cell).items():
-        style.over_seeds(ax, time, np.sqrt(encoder.sel(mode=mode)), **look)
-        length = np.sqrt(decoder.sel(mode=mode)).mean("seed")
+        style.over_seeds(ax, time, ufuncs.sqrt(encoder.sel(mode=mode)), **look)
+        length = ufuncs.sqrt(decoder.sel(mode=mode)).mean("seed")
         ax.plot(time[::every], length[::every], **_dot(look))
         ax.axhline(float(np.sqrt(abs(cell.strength.sel(mode=mode)))), **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel="length of vectors", xlim=(0, _end(cell)))
@@ -114,7 +115,10 @@ def panel_d(results: Results, ax: Axes) -> None:
     encoder, decoder, across = (
         block.isel(seed=0).sel(mode=order, other_mode=order) for block in _blocks(cell)
     )
-    lengths = np.sqrt(diagonal(encoder)), np.sqrt(diagonal(decoder)).rename(mode="other_mode")
+    lengths = (
+        ufuncs.sqrt(diagonal(encoder)),
+        ufuncs.sqrt(diagonal(decoder)).rename(mode="other_mode"),
+    )
     cosine = (across / lengths[0] / lengths[1]).transpose("time", "mode", "other_mode")
     share = cell.get("trajectory", "mode_strength").isel(init_scale=0, seed=0) / cell.target
     learned = (share.sel(mode=order) >= LEARNED).any("mode")

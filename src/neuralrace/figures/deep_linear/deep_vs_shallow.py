@@ -10,6 +10,7 @@ under the closed forms, with nothing fitted.
 from collections.abc import Sequence
 
 import numpy as np
+import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
@@ -93,6 +94,6 @@ def _network(results: Results, experiment: str, ax: Axes) -> CellResults:
     return cell
 
 
-def _at(cell: CellResults, metric: str):
+def _at(cell: CellResults, metric: str) -> xr.DataArray:
     """A metric at the smallest init scale."""
     return cell.get("metrics", metric).isel(init_scale=smallest(cell))

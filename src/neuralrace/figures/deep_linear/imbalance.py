@@ -19,7 +19,7 @@ from neuralrace.registry import Figure
 EDGE = 1e-3
 """Lower edge of the largest errors."""
 DESCENT = {"color": "0.35", "marker": "_", "markersize": 11, "markeredgewidth": 1.2}
-BELOW = {"marker": "v", "markerfacecolor": "white", "linestyle": ""}
+BELOW: dict[str, Any] = {"marker": "v", "markerfacecolor": "white", "linestyle": ""}
 """Of what is below the lower edge."""
 
 
@@ -77,6 +77,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Largest distance between solution and flow against the imbalance, beside that of gradient
     descent from flow.
     """
+    ratios = []
     for cell, look in _looks(results):
         off = cell.get("metrics", "approximation_error", solution="exact").isel(init_scale=0)
         descent = cell.get("metrics", "discretisation_error").isel(init_scale=0)
@@ -84,11 +85,11 @@ def panel_c(results: Results, ax: Axes) -> None:
         if float(off.max()) > EDGE:
             style.points(ax, _imbalance(cell), off, **look)
         else:
-            ax.plot(_imbalance(cell), 1.15 * EDGE, color=look["color"], **BELOW)
-    ratio = float((off / descent).mean())
+            ax.plot(_imbalance(cell), 1.15 * EDGE, **look | BELOW)
+        ratios.append(float((off / descent).mean()))
     ax.set(yscale="log", ylim=(EDGE, 0.1), xlabel="imbalance of the start")
     ax.set_ylabel("largest distance (initial loss)")
-    ax.set_title(f"{ratio:.0f} times as far as descent at the end")
+    ax.set_title(f"{ratios[-1]:.0f} times as far as descent at the end")
 
 
 def _largest(cell: CellResults) -> float:

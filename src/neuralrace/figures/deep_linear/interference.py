@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from xarray import ufuncs
 
 from neuralrace.figures import style
 from neuralrace.records.gram import diagonal, vectors
@@ -70,7 +71,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     gram, time = _gram(cell), cell.flow_time
     share = _share(gram, cosines(gram.values))
     lasting = share > FLOOR
-    rate = -np.log(share).differentiate("flow_time")
+    rate = -ufuncs.log(share).differentiate("flow_time")
     norms = diagonal(gram)
     style.over_seeds(ax, time, rate.where(lasting), color=style.distinct(0))
     ax.plot(time, norms.sum("mode").mean("seed"), **style.THEORY)
@@ -128,7 +129,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     """
     cell = _pairs(results)[-1]
     gram, time = _gram(cell), cell.flow_time
-    angle = np.arccos(abs(_strongest(gram, cosines(gram.values))))
+    angle = ufuncs.arccos(abs(_strongest(gram, cosines(gram.values))))
     closed = angle.isel(time=0, drop=True)
     opened = (angle - closed) / (np.pi / 2 - closed)
     norm = diagonal(gram).isel(mode=0)

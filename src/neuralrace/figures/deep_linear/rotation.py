@@ -8,6 +8,7 @@ independent and of the same law.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -95,7 +96,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         apart.append(float(abs(other - modes).max()))
         for mode, colour in style.mode_colours(first.strength).items():
             marked = other.sel(mode=mode).mean("seed")[::every]
-            ax.plot(time[::every], marked, **_mark(index) | {"color": colour})
+            ax.plot(time[::every], marked, **_mark(index, colour))
     ax.set_title(f"Modes differ by {max(apart, default=0.0):.0e} at most")
 
 
@@ -112,8 +113,12 @@ def panel_c(results: Results, ax: Axes) -> None:
         for place, (mode, colour) in enumerate(colours.items()):
             values = off.sel(mode=mode)
             spread = row + 0.2 * (place - (len(colours) - 1) / 2)
-            look = {"color": colour, "linestyle": "", "marker": style.marker(place)}
-            ax.plot(values, [spread] * len(values), **look | {"markersize": 2.5})
+            dots: dict[str, Any] = {
+                "linestyle": "",
+                "marker": style.marker(place),
+                "markersize": 2.5,
+            }
+            ax.plot(values, [spread] * len(values), color=colour, **dots)
     ax.set_yticks(range(len(rows)), list(rows))
     ax.set(xscale="log", xlabel=r"difference of half time ($\tau$)", ylim=(1.5, -0.5))
     worst = float(abs(rows["same weights"] - half[0]).max())
@@ -161,9 +166,9 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set_title(f"At most {', '.join(told)}")
 
 
-def _mark(index: int) -> dict:
+def _mark(index: int, colour: Any = "0.3") -> dict[str, Any]:
     mark = {"linestyle": "", "marker": style.marker(index), "markerfacecolor": "white"}
-    return mark | {"color": "0.3", "markersize": 3, "zorder": 4}
+    return {**mark, "color": colour, "markersize": 3, "zorder": 4}
 
 
 def _tied(cell: CellResults) -> bool:

@@ -8,6 +8,7 @@ are twice as long as the logistic function one line above them takes, which simu
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -90,7 +91,7 @@ def panel_b(results: Results, ax: Axes) -> None:
             clock = 2 * s * (cell.flow_time.values - centre)
             at = np.unique(np.searchsorted(clock, wanted).clip(max=len(clock) - 1))
             seen = share.isel(init_scale=index, mode=mode).values[at]
-            ax.plot(clock[at], seen, linestyle="none", **look | {"markersize": 2})
+            ax.plot(clock[at], seen, linestyle="none", **{**look, "markersize": 2})
     fine = np.linspace(-SHOWN, SHOWN, 100)
     ax.plot(fine, expit(fine), **style.THEORY)
     ax.set(xlabel="$2s(t - t_{1/2})$", ylabel="strength over target $u/s$", xlim=(-SHOWN, SHOWN))
@@ -194,7 +195,7 @@ def panel_f(results: Results, ax: Axes) -> None:
     ax.set_title(f"Cosines stay at 0 (to {largest:.0e}), vectors equal")
 
 
-def _looks(cell: CellResults) -> dict[float, dict]:
+def _looks(cell: CellResults) -> dict[float, dict[str, Any]]:
     """Colour and marker of each init scale."""
     scales: xr.DataArray = cell.trajectory["init_scale"]
     return {

@@ -15,6 +15,7 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from scipy.integrate import cumulative_simpson
+from xarray import ufuncs
 
 from neuralrace.figures import style
 from neuralrace.records.gram import diagonal, vectors
@@ -79,7 +80,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     time = cell.flow_time
     total, difference = _sum_and_difference(cell, 0)
     across = (total**2 - difference**2) / 4
-    ratio = np.log(difference / total)
+    ratio = ufuncs.log(difference / total)
     rate = (cell.strength - across).transpose(*across.dims)
     axis = rate.get_axis_num("time")
     fall = rate.copy(data=cumulative_simpson(rate.values, x=time.values, axis=axis, initial=0))
@@ -125,5 +126,5 @@ def _finest(results: Results) -> CellResults:
 def _sum_and_difference(cell: CellResults, scale: int) -> tuple[xr.DataArray, xr.DataArray]:
     """Lengths of p = a + b and m = a - b, by mode, from one init scale."""
     encoder, decoder, across = (diagonal(block).isel(init_scale=scale) for block in vectors(cell))
-    total = np.sqrt(encoder + decoder + 2 * across)
-    return total, np.sqrt((encoder + decoder - 2 * across).clip(min=0))
+    total = ufuncs.sqrt(encoder + decoder + 2 * across)
+    return total, ufuncs.sqrt((encoder + decoder - 2 * across).clip(min=0))
