@@ -115,11 +115,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     encoder, decoder, across = (
         block.isel(seed=0).sel(mode=order, other_mode=order) for block in _blocks(cell)
     )
-    lengths = (
-        ufuncs.sqrt(diagonal(encoder)),
-        ufuncs.sqrt(diagonal(decoder)).rename(mode="other_mode"),
-    )
-    cosine = (across / lengths[0] / lengths[1]).transpose("time", "mode", "other_mode")
+    squares = diagonal(encoder) * diagonal(decoder).rename(mode="other_mode")
+    cosine = (across / ufuncs.sqrt(squares)).transpose("time", "mode", "other_mode")
     share = cell.get("trajectory", "mode_strength").isel(init_scale=0, seed=0) / cell.target
     learned = (share.sel(mode=order) >= LEARNED).any("mode")
     moments = {"start": 0, "first mode learned": int(learned.argmax("time")), "end": -1}

@@ -113,12 +113,8 @@ def panel_c(results: Results, ax: Axes) -> None:
         for place, (mode, colour) in enumerate(colours.items()):
             values = off.sel(mode=mode)
             spread = row + 0.2 * (place - (len(colours) - 1) / 2)
-            dots: dict[str, Any] = {
-                "linestyle": "",
-                "marker": style.marker(place),
-                "markersize": 2.5,
-            }
-            ax.plot(values, [spread] * len(values), color=colour, **dots)
+            dots: dict[str, Any] = {"linestyle": "", "marker": style.marker(place)}
+            ax.plot(values, [spread] * len(values), color=colour, markersize=2.5, **dots)
     ax.set_yticks(range(len(rows)), list(rows))
     ax.set(xscale="log", xlabel=r"difference of half time ($\tau$)", ylim=(1.5, -0.5))
     worst = float(abs(rows["same weights"] - half[0]).max())
