@@ -31,7 +31,7 @@ FLOOR = 1e-17
 @Figure(
     layout="aaabbb;ccddee",
     height=3.9,
-    heights=(1, 1.05),
+    heights=(1.0, 1.05),
     cf={
         "a": r"$\Sigma=USV$",
         "b": "1st paragraph",

@@ -26,7 +26,7 @@ STAGES = 5
 @Figure(
     layout="abcd;eeef",
     height=4.1,
-    widths=(1, 1.1, 1, 1.25),
+    widths=(1.0, 1.1, 1.0, 1.25),
     cf={"a": "Fig. 7", "b": "$U$", "c": "$S$", "d": "$V^T$", "f": "Eq. 7"},
     reads={
         "semantic_deep": {

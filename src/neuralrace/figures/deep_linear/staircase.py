@@ -29,7 +29,7 @@ HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
 @Figure(
     layout="abc;dde",
     height=3.7,
-    cf={"a": "Fig. 3, left", "e": "Speed of learning"},
+    cf={"a": "Fig. 3, left", "e": "first bullet"},
     reads={
         "staircase": {
             "trajectory": "loss mode_strength",
@@ -108,7 +108,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])
     ax.minorticks_off()
     off = float(abs(over.isel(init_scale=0) - 1).max())
-    ax.set_title(f"From small weights, within {off:.1%} of the closed form")
+    ax.set_title(f"Small weights: within {off:.1%} of the closed form")
 
 
 def _scales(cell: CellResults) -> dict[float, tuple[float, float, float]]:

@@ -30,7 +30,7 @@ HALVES = ("half_time", "half_time_over_written", "second_half_over_written")
 
 @Figure(
     layout="abc;def",
-    height=3.8,
+    height=3.7,
     cf={
         "b": r"solution of $du_i/dt$",
         "c": "first bullet",

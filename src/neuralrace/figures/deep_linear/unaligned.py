@@ -113,9 +113,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     style.slope_one(ax, rates, float(first[rates.index(max(rates))].mean()))
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="change of $|p||m|$ (share)")
-    ax.text(min(rates), float(gaps[0]), "gap", color="0.4", va="bottom")
+    ax.text(min(rates), float(gaps[0]), "largest gap", color="0.4", va="bottom")
     drift = float(first[rates.index(min(rates))].mean())
-    ax.set_title(f"$|p||m|$ changes by {drift:.1%} at the least")
+    ax.set_title(f"Change of $|p||m|$: {drift:.1%} at the finest")
 
 
 def _finest(results: Results) -> CellResults:
