@@ -3,6 +3,7 @@
 import re
 from importlib import import_module
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -38,34 +39,26 @@ def compose(name: str, results: Results) -> Figure:
     )
     for letter in sorted(axes):
         getattr(module, f"panel_{letter}")(results, axes[letter])
-    style.legend(figure, entry.load()(results))
-    figure.draw_without_rendering()  # titles are broken at what comes to stand beside their panels
-    for letter in sorted(axes):
         entitle(axes[letter], letter, said.cf.get(letter))
+    style.legend(figure, entry.load()(results))
     return figure
 
 
 def entitle(ax: Axes, letter: str, beside: str | None = None) -> None:
-    """Puts the letter before a panel's title, and breaks it where the next panel begins.
+    """Puts the letter before a panel's title, and breaks it where the next panel would begin.
 
     Args:
-        ax: of the panel, in a grid, where it stands.
+        ax: of the panel, in a grid.
         letter: its letter.
         beside: panel of a paper that it is to be set beside, told after the title.
     """
-    own = style.place(ax).get_topmost_subplotspec()
-    starts = [1.0]
-    for other in ax.figure.figure.axes:
-        spec = other.get_subplotspec()
-        top = spec.get_topmost_subplotspec() if spec else own
-        if top.colspan.start >= own.colspan.stop and set(top.rowspan) & set(own.rowspan):
-            starts.append(other.get_position().x0)
-    width = min(starts) - ax.get_position().x0
-    room = 72 * (ax.figure.figure.get_figwidth() * width - GAP)
+    place = style.place(ax).get_topmost_subplotspec()
+    ratios = np.asarray(place.get_gridspec().get_width_ratios())
+    room = 72 * (
+        ax.figure.figure.get_figwidth() * ratios[list(place.colspan)].sum() / ratios.sum() - GAP
+    )
     words = WORD.findall(ax.get_title(loc="left"))
-    if beside:
-        first, *more = WORD.findall(f"{beside})")
-        words += [f"(cf. {first}", *more]
+    words += f"(cf. {beside})".split() if beside else []
     lines = [rf"$\bf{{{letter}}}$ "]
     for word in words:
         longer = f"{lines[-1]} {word}"

@@ -55,8 +55,10 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Cosine between encoder and decoder vector of each mode: to 1 where the strength is positive
-    and to -1 where it is negative. A dot is where the mode has grown to half its target.
+    """Cosine between the encoder and the decoder vector of each mode.
+
+    It goes to 1 where the strength is positive and to -1 where it is negative. A dot is where the
+    mode has grown to half its target, on average over seeds.
     """
     cell = results.cell("alignment")
     encoder, decoder, across = (diagonal(block) for block in _blocks(cell))
@@ -75,8 +77,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Strength of each mode over its target: modes take their turn by the size of the strength,
-    whatever its sign.
+    """Strength of each mode over its target.
+
+    Modes take their turn by the size of the strength, whatever its sign.
     """
     cell = results.cell("alignment")
     share = cell.get("trajectory", "mode_strength").isel(init_scale=0) / cell.target
@@ -87,8 +90,9 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Lengths of encoder vectors (lines) and decoder vectors (dots; means over seeds), which grow
-    alike to the root of the strength.
+    """Lengths of encoder vectors (lines) and of decoder vectors (dots, means over seeds).
+
+    Both grow alike, to the root of the strength.
     """
     cell = results.cell("alignment")
     encoder, decoder, _ = (diagonal(block) for block in _blocks(cell))
@@ -106,9 +110,10 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Cosines between the encoder vectors (rows) and decoder vectors (columns) of all modes in one
-    run, strongest first: at the start, when the first mode is learned, and at the end. Once a mode
-    is learned, its row and column are empty but for itself.
+    """Cosines between the encoder vectors (rows) and decoder vectors (columns) in one run.
+
+    Modes stand in the order of their strength; at the start, when the first mode is learned, and at
+    the end. Once a mode is learned, its row and column are empty but for itself.
     """
     cell = results.cell("alignment")
     order = list(_looks(cell))
@@ -134,9 +139,10 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Largest size of a cosine between vectors of different modes, in each run: before training,
-    when the first mode is learned (with its own vectors, and between the two modes that have grown
-    least), and at the end.
+    """Largest size of a cosine between vectors of different modes, in each run.
+
+    Before training; when the first mode is learned, with its own vectors and between the two modes
+    that have grown least; and at the end. Upright bars are means.
     """
     cell = results.cell("alignment")
     rows = {

@@ -45,8 +45,10 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Mode strengths with the narrowest hidden layer from the smallest start: as many modes are
-    learned as there are hidden units.
+    """Mode strengths with the narrowest hidden layer, from the smallest start.
+
+    As many modes are learned as there are hidden units. In one seed the second mode waits long,
+    hence the band.
     """
     _modes(_widths(results)[0], ax)
 
@@ -57,9 +59,10 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Largest distance of losses from numerically integrated gradient flow, over the initial loss,
-    by run: of the exact solution at each hidden width, of gradient descent at the finest step, and
-    of logistic modes that do not interfere. Dots at the left edge are closer than rounding.
+    """Largest distance of a loss from integrated gradient flow, over the initial loss, by run.
+
+    Of the exact solution at each hidden width, of gradient descent at the finest step, and of
+    logistic modes, which do not interfere.
     """
     fine = min(results.cells("step_size"), key=_rate)
     rows = {
@@ -83,8 +86,9 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Training loss with the narrowest hidden layer from all init scales: what the unlearned modes
-    leave remains.
+    """Training loss with the narrowest hidden layer, from all init scales.
+
+    What the unlearned modes would explain remains.
     """
     _losses(_widths(results)[0], ax)
 
@@ -95,9 +99,10 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def panel_f(results: Results, ax: Axes) -> None:
-    """Largest distance of the loss of gradient descent from the exact solution, from integrated
-    flow, and from logistic modes, against the learning rate. The first two shrink with the step
-    (thin, slope 1); that of a flow which is not the network's does not.
+    """Largest distance of the loss of gradient descent from three theories, by learning rate.
+
+    From the exact solution and from integrated flow it shrinks with the step (thin, slope 1); from
+    logistic modes, which are not the network's flow, it does not.
     """
     cells = sorted(results.cells("step_size"), key=_rate)
     rates = [_rate(cell) for cell in cells]

@@ -58,8 +58,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Loss by the solution less that of gradient flow, over the initial loss: nothing but rounding
-    from the balanced start, and the more the further from balance.
+    """Loss by the solution less that of gradient flow, over the initial loss.
+
+    Nothing but rounding from the balanced start, and the more the further from balance.
     """
     ends = []
     for cell, look in _looks(results):
@@ -74,8 +75,9 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Largest distance between solution and flow against the imbalance, beside that of gradient
-    descent from flow.
+    """Largest distance between solution and flow, by imbalance.
+
+    Beside it, that of gradient descent from flow.
     """
     ratios = []
     for cell, look in _looks(results):

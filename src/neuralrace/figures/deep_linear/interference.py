@@ -64,8 +64,10 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Rate at which the logarithm of the cosine between two vectors falls, over time: it follows
-    the sum of their squared norms, and leaves the larger one when the second mode is learned.
+    """Rate at which the logarithm of the cosine between two vectors falls.
+
+    It follows the sum of their squared norms, and leaves the larger one as the second mode is
+    learned.
     """
     cell = results.cell("interference_pair")
     gram, time = _gram(cell), cell.flow_time
@@ -102,8 +104,9 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Measured decay over what each rule gives, for pairs of equal and of unequal strengths: of the
-    sum it is one constant, of the larger norm it falls from twice to once.
+    """Measured decay over what each rule gives, for equal and unequal strengths.
+
+    In the sum it is one constant; in the larger norm it falls from twice to once.
     """
     cells = _pairs(results)
     over = {
@@ -124,8 +127,9 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Angle between two vectors of which one alone grows, as a share of its way to 90 degrees, and
-    the squared norm of that one over its end: the angle opens when the norm gets big.
+    """Angle between two vectors of which one alone grows, as a share of its way to 90 degrees.
+
+    Beside it, the squared norm of that one over its end: the angle opens when the norm gets big.
     """
     cell = _pairs(results)[-1]
     gram, time = _gram(cell), cell.flow_time
@@ -146,9 +150,10 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Largest distance of a cosine from the first-order law, over its start, of every pair and
-    seed (lines are medians): of two modes there is nothing of second order; among many the law
-    misses far more.
+    """Largest distance of each cosine from the first-order law, over its start.
+
+    Dots are pairs of modes and seeds, bars medians. Of two modes there is nothing of second order;
+    among many the law misses far more.
     """
     many = results.cell("interference_many")
     cells = [*_pairs(results), many]
@@ -168,8 +173,9 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def panel_f(results: Results, ax: Axes) -> None:
-    """Cosine between the two weakest of many modes in single runs, with its sign, against the exact
-    solution; thin, the first-order law, which never changes sign.
+    """Cosine between the two weakest of many modes, in single runs.
+
+    Dashed, the exact solution; thin, the first-order law.
     """
     cell = results.cell("interference_many")
     gram, time = _gram(cell), cell.flow_time

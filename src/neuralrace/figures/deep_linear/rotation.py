@@ -65,8 +65,9 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Correlations between inputs (columns) and outputs (rows) of the tasks, and those of the last
-    one in the basis of its singular vectors.
+    """Correlations between inputs (columns) and outputs (rows) of the tasks.
+
+    Last, those of the rotated task in the basis of its singular vectors.
     """
     cells = results.cells("rotation")
     data = cells[-1].data
@@ -101,8 +102,9 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """How much the time to half of a mode's target differs between the two tasks, of each seed:
-    with the same weights, and with those of the next seed.
+    """Difference of the times to half of a mode's target between the two tasks, of each seed.
+
+    With the same weights, and with those of the next seed.
     """
     first, *others = results.cells("rotation")
     half = [cell.get("metrics", "half_time").isel(init_scale=0) for cell in (first, *others)]
@@ -122,9 +124,10 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Distribution of the first weights in the singular basis of a rotated task, by the law that
-    they are drawn from; dashed, the normal density. Numbers are the kurtosis over that of a normal
-    variable.
+    """Distribution of first weights in the singular basis of a rotated task.
+
+    By the law that they are drawn from; dashed, the normal density. Numbers are the kurtosis over
+    that of a normal variable.
     """
     told = []
     for index, cell in enumerate(_untied(results)):
@@ -142,9 +145,10 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Correlations between the first weights of a hidden unit in the singular basis, those from
-    inputs before those to outputs, over all units of a run: none where weights are drawn
-    independently, and all between the two layers where they are tied.
+    """Correlations between the first weights of a hidden unit in the singular basis.
+
+    Those from inputs come before those to outputs; over all units of a run. There are none where
+    weights are drawn independently, and full ones between the layers where they are tied.
     """
     cells = [*_untied(results)[:1], *(c for c in results.cells("gaussian_start") if _tied(c))]
     frames = style.split(ax, 1, len(cells), wspace=0.05)[0]

@@ -49,8 +49,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Property vectors of the modes, in columns: red and blue are a property of one sign or the
-    other, such as moving against having roots.
+    """Property vectors of the modes, in columns.
+
+    Red and blue are properties of either sign, such as to move and to have roots.
     """
     data = results.cell("semantic_deep").data
     u, _ = _vectors(results)
@@ -70,8 +71,10 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Item vectors of the modes, in rows: the second tells animals from plants, the last ones the
-    animals, and the plants, from each other.
+    """Item vectors of the modes, in rows.
+
+    The second tells animals from plants, the last ones the plants, and the animals, from each
+    other.
     """
     data = results.cell("semantic_deep").data
     _, v = _vectors(results)
@@ -81,8 +84,10 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Outputs of the network for each item at stages of learning, mean over seeds at the smallest
-    init scale; properties that all items share come first, those of single items last.
+    """Outputs of the network for each item at stages of learning.
+
+    Means over seeds from the smallest init scale. What all items share comes first, properties of
+    single items last.
     """
     cell = results.cell("semantic_deep")
     outputs = cell.get("trajectory", "outputs").isel(init_scale=smallest(cell)).mean("seed")

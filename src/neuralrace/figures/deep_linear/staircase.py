@@ -46,8 +46,10 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Mode strengths from the smallest weights. Dots are where a mode is half learned, on average
-    over seeds; the later modes on the thin line below have hardly begun.
+    """Mode strengths from the smallest weights.
+
+    Dots are where a mode is half learned, on average over seeds; later modes, on the thin line
+    below, have hardly begun.
     """
     _modes(results.cell("staircase"), 0, ax)
 
@@ -63,8 +65,9 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Training loss at all init scales, as a share of that before training. Thin lines are the loss
-    when the strongest modes have been learned and nothing of the others.
+    """Training loss from all init scales, over that before training.
+
+    Thin lines are the loss when the strongest modes have been learned and nothing of the others.
     """
     cell = results.cell("staircase")
     loss, time = cell.get("trajectory", "loss"), cell.flow_time
@@ -88,8 +91,9 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Time to half of each mode's target against its singular value, at each init scale, against
-    the closed form from each run's weights, and against what the summary writes.
+    """Time to half of each mode's target against its singular value, at each init scale.
+
+    Dashed, the closed form from each run's weights; dotted, the time that the summary writes.
     """
     cell = results.cell("staircase")
     half = cell.get("metrics", "half_time")

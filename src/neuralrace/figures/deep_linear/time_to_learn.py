@@ -63,8 +63,9 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Mode strengths from the smallest aligned start, all modes, strongest first; the range over
-    seeds is narrower than the lines.
+    """Mode strengths from the smallest aligned start.
+
+    The range over seeds is narrower than the lines.
     """
     cell = results.cell("time_to_learn")
     strengths(ax, cell, "aligned_modes", smallest(cell))
@@ -77,8 +78,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Share of its target that each mode has, against time from its half in units of
-    :math:`1/2s`: modes of all strengths and starts fall on one logistic function.
+    """Share of its target that each mode has, against time from its half in units of :math:`1/2s`.
+
+    Modes of all strengths and starts fall on one logistic function.
     """
     cell = results.cell("time_to_learn")
     share = cell.get("trajectory", "mode_strength").mean("seed") / cell.strength
@@ -100,8 +102,10 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    r"""Time to half of each mode's target against the inverse of its singular value, on the closed
-    form :math:`\log(s/\epsilon - 1)/2s`, with what the summary writes above.
+    r"""Time to half of each mode's target against the inverse of its singular value.
+
+    It lies on the closed form :math:`\log(s/\epsilon - 1)/2s` (dashed), half of what the summary
+    writes (dotted).
     """
     cell = results.cell("time_to_learn")
     half = cell.get("metrics", "half_time")
@@ -122,9 +126,10 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    r"""Share of its target that each mode has from the smallest start, against time in units of
-    what the summary writes for each half, :math:`\log(s/\epsilon)/s`. Half is reached at 0.5, and
-    the end as long after that; dotted, a mode that takes what is written.
+    r"""Share of its target that each mode has, against time over :math:`\log(s/\epsilon)/s`.
+
+    That time is what the summary writes for each half. From the smallest start half is reached at
+    0.5, and the end as long after that; dotted, a mode that takes what is written.
     """
     cell = results.cell("time_to_learn")
     at = {"init_scale": smallest(cell)}
@@ -146,9 +151,10 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Time to half of each mode's target times its strength, over the mean of all modes: flat where
-    the rate is proportional to the strength, which is the better met the smaller the start; thin,
-    a rate proportional to the root of the strength.
+    """Time to half of each mode's target times its strength, over the mean of all modes.
+
+    It is flat where the rate is proportional to the strength, as it is the more the smaller the
+    start; thin, a rate proportional to the root of the strength.
     """
     cell = results.cell("time_to_learn")
     product = cell.get("metrics", "half_time_times_s")
@@ -170,10 +176,11 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def panel_f(results: Results, ax: Axes) -> None:
-    """What an equal and perpendicular start keeps: the largest cosine between vectors of different
-    modes, and the largest distance of encoder from decoder vector over their length, at any time.
-    Below, the same of vectors that start equal and not perpendicular; last, unequal ones, at the
-    end.
+    """What an equal and perpendicular (aligned) start keeps at any time.
+
+    The largest cosine between vectors of different modes, and the largest distance (gap) of encoder
+    from decoder vector over their length. Beside them, vectors that start equal and not
+    perpendicular (tied), and the gap at the end of those that start unequal.
     """
     kept, tied = results.cell("time_to_learn"), results.cell("interference_many")
     loose = min(results.cells("unaligned"), key=lambda cell: cell.spec.training.learning_rate)

@@ -44,9 +44,12 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    r"""Lengths of :math:`m` and :math:`p` in single runs, from dots on. Dashed, the hyperbolas of
-    constant :math:`|p||m|`; thin, :math:`|p|^2 - |m|^2 = 4s`, where :math:`a \cdot b = s` and a
-    mode is learned. Runs that end on an axis end with equal (or opposite) vectors.
+    r"""Lengths of :math:`m` and :math:`p` in single runs, from dots on.
+
+    Dashed, the hyperbolas of constant :math:`|p||m|`; thin, :math:`|p|^2 - |m|^2 = 4s`, where
+    :math:`a \cdot b = s` and the mode is learned. Runs that end on an axis end with equal (or
+    opposite) vectors. The gap is :math:`|m|`, or :math:`|p|` where :math:`s < 0`, over the length
+    of the vectors.
     """
     cell = _finest(results)
     paths = [
@@ -73,8 +76,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Logarithm of the length of :math:`m` over that of :math:`p` from the smaller start (mean and
-    range over seeds), and its law of decay, integrated along the same run.
+    """Logarithm of the length of :math:`m` over that of :math:`p`, from the smaller start.
+
+    Dashed, its law of decay, integrated along the same run.
     """
     cell = _finest(results)
     time = cell.flow_time
@@ -94,10 +98,10 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Largest relative change of :math:`|p||m|` in a run from the smaller start (mean and range
-    over seeds) against the learning rate: what is left is the error of gradient descent, of first
-    order. Above, the largest distance between the vectors over their length, which changes whatever
-    the step.
+    """Largest change of :math:`|p||m|` in a run, over its start, by learning rate.
+
+    What is left is the error of gradient descent, of first order (thin, slope 1). Above, the
+    largest gap between the vectors, which changes whatever the step.
     """
     cells = results.cells("unaligned")
     rates = [cell.spec.training.learning_rate for cell in cells]
