@@ -33,7 +33,12 @@ RULES = {"sum of norms": "decay_over_sum", "larger norm": "decay_over_larger"}
 @Figure(
     layout="abc;def",
     height=3.8,
-    cf={"a": "last equation", "b": "last paragraph", "d": "last paragraph", "e": "2nd order"},
+    cf={
+        "a": "last equation",
+        "b": "last paragraph",
+        "d": "last paragraph",
+        "e": "second-order effects",
+    },
     reads={
         "interference_pair": {
             "trajectory": "gram",

@@ -32,12 +32,7 @@ FLOOR = 1e-17
     layout="aaabbb;ccddee",
     height=3.9,
     heights=(1.0, 1.05),
-    cf={
-        "a": r"$\Sigma=USV$",
-        "b": "1st paragraph",
-        "d": "end",
-        "e": "end",
-    },
+    cf={"a": "2nd paragraph", "b": "1st paragraph", "d": "last sentence", "e": "last sentence"},
     reads={
         "rotation": {
             "trajectory": "mode_strength",

@@ -27,7 +27,7 @@ STAGES = 5
     layout="abcd;eeef",
     height=4.1,
     widths=(1.0, 1.1, 1.0, 1.25),
-    cf={"a": "Fig. 7", "b": "$U$", "c": "$S$", "d": "$V^T$", "f": "Eq. 7"},
+    cf={"a": "Fig. 7", "b": "Fig. 7, U", "c": "Fig. 7, S", "d": "Fig. 7, V", "f": "Eq. 7"},
     reads={
         "semantic_deep": {
             "trajectory": "loss mode_strength outputs",

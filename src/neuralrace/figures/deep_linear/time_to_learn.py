@@ -32,7 +32,7 @@ HALVES = ("half_time", "half_time_over_written", "second_half_over_written")
     layout="abc;def",
     height=3.7,
     cf={
-        "b": r"solution of $du_i/dt$",
+        "b": "logistic function",
         "c": "first bullet",
         "d": "bullets",
         "e": "last sentence",
