@@ -73,7 +73,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine", yticks=(-1, 0, 1))
     ax.set_xlim(0, _end(cell))
     share = float(cell.get("metrics", "alignment_over_growth").max())
-    ax.set_title(f"Aligned in {share:.0%} of the growth time")
+    ax.set_title(f"Aligned in at most {share:.0%} of the growth time")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -162,7 +162,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.invert_yaxis()
     ax.set(xlabel="largest |cosine| of a run", xlim=(-0.02, None))
     repelled = float(cell.get("metrics", "overlap_with_learned").mean())
-    ax.set_title(f"{repelled:.2f} is left to the learned")
+    ax.set_title(f"Cosines to the learned: {repelled:.2f} left")
 
 
 def _blocks(cell: CellResults) -> list[xr.DataArray]:

@@ -91,7 +91,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         ratios.append(float((off / descent).mean()))
     ax.set(yscale="log", ylim=(EDGE, 0.1), xlabel="imbalance of the start")
     ax.set_ylabel("largest distance (initial loss)")
-    ax.set_title(f"{ratios[-1]:.0f} times as far as descent at the end")
+    ax.set_title(f"Last, {ratios[-1]:.0f} times as far as descent")
 
 
 def _largest(cell: CellResults) -> float:

@@ -32,7 +32,7 @@ RULES = {"sum of norms": "decay_over_sum", "larger norm": "decay_over_larger"}
 
 @Figure(
     layout="abc;def",
-    height=3.8,
+    height=3.9,
     cf={
         "a": "last equation",
         "b": "last paragraph",
@@ -128,7 +128,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set(xlabel="strengths of the two modes", ylabel="measured decay over rule")
     ax.set(xlim=(-0.5, len(cells) - 0.5), ylim=(0, 2.4))
     means = [float(value.mean()) for value in over["larger norm"]]
-    ax.set_title(f"Not one constant: {means[0]:.1f} to {means[-1]:.1f}")
+    ax.set_title(f"In the larger norm, {means[0]:.1f} to {means[-1]:.1f}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -197,7 +197,7 @@ def panel_f(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"cosine $\epsilon_{ij}$")
     ax.set_xlim(0, style.settled(exact, time))
     off = float(cell.get("metrics", "mode_error_sup", solution="tied").max())
-    ax.set_title(f"Exactly solved: modes within {off:.1%}")
+    ax.set_title(f"Exact: modes within {off:.1%}")
 
 
 def _gram(cell: CellResults) -> xr.DataArray:

@@ -158,7 +158,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         shades, ax=frames.tolist(), ticks=(-1, 0, 1), shrink=0.8, pad=0.04
     )
     bar.set_label("correlation")
-    ax.set_title(f"At most {', '.join(told)}")
+    ax.set_title(f"Largest: {', '.join(told)}")
 
 
 def _mark(index: int, colour: Any = "0.3") -> dict[str, Any]:

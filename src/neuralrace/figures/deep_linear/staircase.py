@@ -28,7 +28,7 @@ HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
 
 @Figure(
     layout="abc;dde",
-    height=3.7,
+    height=3.9,
     cf={"a": "Fig. 3, left", "e": "first bullet"},
     reads={
         "staircase": {

@@ -30,7 +30,7 @@ HALVES = ("half_time", "half_time_over_written", "second_half_over_written")
 
 @Figure(
     layout="abc;def",
-    height=3.7,
+    height=3.9,
     cf={
         "b": "logistic function",
         "c": "first bullet",
@@ -98,7 +98,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.plot(fine, expit(fine), **style.THEORY)
     ax.set(xlabel="$2s(t - t_{1/2})$", ylabel="strength over target $u/s$", xlim=(-SHOWN, SHOWN))
     off = float(abs(rate - 1).max())
-    ax.set_title(f"One logistic function, of rate $2s$ within {off:.1%}")
+    ax.set_title(f"All modes on one curve, of rate $2s$ within {off:.1%}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -147,7 +147,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         xlabel=r"time over $\log(s/\epsilon)/s$", ylabel="strength over target $u/s$", xlim=(0, 2)
     )
     ratio = float((second / first).mean())
-    ax.set_title(f"Halves take {float(first.mean()):.2f}, and alike ({ratio:.3f})")
+    ax.set_title(f"Each half takes {float(first.mean()):.2f}; their ratio is {ratio:.3f}")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -198,8 +198,8 @@ def panel_f(results: Results, ax: Axes) -> None:
     ax.set_yticks(range(len(rows)), list(rows))
     ax.invert_yaxis()
     ax.set(xscale="log", xlabel="largest at any time", xlim=(None, 3))
-    largest = float(rows["cosine, aligned"].max())
-    ax.set_title(f"Cosines stay at 0 (to {largest:.0e}), vectors equal")
+    cosine, gap = (float(rows[f"{what}, aligned"].max()) for what in ("cosine", "gap"))
+    ax.set_title(f"Cosines stay within {cosine:.0e} of 0, gaps within {gap:.0e}")
 
 
 def _looks(cell: CellResults) -> dict[float, dict[str, Any]]:
