@@ -1,7 +1,8 @@
 r"""Shares of localised and oscillating units in every condition.
 
 Rows are conditions, named by the correlation lengths :math:`\xi_1, \xi_2` of the classes with
-:math:`y = 1` and :math:`y = 0`; bars are shares of units at the end of training. The notes have
+:math:`y = 1` and :math:`y = 0`; bars are shares of units at the end of training, means over seeds. Of the black lines, ranges over seeds, the upper one
+is where the localised units end and the lower one where the oscillating ones begin. The notes have
 ReLU networks localise if :math:`\xi_1 > \xi_2` and oscillate at short range otherwise, with squared
 error or cross-entropy, with biases or without, and sigmoid networks do as erf networks do but need
 their biases. They tell the classes by eye. Here they follow from the window that holds 90% of a
@@ -63,10 +64,7 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """ReLU units at the higher gain, by the order of the lengths: localised above, oscillating
-    below. Means over seeds; of the black lines, ranges over seeds, the upper one is where the
-    localised units end and the lower one where the oscillating ones begin.
-    """
+    """ReLU units at the higher gain, by the order of the lengths."""
     cells = results.cells("relu")
     _bars(ax, cells)
     said = [
@@ -91,9 +89,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Units with the other activations, with biases. At :math:`b_2 = 1/2` an erf network, as a
-    sigmoid network at any :math:`b_2`, is turned into itself by swapping the classes.
-    """
+    """The other activations with biases; at :math:`b_2 = 1/2` classes swap by a sign."""
     cells = [cell for name in ("erf", "erf_offset", "sigmoid") for cell in results.cells(name)]
     cells = [cell for cell in cells if receptive.marginal(cell) == receptive.marginal(cells[0])]
     _bars(ax, cells)
@@ -119,7 +115,7 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def panel_f(results: Results, ax: Axes) -> None:
-    """ReLU units of networks with other numbers K of them, and of those with a trained readout."""
+    """ReLU networks of other numbers K of units, and with a trained readout."""
     sizes, readouts = results.cells("relu_sizes"), results.cells("trained_readout")
     _bars(ax, [*sizes, *readouts])
     least = _least(sizes, "localised")
@@ -127,9 +123,7 @@ def panel_f(results: Results, ax: Axes) -> None:
 
 
 def panel_g(results: Results, ax: Axes) -> None:
-    """Loss at the end over that of the best constant output, by the order of the lengths. The grey
-    line is where nothing is learned of the inputs.
-    """
+    """Loss at the end over that of the best constant; above 1 nothing is learned of inputs."""
     lengths = {receptive.lengths(cell) for cell in results.cells("trained_readout")}
     without = []
     for place, name in enumerate(LOSSES):

@@ -54,9 +54,7 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Two samples of either class of the nonlinear Gaussian process (NLGP) at the higher gain. Most
-    inputs are near one of two values.
-    """
+    """Samples of the nonlinear Gaussian process at the higher gain: inputs near two values."""
     cell = results.cells("relu")[0]
     _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in receptive.process(cell).xi])
     ax.set_title(f"NLGP, {receptive.marginal(cell)}")
@@ -78,9 +76,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """How often one input has each value (coloured), and by the law (dashed). At the higher gain the
-    tails are cut off, which is a negative excess kurtosis.
-    """
+    """How often one input has each value; a negative excess kurtosis cuts off the tails."""
     said = []
     for name, look in zip(("relu", "relu_low_gain"), GAINS, strict=True):
         cell = results.cells(name)[0]
@@ -102,9 +98,7 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Mean product of two inputs by their distance in the nonlinear Gaussian process, at the higher
-    gain (full markers) and at the lower one (hollow), on samples and by the law (dashed).
-    """
+    """Mean products of inputs by distance, at the higher gain (full) and the lower (hollow)."""
     cells = [results.cells(name)[0] for name in ("relu", "relu_low_gain")]
     for cell, fill in zip(cells, ("full", "none"), strict=True):
         _moments(cell, ax, fillstyle=fill)
@@ -114,7 +108,7 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def panel_f(results: Results, ax: Axes) -> None:
-    """The same of single pulses, whose inputs are 0 or 1: how often one pulse covers both places."""
+    """The same of pulses, whose inputs are 0 or 1: how often one pulse covers both places."""
     cell = results.cells("single_pulse")[0]
     _moments(cell, ax)
     ax.set_title("Pulses join inputs within their width")

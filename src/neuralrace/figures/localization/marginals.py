@@ -55,9 +55,7 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """The first unit of the first seed by marginal, from the most negative kurtosis on, moved around
-    the ring so that its largest weight is in the middle. The bump is the narrower the further left.
-    """
+    """A unit for each marginal, the lowest kurtosis first, its largest weight in the middle."""
     cells = _cells(results)
     axes = style.split(ax, 1, len(cells), sharey=True, wspace=0.08)[0]
     for row, cell in zip(axes, cells, strict=True):
@@ -71,9 +69,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Participation over that of random phases against excess kurtosis: what a bump is more than
-    its spectrum. Markers are means over units and seeds, bars ranges over seeds.
-    """
+    """What a bump is more than its spectrum, by excess kurtosis; bars are ranges over seeds."""
     ax.axhline(1, **style.GUIDE)
     means = _draw(ax, results, "participation_ratio")
     ax.set(xlabel=KURTOSIS, ylabel="participation over\nthat of random phases")

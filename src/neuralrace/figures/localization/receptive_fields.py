@@ -59,15 +59,13 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """The same of sigmoid networks: about seven in ten units localise in either order."""
+    """The same of sigmoid networks, which treat both orders alike."""
     _grid(ax, results.cells("sigmoid"))
     ax.set_title(f"sigmoid: {_localised(results.cells('sigmoid')[0])}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Frequency of most power of ReLU fields at the higher gain, mean over units, by the lengths;
-    above the grey line a wave takes four inputs or fewer.
-    """
+    """Frequency of most power, mean over units; above the grey line waves are of short range."""
     cells = results.cells("relu")
     inputs = cells[0].data.x.shape[1]
     found = []

@@ -49,9 +49,7 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Three units of the first run where the wide pulses have :math:`y = 1`, from all around the
-    ring, each over its largest weight; columns are variants of the data.
-    """
+    """Units of the first run where wide pulses have :math:`y = 1`, by variant of the data."""
     _fields(results, ax, 0)
 
 
@@ -61,9 +59,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Participation, the sum of :math:`w^4` over the squared sum of :math:`w^2`, over that of random
-    phases at the same power spectrum. Markers are means over units and seeds, bars ranges.
-    """
+    """What a field is more than noise of its spectrum (1), mean over units; bars over seeds."""
     ax.axhline(1, **style.GUIDE)
     largest = _draw(ax, results, "participation_ratio")
     ax.set(ylabel="participation over\nthat of random phases", ylim=(0, None))
