@@ -94,6 +94,17 @@ def examples(fields: Fields, count: int) -> Fields:
     return fields[ranked[(np.arange(count) * 2 + 1) * len(fields) // (2 * count)]]
 
 
+def scales(cell: CellResults) -> dict[float, dict[str, Any]]:
+    """Colour and line of each init scale, the smallest first."""
+    values = sorted(map(float, cell.spec.init_scales))
+    return {
+        scale: {"color": colour, "linestyle": style.LINES[index % len(style.LINES)]}
+        for index, (scale, colour) in enumerate(
+            zip(values, style.ordered(len(values)), strict=True)
+        )
+    }
+
+
 def centred(fields: Fields) -> Fields:
     """Receptive fields moved around the ring so that the largest weight, in size, is in the middle.
 

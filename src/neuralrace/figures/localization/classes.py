@@ -1,14 +1,15 @@
 r"""Shares of localised and oscillating units in every condition.
 
 Rows are conditions, named by the correlation lengths :math:`\xi_1, \xi_2` of the classes with
-:math:`y = 1` and :math:`y = 0`; bars are shares of units at the end of training, means over seeds. Of the black lines, ranges over seeds, the upper one
-is where the localised units end and the lower one where the oscillating ones begin. The notes have
-ReLU networks localise if :math:`\xi_1 > \xi_2` and oscillate at short range otherwise, with squared
-error or cross-entropy, with biases or without, and sigmoid networks do as erf networks do but need
-their biases. They tell the classes by eye. Here they follow from the window that holds 90% of a
-unit's energy (a third of the ring or less if it is localised), from the cycles of its dominant
-frequency in that window, and from how opposite it is to itself further on. All of it is for units
-that are averaged: with a trained readout ReLU networks fit better, and do not localise.
+:math:`y = 1` and :math:`y = 0`; bars are shares of units at the end of training, means over seeds.
+Of the black lines, ranges over seeds, the upper one is where the localised units end and the lower
+one where the oscillating ones begin. The notes have ReLU networks localise if :math:`\xi_1 > \xi_2`
+and oscillate at short range otherwise, with squared error or cross-entropy, with biases or without,
+and sigmoid networks do as erf networks do but need their biases. They tell the classes by eye. Here
+they follow from the window that holds 90% of a unit's energy (a third of the ring or less if it is
+localised), from the cycles of its dominant frequency in that window, and from how opposite it is to
+itself further on. All of it is for units that are averaged: with a trained readout ReLU networks
+fit better, and do not localise.
 """
 
 from collections.abc import Iterable, Sequence

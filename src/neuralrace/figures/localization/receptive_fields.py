@@ -77,9 +77,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         style.points(ax, place, frequency, color=colour, marker=marker, markersize=5)
         found.append(float(frequency.mean("seed")))
     ax.axhline(inputs / WAVE, **style.GUIDE)
-    ax.annotate(
-        f"wavelength of {WAVE} inputs", (-0.4, inputs / WAVE), (0, 2), None, "offset points"
-    )
+    ax.text(-0.4, inputs / WAVE + 0.6, f"wavelength of {WAVE} inputs", color="0.4")
     ax.set_xticks(range(len(cells)), [rf"$\xi$ = {receptive.lengths(cell)}" for cell in cells])
     ax.set(ylabel="cycles per ring", xlim=(-0.5, len(cells) - 0.5), ylim=(-1, inputs / 2))
     ax.set_title(f"ReLU: up to {max(found):.1f} cycles on {inputs} inputs")
