@@ -57,7 +57,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same at the lower gain, where nothing localises."""
-    _flips(results.cells("gate_flips")[1], ax)
+    _flips(results.cells("gate_flips")[-1], ax)
 
 
 def panel_c(results: Results, ax: Axes) -> None:

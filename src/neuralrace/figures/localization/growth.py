@@ -5,8 +5,8 @@ uniformly in size during much of its training, and that there is a phase in whic
 Gaussian to non-Gaussian. Here the squared length of the weights is half way long before
 participation is, :math:`\sum w^4/(\sum w^2)^2` times the number of inputs, and hardly changes while
 fields localise. The notes have fields localise around their mode: here most bumps stand where the
-largest weight was when the length was half way, and not where it was at the start. How many localise
-does not depend on the size of the weights at the start.
+largest weight was when the length was half way, and not where it was at the start. How many
+localise does not depend on the size of the weights at the start.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import gated, receptive, style
-from neuralrace.records.results import CellResults, Results
+from neuralrace.records.results import Results
 from neuralrace.registry import Figure
 
 CLOCK = "snapshot_flow_time"
@@ -81,7 +81,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """A unit of the first seed over time, over its largest weight; the line is at half of growth."""
+    """A unit of the first seed, over its largest weight; the line is at half of the growth."""
     cell = results.cells("gate_flips")[0]
     fields = gated.smallest(cell.receptive_fields).isel(seed=0)
     time = fields[CLOCK].values
@@ -116,7 +116,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     said = []
     for place, metric in enumerate(MODES):
         values = gated.smallest(cell.get("metrics", metric))
-        style.points(ax, place, values, color=style.distinct(0), marker=style.marker(place), markersize=5)  # fmt: skip
+        mark = {"color": style.distinct(0), "marker": style.marker(place), "markersize": 5}
+        style.points(ax, place, values, **mark)
         said.append(float(values.mean("seed")))
     ax.set_xticks(range(len(MODES)), MODES.values())
     ax.set(xlim=(-0.5, len(MODES) - 0.5), ylim=(0, 1.05), ylabel="share that keep their mode")

@@ -55,7 +55,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same where the narrow pulses have :math:`y = 1`."""
-    _fields(results, ax, 1)
+    _fields(results, ax, -1)
 
 
 def panel_c(results: Results, ax: Axes) -> None:
