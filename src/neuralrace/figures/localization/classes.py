@@ -47,8 +47,8 @@ r"""Looks of \xi_1 > \xi_2 and of \xi_1 < \xi_2."""
 @Figure(
     layout="abc;def;ggg",
     height=4.6,
-    widths=(0.84, 1, 1),
-    heights=(8.6, 6, 4.8),
+    widths=(0.84, 1.0, 1.0),
+    heights=(8.6, 6.0, 4.8),
     cf={"a": "sec. 1", "b": "sec. 1", "c": "sec. 1", "d": "sec. 1", "e": "sec. 1"},
     reads={
         "relu trained_readout erf sigmoid erf_without_biases sigmoid_without_biases": {

@@ -40,7 +40,7 @@ BINS, STEEPEST = 48, 1.6
 @Figure(
     layout="abc;def",
     height=3.7,
-    heights=(1.15, 1),
+    heights=(1.15, 1.0),
     cf={"a": "sec. 1", "b": "sec. 1", "c": "sec. 1"},
     reads={"relu relu_low_gain single_pulse": {"trajectory": ""}},
 )

@@ -52,14 +52,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     places, orders = [], []
     for cell, look in _shown(results):
         error = gated.smallest(cell.get("metrics", "refresh_error"))
-        intervals = cell.get("metrics", "refresh_interval").values
+        intervals = cell.get("metrics", "refresh_interval").values.tolist()
         for place, each in zip(intervals, error.transpose("refreshes", "seed"), strict=True):
             style.points(ax, place, each, **look)
-        mean = error.mean("seed").values
+        mean = error.mean("seed").values.tolist()
         if not places:
             style.slope_one(ax, intervals, mean[-1] * max(intervals) / min(intervals))
         orders.append(np.log(mean[-2] / mean[-1]) / np.log(intervals[-2] / intervals[-1]))
-        places += intervals.tolist()
+        places += intervals
     style.loglog(ax, sorted(places)[::2])
     ax.set(xlabel=r"flow time between refreshes ($\tau$)", ylabel="distance of weights")
     ax.set_title(f"Order {orders[0]:.2f} in the interval")

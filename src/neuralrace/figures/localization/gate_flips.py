@@ -32,7 +32,7 @@ BY_CHANCE = 0.5
 @Figure(
     layout="abc;dde",
     height=3.9,
-    heights=(1, 1.15),
+    heights=(1.0, 1.15),
     cf={"a": "sec. 2.1", "c": "sec. 2.1"},
     reads={
         "gate_flips": {

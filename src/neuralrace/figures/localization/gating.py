@@ -30,7 +30,7 @@ DERIVED = {"color": style.distinct(3), "marker": "*", "markersize": 5}
 @Figure(
     layout="ab;cd",
     height=4.0,
-    heights=(1.15, 1),
+    heights=(1.15, 1.0),
     cf={"a": "eq. 12", "b": "eqs. 15, 17", "c": "sec. 3.3", "d": "sec. 3.3"},
     reads={
         "gating": {

@@ -34,7 +34,7 @@ KURTOSIS = "excess kurtosis of an input"
 @Figure(
     layout="aaa;bcd",
     height=3.4,
-    heights=(1, 1.7),
+    heights=(1.0, 1.7),
     cf={"a": "sec. 1", "b": "sec. 1"},
     reads={
         "marginals relu relu_low_gain": {

@@ -30,7 +30,7 @@ GAUSSIAN: dict[str, Any] = {"color": style.distinct(4), "marker": "^"}
 @Figure(
     layout="abc;ade",
     height=3.9,
-    widths=(0.8, 1, 1),
+    widths=(0.8, 1.0, 1.0),
     cf={"a": "sec. 2.2", "d": "sec. 2.2"},
     reads={
         "prediction": {

@@ -26,7 +26,7 @@ WAVE = 4
 @Figure(
     layout="abc;ddd",
     height=4.3,
-    heights=(3.4, 1),
+    heights=(3.4, 1.0),
     cf={"a": "sec. 1", "b": "eq. 1", "c": "eq. 1", "d": "sec. 1"},
     reads={
         "relu": {

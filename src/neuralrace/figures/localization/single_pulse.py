@@ -31,7 +31,7 @@ LOOKS: tuple[dict[str, Any], ...] = (
 @Figure(
     layout="ac;bd",
     height=3.6,
-    widths=(1.75, 1),
+    widths=(1.75, 1.0),
     cf={"a": "sec. 1", "b": "sec. 1"},
     reads={
         "single_pulse": {
