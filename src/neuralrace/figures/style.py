@@ -54,6 +54,13 @@ SHEET: dict[Any, Any] = {
     "figure.constrained_layout.h_pad": 0.04,
     "figure.constrained_layout.w_pad": 0.05,
     "figure.dpi": 200,
+    # about what the layout comes to, for what is drawn to the size of its axes
+    "figure.subplot.bottom": 0.03,
+    "figure.subplot.hspace": 0.25,
+    "figure.subplot.left": 0.02,
+    "figure.subplot.right": 0.98,
+    "figure.subplot.top": 0.92,
+    "figure.subplot.wspace": 0.06,
     "font.family": "DejaVu Sans",
     "font.size": 7,
     "legend.borderaxespad": 0.2,
