@@ -40,7 +40,8 @@ FITTED = {"own gate": "own", "next gate": "next", "all": "all"}
 
 @Figure(
     layout="abc;def;ghi",
-    height=4.9,
+    height=5.0,
+    heights=(1.5, 1.0, 1.0),
     cf={
         "a": "sec. 4.1",
         "b": "sec. 4.2",
@@ -218,7 +219,8 @@ def _looks(results: Results) -> dict[str, dict[str, Any]]:
 def _loss(results: Results, ax: Axes, index: int) -> None:
     """Loss of training, its closed form, and that by eq. 7 of the notes."""
     name, cells = list(_by_scheme(results).items())[index]
-    cell = cells[0]
+    cell, head = cells[0], ax
+    ax = style.split(ax, 1)[0, 0]  # so that there is room for the title
     loss = gated.smallest(cell.get("trajectory", "loss"))
     theory = gated.smallest(cell.get("theory", "loss", solution="frozen_gates"))
     printed = written_loss(cell).mean(axis=0)
@@ -228,7 +230,7 @@ def _loss(results: Results, ax: Axes, index: int) -> None:
     ax.set(xlim=(0, style.settled(loss, cell.flow_time)), ylim=(0, None))
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss")
     over = printed[-1] / float(loss.isel(time=-1).mean("seed"))
-    ax.set_title(f"{name}: eq. 7 at {over:.1f} of the loss")
+    head.set_title(f"{name}: {over:.1f} times by eq. 7")
 
 
 def _spread(results: Results) -> list[tuple[float, CellResults, dict[str, Any]]]:

@@ -96,7 +96,7 @@ def _shown(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
 
 def _draw(ax: Axes, results: Results, metric: str) -> list[tuple[float, float]]:
     """A value by number of refreshes, and of the ReLU network; both at the end, by training."""
-    found = []
+    found, levels = [], []
     for cell, look in _shown(results):
         values = gated.smallest(cell.get("metrics", f"refresh_{metric}"))
         numbers = values["refreshes"].values.tolist()
@@ -105,16 +105,12 @@ def _draw(ax: Axes, results: Results, metric: str) -> list[tuple[float, float]]:
         own = gated.smallest(cell.get("metrics", metric))
         frozen.draw_relu(ax, own)
         level = float(own.mean())
-        ax.annotate(
-            rf"{_end(cell):.3g} $\tau$",
-            (1, level),
-            (2, 0),
-            ax.get_yaxis_transform(),
-            "offset points",
-            va="center",
-            color=frozen.RELU["color"],
-        )
+        levels.append((level, rf"{_end(cell):.3g} $\tau$"))
         found.append((float(values.isel(refreshes=-1).mean()), level))
+    look = {"color": frozen.RELU["color"], "textcoords": "offset points"}
+    for rank, (level, time) in enumerate(sorted(levels)):
+        at, side = (1.0, level), "bottom" if rank else "top"  # apart, where they are alike
+        ax.annotate(time, at, (2, 0), ax.get_yaxis_transform(), va=side, **look)
     ax.set_xticks(range(len(numbers)), map(str, numbers))
     ax.set(xlabel="refreshes", xlim=(-0.5, len(numbers) - 0.5))
     return found

@@ -51,7 +51,7 @@ Moment = Float[np.ndarray, "unit input unit input"]
 
 @Figure(
     layout="abc;def",
-    height=3.7,
+    height=3.9,
     cf={"a": "sec. 5", "d": "sec. 5", "f": "sec. 5"},
     reads={
         "ring": {
