@@ -74,7 +74,6 @@ SHEET: dict[Any, Any] = {
     "lines.linewidth": 1.9,
     "lines.markersize": 3.5,
     "pdf.fonttype": 42,
-    "savefig.dpi": 300,
     "svg.hashsalt": "neuralrace",
     "xtick.labelsize": 6.5,
     "xtick.major.width": 0.6,

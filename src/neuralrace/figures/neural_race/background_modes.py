@@ -24,7 +24,6 @@ DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallo
     layout="aac;bbd",
     height=4.0,
     heights=(1, 1.15),
-    cf={"a": "Fig. 2b", "c": "Fig. 2c"},
     reads={
         "deep_linear/semantic_deep": {
             "trajectory": "mode_strength outputs",

@@ -9,6 +9,7 @@ seed at the end of training.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -74,7 +75,9 @@ def panel_b(results: Results, ax: Axes) -> None:
         domains.draw_ends(ax, _scales(error), [e.clip(min=domains.FLOOR) for e in error], look)
         least = error.max("seed") <= domains.FLOOR
         at = error["init_scale"].values[least.values]
-        mark = {key: value for key, value in look.items() if key != "linestyle"} | style.CUT
+        mark: dict[str, Any] = {
+            key: value for key, value in look.items() if key != "linestyle"
+        } | style.CUT
         ax.plot(at, [domains.FLOOR] * len(at), linestyle="", zorder=4, **mark)
         ends[name] = error.mean("seed")
     ax.set(yscale="log", ylabel="relative error at the end", xlabel=SCALE)
