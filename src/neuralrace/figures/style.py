@@ -248,6 +248,13 @@ def width(text: str, size: float) -> float:
     return TextToPath().get_text_width_height_descent(text, font, "$" in text)[0]
 
 
+def typical(values: xr.DataArray) -> int:
+    """The seed whose value is the median one, of those that are numbers; where none is, the first."""
+    numbers = values.dropna("seed")
+    ranked = (numbers if numbers.size else values).sortby(numbers)["seed"]
+    return int(ranked[ranked.size // 2])
+
+
 def legend(figure: Figure, entries: Sequence[Artist], columns: int | None = None) -> None:
     """A legend above all panels, where it covers no data, in as many columns as there is room for."""
     if entries:
