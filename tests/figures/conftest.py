@@ -385,3 +385,9 @@ def results_root(tmp_path_factory) -> Path:
 def cell_ids() -> list[str]:
     """All small cells, in the order of the plan."""
     return list(small_cells())
+
+
+@pytest.fixture(scope="session")
+def cells() -> dict[str, Cell]:
+    """What all small cells ask for."""
+    return small_cells()
