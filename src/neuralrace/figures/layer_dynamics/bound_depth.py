@@ -94,7 +94,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         depths.append(depth)
         times.append(float(needed.median()))
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"$|\prod W|$ over $|\Sigma^{yx}|$", xlim=(0, end))
-    ax.set_title(f"Networks with {_listed(depths)} layers at 90% after {_listed(times)}")
+    ax.set_title(f"Within a tenth of the target after {_listed(times)} with {_listed(depths)} layers")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -139,8 +139,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     (grey). Markers are means, bars ranges over seeds.
     """
     measures = {
-        "peak_growth": r"peak rate (1/$\tau$)",
-        "plateau_share": "share below 10%",
+        "peak_growth": "peak rate",
+        "plateau_share": "plateau",
     }
     cells = _networks(results)
     peaks = []
@@ -157,7 +157,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         inner.label_outer()
     inner.axhline(1 / 9, **style.GUIDE)
     inner.set_xlabel("layers")
-    ax.set_title(f"Peak rates are {_listed(peaks)}")
+    ax.set_title(f"Peak rates {_listed(peaks, '.1f')} targets a unit")
 
 
 def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
@@ -177,8 +177,9 @@ def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
         end = max(end, float(time[-1]))
     times = cell.get("metrics", "bound_time").isel(init_scale=index).median("seed")
     ax.set(xlabel=style.FLOW_TIME, ylabel="bound over its plateau", xlim=(0, end or None))
-    scale = f"Init scale {float(norms['init_scale']):g}"
-    ax.set_title(f"{scale}: bounds at 90% after {_listed(times.values)}")
+    scale = f"init scale {float(norms['init_scale']):g}"
+    ax.text(0.97, 0.06, scale, transform=ax.transAxes, ha="right")
+    ax.set_title(f"90% after {_listed(times.values, '.2f')}")
 
 
 def _networks(results: Results) -> list[CellResults]:
