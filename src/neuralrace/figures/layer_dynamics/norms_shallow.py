@@ -57,16 +57,14 @@ def legend(results: Results) -> Sequence[Artist]:
 def panel_a(results: Results, ax: Axes) -> None:
     """Frobenius norms of both layers, of their product, and the product of their norms, in the run
     whose layers start as far apart as in the median one; growth in the title is a mean over seeds.
-    Dashed is the gradient flow of the layers. The bound that the paper draws (dotted) leaves at the
+    The bound that the paper draws (dotted) leaves at the
     top; c shows all of it.
     """
     cell = _cell(results)
     time, norms = cell.flow_time, cell.get("trajectory", "layer_norm").isel(init_scale=0)
     run = {"seed": style.typical(_gap(norms).isel(time=0))}
-    flow = cell.get("theory", "layer_norm").isel(init_scale=0).sel(run)
     for layer, colour in LAYERS.items():
-        ax.plot(time, norms.sel(run | {"layer": layer}), color=colour)
-        ax.plot(time, flow.sel(layer=layer), **style.THEORY)
+        ax.plot(time, norms.sel(run | {"layer": layer}), color=colour, linewidth=1.2)
     product, factors, quoted = (
         cell.get("metrics", name).isel(init_scale=0)
         for name in ("product_norm", "norm_product", "quoted_strength_bound")
