@@ -200,6 +200,13 @@ def slope_one(ax: Axes, x: Sequence[float], anchor: float) -> None:
     ax.plot(ends, anchor * ends / ends[1], **GUIDE)
 
 
+def steepness(x: Sequence[float], y: Sequence[float]) -> float:
+    """Slope of the line of least squares in doubly logarithmic axes; NaN where there is none."""
+    if len(set(x)) < 2 or not np.all(np.asarray(y) > 0):
+        return np.nan
+    return float(np.polynomial.polynomial.polyfit(np.log(x), np.log(y), 1)[1])
+
+
 def settled(curve: xr.DataArray, time: xr.DataArray) -> float:
     """When all curves are within 1% of their largest change from their ends: no need to show more.
 

@@ -25,7 +25,6 @@ from neuralrace.theory.growth_bound import (
     QUOTED_KAPPA2,
     GrowthLaw,
     fastest_time,
-    layer_strength,
 )
 
 DEPTHS = (2, 3, 4)
@@ -39,7 +38,7 @@ DOTTED = {"linestyle": style.PAPER["linestyle"], "linewidth": 1.6}
 @Figure(
     layout="aabbcc;ddddee",
     height=4.4,
-    heights=(1, 1.25),
+    heights=(1.0, 1.25),
     cf={"a": "Fig. 1 iii", "d": "eq. 17"},
     reads={
         "growth": {
@@ -94,7 +93,9 @@ def panel_b(results: Results, ax: Axes) -> None:
         depths.append(depth)
         times.append(float(needed.median()))
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"$|\prod W|$ over $|\Sigma^{yx}|$", xlim=(0, end))
-    ax.set_title(f"Within a tenth of the target after {_listed(times)} with {_listed(depths)} layers")
+    ax.set_title(
+        f"Within a tenth of the target after {_listed(times)} with {_listed(depths, 'd')} layers"
+    )
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -205,5 +206,5 @@ def _product(cell: CellResults) -> xr.DataArray:
     return (total**2).sum(("output", "input"), skipna=False) ** 0.5
 
 
-def _listed(values: Sequence[float] | np.ndarray, form: str = ".2g") -> str:
+def _listed(values: Sequence[int | float] | np.ndarray, form: str = ".2g") -> str:
     return ", ".join(f"{value:{form}}" for value in values)

@@ -75,7 +75,7 @@ def panel_a(results: Results, ax: Axes) -> None:
             style.points(ax, rate, drift, **_pair(index, len(pairs)))
         means = [float(drift.mean()) for drift in drifts]
         style.slope_one(ax, rates, means[int(np.argmax(rates))])
-        slopes.append(_slope(rates, means))
+        slopes.append(style.steepness(rates, means))
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="drift of $C$ over squared norms")
     ax.set_title(f"Linear: slope {np.mean(slopes):.2f}")
@@ -96,7 +96,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         means.append(float(gaps.mean()))
     ax.set(yscale="log", ylabel="relative gap of rates", xlim=(-0.5, 1.5))
     ax.set_xticks(range(2), list(experiments))
-    ax.set_title(f"Gaps {means[0]:.0e} and {means[1]:.2f}")
+    ax.set_title(f"Gap {means[0]:.0e} and {means[1]:.2g}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -110,7 +110,7 @@ def panel_c(results: Results, ax: Axes) -> None:
             style.points(ax, rate, drift, **_part(index))
         if metric != "offdiagonal_drift":
             style.slope_one(ax, rates, means[int(np.argmax(rates))])
-        slopes.append(_slope(rates, means))
+        slopes.append(style.steepness(rates, means))
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="drift over squared norms")
     ax.set_title("ReLU: slopes " + ", ".join(f"{abs(slope):.2f}" for slope in slopes))
@@ -130,8 +130,3 @@ def _rate(cell: CellResults) -> float:
 
 def _rates(cells: Sequence[CellResults]) -> list[float]:
     return [_rate(cell) for cell in cells]
-
-
-def _slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """Of the line of least squares, in logarithms."""
-    return float(np.polynomial.Polynomial.fit(np.log(x), np.log(y), 1).convert().coef[1])

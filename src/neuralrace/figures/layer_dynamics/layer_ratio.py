@@ -73,7 +73,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     off = float(abs(modes - closed).max() / cell.target.max())
     ax.set(xlabel=r"time (units of $\tau$)", ylabel="mode strength")
     ax.set(xlim=(0, style.settled(modes, time)), ylim=(0, None))
-    ax.set_title(f"Four: {off:.1%} off")
+    ax.set_title(f"Off by {off:.1%}")
 
 
 def _ratio(results: Results, index: int, ax: Axes) -> None:

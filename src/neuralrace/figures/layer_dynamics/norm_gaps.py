@@ -39,7 +39,7 @@ WRITTEN = {"color": style.PAPER["color"], "marker": "v"}
 @Figure(
     layout="abc",
     height=3.9,
-    widths=(1.15, 1, 1),
+    widths=(1.15, 1.0, 1.0),
     cf={"a": "eq. 8", "b": "lemma 2", "c": "theorem 3"},
     reads={
         "growth small_weights balanced_start": {
@@ -87,8 +87,9 @@ def panel_a(results: Results, ax: Axes) -> None:
         trace = cell.get("trajectory", "imbalance_trace").isel(at | {"time": 0})
         norms = cell.get("trajectory", "layer_norm").isel(at | {"time": -1})
         sums = norms.rolling(layer=2).sum().isel(layer=slice(1, None))
-        gap = norm_gap(trace.transpose("seed", "pair").values, sums.transpose("seed", "layer").values)
-        identity = trace.transpose("seed", "pair").copy(data=gap)
+        trace = trace.transpose("seed", "pair")
+        gap = norm_gap(trace.values, sums.transpose("seed", "layer").values)
+        identity = trace.copy(data=gap)
         for values, look in (
             (cell.get("metrics", "initial_norm_gap").isel(at), INITIAL),
             (cell.get("metrics", "final_norm_gap").isel(at), FINAL),
@@ -145,7 +146,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.axvline(1, **style.PAPER)
     _name(ax, rows, False)
     ax.set(xlabel="gap over that at the start")
-    ax.set_title(f"It ends at {min(ends):.0%} to {max(ends):.0%}")
+    ax.set_title(f"Ends at {min(ends):.0%} to {max(ends):.0%}")
 
 
 def _rows(results: Results) -> list[tuple[CellResults, int]]:
@@ -158,7 +159,7 @@ def _rows(results: Results) -> list[tuple[CellResults, int]]:
     ]
 
 
-def _point(ax: Axes, row: float, values: xr.DataArray, look: dict) -> None:
+def _point(ax: Axes, row: int | float, values: xr.DataArray, look: dict) -> None:
     """The largest over pairs, by seed; at the floor where it is lower."""
     values = values.where(np.isfinite(values))
     values = values.max("pair") if "pair" in values.dims else values

@@ -148,9 +148,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         float(cell.get("metrics", name).isel(init_scale=0).mean())
         for name in ("kappa1_as_written", "kappa2")
     ]
-    ax.set_title(
-        f"Least {least[0]:.2f}, {least[1]:.2f}; read {QUOTED_KAPPA1:g}, {QUOTED_KAPPA2:g}"
-    )
+    ax.set_title(f"Least {least[0]:.2f}, {least[1]:.2f}; read {QUOTED_KAPPA1:g}, {QUOTED_KAPPA2:g}")
 
 
 def _cell(results: Results) -> CellResults:

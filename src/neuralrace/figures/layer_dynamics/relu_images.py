@@ -48,8 +48,8 @@ def legend(results: Results) -> Sequence[Artist]:
             style.entry(f"layer {layer}", color=colour)
             for layer, colour in zip(layers, style.ordered(len(layers)), strict=True)
         ),
-        style.entry("early", color="0.3", marker="o", markerfacecolor="white", linestyle=""),
-        style.entry("late", color="0.3", marker="o", linestyle=""),
+        style.entry("c, e: early", color="0.3", marker="o", markerfacecolor="white", linestyle=""),
+        style.entry("c, e: late", color="0.3", marker="o", linestyle=""),
         style.entry(f"Basu et al.: alike from {SINCE} on", **style.PAPER),
         style.BAND,
     ]
@@ -74,7 +74,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     _layers(cell, growth, ax)
     ax.set(ylabel="growth of norm")
     ends = growth.isel(time=-1, layer=slice(None, -1)).mean("seed")
-    ax.set_title(f"Hidden: {float(ends.min()):.2f} to {float(ends.max()):.2f}")
+    ax.set_title(f"Hidden layers: {float(ends.min()):.2f} to {float(ends.max()):.2f}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -93,7 +93,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     upper = growth.isel(layer=slice(-1 - UPPER, -1))
     alike = float((upper.min("layer") / upper.max("layer")).mean())
     names = upper["layer"].values
-    ax.set_title(f"Layers {names[0]} to {names[-1]}, late: {alike:.2f} alike")
+    ax.set_title(f"Late {names[0]} to {names[-1]}: least {alike:.2f} of most")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -127,7 +127,9 @@ def panel_e(results: Results, ax: Axes) -> None:
         }
         for when, values in gaps.items():
             pairs = values["pair"].values
-            shift = (-0.16 if when == "early" else 0.16) + (0.08 if cell.spec.layered.bias else 0)
+            shift = (-0.18 if when == "early" else 0.18) + (
+                0.09 if cell.spec.layered.bias else -0.09
+            )
             colours = style.ordered(len(pairs) + 1)[:-1]
             for pair, colour in zip(pairs, colours, strict=True):
                 look = _look(colour, when) | {"marker": "s" if cell.spec.layered.bias else "o"}
