@@ -277,7 +277,7 @@ def width(text: str, size: int | float) -> float:
 
 
 def typical(values: xr.DataArray) -> int:
-    """The seed whose value is the median one, of those that are numbers; where none is, the first."""
+    """The seed whose value is the median, of those that are numbers; where none is, one of all."""
     numbers = values.dropna("seed")
     ranked = (numbers if numbers.size else values).sortby(numbers)["seed"]
     return int(ranked[ranked.size // 2])

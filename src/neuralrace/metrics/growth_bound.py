@@ -51,7 +51,7 @@ SETTLED = 1e-6
         ),
         "bound_time": (
             "depth",
-            "time in which the bound with quoted constants, at each depth and all else from this run "
+            "time in which the bound with quoted constants at each depth, all else from this run "
             "(fig. 1 iii), rises to 90% of its plateau",
         ),
         "bound_sharpness": ("depth", "its largest rate over its mean rate until then"),

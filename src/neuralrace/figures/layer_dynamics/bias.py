@@ -100,9 +100,9 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Gap between the growth rates of adjacent layers, over the sum of the rates, early in training:
-    of :math:`W_{l+1}^\\top W_{l+1}` and :math:`W_l W_l^\\top` as matrices, and of squared norms. The
-    paper concludes from the one to the other (dotted).
+    r"""Gap between the growth rates of adjacent layers, over the sum of the rates, early in
+    training: of :math:`W_{l+1}^\top W_{l+1}` and :math:`W_l W_l^\top` as matrices, and of squared
+    norms. The paper concludes from the one to the other (dotted).
     """
     means = {}
     for name, experiment in ((WITHOUT, "relu"), (WITH, "relu_biases")):
@@ -116,7 +116,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set(yscale="log", ylabel="relative gap of rates", xlim=(-0.5, 1.5))
     ax.set_xticks(range(2), ["as matrices", "squared norms"])
     gap = means[WITHOUT, "norm_rate"]
-    ax.set_title(f"Without biases squared norms differ by {gap:.0e}")
+    ax.set_title(f"Squared norms differ by {gap:.0e}")
 
 
 def _changes(cells: Sequence[CellResults], ax: Axes) -> dict[str, float]:

@@ -71,16 +71,14 @@ def legend(results: Results) -> Sequence[Artist]:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """The bound over its plateau, from the norms of the median start at the printed variance.
-
     Constants are those that the paper quotes.
     """
     _bounds(_networks(results)[0], 0, ax)
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """What networks do from the same variance: the norm of the product of all weights.
-
-    Of the runs at each depth, that which needs the median time; one layer for comparison.
+    """What networks do from the same variance: the norm of the product of all weights. Of the runs
+    at each depth, that which needs the median time; one layer for comparison.
     """
     depths, times, end = [], [], 0.0
     for cell in [*_shallow(results), *_networks(results)]:
@@ -104,10 +102,9 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """The strength that theorem 3 bounds, of the median run at each depth, and both bounds.
-
-    A strength is the largest layer norm, and the largest gap between two, to the power of the
-    depth. Where it is above a curve, that is no bound.
+    """The strength that theorem 3 bounds, of the median run at each depth, and both bounds. A
+    strength is the largest layer norm, and the largest gap between two, to the power of the depth.
+    Where it is above a curve, that is no bound.
     """
     cells = _networks(results)
     worst, holds = [], []

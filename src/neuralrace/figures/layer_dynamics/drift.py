@@ -1,14 +1,15 @@
-"""What training conserves, and how far the step size lets it drift.
+r"""What training conserves, and how far the step size lets it drift.
 
-Basu, Mukherjee and Vasudevan, theorem 1 and section 3, have no figure of it. In a linear network the
-imbalance :math:`C = W_{l+1}^\\top W_{l+1} - W_l W_l^\\top` of adjacent layers drifts in proportion to
-the learning rate (a): gradient flow conserves it, as both parts change at one rate along the
-gradient (b). In a ReLU network without biases the rates differ as matrices, as the paper says, and
-the off-diagonal part changes at any step size. But the diagonal, neuron by neuron, and with it the
-difference of squared norms, are conserved (c), which the paper does not see.
+Basu, Mukherjee and Vasudevan, theorem 1 and section 3, have no figure of it. In a linear network
+the imbalance :math:`C = W_{l+1}^\top W_{l+1} - W_l W_l^\top` of adjacent layers drifts in
+proportion to the learning rate (a): gradient flow conserves it, as both parts change at one rate
+along the gradient (b). In a ReLU network without biases the rates differ as matrices, as the paper
+says, and the off-diagonal part changes at any step size. But the diagonal, neuron by neuron, and
+with it the difference of squared norms, are conserved (c), which the paper does not see.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -82,8 +83,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Gap between the rates of both parts of :math:`C` along the gradient, over the sum of the rates,
-    early in training: rounding in a linear network, and not in a ReLU network; pairs side by side.
+    """Gap between the rates of both parts of :math:`C` along the gradient, over the sum of the
+    rates, early in training: rounding in a linear network, and not in a ReLU network; pairs side by
+    side.
     """
     means = []
     experiments = {"linear": ("step_size", LINEAR), "ReLU": ("relu", RELU)}
@@ -116,11 +118,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_title("ReLU: slopes " + ", ".join(f"{abs(slope):.2f}" for slope in slopes))
 
 
-def _pair(index: int, count: int) -> dict:
+def _pair(index: int, count: int) -> dict[str, Any]:
     return {"color": style.ordered(count)[index], "marker": style.marker(index)}
 
 
-def _part(index: int) -> dict:
+def _part(index: int) -> dict[str, Any]:
     return {"color": style.distinct(index + 2), "marker": style.marker(index)}
 
 

@@ -1,16 +1,17 @@
 """What Glorot initialisation makes of the layer norms and of their imbalance.
 
 Basu, Mukherjee and Vasudevan, corollary 2.3, have no figure of it. They state that the expected gap
-of layer norms is zero, and infer it from a vanishing expected imbalance :math:`C`. The gap of a draw
-is positive (a), and so is the expected square of :math:`C` (b), for which there is a formula. What
-vanishes with the entry variance that the proof writes, :math:`1/(n_{l-1} n_l)`, is the difference of
-the expected squared norms; with that of Glorot and Bengio, :math:`2/(n_{l-1}+n_l)`, layers of
-different shape differ in these too (c). Nor is :math:`C` small against the matrices that it is the
-difference of (d).
+of layer norms is zero, and infer it from a vanishing expected imbalance :math:`C`. The gap of a
+draw is positive (a), and so is the expected square of :math:`C` (b), for which there is a formula.
+What vanishes with the entry variance that the proof writes, :math:`1/(n_{l-1} n_l)`, is the
+difference of the expected squared norms; with that of Glorot and Bengio, :math:`2/(n_{l-1}+n_l)`,
+layers of different shape differ in these too (c). Nor is :math:`C` small against the matrices that
+it is the difference of (d).
 """
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import seaborn as sns
@@ -71,7 +72,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Squared norm of the imbalance over the same draws, its mean, and the formula for it."""
     cell = _printed(results)
     squares = _first(cell, "initial_imbalance_squared")
-    expected = expected_imbalance(*_expected(cell)[:2], *_widths(cell)[:3])
+    (first, second, *_), (below, mid, above, *_) = _expected(cell), _widths(cell)
+    expected = expected_imbalance(first, second, below, mid, above)
     _spread(ax, squares, _look(cell)["color"])
     ax.axvline(expected, **style.THEORY)
     ax.axvline(0, **style.PAPER)
@@ -98,8 +100,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    r"""Norm of :math:`C` over the sum of those of :math:`W_2^\top W_2` and :math:`W_1W_1^\top`, over
-    starts of the network with two layers; the paper expects it near zero.
+    r"""Norm of :math:`C` over the sum of those of :math:`W_2^\top W_2` and :math:`W_1W_1^\top`,
+    over starts of the network with two layers; the paper expects it near zero.
     """
     cell = min(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
     share = _first(cell, "initial_relative_imbalance")
@@ -132,7 +134,7 @@ def _printed(results: Results) -> CellResults:
     return _cells(results)[0]
 
 
-def _look(cell: CellResults) -> dict:
+def _look(cell: CellResults) -> dict[str, Any]:
     return LOOKS[cell.spec.init.variance]
 
 

@@ -1,9 +1,9 @@
-"""How unequal two layers end that start aligned and unequal.
+r"""How unequal two layers end that start aligned and unequal.
 
-Basu, Mukherjee and Vasudevan, corollary 2.4, have no figure of it. They let the ratio of two aligned
-layers fall to 1. It ends where the conserved difference of squares puts it (triangles),
-:math:`(\\delta + \\sqrt{\\delta^2 + 4 s^2})/2s`: near 1 from small weights only (a, b), and from
-large weights, where modes shrink, it moves away from 1 (c). That layers evolve mode by mode (eq. 13)
+Basu, Mukherjee and Vasudevan, corollary 2.4, have no figure of it. They let the ratio of two
+aligned layers fall to 1. It ends where the conserved difference of squares puts it (triangles),
+:math:`(\delta + \sqrt{\delta^2 + 4 s^2})/2s`: near 1 from small weights only (a, b), and from large
+weights, where modes shrink, it moves away from 1 (c). That layers evolve mode by mode (eq. 13)
 holds at any depth (d).
 """
 
@@ -60,8 +60,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Mode strengths of a network with four aligned layers of unequal strength, and how far the largest
-    distance from eq. 13 is, over the largest target.
+    """Mode strengths of a network with four aligned layers of unequal strength, and how far the
+    largest distance from eq. 13 is, over the largest target.
     """
     cell = results.cell("decoupled_modes")
     modes = cell.get("trajectory", "mode_strength").isel(init_scale=0)

@@ -1,16 +1,17 @@
-"""Gaps between layer norms and what bounds them, for every kind of start.
+r"""Gaps between layer norms and what bounds them, for every kind of start.
 
-Basu, Mukherjee and Vasudevan, lemma 2 and its corollaries, have no figure of these. Rows are starts:
-law, scale, and widths of the layers; of several pairs of layers, the largest value counts. The gap
-of Frobenius norms keeps within the square root of the trace of the imbalance :math:`C` at the start
-(a, b), of any two layers too (corollary 2.1). It is not invariant, as theorem 3 has it: it is
-:math:`|\\mathrm{tr}\\,C|` over the sum of the norms, and shrinks as they grow (a, c). The bound of
-eq. 11 on spectral norms lacks a root, and breaks for small weights (b). Balanced starts (corollary
-2.2) keep equal norms up to the step size; semi-orthogonal ones, which the corollary does not mean,
-are not balanced.
+Basu, Mukherjee and Vasudevan, lemma 2 and its corollaries, have no figure of these. Rows are
+starts: law, scale, and widths of the layers; of several pairs of layers, the largest value counts.
+The gap of Frobenius norms keeps within the square root of the trace of the imbalance :math:`C` at
+the start (a, b), of any two layers too (corollary 2.1). It is not invariant, as theorem 3 has it:
+it is :math:`|\mathrm{tr}\,C|` over the sum of the norms, and shrinks as they grow (a, c). The bound
+of eq. 11 on spectral norms lacks a root, and breaks for small weights (b). Balanced starts
+(corollary 2.2) keep equal norms up to the step size; semi-orthogonal ones, which the corollary does
+not mean, are not balanced.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -75,10 +76,9 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Gap of adjacent layer norms at the start and at the end; bars are ranges over seeds.
-
-    Black are means of the bound of the trace, and of the gap at the end by the identity, which is
-    told how far it is off, in norms.
+    """Gap of adjacent layer norms at the start and at the end; bars are ranges over seeds. Black
+    are means of the bound of the trace, and of the gap at the end by the identity, which is told
+    how far it is off, in norms.
     """
     rows = _rows(results)
     error = 0.0
@@ -128,7 +128,6 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Gap at the end, and the largest one (open), over that at the start: medians over seeds.
-
     Starts without a gap have none to compare with.
     """
     rows, ends = _rows(results), []
@@ -159,7 +158,7 @@ def _rows(results: Results) -> list[tuple[CellResults, int]]:
     ]
 
 
-def _point(ax: Axes, row: int | float, values: xr.DataArray, look: dict) -> None:
+def _point(ax: Axes, row: int | float, values: xr.DataArray, look: dict[str, Any]) -> None:
     """The largest over pairs, by seed; at the floor where it is lower."""
     values = values.where(np.isfinite(values))
     values = values.max("pair") if "pair" in values.dims else values

@@ -1,9 +1,9 @@
 """Layer norms of a linear network with four layers.
 
 Basu, Mukherjee and Vasudevan, fig. 1 (ii): the norms of all layers grow at the same pace. They do,
-to about a tenth, from the entry variance that the paper prints (a); from weights twice as large (b),
-or from the variance of Glorot and Bengio, which it names but does not print, they do less (c). What
-gradient flow conserves are differences of squared norms: the larger layer grows by less.
+to about a tenth, from the entry variance that the paper prints (a); from weights twice as large
+(b), or from the variance of Glorot and Bengio, which it names but does not print, they do less (c).
+What gradient flow conserves are differences of squared norms: the larger layer grows by less.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def legend(results: Results) -> Sequence[Artist]:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Norms in the run whose layers grow as alike as in the median one, from the printed variance."""
+    """Norms in the run whose layers grow as alike as in the median one; printed variance."""
     _norms(results, 0, ax)
 
 

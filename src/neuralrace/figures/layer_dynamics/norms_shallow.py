@@ -9,6 +9,7 @@ not closely (c), as the least ratio of the product to the strength is set by the
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -21,9 +22,9 @@ from neuralrace.registry import Figure
 from neuralrace.theory.growth_bound import QUOTED_KAPPA1, QUOTED_KAPPA2
 
 LAYERS = dict(zip((1, 2), style.ordered(2), strict=True))
-PRODUCT = {"color": style.distinct(2)}
-NORMS = {"color": style.distinct(3), "linestyle": style.LINES[3]}
-GAP = {"color": style.distinct(0)}
+PRODUCT: dict[str, Any] = {"color": style.distinct(2)}
+NORMS: dict[str, Any] = {"color": style.distinct(3), "linestyle": style.LINES[3]}
+GAP: dict[str, Any] = {"color": style.distinct(0)}
 
 
 @Figure(
@@ -57,8 +58,7 @@ def legend(results: Results) -> Sequence[Artist]:
 def panel_a(results: Results, ax: Axes) -> None:
     """Frobenius norms of both layers, of their product, and the product of their norms, in the run
     whose layers start as far apart as in the median one; growth in the title is a mean over seeds.
-    The bound that the paper draws (dotted) leaves at the
-    top; c shows all of it.
+    The bound that the paper draws (dotted) leaves at the top; c shows all of it.
     """
     cell = _cell(results)
     time, norms = cell.flow_time, cell.get("trajectory", "layer_norm").isel(init_scale=0)
@@ -84,10 +84,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    r"""Gap of the two norms over that at the start.
-
-    Dashed is :math:`|\mathrm{tr}\,C|` of the start over the sum of the norms under gradient flow.
-    The paper calls the layers equidistant (dotted).
+    r"""Gap of the two norms over that at the start. Dashed is :math:`|\mathrm{tr}\,C|` of the start
+    over the sum of the norms under gradient flow. The paper calls the layers equidistant (dotted).
     """
     cell = _cell(results)
     time, norms = cell.flow_time, cell.get("trajectory", "layer_norm").isel(init_scale=0)
@@ -130,16 +128,16 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     r"""What the constants of eq. 17 are the least of: :math:`|\Sigma|/|P|` (broken) for
-    :math:`\kappa_1` and :math:`|P|/U` (full) for :math:`\kappa_2`, with the product
-    :math:`P = W_2W_1` and the strength :math:`U`; dotted are the values that the paper reads.
+    :math:`\kappa_1` and :math:`|P|/U` (full) for :math:`\kappa_2`, with the product :math:`P =
+    W_2W_1` and the strength :math:`U`; dotted are the values that the paper reads.
     """
     cell = _cell(results)
     time, target = cell.flow_time, np.linalg.norm(cell.data.sigma_yx)
     product = cell.get("metrics", "product_norm").isel(init_scale=0)
     strength = cell.get("metrics", "layer_strength").isel(init_scale=0)
-    first, second = {"color": style.distinct(4), "linestyle": style.LINES[1]}, PRODUCT
-    style.over_seeds(ax, time, target / product, **first, label=r"$|\Sigma|/|P|$")
-    style.over_seeds(ax, time, product / strength, **second, label="$|P|/U$")
+    ratio: dict[str, Any] = {"color": style.distinct(4), "linestyle": style.LINES[1]}
+    style.over_seeds(ax, time, target / product, **ratio, label=r"$|\Sigma|/|P|$")
+    style.over_seeds(ax, time, product / strength, **PRODUCT, label="$|P|/U$")
     for value in (QUOTED_KAPPA1, QUOTED_KAPPA2):
         ax.axhline(value, **style.PAPER)
     ax.legend(loc="upper right")

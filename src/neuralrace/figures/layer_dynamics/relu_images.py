@@ -10,6 +10,7 @@ training comes to rest, but relative to the rates it falls early and then stays 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -41,7 +42,7 @@ SINCE = 1600
     },
 )
 def legend(results: Results) -> Sequence[Artist]:
-    """Layers, of a pair the lower one, halves of training, and when the paper finds growth alike."""
+    """Layers, of a pair the lower one, and when the paper finds their growth alike."""
     layers = _norms(_cell(results))["layer"].values
     return [
         *(
@@ -97,7 +98,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Gap between the rates of :math:`W_{l+1}^\\top W_{l+1}` and :math:`W_l W_l^\\top` for adjacent
+    r"""Gap between the rates of :math:`W_{l+1}^\top W_{l+1}` and :math:`W_l W_l^\top` for adjacent
     layers, over its peak, and over the sum of the rates.
     """
     cell = _cell(results)
@@ -115,8 +116,8 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """The latter in the first tenth of training (open) and in the last, for adjacent layers, without
-    (circles) and with biases (squares).
+    """The latter in the first tenth of training (open) and in the last, for adjacent layers,
+    without (circles) and with biases (squares).
     """
     cells = sorted(results.cells("images"), key=lambda cell: cell.spec.layered.bias)
     falls = []
@@ -132,7 +133,7 @@ def panel_e(results: Results, ax: Axes) -> None:
             )
             colours = style.ordered(len(pairs) + 1)[:-1]
             for pair, colour in zip(pairs, colours, strict=True):
-                look = _look(colour, when) | {"marker": "s" if cell.spec.layered.bias else "o"}
+                look = _look(colour, when, "s" if cell.spec.layered.bias else "o")
                 style.points(ax, pair + shift, values.sel(pair=pair), **look)
         falls.append(float((gaps["late"] / gaps["early"]).mean()))
     ax.set(xlabel="adjacent layers", ylabel="gap over rates", ylim=(0, None), xticks=pairs)
@@ -156,11 +157,11 @@ def _layers(cell: CellResults, curves: xr.DataArray, ax: Axes) -> None:
     colours = style.ordered(_norms(cell).sizes["layer"])
     for index, colour in zip(range(curves.sizes[dim]), colours, strict=False):
         style.over_seeds(ax, time, curves.isel({dim: index}), color=colour, linewidth=1.4)
-    if SINCE < float(time[-1]):
+    if float(time[-1]) > SINCE:
         ax.axvline(SINCE, **style.PAPER)
     ax.set(xlabel=f"training time ({time.attrs['units']})", xlim=(0, float(time[-1])))
 
 
-def _look(colour: tuple[float, float, float], when: str) -> dict:
-    look = {"color": colour, "marker": "o"}
+def _look(colour: tuple[float, float, float], when: str, marker: str = "o") -> dict[str, Any]:
+    look = {"color": colour, "marker": marker}
     return look | ({"markerfacecolor": "white"} if when == "early" else {})
