@@ -11,6 +11,7 @@ the start, beyond a factor; here it is 1.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -28,7 +29,9 @@ from neuralrace.theory.growth_bound import (
 )
 
 DEPTHS = (2, 3, 4)
-COLOURS = dict(zip(DEPTHS, style.ordered(len(DEPTHS)), strict=True))
+COLOURS: dict[int, tuple[float, float, float]] = dict(
+    zip(DEPTHS, style.ordered(len(DEPTHS)), strict=True)
+)
 RISEN = np.linspace(0.0, 0.999, 500)
 """Shares of the way from its start to its plateau at which a bound is drawn."""
 DOTTED = {"linestyle": style.PAPER["linestyle"], "linewidth": 1.6}
@@ -85,7 +88,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         depth, needed = _depth(cell), cell.get("metrics", "convergence_time").isel(init_scale=0)
         share = _product(cell).isel(init_scale=0) / np.linalg.norm(cell.data.sigma_yx)
         share = share.sel(seed=style.typical(needed))
-        look = {"color": COLOURS[depth]} if depth in COLOURS else style.GUIDE
+        look: dict[str, Any] = {"color": COLOURS[depth]} if depth in COLOURS else style.GUIDE
         ax.plot(cell.flow_time, share, **look)
         end = max(end, style.settled(share, cell.flow_time))
         depths.append(depth)
