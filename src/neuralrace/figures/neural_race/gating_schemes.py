@@ -104,9 +104,9 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def _domains(ax: Axes, count: int, name: str) -> None:
-    ax.set_xticks([0, count - 1], ["1", str(count)])
+    ax.set_xticks([])
     ax.set_yticks([0, count - 1], ["1", str(count)])
-    ax.set_xlabel("output domain", labelpad=-4)
+    ax.set_xlabel("output domain")
     ax.set_title(name, loc="center")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from neuralrace.figures import domains, style
 from neuralrace.records.results import CellResults, Results
@@ -71,9 +72,10 @@ def panel_a(results: Results, ax: Axes) -> None:
         _draw_errors(ax, cells, look)
         ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **look)
     ax.axvline(domains.SHARE, **style.PAPER)
-    ax.legend(loc="lower left")
-    ends = [f"{min(float(np.median(_error(c))) for c in cells):.0e}" for cells in sweeps]
-    ax.set_title(f"Best medians: {', '.join(ends)}")
+    ax.legend(loc="upper right")
+    near = [min(cells, key=lambda c: abs(domains.partners(c) - domains.SHARE)) for cells in sweeps]
+    medians = ", ".join(f"{float(_error(cell).median()):.0e}" for cell in near)
+    ax.set_title(f"Medians at {domains.SHARE:.0%}: {medians}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -93,6 +95,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **look)
     ax.axhline(TRANSFERS, **style.GUIDE)
     ax.legend(loc="lower right")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="trained partners $K$", ylabel="zero-shot ratio")
     ax.set_title(f"Median runs follow from $K$ = {', '.join(crossed)} on")
 
@@ -104,7 +107,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     for name, look in (("generalisation", BAND), ("generalisation_random", RANDOM)):
         _draw_errors(ax, domains.by_partners(results, name), look)
     ax.axvline(domains.SHARE, **style.PAPER)
-    ax.set_title("Random masks and bands, ten seeds each")
+    ax.set_title("Bands and random masks")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -138,7 +141,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         for cell in beside
         if _partners(cell) in alone and _partners(cell) > 1
     ]
-    ax.set_title(f"Dedicated pathways change runs by {max(apart, default=np.nan):.2g} at most, $K$ > 1")
+    ax.set_title(f"Beside: runs differ by {max(apart, default=np.nan):.2g} at most, $K$ > 1")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
@@ -155,8 +158,8 @@ def panel_f(results: Results, ax: Axes) -> None:
     ax.legend(loc="upper right")
     ax.set(yscale="log", ylabel="dedicated share of power", xlabel="trained share, $K/M$")
     near = min(cells, key=lambda cell: abs(domains.partners(cell) - domains.SHARE))
-    shared = float(near.get("metrics", "trained_pathway_share").mean())
-    ax.set_title(f"At {domains.partners(near):.0%} the shared pathway carries {shared:.2%}")
+    own = 1 - float(near.get("metrics", "trained_pathway_share").mean())
+    ax.set_title(f"Dedicated share at {domains.partners(near):.0%}: {own:.0e}")
 
 
 def _error(cell: CellResults) -> xr.DataArray:
