@@ -318,7 +318,12 @@ def _draw_node(ax: Axes, name: str, box: Box, count: int, fill: Any) -> None:
     middles = box.y + pitch * ((box.units - 1) / 2 - np.arange(box.units))
     dotted = box.units - 2 if 2 < box.units < count else None
     units = [Circle((box.x, y), 0.36 * pitch) for n, y in enumerate(middles) if n != dotted]
-    look = {"facecolor": fill or "0.85", "edgecolor": "0.25", "linewidth": 0.4 * thin, "zorder": 2.5}
+    look = {
+        "facecolor": fill or "0.85",
+        "edgecolor": "0.25",
+        "linewidth": 0.4 * thin,
+        "zorder": 2.5,
+    }
     ax.add_collection(PatchCollection(units, **look), autolim=False)
     if dotted is not None:
         dots = [

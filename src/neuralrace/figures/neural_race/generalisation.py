@@ -2,11 +2,11 @@
 
 Figure 5c of Saxe, Sodhani and Lewallen (2022): error at the end of training of trained and of
 untrained pairs of domains, against the share of output domains that each input domain is trained
-with. With few partners training fits its own pairs and says nothing about the others; with more, the
-shared solution wins and untrained pairs follow. The dotted line is the share that the source names.
-On a logarithmic axis the error goes on falling past it: there is no sharp threshold, and what sets
-the share apart is that no single run fails. Errors are squared, and relative to a network that
-answers zero.
+with. With few partners training fits its own pairs and says nothing about the others; with more,
+the shared solution wins and untrained pairs follow. The dotted line is the share that the source
+names. On a logarithmic axis the error goes on falling past it: there is no sharp threshold, and
+what sets the share apart is that no single run fails. Errors are squared, and relative to a network
+that answers zero.
 """
 
 from collections.abc import Sequence

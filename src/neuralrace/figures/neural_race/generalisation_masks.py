@@ -2,9 +2,10 @@
 
 Variations of figure 5c of Saxe, Sodhani and Lewallen (2022), whose share of 40% is no constant. The
 more domains there are, the smaller the share that it takes. Of masks with as many partners, random
-ones transfer a little earlier than bands, though near the threshold seeds differ more than masks do.
-Small dedicated pathways beside the shared one change little: the shared one wins the race. Errors
-are those of untrained pairs at the end, squared, and relative to a network that answers zero.
+ones transfer a little earlier than bands, though near the threshold seeds differ more than masks
+do. Small dedicated pathways beside the shared one change little: the shared one wins the race.
+Errors are those of untrained pairs at the end, squared, and relative to a network that answers
+zero.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,11 +1,11 @@
 """Any architecture graph: a gated deep linear network with contexts, and its reduction.
 
-A network in the manner of figure 1 of Saxe, Sodhani and Lewallen (2022), made of modules that inputs
-and outputs share: a skip edge, and gates that open by context, both inputs together in the last one.
-Singular values of every weight matrix and losses lie under those of the neural race reduction, which
-starts from the same aligned weights. Gradient descent differs from gradient flow by a distance of
-first order in the step; with the same clock, flow against flow or descent against descent, network
-and reduction agree up to the tolerance of the integrator or to rounding.
+A network in the manner of figure 1 of Saxe, Sodhani and Lewallen (2022), made of modules that
+inputs and outputs share: a skip edge, and gates that open by context, both inputs together in the
+last one. Singular values of every weight matrix and losses lie under those of the neural race
+reduction, which starts from the same aligned weights. Gradient descent differs from gradient flow
+by a distance of first order in the step; with the same clock, flow against flow or descent against
+descent, network and reduction agree up to the tolerance of the integrator or to rounding.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     routes = {path: style.distinct(index) for index, path in enumerate(network.pathways)}
     networks.draw_network(ax, network, routes, network.gates, labels, shape=2.6)
     contexts = len(next(iter(network.gates.values())))
-    ax.set_title(f"{len(routes)} pathways through {len(network.edges)} matrices, {contexts} contexts")
+    ax.set_title(
+        f"{len(routes)} pathways through {len(network.edges)} matrices, {contexts} contexts"
+    )
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -97,7 +99,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     scales = loss["init_scale"].values
     for index, colour in enumerate(style.ordered(len(scales))):
         at = {"init_scale": index}
-        style.over_seeds(ax, cell.flow_time, loss.isel(at), color=colour, label=f"{scales[index]:g}")
+        style.over_seeds(
+            ax, cell.flow_time, loss.isel(at), color=colour, label=f"{scales[index]:g}"
+        )
         ax.plot(cell.flow_time, reduced.isel(at), **style.THEORY)
     _clock(ax, cell)
     ax.set(ylabel="loss over initial loss", ylim=(0, None))

@@ -1,10 +1,10 @@
 """Structural forms: what generates them, what they look like, and how a network comes to see it.
 
 The background of Saxe, Sodhani and Lewallen (2022), after Saxe, McClelland and Ganguli (2019): each
-column is a structure, from the graph that generates the data down to what a deep linear network makes
-of it. Item vectors are learned one by one, from broad to fine distinctions, when the closed form
-says. Items that differ in further dimensions only lie on top of each other in the last row of the
-source, and vectors of equal singular value are one choice of basis. The generators are ours.
+column is a structure, from the graph that generates the data down to what a deep linear network
+makes of it. Item vectors are learned one by one, from broad to fine distinctions, when the closed
+form says. Items that differ in further dimensions only lie on top of each other in the last row of
+the source, and vectors of equal singular value are one choice of basis. The generators are ours.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from neuralrace.registry import Figure
 @Figure(
     layout="a;b;c;d;e",
     height=5.4,
-    heights=(0.85, 1.0, 1.0, 0.9, 1.0),
+    heights=(0.85, 1.0, 1.0, 0.9, 1.2),
     cf={
         "a": "Background, first row",
         "b": "second row",
@@ -144,9 +144,8 @@ def _graph(ax: Axes, dataset: StructuralForm, colours: list) -> None:
     ax.add_collection(LineCollection(lines, colors="0.5", linewidths=0.7))
     ax.scatter(*place[:items].T, s=14, c=colours, zorder=3)
     ax.scatter(*place[items:].T, s=3, c="black", zorder=3)
-    ax.set(xticks=[], yticks=[])
     ax.margins(0.12)
-    ax.spines[:].set_visible(False)
+    ax.set_axis_off()
 
 
 def _representations(cell: CellResults) -> Float[np.ndarray, "snapshot item unit"]:
@@ -176,6 +175,6 @@ def _development(ax: Axes, paths: Float[np.ndarray, "snapshot item 2"], colours:
         steps = np.stack([path[:-1], path[1:]], axis=1)
         ax.add_collection(LineCollection(list(steps), colors=colour, alpha=darkness, linewidths=1))
         ax.scatter(*path[-1], s=7, color=colour, zorder=3)
-    ax.set(xticks=[], yticks=[], aspect="equal", adjustable="datalim")
+    ax.set(aspect="equal", adjustable="datalim")
     ax.margins(0.12)
-    ax.spines[:].set_visible(False)
+    ax.set_axis_off()

@@ -29,8 +29,8 @@ SPAN = 0.8
 """Where the largest unit is drawn, as a share of the way to a corner."""
 POINTS = 400
 """Of a line that is drawn: finer steps are not seen."""
-OWN = {"marker": "o"}
-FITTED = {"marker": "D", "fillstyle": "none"}
+OWN: dict[str, Any] = {"marker": "o"}
+FITTED: dict[str, Any] = {"marker": "D", "fillstyle": "none"}
 
 
 @Figure(
@@ -89,7 +89,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set(xlabel="input 1, weight 1", ylabel="input 2, weight 2", aspect="equal")
     ax.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
     cosine = float(cell.get("metrics", "corner_cosine").mean())
-    ax.set_title(f"Units point to examples: cosine {cosine:.3f}")
+    ax.set_title(f"Cosine to the examples: {cosine:.3f}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
