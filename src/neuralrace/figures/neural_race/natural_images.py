@@ -59,7 +59,7 @@ Measure = Callable[[CellResults, str], xr.DataArray]
 @Figure(
     layout="aabbcc;ddeeff;ggghhh",
     height=5.6,
-    heights=(1, 1.25, 1.1),
+    heights=(1.0, 1.25, 1.1),
     cf={"a": "Fig. 7a", "d": "Fig. 7c", "f": "Fig. 7b", "g": "Fig. 7d"},
     reads={
         "images": {

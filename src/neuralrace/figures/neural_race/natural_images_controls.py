@@ -29,7 +29,7 @@ OUTPUTS = {"identity": "own names", "label_permutation": "classes renamed"}
 
 @Figure(
     layout="ab",
-    height=3,
+    height=3.0,
     reads={
         "images_controls": {
             "trajectory": "",
