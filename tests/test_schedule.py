@@ -175,9 +175,8 @@ def test_papers_do_not_share_jobs():
 def test_jobs_are_announced_with_their_cost():
     one, *others = groups(plan(one=cell()))
     assert not others
-    assert announced([one]) == (
-        f"outdated: 1 cells in 1 jobs, estimated at {one.seconds / 60:.1f} core-minutes on processors"
-    )
+    spent = f"{one.seconds / 60:.1f} core-minutes on processors"
+    assert announced([one]) == f"outdated: 1 cells in 1 jobs, estimated at {spent}"
     on_gpu = replace(one, place="gpu", seconds=90.0)
     assert announced([one, on_gpu]).endswith(" on processors and 1.5 minutes on a GPU")
 
