@@ -5,9 +5,9 @@
     python benchmarks/natural_images.py --gpu      # MNIST, M = 100, K = 40, on a GPU
     python benchmarks/natural_images.py --gpu --domains 10 --steps 20    # the same, tried small
 
-The first compares a step on the moments of all images, along the eigenvectors of each domain, with a
-step on the correlations of all pairs one by one, and with going through all images in mini-batches,
-which is what a step on the whole training set takes otherwise. The second measures
+The first compares a step on the moments of all images, along the eigenvectors of each domain, with
+a step on the correlations of all pairs one by one, and with going through all images in
+mini-batches, which is what a step on the whole training set takes otherwise. The second measures
 steps per second, their share of the rate at which the same device multiplies large matrices, and
 the time of the whole sweep over K/M. MNIST is read from `--folder`, or fetched into it.
 """
