@@ -16,9 +16,9 @@ from snakemake.utils import update_config
 from neuralrace.errors import UserError
 from neuralrace.manual import BEGIN, END, config_schema, key_tables, with_tables, write
 from neuralrace.plan import read_plan
-from neuralrace.schedule import groups
 from neuralrace.reference import reference
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
+from neuralrace.schedule import groups
 
 CONFIG = Path(__file__).parents[1] / "config"
 REFERENCE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
