@@ -1,5 +1,6 @@
 """XoR with a linear margin: cells of a sweep over it, and looks of the init scales in them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -11,7 +12,6 @@ from neuralrace.figures import style
 from neuralrace.records.results import CellResults, Results
 
 LABEL = r"margin $\Delta$"
-EQUAL_SPEED = {"color": "0.55", "linewidth": 0.8, "zorder": 0}
 
 
 def margin(cell: CellResults) -> float:
@@ -47,7 +47,18 @@ def entries(cell: CellResults) -> list[Artist]:
     return [style.entry(f"init scale {scale:g}", **look) for scale, look in scales(cell).items()]
 
 
+def nearest(cells: Sequence[CellResults]) -> CellResults:
+    """The cell whose margin is nearest to that of equal speed."""
+    return min(cells, key=lambda cell: abs(margin(cell) - CROSSOVER))
+
+
+def examples(cells: Sequence[CellResults]) -> list[int]:
+    """Places, in rising margins, of the one nearest to equal speed and of one to either side."""
+    near = cells.index(nearest(cells))
+    return sorted({near // 2, near, (near + len(cells)) // 2})
+
+
 def draw_crossover(ax: Axes) -> None:
     """The margin at which both kinds of pathways grow equally fast."""
-    ax.axvline(CROSSOVER, **EQUAL_SPEED)
+    ax.axvline(CROSSOVER, **style.GUIDE | {"zorder": 0})
     ax.annotate(r"$\Delta^*$", (CROSSOVER, 0), (2, 4), ax.get_xaxis_transform(), "offset points")
