@@ -1,7 +1,10 @@
 """Every figure is registered, described, and drawn from what its cells hold."""
 
+import json
+import re
 import shutil
 from dataclasses import replace
+from html import unescape
 from importlib import import_module
 from pathlib import Path
 
@@ -9,22 +12,35 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib.figure import Figure as Canvas
-from matplotlib.text import Text
+from docutils.core import publish_doctree
+from legibility import faults
+from PIL import Image
 
 from neuralrace.errors import UserError
 from neuralrace.figures import inputs, matching, variables
+from neuralrace.figures.caption import PANEL, caption
+from neuralrace.figures.compose import alternative, compose, entitle
 from neuralrace.figures.neural_race.structural_forms import classical_scaling
 from neuralrace.figures.save import save
-from neuralrace.figures.style import COLUMN, HEAT, SHEET, SIGNED, heat, ordered, settled
+from neuralrace.figures.style import (
+    HEAT,
+    PAGE,
+    SHEET,
+    SIGNED,
+    Canvas,
+    heat,
+    ordered,
+    settled,
+    split,
+)
 from neuralrace.records.files import read, write
 from neuralrace.records.results import open_results
 from neuralrace.registry import FIGURES, Figure
+from neuralrace.spec import Cell
 
 PACKAGE = Path(__file__).parents[2] / "src" / "neuralrace" / "figures"
-NAMES = sorted(FIGURES)
-SMALLEST = 6.0
-"""Points of the smallest letters, at the width of a column."""
+NAMES = sorted(name for name in FIGURES if FIGURES[name].declaration.layout)
+FILES = ("figure.png", "figure.pdf", "figure.svg", "slim.png")
 
 
 def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> None:
@@ -35,15 +51,9 @@ def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> N
             shutil.copy(source / cell / f"{kind}.nc", target / cell)
 
 
-def unreadable(figure: Canvas) -> list[str]:
-    """What leaves the page of a figure, or is smaller than can be read in a column."""
-    small = [text for text in figure.findobj(Text) if text.get_fontsize() < SMALLEST]
-    faults = [f"small: {text.get_text()}" for text in small if text.get_text()]
-    (x0, y0), (x1, y1) = figure.get_tightbbox().get_points()
-    width, height = figure.get_size_inches()
-    beyond = {"left": -x0, "below": -y0, "right": x1 - width, "above": y1 - height}
-    # a point, as bounding boxes of letters are larger than these
-    return faults + [f"{side}: {by:.3f} inches" for side, by in beyond.items() if by > 1 / 72]
+def saved(name: str, source: Path, cell_ids: list[str], target: Path) -> None:
+    """Draws a figure into a folder."""
+    save(name, source, cell_ids, "Caption: \u03c4.", *(target / file for file in FILES))
 
 
 def watched(name: str, monkeypatch) -> dict[str, set[str]]:
@@ -76,19 +86,44 @@ def test_every_module_of_a_paper_is_a_registered_figure():
     assert found == set(FIGURES)
 
 
-def test_every_caption_belongs_to_a_figure():
-    found = {f"{path.parent.name}/{path.stem}" for path in PACKAGE.glob("*/*.rst")}
-    assert found == set(FIGURES)
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_figure_is_described(name: str):
-    entry = FIGURES[name]
-    assert import_module(entry.module).__doc__
-    assert entry.text
-    caption = entry.path.with_suffix(".rst").read_text(encoding="utf-8")
-    assert 2 <= caption.count(". ") + caption.count(".\n") <= 9
-    assert "{{" not in caption
+def test_figure_is_described(name: str, cells: dict[str, Cell]):
+    told = caption(name, cells)
+    body, _, runs = told.partition("\n\nWhat was run:\n\n")
+    about, *panels = body.split("\n\n**a**")
+    assert 1 <= about.count(". ") + about.count(".\n") + about.endswith(".") <= 9
+    assert len(panels) == 1
+    letters = sorted({letter for letter in FIGURES[name].declaration.layout if letter.isalpha()})
+    module = import_module(FIGURES[name].module)
+    assert letters == sorted(each[-1] for each in vars(module) if PANEL.fullmatch(each))
+    assert set(FIGURES[name].declaration.cf) <= set(letters)
+    for letter in letters:
+        assert f"**{letter}**" in body, "panels have docstrings"
+    experiments = {cell.rpartition("/")[0] for cell in matching(name, cells)}
+    assert experiments == set(re.findall(r"^\* ``(.*)``: dataset", runs, re.MULTILINE))
+    publish_doctree(told, settings_overrides={"halt_level": 2, "report_level": 2})
+
+
+def test_a_caption_tells_what_is_shared_and_what_is_swept():
+    shared = {
+        "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
+        "network": {"name": "layered", "hidden": [4]},
+        "init": {"name": "normal"},
+        "init_scales": [0.1],
+        "seeds": 3,
+        "record": {"every": 1},
+    }
+    swept = [shared | {"training": {"learning_rate": 0.1 / n, "steps": 8 * n}} for n in range(1, 9)]
+    cells = {
+        f"deep_linear/staircase/{number}": Cell.model_validate_json(json.dumps(each))
+        for number, each in enumerate(swept)
+    }
+    _, told = caption("deep_linear/staircase", cells).split("What was run:")
+    assert told.strip() == (
+        "* ``deep_linear/staircase``: dataset modes (singular values [2, 1], inputs 3, outputs 2); "
+        "network layered (hidden [4]); init normal; training (learning rate 0.1 to 0.0125 (8 "
+        "values), steps 8 to 64 (8 values)); init scales 0.1; seeds 3."
+    )
 
 
 def test_globs_and_inputs_follow_the_plan(monkeypatch):
@@ -120,34 +155,40 @@ def test_figure_draws_labelled_axes_from_its_inputs(
     used = watched(name, monkeypatch)
     results = open_results(tmp_path, matching(name, cell_ids))
     with mpl.rc_context(SHEET):
-        figure = FIGURES[name].load()(results)
+        figure = compose(name, results)
         figure.draw_without_rendering()
-        assert figure.get_figwidth() == pytest.approx(COLUMN)
-        assert unreadable(figure) == []
-        titled = [ax for ax in figure.axes if ax.get_title(loc="left").startswith(r"$\bf{")]
-        assert titled, "panels have letters"
-        for ax in figure.axes:
-            assert ax.has_data(), "no panel is empty"
-            names = [tick.get_text() for tick in (*ax.get_xticklabels(), *ax.get_yticklabels())]
-            shown = ax.get_xlabel() or ax.get_ylabel() or any(names)
-            assert shown, "axes are labelled"
+        assert figure.get_figwidth() == pytest.approx(PAGE)
+        assert faults(figure) == []
+        said = alternative(figure)
+        for letter in FIGURES[name].declaration.layout:
+            assert not letter.isalpha() or re.search(rf"Panel {letter}: \w", said), "no title"
     declared = [variables(name, cell) for cell in cell_ids]
     for kind in ("trajectory", "theory", "metrics"):
         assert used[kind] == set().union(*(each.get(kind, ()) for each in declared)), kind
 
 
-@pytest.mark.parametrize("name", ["deep_linear/staircase", "layer_dynamics/drift"])
+@pytest.mark.parametrize("name", ["deep_linear/staircase"])
 def test_saved_files_are_deterministic_and_whole(
     name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
     for folder in ("first", "second"):
         out = tmp_path / folder
-        save(name, results_root, cell_ids, out / "figure.png", out / "figure.pdf")
-        assert sorted(path.name for path in out.iterdir()) == ["figure.pdf", "figure.png"]
-    for file in ("figure.png", "figure.pdf"):
+        saved(name, results_root, cell_ids, out)
+        assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
+    for file in FILES:
         first, second = (tmp_path / folder / file for folder in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
-    assert b"CreationDate" not in (tmp_path / "first" / "figure.pdf").read_bytes()
+        assert b"CreationDate" not in first.read_bytes()
+    full, slim = (Image.open(tmp_path / "first" / file) for file in ("figure.png", "slim.png"))
+    assert full.width == 300 * PAGE
+    assert slim.width == pytest.approx(130 * PAGE, abs=1)
+    for picture in (full, slim):
+        assert picture.info["Title"] == name
+        assert picture.info["Comment"] == "Caption: \u03c4."
+        assert picture.info["Description"].startswith("Panel a: ")
+    graphic = (tmp_path / "first" / "figure.svg").read_text(encoding="utf-8")
+    assert full.info["Description"] in unescape(graphic)
+    assert "<dc:date>" not in graphic
 
 
 def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
@@ -162,7 +203,7 @@ def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
     with pytest.raises(UserError, match=r"no space left on device.*nothing was replaced"):
-        save("deep_linear/time_to_learn", results_root, cell_ids, png, tmp_path / "figure.pdf")
+        saved("deep_linear/time_to_learn", results_root, cell_ids, tmp_path)
     assert png.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]
 
@@ -171,7 +212,7 @@ def test_a_changed_sweep_is_drawn_as_it_is(results_root: Path, cell_ids: list[st
     name = "deep_linear/imbalance"
     swept = [cell for cell in cell_ids if cell.startswith(name)]
     for lines in (1, 2):
-        figure = FIGURES[name].load()(open_results(results_root, swept[:lines]))
+        figure = compose(name, open_results(results_root, swept[:lines]))
         legend = figure.axes[0].get_legend()
         assert len(legend.get_lines()) == lines
 
@@ -200,21 +241,20 @@ def test_a_diverged_run_leaves_the_others_drawn(
         for variable in floats:
             trajectory[variable].loc[{"seed": 1}] = np.nan
         write(trajectory, path)
-    save(name, tmp_path, cell_ids, tmp_path / "figure.png", tmp_path / "figure.pdf")
+    saved(name, tmp_path, cell_ids, tmp_path)
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 
 def test_missing_cells_and_files_name_the_remedy(
     results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
-    targets = tmp_path / "figure.png", tmp_path / "figure.pdf"
     with pytest.raises(UserError, match=r"no cell of 'rotation'.*config/"):
-        save("deep_linear/rotation", results_root, [], *targets)
+        saved("deep_linear/rotation", results_root, [], tmp_path)
     swept = open_results(tmp_path, [cell for cell in cell_ids if "/rotation/" in cell])
     with pytest.raises(UserError, match=r"one cell of 'rotation' .* has 2.*config/"):
         swept.cell("rotation")
     with pytest.raises(UserError, match=r"not found.*Run the workflow"):
-        save("deep_linear/rotation", tmp_path, cell_ids, *targets)
+        saved("deep_linear/rotation", tmp_path, cell_ids, tmp_path)
     assert not tmp_path.joinpath("figure.png").exists()
 
 
@@ -243,6 +283,44 @@ def test_heat_keeps_the_scale_and_stands_long_names_upright():
     assert [tick.get_text() for tick in left.get_yticklabels()] == ["a", "b"]
     assert [tick.get_rotation() for tick in left.get_xticklabels()] == [90, 90]
     assert [tick.get_rotation() for tick in right.get_xticklabels()] == [0, 0]
+
+
+def test_a_title_is_broken_where_the_next_panel_begins():
+    with mpl.rc_context(SHEET):
+        figure = Canvas(figsize=(PAGE, 2))
+        axes = figure.subplot_mosaic("aab")
+        for letter, ax in axes.items():
+            ax.set_title("A finding of many words, of which some are $a = b + c$ formulas")
+            entitle(ax, letter, "Fig. 4e")
+        figure.draw_without_rendering()
+        wide, narrow = (axes[letter].get_title(loc="left") for letter in "ab")
+        assert wide.count("\n") == 0
+        assert narrow.count("\n") >= 1
+        assert all(line.count("$") % 2 == 0 for line in narrow.split("\n"))
+        assert " ".join(narrow.split()) == " ".join(wide.replace("{a}", "{b}").split())
+        assert wide.endswith("(cf. Fig. 4e)")
+        left = axes["a"].get_window_extent().x0, axes["b"].get_window_extent().x0
+        assert axes["a"]._left_title.get_window_extent().x1 < left[1]
+        assert axes["b"]._left_title.get_window_extent().x1 < figure.bbox.x1
+
+
+def test_a_split_panel_keeps_its_title_above_all():
+    with mpl.rc_context(SHEET):
+        figure = Canvas(figsize=(PAGE, 2))
+        left, right = figure.subplots(1, 2)
+        right.plot([0, 1])
+        left.set_title("above")
+        parts = split(left, 2, 3, sharex=True)
+        for ax in parts.flat:
+            ax.plot([0, 1])
+            ax.set_title("part")
+        figure.draw_without_rendering()
+        assert parts.shape == (2, 3)
+        lowest = left._left_title.get_window_extent().y0
+        assert all(ax.get_tightbbox().y1 <= lowest for ax in parts.flat)
+        assert all(ax.get_tightbbox().x1 < right.get_window_extent().x0 for ax in parts.flat)
+        with pytest.raises(ValueError, match="in no grid"):
+            split(figure.add_axes((0, 0, 1, 1)), 2)
 
 
 def test_classical_scaling_keeps_the_distances_of_plane_points():

@@ -1,0 +1,136 @@
+"""Each fault that `faults` names is found in a small figure that has it, and in none without."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from legibility import SMALLEST, faults
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+
+from neuralrace.figures.style import SHEET
+
+
+@pytest.fixture(autouse=True)
+def sheet():
+    with mpl.rc_context(SHEET):
+        yield
+
+
+def plot(**shape):
+    """A figure of one panel, in which nothing is wrong."""
+    figure = Figure(figsize=(3.4, 2.4))
+    ax = figure.subplots(**shape)
+    ax.plot([0, 1], [0, 1], label="line")
+    ax.set(xlabel="time", ylabel="loss", title="panel")
+    return figure, ax
+
+
+def found(figure: Figure) -> list[str]:
+    figure.draw_without_rendering()
+    return faults(figure)
+
+
+def test_a_figure_without_faults():
+    figure = Figure(figsize=(3.4, 4))
+    grid = figure.subplots(3, 2, sharex="col", sharey="row")
+    for ax in grid.flat:
+        image = ax.imshow(np.eye(3), extent=(0, 1, 0, 1), aspect="auto")
+    grid[0, 0].set_yticks([0, 0.5, 1], ["first", "second", "third"], rotation=60)
+    grid[2, 1].set_xticks(np.linspace(0, 1, 6), [f"number {n}" for n in range(6)], rotation=90)
+    figure.colorbar(image, ax=grid, label="value")
+    grid[0, 0].secondary_xaxis("top").set_xlabel("steps")
+    figure.legend(handles=[*grid[0, 0].plot([0, 1], label="$x^2$")], loc="outside upper center")
+    drawing = grid[1, 0].inset_axes((0.6, 0.6, 0.3, 0.3))
+    drawing.set_axis_off()
+    figure.add_subplot(visible=False)
+    assert found(figure) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "known"), [(SMALLEST - 0.1, ["too small: panel"]), (SMALLEST, [])]
+)
+def test_small_letters(size: float, known: list[str]):
+    figure, ax = plot()
+    ax.set_title("panel", fontsize=size)
+    assert found(figure) == known
+
+
+def test_letters_off_the_page():
+    figure, ax = plot()
+    ax.annotate("far", (0.5, 0.5), (1.3, 0.5), annotation_clip=False, in_layout=False)
+    figure.text(0.5, 0.99, "high", rotation=30)
+    assert found(figure) == ["off the page: far", "off the page: high"]
+
+
+def test_letters_cut_off():
+    figure, ax = plot()
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    for x in (0.1, 0.99, 1.5):  # within, at the edge, without
+        ax.text(x, 0.2, f"at {x}", clip_on=True)
+    assert found(figure) == ["cut off: at 0.99"]
+
+
+@pytest.mark.parametrize("effects", [[], [withStroke(linewidth=1, foreground="white")]])
+def test_letters_in_each_other(effects: list):
+    figure, ax = plot()
+    ax.text(0.2, 0.5, "one label", path_effects=effects)
+    ax.annotate("other label", (0.3, 0.52))
+    assert found(figure) == ["in each other: one label | other label"]
+
+
+def test_ticks_in_each_other():
+    figure, ax = plot()
+    ax.set_xticks([0.5, 0.52, 7], ["ticks", "named", "out of sight"])
+    ax.set_xlim(0, 1)
+    assert found(figure) == ["in each other: ticks | named"]
+    ax.tick_params(labelbottom=False)
+    assert found(figure) == []
+
+
+def test_lines_of_one_text_stand_apart_from_each_other_only():
+    figure, ax = plot()
+    ax.text(0.2, 0.5, "$g_y$ above\nHigh below")
+    ax.text(0.2, 0.5, "another")
+    assert found(figure) == ["in each other: High below | another"]
+
+
+def test_turned_letters_lie_apart_where_the_boxes_about_them_do_not():
+    figure, ax = plot()
+    ax.text(0.2, 0.2, "along the first of two lines", rotation=45)
+    other = ax.text(0.3, 0.2, "along the second", rotation=45)
+    assert found(figure) == []
+    other.set_rotation(0)
+    assert found(figure) == []
+    other.set_rotation(90)
+    assert len(found(figure)) == 1
+
+
+def test_axes_without_data():
+    figure, _ = plot()
+    ax = figure.add_axes((0.5, 0.5, 0.2, 0.2))
+    ax.set_axis_off()
+    assert found(figure) == []
+    ax.set_axis_on()
+    ax.set(xticks=[0.5], yticks=[], title="none")
+    assert found(figure) == ["no data: none"]
+
+
+def test_axes_off_the_page():
+    figure, ax = plot()
+    figure.set_layout_engine("none")
+    ax.set_position((0.2, 0.2, 0.9, 0.5))
+    ax.set(xlim=(0, 1), xticks=[0, 0.5], title="wide")
+    assert found(figure) == ["off the page: wide"]
+
+
+def test_axes_without_names():
+    figure = Figure()
+    one, other = figure.subplots(1, 2, sharey=True)
+    for ax in (one, other):
+        ax.imshow(np.eye(2), aspect="auto")
+        ax.set(xticks=[])
+    assert found(figure) == []
+    other.set(yticks=[])
+    assert len(found(figure)) == 2
+    one.set_ylabel("shared")
+    assert found(figure) == []
