@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
+import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.datasets.xor import CROSSOVER, Xor
 from neuralrace.errors import UserError
 from neuralrace.figures import style
+from neuralrace.gates.per_example import PerExample
 from neuralrace.records.results import CellResults, Results
 
 LABEL = r"margin $\Delta$"
+LINEAR, XOR = {"color": style.distinct(0)}, {"color": style.distinct(2)}
+"""Looks of pathways of one class each and of one example each."""
 
 
 def margin(cell: CellResults) -> float:
@@ -29,6 +33,31 @@ def margin(cell: CellResults) -> float:
 def by_margin(results: Results, experiment: str) -> list[CellResults]:
     """The cells of an experiment, smallest margin first."""
     return sorted(results.cells(experiment), key=margin)
+
+
+def gated_pairs(results: Results) -> list[tuple[CellResults, CellResults]]:
+    """Gated networks with a pathway for each class, and for each example, smallest margin first."""
+    cells = by_margin(results, "xor_margin_gated")
+    single = [isinstance(cell.gated.gates, PerExample) for cell in cells]
+    linear, xor = ([c for c, s in zip(cells, single, strict=True) if s == kind] for kind in (0, 1))
+    return list(zip(linear, xor, strict=True))
+
+
+def over_faster(cell: CellResults, solution: str | None = None) -> xr.DataArray:
+    """Time to half of the loss over that of the faster kind of pathway alone, by theory.
+
+    Args:
+        cell: a ReLU network.
+        solution: whose time is taken; that of the network itself when absent.
+
+    Returns:
+        (init_scale, seed).
+    """
+    predicted = cell.get("metrics", "predicted_loss_half_time")
+    faster = predicted.sel(solution=["margin_linear", "margin_xor"]).min("solution")
+    if solution is None:
+        return cell.get("metrics", "loss_half_time") / faster
+    return predicted.sel(solution=solution, drop=True) / faster
 
 
 def scales(cell: CellResults) -> dict[float, dict[str, Any]]:

@@ -1,9 +1,9 @@
 """How fixed the gates of ReLU networks are while they learn.
 
 The paper (Jarvis et al., "Make Haste Slowly", sec. 6 and appendix B) takes gates to be fixed, and
-its gated network has a common pathway of units that are always open. A gate here is that of one unit
-on one sample. Most of what sets gates apart from the start happens before the first snapshot, while
-weights are small; from there on lines begin. Afterwards gates flip to and fro, fewer and fewer of
+its gated network has a common pathway of units that are always open. A gate here is that of one
+unit on one sample. Most of what sets gates apart from the start happens before the first snapshot,
+where lines begin, while weights are small. Afterwards gates flip to and fro, fewer and fewer of
 them. In the end hardly any unit is open on all samples: many units together, each closed somewhere,
 do what the common pathway does. Means and ranges over seeds.
 """
@@ -51,8 +51,8 @@ def legend(results: Results) -> Sequence[Artist]:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """One hidden layer: share of gates that are not as at the start; dotted with units by their
-    power at the end, the lengths of incoming times outgoing weights. The star has blocks of different
-    structure, all others have hierarchies in all.
+    power at the end, the lengths of incoming times outgoing weights. The star is the task with
+    blocks of different structure, all others have hierarchies in all.
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
@@ -118,8 +118,8 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Units that are open on all samples at the end, by power. Dotted is the share of units that the
-    common pathway of the paper's gated network has, one pathway among C + 1.
+    """Units that are open on all samples at the end, by power. Dotted is the share of units of the
+    common pathway in the paper's gated network, one pathway among C + 1.
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     look = {"color": style.COLOURS["relu"], "marker": "o"}

@@ -3,10 +3,10 @@
 The paper's proposition 4.2 (Jarvis et al., "Make Haste Slowly") has one gated network whose loss is
 that of the ReLU network: beside the common pathway, those that are open in C - 1 of C contexts
 (shaded). Here every family of pathways open in q contexts is set beside ReLU networks of three to
-five contexts. With the two initial values free, as in a fit by hand, the closed form of every family
-fits the loss; with nothing fitted the form is the same for q and C - q. Trained families of fewer
-contexts follow as well as C - 1 does, and outputs tell more than losses. Means and ranges over
-seeds; a family of two numbers has pathways of both kinds.
+five contexts. With the two initial values free, as in a fit by hand, the closed form of every
+family fits the loss; with nothing fitted the form is the same for q and C - q. Trained families of
+fewer contexts follow as well as C - 1 does, and outputs tell more than losses. A family of two
+numbers has pathways of both kinds. Means and ranges over seeds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -94,7 +94,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Time of the trained gated network to 5% of the initial loss, over that of the ReLU network."""
+    """Time of trained gated networks to 5% of the initial loss, over that of the ReLU network."""
     families = _trained(results)
     look = {"color": style.COLOURS["gated"], "marker": "D"}
     _draw(ax, families, "imitation_time_ratio", look, loss_level=LEVEL)

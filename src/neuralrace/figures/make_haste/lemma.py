@@ -1,11 +1,11 @@
 """Gates on two objects in two contexts: what lemma 4.1 allows, and what there is.
 
-Lemma 4.1 of Jarvis et al., "Make Haste Slowly" (appendix D), says that a hidden unit is gated by the
-context alone, or open on a single sample; its proof finds gates by object alone as well and sets
-them aside. Of the 16 patterns on four samples that is ten (dotted frame). Four more can be had, as
-linear programming shows, such as the counterexample (framed), which has weights (1/2, -1/2) from the
-objects and (1, 0) from the contexts; only the two patterns of XoR cannot. Trained networks use
-patterns beyond the lemma. Means and ranges over seeds.
+Lemma 4.1 of Jarvis et al., "Make Haste Slowly" (appendix D), says that a hidden unit is gated by
+the context alone, or open on a single sample; its proof finds gates by object alone as well and
+sets them aside. Of the 16 patterns on four samples that is ten (dotted frame). Four more can be
+had, as linear programming shows, such as the counterexample (framed), which has weights (1/2, -1/2)
+from the objects and (1, 0) from the contexts; only the two patterns of XoR cannot. Trained networks
+use patterns beyond the lemma. Means and ranges over seeds.
 """
 
 from collections.abc import Sequence

@@ -1,15 +1,16 @@
 """Mixed selectivity: units of ReLU networks are open in several contexts.
 
 The paper (Jarvis et al., "Make Haste Slowly", secs. 4 and 5) finds no unit that is specific to a
-context, and pathways that are open in C - 1 of C contexts. It reads this off the gated network; here
-units are counted one by one, by the contexts that they are open in, on more than half of the samples
-of each, and by what they carry. C - 1 holds for three and four contexts; with five, more is carried
-by units open in three, whose family learns the residual faster (grey:
-sqrt(q(C-q)/C) over the largest). Gates of single units depend
-on the objects as well, other than those of clusters of them. Means and ranges over seeds.
+context, and pathways that are open in C - 1 of C contexts. It reads this off the gated network;
+here units are counted one by one, by the contexts that they are open in, on more than half of the
+samples of each, and by what they carry. C - 1 holds for three and four contexts; with five, more is
+carried by units open in three, whose family learns the residual faster (grey: sqrt(q(C - q)/C) over
+the largest). Gates of single units depend on the objects as well, other than those of clusters.
+Means and ranges over seeds.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -31,7 +32,7 @@ KINDS = {
     "context_specific_share": ("open in one context", {"color": style.distinct(5), "marker": "v"}),
 }
 """Kinds of units, by the metric of what they carry of the residual."""
-SPEED = style.GUIDE | {"linewidth": 1.0}
+SPEED: dict[str, Any] = style.GUIDE | {"linewidth": 1.0}
 
 
 @Figure(
@@ -89,15 +90,14 @@ def panel_e(results: Results, ax: Axes) -> None:
     look = {"color": style.COLOURS["relu"], "marker": "o"}
     for count, mean in zip(counts, means, strict=True):
         style.points(ax, count, mean, **look)
-    ax.plot(
-        counts, [float(mean.mean("seed")) for mean in means], linewidth=1.0, color=look["color"]
-    )
+    line = [float(mean.mean("seed")) for mean in means]
+    ax.plot(counts, line, linewidth=1.0, color=look["color"])
     ax.plot(counts, counts - 1, **style.PAPER)
     ax.plot(counts, counts / 2, **style.GUIDE)
     ax.annotate("$C/2$", (counts[-1], counts[-1] / 2), (3, -2), textcoords="offset points")
     ax.set(xticks=counts, xlabel="contexts $C$", ylabel="contexts a unit is open in")
     ax.margins(x=0.12)
-    told = ", ".join(f"{float(mean.mean('seed')):.1f}" for mean in means)
+    told = ", ".join(f"{mean:.1f}" for mean in line)
     ax.set_title(f"Reuse grows: units are open in {told} contexts")
 
 

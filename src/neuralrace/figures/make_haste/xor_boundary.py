@@ -9,6 +9,7 @@ the initial weights of each run with nothing fitted. Means and ranges over seeds
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -96,13 +97,13 @@ def panel_c(results: Results, ax: Axes) -> None:
     crossing = margins.nearest(cells)
     measured = crossing.get("metrics", "nonlinearity_index").mean("seed")
     _by_margin(ax, cells, "nonlinearity_index", lambda share, place: share * _alone(place))
-    places = np.linspace(*(margins.margin(cells[end]) for end in (0, -1)), 50)
+    places = np.linspace(margins.margin(cells[0]), margins.margin(cells[-1]), 50)
     ax.plot(places, _alone(places), **style.GUIDE)
     ax.set_ylabel("nonlinearity index")
     ax.set_title(rf"Index {_range(measured)} at $\Delta$ = {margins.margin(crossing):.4g}")
 
 
-def _alone(margin: float | np.ndarray) -> float | np.ndarray:
+def _alone(margin: Any) -> Any:
     """Nonlinearity index of XoR units that point to one example each and answer it alone."""
     return 2 / (2 + margin**2)
 
