@@ -289,9 +289,9 @@ def test_a_title_is_broken_where_the_next_panel_begins():
     with mpl.rc_context(SHEET):
         figure = Canvas(figsize=(PAGE, 2))
         axes = figure.subplot_mosaic("aab")
-        for letter, ax in axes.items():
+        for ax in axes.values():
             ax.set_title("A finding of many words, of which some are $a = b + c$ formulas")
-            entitle(ax, letter, "Fig. 4e")
+        entitle(figure, axes, dict.fromkeys(axes, "Fig. 4e"))
         figure.draw_without_rendering()
         wide, narrow = (axes[letter].get_title(loc="left") for letter in "ab")
         assert wide.count("\n") == 0

@@ -43,12 +43,11 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
 
 
 def panels(entry: Entry) -> dict[str, str]:
-    """First paragraph of the docstring of each panel."""
+    """Docstring of each panel, on one line."""
     found = {}
     for node in syntax(entry.path).body:
         if isinstance(node, ast.FunctionDef) and (letter := PANEL.fullmatch(node.name)):
-            text = ast.get_docstring(node) or ""
-            found[letter[1]] = " ".join(text.partition("\n\n")[0].split())
+            found[letter[1]] = " ".join((ast.get_docstring(node) or "").split())
     return dict(sorted(found.items()))
 
 

@@ -25,6 +25,8 @@ import seaborn as sns
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import SubplotSpec
@@ -72,7 +74,6 @@ SHEET: dict[Any, Any] = {
     "lines.linewidth": 1.9,
     "lines.markersize": 3.5,
     "pdf.fonttype": 42,
-    "savefig.dpi": 300,
     "svg.hashsalt": "neuralrace",
     "xtick.labelsize": 6.5,
     "xtick.major.width": 0.6,
@@ -87,6 +88,8 @@ PAPER = {"color": "0.35", "linestyle": (0, (1, 1.3)), "linewidth": 1.1, "zorder"
 """What a paper states or prints, where theory says otherwise; the label names its authors."""
 GUIDE = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
 """What is no theory of the data beside it: slopes, y = x, limits, baselines."""
+CUT = {"marker": "v", "markerfacecolor": "white"}
+"""Beside the look of a point: it lies beyond the axis, on whose edge it is drawn."""
 BAND = Patch(facecolor="0.5", alpha=0.4, label="range over seeds")
 """The legend entry of bands."""
 BESIDE = ("handlelength", "handletextpad", "columnspacing")
@@ -248,6 +251,16 @@ def mode_entries(s: xr.DataArray) -> list[Artist]:
 def entry(label: str, **look: Any) -> Artist:
     """A legend entry for a line or marker that is described rather than drawn."""
     return Line2D([], [], label=label, **look)
+
+
+def colour_bar(ax: Axes, values: Sequence[float], label: str) -> None:
+    """Beside axes, the colours that `ordered` gives the values of a sweep, in steps."""
+    shades = ListedColormap(ordered(len(values)))
+    steps = BoundaryNorm(np.arange(len(values) + 1) - 0.5, len(values))
+    figure = ax.figure.figure
+    bar = figure.colorbar(ScalarMappable(steps, shades), ax=ax, pad=0.02, aspect=25, label=label)
+    bar.set_ticks(range(len(values)), labels=[f"{value:g}" for value in values])
+    bar.ax.tick_params(length=0, which="both")
 
 
 def width(text: str, size: int | float) -> float:

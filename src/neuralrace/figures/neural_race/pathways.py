@@ -82,7 +82,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     shown = trained[len(trained) // 3]
     gates = {name: [float(name in shown.nodes)] for name in (*graph.inputs, *graph.outputs)}
     sides = zip(("input", "output"), (graph.inputs, graph.outputs), strict=True)
-    labels = {name: text for side, (first, *_, last) in sides for name, text in ((first, f"{side} 1"), (last, str(count)))}
+    labels = {
+        name: text
+        for side, (first, *_, last) in sides
+        for name, text in ((first, f"{side} 1"), (last, str(count)))
+    }
     networks.draw_network(ax, graph, {shown: style.distinct(0)}, gates, labels, shape=1.6)
     ax.set_title(f"Gates open one of {count} inputs and outputs")
 
@@ -175,7 +179,9 @@ def panel_g(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("pathways")
     shades = domains.draw_similarity(ax, cell)
-    ax.figure.colorbar(shades, ax=ax, location="bottom", label="cosine", ticks=(-1, 0, 1), aspect=24)
+    ax.figure.colorbar(
+        shades, ax=ax, location="bottom", label="cosine", ticks=(-1, 0, 1), aspect=24
+    )
     alike = float(cell.get("metrics", "final_similarity_across").mean())
     ax.set_title(f"Across domains: cosine {alike:.2f}")
 

@@ -85,9 +85,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     style.epochs(ax, decoupled.flow_time)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(decoupled.flow_time[-1])))
     ax.set(yscale="log", ylabel="distance (initial loss)")
-    ends = [
-        style.entry(rf"flow, step {_step(cell):.2g} $\tau$", **look) for cell, _, look in lines
-    ]
+    ends = [style.entry(rf"flow, step {_step(cell):.2g} $\tau$", **look) for cell, _, look in lines]
     ax.legend(handles=[*ends, style.entry("same steps", **ROUNDING)], loc="center right")
     ax.set_title(f"Same steps: at most {most:.0e} apart")
 
