@@ -28,7 +28,7 @@ RECENT = {"label": "differ from the snapshot before", "linestyle": style.LINES[1
 @Figure(
     layout="aabbcc;dddeee",
     height=4.2,
-    heights=(1, 1.1),
+    heights=(1.0, 1.1),
     cf={"e": "sec. 4"},
     reads={
         "contextual three_contexts four_contexts five_contexts": {

@@ -43,7 +43,7 @@ Families = Sequence[tuple[CellResults, Mapping[str, Mapping[str, Any]]]]
 @Figure(
     layout="abc",
     height=2.7,
-    widths=(1.15, 1, 1),
+    widths=(1.15, 1.0, 1.0),
     cf={"a": "prop. 4.2"},
     reads={
         "three_contexts four_contexts five_contexts": {

@@ -43,7 +43,7 @@ LEMMA = {
 @Figure(
     layout="abc",
     height=3.7,
-    widths=(0.8, 1, 1),
+    widths=(0.8, 1.0, 1.0),
     cf={"a": "app. D"},
     reads={
         "lemma": {

@@ -29,7 +29,7 @@ DOTS = 61
 @Figure(
     layout="abc",
     height=3.3,
-    widths=(0.72, 1, 1),
+    widths=(0.72, 1.0, 1.0),
     cf={"b": "sec. 3"},
     reads={
         "xor_margin": {

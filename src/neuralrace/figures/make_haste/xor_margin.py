@@ -38,7 +38,7 @@ BEFORE, AFTER = 0.6, 1.5
 @Figure(
     layout="aaabbbcccdddddd;eeeeeeeeeeeeeee",
     height=3.9,
-    heights=(1, 1.15),
+    heights=(1.0, 1.15),
     cf={
         "a": "Fig. 2a",
         "b": "Fig. 2b",

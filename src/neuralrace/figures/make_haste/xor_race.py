@@ -22,7 +22,7 @@ from neuralrace.registry import Figure
 @Figure(
     layout="aab",
     height=2.4,
-    widths=(1, 1, 1.6),
+    widths=(1.0, 1.0, 1.6),
     cf={"a": "eqs. 22, 23", "b": "Fig. 2d"},
     reads={
         "xor_margin": {
@@ -85,10 +85,10 @@ def panel_b(results: Results, ax: Axes) -> None:
         ax.plot(places, list(map(float, race)), **style.THEORY)
     ax.axhline(1, **style.PAPER)
     margins.draw_crossover(ax)
-    ax.set(xlabel=margins.LABEL, ylabel="time over the faster")
+    ax.set(xlabel=margins.LABEL, ylabel="time over that of the faster")
     nearest = margins.nearest(cells)
     ratio = margins.over_faster(nearest).mean("seed").sel(init_scale=list(scales)).values
     told = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ratio[0], ratio[-1])))
     ax.set_title(
-        rf"At $\Delta$ = {margins.margin(nearest):.4g} time is {told} of the faster kind's"
+        rf"At $\Delta$ = {margins.margin(nearest):.4g} time is {told} of it"
     )
