@@ -86,20 +86,25 @@ def travelled(cell):
     end = cell.trajectory["reach"].isel(time=-1, drop=True)
     return {"travelled": end / cell.theory["start_reach"]}
 ''',
-    "outside/figures/paper/journey.rst": "How far the largest weight has come.\n",
-    "outside/figures/paper/journey.py": '''"""A figure that the library does not know."""
+    "outside/figures/paper/journey.py": '''"""A figure that the library does not know.
 
-from neuralrace.figures import style
+How far the largest weight has come.
+"""
+
 from neuralrace.registry import Figure
 
 
-@Figure(reads={"experiment": {"metrics": "travelled"}})
-def draw(results):
+@Figure(layout="a", height=2.0, reads={"experiment": {"metrics": "travelled"}})
+def legend(results):
+    """None."""
+    return []
+
+
+def panel_a(results, ax):
     """A bar for each seed."""
     travelled = results.cell("experiment").get("metrics", "travelled").isel(init_scale=0)
-    figure, axes = style.panels(1)
-    axes[0, 0].bar(travelled["seed"], travelled)
-    return figure
+    ax.bar(travelled["seed"], travelled)
+    ax.set_title("The largest weight")
 ''',
 }
 CELL = {
@@ -136,7 +141,7 @@ results = CellResults(name, Path(name), cell, trajectory, theory)
 metrics = metrics_dataset(results)
 print(metrics["travelled"].shape)
 write(metrics, results.path("metrics"))
-save("paper/journey", "", [name], "journey.png", "journey.pdf")
+save("paper/journey", "", [name], "", *(f"journey.{n}" for n in ("png", "pdf", "svg", "slim.png")))
 """
 
 

@@ -1,15 +1,16 @@
 """Pages of the gallery: every figure of a paper, with its caption, its claims and its source."""
 
-import ast
 from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 
+from PIL import Image
 from rest import heading, indented, words
+from sphinx.errors import ConfigError
 
 from neuralrace.claims.spec import ClaimFile, Claims, read_claims
+from neuralrace.figures.caption import title
 from neuralrace.registry import FIGURES, Entry
-from neuralrace.source import syntax
 
 Cited = Mapping[str, list[str]]
 """Claims and findings that name a figure, by the figure."""
@@ -34,14 +35,14 @@ def pages(repository: Path, shown: set[str]) -> dict[str, str]:
     own = [entry for entry in FIGURES.values() if entry.path.is_relative_to(repository)]
     for paper, entries in groupby(own, key=lambda entry: entry.name.partition("/")[0]):
         listed = list(entries)
-        title = paper_title(repository, paper)
+        about = paper_title(repository, paper)
         figures = [_figure(entry, cited, repository) for entry in listed]
         shown |= {entry.path.relative_to(repository).as_posix() for entry in listed}
         made[f"gallery/{paper}.rst"] = "\n".join(
-            [heading(title, "=", f"gallery-{paper}"), *figures]
+            [heading(about, "=", f"gallery-{paper}"), *figures]
         )
-        index += [heading(title, "-"), f":doc:`With captions, claims and sources <{paper}>`\n"]
-        index += [_cards(listed)]
+        index += [heading(about, "-"), f":doc:`With captions, claims and sources <{paper}>`\n"]
+        index += [_cards(listed, repository)]
     papers = "".join(f"   {page.removeprefix('gallery/')}\n" for page in made)
     index += [f".. toctree::\n   :hidden:\n\n{papers}"]
     return made | {"gallery/index.rst": "\n".join(index)}
@@ -58,21 +59,32 @@ def anchor(figure: str) -> str:
     return f"figure-{figure.replace('/', '-')}"
 
 
-def _title(entry: Entry) -> str:
-    """What a figure is about: the first line of its module."""
-    text = ast.get_docstring(syntax(entry.path)) or ""
-    return text.partition("\n")[0].removesuffix(".")
+def picture(figure: str) -> str:
+    """Where the picture of a figure stands, in the repository and in the site."""
+    return f"figures/slim/{figure}.png"
+
+
+def _texts(entry: Entry, repository: Path) -> tuple[str, str]:
+    """What stands for a picture where it is not seen, and its caption, as the picture carries them.
+
+    Raises:
+        ConfigError: there is no such picture, or it carries none.
+    """
+    try:
+        with Image.open(repository / picture(entry.name)) as image:
+            return image.info["Description"], image.info["Comment"]
+    except (OSError, KeyError):
+        raise ConfigError(f"{picture(entry.name)}: run `make figures`, which draws it") from None
 
 
 def _figure(entry: Entry, cited: Cited, repository: Path) -> str:
-    caption = entry.path.with_suffix(".rst").read_text(encoding="utf-8")
-    shows = " ".join(entry.text.partition("\n\n")[0].split())
+    alternative, caption = _texts(entry, repository)
     claims = ", ".join(f":ref:`{each} <claim-{each}>`" for each in cited.get(entry.name, []))
     module = entry.path.relative_to(repository).as_posix()
     return f"""\
-{heading(words(_title(entry)), "-", anchor(entry.name))}
-.. figure:: /figures/{entry.name}.png
-   :alt: {shows}
+{heading(words(title(entry)), "-", anchor(entry.name))}
+.. figure:: /{picture(entry.name)}
+   :alt: {alternative}
    :class: site-figure
 
 {indented(caption)}
@@ -85,15 +97,15 @@ def _figure(entry: Entry, cited: Cited, repository: Path) -> str:
 """
 
 
-def _cards(entries: list[Entry]) -> str:
+def _cards(entries: list[Entry], repository: Path) -> str:
     cards = (
-        f".. grid-item-card:: {words(_title(entry))}\n"
-        f"   :img-top: /figures/{entry.name}.png\n"
-        f"   :img-alt: {' '.join(entry.text.partition(chr(10) * 2)[0].split())}\n"
+        f".. grid-item-card:: {words(title(entry))}\n"
+        f"   :img-top: /{picture(entry.name)}\n"
+        f"   :img-alt: {_texts(entry, repository)[0]}\n"
         f"   :link: {anchor(entry.name)}\n   :link-type: ref\n   :class-card: site-thumbnail\n"
         for entry in entries
     )
-    grid = ".. grid:: 2 3 3 5\n   :gutter: 2\n\n"
+    grid = ".. grid:: 1 2 2 3\n   :gutter: 2\n\n"
     return grid + "\n".join(indented(card) for card in cards)
 
 

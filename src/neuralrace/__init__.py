@@ -52,6 +52,8 @@ def __getattr__(name: str) -> Any:
     # lazily, so that planning a workflow need not load xarray
     if name == "__version__":
         return metadata.version("neuralrace")
+    if name == "figures":
+        return import_module("neuralrace.figures")
     if name in _MODULES:
         return getattr(import_module(f"neuralrace.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'neuralrace' has no attribute {name!r}")

@@ -16,7 +16,8 @@ import xarray as xr
 from neuralrace.errors import UserError, alike
 from neuralrace.given import Kind
 from neuralrace.records.files import open_lazily
-from neuralrace.records.results import PLACE, CellResults, Results, flat, open_results
+from neuralrace.records.results import PLACE, CellResults, Results, open_results
+from neuralrace.spec import flat
 
 AXES = ["init_scales", "seeds", "first_seed"]
 """Keys whose values are those of the axes `init_scale` and `seed`."""

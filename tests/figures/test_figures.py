@@ -1,8 +1,10 @@
 """Every figure is registered, described, and drawn from what its cells hold."""
 
+import json
 import re
 import shutil
 from dataclasses import replace
+from html import unescape
 from importlib import import_module
 from pathlib import Path
 
@@ -10,26 +12,35 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import xarray as xr
+from docutils.core import publish_doctree
 from legibility import faults
-from matplotlib.figure import Figure as Canvas
 from PIL import Image
 
 from neuralrace.errors import UserError
 from neuralrace.figures import inputs, matching, variables
-from neuralrace.figures.caption import caption, title
-from neuralrace.figures.compose import compose
+from neuralrace.figures.caption import PANEL, caption
+from neuralrace.figures.compose import alternative, compose, entitle
 from neuralrace.figures.neural_race.structural_forms import classical_scaling
 from neuralrace.figures.save import save
-from neuralrace.figures.style import COLUMN, HEAT, PAGE, SHEET, SIGNED, heat, ordered, settled
+from neuralrace.figures.style import (
+    HEAT,
+    PAGE,
+    SHEET,
+    SIGNED,
+    Canvas,
+    heat,
+    ordered,
+    settled,
+    split,
+)
 from neuralrace.records.files import read, write
 from neuralrace.records.results import open_results
 from neuralrace.registry import FIGURES, Figure
 from neuralrace.spec import Cell
 
-FILES = ("figure.png", "figure.pdf", "figure.svg", "slim.png")
-"""What is saved of a figure."""
 PACKAGE = Path(__file__).parents[2] / "src" / "neuralrace" / "figures"
-NAMES = sorted(FIGURES)
+NAMES = sorted(name for name in FIGURES if FIGURES[name].declaration.layout)
+FILES = ("figure.png", "figure.pdf", "figure.svg", "slim.png")
 
 
 def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> None:
@@ -38,11 +49,6 @@ def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> N
         if (source / cell / f"{kind}.nc").exists():  # not all cells have theory
             (target / cell).mkdir(parents=True, exist_ok=True)
             shutil.copy(source / cell / f"{kind}.nc", target / cell)
-
-
-def saved(name: str, root: Path, cell_ids: list[str], out: Path) -> None:
-    """Saves a figure into a folder."""
-    save(name, root, cell_ids, "What is **shown**.", *(out / file for file in FILES))
 
 
 def watched(name: str, monkeypatch) -> dict[str, set[str]]:
@@ -75,33 +81,44 @@ def test_every_module_of_a_paper_is_a_registered_figure():
     assert found == set(FIGURES)
 
 
-def test_every_caption_beside_a_module_is_that_of_a_figure_without_a_layout():
-    found = {f"{path.parent.name}/{path.stem}" for path in PACKAGE.glob("*/*.rst")}
-    assert found == {name for name in FIGURES if not FIGURES[name].declaration.layout}
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_figure_is_described(name: str, cells: dict[str, Cell]):
-    entry = FIGURES[name]
-    assert title(entry)
-    assert entry.text
-    written = caption(name, cells)
-    assert written.count(". ") + written.count(".\n") >= 2
-    assert "{{" not in written
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if FIGURES[name].declaration.layout])
-def test_panels_are_those_of_the_layout(name: str, cells: dict[str, Cell]):
-    said = FIGURES[name].declaration
-    letters = sorted(set(said.layout) - set(";. \n"))
+    told = caption(name, cells)
+    body, _, runs = told.partition("\n\nWhat was run:\n\n")
+    about, *panels = body.split("\n\n**a**")
+    assert 1 <= about.count(". ") + about.count(".\n") + about.endswith(".") <= 9
+    assert len(panels) == 1
+    letters = sorted({letter for letter in FIGURES[name].declaration.layout if letter.isalpha()})
     module = import_module(FIGURES[name].module)
-    assert [key for key in sorted(vars(module)) if key.startswith("panel_")] == [
-        f"panel_{letter}" for letter in letters
-    ]
-    assert set(said.cf) <= set(letters)
-    written = caption(name, cells)
+    assert letters == sorted(each[-1] for each in vars(module) if PANEL.fullmatch(each))
+    assert set(FIGURES[name].declaration.cf) <= set(letters)
     for letter in letters:
-        assert f"**{letter}**" in written, "each panel is described"
+        assert f"**{letter}**" in body, "panels have docstrings"
+    experiments = {cell.rpartition("/")[0] for cell in matching(name, cells)}
+    assert experiments == set(re.findall(r"^\* ``(.*)``: dataset", runs, re.MULTILINE))
+    publish_doctree(told, settings_overrides={"halt_level": 2, "report_level": 2})
+
+
+def test_a_caption_tells_what_is_shared_and_what_is_swept():
+    shared = {
+        "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
+        "network": {"name": "layered", "hidden": [4]},
+        "init": {"name": "normal"},
+        "init_scales": [0.1],
+        "seeds": 3,
+        "record": {"every": 1},
+    }
+    swept = [shared | {"training": {"learning_rate": 0.1 / n, "steps": 8 * n}} for n in range(1, 9)]
+    cells = {
+        f"deep_linear/staircase/{number}": Cell.model_validate_json(json.dumps(each))
+        for number, each in enumerate(swept)
+    }
+    _, told = caption("deep_linear/staircase", cells).split("What was run:")
+    assert told.strip() == (
+        "* ``deep_linear/staircase``: dataset modes (singular values [2, 1], inputs 3, outputs 2); "
+        "network layered (hidden [4]); init normal; training (learning rate 0.1 to 0.0125 (8 "
+        "values), steps 8 to 64 (8 values)); init scales 0.1; seeds 3."
+    )
 
 
 def test_globs_and_inputs_follow_the_plan(monkeypatch):
@@ -135,42 +152,37 @@ def test_figure_can_be_read_and_takes_its_inputs(
     with mpl.rc_context(SHEET):
         figure = compose(name, results)
         figure.draw_without_rendering()
-        assert figure.get_figwidth() in (COLUMN, PAGE)
+        assert figure.get_figwidth() == pytest.approx(PAGE)
         assert faults(figure) == []
-        titled = [ax for ax in figure.axes if ax.get_title(loc="left").startswith(r"$\bf{")]
-        assert titled, "panels have letters"
+        said = alternative(figure)
+        for letter in FIGURES[name].declaration.layout:
+            assert not letter.isalpha() or re.search(rf"Panel {letter}: \w", said), "no title"
     declared = [variables(name, cell) for cell in cell_ids]
     for kind in ("trajectory", "theory", "metrics"):
         assert used[kind] == set().union(*(each.get(kind, ()) for each in declared)), kind
 
 
-@pytest.mark.parametrize("name", ["deep_linear/staircase", "layer_dynamics/drift"])
+@pytest.mark.parametrize("name", ["deep_linear/staircase"])
 def test_saved_files_are_deterministic_and_whole(
     name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
     for folder in ("first", "second"):
-        saved(name, results_root, cell_ids, tmp_path / folder)
-        assert sorted(path.name for path in (tmp_path / folder).iterdir()) == sorted(FILES)
+        out = tmp_path / folder
+        save(name, results_root, cell_ids, "Caption: \u03c4.", *(out / file for file in FILES))
+        assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
     for file in FILES:
         first, second = (tmp_path / folder / file for folder in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
-    assert b"CreationDate" not in (tmp_path / "first" / "figure.pdf").read_bytes()
-    assert "<dc:date>" not in (tmp_path / "first" / "figure.svg").read_text(encoding="utf-8")
-
-
-def test_files_say_what_they_show(results_root: Path, cell_ids: list[str], tmp_path: Path):
-    name = "deep_linear/staircase"
-    saved(name, results_root, cell_ids, tmp_path)
-    for file in ("figure.png", "slim.png"):
-        with Image.open(tmp_path / file) as picture:
-            texts = picture.text
-        assert texts["Title"] == name
-        assert texts["Comment"] == "What is **shown**."
-        assert re.search(
-            r"Panel d: .*\. Across: gradient-flow time.*Up: training loss\.", texts["Description"]
-        )
-    assert texts["Description"] in (tmp_path / "figure.svg").read_text(encoding="utf-8")
-    assert (tmp_path / "slim.png").stat().st_size < 0.4 * (tmp_path / "figure.png").stat().st_size
+        assert b"CreationDate" not in first.read_bytes()
+    full, slim = (Image.open(tmp_path / "first" / file) for file in ("figure.png", "slim.png"))
+    assert full.width == 300 * PAGE
+    assert slim.width == pytest.approx(130 * PAGE, abs=1)
+    for picture in (full, slim):
+        assert picture.info["Title"] == name
+        assert picture.info["Comment"] == "Caption: \u03c4."
+        assert picture.info["Description"].startswith("Panel a: ")
+    graphic = (tmp_path / "first" / "figure.svg").read_text(encoding="utf-8")
+    assert full.info["Description"].split("Panel")[1].strip() in unescape(graphic)
 
 
 def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
@@ -184,8 +196,9 @@ def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
         raise OSError("no space left on device")
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    paths = [tmp_path / file for file in FILES]
     with pytest.raises(UserError, match=r"no space left on device.*nothing was replaced"):
-        saved("deep_linear/time_to_learn", results_root, cell_ids, tmp_path)
+        save("deep_linear/time_to_learn", results_root, cell_ids, "", *paths)
     assert png.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]
 
@@ -223,20 +236,21 @@ def test_a_diverged_run_leaves_the_others_drawn(
         for variable in floats:
             trajectory[variable].loc[{"seed": 1}] = np.nan
         write(trajectory, path)
-    saved(name, tmp_path, cell_ids, tmp_path)
+    save(name, tmp_path, cell_ids, "", *(tmp_path / file for file in FILES))
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 
 def test_missing_cells_and_files_name_the_remedy(
     results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
+    targets = ["", *(tmp_path / file for file in FILES)]
     with pytest.raises(UserError, match=r"no cell of 'rotation'.*config/"):
-        saved("deep_linear/rotation", results_root, [], tmp_path)
+        save("deep_linear/rotation", results_root, [], *targets)
     swept = open_results(tmp_path, [cell for cell in cell_ids if "/rotation/" in cell])
     with pytest.raises(UserError, match=r"one cell of 'rotation' .* has 2.*config/"):
         swept.cell("rotation")
     with pytest.raises(UserError, match=r"not found.*Run the workflow"):
-        saved("deep_linear/rotation", tmp_path, cell_ids, tmp_path)
+        save("deep_linear/rotation", tmp_path, cell_ids, *targets)
     assert not tmp_path.joinpath("figure.png").exists()
 
 
@@ -265,6 +279,44 @@ def test_heat_keeps_the_scale_and_stands_long_names_upright():
     assert [tick.get_text() for tick in left.get_yticklabels()] == ["a", "b"]
     assert [tick.get_rotation() for tick in left.get_xticklabels()] == [90, 90]
     assert [tick.get_rotation() for tick in right.get_xticklabels()] == [0, 0]
+
+
+def test_a_title_is_broken_where_the_next_panel_begins():
+    with mpl.rc_context(SHEET):
+        figure = Canvas(figsize=(PAGE, 2))
+        axes = figure.subplot_mosaic("aab")
+        for letter, ax in axes.items():
+            ax.set_title("A finding of many words, of which some are $a = b + c$ formulas")
+            entitle(ax, letter, "Fig. 4e")
+        figure.draw_without_rendering()
+        wide, narrow = (axes[letter].get_title(loc="left") for letter in "ab")
+        assert wide.count("\n") == 0
+        assert narrow.count("\n") >= 1
+        assert all(line.count("$") % 2 == 0 for line in narrow.split("\n"))
+        assert " ".join(narrow.split()) == " ".join(wide.replace("{a}", "{b}").split())
+        assert wide.endswith("(cf. Fig. 4e)")
+        left = axes["a"].get_window_extent().x0, axes["b"].get_window_extent().x0
+        assert axes["a"]._left_title.get_window_extent().x1 < left[1]
+        assert axes["b"]._left_title.get_window_extent().x1 < figure.bbox.x1
+
+
+def test_a_split_panel_keeps_its_title_above_all():
+    with mpl.rc_context(SHEET):
+        figure = Canvas(figsize=(PAGE, 2))
+        left, right = figure.subplots(1, 2)
+        right.plot([0, 1])
+        left.set_title("above")
+        parts = split(left, 2, 3, sharex=True)
+        for ax in parts.flat:
+            ax.plot([0, 1])
+            ax.set_title("part")
+        figure.draw_without_rendering()
+        assert parts.shape == (2, 3)
+        lowest = left._left_title.get_window_extent().y0
+        assert all(ax.get_tightbbox().y1 <= lowest for ax in parts.flat)
+        assert all(ax.get_tightbbox().x1 < right.get_window_extent().x0 for ax in parts.flat)
+        with pytest.raises(ValueError, match="in no grid"):
+            split(figure.add_axes((0, 0, 1, 1)), 2)
 
 
 def test_classical_scaling_keeps_the_distances_of_plane_points():

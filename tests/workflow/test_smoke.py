@@ -36,7 +36,8 @@ def test_figures_of_another_folder_leave_the_gallery_alone(workspace):
 def test_a_picture_that_is_there_is_drawn_again_where_its_cells_are_not(workspace):
     figure = "figures/deep_linear/time_to_learn.png"
     picture = workspace.path / figure
-    picture.parent.mkdir(parents=True)
-    for suffix in (".png", ".pdf"):
-        picture.with_suffix(suffix).write_bytes(b"of an earlier run")
+    slim = workspace.path / "figures/slim/deep_linear/time_to_learn.png"
+    for file in (slim, *map(picture.with_suffix, (".png", ".pdf", ".svg"))):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"of an earlier run")
     assert figure in workspace.planned_files(figure)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from neuralrace.figures.caption import panels
 from neuralrace.given import RUNS, SOURCES, given, pattern
 from neuralrace.needs import NEEDS
 from neuralrace.records.schema import COORDINATES
@@ -67,8 +68,18 @@ def _by_itself(entry: Entry) -> Iterator[str]:
 
 
 def _of_figure(entry: Entry[Figure]) -> Iterator[str]:
-    if not entry.path.with_suffix(".rst").is_file():
-        yield "has no caption (.rst) beside its module"
+    letters = {letter for letter in entry.declaration.layout if letter.isalpha()}
+    written = panels(entry)
+    for letter in sorted(letters ^ set(written)):
+        where = "layout" if letter in letters else "module"
+        yield f"has panel {letter!r} in its {where} alone; a function panel_{letter} draws it"
+    for letter in sorted(letters & set(written)):
+        if not written[letter]:
+            yield f"has no docstring of panel_{letter}, which is its caption"
+    for letter in sorted(set(entry.declaration.cf) - letters):
+        yield f"sets panel {letter!r} beside another, and has no such panel"
+    if entry.declaration.layout and entry.declaration.height <= 0:
+        yield "has no height"
     for kinds in entry.declaration.reads.values():
         for kind in sorted(set(kinds) - set(SOURCES)):
             yield f"reads {kind!r}, which is none of {', '.join(SOURCES)}"

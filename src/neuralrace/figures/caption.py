@@ -34,20 +34,15 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
     if not entry.declaration.layout:
         return entry.path.with_suffix(".rst").read_text(encoding="utf-8")
     cf = entry.declaration.cf
-    panels = [
+    shows = [
         f"**{letter}** (cf. {cf[letter]}): {text}" if letter in cf else f"**{letter}**: {text}"
-        for letter, text in _panels(entry).items()
+        for letter, text in panels(entry).items()
     ]
     shown = {name: cells[name] for name in matching(figure, cells)}
-    return "\n\n".join([*body, *panels, "What was run:", *_runs(shown)]) + "\n"
+    return "\n\n".join([*body, *shows, "What was run:", *_runs(shown)]) + "\n"
 
 
-def _text(entry: Entry) -> list[str]:
-    """Paragraphs of the docstring of a module."""
-    return (ast.get_docstring(syntax(entry.path)) or "").split("\n\n")
-
-
-def _panels(entry: Entry) -> dict[str, str]:
+def panels(entry: Entry) -> dict[str, str]:
     """First paragraph of the docstring of each panel."""
     found = {}
     for node in syntax(entry.path).body:
@@ -55,6 +50,11 @@ def _panels(entry: Entry) -> dict[str, str]:
             text = ast.get_docstring(node) or ""
             found[letter[1]] = " ".join(text.partition("\n\n")[0].split())
     return dict(sorted(found.items()))
+
+
+def _text(entry: Entry) -> list[str]:
+    """Paragraphs of the docstring of a module."""
+    return (ast.get_docstring(syntax(entry.path)) or "").split("\n\n")
 
 
 def _runs(cells: Mapping[str, Cell]) -> list[str]:

@@ -1,6 +1,7 @@
 """The standard figure of any cell: what it learned, and its theory over it."""
 
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import matplotlib as mpl
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
 from neuralrace.figures import style
+from neuralrace.figures.compose import entitle
 from neuralrace.records.results import CellResults
 from neuralrace.spec import Cell
 
@@ -19,6 +21,8 @@ INTEGRATED = ("flow", "gated_flow")
 PAIRS = ("trained_error", "untrained_error")
 DRAWN = ("loss", "mode_strength", *PAIRS)
 """Variables that are shown, where they were recorded."""
+ABREAST, HEIGHT = 3, 2.1
+"""Panels in a row, and inches of each."""
 MOST_MODES = 8
 """Modes that are shown: colours of more cannot be told apart."""
 
@@ -87,10 +91,15 @@ def _all(cell: CellResults, shown: xr.Dataset) -> Figure:
     titles = ["loss"]
     titles += [f"modes, init scale {scale:g}" for scale in scales if strengths is not None]
     titles += ["pairs of domains"] if pairs else []
-    figure, axes = style.panels(len(titles), height=1.5, sharex=True)
-    column = axes[:, 0]
-    _loss(column[0], cell, shown)
-    column[0].legend(title="init scale", loc="upper right")
+    rows = -(-len(titles) // ABREAST)
+    width = style.PAGE if len(titles) > 1 else style.COLUMN
+    figure = style.Canvas(figsize=(width, HEIGHT * rows))
+    grid = figure.subplots(rows, min(ABREAST, len(titles)), sharex=True, squeeze=False).ravel()
+    panels = grid[: len(titles)]
+    for ax in grid[len(titles) :]:
+        ax.remove()
+    _loss(panels[0], cell, shown)
+    panels[0].legend(title="init scale", loc="upper right")
     entries: list[Artist] = [style.BAND]
     if strengths is not None:
         colours = _colours(cell)
@@ -99,18 +108,21 @@ def _all(cell: CellResults, shown: xr.Dataset) -> Figure:
               for m, c in colours.items()),
             *entries,
         ]  # fmt: skip
-        for ax, scale in zip(column[1:], scales, strict=False):
+        for ax, scale in zip(panels[1:], scales, strict=False):
             for mode, colour in colours.items():
                 at = {"init_scale": scale, "mode": mode}
                 style.over_seeds(ax, trajectory["time"], strengths.sel(at), color=colour)
                 _theory(ax, shown, "mode_strength", at)
             ax.set_ylabel("mode strength")
     if pairs:
-        _pairs(column[-1], cell, pairs)
-    column[-1].set_xlabel(trajectory["time"].attrs["units"])
-    style.letters(column, titles)
+        _pairs(panels[-1], cell, pairs)
+    for number, (ax, title) in enumerate(zip(panels, titles, strict=True)):
+        ax.set_title(title)
+        entitle(ax, ascii_lowercase[number])
+        ax.set_xlabel(trajectory["time"].attrs["units"])
+        ax.tick_params(labelbottom=True)
     entries += [style.entry(name, **look) for name, look in _looks(shown).items()]
-    style.legend(figure, entries, columns=3)
+    style.legend(figure, entries)
     return figure
 
 

@@ -3,7 +3,9 @@
 import re
 from importlib import import_module
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from neuralrace.figures import style
 from neuralrace.records.results import Results
@@ -17,7 +19,7 @@ BOLD = re.compile(r"^\$\\bf\{(.)\}\$\s*")
 """The letter of a panel, before its title."""
 
 
-def compose(name: str, results: Results) -> style.Canvas:
+def compose(name: str, results: Results) -> Figure:
     """Draws a figure.
 
     Args:
@@ -32,16 +34,40 @@ def compose(name: str, results: Results) -> style.Canvas:
     if not said.layout:
         return entry.load()(results)
     figure = style.Canvas(figsize=(style.PAGE, said.height))
-    ratios = {"width_ratios": said.widths or None, "height_ratios": said.heights or None}
-    axes = figure.subplot_mosaic(said.layout, **ratios)
+    axes = figure.subplot_mosaic(
+        said.layout, width_ratios=said.widths or None, height_ratios=said.heights or None
+    )
     for letter in sorted(axes):
         getattr(module, f"panel_{letter}")(results, axes[letter])
-        _entitle(axes[letter], letter, said.cf.get(letter))
+        entitle(axes[letter], letter, said.cf.get(letter))
     style.legend(figure, entry.load()(results))
     return figure
 
 
-def alternative(figure: style.Canvas) -> str:
+def entitle(ax: Axes, letter: str, beside: str | None = None) -> None:
+    """Puts the letter before a panel's title, and breaks it where the next panel would begin.
+
+    Args:
+        ax: of the panel, in a grid.
+        letter: its letter.
+        beside: panel of a paper that it is to be set beside, told after the title.
+    """
+    place = style.place(ax).get_topmost_subplotspec()
+    ratios = np.asarray(place.get_gridspec().get_width_ratios())
+    room = 72 * (
+        ax.figure.figure.get_figwidth() * ratios[list(place.colspan)].sum() / ratios.sum() - GAP
+    )
+    words = WORD.findall(ax.get_title(loc="left"))
+    words += f"(cf. {beside})".split() if beside else []
+    lines = [rf"$\bf{{{letter}}}$ "]
+    for word in words:
+        longer = f"{lines[-1]} {word}"
+        fits = style.width(longer, style.SHEET["axes.titlesize"]) <= room
+        lines[-1:] = [longer] if fits else [lines[-1], word]
+    ax.set_title("\n".join(lines))
+
+
+def alternative(figure: Figure) -> str:
     """What a figure shows, in words, from what was drawn: titles, axes and legends."""
     said = [_said(ax) for ax in figure.axes]
     texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
@@ -69,19 +95,3 @@ def _key(texts: list[str]) -> list[str]:
 def _plain(text: str) -> str:
     """Without the marks of mathematical text, on one line."""
     return " ".join(re.sub(r"[$\\{}]", "", text).split())
-
-
-def _entitle(ax: Axes, letter: str, beside: str | None) -> None:
-    """Puts the letter before a panel's title, what it is to be set beside after, and breaks it."""
-    place = ax.get_subplotspec().get_topmost_subplotspec()
-    ratios = place.get_gridspec().get_width_ratios()
-    share = sum(ratios[column] for column in place.colspan) / sum(ratios)
-    room = 72 * (style.PAGE * share - GAP)
-    words = WORD.findall(ax.get_title(loc="left"))
-    words += f"(cf. {beside})".split() if beside else []
-    lines = [rf"$\bf{{{letter}}}$ "]
-    for word in words:
-        longer = f"{lines[-1]} {word}"
-        fits = style.width(longer, style.SHEET["axes.titlesize"]) <= room
-        lines[-1:] = [longer] if fits else [lines[-1], word]
-    ax.set_title("\n".join(lines))

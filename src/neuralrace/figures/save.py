@@ -55,7 +55,9 @@ def save(
         title, said = {"Title": name}, alternative(figure)
         picture = title | {"Description": said, "Comment": caption, "Software": None}
         graphic = title | {"Description": said, "Creator": None, "Date": None}
-        document = title | {"Subject": said} | dict.fromkeys(["CreationDate", "Creator", "Producer"])
+        document = (
+            title | {"Subject": said} | dict.fromkeys(["CreationDate", "Creator", "Producer"])
+        )
         for path, metadata in (
             (Path(png_path), picture),
             (Path(svg_path), graphic),

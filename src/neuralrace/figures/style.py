@@ -27,6 +27,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.gridspec import SubplotSpec
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -245,11 +246,11 @@ def entry(label: str, **look: Any) -> Artist:
 def width(text: str, size: int | float) -> float:
     """Points that a line of text takes."""
     font = FontProperties(family=SHEET["font.family"], size=size)
-    return TextToPath().get_text_width_height_descent(text, font, "$" in text)[0]
+    return float(TextToPath().get_text_width_height_descent(text, font, "$" in text)[0])
 
 
 def legend(figure: Figure, entries: Sequence[Artist], columns: int | None = None) -> None:
-    """A legend above all panels, where it covers no data, in as many columns as there is room for."""
+    """A legend above all panels, where it covers no data, in as many columns as it has room for."""
     if entries:
         size = SHEET["legend.fontsize"]
         widest = max(width(str(each.get_label()), size) for each in entries)
@@ -259,9 +260,19 @@ def legend(figure: Figure, entries: Sequence[Artist], columns: int | None = None
         figure.legend(handles=entries, loc="outside upper center", ncols=columns)
 
 
-def split(
-    ax: Axes, rows: int, columns: int = 1, **options: Any
-) -> np.ndarray[tuple[int, int], np.dtype[Any]]:
+def place(ax: Axes) -> SubplotSpec:
+    """Where axes stand in a grid.
+
+    Raises:
+        ValueError: they stand in none.
+    """
+    found = ax.get_subplotspec()
+    if found is None:
+        raise ValueError("these axes stand in no grid; make them by subplots or subplot_mosaic")
+    return found
+
+
+def split(ax: Axes, rows: int, columns: int = 1, **options: Any) -> Any:
     """Axes side by side in the place of those of a panel, which keep nothing but the title.
 
     Args:
@@ -273,12 +284,12 @@ def split(
 
     Returns:
         axes, (rows, columns).
+
+    Raises:
+        ValueError: they stand in no grid.
     """
-    place = ax.get_subplotspec()
-    if place is None:
-        raise ValueError("these axes stand in no grid; make them by subplots or subplot_mosaic")
     shared = {key: options.pop(key) for key in ("sharex", "sharey") if key in options}
-    head, body = place.subgridspec(2, 1, height_ratios=(0.01, 1), hspace=0)
+    head, body = place(ax).subgridspec(2, 1, height_ratios=(0.01, 1), hspace=0)
     ax.set_subplotspec(head)
     ax.set_axis_off()
     return body.subgridspec(rows, columns, **options).subplots(squeeze=False, **shared)

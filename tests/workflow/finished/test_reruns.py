@@ -62,13 +62,16 @@ class Nothing(Dataset):
 from neuralrace.registry import Figure
 
 
-@Figure(reads={"time_to_learn": {"metrics": "half_time"}})
-def draw(results):
+@Figure(layout="a", height=1.0, reads={"time_to_learn": {"metrics": "half_time"}})
+def legend(results):
+    """Nothing."""
+
+
+def panel_a(results, ax):
     """Nothing."""
 ''',
-    "figures/deep_linear/nothing.rst": "Nothing.\n",
 }
-"""Extensions of four kinds, a file each, and a caption."""
+"""Extensions of four kinds, a file each."""
 
 
 def test_everything_is_made_and_a_second_run_does_nothing(finished):
@@ -77,6 +80,8 @@ def test_everything_is_made_and_a_second_run_does_nothing(finished):
     for name in (
         "figures/deep_linear/time_to_learn.png",
         "figures/deep_linear/time_to_learn.pdf",
+        "figures/deep_linear/time_to_learn.svg",
+        "figures/slim/deep_linear/time_to_learn.png",
         "results/metrics.csv",
         "results/claims.md",
         "results/findings.md",
