@@ -113,7 +113,7 @@ def _draw_losses(results: Results, experiment: str, ax: Axes) -> None:
         for cell in (relu, twin)
     )
     contexts = gated.task(relu).contexts
-    ax.set_title(f"$C={contexts}$: ReLU to {LATE:.0%} in {late / early:.2f} times the time")
+    ax.set_title(f"$C={contexts}$: ReLU to {LATE:.0%} at {late / early:.2f} times")
 
 
 def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> None:
@@ -133,8 +133,8 @@ def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> N
         float(off.sel(solution=solution).max("pathway").mean("seed"))
         for solution in ("pathway_modes", "staged_modes")
     )
-    name = "Common pathway" if common else "Context pathways"
-    ax.set_title(f"{name}: theory to {near:.0%}, stated to {far:.0%}")
+    name = "Common" if common else "Context"
+    ax.set_title(f"{name}: stated {far:.0%} off, theory {near:.1%}")
 
 
 def _twin(results: Results, experiment: str) -> CellResults:
