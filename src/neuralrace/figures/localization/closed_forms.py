@@ -29,7 +29,7 @@ STATED = {"color": "0.35", "marker": "_", "markersize": 7}
 """Looks of equations as the notes have them."""
 ROUNDING = 1e-18
 """Smaller values are drawn here, with a marker of their own."""
-BELOW = {"color": "0.3", "marker": "v", "fillstyle": "none"}
+BELOW: dict[str, Any] = {"color": "0.3", "marker": "v", "fillstyle": "none"}
 SHARES = {"negative_coefficients": "modes with\nnegative $e^C$", "null_share": "null\ndirections"}
 """Shares of modes, and of directions of the weights."""
 SOLUTIONS = {"frozen_gates": "exponential", "frozen_gates_descent": "power of\nthe step"}
