@@ -163,7 +163,7 @@ def panel_h(results: Results, ax: Axes) -> None:
     names = [name.replace(", ", ",\n") for name in _by_scheme(results)]
     ax.set_xticks(range(len(names)), names)
     ax.set(yscale="log", ylabel="drift of $w_1 - w_2$", xlim=(-0.5, len(names) - 0.5))
-    ax.set_title(f"From {min(drifts):.0e} on")
+    ax.set_title(f"Least drift: {min(drifts):.0e}")
 
 
 def panel_i(results: Results, ax: Axes) -> None:
