@@ -243,7 +243,7 @@ def _spread(results: Results) -> list[tuple[float, CellResults, dict[str, Any]]]
     ]
 
 
-def _point(ax: Axes, place: float, values: xr.DataArray, look: dict[str, Any]) -> None:
+def _point(ax: Axes, place: int | float, values: xr.DataArray, look: dict[str, Any]) -> None:
     """A point on a logarithmic axis, with a marker of its own where it is below rounding."""
     shown = look if float(values.mean("seed")) > ROUNDING else BELOW
     style.points(ax, place, values.clip(min=ROUNDING), **shown)
