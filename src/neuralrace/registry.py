@@ -125,7 +125,7 @@ class Figure(Declaration):
 
     layout: str = ""
     """Letters of the panels, rows parted by semicolons, as matplotlib's `subplot_mosaic` takes."""
-    height: float = 0
+    height: int | float = 0
     """Inches; its width is that of a page."""
     widths: tuple[int | float, ...] = ()
     """Of columns, in proportion; alike when absent."""
