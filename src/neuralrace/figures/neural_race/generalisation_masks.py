@@ -86,12 +86,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     crossed = []
     for index, name in enumerate(COUNTS[1:], start=1):
         cells = domains.by_partners(results, name)
-        partners = [_partners(cell) for cell in cells]
+        partners = [float(_partners(cell)) for cell in cells]
         ratios = [cell.get("metrics", "zero_shot_ratio").isel(init_scale=0) for cell in cells]
         look = {"color": style.ordered(len(COUNTS))[index], "marker": style.marker(index)}
         domains.draw_ends(ax, partners, ratios, look)
         medians = [float(np.median(ratio)) for ratio in ratios]
-        enough = [k for k, m in zip(partners, medians, strict=True) if m >= TRANSFERS]
+        enough = [round(k) for k, m in zip(partners, medians, strict=True) if m >= TRANSFERS]
         crossed.append(str(min(enough)) if enough else "none")
         ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **look)
     ax.axhline(TRANSFERS, **style.GUIDE)

@@ -32,7 +32,7 @@ EPSILON = float(np.finfo(float).eps)
         "pathways": {
             "trajectory": "singular_values trained_error untrained_error",
             "theory": "",
-            "metrics": "half_time half_time_over_theory hidden_over_input_speed value_error_mean",
+            "metrics": "half_time_over_theory hidden_over_input_speed value_error_mean",
         },
         "pathways_decoupled pathways_step_size": {
             "trajectory": "loss",
