@@ -89,6 +89,4 @@ def panel_b(results: Results, ax: Axes) -> None:
     nearest = margins.nearest(cells)
     ratio = margins.over_faster(nearest).mean("seed").sel(init_scale=list(scales)).values
     told = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ratio[0], ratio[-1])))
-    ax.set_title(
-        rf"At $\Delta$ = {margins.margin(nearest):.4g} time is {told} of it"
-    )
+    ax.set_title(rf"At $\Delta$ = {margins.margin(nearest):.4g} time is {told} of it")
