@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -16,6 +17,7 @@ from docutils.core import publish_doctree
 from legibility import faults
 from PIL import Image
 
+import neuralrace
 from neuralrace.errors import UserError
 from neuralrace.figures import inputs, matching, variables
 from neuralrace.figures.caption import PANEL, caption
@@ -253,7 +255,7 @@ def test_missing_cells_and_files_name_the_remedy(
     swept = open_results(tmp_path, [cell for cell in cell_ids if "/rotation/" in cell])
     with pytest.raises(UserError, match=r"one cell of 'rotation' .* has 2.*config/"):
         swept.cell("rotation")
-    with pytest.raises(UserError, match=r"not found.*Run the workflow"):
+    with pytest.raises(UserError, match=r"no result files. Run the workflow"):
         saved("deep_linear/rotation", tmp_path, cell_ids, tmp_path)
     assert not tmp_path.joinpath("figure.png").exists()
 
@@ -283,6 +285,19 @@ def test_heat_keeps_the_scale_and_stands_long_names_upright():
     assert [tick.get_text() for tick in left.get_yticklabels()] == ["a", "b"]
     assert [tick.get_rotation() for tick in left.get_xticklabels()] == [90, 90]
     assert [tick.get_rotation() for tick in right.get_xticklabels()] == [0, 0]
+
+
+def test_a_panel_fits_into_a_figure_of_ones_own(results_root: Path):
+    figure, (left, right) = plt.subplots(1, 2)
+    panel = neuralrace.figures.deep_linear.staircase.panel_a
+    panel(neuralrace.open_results(results_root), right)
+    figure.canvas.draw()
+    assert right.lines
+    assert right.get_title(loc="left") or right.get_title()
+    assert not left.has_data()
+    plt.close(figure)
+    with pytest.raises(AttributeError, match="no attribute 'unknown'"):
+        neuralrace.figures.unknown  # noqa: B018
 
 
 def test_a_title_is_broken_where_the_next_panel_begins():

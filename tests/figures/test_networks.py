@@ -2,6 +2,7 @@
 
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,9 +38,14 @@ def axes() -> Axes:
     return style.Canvas(figsize=SIZE).subplots()
 
 
+def drawing(*what: Any, **more: Any) -> Axes:
+    """The inset that a network is drawn into."""
+    ax = drawing(*what, **more)
+    return ax.child_axes[0]
+
+
 def boxes_in(ax: Axes) -> dict:
-    width, height = (float(side) / ax.figure.dpi for side in ax.get_window_extent().size)
-    return networks.lay_out(SKIP, (width, height))[0]
+    return networks.lay_out(SKIP, (float(ax.get_xlim()[1]), float(ax.get_ylim()[1])))[0]
 
 
 def vertices(patch: Patch) -> np.ndarray:
@@ -78,8 +84,7 @@ def test_an_edge_keeps_clear_of_the_nodes_that_it_passes():
     boxes, stops = networks.lay_out(SKIP, SIZE)
     passing = stops[SKIP.edges.index(("a", "left"))]
     assert len(passing) == 4
-    ax = axes()
-    networks.draw_network(ax, SKIP)
+    ax = drawing(SKIP)
     (line,) = lines(ax, "a->left")
     curve = np.asarray(line.get_path().interpolated(50).vertices)
     boxes = boxes_in(ax)
@@ -96,9 +101,8 @@ def test_units_are_shown_up_to_the_most():
 
 
 def test_edges_have_the_colours_of_their_routes():
-    ax = axes()
     colours = dict(zip(ROUTED.pathways, style.ordered(len(ROUTED.pathways)), strict=True))
-    networks.draw_network(ax, ROUTED, colours)
+    ax = drawing(ROUTED, colours)
     assert len(ROUTED.pathways) == 32
     for number in range(len(ROUTED.edges)):
         drawn = lines(ax, ROUTED.edge_name(number))
@@ -107,8 +111,7 @@ def test_edges_have_the_colours_of_their_routes():
 
 
 def test_lines_of_a_bundle_lie_side_by_side():
-    ax = axes()
-    networks.draw_network(ax, ROUTED, dict.fromkeys(ROUTED.pathways, "C0"))
+    ax = drawing(ROUTED, dict.fromkeys(ROUTED.pathways, "C0"))
     shared = "hidden 1 of family 1, block 1, 1->hidden 2 of family 1, block 1, 1"
     bundle = lines(ax, shared)
     assert len(bundle) == 4
@@ -118,9 +121,8 @@ def test_lines_of_a_bundle_lie_side_by_side():
 
 
 def test_what_is_on_no_route_is_grey():
-    ax = axes()
     route = SKIP.pathways[0]
-    networks.draw_network(ax, SKIP, {route: "red"})
+    ax = drawing(SKIP, {route: "red"})
     for number in range(len(SKIP.edges)):
         (line,) = lines(ax, SKIP.edge_name(number))
         red, green, blue = to_rgb(line.get_edgecolor())
@@ -128,9 +130,8 @@ def test_what_is_on_no_route_is_grey():
 
 
 def test_gates_are_light_where_open_and_closed_routes_are_dotted():
-    ax = axes()
     gates = {"a": [1, 0.5, 0], "b": [0, 0, 0], "deep->right": [1]}
-    networks.draw_network(ax, SKIP, dict.fromkeys(SKIP.pathways, "C0"), gates)
+    ax = drawing(SKIP, dict.fromkeys(SKIP.pathways, "C0"), gates)
     shades = {name: [to_rgb(cell.get_facecolor())[0] for cell in cells(ax, name)] for name in gates}
     assert shades == {"a": [1, 0.5, 0], "b": [0, 0, 0], "deep->right": [1]}
     solid = {
@@ -144,8 +145,7 @@ def test_gates_are_light_where_open_and_closed_routes_are_dotted():
 
 
 def test_gates_stand_behind_inputs_and_before_all_other_nodes():
-    ax = axes()
-    networks.draw_network(ax, SKIP, gates={"a": [1], "deep": [1, 0], "left": [0]})
+    ax = drawing(SKIP, gates={"a": [1], "deep": [1, 0], "left": [0]})
     boxes = boxes_in(ax)
     start = {name: cells(ax, name)[0].get_x() for name in ("a", "deep", "left")}
     a, deep, left = (boxes[name] for name in start)
@@ -155,17 +155,15 @@ def test_gates_stand_behind_inputs_and_before_all_other_nodes():
 
 
 def test_labels_stand_at_nodes_and_edges():
-    ax = axes()
     labels = {"a": "first", "deep": "12 units", "left": "out", "hidden->deep": "both"}
-    networks.draw_network(ax, SKIP, labels=labels)
+    ax = drawing(SKIP, labels=labels)
     assert sorted(text.get_text() for text in ax.texts) == sorted(labels.values())
 
 
 def test_the_same_network_is_drawn_alike():
     drawn = []
     for _ in range(2):
-        ax = axes()
-        networks.draw_network(ax, ROUTED)
+        ax = drawing(ROUTED)
         drawn.append([vertices(patch).tolist() for patch in ax.patches])
     assert drawn[0] == drawn[1]
 

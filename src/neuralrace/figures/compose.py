@@ -64,12 +64,16 @@ def entitle(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) -> 
         ax.set_title(f"$\\bf{{{letter}}}$")
     figure.draw_without_rendering()  # now it is known where they stand
     places = {letter: ax.get_window_extent() for letter, ax in axes.items()}
+    # rows of the grid: of a panel that is split, only a line above it is left
+    rows = {
+        letter: style.place(ax).get_topmost_subplotspec().rowspan for letter, ax in axes.items()
+    }
     for letter, ax in axes.items():
         place = places[letter]
         beside = [
             other.x0
-            for other in places.values()
-            if other.x0 > place.x0 and other.y0 < place.y1 + 1 and other.y1 > place.y0
+            for number, other in places.items()
+            if other.x0 > place.x0 and rows[letter].start in rows[number]
         ]
         room = 72 * (min([*beside, figure.bbox.x1]) - place.x0) / figure.dpi - GAP
         lines = [f"$\\bf{{{letter}}}$ "]

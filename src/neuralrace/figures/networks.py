@@ -87,10 +87,10 @@ def draw_network(
     units: int = 4,
     shape: float | None = None,
 ) -> None:
-    """A network, in layers from left to right, over all of the axes.
+    """A network, in layers from left to right, as large as the axes allow.
 
     Args:
-        ax: where to; it loses its ticks and frame, and is laid out for the size that it has.
+        ax: where to, in an inset of its own; ticks and frame go, and a title stays.
         graph: what is drawn.
         routes: pathways of the graph that are coloured, with their colours.
         gates: gates in [0, 1] by node `a` or edge `a->b`, each of one value or of several, such as
@@ -111,19 +111,19 @@ def draw_network(
     boxes, stops = lay_out(graph, (width, height), labels, units)
     strips = {name: np.ravel(values) for name, values in gates.items()}
     strokes = _strokes(graph, routes, {name for name, gate in strips.items() if not gate.any()})
-    _draw_edges(ax, graph, boxes, stops, strokes, strips, labels)
+    page = ax.inset_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height), aspect="equal")
+    for each in (ax, page):  # the title stays where that of a panel is
+        each.set_axis_off()
+    _draw_edges(page, graph, boxes, stops, strokes, strips, labels)
     for name in graph.nodes:
         colours = {s.colour for s in strokes if name in graph.edges[s.edge]}
         fill = next(iter(colours)) if len(colours) == 1 else None
-        _draw_node(ax, name, boxes[name], graph.nodes[name], fill)
+        _draw_node(page, name, boxes[name], graph.nodes[name], fill)
         if name in strips:
             behind = 1 if name in graph.inputs else -1
             beside = behind * (boxes[name].width + CELL * len(strips[name])) / 2
-            _draw_gate(ax, name, strips[name], boxes[name].x + beside, boxes[name].y)
-        _label_node(ax, graph, name, boxes[name], labels.get(name, ""))
-    ax.update_datalim([(0, 0), (width, height)])
-    ax.set(aspect="equal", adjustable="datalim", xmargin=0, ymargin=0)
-    ax.set_axis_off()
+            _draw_gate(page, name, strips[name], boxes[name].x + beside, boxes[name].y)
+        _label_node(page, graph, name, boxes[name], labels.get(name, ""))
 
 
 def gate_entries() -> list[Artist]:
@@ -312,12 +312,18 @@ def _draw_node(ax: Axes, name: str, box: Box, count: int, fill: Any) -> None:
     pitch = box.width / 1.4
     corner = box.x - box.width / 2, box.y - box.height / 2
     shape = f"round,pad=0,rounding_size={pitch / 3}"
-    frame = {"facecolor": "white", "edgecolor": "0.35", "linewidth": 0.6, "zorder": 2}
+    thin = min(1, 12 * pitch)
+    frame = {"facecolor": "white", "edgecolor": "0.35", "linewidth": 0.6 * thin, "zorder": 2}
     ax.add_patch(FancyBboxPatch(corner, box.width, box.height, shape, label=f"_{name}", **frame))
     middles = box.y + pitch * ((box.units - 1) / 2 - np.arange(box.units))
     dotted = box.units - 2 if 2 < box.units < count else None
     units = [Circle((box.x, y), 0.36 * pitch) for n, y in enumerate(middles) if n != dotted]
-    look = {"facecolor": fill or "0.85", "edgecolor": "0.25", "linewidth": 0.4, "zorder": 2.5}
+    look = {
+        "facecolor": fill or "0.85",
+        "edgecolor": "0.25",
+        "linewidth": 0.4 * thin,
+        "zorder": 2.5,
+    }
     ax.add_collection(PatchCollection(units, **look), autolim=False)
     if dotted is not None:
         dots = [

@@ -210,6 +210,13 @@ def slope_one(ax: Axes, x: Sequence[float], anchor: float) -> None:
     ax.plot(ends, anchor * ends / ends[1], **GUIDE)
 
 
+def steepness(x: Sequence[float], y: Sequence[float]) -> float:
+    """Slope of the line of least squares in doubly logarithmic axes; NaN where there is none."""
+    if len(set(x)) < 2 or not np.all(np.asarray(y) > 0):
+        return np.nan
+    return float(np.polynomial.polynomial.polyfit(np.log(x), np.log(y), 1)[1])
+
+
 def settled(curve: xr.DataArray, time: xr.DataArray) -> float:
     """When all curves are within 1% of their largest change from their ends: no need to show more.
 
@@ -267,6 +274,13 @@ def width(text: str, size: int | float) -> float:
     """Points that a line of text takes."""
     font = FontProperties(family=SHEET["font.family"], size=size)
     return float(TextToPath().get_text_width_height_descent(text, font, "$" in text)[0])
+
+
+def typical(values: xr.DataArray) -> int:
+    """The seed whose value is the median, of those that are numbers; where none is, one of all."""
+    numbers = values.dropna("seed")
+    ranked = (numbers if numbers.size else values).sortby(numbers)["seed"]
+    return int(ranked[ranked.size // 2])
 
 
 def legend(figure: Figure, entries: Sequence[Artist], columns: int | None = None) -> None:

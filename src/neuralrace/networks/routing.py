@@ -173,7 +173,7 @@ class Routing(Network):
         tested = dataset.tested * through(domains)
         if training.batch.whole:
             # encoders against each other and the classes; sums over pairs of what is left of these
-            moments = domains * first * (inputs * (first + outputs) + domains * first)
+            moments = float(domains * first * (inputs * (first + outputs) + domains * first))
             return Arithmetic(weights, tested + moments, moments)
         image = through(self.partners(domains))
         return Arithmetic(

@@ -32,9 +32,9 @@ EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "z
 
 @Figure(
     layout="abcd;efgh",
-    height=4.3,
+    height=4.1,
     widths=(1.1, 1.25, 0.9, 0.95),
-    heights=(1, 1.15),
+    heights=(1.0, 1.15),
     cf={
         "a": "Fig. 4a",
         "b": "Fig. 4b",

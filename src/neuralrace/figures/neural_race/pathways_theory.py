@@ -86,7 +86,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(decoupled.flow_time[-1])))
     ax.set(yscale="log", ylabel="distance (initial loss)")
     ends = [style.entry(rf"flow, step {_step(cell):.2g} $\tau$", **look) for cell, _, look in lines]
-    ax.legend(handles=[*ends, style.entry("same steps", **ROUNDING)], loc="center right")
+    entries = [*ends, style.entry("same steps", **ROUNDING)]
+    ax.legend(handles=entries, loc="center left", bbox_to_anchor=(0.08, 0.34), labelspacing=0.2)
     ax.set_title(f"Same steps: at most {most:.0e} apart")
 
 
@@ -162,9 +163,9 @@ def panel_f(results: Results, ax: Axes) -> None:
             style.over_seeds(ax, cell.flow_time, share, **look | line)
     style.epochs(ax, cell.flow_time)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
-    ax.set(ylabel="singular value over final one", ylim=(0, None))
+    ax.set(ylabel="share of final value", ylim=(0, None))
     faster = float(cell.get("metrics", "hidden_over_input_speed").mean())
-    ax.set_title(f"Hidden values grow {faster:.2f} times as fast, and as far")
+    ax.set_title(f"Hidden values grow {faster:.2f} times as fast")
 
 
 def _by_step(results: Results) -> list[CellResults]:

@@ -1,0 +1,58 @@
+"""The table of panels names every figure, and each panel beside what it is to be compared with."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from neuralrace.registry import FIGURES
+
+TEXT = (Path(__file__).parents[2] / "docs" / "panels.md").read_text(encoding="utf-8")
+HERE = re.compile(
+    r"\[(\w+/\w+)\]\(\.\./figures/slim/(\w+/\w+)\.png\)((?: [a-z](?:, [a-z](?!\w))*)?)"
+)
+
+
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in TEXT.splitlines()
+    if line.startswith("| ") and not line.endswith("what differs |")
+]
+
+
+def panels(cell: str) -> dict[str, set[str]]:
+    """Letters of panels by figure, in a cell of a table."""
+    return {figure: set(re.findall(r"\w", letters)) for figure, _, letters in HERE.findall(cell)}
+
+
+def declared(figure: str) -> set[str]:
+    return {letter for letter in FIGURES[figure].declaration.layout if letter.isalpha()}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_a_row_names_figures_and_panels_that_exist(row: list[str]):
+    assert len(row) == 4
+    _, shows, here, drawn = row
+    assert HERE.sub("", here).strip(", ") in ("", "none")
+    assert all(figure == picture for figure, picture, _ in HERE.findall(here))
+    assert shows or drawn
+    for figure, letters in panels(here).items():
+        assert figure in FIGURES
+        assert letters <= declared(figure)
+
+
+def test_every_figure_is_in_the_table():
+    assert {figure for row in ROWS for figure in panels(row[2])} == set(FIGURES)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_panel_is_in_the_row_that_it_is_to_be_set_beside(figure: str):
+    paper = figure.partition("/")[0]
+    beside = {
+        row[0]: panels(row[2]).get(figure, set())
+        for row in ROWS
+        if any(name.startswith(f"{paper}/") for name in panels(row[2]))
+    }
+    for letter, panel in FIGURES[figure].declaration.cf.items():
+        # what is no panel, a formula or a part of the text, is in the row of where that stands
+        assert letter in beside.get(panel, set().union(*beside.values()))
