@@ -120,7 +120,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 def _draw_shares(
     ax: Axes, sizes: Sequence[int], shares: xr.DataArray, look: dict[str, Any]
 ) -> float:
-    """Shares in the rows of their patterns, in groups; gives that of the patterns beyond the lemma."""
+    """Shares in the rows of their patterns, in groups; gives that of patterns beyond the lemma."""
     for row in range(shares.sizes["pattern"]):
         style.points(ax, row, shares.isel(pattern=row), across=True, **look)
     gated.name_blocks(ax.yaxis, sizes, [""] * len(sizes), style.GUIDE)

@@ -131,7 +131,9 @@ def _draw_carried(ax: Axes, cell: CellResults) -> None:
     ax.axvline(contexts - 1, **style.PAPER | {"zorder": 0})
     for offset, (metric, (_, look)) in zip((-0.1, 0.1), PARTS.items(), strict=True):
         carried = gated.smallest(cell.get("metrics", metric))
-        for number, share in zip(numbers.tolist(), carried.transpose("open_contexts", "seed"), strict=True):
+        for number, share in zip(
+            numbers.tolist(), carried.transpose("open_contexts", "seed"), strict=True
+        ):
             style.points(ax, number + offset, share, **look)
     ax.set(
         xticks=numbers,

@@ -132,7 +132,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     cells = margins.by_margin(results, "xor_margin")
     near = cells.index(margins.nearest(cells))
-    chosen = sorted({*margins.examples(cells), min(near + 1, len(cells) - 1)})
+    examples = margins.examples([margins.margin(cell) for cell in cells])
+    chosen = sorted({*examples, min(near + 1, len(cells) - 1)})
     shown = [cells[place] for place in chosen]
     axes = style.split(ax, 1, len(shown), sharey=True)[0]
     for one, cell in zip(axes, shown, strict=True):
