@@ -15,8 +15,8 @@ from neuralrace.gates.per_example import PerExample
 from neuralrace.records.results import CellResults, Results
 
 LABEL = r"margin $\Delta$"
-LINEAR, XOR = {"color": style.distinct(0)}, {"color": style.distinct(2)}
-"""Looks of pathways of one class each and of one example each."""
+LINEAR, XOR = {"color": style.distinct(0)}, {"color": style.distinct(1)}
+"""Looks of pathways of one class each and of one example each, the paper's blue and orange."""
 
 
 def margin(cell: CellResults) -> float:
