@@ -123,9 +123,9 @@ class Figure(Declaration):
     this decorator gives the entries of the legend above all of them, which may be none.
     """
 
-    layout: str = ""
+    layout: str
     """Letters of the panels, rows parted by semicolons, as matplotlib's `subplot_mosaic` takes."""
-    height: int | float = 0
+    height: int | float
     """Inches; its width is that of a page."""
     widths: tuple[int | float, ...] = ()
     """Of columns, in proportion; alike when absent."""

@@ -41,7 +41,7 @@ from neuralrace.registry import FIGURES, Figure
 from neuralrace.spec import Cell
 
 PACKAGE = Path(__file__).parents[2] / "src" / "neuralrace" / "figures"
-NAMES = sorted(name for name in FIGURES if FIGURES[name].declaration.layout)
+NAMES = sorted(FIGURES)
 FILES = ("figure.png", "figure.pdf", "figure.svg", "slim.png")
 
 

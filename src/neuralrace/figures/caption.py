@@ -31,8 +31,6 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
     """
     entry = FIGURES[figure]
     _, *body = _text(entry)
-    if not entry.declaration.layout:
-        return entry.path.with_suffix(".rst").read_text(encoding="utf-8")
     cf = entry.declaration.cf
     shows = [
         f"**{letter}** (cf. {cf[letter]}): {text}" if letter in cf else f"**{letter}**: {text}"

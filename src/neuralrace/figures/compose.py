@@ -31,8 +31,6 @@ def compose(name: str, results: Results) -> Figure:
     """
     entry = FIGURES[name]
     said, module = entry.declaration, import_module(entry.module)
-    if not said.layout:
-        return entry.load()(results)
     figure = style.Canvas(figsize=(style.PAGE, said.height))
     axes = figure.subplot_mosaic(
         said.layout, width_ratios=said.widths or None, height_ratios=said.heights or None

@@ -17,7 +17,7 @@ order, as seaborn's jitter is random and the same results are to give the same b
 """
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -105,18 +105,6 @@ class Canvas(Figure):
         picture = io.BytesIO()
         self.savefig(picture, format="png")
         return picture.getvalue()
-
-
-def panels(rows: int, columns: int = 1, height: float = 1.4, **options: Any) -> tuple[Figure, Any]:
-    """A figure of one column's width and its axes, `(rows, columns)`, each `height` inches tall."""
-    figure = Canvas(figsize=(COLUMN, rows * height))
-    return figure, figure.subplots(rows, columns, squeeze=False, **options)
-
-
-def letters(axes: Iterable[Axes], titles: Sequence[str]) -> None:
-    """Panel letters, each with what the panel shows."""
-    for index, (ax, title) in enumerate(zip(axes, titles, strict=True)):
-        ax.set_title(rf"$\bf{{{chr(ord('a') + index)}}}$  {title}")
 
 
 def ordered(count: int) -> list[tuple[float, float, float]]:
