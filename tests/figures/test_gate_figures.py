@@ -1,15 +1,17 @@
 """What the figures on margins, patterns of gates and clusters choose, derive and refuse."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
-from neuralrace.figures import margins, matching, style
-from neuralrace.figures.make_haste import clusters, lemma, semantic, xor_margin
+from neuralrace.figures import gated, margins, matching, style
+from neuralrace.figures.make_haste import clusters, lemma, semantic, xor_boundary, xor_margin
 from neuralrace.records.files import read, write
 from neuralrace.records.results import Results, open_results
 
@@ -20,6 +22,13 @@ def copied(name: str, source: Path, target: Path, cell_ids: list[str]) -> Result
     for cell in cells:
         shutil.copytree(source / cell, target / cell)
     return open_results(target, cells)
+
+
+def drawn(panel: Callable[[Results, Axes], None], results: Results) -> Axes:
+    """The axes of a panel that is drawn alone."""
+    ax = Figure().subplots()
+    panel(results, ax)
+    return ax
 
 
 def pictures(ax: Axes) -> np.ndarray:
@@ -47,27 +56,78 @@ def markers(ax: Axes, colour: object) -> list[float]:
 def test_losses_are_shown_near_equal_speed_and_to_either_side(
     values: list[float], places: list[int]
 ):
-    assert xor_margin.examples(values) == places
+    assert margins.examples(values) == places
 
 
-def test_times_to_half_of_the_loss_are_those_of_all_scales(results_root: Path, cell_ids: list[str]):
+def test_times_are_those_of_the_race_at_the_smallest_scale(results_root: Path, cell_ids: list[str]):
     cells = matching("make_haste/xor_margin", cell_ids)
-    figure = xor_margin.draw(open_results(results_root, cells[::-1]))
+    times = drawn(xor_margin.panel_d, open_results(results_root, cells[::-1]))
     shown = margins.by_margin(open_results(results_root, cells), "xor_margin")
     assert [margins.margin(cell) for cell in shown] == [0.25, 0.5]
-    times, *losses = figure.axes
-    assert len(losses) == len(shown)
-    scales = margins.scales(shown[0])
-    assert list(scales) == [0.01, 0.001, 0.0001, 0.00001]
-    solved = [line for line in times.lines if line.get_color() == "black"]
-    for scale, line in zip(scales, solved, strict=True):
-        expected = [
-            cell.metrics["predicted_loss_half_time"]
-            .sel(solution="margin_race", init_scale=scale)
-            .mean()
-            for cell in shown
-        ]
-        np.testing.assert_allclose(line.get_xydata(), np.c_[[0.25, 0.5], expected])
+    assert list(margins.scales(shown[0])) == [0.01, 0.001, 0.0001, 0.00001]
+    expected = [
+        cell.metrics["predicted_loss_half_time"]
+        .sel(solution="margin_race", init_scale=0.00001)
+        .mean()
+        for cell in shown
+    ]
+    (solved,) = [line for line in times.lines if line.get_color() == "black"]
+    np.testing.assert_allclose(solved.get_xydata(), np.c_[[0.25, 0.5], expected])
+
+
+def test_what_a_kind_alone_never_learns_is_crossed(
+    results_root: Path, cell_ids: list[str], tmp_path: Path
+):
+    results = copied("make_haste/xor_margin", results_root, tmp_path, cell_ids)
+    shown = margins.by_margin(results, "xor_margin")
+    path = shown[1].path("metrics")
+    metrics = read(path)
+    metrics["predicted_loss_half_time"].loc[{"solution": "margin_xor", "seed": 1}] = np.nan
+    write(metrics, path)
+    ax = drawn(xor_margin.panel_d, open_results(tmp_path, results))
+    crosses = {line.get_color(): line for line in ax.lines if line.get_marker() == "x"}
+    assert 0.5 not in crosses[margins.LINEAR["color"]].get_xdata()
+    assert 0.5 in crosses[margins.XOR["color"]].get_xdata()
+
+
+def test_gated_networks_stand_side_by_side(results_root: Path, cell_ids: list[str]):
+    pairs = margins.gated_pairs(open_results(results_root, cell_ids))
+    assert [margins.margin(cell) for cell, _ in pairs] == [0.5, 0.8165]
+    for linear, xor in pairs:
+        assert margins.margin(linear) == margins.margin(xor)
+        assert gated.pathway_gates(linear).sum(axis=1).tolist() == [2, 2]
+        assert gated.pathway_gates(xor).sum(axis=1).tolist() == [1, 1, 1, 1]
+
+
+def test_theory_of_the_faster_kind_is_the_smaller_time(
+    results_root: Path, cell_ids: list[str], tmp_path: Path
+):
+    results = copied("make_haste/xor_race", results_root, tmp_path, cell_ids)
+    path = margins.by_margin(results, "xor_margin")[0].path("metrics")
+    metrics = read(path)
+    times = metrics["predicted_loss_half_time"]
+    for solution, time in (("linear", 4.0), ("xor", np.nan), ("race", 3.0)):
+        times.loc[{"solution": f"margin_{solution}"}] = time
+    times.loc[{"solution": "margin_xor", "seed": 0}] = 2.0
+    metrics["loss_half_time"][:] = 1.0
+    write(metrics, path)
+    cell = margins.by_margin(open_results(tmp_path, results), "xor_margin")[0]
+    assert np.unique(margins.over_faster(cell).sel(seed=0)) == 0.5
+    assert np.unique(margins.over_faster(cell, "margin_race").sel(seed=1)) == 0.75
+
+
+def test_maps_are_outputs_of_the_network_without_the_margin(
+    results_root: Path, cell_ids: list[str]
+):
+    cell = margins.by_margin(open_results(results_root, cell_ids), "xor_margin")[1]
+    output = xor_boundary.output(cell)
+    assert np.argmin(cell.spec.init_scales) == 3
+    encoder, readout = (weight[3, :, -1] for weight in cell.weights())
+    up, across = 7, 50
+    side = np.linspace(-xor_boundary.SIDE, xor_boundary.SIDE, xor_boundary.DOTS)
+    x = np.array([side[across], side[::-1][up], 0.0])
+    expected = (readout @ np.maximum(encoder @ x, 0)[..., None]).mean()
+    assert output[up, across] == pytest.approx(expected)
 
 
 def test_a_task_without_a_margin_is_refused(results_root: Path, cell_ids: list[str]):
@@ -79,8 +139,9 @@ def test_a_task_without_a_margin_is_refused(results_root: Path, cell_ids: list[s
 
 
 def test_patterns_are_grouped_by_what_can_be(results_root: Path, cell_ids: list[str]):
-    figure = lemma.draw(open_results(results_root, matching("make_haste/lemma", cell_ids)))
-    gates, units, outputs = figure.axes
+    results = open_results(results_root, matching("make_haste/lemma", cell_ids))
+    panels = lemma.panel_a, lemma.panel_b, lemma.panel_c
+    gates, units, outputs = (drawn(panel, results) for panel in panels)
     rows = pictures(gates).astype(bool)
     assert len({tuple(row) for row in rows.tolist()}) == 16
     # shut everywhere, open on one sample, in one context or on one object, everywhere
@@ -91,7 +152,8 @@ def test_patterns_are_grouped_by_what_can_be(results_root: Path, cell_ids: list[
     # open on all samples but one
     assert rows[10:14].sum(axis=1).tolist() == [3, 3, 3, 3]
     assert rows[14:].tolist() == [[False, True, True, False], [True, False, False, True]]
-    (frame,) = gates.patches
+    allowed, frame = gates.patches
+    assert (allowed.get_y() + 0.5, allowed.get_height()) == (0, 10)
     assert frame.get_y() + 0.5 == rows.tolist().index([True, True, True, False])
     found = {look["color"]: markers(units, look["color"]) for look in (lemma.START, lemma.END)}
     for shares in (*found.values(), markers(outputs, lemma.END["color"])):
@@ -101,7 +163,7 @@ def test_patterns_are_grouped_by_what_can_be(results_root: Path, cell_ids: list[
 
 def test_output_by_pattern_adds_up_to_what_is_measured(results_root: Path, cell_ids: list[str]):
     results = open_results(results_root, matching("make_haste/lemma", cell_ids))
-    carried = markers(lemma.draw(results).axes[2], lemma.END["color"])
+    carried = markers(drawn(lemma.panel_c, results), lemma.END["color"])
     measured = results.cell("lemma").metrics["share_beyond_lemma"].mean()
     assert 0.01 < measured < 0.99
     assert sum(carried[10:14]) == pytest.approx(float(measured))
@@ -118,8 +180,9 @@ def test_a_diverged_run_has_no_patterns(results_root: Path, cell_ids: list[str],
     shown = []
     for content in (trajectory, alone):
         write(content, path)
-        figure = lemma.draw(open_results(tmp_path, matching(name, cell_ids)))
-        shown.append([markers(ax, lemma.END["color"]) for ax in figure.axes[1:]])
+        changed = open_results(tmp_path, matching(name, cell_ids))
+        panels = [drawn(panel, changed) for panel in (lemma.panel_b, lemma.panel_c)]
+        shown.append([markers(ax, lemma.END["color"]) for ax in panels])
     assert shown[0] == shown[1]
 
 
@@ -129,7 +192,7 @@ def test_patterns_are_those_of_two_objects_in_two_contexts(
     (cell,) = matching("make_haste/lemma", cell_ids)
     shutil.copytree(results_root / "make_haste/three_contexts/main", tmp_path / cell)
     with pytest.raises(UserError, match=r"lemma.*2 objects in 2 contexts"):
-        lemma.draw(open_results(tmp_path, [cell]))
+        drawn(lemma.panel_a, open_results(tmp_path, [cell]))
 
 
 def test_clusters_that_were_not_found_are_left_out(
@@ -139,19 +202,26 @@ def test_clusters_that_were_not_found_are_left_out(
     results = copied(name, results_root, tmp_path, cell_ids)
     path = tmp_path / next(iter(results)) / "metrics.nc"
     metrics = read(path)
-    for lost, left in (([3], (2, 4)), ([2, 4], ())):
+    for lost, left in (([], 4), ([4], 3), ([2, 3], None)):
         for variable in ("gates", "centroids", "share"):
             metrics[f"identified_{variable}"].loc[{"clusters": lost}] = np.nan
         write(metrics, path)
         changed = open_results(tmp_path, results)
-        if not left:
+        if left is None:
             with pytest.raises(UserError, match=r"contextual/main.*2 clusters"):
-                clusters.draw(changed)
+                drawn(clusters.panel_b, changed)
             continue
-        *panels, _ = clusters.draw(changed).axes
-        assert [len(pictures(ax)) for ax in panels[::2]] == list(left)
-        for centroids, gates in zip(panels[::2], panels[1::2], strict=True):
-            np.testing.assert_array_equal(pictures(gates), pictures(centroids) > 0.5)
+        ax = drawn(clusters.panel_b, changed)
+        assert ax.get_title(loc="left").startswith(f"$k$ = {left}:")
+        at = {"source": "training", "clusters": left}
+        centroids = metrics["identified_centroids"].isel(init_scale=0).sel(at)
+        centroids = centroids.dropna("pathway").values
+        shades = pictures(ax)
+        assert len(shades) == len(centroids)
+        for shade, centroid in zip(shades, centroids, strict=True):
+            # from white where none is open on towards the colour of the row
+            away = (1 - shade).sum(axis=-1)
+            np.testing.assert_allclose(away * centroid.max(), centroid * away.max(), atol=1e-12)
 
 
 def test_decomposition_gives_the_correlation_back(results_root: Path, cell_ids: list[str]):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -14,8 +15,8 @@ from neuralrace.gates.per_example import PerExample
 from neuralrace.records.results import CellResults, Results
 
 LABEL = r"margin $\Delta$"
-LINEAR, XOR = {"color": style.distinct(0)}, {"color": style.distinct(2)}
-"""Looks of pathways of one class each and of one example each."""
+LINEAR, XOR = {"color": style.distinct(0)}, {"color": style.distinct(1)}
+"""Looks of pathways of one class each and of one example each, the paper's blue and orange."""
 
 
 def margin(cell: CellResults) -> float:
@@ -81,10 +82,10 @@ def nearest(cells: Sequence[CellResults]) -> CellResults:
     return min(cells, key=lambda cell: abs(margin(cell) - CROSSOVER))
 
 
-def examples(cells: Sequence[CellResults]) -> list[int]:
+def examples(values: Sequence[float]) -> list[int]:
     """Places, in rising margins, of the one nearest to equal speed and of one to either side."""
-    near = cells.index(nearest(cells))
-    return sorted({near // 2, near, (near + len(cells)) // 2})
+    near = int(abs(np.asarray(values) - CROSSOVER).argmin())
+    return sorted({near // 2, near, (near + len(values)) // 2})
 
 
 def draw_crossover(ax: Axes) -> None:

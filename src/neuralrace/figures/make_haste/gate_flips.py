@@ -61,7 +61,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         _draw_flips(ax, cell, 1, "carried_gate_flip_fraction", 1, look)
         ax.plot([], [], color=colour, label=_name(cell))
     ax.legend(loc="lower right", ncols=2, handlelength=1)
-    ax.set_ylabel("share of gates that differ")
+    ax.set(ylabel="share of gates that differ", ylim=(0, None))
     carried = gated.smallest(cells[0].get("metrics", "carried_gate_flip_fraction"))
     end = float(carried.isel(layer=0, snapshot=-1).mean("seed"))
     ax.set_title(f"By power, {end:.0%} differ in the end")
@@ -74,6 +74,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
         _draw_flips(ax, cell, 1, "recent_gate_flips", 2, RECENT | {"color": colour})
+    ax.set_ylim(0, None)
     recent = gated.smallest(cells[0].get("metrics", "recent_gate_flips")).isel(layer=0)
     ends = [float(recent.isel(snapshot=at).mean("seed")) for at in (2, -1)]
     ax.set_title(f"Flips from {ends[0]:.0%} to {ends[1]:.0%} in a snapshot")
@@ -82,7 +83,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """Both layers of a network with two hidden layers."""
     cell = results.cell("two_hidden")
-    layers = cell.get("metrics", "gate_flip_fraction")["layer"].values
+    layers = cell.get("metrics", "gate_flip_fraction")["layer"].values.tolist()
     for layer, colour in zip(layers, style.ordered(len(layers)), strict=True):
         for metric, first, look in (
             ("gate_flip_fraction", 1, START),
@@ -92,6 +93,7 @@ def panel_c(results: Results, ax: Axes) -> None:
             _draw_flips(ax, cell, layer, metric, first, look | {"color": colour, "label": None})
         ax.plot([], [], color=colour, label=f"layer {layer}")
     ax.legend(loc="center right")
+    ax.set_ylim(0, None)
     flips = gated.smallest(cell.get("metrics", "gate_flip_fraction")).isel(snapshot=-1)
     told = ", ".join(f"{float(share):.0%}" for share in flips.mean("seed"))
     ax.set_title(f"Two layers: {told} in the end")
@@ -153,4 +155,3 @@ def _draw_flips(
     style.over_seeds(ax, time.isel(late), flips.isel(late), **look)
     ax.set_xlabel(style.FLOW_TIME)
     ax.set_xlim(0, ax.dataLim.x1)
-    ax.set_ylim(0, 1.05 * ax.dataLim.y1)

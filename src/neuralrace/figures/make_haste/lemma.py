@@ -10,6 +10,7 @@ use patterns beyond the lemma. Means and ranges over seeds.
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -29,8 +30,8 @@ from neuralrace.theory import gate_patterns
 COUNTEREXAMPLE = np.array([0.5, -0.5, 1.0, 0.0])
 """Weights from two objects, then from two contexts."""
 GROUPS = ("Jarvis et al.,\nlemma 4.1\nand proof", "beyond\nthe lemma", "impossible")
-START = {"color": "0.6", "marker": "s", "clip_on": False}
-END = {"color": style.COLOURS["relu"], "marker": "o", "clip_on": False}
+START: dict[str, Any] = {"color": "0.6", "marker": "s", "clip_on": False}
+END: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o", "clip_on": False}
 FRAME = {"facecolor": "none", "edgecolor": style.distinct(4), "linewidth": 1.6}
 LEMMA = {
     "facecolor": "none",
@@ -97,7 +98,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     groups = _grouped(cell)
     for snapshot, look in ((0, START), (-1, END)):
         units, _ = _by_pattern(cell, np.concatenate(groups), snapshot)
-        beyond = _draw_shares(ax, groups, units, look)
+        beyond = _draw_shares(ax, list(map(len, groups)), units, look)
     ax.set_xlabel("share of units")
     ax.set_title(f"{beyond:.0%} of units end beyond the lemma")
 
@@ -111,21 +112,17 @@ def panel_c(results: Results, ax: Axes) -> None:
     cell = results.cell("lemma")
     groups = _grouped(cell)
     _, outputs = _by_pattern(cell, np.concatenate(groups), -1)
-    beyond = _draw_shares(ax, groups, outputs, END)
+    beyond = _draw_shares(ax, list(map(len, groups)), outputs, END)
     ax.set_xlabel("share of output")
     ax.set_title(f"They carry {beyond:.0%} of the output")
 
 
 def _draw_shares(
-    ax: Axes,
-    groups: Sequence[Bool[np.ndarray, "pattern sample"]],
-    shares: xr.DataArray,
-    look: dict,
+    ax: Axes, sizes: Sequence[int], shares: xr.DataArray, look: dict[str, Any]
 ) -> float:
-    """Shares in the rows of their patterns; returns that of the patterns beyond the lemma."""
+    """Shares in the rows of their patterns, in groups; gives that of patterns beyond the lemma."""
     for row in range(shares.sizes["pattern"]):
         style.points(ax, row, shares.isel(pattern=row), across=True, **look)
-    sizes = list(map(len, groups))
     gated.name_blocks(ax.yaxis, sizes, [""] * len(sizes), style.GUIDE)
     ax.tick_params(axis="y", length=0)
     ax.set(xlim=(0, 1.05 * ax.dataLim.x1), ylim=(sum(sizes) - 0.5, -0.5))

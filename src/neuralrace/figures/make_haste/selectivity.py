@@ -81,14 +81,14 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Contexts that a unit is open in on average, by what it carries of the residual. Grey is half
-    of the contexts, the fastest family.
+    """Contexts that a unit is open in on average, by what it carries of the residual: reuse grows
+    with the contexts, though by less than C - 1. Grey is half of them, the fastest family.
     """
     cells = [results.cell(experiment) for experiment in HIERARCHIES]
     counts = np.array([gated.task(cell).contexts for cell in cells])
     means = [gated.smallest(cell.get("metrics", "mean_open_contexts")) for cell in cells]
     look = {"color": style.COLOURS["relu"], "marker": "o"}
-    for count, mean in zip(counts, means, strict=True):
+    for count, mean in zip(counts.tolist(), means, strict=True):
         style.points(ax, count, mean, **look)
     line = [float(mean.mean("seed")) for mean in means]
     ax.plot(counts, line, linewidth=1.0, color=look["color"])
@@ -98,7 +98,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set(xticks=counts, xlabel="contexts $C$", ylabel="contexts a unit is open in")
     ax.margins(x=0.12)
     told = ", ".join(f"{mean:.1f}" for mean in line)
-    ax.set_title(f"Reuse grows: units are open in {told} contexts")
+    ax.set_title(f"Units are open in {told} of {', '.join(map(str, counts))} contexts")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
@@ -131,7 +131,9 @@ def _draw_carried(ax: Axes, cell: CellResults) -> None:
     ax.axvline(contexts - 1, **style.PAPER | {"zorder": 0})
     for offset, (metric, (_, look)) in zip((-0.1, 0.1), PARTS.items(), strict=True):
         carried = gated.smallest(cell.get("metrics", metric))
-        for number, share in zip(numbers, carried.transpose("open_contexts", "seed"), strict=True):
+        for number, share in zip(
+            numbers.tolist(), carried.transpose("open_contexts", "seed"), strict=True
+        ):
             style.points(ax, number + offset, share, **look)
     ax.set(
         xticks=numbers,

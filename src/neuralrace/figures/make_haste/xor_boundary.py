@@ -51,13 +51,13 @@ def panel_a(results: Results, ax: Axes) -> None:
     target is +1. Below Delta* the four corners answer XoR, beyond it nothing is left.
     """
     cells = margins.by_margin(results, "xor_margin")
-    shown = [cells[place] for place in margins.examples(cells)]
-    maps = [_output(cell) for cell in shown]
+    shown = [cells[place] for place in margins.examples([margins.margin(cell) for cell in cells])]
+    maps = [output(cell) for cell in shown]
     reached = [float(np.fmax.reduce(abs(each).ravel())) for each in maps]
-    largest = np.fmax.reduce(reached) or 1.0
+    largest = float(np.nan_to_num(np.fmax.reduce(reached))) or 1.0
     axes = style.split(ax, len(shown))[:, 0]
-    for one, cell, output in zip(axes, shown, maps, strict=True):
-        image = style.heat(one, output, -largest, largest, aspect="equal")
+    for one, cell, shades in zip(axes, shown, maps, strict=True):
+        image = style.heat(one, shades, -largest, largest, aspect="equal")
         image.set_extent((-SIDE, SIDE, -SIDE, SIDE))
         for (across, up, *_), (target,) in zip(cell.data.x, cell.data.y, strict=True):
             fill = "black" if target > 0 else "white"
@@ -129,8 +129,15 @@ def _by_margin(
     ax.set(xlabel=margins.LABEL, ylim=(-0.05, 1.05))
 
 
-def _output(cell: CellResults) -> np.ndarray:
-    """Mean output over seeds on the square at x3 = 0, lower edge last."""
+def output(cell: CellResults) -> np.ndarray:
+    """Mean output over seeds at x3 = 0, at the end of training from the smallest init scale.
+
+    Args:
+        cell: a ReLU network on XoR with a margin.
+
+    Returns:
+        (up, across), from the upper left; inputs are `DOTS` values from -`SIDE` to `SIDE`.
+    """
     encoder, readout = (
         gated.smallest(cell.get("trajectory", f"weight_{layer}")).isel(snapshot=-1)
         for layer in (1, 2)
@@ -139,5 +146,5 @@ def _output(cell: CellResults) -> np.ndarray:
     points = np.stack(np.meshgrid(side, side[::-1]))
     inputs = xr.DataArray(points, dims=("unit_0", "up", "across"))
     hidden = xr.dot(encoder.isel(unit_0=slice(2)), inputs, dim="unit_0").clip(min=0)
-    output = xr.dot(readout.isel(unit_2=0), hidden, dim="unit_1").mean("seed")
-    return output.transpose("up", "across").values
+    answers = xr.dot(readout.isel(unit_2=0), hidden, dim="unit_1").mean("seed")
+    return answers.transpose("up", "across").values

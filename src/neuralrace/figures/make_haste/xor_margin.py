@@ -4,10 +4,10 @@ Follows fig. 2 of Jarvis et al., "Make Haste Slowly" (sec. 3, appendix C), panel
 input gives the classes away by a margin Delta, so that a linear boundary would do. Linear pathways,
 one for each class, use it; XoR pathways, one for each example, do not, and grow faster below
 Delta* = sqrt(2/3), the vertical line. The paper has the ReLU network behave as the faster kind
-alone (dotted, from the ReLU network's own units of that kind). Theory, dashed and from its initial
+alone (dotted or dash-dotted, from its own units of that kind). Theory, dashed and from its initial
 weights with nothing fitted, lets both kinds learn from one residual: that is the same far from
 Delta*, and faster than either near it. The smallest init scale is drawn, at which the paper's
-statement comes closest. Blue is the paper's blue, green its orange.
+statement comes closest.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from neuralrace.registry import Figure
 RELU: dict[str, Any] = {"color": style.COLOURS["relu"]}
 ALONE: dict[str, dict[str, Any]] = {
     "margin_linear": style.PAPER | margins.LINEAR | {"linewidth": 1.5},
-    "margin_xor": style.PAPER | margins.XOR | {"linewidth": 1.5},
+    "margin_xor": style.PAPER | margins.XOR | {"linewidth": 1.5, "linestyle": (0, (3, 1, 1, 1))},
 }
 """Solutions of one kind of pathway, with their looks."""
 TILT = np.array([[1.0, 0.0], [0.45, 0.38], [0.0, 1.0]])
@@ -123,7 +123,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set(xlabel=margins.LABEL, ylabel=r"half time ($\tau$)", ylim=(0, top))
     ratios = [float(gated.smallest(margins.over_faster(cell)).mean("seed")) for cell in cells]
     low, high = np.fmin.reduce(ratios), np.fmax.reduce(ratios)
-    ax.set_title(f"{low:.2f} to {high:.2f} of the faster kind's time")
+    ax.set_title(f"{low:.2f} to {high:.2f} of the faster's time")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -132,7 +132,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     cells = margins.by_margin(results, "xor_margin")
     near = cells.index(margins.nearest(cells))
-    chosen = sorted({*margins.examples(cells), min(near + 1, len(cells) - 1)})
+    examples = margins.examples([margins.margin(cell) for cell in cells])
+    chosen = sorted({*examples, min(near + 1, len(cells) - 1)})
     shown = [cells[place] for place in chosen]
     axes = style.split(ax, 1, len(shown), sharey=True)[0]
     for one, cell in zip(axes, shown, strict=True):

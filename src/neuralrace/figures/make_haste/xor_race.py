@@ -23,7 +23,7 @@ from neuralrace.registry import Figure
     layout="aab",
     height=2.4,
     widths=(1.0, 1.0, 1.6),
-    cf={"a": "eqs. 22, 23", "b": "Fig. 2d"},
+    cf={"a": "eqs. 22, 23"},
     reads={
         "xor_margin": {
             "metrics": "loss_half_time predicted_loss_half_time",
@@ -89,4 +89,4 @@ def panel_b(results: Results, ax: Axes) -> None:
     nearest = margins.nearest(cells)
     ratio = margins.over_faster(nearest).mean("seed").sel(init_scale=list(scales)).values
     told = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ratio[0], ratio[-1])))
-    ax.set_title(rf"At $\Delta$ = {margins.margin(nearest):.4g} time is {told} of it")
+    ax.set_title(rf"At $\Delta$ = {margins.margin(nearest):.4g}, {told} of the faster kind's time")
