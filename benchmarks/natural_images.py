@@ -1,10 +1,12 @@
 """Figure 7 at scale: the cost of a step against the number of images, and of the whole on a GPU.
 
     python benchmarks/natural_images.py            # MNIST, M = 20, K = 8, on the processor
+    python benchmarks/natural_images.py --hidden 32    # the same, as config/neural_race/mnist.yaml
     python benchmarks/natural_images.py --gpu      # MNIST, M = 100, K = 40, on a GPU
     python benchmarks/natural_images.py --gpu --domains 10 --steps 20    # the same, tried small
 
-The first compares a step on the moments of all images with going through all of them in
+The first compares a step on the moments of all images, along the eigenvectors of each domain, with
+a step on the correlations of all pairs one by one, and with going through all images in
 mini-batches, which is what a step on the whole training set takes otherwise. The second measures
 steps per second, their share of the rate at which the same device multiplies large matrices, and
 the time of the whole sweep over K/M. MNIST is read from `--folder`, or fetched into it.
@@ -24,6 +26,8 @@ import jax.numpy as jnp
 
 from neuralrace.spec import Ensemble
 from neuralrace.training import trainer
+from neuralrace.training.base import Task
+from neuralrace.training.domain_tasks import RoutingTask
 
 SHARES = tuple(n / 10 for n in range(1, 10))
 
@@ -58,10 +62,12 @@ def run_of(chosen: argparse.Namespace, images: int, share: float, **training: ob
     return Ensemble.model_validate_json(json.dumps(spec))
 
 
-def step_time(ensemble: Ensemble, repeats: int = 3) -> tuple[float, float]:
+def step_time(
+    ensemble: Ensemble, repeats: int = 3, task: Task | None = None
+) -> tuple[float, float]:
     """Seconds of a step, without recording and compilation, and its floating-point operations."""
     with jax.default_matmul_precision(ensemble.matmul_precision):
-        engine = trainer.Trainer(ensemble)
+        engine = trainer.Trainer(ensemble, task=task)
         data, (members, fixed) = engine.data, engine.start()
         full = ensemble.training.batch.name == "full"
 
@@ -97,6 +103,10 @@ def matrix_rate(precision: str, side: int = 8192, repeats: int = 10) -> float:
 def images(chosen: argparse.Namespace) -> None:
     """A step on moments against all images in mini-batches, for more and more images."""
     print(f"MNIST, M = {chosen.domains}, K/M = .4, {chosen.hidden} hidden units, one seed")
+    few = run_of(chosen, 100, 0.4)  # correlations are as large for any number
+    pairs, _ = step_time(few, task=RoutingTask(few, few.network, few.dataset.domains()))
+    along, _ = step_time(few)
+    print(f"pairs one by one: {1e3 * pairs:.1f} ms a step, {pairs / along:.0f} times as long")
     print("images   step on moments   all images in batches of 100   ratio")
     for count in (1000, 10_000, 60_000):
         moments, _ = step_time(run_of(chosen, count, 0.4))

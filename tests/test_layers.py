@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).parents[1]
 LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
     {"errors", "needs", "source"},
-    {"atomic", "base", "bundled", "documents"},
+    {"atomic", "base", "bundled", "documents", "second_moments"},
     {"registry"},
     {"forked", "job", "reference", "seal"},
     {"datasets", "optimisers"},

@@ -18,6 +18,7 @@ from neuralrace.manual import BEGIN, END, config_schema, key_tables, with_tables
 from neuralrace.plan import read_plan
 from neuralrace.reference import reference
 from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
+from neuralrace.schedule import groups
 
 CONFIG = Path(__file__).parents[1] / "config"
 REFERENCE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -150,16 +151,27 @@ def test_schema_accepts_shipped_configuration(path: Path):
     SCHEMA.validate(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("name", ["smoke", "full_scale", "mnist"])
-def test_overrides_make_a_plan_with_the_default_configuration(name):
+def overridden(name, **settings):
+    """The plan of the default configuration under all files of a name."""
     merged: dict = {}
     for path in (*CONFIG.glob("*/experiments.yaml"), *CONFIG.glob(f"*/{name}.yaml")):
         update_config(merged, yaml.safe_load(path.read_text(encoding="utf-8")))
-    plan = read_plan(merged, {})
+    return read_plan(merged | settings, {})
+
+
+@pytest.mark.parametrize("name", ["smoke", "full_scale", "mnist", "cifar"])
+def test_overrides_make_a_plan_with_the_default_configuration(name):
+    plan = overridden(name)
     sizes = {cell.dataset.images.name for cell in plan.cells.values() if is_images(cell)}
     assert sizes == {
-        "smoke": {"digits"}, "full_scale": {"mnist", "cifar10"}, "mnist": {"mnist", "digits"}
+        "smoke": {"digits"}, "full_scale": {"mnist", "cifar10"}, "mnist": {"mnist"},
+        "cifar": {"cifar10_files", "digits"},
     }[name]  # fmt: skip
+
+
+def test_full_scale_is_estimated_at_less_than_an_hour_of_a_gpu():
+    jobs = groups(overridden("full_scale", gpu=True, only=["neural_race"], memory_mb=128000))
+    assert sum(job.seconds for job in jobs if job.place == "gpu") < 3600
 
 
 def is_images(cell):

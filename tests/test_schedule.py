@@ -1,6 +1,7 @@
 """What is outdated, which cells share a job, and what they are estimated to cost."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from neuralrace import schedule
 from neuralrace.cost import cost_of
 from neuralrace.plan import Plan
 from neuralrace.provenance import code_files
-from neuralrace.schedule import groups, keys, outdated
+from neuralrace.schedule import announced, groups, keys, outdated
 from neuralrace.seal import key_of, seal, seal_file, sha256
 from neuralrace.spec import Cell
 
@@ -169,6 +170,15 @@ def test_every_cell_has_one_job_and_large_ones_have_their_own(steps, seconds, gp
 def test_papers_do_not_share_jobs():
     made = Plan(cells={"one/experiment/main": cell(), "two/experiment/main": cell()})
     assert [group.cells for group in groups(made)] == [(name,) for name in made.cells]
+
+
+def test_jobs_are_announced_with_their_cost():
+    one, *others = groups(plan(one=cell()))
+    assert not others
+    spent = f"{one.seconds / 60:.1f} core-minutes on processors"
+    assert announced([one]) == f"outdated: 1 cells in 1 jobs, estimated at {spent}"
+    on_gpu = replace(one, place="gpu", seconds=90.0)
+    assert announced([one, on_gpu]).endswith(" on processors and 1.5 minutes on a GPU")
 
 
 # What they cost ----------------------------------------------------------------------------------

@@ -32,6 +32,8 @@ CACHE, UPDATE = 1e7, 3e-10
 """Bytes of weights of all runs beyond which updating them takes this many core-seconds a byte."""
 LOAD, LOOK = 5e-7, 1.3e-6
 """Core-seconds for each number of a dataset, to load it and for a metric to go through it."""
+IMAGES = 0.03
+"""What images by domain cost of that: they are bytes, and averaged once for all cells of a job."""
 FILES = 0.04
 """Core-seconds of a solution or a metric that trains nothing: mostly its file."""
 GPU_RATE, GPU_CALL, GPU_COMPILE = 2e12, 5e-6, 40.0
@@ -76,7 +78,7 @@ def cost_of(cell: Cell, gpu: bool = False) -> Cost:
     work = width * multiply_adds(cell, each)
     held = 4 * width * runs * each.weights
     updating = UPDATE * held * cell.training.steps if held > CACHE else 0
-    loaded = examples(cell, sizes)
+    loaded = examples(cell, sizes) * (IMAGES if hasattr(cell.dataset, "image_domains") else 1)
     train = START + CALL * operations + work / RATE + updating + LOAD * loaded
     on_gpu = START + GPU_CALL * operations + work / GPU_RATE
     place: Place = "gpu" if gpu and GPU_COMPILE + on_gpu < compiling + train else "cpu"

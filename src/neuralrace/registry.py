@@ -123,13 +123,13 @@ class Figure(Declaration):
     this decorator gives the entries of the legend above all of them, which may be none.
     """
 
-    layout: str = ""
+    layout: str
     """Letters of the panels, rows parted by semicolons, as matplotlib's `subplot_mosaic` takes."""
-    height: float = 0
+    height: int | float
     """Inches; its width is that of a page."""
-    widths: tuple[float, ...] = ()
+    widths: tuple[int | float, ...] = ()
     """Of columns, in proportion; alike when absent."""
-    heights: tuple[float, ...] = ()
+    heights: tuple[int | float, ...] = ()
     """Of rows, in proportion; alike when absent."""
     cf: Mapping[str, str] = field(default_factory=dict)
     """Panel of the paper that each is to be set beside, such as `Fig. 4e`, by letter."""

@@ -122,6 +122,20 @@ def groups(plan: Plan) -> Iterator[Group]:
         yield close(seat)
 
 
+def announced(jobs: Sequence[Group]) -> str:
+    """What jobs are estimated to cost, in a line."""
+    seconds = Counter[Place]()
+    for group in jobs:
+        seconds[group.place] += group.seconds
+    cells = sum(len(group.cells) for group in jobs)
+    parts = [
+        f"{seconds[place] / 60:.1f} {unit}"
+        for place, unit in (("cpu", "core-minutes on processors"), ("gpu", "minutes on a GPU"))
+        if seconds[place]
+    ]
+    return f"outdated: {cells} cells in {len(jobs)} jobs, estimated at {' and '.join(parts)}"
+
+
 def _together(costs: Sequence[Cost]) -> float:
     """Core-seconds of cells that share a job and its programs."""
     earlier = [{cost.program for cost in costs[:number]} for number in range(len(costs))]

@@ -1,15 +1,18 @@
-"""CIFAR-10 from its archive: a small one of the same format."""
+"""CIFAR-10 from its archive, or from image files: few of the same format."""
 
 import gzip
+import hashlib
 import io
 import tarfile
 
 import numpy as np
 import pooch
 import pytest
+from PIL import Image
+from pydantic import ValidationError
 
 from neuralrace.datasets import cifar10
-from neuralrace.datasets.cifar10 import ADDRESS, ARCHIVE, SHA256, Cifar10
+from neuralrace.datasets.cifar10 import ADDRESS, ARCHIVE, SHA256, Cifar10, Cifar10Files
 from neuralrace.errors import UserError
 
 RECORDS = 12
@@ -161,3 +164,105 @@ def test_missing_archive_is_fetched(folder, monkeypatch):
 
     monkeypatch.setattr(pooch, "retrieve", give)
     assert len(make(folder).images().pixels) == 5 * RECORDS
+
+
+def test_official_sizes_are_read(tmp_path, monkeypatch):
+    """An archive of the official layout to a byte: six files of 10,000 records, and a page."""
+    monkeypatch.undo()
+    rng = np.random.default_rng(1)
+    files = {}
+    for name in NAMES:
+        records = np.zeros((10000, 3073), np.uint8)  # but for a few: quickly packed
+        records[:, 0] = np.arange(10000) % 10
+        records[:, 1::1024] = rng.integers(0, 256, (10000, 3), np.uint8)
+        files[name] = records
+    with tarfile.open(tmp_path / ARCHIVE, "w:gz", compresslevel=1) as archive:
+        for name, records in {**files, "readme.html": np.zeros(88, np.uint8)}.items():
+            member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            member.size = records.size
+            archive.addfile(member, io.BytesIO(records.tobytes()))
+    images = make(tmp_path, samples=50000).images()
+    assert images.pixels.shape == (50000, 3072)
+    assert images.held_out_pixels.shape == (10000, 3072)
+    np.testing.assert_array_equal(np.bincount(images.labels), 5000)
+    np.testing.assert_array_equal(images.held_out_pixels, files["test_batch.bin"][:, 1:])
+    np.testing.assert_array_equal(images.held_out_labels, files["test_batch.bin"][:, 0])
+
+
+# Image files -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def planes(tmp_path):
+    """Three training and two test images of each class, and their pixels by part and class."""
+    rng = np.random.default_rng(2)
+    shown = {}
+    for part, count in (("train", 3), ("test", 2)):
+        for name in Cifar10.class_names:
+            (tmp_path / part / name).mkdir(parents=True)
+            shown[part, name] = rng.integers(0, 256, (count, 3, 32, 32), np.uint8)
+            for number, each in enumerate(shown[part, name]):
+                path = tmp_path / part / name / f"{number:04}.png"
+                Image.fromarray(each.transpose(1, 2, 0)).save(path)
+    return shown
+
+
+def of_files(folder, **parameters):
+    return Cifar10Files(
+        **{"name": "cifar10_files", "folder": str(folder), "samples": 20, "tests": 10} | parameters
+    )
+
+
+def test_first_files_of_each_class_are_the_images(tmp_path, planes):
+    images = of_files(tmp_path).images()
+    assert images.shape == (3, 32, 32)
+    for part, each, pixels, labels in (
+        ("train", 2, images.pixels, images.labels),
+        ("test", 1, images.held_out_pixels, images.held_out_labels),
+    ):
+        np.testing.assert_array_equal(labels, np.repeat(np.arange(10), each))
+        expected = [planes[part, name][:each].reshape(each, -1) for name in Cifar10.class_names]
+        np.testing.assert_array_equal(pixels, np.concatenate(expected))
+
+
+def test_content_is_held_to_its_checksum(tmp_path, planes):
+    images = of_files(tmp_path).images()
+    parts = images.pixels, images.labels, images.held_out_pixels, images.held_out_labels
+    checksum = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+    of_files(tmp_path, checksum=checksum).images()
+    Image.new("RGB", (32, 32)).save(tmp_path / "test" / "frog" / "0000.png")
+    with pytest.raises(UserError, match=rf"have the checksum \w+, not {checksum}; .*leave"):
+        of_files(tmp_path, checksum=checksum).images()
+
+
+def lost(folder):
+    (folder / "0001.png").unlink()
+    (folder / "0002.png").unlink()
+
+
+def no_image(folder):
+    (folder / "0001.png").write_bytes(b"something else")
+
+
+def too_large(folder):
+    Image.new("RGB", (40, 30)).save(folder / "0001.png")
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (lost, r"cat: holds 1 images, and 2 of each class are wanted; .*lower `samples`"),
+        (no_image, r"0001.png: cannot be read as an image .*put it there again"),
+        (too_large, r"0001.png: has 30 x 40 pixels, .*take the file away"),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_faulty_files_are_named_with_a_remedy(tmp_path, planes, fault, message):
+    fault(tmp_path / "train" / "cat")
+    with pytest.raises(UserError, match=message):
+        of_files(tmp_path).images()
+
+
+def test_classes_have_as_many_images(tmp_path):
+    with pytest.raises(ValidationError, match="multiple of 10"):
+        of_files(tmp_path, samples=25)

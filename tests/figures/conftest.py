@@ -382,12 +382,12 @@ def results_root(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def cell_ids() -> list[str]:
+def cells() -> dict[str, Cell]:
     """All small cells, in the order of the plan."""
-    return list(small_cells())
+    return small_cells()
 
 
 @pytest.fixture(scope="session")
-def cells() -> dict[str, Cell]:
-    """What all small cells ask for."""
-    return small_cells()
+def cell_ids(cells: dict[str, Cell]) -> list[str]:
+    """Their identifiers."""
+    return list(cells)

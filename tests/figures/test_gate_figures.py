@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
-from neuralrace.figures import margins, matching
+from neuralrace.figures import margins, matching, style
 from neuralrace.figures.make_haste import clusters, lemma, semantic, xor_margin
 from neuralrace.records.files import read, write
 from neuralrace.records.results import Results, open_results
@@ -156,8 +156,9 @@ def test_clusters_that_were_not_found_are_left_out(
 
 def test_decomposition_gives_the_correlation_back(results_root: Path, cell_ids: list[str]):
     results = open_results(results_root, matching("make_haste/semantic", cell_ids))
-    figure = semantic.draw(results)
-    total, u, s, v = (pictures(ax) for ax in figure.axes[:4])
+    ax = style.Canvas().subplots()
+    semantic.panel_a(results, ax)
+    total, u, s, v = (pictures(each) for each in ax.figure.axes[1:5])
     product = u @ s @ v
     np.testing.assert_allclose(product / product.max(), total, atol=1e-12)
     assert np.all(v.sum(axis=1) > -1e-9)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -16,17 +17,27 @@ from neuralrace.figures.localization import (
     one_unit,
     prediction,
 )
-from neuralrace.figures.style import GUIDE
+from neuralrace.figures.style import GUIDE, SHEET, Canvas
 from neuralrace.gates.always_on import AlwaysOnSamples
 from neuralrace.gates.bumps import Bumps
 from neuralrace.gates.half_space import HalfSpace
 from neuralrace.gates.tiling import Tiling
 from neuralrace.records.results import CellResults, Results, open_results
+from neuralrace.theory.ring import joint_blocks
 
 
 def of_figure(name: str, root: Path, cell_ids: list[str]) -> Results:
     """The results that a figure is drawn from."""
     return open_results(root, matching(f"localization/{name}", cell_ids))
+
+
+def drawn(panel, results: Results) -> list[Axes]:
+    """Axes that hold a panel, on a figure of its own."""
+    with mpl.rc_context(SHEET):
+        figure = Canvas(figsize=(4, 3))
+        panel(results, figure.subplots())
+        figure.draw_without_rendering()
+    return [ax for ax in figure.axes if ax.axison]
 
 
 def places(ax: Axes, marker: str) -> np.ndarray:
@@ -69,63 +80,106 @@ def test_networks_without_gates_by_sample_are_refused(results_root: Path, cell_i
 
 def test_frozen_gates_stand_beside_the_relu_network(results_root: Path, cell_ids: list[str]):
     results = of_figure("prediction", results_root, cell_ids)
-    figure = prediction.draw(results)
-    cells = results.cells("prediction")
-    losses, spreads, fields = np.reshape(figure.axes, (3, len(cells)))
-    names = [tick.get_text() for tick in losses[0].get_yticklabels()]
-    assert names[:3] == ["ReLU, at the start", "ReLU, at the end", "half-spaces"]
-    assert len(names) == len(set(names)) == cells[0].metrics.sizes["gates_from"]
-    for column, metrics in ((losses, prediction.LOSSES), (spreads, prediction.SPREADS)):
-        for ax, cell in zip(column, cells, strict=True):
-            matched, limit, relu = (means(cell, metric) for metric in metrics)
-            np.testing.assert_allclose(places(ax, "o")[:, 0], matched)
-            np.testing.assert_allclose(places(ax, "s")[:, 0], limit)
-            assert np.all(np.diff(places(ax, "o")[:, 1]) == 1)
-            assert ax.lines[-1].get_xdata() == pytest.approx([float(relu)] * 2)
-    for ax, cell in zip(fields, cells, strict=True):
-        weights = cell.trajectory["weight_1"].isel(init_scale=0, seed=0, snapshot=-1)
-        theory = cell.theory["receptive_fields"].isel(init_scale=0, seed=0)
-        drawn = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2]
-        for unit in range(prediction.UNITS):
-            for line, field in (
-                (drawn[unit], weights[unit]),
-                (drawn[prediction.UNITS + unit], theory.sel(solution="initial_gates")[unit]),
-            ):
-                expected = field.values / np.abs(field.values).max() - receptive.SPACING * unit
-                np.testing.assert_allclose(line, expected, atol=1e-6)
+    cell = results.cells("prediction")[0]
+    (fields,) = drawn(prediction.panel_a, results)
+    weights = cell.trajectory["weight_1"].isel(init_scale=0, seed=0, snapshot=-1)
+    theory = cell.theory["receptive_fields"].isel(init_scale=0, seed=0)
+    lines = [line.get_ydata() for line in fields.lines if len(line.get_xdata()) > 2]
+    for unit in range(len(lines) // 2):
+        for line, field in (
+            (lines[unit], weights[unit]),
+            (lines[len(lines) // 2 + unit], theory.sel(solution="initial_gates")[unit]),
+        ):
+            expected = field.values / np.abs(field.values).max() - receptive.SPACING * unit
+            np.testing.assert_allclose(line, expected, atol=1e-6)
+    for panel, matched, limit, relu in (
+        (prediction.panel_b, "frozen_fresh_loss", "frozen_limit_fresh_loss", "relu_fresh_loss"),
+        (
+            prediction.panel_d,
+            "frozen_localised_share",
+            "frozen_limit_localised_share",
+            "localised_share",
+        ),
+        (prediction.panel_e, "frozen_participation", "frozen_limit_participation", "participation"),
+    ):
+        (ax,) = drawn(panel, results)
+        names = [tick.get_text() for tick in ax.get_yticklabels()]
+        assert names[:3] == ["ReLU, at the start", "ReLU, at the end", "half-spaces"]
+        assert len(names) == len(set(names)) == cell.metrics.sizes["gates_from"]
+        np.testing.assert_allclose(places(ax, "o")[:, 0], means(cell, matched))
+        np.testing.assert_allclose(places(ax, "s")[:, 0], means(cell, limit))
+        np.testing.assert_allclose(np.diff(places(ax, "o")[:, 1]), 1)
+        assert ax.lines[-1].get_xdata() == pytest.approx([float(means(cell, relu))] * 2)
+    (ax,) = drawn(prediction.panel_c, results)
+    np.testing.assert_allclose(places(ax, "o")[:, 0], means(cell, "frozen_overlap"))
 
 
 def test_mean_field_stands_against_training(results_root: Path, cell_ids: list[str]):
     results = of_figure("one_unit", results_root, cell_ids)
-    spread, *units = one_unit.draw(results).axes
     cells = [*results.cells("one_unit"), *results.cells("prediction")]
-    assert len(units) == len(cells)
+    (spread,) = drawn(one_unit.panel_d, results)
     runs = [line for line in spread.lines if line.get_linestyle() == "None"]
-    for line, ax, cell in zip(runs, units, cells, strict=True):
+    for line, cell in zip(runs, cells, strict=True):
         predicted = cell.metrics["predicted_participation"].sel(solution="mean_field")
         expected = np.stack([predicted[0], cell.metrics["participation"][0]], axis=1)
         np.testing.assert_allclose(line.get_xydata(), expected)
-        _, learned, _, flow = (shown.get_ydata() for shown in ax.lines)
-        weights = cell.trajectory["weight_1"].isel(init_scale=0, seed=0, snapshot=-1, unit_1=0)
-        theory = cell.theory["receptive_fields"].sel(solution="mean_field")[0, 0, 0]
-        for line_data, field in ((learned, weights), (flow, theory)):
-            np.testing.assert_allclose(line_data, field / abs(field).max(), atol=1e-6)
     diagonal = spread.lines[-1]
     np.testing.assert_array_equal(diagonal.get_xdata(), diagonal.get_ydata())
+    for panel, metric in (
+        (one_unit.panel_e, "predicted_localised_share"),
+        (one_unit.panel_f, "field_overlap"),
+    ):
+        (rows,) = drawn(panel, results)
+        flow = [cell.metrics[metric].sel(solution="mean_field").mean() for cell in cells]
+        marks = [
+            line.get_xydata()[0]
+            for line in rows.lines
+            if line.get_linestyle() == "None"
+            and (metric != "predicted_localised_share" or line.get_marker() == "|")
+        ]
+        np.testing.assert_allclose(np.array(marks)[:, 0], flow)
+        np.testing.assert_array_equal(np.array(marks)[:, 1], range(len(cells)))
+
+
+def test_fields_of_all_runs_are_moved_to_one_place(results_root: Path, cell_ids: list[str]):
+    results = of_figure("one_unit", results_root, cell_ids)
+    cells = results.cells("one_unit")
+    first = [cell for cell in cells if receptive.lengths(cell) == receptive.lengths(cells[0])]
+    shown = {one_unit.panel_a: first, one_unit.panel_c: results.cells("prediction")}
+    for panel, expected in shown.items():
+        for ax, cell in zip(drawn(panel, results), expected, strict=True):
+            learned = cell.trajectory["weight_1"].isel(init_scale=0, snapshot=-1).values
+            theory = cell.theory["receptive_fields"].sel(solution="mean_field")[0].values
+            lines = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2]
+            for line, fields in zip(lines, (learned, theory), strict=True):
+                fields = fields.reshape(-1, fields.shape[-1])
+                middle = fields.shape[1] // 2
+                total = np.zeros(fields.shape[1])
+                for field in fields:
+                    place = np.abs(field).argmax()
+                    total += np.roll(field, middle - place) / field[place]
+                np.testing.assert_allclose(line, total / len(fields), atol=1e-6)
+                assert line[middle] == pytest.approx(1)
 
 
 def test_refreshed_gates_stand_by_interval_and_number(results_root: Path, cell_ids: list[str]):
     results = of_figure("evolving", results_root, cell_ids)
     cells = sorted(results.cells("evolving"), key=lambda cell: float(cell.flow_time[-1]))
-    distance, *panels = evolving.draw(results).axes
-    for cell, marker, spread, share in zip(cells, "os", panels[::2], panels[1::2], strict=True):
+    (distance,) = drawn(evolving.panel_a, results)
+    for cell, marker in zip(cells, "os", strict=True):
         interval = cell.metrics["refresh_interval"].values
         expected = np.stack([interval, means(cell, "refresh_error")], axis=1)
         np.testing.assert_allclose(places(distance, marker), expected)
-        for ax, metric in ((spread, "participation"), (share, "localised_share")):
+    for panel, metric in (
+        (evolving.panel_b, "participation"),
+        (evolving.panel_c, "localised_share"),
+    ):
+        (ax,) = drawn(panel, results)
+        levels = [line.get_ydata() for line in ax.lines if list(line.get_xdata()) == [0, 1]]
+        for cell, marker, level in zip(cells, "os", levels, strict=True):
             shown = places(ax, marker)
             np.testing.assert_allclose(shown[:, 1], means(cell, f"refresh_{metric}"))
-            assert ax.lines[-1].get_ydata() == pytest.approx([float(means(cell, metric))] * 2)
+            assert level == pytest.approx([float(means(cell, metric))] * 2)
     (line,) = (line for line in distance.lines if line.get_color() == GUIDE["color"])
     (x, y), end = line.get_xydata()
     assert y == pytest.approx(means(cells[0], "refresh_error")[-1])
@@ -134,7 +188,7 @@ def test_refreshed_gates_stand_by_interval_and_number(results_root: Path, cell_i
 
 
 def test_eq_7_as_written_ends_where_it_was_measured(results_root: Path, cell_ids: list[str]):
-    for cell in of_figure("closed_forms", results_root, cell_ids).values():
+    for cell in of_figure("closed_forms", results_root, cell_ids).cells("closed_forms"):
         loss = cell.trajectory["loss"].isel(init_scale=0).values
         drawn = closed_forms.written_loss(cell)
         np.testing.assert_allclose(drawn[:, 0], loss[:, 0], rtol=1e-10)
@@ -148,12 +202,20 @@ def test_closed_forms_are_those_of_the_smallest_learning_rate(
     results_root: Path, cell_ids: list[str]
 ):
     results = of_figure("closed_forms", results_root, cell_ids)
-    *losses, rates, equations = closed_forms.draw(open_results(results_root, cell_ids)).axes
     grouped: dict[str, list[CellResults]] = {}
-    for cell in results.values():
+    for cell in results.cells("closed_forms"):
         grouped.setdefault(frozen.scheme(frozen.gates(cell)), []).append(cell)
-    assert len(losses) == len(grouped) == 2
-    for ax, marker, cells in zip(losses, "os", grouped.values(), strict=True):
+    assert len(grouped) == 2
+    losses = (closed_forms.panel_a, closed_forms.panel_b)
+    (rates,), (equations,) = (
+        drawn(panel, results) for panel in (closed_forms.panel_d, closed_forms.panel_f)
+    )
+    (exact,), (drift,), (shares,) = (
+        drawn(panel, results)
+        for panel in (closed_forms.panel_e, closed_forms.panel_h, closed_forms.panel_i)
+    )
+    for panel, marker, cells in zip(losses, "os", grouped.values(), strict=True):
+        (ax,) = drawn(panel, results)
         cells = sorted(cells, key=lambda cell: cell.spec.training.learning_rate)
         simulated, theory, written = ax.lines
         slow = cells[0]
@@ -172,11 +234,25 @@ def test_closed_forms_are_those_of_the_smallest_learning_rate(
         np.testing.assert_allclose(
             places(equations, marker)[:, 1], corrected[np.isfinite(corrected)]
         )
+        np.testing.assert_allclose(places(exact, marker)[:, 1], means(slow, "loss_error_sup"))
+        ((_, level),) = places(drift, marker)
+        assert level == pytest.approx(float(means(slow, "difference_drift")))
+        found = [float(means(slow, metric)) for metric in closed_forms.SHARES]
+        np.testing.assert_allclose(places(shares, marker)[:, 1], found)
+
+
+def test_pathways_stand_by_the_samples_of_least_squares(results_root: Path, cell_ids: list[str]):
+    results = of_figure("closed_forms", results_root, cell_ids)
+    (ax,) = drawn(closed_forms.panel_g, results)
+    misfit = results.cells("exclusive_limit")[0].metrics["least_squares_misfit"]
+    for marker, samples in zip("os^", ("own gate", "next gate", "all"), strict=True):
+        ((_, level),) = places(ax, marker)
+        assert level == pytest.approx(float(misfit.sel(fitted_on=samples).mean()))
 
 
 def test_gates_of_relu_networks_are_those_of_the_same_task(results_root: Path, cell_ids: list[str]):
     results = of_figure("gating", results_root, cell_ids)
-    losses, *coupled = gating.draw(results).axes
+    (losses,), (equations,) = drawn(gating.panel_a, results), drawn(gating.panel_b, results)
     cells = results.cells("gating")
     (relu,) = [
         cell
@@ -192,7 +268,19 @@ def test_gates_of_relu_networks_are_those_of_the_same_task(results_root: Path, c
     assert own == pytest.approx([float(means(relu, "frozen_limit_fresh_loss")[at]), len(cells)])
     for row, marker in enumerate("os"):
         assert places(losses, marker)[0] == pytest.approx([fresh[row], row])
-        for ax, metric in zip(coupled, gating.COUPLING, strict=True):
+        by_equation = dict(
+            zip(("12", "14", "15", "17"), means(cells[row], "equation_loss"), strict=True)
+        )
+        assert places(equations, marker)[0] == pytest.approx([by_equation["12"], row])
+        others = places(equations, "x")[2 * row : 2 * row + 2]
+        np.testing.assert_allclose(others[:, 0], [by_equation["14"], by_equation["15"]])
+        printed = equations.lines[-1].get_xydata()[row]
+        np.testing.assert_allclose(printed, [by_equation["17"], row], atol=1e-12)
+        for panel, metric in (
+            (gating.panel_c, "second_moment_diagonality"),
+            (gating.panel_d, "precision_diagonality"),
+        ):
+            (ax,) = drawn(panel, results)
             assert places(ax, marker)[0] == pytest.approx(
                 [float(means(cells[row], metric)), fresh[row]]
             )
@@ -200,11 +288,35 @@ def test_gates_of_relu_networks_are_those_of_the_same_task(results_root: Path, c
 
 def test_distances_from_symmetry_are_those_of_the_files(results_root: Path, cell_ids: list[str]):
     results = of_figure("fourier", results_root, cell_ids)
-    circulant, joint = fourier.draw(results).axes
-    moments = ("input_circulance_law", "input_circulance_samples")
-    moments += ("block_circulance_same", "block_circulance_other")
-    shifts = ("joint_violation", "joint_eigenvalue_error")
-    for cell, marker in zip(results.values(), "os", strict=True):
-        for ax, names in ((circulant, moments), (joint, shifts)):
-            shown = places(ax, marker)[:, 0]
-            np.testing.assert_allclose(shown, [means(cell, name) for name in names], atol=1e-15)
+    (ax,), (missed,) = drawn(fourier.panel_e, results), drawn(fourier.panel_f, results)
+    for cell, marker in zip(results.cells("ring"), "os", strict=True):
+        expected = [means(cell, name) for name in fourier.DISTANCES]
+        np.testing.assert_allclose(places(ax, marker)[:, 0], expected, atol=1e-15)
+    cell = max(results.cells("evolving"), key=lambda cell: cell.spec.training.learning_rate)
+    found = np.concatenate([places(missed, marker) for marker in "os^"])
+    np.testing.assert_allclose(found[:, 0], means(cell, "basis_missed"), atol=1e-15)
+
+
+def test_a_circulant_matrix_is_its_spectrum_in_the_fourier_basis():
+    row = np.random.default_rng(0).normal(size=8)
+    circulant = np.array([np.roll(row, shift) for shift in range(8)])
+    shown = fourier.in_fourier_basis(circulant)
+    np.testing.assert_allclose(shown, np.diag(np.abs(np.fft.fft(row))), atol=1e-12)
+    tilted = circulant + np.diag(np.arange(8))
+    assert np.linalg.norm(fourier.in_fourier_basis(tilted)) == pytest.approx(np.linalg.norm(tilted))
+
+
+def test_joint_frequencies_hold_what_lies_outside_of_the_blocks():
+    x = np.random.default_rng(0).normal(size=(50, 3 * 6))
+    moment = (x.T @ x).reshape(3, 6, 3, 6)
+    norms = fourier.by_joint_frequency(moment)
+    joint = joint_blocks(moment)
+    total = np.linalg.norm(moment)
+    assert np.linalg.norm(norms) == pytest.approx(total)
+    outside = norms - np.diag(np.diag(norms))
+    assert np.linalg.norm(outside) == pytest.approx(joint.violation * total)
+    np.testing.assert_allclose(
+        np.sort(np.diag(norms)), np.sort(np.linalg.norm(joint.blocks, axis=(1, 2)))
+    )
+    with pytest.raises(ValueError, match="4 units cannot lie evenly on a ring of 6 inputs"):
+        fourier.by_joint_frequency(np.zeros((4, 6, 4, 6)))

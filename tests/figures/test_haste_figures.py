@@ -10,13 +10,24 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from neuralrace.errors import UserError
-from neuralrace.figures.gated import candidates, families, open_in, pathway_gates, relative, task
-from neuralrace.figures.make_haste.contextual import at_loss
+from neuralrace.figures.gated import (
+    alike,
+    at_loss,
+    candidates,
+    families,
+    first,
+    nearest,
+    open_in,
+    opening,
+    pathway_gates,
+    relative,
+    task,
+    typical,
+)
 from neuralrace.figures.make_haste.similarity import turned
-from neuralrace.figures.make_haste.two_hidden import typical
 from neuralrace.figures.neural_race import structural_forms
 from neuralrace.metrics.imitation import classical_scaling
-from neuralrace.records.results import open_results
+from neuralrace.records.results import CellResults, open_results
 
 draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
@@ -60,10 +71,25 @@ def test_outputs_beyond_the_losses_are_those_of_the_ends():
 
 
 def test_typical_run_is_closest_to_the_mean_of_those_that_did_not_diverge():
-    speed = xr.DataArray([0.0, 0.5, 0.8, 4.0, np.nan], dims="seed")
+    speed = xr.DataArray([np.nan, 0.0, 0.5, 0.8, 4.0], dims="seed")
     loss = 1 - speed * xr.DataArray(np.linspace(0, 0.2, 5), dims="time")
+    runs = loss.assign_coords(seed=range(5)).expand_dims(init_scale=[0.1])
+    cell = CellResults("a/b/c", Path(), trajectory=xr.Dataset({"loss": runs}))
     # the mean speed is 1.325, whose nearest is 0.8; of the median it would be 0.5
-    np.testing.assert_allclose(typical(loss), loss.isel(seed=2))
+    assert typical(cell) == 3
+    assert first(cell) == 1
+
+
+def test_nearest_snapshots_are_so_by_ratio():
+    # of 0.2 the ratio to 0.4 is smaller than that to 0.05, and the difference larger
+    assert nearest(np.array([1.0, 0.4, 0.05, 0.01]), (0.2, 0.02, 5)) == [1, 3, 0]
+
+
+def test_modes_that_stay_together_are_alike():
+    time = np.linspace(0, 1, 50)
+    curves = np.stack([2 * time, 2 * time**8, 2 * time + 0.1, 0.001 * time], axis=-1)
+    # the first two end alike, and only the first and the third are so throughout
+    assert alike(xr.DataArray(curves, dims=("time", "pathway_mode"))) == [[0, 2], [1]]
 
 
 def test_families_are_in_the_order_of_their_contexts(results_root: Path, cell_ids: list[str]):
@@ -75,6 +101,9 @@ def test_families_are_in_the_order_of_their_contexts(results_root: Path, cell_id
         dataset = task(cell)
         opened = pathway_gates(cell).reshape(-1, dataset.contexts, dataset.objects).all(axis=2)
         assert opened.sum(axis=1).tolist() == [dataset.contexts, *[numbers[0]] * 3]
+        assert opening(pathway_gates(cell)[0], dataset) == "common"
+        told = ", ".join(str(context) for context in range(1, numbers[0] + 1))
+        assert opening(pathway_gates(cell)[1], dataset) == f"open in {told}"
     assert candidates(results.cell("contextual")) == {
         (1,): "one",
         (2,): "two",

@@ -11,11 +11,8 @@ from scipy import stats
 
 from neuralrace.errors import UserError
 from neuralrace.figures import matching
-from neuralrace.figures.neural_race import (
-    natural_images,
-    natural_images_controls,
-    natural_images_partners,
-)
+from neuralrace.figures.compose import compose
+from neuralrace.figures.neural_race import natural_images, natural_images_controls
 from neuralrace.figures.style import SHEET
 from neuralrace.records.results import Results, open_results
 
@@ -27,12 +24,12 @@ def results(results_root: Path, cell_ids: list[str]) -> Results:
     return open_results(results_root, [cell for cell in cell_ids if cell.startswith(PREFIX)])
 
 
-def drawn(module, results: Results) -> list[Axes]:
-    """Axes of a figure, after they are laid out."""
+def drawn(figure: str, results: Results) -> list[Axes]:
+    """Panels of a figure by letter, after they are laid out."""
     with mpl.rc_context(SHEET):
-        figure = module.draw(results)
-        figure.draw_without_rendering()
-    return figure.axes
+        canvas = compose(f"neural_race/{figure}", results)
+        canvas.draw_without_rendering()
+    return sorted(canvas.axes, key=lambda ax: str(ax.get_label()))
 
 
 def has_line(ax: Axes, x, y) -> bool:
@@ -53,7 +50,7 @@ def ends(cells, name: str) -> list[float]:
 
 
 def test_images_are_shown_as_the_network_sees_them(results: Results):
-    shown, *_ = drawn(natural_images, results)
+    shown, *_ = drawn("natural_images", results)
     images = results.cells("images")[0].image_domains
     arrays = {name: jnp.asarray(values) for name, values in images.arrays().items()}
     (first, *_) = np.flatnonzero(images.images.labels == natural_images.EXAMPLE)
@@ -70,7 +67,7 @@ def test_images_are_shown_as_the_network_sees_them(results: Results):
 
 
 def test_names_are_those_that_output_domains_give(results: Results):
-    _, names, *_ = drawn(natural_images, results)
+    _, names, *_ = drawn("natural_images", results)
     renamed = results.cells("images")[0].image_domains.renamed[::2]
     texts = [text for text in names.texts if text.get_text()]
     assert [int(text.get_text()) for text in texts] == renamed.ravel().tolist()
@@ -78,7 +75,7 @@ def test_names_are_those_that_output_domains_give(results: Results):
 
 
 def test_errors_are_at_their_share_and_init_scale(results: Results):
-    _, _, _, errors, shares, by_scale, shares_by_scale = drawn(natural_images, results)
+    _, _, _, errors, shares, transfer, by_scale, shares_by_scale = drawn("natural_images", results)
     squared, scaled = results.cells("images"), results.cells("images_init_scale")
     for pairs in ("trained", "untrained"):
         name = f"held_out_{pairs}_error"
@@ -94,6 +91,7 @@ def test_errors_are_at_their_share_and_init_scale(results: Results):
                 if cell.routing.activation == activation
             ]
             assert has_line(shares, [0.2, 0.3], ends(some, f"final_{pairs}_misclassified"))
+    assert has_line(transfer, [0.1, 0.2], ends(squared, "zero_shot_ratio"))
     assert len(shares_by_scale.get_lines()) > 4
     ridge = squared[0].metrics
     assert level(errors, float(ridge["ridge_held_out_error"].mean()))
@@ -102,32 +100,25 @@ def test_errors_are_at_their_share_and_init_scale(results: Results):
     assert level(shares, 0.9)
 
 
-def test_other_image_sets_have_rows_of_their_own(
-    results_root: Path, cell_ids: list[str], tmp_path: Path
-):
-    chosen = matching("neural_race/natural_images", cell_ids)
-    for cell in chosen:
+def test_other_image_sets_stand_beside(results_root: Path, cell_ids: list[str], tmp_path: Path):
+    for cell in matching("neural_race/natural_images", cell_ids):
         _, experiment, label = cell.split("/")
-        names = [experiment]
-        if experiment in ("images", "images_cross_entropy"):
-            names.append(experiment.replace("images", "images_cifar"))
+        names = [experiment, "images_cifar_pixels"] if experiment == "images" else [experiment]
         for name in names:
             target = tmp_path / "neural_race" / name / label
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(results_root / cell)
     cells = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
     assert matching("neural_race/natural_images", cells) == cells
-    axes = drawn(natural_images, open_results(tmp_path, cells))
-    assert len(axes) == 9
-    first, second = axes[3:5], axes[5:7]
-    for one, other in zip(first, second, strict=True):
-        assert len(one.lines) == len(other.lines)
-        assert all(has_line(other, *line.get_data()) for line in one.lines)
+    transfer = drawn("natural_images", open_results(tmp_path, cells))[5]
+    curves = [line for line in transfer.lines if list(line.get_xdata()) == [0.1, 0.2]]
+    assert len({tuple(line.get_ydata()) for line in curves}) == 1
+    assert len({line.get_color() for line in curves}) == 2
 
 
 def test_init_scales_need_a_baseline_of_their_images(results: Results):
     cell = results.cells("images_five")[0]
-    with pytest.raises(UserError, match=r"images_five.*none of images, images_cifar.*config/"):
+    with pytest.raises(UserError, match=r"images_five.*images has another dataset.*config/"):
         natural_images._same_images(cell, results.cells("images"))
     baseline = results.cells("images")[0]
     found = natural_images._same_images(results.cells("images_init_scale")[0], [cell, baseline])
@@ -135,7 +126,7 @@ def test_init_scales_need_a_baseline_of_their_images(results: Results):
 
 
 def test_ratios_are_at_their_share_and_number_of_partners(results: Results):
-    by_share, by_number, classified = drawn(natural_images_partners, results)
+    by_share, by_number, classified = drawn("natural_images_partners", results)
     for name, shares, numbers in (
         ("images", [0.1, 0.2], [1, 2]),
         ("images_five", [0.2, 0.4], [1, 2]),
@@ -150,7 +141,7 @@ def test_ratios_are_at_their_share_and_number_of_partners(results: Results):
 
 
 def test_controls_show_every_seed_and_the_interval_of_their_mean(results: Results):
-    controls, curves = drawn(natural_images_controls, results)
+    controls, curves = drawn("natural_images_controls", results)
     rows = [tick.get_text() for tick in controls.get_yticklabels()]
     assert len(rows) == len(results.cells("images_controls"))
     for cell in results.cells("images_controls"):

@@ -18,11 +18,12 @@ from neuralrace.figures.localization import (
     classes,
     data,
     gate_flips,
+    growth,
     marginals,
     receptive_fields,
     single_pulse,
 )
-from neuralrace.figures.style import SHEET
+from neuralrace.figures.style import SHEET, Canvas
 from neuralrace.records.files import write
 from neuralrace.records.results import Results, open_results
 
@@ -35,12 +36,13 @@ def results(results_root: Path, cell_ids: list[str]) -> Results:
     return open_results(results_root, cells)
 
 
-def drawn(module, results: Results) -> list[Axes]:
-    """Axes of a figure, after they are laid out."""
+def drawn(panel, results: Results) -> list[Axes]:
+    """Axes that hold a panel, on a figure of its own."""
     with mpl.rc_context(SHEET):
-        figure = module.draw(results)
+        figure = Canvas(figsize=(4, 3))
+        panel(results, figure.subplots())
         figure.draw_without_rendering()
-    return figure.axes
+    return [ax for ax in figure.axes if ax.axison]
 
 
 def curves(ax: Axes) -> list[np.ndarray]:
@@ -100,6 +102,16 @@ def test_a_field_is_drawn_over_its_largest_weight(rng: np.random.Generator):
     assert high > max(map(np.max, curves(ax)))
 
 
+@given(draws)
+def test_centred_fields_have_their_largest_weight_in_the_middle(rng: np.random.Generator):
+    fields = rng.normal(size=(3, 8))
+    moved = receptive.centred(fields)
+    np.testing.assert_allclose(moved[:, 4], np.abs(fields).max(axis=1))
+    for before, after in zip(fields, moved, strict=True):
+        around = [sign * np.roll(before, step) for step in range(8) for sign in (1, -1)]
+        assert np.isclose(around, after).all(axis=1).any()
+
+
 @given(draws, st.integers(2, 9))
 def test_moments_around_the_ring_are_means_over_places(rng: np.random.Generator, inputs: int):
     x = rng.normal(size=(5, inputs)) + rng.normal()
@@ -120,60 +132,98 @@ def test_other_data_are_refused(results: Results):
     with pytest.raises(UserError, match=r"'single_pulse' has no correlation lengths to draw"):
         receptive.process(pulse)
     with pytest.raises(UserError, match=r"'nonlinear_gaussian' has no pulses to draw"):
-        single_pulse.pulses(process)
+        receptive.pulses(process)
+    with pytest.raises(UserError, match=r"'gated' has no activation to draw"):
+        classes._network(results.cells("gating")[0])
 
 
 # What is drawn ---------------------------------------------------------------------------------
 
 
 def test_data_show_moments_of_the_samples_and_of_the_law(results: Results):
-    axes = np.reshape(drawn(data, results), (3, 3))
-    for column, name in enumerate(("relu", "relu_low_gain", "single_pulse")):
+    shown = {
+        "relu": (data.panel_a, data.panel_e),
+        "relu_low_gain": (data.panel_b, data.panel_e),
+        "single_pulse": (data.panel_c, data.panel_f),
+    }
+    for name, (samples, moments) in shown.items():
         cell = results.cells(name)[0]
         sample, law = cell.data, cell.spec.dataset.mixture()
-        first, second, moments = axes[:, column]
-        for ax, target, closed in zip((first, second), law.targets, law.covariances, strict=True):
+        (measured,) = drawn(moments, results)
+        for ax, target, closed in zip(
+            drawn(samples, results), law.targets, law.covariances, strict=True
+        ):
             of = sample.x[sample.y[:, 0] == target]
-            assert len(curves(ax)) == 2
+            assert len(curves(ax)) == data.SHOWN
             assert all(any(np.array_equal(curve, x) for x in of) for curve in curves(ax))
-            assert has_curve(moments, data.around_ring(of))
-            assert has_curve(moments, closed[0, :21])
+            assert has_curve(measured, data.around_ring(of))
+            assert has_curve(measured, closed[0, :21])
     # every pulse is equally often in the fixed sample
-    markers, line, *_ = curves(axes[2, 2])
+    markers, line, *_ = curves(measured)
     np.testing.assert_allclose(markers, line, atol=1e-12)
 
 
+def test_densities_of_an_input_are_those_of_its_law(results: Results):
+    (ax,) = drawn(data.panel_d, results)
+    for line, name in zip(ax.lines, ("relu", "relu_low_gain"), strict=True):
+        law = receptive.process(results.cells(name)[0]).marginal
+        x, density = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        middle = np.abs(x) < 0.8
+        between = np.trapezoid(density[middle], x[middle])
+        values, weights = law.quadrature
+        assert between == pytest.approx(weights[np.abs(values) < 0.8].sum(), abs=0.02)
+
+
 def test_fields_are_those_of_the_first_run_and_bars_those_of_all(results: Results):
-    axes = drawn(receptive_fields, results)
-    cells = [cell for name in ("relu", "relu_low_gain") for cell in results.cells(name)]
-    shown = [cell for cell in cells if receptive.lengths(cell) == "5, 1"]
-    shown = [*shown, *results.cells("erf"), *results.cells("sigmoid")]
-    assert len(axes) == len(shown) == 10
-    for ax, cell in zip(axes, shown, strict=True):
-        weights = cell.trajectory["weight_1"].values[0, 0, -1]
-        shapes = weights / np.abs(weights).max(axis=1, keepdims=True)
-        for row, curve in enumerate(curves(ax)):
-            shape = curve + receptive.SPACING * row
-            assert np.isclose(shapes, shape).all(axis=1).any()
-        np.testing.assert_allclose(bars(ax), [means(cell)])
+    relu = [cell for name in ("relu", "relu_low_gain") for cell in results.cells(name)]
+    lengths = {receptive.lengths(cell) for cell in results.cells("erf")}
+    shown = {
+        receptive_fields.panel_a: [cell for cell in relu if receptive.lengths(cell) in lengths],
+        receptive_fields.panel_b: results.cells("erf"),
+        receptive_fields.panel_c: results.cells("sigmoid"),
+    }
+    for panel, cells in shown.items():
+        axes = [ax for ax in drawn(panel, results) if curves(ax)]
+        assert len(axes) == len(cells) >= 2
+        by_shares = {tuple(np.round(bars(ax)[0], 9)): ax for ax in axes}
+        for cell in cells:
+            ax = by_shares[tuple(np.round(means(cell), 9))]
+            np.testing.assert_allclose(bars(ax), [means(cell)])
+        found = np.array([curves(ax)[0] for ax in axes])
+        for cell in cells:
+            weights = cell.trajectory["weight_1"].values[0, 0, -1]
+            shapes = weights / np.abs(weights).max(axis=1, keepdims=True)
+            assert np.isclose(found[:, None], shapes).all(axis=-1).any()
+
+
+def test_frequencies_are_those_of_the_files(results: Results):
+    (ax,) = drawn(receptive_fields.panel_d, results)
+    cells = results.cells("relu")
+    marks = [line.get_xydata()[0] for line in ax.lines if line.get_marker() != "None"]
+    frequency = [float(cell.metrics["dominant_frequency"].mean()) for cell in cells]
+    np.testing.assert_allclose(marks, np.stack([np.arange(len(cells)), frequency], axis=1))
 
 
 def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path: Path):
     rng = np.random.default_rng(0)
+    panels = {
+        classes.panel_a: ("relu",),
+        classes.panel_d: ("relu_biases",),
+        classes.panel_e: ("erf_without_biases", "sigmoid_without_biases"),
+        classes.panel_f: ("relu_sizes", "trained_readout"),
+    }
     for cell in results.values():
-        if cell.name.split("/")[1] in sum(classes.PANELS.values(), ()):
+        if cell.name.split("/")[1] in sum(panels.values(), ()):
             metrics = cell.metrics.copy()
             for name, share in zip(receptive.CLASSES, rng.dirichlet([1, 1, 1], 2).T, strict=True):
                 metrics[f"{name}_share"] = metrics[f"{name}_share"].copy(data=[share])
             write(metrics, tmp_path / cell.name / "metrics.nc")
     results = open_results(tmp_path, results)
-    axes = drawn(classes, results)
-    shown = [
-        [cell for name in names for cell in results.cells(name)]
-        for names in classes.PANELS.values()
-    ]
-    assert all(shown)
-    for ax, cells in zip(axes, shown, strict=True):
+    names = {}
+    for panel, experiments in panels.items():
+        cells = [cell for name in experiments for cell in results.cells(name)]
+        (ax,) = drawn(panel, results)
+        names[panel] = [tick.get_text() for tick in ax.get_yticklabels()]
         np.testing.assert_allclose(bars(ax), [means(cell) for cell in cells])
         lefts = np.reshape([patch.get_x() for patch in ax.patches], (-1, 3))
         np.testing.assert_allclose((lefts + bars(ax))[:, :-1], lefts[:, 1:])
@@ -184,14 +234,40 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
             np.testing.assert_allclose(localised, [share.min(), share.max()])
             share = 1 - smallest(cell.metrics["oscillating_share"])
             np.testing.assert_allclose(oscillating, [share.min(), share.max()])
-    sizes, _, biases = ([tick.get_text() for tick in ax.get_yticklabels()] for ax in axes[1:4])
-    assert len(sizes) == 1 or all("; $K$ = " in name for name in sizes)
-    assert biases == [f"{xi}; gain 3{loss}" for xi in ("5, 1", "1, 5")
-                     for loss in ("", "; cross-entropy")]  # fmt: skip
+    assert names[classes.panel_d] == ["5, 1", "5, 1; cross-entropy", "1, 5", "1, 5; cross-entropy"]
+    assert names[classes.panel_e][0] == "erf 5, 1"
+    assert names[classes.panel_f][-1].endswith("; own readout")
+
+
+def test_low_gains_and_other_activations_are_apart(results: Results):
+    (low,), (high,) = drawn(classes.panel_b, results), drawn(classes.panel_c, results)
+    others = [cell for name in ("erf", "sigmoid") for cell in results.cells(name)]
+    expected = [
+        *results.cells("relu_low_gain"),
+        *(cell for cell in others if receptive.marginal(cell) == "gain 0.05"),
+    ]
+    np.testing.assert_allclose(bars(low), [means(cell) for cell in expected])
+    cells = [cell for name in ("erf", "erf_offset", "sigmoid") for cell in results.cells(name)]
+    expected = [cell for cell in cells if receptive.marginal(cell) == "gain 3"]
+    np.testing.assert_allclose(bars(high), [means(cell) for cell in expected])
+    names = [tick.get_text() for tick in high.get_yticklabels()]
+    assert "erf 5, 1; $b_2 = 1/2$" in names
+
+
+def test_losses_are_those_of_the_files(results: Results):
+    (ax,) = drawn(classes.panel_g, results)
+    marks = [line.get_xydata()[0] for line in ax.lines if line.get_linestyle() == "None"]
+    lengths = {receptive.lengths(cell) for cell in results.cells("trained_readout")}
+    expected = [
+        float(cell.metrics["relative_loss"].mean())
+        for name in classes.LOSSES
+        for cell in results.cells(name)
+        if receptive.lengths(cell) in lengths and receptive.marginal(cell) == "gain 3"
+    ]
+    np.testing.assert_allclose(np.array(marks)[:, 1], expected)
 
 
 def test_marginals_are_at_their_kurtosis(results: Results):
-    axes = drawn(marginals, results)
     xi = (5.0, 1.0)
     cells = results.cells("marginals") + [
         cell
@@ -199,7 +275,12 @@ def test_marginals_are_at_their_kurtosis(results: Results):
         for cell in results.cells(name)
         if receptive.process(cell).xi == xi
     ]
-    for ax, measure in zip(axes, marginals.MEASURES, strict=True):
+    for panel, measure in (
+        (marginals.panel_b, "participation_ratio"),
+        (marginals.panel_c, "localised_share"),
+        (marginals.panel_d, "participation"),
+    ):
+        (ax,) = drawn(panel, results)
         marks = [line for line in ax.lines if line.get_marker() != "None"]
         found = sorted((float(m.get_xdata()[0]), float(m.get_ydata()[0])) for m in marks)
         expected = sorted(
@@ -210,38 +291,83 @@ def test_marginals_are_at_their_kurtosis(results: Results):
             for cell in cells
         )
         np.testing.assert_allclose(found, expected)
-    assert found[-1][0] == pytest.approx(3)
+        assert found[-1][0] == pytest.approx(3)
+    fields = drawn(marginals.panel_a, results)
+    kurtosis = {
+        receptive.marginal(cell): receptive.process(cell).marginal.kurtosis for cell in cells
+    }
+    assert len(fields) == len(cells)
+    assert [kurtosis[ax.get_xlabel()] for ax in fields] == sorted(kurtosis.values())
 
 
-def test_pulses_are_beside_their_participation(results: Results):
-    axes = np.reshape(drawn(single_pulse, results), (4, 3))
+def test_pulses_are_beside_their_measures(results: Results):
     cells = results.cells("single_pulse")
-    assert {single_pulse.pulses(cell).widths[0][0] for cell in cells[:4]} == {11}
-    for column in range(2):
-        for row in range(4):
-            cell = cells[4 * column + row]
+    orders = {single_pulse.panel_a: cells[:4], single_pulse.panel_b: cells[4:]}
+    assert {receptive.pulses(cell).widths[0][0] for cell in cells[:4]} == {11}
+    for panel, shown in orders.items():
+        axes = drawn(panel, results)
+        for ax, cell in zip(axes, shown, strict=True):
             weights = cell.trajectory["weight_1"].values[0, 0, -1]
             shapes = weights / np.abs(weights).max(axis=1, keepdims=True)
-            assert np.isclose(shapes, curves(axes[row, column])[0]).all(axis=1).any()
-            mark = axes[row, 2].lines[2 * column + 1]
-            np.testing.assert_allclose(mark.get_xdata(), cell.metrics["participation"].mean())
-            assert mark.get_ydata() == [column]
-            low, high = axes[row, 2].get_xlim()
-            assert low < mark.get_xdata()[0] < high
-    assert axes[2, 0].get_ylabel() == "0 and 1,\nexchanged"
+            assert np.isclose(shapes, curves(ax)[0]).all(axis=1).any()
+        assert axes[2].get_xlabel() == "0 and 1,\nexchanged"
+    for panel, metric in (
+        (single_pulse.panel_c, "participation_ratio"),
+        (single_pulse.panel_d, "localised_share"),
+    ):
+        (ax,) = drawn(panel, results)
+        marks = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == "None"]
+        np.testing.assert_allclose(marks, [float(cell.metrics[metric].mean()) for cell in cells])
 
 
 def test_flips_are_those_of_the_files(results: Results):
-    axes = drawn(gate_flips, results)
     cells = results.cells("gate_flips")
-    flips, spread, pairs = np.reshape(axes[: 3 * len(cells)], (3, len(cells)))
-    for place, cell in enumerate(cells):
-        metrics = cell.metrics
-        for scale in metrics["init_scale"]:
-            at: xr.Dataset = metrics.sel(init_scale=scale).mean("seed")
-            assert has_curve(flips[place], at["gate_flip_fraction"].sel(layer=1))
-            assert has_curve(flips[place], at["predicted_gate_flips"])
-            assert has_curve(spread[place], at["participation_curve"])
-        slowest = metrics.sel(init_scale=metrics["init_scale"].max(), layer=1).mean("seed")
-        (mesh,) = pairs[place].collections
-        np.testing.assert_allclose(mesh.get_array(), slowest["gate_flips_between"])
+    for panel, cell in zip((gate_flips.panel_a, gate_flips.panel_b), cells, strict=True):
+        (ax,) = drawn(panel, results)
+        for scale in cell.metrics["init_scale"]:
+            at: xr.Dataset = cell.metrics.sel(init_scale=scale).mean("seed")
+            assert has_curve(ax, at["gate_flip_fraction"].sel(layer=1))
+            assert has_curve(ax, at["predicted_gate_flips"])
+    *pairs, _ = drawn(gate_flips.panel_d, results)
+    for ax, cell in zip(pairs, cells, strict=True):
+        slowest = cell.metrics.sel(init_scale=cell.metrics["init_scale"].max(), layer=1)
+        (mesh,) = ax.collections
+        np.testing.assert_allclose(mesh.get_array(), slowest["gate_flips_between"].mean("seed"))
+    (ax,) = drawn(gate_flips.panel_c, results)
+    marks = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == "None"]
+    expected = [
+        float(cell.metrics[metric].sel(init_scale=scale, layer=1).mean())
+        for cell in cells
+        for scale in sorted(cell.spec.init_scales)
+        for metric in ("final_gate_flips", "never_changed")
+    ]
+    np.testing.assert_allclose(marks, expected)
+
+
+def test_growth_is_from_start_to_end_of_each_run(results: Results):
+    cell = results.cells("gate_flips")[0]
+    (ax,) = drawn(growth.panel_a, results)
+    for curve in (
+        smallest(cell.metrics["field_norm_curve"]) ** 2,
+        smallest(cell.metrics["participation_curve"]),
+    ):
+        values = curve.values
+        way = (values - values[:, :1]) / (values[:, -1:] - values[:, :1])
+        assert has_curve(ax, way.mean(axis=0))
+    (ax,) = drawn(growth.panel_d, results)
+    marks = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == "None"]
+    expected = [float(smallest(cell.metrics[metric]).mean()) for metric in growth.MODES]
+    np.testing.assert_allclose(marks, expected)
+
+
+def test_a_units_largest_weight_ends_in_the_middle_of_its_picture(results: Results):
+    cell = results.cells("gate_flips")[0]
+    ax, _ = drawn(growth.panel_b, results)
+    (mesh,) = ax.collections
+    shown = np.asarray(mesh.get_array())
+    weights = cell.trajectory["weight_1"].sel(init_scale=min(cell.spec.init_scales))[0, :, 0].values
+    assert np.abs(shown[:, -1]).argmax() == weights.shape[1] // 2
+    np.testing.assert_allclose(
+        np.sort(shown, axis=0).T,
+        np.sort(weights / np.abs(weights).max(axis=1, keepdims=True), axis=1),
+    )

@@ -173,7 +173,7 @@ def test_table_has_a_row_for_every_number_and_no_curves(all_metrics):
     table = tabulated(all_metrics, other)
     numbers = {n: a for n, a in all_metrics.data_vars.items() if "time" not in a.dims}
     curves = set(all_metrics.data_vars) - set(numbers)
-    assert {"strength_bound", "bound_by_depth"} <= curves
+    assert {"strength_bound", "norm_product"} <= curves
     assert set(table["metric"]) == set(numbers)
     assert len(table) == 2 * sum(array.size for array in numbers.values())
     assert list(table.columns[:4]) == ["paper", "experiment", "cell", "metric"]
@@ -773,8 +773,6 @@ def test_growth_bound_dominates_and_has_its_constants(hidden):
         weakest, risen = norms[0].max() + gap, 0.9 * 2.96 * target / 0.65
         for n in (2, 3, 4):
             at = ensemble.sel(depth=n)
-            deeper = curve(0.98, 0.65, weakest**n, n)
-            close(at["bound_by_depth"], deeper, rtol=1e-5)
 
             def rate(u, n=n):
                 return n * u ** (2 - 2 / n) * (2.96 * target - 0.65 * u)

@@ -9,7 +9,7 @@ import pytest
 
 from neuralrace.errors import UserError
 from neuralrace.spec import Ensemble
-from neuralrace.training import domain_tasks
+from neuralrace.training import domain_tasks, trainer
 from neuralrace.training.domain_tasks import ImageTask, RoutingTask
 from neuralrace.training.tasks import task_of
 from neuralrace.training.trainer import train
@@ -83,6 +83,12 @@ def plain_outputs(network, inputs, relu=False):
     return np.array([[[decoder[j] @ h for h in row] for j in range(COUNT)] for row in hidden])
 
 
+def spelled_out(task, network):
+    """The network on inputs as they are shown, from that along the axes of each domain."""
+    encoder, *others = network.families[0].weights
+    return task.network([[encoder @ task.arrays["axes"].swapaxes(1, 2)[None, None], *others]])
+
+
 def held_out(task):
     """Held-out images as every input domain shows them, and their classes."""
     domains = task.domains
@@ -103,7 +109,8 @@ def test_moments_give_loss_and_gradient_of_the_spelled_out_domains(made):
 
     def losses(weights):
         net = task.network([weights])
-        return task.loss(net, data["loss"], own), spelled.loss(net, spelled_data["loss"], own)
+        there = spelled_out(task, net)
+        return task.loss(net, data["loss"], own), spelled.loss(there, spelled_data["loss"], own)
 
     weights = [weight[...] for weight in network.families[0].weights]
     found, expected = losses(weights)
@@ -113,7 +120,9 @@ def test_moments_give_loss_and_gradient_of_the_spelled_out_domains(made):
     for ours, theirs in zip(one, other, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-12 * np.abs(theirs).max())
     np.testing.assert_allclose(
-        task.pair_errors(network, data), spelled.pair_errors(network, spelled_data), rtol=1e-10
+        task.pair_errors(network, data),
+        spelled.pair_errors(spelled_out(task, network), spelled_data),
+        rtol=1e-10,
     )
     assert task.samples == spelled.samples == IMAGES * own["mask"].sum()
 
@@ -125,7 +134,8 @@ def test_any_number_of_hidden_layers(made, hidden):
     ensemble = Ensemble.model_validate_json(json.dumps(raw))
     task, network, data, own = made(ensemble)
     spelled = RoutingTask(ensemble, ensemble.network, task.domains.spelled_out())
-    expected = spelled.loss(network, jax.tree.map(jnp.asarray, spelled.arrays["loss"]), own)
+    there = spelled_out(task, network)
+    expected = spelled.loss(there, jax.tree.map(jnp.asarray, spelled.arrays["loss"]), own)
     np.testing.assert_allclose(task.loss(network, data["loss"], own), expected, rtol=1e-12)
 
 
@@ -133,13 +143,30 @@ def test_a_batch_of_all_images_has_the_loss_of_the_moments(made):
     task, network, data, own = made(run_of())
     on_samples = task_of(run_of({**MOMENTS, "batch": {"name": "mini", "size": 8}}))
     assert not on_samples.on_moments
-    shown = on_samples.batch(data, jnp.arange(IMAGES))
+    shown, there = on_samples.batch(data, jnp.arange(IMAGES)), spelled_out(task, network)
     np.testing.assert_allclose(
-        on_samples.loss(network, shown, own), task.loss(network, data["loss"], own), rtol=1e-12
+        on_samples.loss(there, shown, own), task.loss(network, data["loss"], own), rtol=1e-12
     )
     np.testing.assert_allclose(
-        on_samples.pair_errors(network, data), task.pair_errors(network, data), rtol=1e-10
+        on_samples.pair_errors(there, data), task.pair_errors(network, data), rtol=1e-10
     )
+
+
+@pytest.mark.parametrize("optimiser", [{"name": "sgd"}, {"name": "momentum", "momentum": 0.9}])
+def test_descent_along_axes_is_descent_on_pairs(optimiser):
+    """A hundred steps along the eigenvectors of each domain, and on all pairs as they are."""
+    training = {"learning_rate": 0.05, "steps": 100, "optimiser": optimiser}
+    observed = {"every": 10, "observables": ["pair_error", "layer_norm", "imbalance"]}
+    ensemble = run_of(training, record=observed)
+    domains = ensemble.dataset.image_domains().spelled_out()
+    direct = RoutingTask(ensemble, ensemble.network, domains)
+    with jax.enable_x64(True):
+        on_pairs = trainer.Trainer(ensemble, task=direct).train().variables
+        along_axes = trainer.Trainer(ensemble).train().variables
+    assert (on_pairs["loss"][..., -1] < 0.5 * on_pairs["loss"][..., 0]).all()
+    for name, values in on_pairs.items():
+        scale = np.abs(values).max()
+        np.testing.assert_allclose(along_axes[name], values, atol=1e-11 * scale, err_msg=name)
 
 
 # Samples -----------------------------------------------------------------------------------------
@@ -201,8 +228,8 @@ def moved(ensemble, transform):
     """The trajectory of a run whose initial encoders and decoders are changed first."""
 
     class Moved(ImageTask):
-        def weights(self, scales, seeds):
-            return transform(self.domains, super().weights(scales, seeds))
+        def _initial(self, *given):
+            return transform(self.domains, super()._initial(*given))
 
     def task(ensemble):
         return Moved(ensemble, ensemble.network, ensemble.dataset.image_domains())
@@ -282,6 +309,10 @@ def test_a_law_that_is_stated_in_modes_is_given_the_spelled_out_domains():
         ({"training": {**MINI, "batch": {"name": "full"}}}, "sees all images at once"),
         ({"training": {**MINI, "batch": {"name": "fresh", "size": 3}}}, "fixed sample"),
         ({"activation": "relu"}, "use mini"),
+        (
+            {"training": {**MOMENTS, "optimiser": {"name": "adam"}}},
+            "training.optimiser.name: 'adam': .* use one of these, or training.batch.name: mini",
+        ),
         (
             {"training": MINI, "record": {"every": 1, "observables": ["pair_error"]}},
             "'pair_error' .* training.loss.name: 'cross_entropy': use squared_error",

@@ -23,7 +23,7 @@ from neuralrace.job import write_record
 from neuralrace.plan import laid_over, papers, read_file, read_plan
 from neuralrace.provenance import code_sha256
 from neuralrace.registry import FIGURES
-from neuralrace.schedule import groups, keys, outdated
+from neuralrace.schedule import announced, groups, keys, outdated
 from neuralrace.seal import sha256
 from neuralrace.spec import Ensemble, SolvedEnsemble
 
@@ -79,11 +79,13 @@ wildcard_constraints:
 
 
 OUTDATED = outdated(Path(RESULTS), PLAN)
+JOBS = [group for group in groups(PLAN) if OUTDATED.keys() & group.cells] if OUTDATED else []
 # newer than what is there, and an input of what is outdated: that is made again
 OVERDUE = f"{RESULTS}/outdated.txt"
 if OUTDATED and workflow.is_main_process:
     with refusing():
         write_text("\n".join(OUTDATED) + "\n", OVERDUE)
+    print(announced(JOBS), file=sys.stderr)
 
 
 def parts_of(work):

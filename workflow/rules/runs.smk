@@ -1,10 +1,8 @@
 # Cells share jobs: one process trains, solves and measures many, and compiles once what is alike.
 # A job makes what is outdated of its cells, told by the seals of the files, and nothing else; a
 # file that is up to date has no rule, and is an input like any other. The longest go first.
-for group in groups(PLAN) if OUTDATED else ():
+for group in JOBS:
     work = {cell: OUTDATED[cell] for cell in group.cells if cell in OUTDATED}
-    if not work:
-        continue
 
     rule:
         name:

@@ -78,7 +78,7 @@ def _of_figure(entry: Entry[Figure]) -> Iterator[str]:
             yield f"has no docstring of panel_{letter}, which is its caption"
     for letter in sorted(set(entry.declaration.cf) - letters):
         yield f"sets panel {letter!r} beside another, and has no such panel"
-    if entry.declaration.layout and entry.declaration.height <= 0:
+    if entry.declaration.height <= 0:
         yield "has no height"
     for kinds in entry.declaration.reads.values():
         for kind in sorted(set(kinds) - set(SOURCES)):

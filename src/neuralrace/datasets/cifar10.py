@@ -1,5 +1,6 @@
-"""CIFAR-10 from the official archive of its binary version."""
+"""CIFAR-10 from the official archive of its binary version, or from image files."""
 
+import hashlib
 import tarfile
 import zlib
 from pathlib import Path
@@ -10,7 +11,7 @@ from pydantic import Field
 
 from neuralrace.base import generator
 from neuralrace.datasets.download import fetch
-from neuralrace.datasets.images import CLASSES, ImageSet, Labelled
+from neuralrace.datasets.images import CLASSES, Images, ImageSet, Labelled
 from neuralrace.errors import UserError
 
 ARCHIVE = "cifar-10-binary.tar.gz"
@@ -54,6 +55,11 @@ class Cifar10(ImageSet):
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the subset."""
 
+    @property
+    def tested(self) -> int:
+        """The official test set."""
+        return RECORDS
+
     def training(self) -> Labelled:
         """A random subset of the official training set."""
         pixels, labels = self._part(TRAINING)
@@ -69,6 +75,98 @@ class Cifar10(ImageSet):
         if not path.is_file():
             fetch(path, ADDRESS, SHA256, "cifar10")
         return read_records(path, names)
+
+
+class Cifar10Files(ImageSet):
+    """CIFAR-10 as image files by class, `train/<class>/` and `test/<class>/`, as copies hold it.
+
+    Such files are re-encoded: what they show is not the official pixels to a bit, as JPEG loses
+    some. Of each class the first files by name are taken, as many of each.
+    """
+
+    shape: ClassVar = Cifar10.shape
+    class_names: ClassVar = Cifar10.class_names
+
+    reads_files: ClassVar[bool] = True
+    name: Literal["cifar10_files"]
+    folder: Annotated[str, Field(min_length=1)] = "data/cifar10-files"
+    """Folder that holds `train` and `test`."""
+    samples: Annotated[int, Field(gt=0, le=50000, multiple_of=CLASSES)] = 50000
+    """Images used, of all classes together."""
+    tests: Annotated[int, Field(gt=0, le=10000, multiple_of=CLASSES)] = 10000
+    """Images of `test` that are held out, of all classes together."""
+    checksum: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """SHA-256 of pixels and labels, those held out last; anything passes when absent."""
+
+    @property
+    def tested(self) -> int:
+        """See `tests`."""
+        return self.tests
+
+    def training(self) -> Labelled:
+        """The first images of each class in `train`."""
+        return self._part("train", self.samples)
+
+    def held_out(self) -> Labelled:
+        """The first images of each class in `test`."""
+        return self._part("test", self.tests)
+
+    def images(self) -> Images:
+        """See `ImageSet.images`.
+
+        Raises:
+            UserError: files are missing, no images of this size, or have another checksum.
+        """
+        images = super().images()
+        digest = hashlib.sha256()
+        for part in (images.pixels, images.labels, images.held_out_pixels, images.held_out_labels):
+            digest.update(part.tobytes())
+        if self.checksum not in (None, digest.hexdigest()):
+            raise UserError(
+                f"{self.folder}: images have the checksum {digest.hexdigest()}, not "
+                f"{self.checksum}; put the former files back, or give the new one as `checksum` of "
+                "dataset cifar10_files, or leave that out"
+            )
+        return images
+
+    def _part(self, part: str, images: int) -> Labelled:
+        each = images // CLASSES
+        pixels = [
+            _pixels(path)
+            for name in self.class_names
+            for path in _first(Path(self.folder) / part / name, each)
+        ]
+        return np.stack(pixels), np.repeat(np.arange(CLASSES, dtype=np.int32), each)
+
+
+def _first(folder: Path, count: int) -> list[Path]:
+    """The first files of a folder by name."""
+    found = sorted(folder.glob("*"))[:count]
+    if len(found) < count:
+        raise UserError(
+            f"{folder}: holds {len(found)} images, and {count} of each class are wanted; put more "
+            "there, lower `samples` or `tests` of dataset cifar10_files, or set its `folder`"
+        )
+    return found
+
+
+def _pixels(path: Path) -> np.ndarray:
+    """Unsigned bytes of an image file, channel by channel."""
+    from PIL import Image, UnidentifiedImageError  # only such files need it
+
+    try:
+        with Image.open(path) as image:
+            planes = np.asarray(image.convert("RGB")).transpose(2, 0, 1)
+    except (OSError, UnidentifiedImageError) as error:
+        raise UserError(
+            f"{path}: cannot be read as an image ({error}); put it there again"
+        ) from error
+    if planes.shape != Cifar10.shape:
+        raise UserError(
+            f"{path}: has {planes.shape[1]} x {planes.shape[2]} pixels, and images of CIFAR-10 "
+            "have 32 x 32; take the file away"
+        )
+    return planes.reshape(-1)
 
 
 def read_records(path: Path, names: tuple[str, ...]) -> Labelled:

@@ -23,9 +23,9 @@ class Digits(ImageSet):
     """Images used, from the start of the set; those after them are held out."""
 
     @property
-    def holds_out(self) -> bool:
-        """Unless all are used."""
-        return self.samples < DIGITS
+    def tested(self) -> int:
+        """Those that are not used."""
+        return DIGITS - self.samples
 
     def training(self) -> Labelled:
         """The first images of the set."""

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from neuralrace.datasets.base import MOST_NUMBERS, DomainDataset, Domains
 from neuralrace.datasets.features import Features
 from neuralrace.datasets.pixel_domains import PixelDomains, RawMoments, batches, raw_moments
 from neuralrace.errors import UserError
+from neuralrace.second_moments import eigenmodes
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,15 @@ class Moments:
     """Input correlation <x_i x_i^T> of every input domain."""
     sigma_yx: Float[np.ndarray, "domain class input"]
     """Correlation <y x_i^T> of the one-hot class with the input, of every input domain."""
+
+    @cached_property
+    def modes(
+        self,
+    ) -> tuple[Float[np.ndarray, "domain mode"], Float[np.ndarray, "domain input mode"]]:
+        """Eigenvalues of sigma_xx, ascending, 0 where rounding; eigenvectors in columns."""
+        modes = [eigenmodes(each, "sigma_xx") for each in self.sigma_xx]
+        values, vectors, _ = zip(*modes, strict=True)
+        return np.stack(values), np.stack(vectors)
 
 
 @dataclass(frozen=True)
@@ -177,6 +187,11 @@ class ImageDomains(PixelDomains):
 class ImageDomainDataset(DomainDataset, ABC):
     """A dataset that shows images in every input domain, too many to spell out."""
 
+    @property
+    @abstractmethod
+    def tested(self) -> int:
+        """Images that are held out of training."""
+
     @abstractmethod
     def image_domains(self) -> ImageDomains:
         """The images, their transformations and names of classes.
@@ -188,3 +203,13 @@ class ImageDomainDataset(DomainDataset, ABC):
     def domains(self) -> Domains:
         """Inputs of the training images and one-hot targets; see `ImageDomains.spelled_out`."""
         return self.image_domains().spelled_out()
+
+
+@lru_cache(maxsize=1)
+def image_domains(dataset: ImageDomainDataset) -> ImageDomains:
+    """The images of a dataset; cells that follow each other load and average them once.
+
+    Raises:
+        UserError: files are missing or damaged.
+    """
+    return dataset.image_domains()

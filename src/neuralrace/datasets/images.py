@@ -50,9 +50,9 @@ class ImageSet(Dataset, ABC):
         return Sizes(self.samples, prod(self.shape), CLASSES)
 
     @property
-    def holds_out(self) -> bool:
-        """Whether any images are left that training never sees."""
-        return True
+    @abstractmethod
+    def tested(self) -> int:
+        """Images that training never sees."""
 
     @abstractmethod
     def training(self) -> Labelled:

@@ -49,6 +49,11 @@ class Mnist(ImageSet):
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the subset."""
 
+    @property
+    def tested(self) -> int:
+        """The official test set."""
+        return 10000
+
     def training(self) -> Labelled:
         """A random subset of the official training set."""
         pixels, labels = self._part("train")

@@ -47,7 +47,7 @@ class TransformedImages(ImageDomainDataset):
 
     @model_validator(mode="after")
     def _images_are_held_out(self) -> "TransformedImages":
-        if not self.images.holds_out:
+        if not self.images.tested:
             raise ValueError(
                 f"images.samples: all of {self.images.name!r} are used, and none is left to test "
                 "on; use fewer"
@@ -64,6 +64,11 @@ class TransformedImages(ImageDomainDataset):
         """Features in, classes out."""
         features = self.features.inputs(self.images.shape)
         return Sizes(self.images.samples, features, CLASSES)
+
+    @property
+    def tested(self) -> int:
+        """See `ImageDomainDataset.tested`."""
+        return self.images.tested
 
     def image_domains(self) -> ImageDomains:
         """See `ImageDomainDataset.image_domains`."""

@@ -31,8 +31,6 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
     """
     entry = FIGURES[figure]
     _, *body = _text(entry)
-    if not entry.declaration.layout:
-        return entry.path.with_suffix(".rst").read_text(encoding="utf-8")
     cf = entry.declaration.cf
     shows = [
         f"**{letter}** (cf. {cf[letter]}): {text}" if letter in cf else f"**{letter}**: {text}"
@@ -43,12 +41,11 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
 
 
 def panels(entry: Entry) -> dict[str, str]:
-    """First paragraph of the docstring of each panel."""
+    """Docstring of each panel, on one line."""
     found = {}
     for node in syntax(entry.path).body:
         if isinstance(node, ast.FunctionDef) and (letter := PANEL.fullmatch(node.name)):
-            text = ast.get_docstring(node) or ""
-            found[letter[1]] = " ".join(text.partition("\n\n")[0].split())
+            found[letter[1]] = " ".join((ast.get_docstring(node) or "").split())
     return dict(sorted(found.items()))
 
 

@@ -116,13 +116,13 @@ def _all(cell: CellResults, shown: xr.Dataset) -> Figure:
             ax.set_ylabel("mode strength")
     if pairs:
         _pairs(panels[-1], cell, pairs)
-    for number, (ax, title) in enumerate(zip(panels, titles, strict=True)):
+    for ax, title in zip(panels, titles, strict=True):
         ax.set_title(title)
-        entitle(ax, ascii_lowercase[number])
         ax.set_xlabel(trajectory["time"].attrs["units"])
         ax.tick_params(labelbottom=True)
     entries += [style.entry(name, **look) for name, look in _looks(shown).items()]
     style.legend(figure, entries)
+    entitle(figure, dict(zip(ascii_lowercase, panels, strict=False)), {})
     return figure
 
 

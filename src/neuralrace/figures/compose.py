@@ -1,9 +1,9 @@
 """A figure from its panels: laid out, lettered and titled, under one legend."""
 
 import re
+from collections.abc import Mapping
 from importlib import import_module
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -11,8 +11,8 @@ from neuralrace.figures import style
 from neuralrace.records.results import Results
 from neuralrace.registry import FIGURES
 
-GAP = 0.12
-"""Inches between a title and the next panel."""
+GAP = 6
+"""Points between a title and that of the next panel."""
 WORD = re.compile(r"(?:\$[^$]*\$|[^\s$])+")
 """A word of a title; formulas are not parted."""
 BOLD = re.compile(r"^\$\\bf\{(.)\}\$\s*")
@@ -31,40 +31,55 @@ def compose(name: str, results: Results) -> Figure:
     """
     entry = FIGURES[name]
     said, module = entry.declaration, import_module(entry.module)
-    if not said.layout:
-        return entry.load()(results)
     figure = style.Canvas(figsize=(style.PAGE, said.height))
     axes = figure.subplot_mosaic(
         said.layout, width_ratios=said.widths or None, height_ratios=said.heights or None
     )
-    for letter in sorted(axes):
-        getattr(module, f"panel_{letter}")(results, axes[letter])
-        entitle(axes[letter], letter, said.cf.get(letter))
+    axes = dict(sorted(axes.items()))
+    for letter, ax in axes.items():
+        getattr(module, f"panel_{letter}")(results, ax)
     style.legend(figure, entry.load()(results))
+    entitle(figure, axes, said.cf)
     return figure
 
 
-def entitle(ax: Axes, letter: str, beside: str | None = None) -> None:
-    """Puts the letter before a panel's title, and breaks it where the next panel would begin.
+def entitle(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) -> None:
+    """Puts letters before the titles of panels, and breaks them where the next panel begins.
 
     Args:
-        ax: of the panel, in a grid.
-        letter: its letter.
-        beside: panel of a paper that it is to be set beside, told after the title.
+        figure: the panels, all that will be in it, are drawn.
+        axes: of the panels, by letter.
+        cf: the panels of a paper that they are to be set beside, told after the title, by letter.
     """
-    place = style.place(ax).get_topmost_subplotspec()
-    ratios = np.asarray(place.get_gridspec().get_width_ratios())
-    room = 72 * (
-        ax.figure.figure.get_figwidth() * ratios[list(place.colspan)].sum() / ratios.sum() - GAP
-    )
-    words = WORD.findall(ax.get_title(loc="left"))
-    words += f"(cf. {beside})".split() if beside else []
-    lines = [rf"$\bf{{{letter}}}$ "]
-    for word in words:
-        longer = f"{lines[-1]} {word}"
-        fits = style.width(longer, style.SHEET["axes.titlesize"]) <= room
-        lines[-1:] = [longer] if fits else [lines[-1], word]
-    ax.set_title("\n".join(lines))
+    titles = {
+        letter: [
+            *WORD.findall(ax.get_title(loc="left")),
+            *([f"(cf. {cf[letter]})"] if letter in cf else []),
+        ]
+        for letter, ax in axes.items()
+    }
+    for letter, ax in axes.items():
+        ax.set_title(f"$\\bf{{{letter}}}$")
+    figure.draw_without_rendering()  # now it is known where they stand
+    places = {letter: ax.get_window_extent() for letter, ax in axes.items()}
+    # rows of the grid: of a panel that is split, only a line above it is left
+    rows = {
+        letter: style.place(ax).get_topmost_subplotspec().rowspan for letter, ax in axes.items()
+    }
+    for letter, ax in axes.items():
+        place = places[letter]
+        beside = [
+            other.x0
+            for number, other in places.items()
+            if other.x0 > place.x0 and rows[letter].start in rows[number]
+        ]
+        room = 72 * (min([*beside, figure.bbox.x1]) - place.x0) / figure.dpi - GAP
+        lines = [f"$\\bf{{{letter}}}$ "]
+        for word in titles[letter]:
+            longer = f"{lines[-1]} {word}"
+            fits = style.width(longer, style.SHEET["axes.titlesize"]) <= room
+            lines[-1:] = [longer] if fits else [lines[-1], word]
+        ax.set_title("\n".join(lines))
 
 
 def alternative(figure: Figure) -> str:

@@ -15,6 +15,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patheffects import Normal, Stroke
 
 from neuralrace.figures import style
+from neuralrace.gates.architecture import Pathway
 from neuralrace.records.results import CellResults, Results
 
 TRAINED = {"color": style.COLOURS["trained"], "marker": "o"}
@@ -37,6 +38,11 @@ EDGE = {
 def mask(cell: CellResults) -> Bool[np.ndarray, "input_domain output_domain"]:
     """Trained pairs."""
     return cell.routing.mask(cell.spec.dataset.count, 0)
+
+
+def ends(pathway: Pathway) -> tuple[int, int]:
+    """Which input and which output domain a pathway joins, from 0."""
+    return int(pathway.source.split()[1]) - 1, int(pathway.target.split()[1]) - 1
 
 
 def partners(cell: CellResults) -> float:

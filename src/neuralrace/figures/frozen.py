@@ -13,9 +13,6 @@ from neuralrace.networks.gated import Gated
 from neuralrace.records.results import CellResults
 from neuralrace.spec import Cell
 
-MATCHED = {"color": "black", "marker": "o"}
-LIMIT = {"color": "0.5", "marker": "s", "fillstyle": "none"}
-"""Closed forms at the end of training and after infinite time."""
 RELU = {"color": style.COLOURS["relu"], "linewidth": 1.6}
 
 

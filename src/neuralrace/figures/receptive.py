@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 
 from neuralrace.datasets.marginals import Erf
 from neuralrace.datasets.nonlinear_gaussian import NonlinearGaussian
+from neuralrace.datasets.single_pulse import SinglePulse
 from neuralrace.errors import UserError
 from neuralrace.figures import gated, style
 from neuralrace.records.results import CellResults
@@ -55,6 +56,23 @@ def marginal(cell: CellResults) -> str:
     return f"gain {law.gain:.3g}" if isinstance(law, Erf) else names[law.name]
 
 
+def pulses(cell: CellResults) -> SinglePulse:
+    """The single pulses of a cell.
+
+    Raises:
+        UserError: its dataset is another one.
+    """
+    dataset = cell.spec.dataset
+    if not isinstance(dataset, SinglePulse):
+        raise UserError(f"{cell.name}: dataset {dataset.name!r} has no pulses to draw")
+    return dataset
+
+
+def widths(cell: CellResults) -> list[str]:
+    """Widths of the pulses of class one and of class two."""
+    return [str(low) if low == high else f"{low} to {high}" for low, high in pulses(cell).widths]
+
+
 def learned(cell: CellResults) -> xr.DataArray:
     """Receptive fields at the end, (seed, unit, input)."""
     return gated.smallest(cell.receptive_fields.isel(snapshot=-1, drop=True))
@@ -74,6 +92,28 @@ def examples(fields: Fields, count: int) -> Fields:
     ranked = np.argsort(np.angle(resultant) % (2 * np.pi))
     count = min(count, len(fields))
     return fields[ranked[(np.arange(count) * 2 + 1) * len(fields) // (2 * count)]]
+
+
+def scales(cell: CellResults) -> dict[float, dict[str, Any]]:
+    """Colour and line of each init scale, the smallest first."""
+    values = sorted(map(float, cell.spec.init_scales))
+    return {
+        scale: {"color": colour, "linestyle": style.LINES[index % len(style.LINES)]}
+        for index, (scale, colour) in enumerate(
+            zip(values, style.ordered(len(values)), strict=True)
+        )
+    }
+
+
+def centred(fields: Fields) -> Fields:
+    """Receptive fields moved around the ring so that the largest weight, in size, is in the middle.
+
+    It is positive there: units of either sign are alike.
+    """
+    inputs = fields.shape[1]
+    largest = np.abs(fields).argmax(axis=1)
+    moved = [np.roll(w, inputs // 2 - at) for w, at in zip(fields, largest, strict=True)]
+    return np.array(moved) * np.sign(np.take_along_axis(fields, largest[:, None], axis=1))
 
 
 def draw(ax: Axes, fields: Fields, **line: Any) -> None:
@@ -105,6 +145,14 @@ def draw_shares(ax: Axes, cell: CellResults, row: int | float, **options: Any) -
         width = float(share.mean("seed"))
         ax.barh(row, width, left=left, linewidth=0, **CLASSES[name] | options)
         left += width
+
+
+def draw_above_shares(ax: Axes, cell: CellResults, count: int) -> None:
+    """Some units of the first run, above the shares of all units by class."""
+    draw(ax, examples(learned(cell).isel(seed=0).values, count))
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom - 0.12 * (top - bottom), top)
+    draw_shares(ax, cell, 0.04, height=0.08, transform=ax.transAxes)
 
 
 def class_entries() -> list[Artist]:

@@ -17,7 +17,7 @@ order, as seaborn's jitter is random and the same results are to give the same b
 """
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,8 @@ import seaborn as sns
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import SubplotSpec
@@ -54,6 +56,13 @@ SHEET: dict[Any, Any] = {
     "figure.constrained_layout.h_pad": 0.04,
     "figure.constrained_layout.w_pad": 0.05,
     "figure.dpi": 200,
+    # about what the layout comes to, for what is drawn to the size of its axes
+    "figure.subplot.bottom": 0.03,
+    "figure.subplot.hspace": 0.25,
+    "figure.subplot.left": 0.02,
+    "figure.subplot.right": 0.98,
+    "figure.subplot.top": 0.92,
+    "figure.subplot.wspace": 0.06,
     "font.family": "DejaVu Sans",
     "font.size": 7,
     "legend.borderaxespad": 0.2,
@@ -65,7 +74,6 @@ SHEET: dict[Any, Any] = {
     "lines.linewidth": 1.9,
     "lines.markersize": 3.5,
     "pdf.fonttype": 42,
-    "savefig.dpi": 300,
     "svg.hashsalt": "neuralrace",
     "xtick.labelsize": 6.5,
     "xtick.major.width": 0.6,
@@ -80,6 +88,8 @@ PAPER = {"color": "0.35", "linestyle": (0, (1, 1.3)), "linewidth": 1.1, "zorder"
 """What a paper states or prints, where theory says otherwise; the label names its authors."""
 GUIDE = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
 """What is no theory of the data beside it: slopes, y = x, limits, baselines."""
+CUT = {"marker": "v", "markerfacecolor": "white"}
+"""Beside the look of a point: it lies beyond the axis, on whose edge it is drawn."""
 BAND = Patch(facecolor="0.5", alpha=0.4, label="range over seeds")
 """The legend entry of bands."""
 BESIDE = ("handlelength", "handletextpad", "columnspacing")
@@ -95,18 +105,6 @@ class Canvas(Figure):
         picture = io.BytesIO()
         self.savefig(picture, format="png")
         return picture.getvalue()
-
-
-def panels(rows: int, columns: int = 1, height: float = 1.4, **options: Any) -> tuple[Figure, Any]:
-    """A figure of one column's width and its axes, `(rows, columns)`, each `height` inches tall."""
-    figure = Canvas(figsize=(COLUMN, rows * height))
-    return figure, figure.subplots(rows, columns, squeeze=False, **options)
-
-
-def letters(axes: Iterable[Axes], titles: Sequence[str]) -> None:
-    """Panel letters, each with what the panel shows."""
-    for index, (ax, title) in enumerate(zip(axes, titles, strict=True)):
-        ax.set_title(rf"$\bf{{{chr(ord('a') + index)}}}$  {title}")
 
 
 def ordered(count: int) -> list[tuple[float, float, float]]:
@@ -200,6 +198,13 @@ def slope_one(ax: Axes, x: Sequence[float], anchor: float) -> None:
     ax.plot(ends, anchor * ends / ends[1], **GUIDE)
 
 
+def steepness(x: Sequence[float], y: Sequence[float]) -> float:
+    """Slope of the line of least squares in doubly logarithmic axes; NaN where there is none."""
+    if len(set(x)) < 2 or not np.all(np.asarray(y) > 0):
+        return np.nan
+    return float(np.polynomial.polynomial.polyfit(np.log(x), np.log(y), 1)[1])
+
+
 def settled(curve: xr.DataArray, time: xr.DataArray) -> float:
     """When all curves are within 1% of their largest change from their ends: no need to show more.
 
@@ -243,10 +248,27 @@ def entry(label: str, **look: Any) -> Artist:
     return Line2D([], [], label=label, **look)
 
 
+def colour_bar(ax: Axes, values: Sequence[float], label: str) -> None:
+    """Beside axes, the colours that `ordered` gives the values of a sweep, in steps."""
+    shades = ListedColormap(ordered(len(values)))
+    steps = BoundaryNorm(np.arange(len(values) + 1) - 0.5, len(values))
+    figure = ax.figure.figure
+    bar = figure.colorbar(ScalarMappable(steps, shades), ax=ax, pad=0.02, aspect=25, label=label)
+    bar.set_ticks(range(len(values)), labels=[f"{value:g}" for value in values])
+    bar.ax.tick_params(length=0, which="both")
+
+
 def width(text: str, size: int | float) -> float:
     """Points that a line of text takes."""
     font = FontProperties(family=SHEET["font.family"], size=size)
     return float(TextToPath().get_text_width_height_descent(text, font, "$" in text)[0])
+
+
+def typical(values: xr.DataArray) -> int:
+    """The seed whose value is the median, of those that are numbers; where none is, one of all."""
+    numbers = values.dropna("seed")
+    ranked = (numbers if numbers.size else values).sortby(numbers)["seed"]
+    return int(ranked[ranked.size // 2])
 
 
 def legend(figure: Figure, entries: Sequence[Artist], columns: int | None = None) -> None:

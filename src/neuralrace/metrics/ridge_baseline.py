@@ -63,8 +63,8 @@ def _fit(
     images: ImageDomains, domain: int
 ) -> tuple[dict[str, float], Float[np.ndarray, "output input"]]:
     """Penalty and relative squared errors of ridge regression in one input domain; its weights."""
-    sigma_xx, sigma_yx = images.moments.sigma_xx[domain], images.moments.sigma_yx[domain]
-    fit = ridge(sigma_xx, sigma_yx, Y_POWER, images.items)
+    values, vectors = (modes[domain] for modes in images.moments.modes)
+    fit = ridge(values, vectors, images.moments.sigma_yx[domain], Y_POWER, images.items)
     penalty = fit.best_penalty
     weights = fit.weights(penalty)
     least, error = fit.training_error(np.array([0.0, penalty]))

@@ -19,7 +19,7 @@ class Arithmetic:
     weights: float
     """Its weights."""
     whole: float
-    """Multiply-adds of a forward pass over all samples."""
+    """Multiply-adds of a forward pass over all samples, and those held out, for a record."""
     step: float
     """The same over the samples of a step."""
 

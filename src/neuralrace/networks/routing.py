@@ -118,6 +118,12 @@ class Routing(Network):
                 "training.batch.name: 'full': only a linear network with squared error sees all "
                 "images at once, through their correlations; use mini"
             )
+        if training.batch.whole and not training.optimiser.is_linear:
+            raise ValueError(
+                f"training.optimiser.name: {training.optimiser.name!r}: all images at once are "
+                "learned along axes of their own, which sgd and momentum do not feel; use one of "
+                "these, or training.batch.name: mini"
+            )
 
     def _check_correlations(self, dataset: Any, training: Training) -> None:
         if not isinstance(dataset, DomainDataset):
@@ -147,7 +153,6 @@ class Routing(Network):
         """See `Network.arithmetic`."""
         (samples, inputs, outputs), domains = sizes, dataset.count
         first, last = self.hidden[0], self.hidden[-1]
-        each = layers_in_a_row(self.hidden, sizes)
         families = self.families(domains)
         weights = 0.0
         for size, hidden in ((family.size, family.hidden) for family in families):
@@ -160,10 +165,17 @@ class Routing(Network):
             wide = sum(family.hidden[-1] for family in families)
             maps = domains**2 * (through + inputs * outputs * (wide + inputs))
             return Arithmetic(weights, maps, maps)
+
+        def through(partners: int) -> float:
+            """One image, in all input domains and some output domains of each."""
+            return float(domains * (inputs * first + partners * last * outputs))
+
+        tested = dataset.tested * through(domains)
         if training.batch.whole:
-            # correlations alone: maps of all domains, and products with their moments
-            moments = domains * (each + first * inputs * inputs + last * inputs * (outputs + last))
-            return Arithmetic(weights, moments, moments)
-        partners = self.partners(domains)
-        image = float(domains * (inputs * first + partners * last * outputs))
-        return Arithmetic(weights, samples * image, training.batch.samples(samples) * image)
+            # encoders against each other and the classes; sums over pairs of what is left of these
+            moments = float(domains * first * (inputs * (first + outputs) + domains * first))
+            return Arithmetic(weights, tested + moments, moments)
+        image = through(self.partners(domains))
+        return Arithmetic(
+            weights, tested + samples * image, training.batch.samples(samples) * image
+        )

@@ -11,6 +11,8 @@ class Optimiser(Strict, ABC):
 
     is_plain: ClassVar[bool] = False
     """Whether a step is the learning rate times the gradient, with nothing else."""
+    is_linear: ClassVar[bool] = False
+    """Whether updates are weighted sums of gradients so far: they commute with changes of axes."""
 
     @abstractmethod
     def transformation(self) -> Any:

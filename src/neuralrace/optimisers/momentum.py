@@ -18,6 +18,7 @@ class Momentum(Optimiser):
     """
 
     example: ClassVar[Mapping[str, Any]] = {"momentum": 0.9}
+    is_linear: ClassVar[bool] = True
     name: Literal["momentum"]
     momentum: Annotated[float, Field(gt=0, lt=1)]
     """Weight of a gradient after one step."""

@@ -10,6 +10,7 @@ class Sgd(Optimiser):
 
     name: Literal["sgd"] = "sgd"
     is_plain: ClassVar[bool] = True
+    is_linear: ClassVar[bool] = True
 
     def transformation(self) -> Any:
         """See `Optimiser.transformation`."""

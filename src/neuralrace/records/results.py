@@ -17,7 +17,11 @@ import xarray as xr
 from jaxtyping import Bool, Int
 
 from neuralrace.datasets import Data, DomainDataset, Domains
-from neuralrace.datasets.image_domains import ImageDomainDataset, ImageDomains
+from neuralrace.datasets.image_domains import (
+    ImageDomainDataset,
+    ImageDomains,
+    image_domains,
+)
 from neuralrace.errors import UserError
 from neuralrace.given import SOURCES, Kind, missing
 from neuralrace.networks.gated import Gated
@@ -216,7 +220,7 @@ class CellResults:
                 f"dataset.name: {dataset.name!r}: this is for images by domain; use "
                 "transformed_images"
             )
-        return dataset.image_domains()
+        return image_domains(dataset)  # pyright: ignore[reportArgumentType]
 
     @cached_property
     def trained_pairs(self) -> Bool[np.ndarray, "seed input_domain output_domain"]:

@@ -20,8 +20,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
+from neuralrace.second_moments import eigenmodes
 from neuralrace.theory.half_spaces import half_space_correlations, half_space_means
-from neuralrace.theory.second_moments import eigenmodes
 
 CHUNK = 2**22
 """Gated inputs of as many samples are held at a time as make this many numbers."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from neuralrace.theory.second_moments import eigenmodes
-
 
 @dataclass(frozen=True)
 class Ridge:
@@ -88,7 +86,8 @@ class Ridge:
 
 
 def ridge(
-    sigma_xx: Float[np.ndarray, "input input"],
+    eigenvalues: Float[np.ndarray, " input"],
+    eigenvectors: Float[np.ndarray, "input input"],
     sigma_yx: Float[np.ndarray, "output input"],
     y_power: float,
     items: int,
@@ -96,17 +95,16 @@ def ridge(
     """Ridge regression of y on x.
 
     Args:
-        sigma_xx: <x x^T>.
+        eigenvalues: those of <x x^T>, ascending, as `neuralrace.second_moments.eigenmodes` gives
+            them: 0 where they are rounding.
+        eigenvectors: their eigenvectors, in columns.
         sigma_yx: <y x^T> of the same sample.
         y_power: <|y|^2>, positive; 1 for one-hot targets.
         items: number of items in the sample.
-
-    Raises:
-        ValueError: if sigma_xx is not symmetric or positive semidefinite.
     """
-    d, v, _ = eigenmodes(sigma_xx, "sigma_xx")
-    v = v[:, d > 0]
-    return Ridge(d[d > 0], v, sigma_yx @ v, y_power, items)
+    there = eigenvalues > 0
+    v = eigenvectors[:, there]
+    return Ridge(eigenvalues[there], v, sigma_yx @ v, y_power, items)
 
 
 def relative_squared_error(

@@ -12,7 +12,7 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from neuralrace.datasets import Domains
-from neuralrace.datasets.image_domains import ImageDomains
+from neuralrace.datasets.image_domains import ImageDomains, image_domains
 from neuralrace.gates.wiring import routing_architecture
 from neuralrace.models.initialisation import initial_edges
 from neuralrace.models.routing import RoutingNetwork, stacked
@@ -124,8 +124,10 @@ class ImageTask(DomainTask):
     """A routing network on transformed images.
 
     A linear network with squared error on all images sees their second moments alone, so that a
-    step costs the same for any number of them. Any other network is shown mini-batches: the same
-    images in all input domains, and for each all output domains that are trained with it.
+    step costs the same for any number of them. It is trained along the eigenvectors of the input
+    correlation of each domain: there inputs do not correlate, and descent commutes with the change
+    of axes. Any other network is shown mini-batches: the same images in all input domains, and for
+    each all output domains that are trained with it.
     """
 
     def __init__(self, ensemble: Ensemble, network: Routing, domains: ImageDomains):
@@ -134,13 +136,14 @@ class ImageTask(DomainTask):
         self.sample_loss = LOSSES[ensemble.training.loss.name]
         self.arrays = dict(domains.arrays())
         if self.on_moments:
-            moments = domains.moments
-            self.arrays["loss"] = moments.sigma_yx, moments.sigma_xx, domains.renamed
+            variance, axes = domains.moments.modes
+            self.arrays["axes"] = axes
+            self.arrays["loss"] = domains.moments.sigma_yx @ axes, variance, domains.renamed
 
     @classmethod
     def of(cls, ensemble: Ensemble) -> Task:
         """See `Task.of`."""
-        return cls(ensemble, ensemble.network, ensemble.dataset.image_domains())
+        return cls(ensemble, ensemble.network, image_domains(ensemble.dataset))
 
     @property
     def items(self) -> int:
@@ -148,9 +151,13 @@ class ImageTask(DomainTask):
         return self.domains.items
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
-        """See `Task.weights`."""
+        """See `Task.weights`; on moments, encoders are along the eigenvectors of their domain."""
         widths = self.domains.inputs, self.domains.outputs
-        return self._initial(widths, self.domains.spelled_out, scales, seeds)
+        weights = self._initial(widths, self.domains.spelled_out, scales, seeds)
+        if self.on_moments:
+            ((encoder, *others),) = weights
+            return [[encoder @ self.arrays["axes"], *others]]
+        return weights
 
     def batch(self, data: Mapping[str, Any], chosen: Int[Array, " size"]) -> ImageBatch:
         """See `Task.batch`."""
@@ -183,6 +190,10 @@ class ImageTask(DomainTask):
         Float[Array, "input_domain output_domain"], Float[Array, "input_domain output_domain"]
     ]:
         """Relative squared error, and accuracy, of every pair on the held-out images."""
+        if self.on_moments:
+            encoder, *others = network.families[0].weights
+            turned_back = jnp.einsum("rcdhk,dxk->rcdhx", encoder, data["axes"])
+            network = self.network([[turned_back, *others]])
         return self._over_images(data, "held_out_", lambda batch: _answers(network, batch))
 
     def _batch(self, data: Mapping[str, Any], pixels: Array, labels: Array) -> ImageBatch:
@@ -236,22 +247,23 @@ def squared_errors(maps: Array, sigma_yx: Array, sigma_xx: Array, y_power: Array
 def moment_loss(
     network: RoutingNetwork,
     share: Float[Array, "input_domain output_domain"],
-    sigma_yx: Float[Array, "domain class input"],
-    sigma_xx: Float[Array, "domain input input"],
+    sigma_yx: Float[Array, "domain class mode"],
+    variance: Float[Array, "domain mode"],
     renamed: Int[Array, "output_domain class"],
 ) -> Float[Array, ""]:
     """Half the squared error over pairs of domains, weighted by their shares.
 
-    Pairs never appear one by one. With A_i the map of input domain i to the last hidden layer and
-    V_j the decoder of output domain j with its classes under their own names, the error of a pair
-    is 1 - 2 <V_j, sigma_yx_i A_i^T> + <V_j^T V_j, A_i sigma_xx_i A_i^T>: linear in what is known of
-    the decoder, so that sums over j come first. A step costs O(M N_h N_x^2 + M^2 N_h^2) for any
-    number of images and of trained pairs.
+    Pairs never appear one by one. With W_i the encoder of input domain i along the eigenvectors of
+    its input correlation, D_i, and V_j the weights from the first hidden layer to output domain j,
+    its classes under their own names, the error of a pair is
+    1 - 2 <V_j, sigma_yx_i W_i^T> + <V_j^T V_j, W_i D_i W_i^T>: linear in what is known of V_j, so
+    that sums over j come first. A step costs O(M N_h^2 N_x + M^2 N_h^2) for any number of images
+    and of trained pairs.
     """
-    cross, gram, decoder = _moment_parts(network, sigma_yx, sigma_xx, renamed)
+    cross, gram, decoder = _moment_parts(network, sigma_yx, variance, renamed)
     answers = jnp.einsum("ij,jch->ich", share, decoder)
     squares = jnp.einsum("ij,jhg->ihg", share, jnp.einsum("jch,jcg->jhg", decoder, decoder))
-    # `gram` is linear in A_i (see `_moment_parts`): twice it less itself held fixed has its value,
+    # `gram` is linear in W_i (see `_moment_parts`): twice it less itself held fixed has its value,
     # and the derivative of the quadratic form
     quadratic = 2 * jnp.sum(squares * gram) - jnp.sum(squares * jax.lax.stop_gradient(gram))
     return 0.5 * (jnp.sum(share) - 2 * jnp.sum(answers * cross) + quadratic)
@@ -259,12 +271,12 @@ def moment_loss(
 
 def moment_errors(
     network: RoutingNetwork,
-    sigma_yx: Float[Array, "domain class input"],
-    sigma_xx: Float[Array, "domain input input"],
+    sigma_yx: Float[Array, "domain class mode"],
+    variance: Float[Array, "domain mode"],
     renamed: Int[Array, "output_domain class"],
 ) -> Float[Array, "input_domain output_domain"]:
     """Squared error of every pair of domains; see `moment_loss`."""
-    cross, gram, decoder = _moment_parts(network, sigma_yx, sigma_xx, renamed)
+    cross, gram, decoder = _moment_parts(network, sigma_yx, variance, renamed)
     squares = jnp.einsum("jch,jcg->jhg", decoder, decoder)
     return (
         1 - 2 * jnp.einsum("jch,ich->ij", decoder, cross) + jnp.einsum("jhg,ihg->ij", squares, gram)
@@ -272,23 +284,26 @@ def moment_errors(
 
 
 def _moment_parts(
-    network: RoutingNetwork, sigma_yx: Array, sigma_xx: Array, renamed: Array
+    network: RoutingNetwork, sigma_yx: Array, variance: Array, renamed: Array
 ) -> tuple[
     Float[Array, "domain class unit"],
     Float[Array, "domain unit unit"],
     Float[Array, "output_domain class unit"],
 ]:
-    """sigma_yx A^T and A sigma_xx A^T by input domain; decoders with classes under their own names.
+    """sigma_yx W^T and W D W^T by input domain; V, classes under their own names, by output domain.
 
-    In the second, A sigma_xx counts as constant under differentiation: the products with sigma_xx
-    are nearly all of the work, and going back through them would double it.
+    All are of the first hidden layer: layers above are taken together with the few rows of the
+    decoders, not with the many columns of the encoders. In the second, W D counts as constant
+    under differentiation: both factors have the same derivative.
     """
     encoder, *between, decoder = network.weights
-    into = reduce(lambda below, above: jnp.einsum("gh,dhx->dgx", above, below), between, encoder)
-    cross = jnp.einsum("dcx,dhx->dch", sigma_yx, into)
-    constant = jax.lax.stop_gradient(jnp.einsum("dhx,dxz->dhz", into, sigma_xx))
-    gram = jnp.einsum("dhx,dgx->dhg", constant, into)
-    return cross, gram, jnp.take_along_axis(decoder, renamed[..., None], axis=1)
+    named = jnp.take_along_axis(decoder, renamed[..., None], axis=1)
+    decoder = reduce(
+        lambda above, below: jnp.einsum("jcg,gh->jch", above, below), reversed(between), named
+    )
+    cross = jnp.einsum("dcx,dhx->dch", sigma_yx, encoder)
+    constant = jax.lax.stop_gradient(encoder * variance[:, None])
+    return cross, jnp.einsum("dhx,dgx->dhg", constant, encoder), decoder
 
 
 def _answers(

@@ -1,96 +1,190 @@
-"""Encoder and decoder align before they grow."""
+"""Encoder and decoder vectors align, grow, and repel those of other modes.
 
+"Summary of the dynamics" of Saxe, McClelland and Ganguli (2013), from small random weights on a
+diagonal task with positive and negative strengths: the vectors of a mode quickly align, to the same
+or the opposite direction as the strength has its sign; they acquire the same length, and end with
+the root of the strength; and modes that are learned push all other vectors into the space that is
+perpendicular to their own. The source makes these points in words and prints no numbers.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
-from scipy.integrate import cumulative_simpson
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from xarray import ufuncs
 
 from neuralrace.figures import style
+from neuralrace.figures.strengths import rest
 from neuralrace.records.gram import diagonal, vectors
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
+LEARNED = 0.99
+"""Share of its target from which on a mode counts as learned."""
+MARKED = 16
+"""Times at which decoder vectors are marked."""
+
 
 @Figure(
+    layout="abc;dde",
+    height=3.9,
+    cf={"a": "2nd point", "b": "1st point", "c": "3rd point", "d": "4th point", "e": "4th point"},
     reads={
         "alignment": {
             "trajectory": "gram mode_strength",
+            "metrics": (
+                "alignment_over_growth final_decoder_length final_encoder_length final_overlap "
+                "growth_time initial_overlap overlap_of_others overlap_with_learned"
+            ),
         },
-        "unaligned": {
-            "trajectory": "gram",
-        },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Cosine and strength of each mode over time; the invariant and the decay law of one mode."""
-    random = results.cell("alignment")
-    # the finest step is nearest to the gradient flow, for which both statements are made
-    alone = min(results.cells("unaligned"), key=lambda cell: cell.spec.training.learning_rate)
-    figure, axes = style.panels(4, height=1.35)
-    cosines, growth, invariant, decay = axes[:, 0]
-
-    time = random.flow_time
-    encoder, decoder, across = _first_scale(random)
-    cosine = across / np.sqrt(encoder * decoder)
-    strength = random.get("trajectory", "mode_strength").isel(init_scale=0)
-    grown = strength / random.target
-    for mode, look in _looks(random).items():
-        style.over_seeds(cosines, time, cosine.sel(mode=mode), **look)
-        style.over_seeds(growth, time, grown.sel(mode=mode), **look)
-    cosines.set(ylabel="cosine", ylim=(-1.08, 1.08), yticks=(-1, 0, 1))
-    growth.set(ylabel="strength over target", xlabel=style.FLOW_TIME)
-
-    time = alone.flow_time
-    encoder, decoder, across = _first_scale(alone)
-    total = np.sqrt(encoder + decoder + 2 * across)
-    difference = np.sqrt((encoder + decoder - 2 * across).clip(min=0))
-    product = total * difference
-    ratio = np.log(difference / total)
-    rate = (alone.strength - across).transpose(*across.dims)
-    axis = rate.get_axis_num("time")
-    fall = rate.copy(data=cumulative_simpson(rate.values, x=time.values, axis=axis, initial=0))
-    law = ratio.isel(time=0) - 2 * fall
-    for mode, look in _looks(alone).items():
-        style.over_seeds(invariant, time, (product / product.isel(time=0)).sel(mode=mode), **look)
-        style.over_seeds(decay, time, ratio.sel(mode=mode), **look)
-        decay.plot(time, law.sel(mode=mode).mean("seed"), **style.THEORY)
-    invariant.axhline(1, **style.THEORY)
-    invariant.set(ylabel="$|p||m|$ over initial", ylim=(0.9, 1.1))
-    decay.set(ylabel=r"$\log(|m|/|p|)$", xlabel=style.FLOW_TIME)
-    growth.set_xlim(0, style.settled(grown.where(random.strength != 0, 0), random.flow_time))
-    decay.set_xlim(0, time[-1])
-    for upper, lower in ((cosines, growth), (invariant, decay)):
-        upper.sharex(lower)
-        upper.tick_params(labelbottom=False)
-
-    letters = ["alignment, small random weights", "growth of the same modes"]
-    style.letters(axes[:, 0], [*letters, "one mode alone: invariant", "one mode alone: decay law"])
-    entries = [
-        style.entry("$s > 0$, stronger is darker", **_look(style.ordered(2)[0], False)),
-        style.entry("$s < 0$, stronger is darker", **_look(style.ordered(2)[0], True)),
-        style.BAND,
-        style.entry("theory", **style.THEORY),
+def legend(results: Results) -> Sequence[Artist]:
+    """Modes by strength, positive and negative."""
+    cell = results.cell("alignment")
+    modes = [
+        style.entry(f"$s$ = {float(cell.strength.sel(mode=mode)):g}", **look)
+        for mode, look in _looks(cell).items()
     ]
-    style.legend(figure, entries, columns=2)
-    return figure
+    dots = {"color": "0.3", "marker": "o", "markerfacecolor": "white", "linestyle": ""}
+    marks = style.entry("decoder vector; in a, half grown", **dots)
+    return [*modes, style.BAND, marks, style.entry("theory", **style.THEORY)]
 
 
-def _first_scale(cell: CellResults) -> list:
-    """Squared lengths of encoder and decoder vectors and their inner product, by mode."""
-    return [diagonal(block).isel(init_scale=0) for block in vectors(cell)]
+def panel_a(results: Results, ax: Axes) -> None:
+    """Cosine between the encoder and the decoder vector of each mode.
+
+    It goes to 1 where the strength is positive and to -1 where it is negative. A dot is where the
+    mode has grown to half its target, on average over seeds.
+    """
+    cell = results.cell("alignment")
+    encoder, decoder, across = (diagonal(block) for block in _blocks(cell))
+    cosine = across / ufuncs.sqrt(encoder * decoder)
+    grown = cell.get("metrics", "growth_time").isel(init_scale=0).mean("seed")
+    for mode, look in _looks(cell).items():
+        style.over_seeds(ax, cell.flow_time, cosine.sel(mode=mode), **look)
+        sign = np.sign(float(cell.strength.sel(mode=mode)))
+        ax.plot(float(grown.sel(mode=mode)), sign, **_dot(look))
+    for sign in (-1, 1):
+        ax.axhline(sign, **style.THEORY)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="cosine", yticks=(-1, 0, 1))
+    ax.set_xlim(0, _end(cell))
+    share = float(cell.get("metrics", "alignment_over_growth").max())
+    ax.set_title(f"Aligned in at most {share:.0%} of the growth time")
 
 
-def _look(colour: Any, negative: bool) -> dict[str, Any]:
-    return {"color": colour, "linestyle": style.LINES[int(negative)]}
+def panel_b(results: Results, ax: Axes) -> None:
+    """Strength of each mode over its target.
+
+    Modes take their turn by the size of the strength, whatever its sign.
+    """
+    cell = results.cell("alignment")
+    share = cell.get("trajectory", "mode_strength").isel(init_scale=0) / cell.target
+    for mode, look in _looks(cell).items():
+        style.over_seeds(ax, cell.flow_time, share.sel(mode=mode), **look)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="strength over target", xlim=(0, _end(cell)))
+    ax.set_title("One by one, in the order of $|s|$")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Lengths of encoder vectors (lines) and of decoder vectors (dots, means over seeds).
+
+    Both grow alike, to the root of the strength.
+    """
+    cell = results.cell("alignment")
+    encoder, decoder, _ = (diagonal(block) for block in _blocks(cell))
+    time = cell.flow_time
+    every = max(len(time) // MARKED, 1)
+    for mode, look in _looks(cell).items():
+        style.over_seeds(ax, time, ufuncs.sqrt(encoder.sel(mode=mode)), **look)
+        length = ufuncs.sqrt(decoder.sel(mode=mode)).mean("seed")
+        ax.plot(time[::every], length[::every], **_dot(look))
+        ax.axhline(float(np.sqrt(abs(cell.strength.sel(mode=mode)))), **style.THEORY)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="length of vectors", xlim=(0, _end(cell)))
+    ends = [cell.get("metrics", f"final_{side}_length") for side in ("encoder", "decoder")]
+    off = max(float(abs(end - 1).max()) for end in ends)
+    ax.set_title(rf"Both end at $\sqrt{{|s|}}$ within {off:.0e}")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Cosines between the encoder vectors (rows) and decoder vectors (columns) in one run.
+
+    Modes stand in the order of their strength; at the start, when the first mode is learned, and at
+    the end. Once a mode is learned, its row and column are empty but for itself.
+    """
+    cell = results.cell("alignment")
+    order = list(_looks(cell))
+    encoder, decoder, across = (
+        block.isel(seed=0).sel(mode=order, other_mode=order) for block in _blocks(cell)
+    )
+    squares = diagonal(encoder) * diagonal(decoder).rename(mode="other_mode")
+    cosine = (across / ufuncs.sqrt(squares)).transpose("time", "mode", "other_mode")
+    share = cell.get("trajectory", "mode_strength").isel(init_scale=0, seed=0) / cell.target
+    learned = (share.sel(mode=order) >= LEARNED).any("mode")
+    moments = {"start": 0, "first mode learned": int(learned.argmax("time")), "end": -1}
+    names = [f"{float(cell.strength.sel(mode=mode)):g}" for mode in order]
+    frames = style.split(ax, 1, len(moments), wspace=0.15)[0]
+    for frame, (moment, index) in zip(frames, moments.items(), strict=True):
+        rows = names if frame is frames[0] else ()
+        shades = style.heat(frame, cosine.values[index], -1, 1, rows, (), "equal")
+        frame.set_xticks(range(len(names)), names)
+        frame.set_xlabel(moment)
+    frames[0].set_ylabel("encoder, $s$")
+    bar = frames[-1].figure.colorbar(shades, ax=frames.tolist(), ticks=(-1, 0, 1), shrink=0.9)
+    bar.set_label("cosine")
+    ax.set_title("Learned modes repel the others into their perpendicular space")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Largest size of a cosine between vectors of different modes, in each run.
+
+    Before training; when the first mode is learned, with its own vectors and between the two modes
+    that have grown least; and at the end. Upright bars are means.
+    """
+    cell = results.cell("alignment")
+    rows = {
+        "start": "initial_overlap",
+        "first learned:\nwith it": "overlap_with_learned",
+        "between others": "overlap_of_others",
+        "end": "final_overlap",
+    }
+    for row, metric in enumerate(rows.values()):
+        values = cell.get("metrics", metric).isel(init_scale=0).values
+        spread = row + np.linspace(-0.25, 0.25, len(values))
+        look = {"color": style.distinct(0), "markersize": 2, "linestyle": "", "marker": "o"}
+        ax.plot(values, spread, alpha=0.5, **look)
+        ax.plot([np.nanmean(values)] * 2, [row - 0.33, row + 0.33], color="0.2", linewidth=1.2)
+    ax.axvline(0, **style.THEORY)
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.invert_yaxis()
+    ax.set(xlabel="largest |cosine| of a run", xlim=(-0.02, None))
+    repelled = float(cell.get("metrics", "overlap_with_learned").mean())
+    ax.set_title(f"Cosines to the learned: {repelled:.2f} left")
+
+
+def _blocks(cell: CellResults) -> list[xr.DataArray]:
+    """Inner products by mode at the first init scale."""
+    return [block.isel(init_scale=0) for block in vectors(cell)]
+
+
+def _end(cell: CellResults) -> float:
+    """When all modes have grown."""
+    return rest(cell, cell.get("trajectory", "mode_strength").isel(init_scale=0) / cell.target)
+
+
+def _dot(look: dict[str, Any]) -> dict[str, Any]:
+    dot = {"marker": "o", "markersize": 3, "markerfacecolor": "white", "zorder": 4}
+    return look | dot | {"linestyle": ""}
 
 
 def _looks(cell: CellResults) -> dict[int, dict[str, Any]]:
-    """Line of each mode: the stronger the darker, dashed where s is negative."""
+    """Line of each mode: the stronger the darker, broken where the strength is negative."""
     s = cell.strength
     ranked = [mode for mode in s.sortby(-abs(s))["mode"].values.tolist() if s.sel(mode=mode) != 0]
-    colours = style.ordered(len(ranked))
     return {
-        mode: _look(colour, bool(s.sel(mode=mode) < 0))
-        for mode, colour in zip(ranked, colours, strict=True)
+        mode: {"color": colour, "linestyle": style.LINES[int(s.sel(mode=mode) < 0)]}
+        for mode, colour in zip(ranked, style.ordered(len(ranked)), strict=True)
     }

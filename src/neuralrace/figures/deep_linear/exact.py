@@ -1,82 +1,166 @@
-"""The exact solution from random zero-balanced starts, at any width of the hidden layer."""
+"""The exact solution from random zero-balanced starts, at any width of the hidden layer.
 
-from matplotlib.figure import Figure as Canvas
+Beyond the summary, whose logistic modes need vectors that start aligned: the exact solution of a
+network with one hidden layer from balanced random weights that are not aligned with the task
+(Fukumizu 1998; Braun et al. 2022), for hidden layers narrower and wider than the task. Numerically
+integrated gradient flow, which the summary writes down, agrees with it to rounding; gradient
+descent, in proportion to the learning rate; modes that do not interfere are a different flow.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import style
+from neuralrace.figures.strengths import strengths
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
+FLOOR = 1e-16
+"""Least error that is drawn, that of a rounding."""
+
 
 @Figure(
+    layout="abc;def",
+    height=3.9,
+    cf={"f": "General setup"},
     reads={
         "exact": {
-            "trajectory": "loss",
-            "theory": "loss",
+            "trajectory": "loss mode_strength",
+            "theory": "loss mode_strength",
             "metrics": "approximation_error",
         },
         "step_size": {
-            "metrics": "loss_error_sup",
+            "metrics": "discretisation_error approximation_error loss_error_sup",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Loss at each hidden width; the error of the solution, and of gradient descent against it."""
-    cells, steps = results.cells("exact"), results.cells("step_size")
-    scales = cells[0].trajectory["init_scale"].values
-    looks = [
-        {"color": colour, "marker": style.marker(index)}
-        for index, colour in enumerate(style.ordered(len(scales)))
-    ]
-    figure, axes = style.panels(len(cells) + 2, height=1.25)
-    losses, (error, descent) = axes[:-2, 0], axes[-2:, 0]
-
-    ends = []
-    for ax, cell in zip(losses, cells, strict=True):
-        loss = cell.get("trajectory", "loss")
-        exact = cell.get("theory", "loss", solution="exact").mean("seed")
-        for index, look in enumerate(looks):
-            at = {"init_scale": index}
-            style.over_seeds(ax, cell.flow_time, loss.isel(at), color=look["color"])
-            ax.plot(cell.flow_time, exact.isel(at), **style.THEORY)
-        ax.set(ylabel="training loss", ylim=(0, None))
-        ax.sharex(losses[-1])
-        ax.tick_params(labelbottom=ax is losses[-1])
-        ends.append(style.settled(exact, cell.flow_time))
-    losses[-1].set(xlabel=style.FLOW_TIME, xlim=(0, max(ends)))
-
-    for position, cell in enumerate(cells):
-        off = cell.get("metrics", "approximation_error", solution="exact")
-        for index, look in enumerate(looks):
-            shift = 0.15 * (index - (len(looks) - 1) / 2)
-            style.points(error, position + shift, off.isel(init_scale=index), **look)
-    error.set(yscale="log", ylim=(1e-16, 1), xlabel="hidden units", ylabel="error (initial loss)")
-    error.set_xticks(range(len(cells)), [_width(cell) for cell in cells])
-
-    rates = [cell.spec.training.learning_rate for cell in steps]
-    errors = [
-        cell.get("metrics", "loss_error_sup", solution="exact").isel(init_scale=0) for cell in steps
-    ]
-    for rate, off in zip(rates, errors, strict=True):
-        style.points(descent, rate, off, color="0.4", marker="o")
-    style.slope_one(descent, rates, float(errors[rates.index(max(rates))].mean("seed")))
-    style.loglog(descent, rates)
-    descent.set(xlabel="learning rate", ylabel="error (initial loss)")
-
-    widths = [f"{_width(cell)} hidden units" for cell in cells]
-    others = [
-        "exact solution against numerical gradient flow",
-        "gradient descent against exact solution",
-    ]
-    style.letters(axes[:, 0], [*widths, *others])
-    entries = [
-        style.entry(f"init scale {scale:g}", **look)
-        for scale, look in zip(scales, looks, strict=True)
-    ]
+def legend(results: Results) -> Sequence[Artist]:
+    """Modes of panels a and b, and theory."""
     theory = style.entry("exact solution", **style.THEORY)
-    slope = style.entry("slope 1", **style.GUIDE)
-    style.legend(figure, [*entries, style.BAND, theory, slope], columns=3)
-    return figure
+    return [*style.mode_entries(_widths(results)[0].strength), style.BAND, theory]
 
 
-def _width(cell: CellResults) -> str:
-    return "-".join(map(str, cell.spec.layered.hidden))
+def panel_a(results: Results, ax: Axes) -> None:
+    """Mode strengths with the narrowest hidden layer, from the smallest start.
+
+    As many modes are learned as there are hidden units. In one seed the second mode waits long,
+    hence the band.
+    """
+    _modes(_widths(results)[0], ax)
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """The same with the widest hidden layer: all modes are learned."""
+    _modes(_widths(results)[-1], ax)
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Largest distance of a loss from integrated gradient flow, over the initial loss, by run.
+
+    Of the exact solution at each hidden width, of gradient descent at the finest step, and of
+    logistic modes, which do not interfere.
+    """
+    fine = min(results.cells("step_size"), key=_rate)
+    rows = {
+        f"exact, {_width(cell)} hidden": cell.get(
+            "metrics", "approximation_error", solution="exact"
+        )
+        for cell in _widths(results)
+    }
+    rows["gradient descent"] = fine.get("metrics", "discretisation_error")
+    rows["logistic modes"] = fine.get("metrics", "approximation_error", solution="aligned_modes")
+    for row, values in enumerate(rows.values()):
+        flat = np.sort(values.values, axis=None).clip(min=FLOOR)
+        spread = row + np.linspace(-0.25, 0.25, len(flat))
+        look = {"color": style.distinct(0), "linestyle": "", "marker": "o", "markersize": 2}
+        ax.plot(flat, spread, **look)
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.invert_yaxis()
+    ax.set(xscale="log", xlabel="distance from flow (initial loss)", xlim=(FLOOR / 3, 1))
+    worst = max(float(each.max()) for name, each in rows.items() if name.startswith("exact"))
+    ax.set_title(f"Solution and flow agree to {worst:.0e}")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Training loss with the narrowest hidden layer, from all init scales.
+
+    What the unlearned modes would explain remains.
+    """
+    _losses(_widths(results)[0], ax)
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Training loss with the widest hidden layer."""
+    _losses(_widths(results)[-1], ax)
+
+
+def panel_f(results: Results, ax: Axes) -> None:
+    """Largest distance of the loss of gradient descent from three theories, by learning rate.
+
+    From the exact solution and from integrated flow it shrinks with the step (thin, slope 1); from
+    logistic modes, which are not the network's flow, it does not.
+    """
+    cells = sorted(results.cells("step_size"), key=_rate)
+    rates = [_rate(cell) for cell in cells]
+    looks = {
+        "exact": ("exact solution", style.distinct(0), "o"),
+        "flow": ("integrated flow", style.distinct(1), "x"),
+        "aligned_modes": ("logistic modes", style.distinct(2), "^"),
+    }
+    errors: dict[str, list[xr.DataArray]] = {}
+    for solution, (name, colour, mark) in looks.items():
+        errors[solution] = [
+            cell.get("metrics", "loss_error_sup", solution=solution).isel(init_scale=0)
+            for cell in cells
+        ]
+        for index, (rate, off) in enumerate(zip(rates, errors[solution], strict=True)):
+            label = name if index == 0 else None
+            style.points(ax, rate, off, color=colour, marker=mark, label=label)
+    means = [float(off.mean()) for off in errors["exact"]]
+    style.slope_one(ax, rates, means[-1])
+    style.loglog(ax, rates)
+    ax.set_ylim(top=10 * ax.get_ylim()[1])  # room for the legend
+    ax.legend(loc="upper left")
+    ax.set(xlabel="learning rate", ylabel="distance of descent\n(initial loss)")
+    slope = np.polyfit(np.log(rates), np.log(means), 1)[0]
+    ax.set_title(f"Slope {slope:.2f}: first order in the step")
+
+
+def _rate(cell: CellResults) -> float:
+    return cell.spec.training.learning_rate
+
+
+def _width(cell: CellResults) -> int:
+    return min(cell.spec.layered.hidden)
+
+
+def _widths(results: Results) -> list[CellResults]:
+    """Cells from the narrowest hidden layer to the widest."""
+    return sorted(results.cells("exact"), key=_width)
+
+
+def _modes(cell: CellResults, ax: Axes) -> None:
+    strengths(ax, cell, "exact")
+    end = cell.get("trajectory", "mode_strength").isel(init_scale=0, time=-1).mean("seed")
+    wanted = cell.target > 0
+    learned, count = int((wanted & (end > cell.target / 2)).sum()), int(wanted.sum())
+    ax.set_title(f"{_width(cell)} hidden units: {learned} of {count} modes")
+
+
+def _losses(cell: CellResults, ax: Axes) -> None:
+    loss = cell.get("trajectory", "loss")
+    exact = cell.get("theory", "loss", solution="exact").mean("seed")
+    scales = loss["init_scale"].values
+    for scale, colour in zip(scales, style.ordered(len(scales)), strict=True):
+        at = {"init_scale": scale}
+        style.over_seeds(ax, cell.flow_time, loss.sel(at), color=colour, label=f"{scale:g}")
+        ax.plot(cell.flow_time, exact.sel(at), **style.THEORY)
+    ax.legend(title="init scale", loc="upper right")
+    ax.set(xlabel=style.FLOW_TIME, ylabel="training loss", ylim=(0, None))
+    ax.set_xlim(0, style.settled(exact, cell.flow_time))
+    left = float(loss.isel(time=-1).mean() / loss.isel(time=0).mean())
+    ax.set_title(f"{_width(cell)} hidden units: {left:.0%} of the loss is left")

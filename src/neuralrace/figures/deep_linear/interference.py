@@ -1,76 +1,236 @@
-"""How fast modes cease to interfere."""
+"""How fast modes cease to interfere.
 
-from typing import Literal
+"Speed of lowering interference" of the summary of Saxe, McClelland and Ganguli (2013), which calls
+it speculation: encoder and decoder are tied, and the vectors of modes start with cosines between
+them. By the summary's equation a cosine decays at the sum of the two squared norms, up to
+second-order effects; its prose says, at a rate proportional to the larger of the two. Simulations
+follow the sum: the larger norm has no one constant. Among many modes products of cosines
+take over where a cosine is small, which the exact solution of the matrix equation includes.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
-import seaborn as sns
 import xarray as xr
-from matplotlib.figure import Figure as Canvas
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from xarray import ufuncs
 
 from neuralrace.figures import style
-from neuralrace.records.gram import vectors
-from neuralrace.records.results import Results
+from neuralrace.records.gram import diagonal, vectors
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 from neuralrace.theory.tied import cosines, first_order_interference
 
 FLOOR = 1e-3
 """Least share of the initial cosine that is drawn."""
-RULES: dict[str, Literal["sum", "larger"]] = {
-    "decay_over_sum": "sum",
-    "decay_over_larger": "larger",
-}
+RUNS = 4
+"""Runs that are drawn one by one."""
+RULES = {"sum of norms": "decay_over_sum", "larger norm": "decay_over_larger"}
+"""Squared norms that the decay is measured in, and the metrics that do."""
 
 
 @Figure(
+    layout="abc;def",
+    height=3.9,
+    cf={
+        "a": "last equation",
+        "b": "last paragraph",
+        "d": "last paragraph",
+        "e": "second-order effects",
+    },
     reads={
-        "interference_pair interference_many": {
+        "interference_pair": {
             "trajectory": "gram",
-            "metrics": "decay_over_larger decay_over_sum",
+            "metrics": "decay_over_larger decay_over_sum first_order_error",
         },
-    }
+        "interference_strengths": {
+            "trajectory": "gram",
+            "metrics": (
+                "decay_over_larger decay_over_sum fall_after_growth fall_before_growth "
+                "first_order_error"
+            ),
+        },
+        "interference_many": {
+            "trajectory": "gram",
+            "theory": "gram",
+            "metrics": "first_order_error mode_error_sup",
+        },
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Cosine of the two strongest modes against two rules, and the decay of all pairs in both."""
-    cells = [*results.cells("interference_pair"), *results.cells("interference_many")]
-    counts = [int((cell.strength != 0).sum()) for cell in cells]
-    figure, axes = style.panels(len(cells) + 1, height=1.45)
-    for ax, cell in zip(axes[:, 0], cells, strict=False):
-        gram = vectors(cell)[0].isel(init_scale=0)
-        time = cell.flow_time
-        simulated = _strongest(gram, cosines(gram.values))
-        rules = [
-            _strongest(gram, first_order_interference(time.values, gram.values, rate))
-            for rate in RULES.values()
-        ]
-        style.over_seeds(ax, time, simulated, color=style.distinct(0))
-        for rule, look in zip(rules, (style.THEORY, style.PAPER), strict=True):
-            ax.plot(time, rule.mean("seed"), **look)
-        ax.set(ylabel="|cosine| over\ninitial |cosine|", yscale="log", ylim=(FLOOR, 1.6))
-        ax.set_xlim(0, float(time[rules[0].max("seed") > FLOOR].max()))
-    axes[len(cells) - 1, 0].set_xlabel(style.FLOW_TIME)
-
-    ax = axes[-1, 0]
-    curves = []
-    for line, cell, count in zip(style.LINES, cells, counts, strict=False):
-        for index, (metric, rule) in enumerate(RULES.items()):
-            look = {"color": style.distinct(index), "linestyle": line, "linewidth": 1.2}
-            values = cell.get("metrics", metric).values
-            sns.ecdfplot(x=values[np.isfinite(values)], ax=ax, **look)
-            curves.append(style.entry(f"{count} modes, {rule} rule", **look))
-    ax.axvline(1, **style.GUIDE)
-    ax.set(xscale="log", xlabel="decay over that of rule", ylabel="share of pairs\nand seeds")
-    titles = [f"strongest two of {count} modes" for count in counts]
-    style.letters(axes[:, 0], [*titles, "decay of every pair and seed"])
-    entries = [
+def legend(results: Results) -> Sequence[Artist]:
+    """Simulation, the rule of the equation and that of the prose."""
+    return [
         style.entry("simulation", color=style.distinct(0)),
         style.BAND,
-        style.entry("sum of squared norms", **style.THEORY),
-        style.entry("Saxe et al.: larger one", **style.PAPER),
+        style.entry("theory", **style.THEORY),
+        style.entry("Saxe et al., prose: larger norm", **style.PAPER),
     ]
-    style.legend(figure, [*entries, *curves], columns=2)
-    return figure
 
 
-def _strongest(gram: xr.DataArray, cosine: np.ndarray) -> xr.DataArray:
-    """Size of the cosine of the two strongest modes over its start, on the axes of `gram`."""
-    return gram.copy(data=abs(cosine / cosine[:, :1])).isel(mode=0, other_mode=1)
+def panel_a(results: Results, ax: Axes) -> None:
+    """Rate at which the logarithm of the cosine between two vectors falls.
+
+    It follows the sum of their squared norms, and leaves the larger one as the second mode is
+    learned.
+    """
+    cell = results.cell("interference_pair")
+    gram, time = _gram(cell), cell.flow_time
+    share = _share(gram, cosines(gram.values))
+    lasting = share > FLOOR
+    rate = -ufuncs.log(share).differentiate("flow_time")
+    norms = diagonal(gram)
+    style.over_seeds(ax, time, rate.where(lasting), color=style.distinct(0))
+    ax.plot(time, norms.sum("mode").mean("seed"), **style.THEORY)
+    ax.plot(time, norms.max("mode").mean("seed"), **style.PAPER)
+    s = cell.strength.values
+    ax.set(xlabel=style.FLOW_TIME, ylabel=r"decay rate $-d\log\epsilon_{ij}/dt$")
+    ax.set_xlim(0, style.settled(norms, time))
+    reached = float(rate.where(lasting).max("time").mean("seed"))
+    ax.set_title(f"The rate comes to {reached:.2f}, the sum of {s[0]:g} and {s[1]:g}")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Cosine over its start in the same runs, with what both rules make of the simulated norms."""
+    cell = results.cell("interference_pair")
+    gram, time = _gram(cell), cell.flow_time
+    style.over_seeds(ax, time, _share(gram, cosines(gram.values)), color=style.distinct(0))
+    first, larger = (
+        _share(gram, first_order_interference(time.values, gram.values, rate))
+        for rate in ("sum", "larger")
+    )
+    ax.plot(time, first.mean("seed"), **style.THEORY)
+    ax.plot(time, larger.mean("seed"), **style.PAPER)
+    ax.set(xlabel=style.FLOW_TIME, ylabel=r"$\epsilon_{ij}(t)/\epsilon_{ij}(0)$", yscale="log")
+    lasting = (first > FLOOR).any("seed")
+    ax.set(ylim=(FLOOR, 1.6), xlim=(0, float(time[lasting].max())))
+    off = float(cell.get("metrics", "first_order_error").mean())
+    ax.set_title(f"Integrated, the sum is off by {off:.1%}")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Measured decay over what each rule gives, for equal and unequal strengths.
+
+    In the sum it is one constant; in the larger norm it falls from twice to once.
+    """
+    cells = _pairs(results)
+    over = {
+        rule: [cell.get("metrics", metric).isel(init_scale=0, mode_pair=0) for cell in cells]
+        for rule, metric in RULES.items()
+    }
+    for index, (rule, values) in enumerate(over.items()):
+        look = {"color": style.distinct(index), "marker": style.marker(index)}
+        for place, value in enumerate(values):
+            style.points(ax, place, value, label=rule if place == 0 else None, **look)
+    ax.axhline(1, **style.THEORY)
+    ax.legend(title="measured in", loc="upper right")
+    ax.set_xticks(range(len(cells)), [_strengths(cell) for cell in cells])
+    ax.set(xlabel="strengths of the two modes", ylabel="measured decay over rule")
+    ax.set(xlim=(-0.5, len(cells) - 0.5), ylim=(0, 2.4))
+    means = [float(value.mean()) for value in over["larger norm"]]
+    ax.set_title(f"In the larger norm, {means[0]:.1f} to {means[-1]:.1f}")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Angle between two vectors of which one alone grows, as a share of its way to 90 degrees.
+
+    Beside it, the squared norm of that one over its end: the angle opens when the norm gets big.
+    """
+    cell = _pairs(results)[-1]
+    gram, time = _gram(cell), cell.flow_time
+    angle = ufuncs.arccos(abs(_strongest(gram, cosines(gram.values))))
+    closed = angle.isel(time=0, drop=True)
+    opened = (angle - closed) / (np.pi / 2 - closed)
+    norm = diagonal(gram).isel(mode=0)
+    style.over_seeds(ax, time, opened, color=style.distinct(0), label="angle")
+    grown = norm / norm.isel(time=-1, drop=True)
+    style.over_seeds(ax, time, grown, color=style.distinct(1), linestyle="-.", label="$|W_i|^2$")
+    ax.legend(loc="center right")
+    ax.set(xlabel=style.FLOW_TIME, ylabel="share of the way")
+    ax.set_xlim(0, style.settled(opened, time))
+    before, after = (
+        float(cell.get("metrics", f"fall_{side}_growth").mean()) for side in ("before", "after")
+    )
+    ax.set_title(f"Log cosine falls by {before:.1f} before growth, {after:.1f} after")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Largest distance of each cosine from the first-order law, over its start.
+
+    Dots are pairs of modes and seeds, bars medians. Of two modes there is nothing of second order;
+    among many the law misses far more.
+    """
+    many = results.cell("interference_many")
+    cells = [*_pairs(results), many]
+    middles = []
+    for place, cell in enumerate(cells):
+        values = np.sort(cell.get("metrics", "first_order_error").values, axis=None)
+        spread = place + np.linspace(-0.35, 0.35, len(values))
+        look = {"linestyle": "", "marker": "o", "markersize": 1.5, "color": style.distinct(0)}
+        ax.plot(spread, values, **look)
+        middles.append(float(np.nanmedian(values)))
+        ax.plot([place - 0.4, place + 0.4], [middles[-1]] * 2, color="0.2", linewidth=1.2)
+    count = int((many.strength != 0).sum())
+    ax.set_xticks(range(len(cells)), [*map(_strengths, cells[:-1]), f"{count} modes"])
+    ax.set(yscale="log", xlabel="strengths", ylabel="error of first order\n(initial cosine)")
+    ratio = middles[-1] / max(middles[:-1])
+    ax.set_title(f"Among {count} modes it misses {ratio:.0f} times as much")
+
+
+def panel_f(results: Results, ax: Axes) -> None:
+    """Cosine between the two weakest of many modes, in single runs.
+
+    Dashed, the exact solution; thin, the first-order law.
+    """
+    cell = results.cell("interference_many")
+    gram, time = _gram(cell), cell.flow_time
+    solved = _solved(cell)
+    weakest = {"mode": -2, "other_mode": -1}
+    law = gram.copy(data=first_order_interference(time.values, gram.values)).isel(weakest)
+    seen = gram.copy(data=cosines(gram.values)).isel(weakest)
+    exact = solved.copy(data=cosines(solved.values)).isel(weakest)
+    runs = min(RUNS, seen.sizes["seed"])
+    for run, colour in enumerate(style.ordered(runs)):
+        ax.plot(time, law.isel(seed=run), **style.GUIDE)
+        ax.plot(time, seen.isel(seed=run), color=colour)
+        ax.plot(time, exact.isel(seed=run), **style.THEORY)
+    ax.set(xlabel=style.FLOW_TIME, ylabel=r"cosine $\epsilon_{ij}$")
+    ax.set_xlim(0, style.settled(exact, time))
+    off = float(cell.get("metrics", "mode_error_sup", solution="tied").max())
+    ax.set_title(f"Exact: modes within {off:.1%}")
+
+
+def _gram(cell: CellResults) -> xr.DataArray:
+    """Inner products of the tied vectors, (seed, time, mode, other_mode)."""
+    gram = vectors(cell)[0].isel(init_scale=0)
+    return gram.transpose("seed", "time", "mode", "other_mode")
+
+
+def _solved(cell: CellResults) -> xr.DataArray:
+    """The same by the exact solution."""
+    gram = cell.get("theory", "gram").isel(init_scale=0)
+    first = slice(0, len(cell.modes))
+    encoder = gram.isel(vector=first, other_vector=first)
+    encoder = encoder.rename(vector="mode", other_vector="other_mode")
+    return encoder.transpose("seed", "time", "mode", "other_mode")
+
+
+def _strongest(gram: xr.DataArray, values: np.ndarray) -> xr.DataArray:
+    """What belongs to the two strongest modes, on the axes of `gram`."""
+    return gram.copy(data=values).isel(mode=0, other_mode=1, drop=True)
+
+
+def _share(gram: xr.DataArray, values: np.ndarray) -> xr.DataArray:
+    """The same over its start."""
+    strongest = _strongest(gram, values)
+    return strongest / strongest.isel(time=0, drop=True)
+
+
+def _pairs(results: Results) -> list[CellResults]:
+    """Two modes alone, from equal strengths to those furthest apart."""
+    cells = [*results.cells("interference_pair"), *results.cells("interference_strengths")]
+    return sorted(cells, key=lambda cell: float(cell.strength.max() / cell.strength.min()))
+
+
+def _strengths(cell: CellResults) -> str:
+    return ", ".join(f"{s:g}" for s in cell.strength.values)

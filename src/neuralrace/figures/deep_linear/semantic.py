@@ -1,63 +1,137 @@
-"""The semantic hierarchy: its data, its modes, and what a network makes of them over time."""
+"""The semantic hierarchy: its modes, and what a network makes of them over time.
+
+After figure 7 of Jarvis, Klein, Rosman and Saxe, whose appendix reviews the theory: four items and
+seven properties on a binary tree. The singular value decomposition of the task finds what all items
+share, animals against plants, and the contrasts within each class; a deep linear network acquires
+these distinctions from broad to narrow. The two contrasts have one singular value, so their vectors
+are one choice of basis, and each pair of vectors is determined up to its sign.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import style
-from neuralrace.records.results import Results
+from neuralrace.figures.strengths import smallest, strengths
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
-STAGES = 4
+STAGES = 5
 """Snapshots of the outputs that are drawn, from the first to the end of learning."""
 
 
 @Figure(
+    layout="abcd;eeef",
+    height=4.1,
+    widths=(1.0, 1.1, 1.0, 1.25),
+    cf={"a": "Fig. 7", "b": "Fig. 7, U", "c": "Fig. 7, S", "d": "Fig. 7, V", "f": "Eq. 7"},
     reads={
         "semantic_deep": {
-            "trajectory": "loss outputs",
+            "trajectory": "loss mode_strength outputs",
+            "theory": "mode_strength",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Items by properties, singular vectors, and network outputs at stages of development.
+def legend(results: Results) -> Sequence[Artist]:
+    """Modes of panel f by singular value, and theory."""
+    theory = style.entry("closed form", **style.THEORY)
+    return [*style.mode_entries(results.cell("semantic_deep").strength), style.BAND, theory]
 
-    Outputs are means over seeds at the smallest init scale.
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """The task: which property (rows) each item (columns) has."""
+    data = results.cell("semantic_deep").data
+    style.heat(ax, data.y.T, 0, 1, data.output_names, data.item_names)
+    ax.set_title(f"{data.y.shape[1]} properties of {data.y.shape[0]} items")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Property vectors of the modes, in columns.
+
+    Red and blue are properties of either sign, such as to move and to have roots.
+    """
+    data = results.cell("semantic_deep").data
+    u, _ = _vectors(results)
+    style.heat(ax, u, -1, 1, data.output_names, _names(u.shape[1]))
+    ax.set_xlabel("mode")
+    ax.set_title("Property vectors")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Singular values of the modes."""
+    s = results.cell("semantic_deep").strength.values
+    ax.barh(range(len(s)), s, color=style.ordered(len(s)))
+    ax.set_yticks(range(len(s)), _names(len(s)))
+    ax.invert_yaxis()
+    ax.set(xlabel="singular value $s$", ylabel="mode")
+    ax.set_title(f"Broad is stronger: {s[0] / s[-1]:.1f} times")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Item vectors of the modes, in rows.
+
+    The second tells animals from plants, the last ones the plants, and the animals, from each
+    other.
+    """
+    data = results.cell("semantic_deep").data
+    _, v = _vectors(results)
+    shades = style.heat(ax, v.T, -1, 1, _names(v.shape[1]), data.item_names)
+    ax.figure.colorbar(shades, ax=ax, ticks=(-1, 0, 1), label="entry of a vector")
+    ax.set_title("Item vectors")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Outputs of the network for each item at stages of learning.
+
+    Means over seeds from the smallest init scale. What all items share comes first, properties of
+    single items last.
     """
     cell = results.cell("semantic_deep")
+    outputs = cell.get("trajectory", "outputs").isel(init_scale=smallest(cell)).mean("seed")
     data = cell.data
-    outputs = cell.get("trajectory", "outputs")
-    outputs = outputs.isel(init_scale=int(outputs["init_scale"].values.argmin())).mean("seed")
-    times = cell.trajectory["snapshot_flow_time"].values
-    end = style.settled(cell.get("trajectory", "loss"), cell.flow_time)
-    last = min(int(np.searchsorted(times, end)), len(times) - 1)
-    stages = np.unique(np.linspace(0, last, STAGES).round().astype(int))
+    frames = style.split(ax, 1, len(_stages(cell)), wspace=0.08)[0]
+    for frame, (stage, time) in zip(frames, _stages(cell).items(), strict=True):
+        rows = data.output_names if frame is frames[0] else ()
+        shades = style.heat(frame, outputs[stage].values.T, 0, 1, rows, data.item_names)
+        frame.set_title(rf"$t$ = {time:.3g} $\tau$", loc="center")
+    bar = frames[-1].figure.colorbar(shades, ax=frames.tolist(), ticks=(0, 1), pad=0.02)
+    bar.set_label("target, output")
+    ax.set_title("A network learns distinctions from broad to narrow")
 
-    figure = Canvas(figsize=(style.COLUMN, 4.3))
-    above, below = figure.add_gridspec(2, 1, height_ratios=(2.2, 1))
-    grid = above.subgridspec(2, 2, width_ratios=(len(data.output_names), len(data.item_names)))
-    table, spectrum, properties, items = (figure.add_subplot(cell) for cell in grid)
-    shades = style.heat(table, data.y, 0, 1, data.item_names, data.output_names)
-    figure.colorbar(shades, ax=table, label="target", ticks=(0, 1))
-    modes = cell.strength["mode"].values
-    spectrum.barh(modes, cell.strength, color=style.ordered(len(modes)))
-    spectrum.invert_yaxis()
-    spectrum.set(yticks=modes, xlabel="singular value")
-    # a pair of vectors has no sign of its own: let items sum to what is not negative
-    signs = np.where(data.modes.v.sum(0) < -1e-9, -1, 1)
-    names = [f"mode {mode}" for mode in modes]
-    shades = style.heat(properties, (signs * data.modes.u).T, -1, 1, names, data.output_names)
-    figure.colorbar(shades, ax=properties, label="entry", ticks=(-1, 0, 1))
-    style.heat(items, (signs * data.modes.v).T, -1, 1, list(map(str, modes)), data.item_names)
 
-    frames = below.subgridspec(1, len(stages)).subplots(squeeze=False)[0]
-    for ax, stage in zip(frames, stages, strict=True):
-        names = data.item_names if ax is frames[0] else ()
-        style.heat(ax, outputs[stage].values, 0, 1, names, data.output_names)
-    style.letters(
-        [table, spectrum, properties, items, frames[0]],
-        ["hierarchy", "its modes", "property vectors", "item vectors", r"$t$ = 0"],
-    )
-    for ax, stage in zip(frames[1:], stages[1:], strict=True):
-        ax.set_title(rf"$t$ = {times[stage]:.3g} $\tau$")
-    frames[0].set_ylabel("network outputs")
-    return figure
+def panel_f(results: Results, ax: Axes) -> None:
+    """Mode strengths in the same runs; thin lines are the stages."""
+    cell = results.cell("semantic_deep")
+    strengths(ax, cell, "aligned_modes", smallest(cell))
+    for time in _stages(cell).values():
+        ax.axvline(time, **style.GUIDE)
+    solved = cell.get("theory", "mode_strength", solution="aligned_modes")
+    seen = cell.get("trajectory", "mode_strength")
+    at = {"init_scale": smallest(cell)}
+    off = abs(seen - solved).isel(at).max() / abs(cell.target).max()
+    ax.set_title(f"Modes are within {float(off):.0%} of the closed form")
+
+
+def _names(count: int) -> list[str]:
+    return [str(mode) for mode in range(1, count + 1)]
+
+
+def _vectors(results: Results) -> tuple[np.ndarray, np.ndarray]:
+    """Property and item vectors of the modes, in columns."""
+    modes = results.cell("semantic_deep").data.modes
+    # a pair of vectors has no sign of its own: let the first item that takes part be positive
+    first = (abs(modes.v) > 1e-9).argmax(axis=0)
+    signs = np.sign(modes.v[first, np.arange(modes.v.shape[1])])
+    return signs * modes.u, signs * modes.v
+
+
+def _stages(cell: CellResults) -> dict[int, float]:
+    """Snapshots that are drawn, and when they are taken."""
+    times: xr.DataArray = cell.trajectory["snapshot_flow_time"]
+    loss = cell.get("trajectory", "loss").isel(init_scale=smallest(cell))
+    last = min(int(np.searchsorted(times, style.settled(loss, cell.flow_time))), times.size - 1)
+    chosen = np.unique(np.linspace(0, last, STAGES).round().astype(int))
+    return {int(stage): float(times[stage]) for stage in chosen}

@@ -1,74 +1,133 @@
 """Singular modes learned one by one from small random weights.
 
-Mode strengths of a network with one hidden layer (means, bands over the range of seeds) follow the
-closed form, which starts from the initial weights of each run with nothing fitted. The smaller the
-weights at the start, the longer each mode waits and the further the stairs are apart.
+The strength of each mode of a network with one hidden layer, as figure 3 of Saxe, McClelland and
+Ganguli (2013) shows it, and the first point of the summary: correlations are learned one by one, in
+the order of their strength. Simulations (means, bands over the range of seeds) lie under closed
+forms that start from the initial weights of each run, with nothing fitted. The smaller the weights
+at the start, the longer each mode waits and the further the stairs are apart. The source prints no
+numbers; modes, sizes and scales are ours.
 """
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import style
+from neuralrace.figures.strengths import rest, strengths
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
+LEAST = 1e-3
+"""Loss that is drawn at least, as a share of that before training."""
+HALF = {"linestyle": "", "marker": "o", "markersize": 3, "color": "0.3", "zorder": 4}
+HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
+"""Where a mode is half learned."""
+
 
 @Figure(
-    layout="abc;ddd",
-    height=3.6,
-    cf={"b": "Fig. 3, left"},
+    layout="abc;dde",
+    height=3.9,
+    cf={"a": "Fig. 3, left", "e": "first bullet"},
     reads={
         "staircase": {
             "trajectory": "loss mode_strength",
             "theory": "loss mode_strength",
+            "metrics": "half_time half_time_over_predicted half_time_over_written later_share",
         },
     },
 )
 def legend(results: Results) -> Sequence[Artist]:
-    """Modes by singular value."""
+    """Modes by singular value, and what the lines are."""
     theory = style.entry("closed form", **style.THEORY)
-    return [*style.mode_entries(results.cell("staircase").strength), style.BAND, theory]
+    paper = style.entry(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
+    return [*style.mode_entries(results.cell("staircase").strength), style.BAND, theory, paper]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Mode strengths from the smallest weights."""
+    """Mode strengths from the smallest weights.
+
+    Dots are where a mode is half learned, on average over seeds; later modes, on the thin line
+    below, have hardly begun.
+    """
     _modes(results.cell("staircase"), 0, ax)
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Mode strengths from weights ten times as large."""
+    """The same from larger weights."""
     _modes(results.cell("staircase"), 1, ax)
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Mode strengths from weights a hundred times as large."""
+    """The same from the largest weights, where all modes start at once."""
     _modes(results.cell("staircase"), 2, ax)
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Loss at all init scales, a stair for each mode."""
+    """Training loss from all init scales, over that before training.
+
+    Thin lines are the loss when the strongest modes have been learned and nothing of the others.
+    """
     cell = results.cell("staircase")
     loss, time = cell.get("trajectory", "loss"), cell.flow_time
     closed = cell.get("theory", "loss", solution="aligned_modes").mean("seed")
-    scales = loss["init_scale"].values
-    for scale, colour in zip(scales, style.ordered(len(scales)), strict=True):
+    first = loss.isel(time=0).mean("seed")
+    power = np.sort(cell.strength.values**2)[::-1]
+    left = 1 - np.cumsum(power) / power.sum()
+    plateaus = left[left > LEAST]
+    for level in plateaus:
+        ax.axhline(level, **style.GUIDE)
+    for scale, colour in _scales(cell).items():
         at = {"init_scale": scale}
-        style.over_seeds(ax, time, loss.sel(at), color=colour, label=f"{scale:g}")
-        ax.plot(time, closed.sel(at), **style.THEORY)
-    ax.legend(title="init scale", loc="upper right")
-    ax.set(xlabel=style.FLOW_TIME, ylabel="training loss", xlim=(0, time[-1]))
-    ax.set_title("The loss falls in stairs, one for each mode")
+        share = loss.sel(at) / first.sel(at)
+        style.over_seeds(ax, time, share, color=colour, label=f"{scale:g}")
+        ax.plot(time, closed.sel(at) / first.sel(at), **style.THEORY)
+    ax.legend(title="init scale", loc="upper right", frameon=True, framealpha=1, edgecolor="none")
+    end = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="loss (initial loss)", yscale="log")
+    ax.set(xlim=(0, rest(cell, end)), ylim=(LEAST, 1.6))
+    ax.set_title(f"The loss falls in stairs: {len(plateaus)} plateaus between the modes")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Time to half of each mode's target against its singular value, at each init scale.
+
+    Dashed, the closed form from each run's weights; dotted, the time that the summary writes.
+    """
+    cell = results.cell("staircase")
+    half = cell.get("metrics", "half_time")
+    over = cell.get("metrics", "half_time_over_predicted")
+    written = half / cell.get("metrics", "half_time_over_written")
+    s = cell.strength.where(cell.strength != 0, drop=True)
+    for index, colour in enumerate(_scales(cell).values()):
+        at = {"init_scale": index, "mode": s["mode"].values - 1}
+        for mode, x in zip(s["mode"].values, s.values, strict=True):
+            value = half.isel(init_scale=index).sel(mode=mode)
+            style.points(ax, float(x), value, color=colour, marker=style.marker(index))
+        ax.plot(s, (half / over).isel(at).mean("seed"), **style.THEORY)
+        ax.plot(s, written.isel(at).mean("seed"), **style.PAPER)
+    ax.set(xscale="log", yscale="log", xlabel="singular value $s$")
+    ax.set_ylabel(r"time to $s/2$ (units of $\tau$)")
+    ax.set_xticks(s.values, [f"{x:g}" for x in s.values])
+    ax.minorticks_off()
+    off = float(abs(over.isel(init_scale=0) - 1).max())
+    ax.set_title(f"Small weights: within {off:.1%} of the closed form")
+
+
+def _scales(cell: CellResults) -> dict[float, tuple[float, float, float]]:
+    """A colour for each init scale."""
+    scales = cell.trajectory["init_scale"].values.tolist()
+    return dict(zip(scales, style.ordered(len(scales)), strict=True))
 
 
 def _modes(cell: CellResults, index: int, ax: Axes) -> None:
-    modes = cell.get("trajectory", "mode_strength").isel(init_scale=index)
-    closed = cell.get("theory", "mode_strength", solution="aligned_modes").mean("seed")
-    time = cell.flow_time
-    for mode, colour in style.mode_colours(cell.strength).items():
-        style.over_seeds(ax, time, modes.sel(mode=mode), color=colour)
-        ax.plot(time, closed.isel(init_scale=index).sel(mode=mode), **style.THEORY)
-    style.epochs(ax, time)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength", xlim=(0, time[-1]))
-    ax.set_title(f"Init scale {float(modes['init_scale']):g}")
+    half = cell.get("metrics", "half_time").isel(init_scale=index).mean("seed")
+    later = cell.get("metrics", "later_share").isel(init_scale=index)
+    smallest = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
+    ax.vlines(half, 0, cell.strength / 2, **style.GUIDE)
+    strengths(ax, cell, "aligned_modes", index)
+    ax.plot(half, cell.strength / 2, **HALF)
+    ax.set_xlim(0, rest(cell, smallest))
+    scale, share = float(later["init_scale"]), float(later.mean("seed"))
+    ax.set_title(f"Scale {scale:g}: the next mode is at {share:.0%} when one is at half")

@@ -1,95 +1,154 @@
-"""Biases, not the nonlinearity, make squared layer norms of a ReLU network grow apart."""
+"""Biases, not the nonlinearity, make squared layer norms of a ReLU network grow apart.
+
+Basu, Mukherjee and Vasudevan, section 3, have no figure of it. They conclude from eq. 29, on the
+rates of matrices, that nonlinearity breaks the equal growth of adjacent layers' norms. Shown is the
+largest change, over pairs of layers, of the difference of squared Frobenius norms. Without biases
+gradient flow conserves it, and what is left shrinks with the learning rate (c, d); with biases it
+changes by a fixed share of the growth (a), and is conserved again once the squared bias is
+subtracted. On images (b) biases stay small and the steps of mini-batches account for the change.
+"""
+
+from collections.abc import Sequence
 
 import xarray as xr
-from matplotlib.figure import Figure as Canvas
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
+WITHOUT, WITH, LESS = "without biases", "with biases", "with biases, less their square"
 LOOKS = {
-    "without biases": {"color": style.distinct(0), "marker": "o"},
-    "with biases": {"color": style.distinct(1), "linestyle": style.LINES[1], "marker": "s"},
-    "with biases, less their square": {
-        "color": style.distinct(2),
-        "linestyle": style.LINES[3],
-        "marker": "^",
-    },
+    WITHOUT: {"color": style.distinct(0), "marker": "o"},
+    WITH: {"color": style.distinct(1), "linestyle": style.LINES[1], "marker": "s"},
+    LESS: {"color": style.distinct(2), "linestyle": style.LINES[3], "marker": "^"},
 }
 
 
 @Figure(
+    layout="ab;cd",
+    height=3.9,
+    cf={"d": "eq. 29"},
     reads={
         "relu": {
             "trajectory": "imbalance_trace",
-            "metrics": "norm_difference_drift",
+            "metrics": (
+                "early_relative_norm_rate_gap early_relative_rate_gap norm_difference_drift"
+            ),
         },
         "relu_biases": {
             "trajectory": "bias_norm imbalance_trace",
-            "metrics": "bias_corrected_drift norm_difference_drift",
+            "metrics": (
+                "bias_corrected_drift early_relative_norm_rate_gap early_relative_rate_gap "
+                "norm_difference_drift"
+            ),
         },
         "images": {
             "trajectory": "bias_norm imbalance_trace",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Change of the difference of squared norms over time, and against the learning rate.
-
-    Of the pairs of adjacent layers, that which changes most.
-    """
-    without, biased = results.cells("relu"), results.cells("relu_biases")
-    figure, axes = style.panels(3, height=1.5)
-    finest = [
-        min(cells, key=lambda cell: cell.spec.training.learning_rate) for cells in (without, biased)
+def legend(results: Results) -> Sequence[Artist]:
+    """What is compared, and slope 1."""
+    return [
+        *(style.entry(name, **look) for name, look in LOOKS.items()),
+        style.BAND,
+        style.entry("c: slope 1", **style.GUIDE),
+        style.entry("d: Basu et al.: squared norms too", **style.PAPER),
     ]
-    for ax, cells in zip(axes[:2, 0], (finest, results.cells("images")), strict=True):
-        for cell in cells:
-            time = cell.trajectory["time"]
-            for name, change in _changes(cell).items():
-                style.over_seeds(ax, time, change, **LOOKS[name] | {"marker": None})
-        ax.set(ylabel="largest change", xlabel=f"training time ({time.attrs['units']})")
-        ax.set_xlim(0, float(time[-1]))
-    ax = axes[2, 0]
-    rates = [cell.spec.training.learning_rate for cell in [*without, *biased]]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Change over time at the least learning rate, on a mixture of Gaussians."""
+    cells = [_finest(results, "relu"), _finest(results, "relu_biases")]
+    ends = _changes(cells, ax)
+    ax.set_title(f"Gaussians: {ends[WITHOUT]:.2g} without, {ends[WITH]:.2g} with biases")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """The same on images."""
+    cells = results.cells("images")
+    ends = _changes(cells, ax)
+    values = ", ".join(f"{end:.2g}" for end in ends.values())
+    ax.set_title(f"{cells[0].spec.dataset.name.capitalize()}, mini-batches: {values}")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Largest change over the final squared norms, by learning rate, on the mixture."""
+    without, biased = results.cells("relu"), results.cells("relu_biases")
+    rates, slopes = [_rate(cell) for cell in [*without, *biased]], []
     for cells, metric, name in (
-        (without, "norm_difference_drift", "without biases"),
-        (biased, "norm_difference_drift", "with biases"),
-        (biased, "bias_corrected_drift", "with biases, less their square"),
+        (without, "norm_difference_drift", WITHOUT),
+        (biased, "norm_difference_drift", WITH),
+        (biased, "bias_corrected_drift", LESS),
     ):
-        look = LOOKS[name] | {"linestyle": None}
+        look = {key: LOOKS[name][key] for key in ("color", "marker")}
         drifts = {
-            cell.spec.training.learning_rate: cell.get("metrics", metric)
-            .isel(init_scale=0)
-            .max("pair")
+            _rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
             for cell in cells
         }
         for rate, drift in drifts.items():
-            style.points(ax, rate, drift, color=look["color"], marker=look["marker"])
-        if name != "with biases":
+            style.points(ax, rate, drift, **look)
+        if name != WITH:
             style.slope_one(ax, list(drifts), float(drifts[max(drifts)].mean("seed")))
+        means = [float(drift.mean()) for drift in drifts.values()]
+        slopes.append(style.steepness(list(drifts), means))
     style.loglog(ax, sorted(set(rates)))
-    ax.set(xlabel="learning rate", ylabel="over final\nsquared norms")
-    titles = ["Gaussian mixture, least learning rate", "images", "Gaussian mixture"]
-    style.letters(axes[:, 0], titles)
-    entries = [style.entry(name, **look) for name, look in LOOKS.items()]
-    slope = style.entry("c: slope 1", **style.GUIDE)
-    style.legend(figure, [*entries, style.BAND, slope], columns=2)
-    return figure
+    ax.set(xlabel="learning rate", ylabel="over final squared norms")
+    ax.set_title("Slopes " + ", ".join(f"{abs(slope):.2f}" for slope in slopes))
 
 
-def _changes(cell: CellResults) -> dict[str, xr.DataArray]:
+def panel_d(results: Results, ax: Axes) -> None:
+    r"""Gap between the growth rates of adjacent layers, over the sum of the rates, early in
+    training: of :math:`W_{l+1}^\top W_{l+1}` and :math:`W_l W_l^\top` as matrices, and of squared
+    norms. The paper concludes from the one to the other (dotted).
+    """
+    means = {}
+    for name, experiment in ((WITHOUT, "relu"), (WITH, "relu_biases")):
+        cell, look = _finest(results, experiment), LOOKS[name]
+        look = {key: look[key] for key in ("color", "marker")}
+        for place, kind in enumerate(("rate", "norm_rate")):
+            gaps = cell.get("metrics", f"early_relative_{kind}_gap").isel(init_scale=0).max("pair")
+            style.points(ax, place + 0.1 * (1 if name == WITH else -1), gaps, **look)
+            means[name, kind] = float(gaps.mean())
+    ax.axhline(means[WITHOUT, "rate"], **style.PAPER)
+    ax.set(yscale="log", ylabel="relative gap of rates", xlim=(-0.5, 1.5))
+    ax.set_xticks(range(2), ["as matrices", "squared norms"])
+    gap = means[WITHOUT, "norm_rate"]
+    ax.set_title(f"Squared norms differ by {gap:.0e}")
+
+
+def _changes(cells: Sequence[CellResults], ax: Axes) -> dict[str, float]:
+    """Draws the changes of all cells over time, and returns their means at the end."""
+    ends = {}
+    for cell in cells:
+        time = cell.trajectory["time"]
+        for name, change in _change(cell).items():
+            style.over_seeds(ax, time, change, **LOOKS[name] | {"marker": None})
+            ends[name] = float(change.isel(time=-1).mean())
+    ax.set(ylabel="largest change", xlabel=f"training time ({time.attrs['units']})")
+    ax.set_xlim(0, float(time[-1]))
+    return ends
+
+
+def _change(cell: CellResults) -> dict[str, xr.DataArray]:
     """Largest change over pairs of the difference of squared norms, by name in `LOOKS`."""
     trace = cell.get("trajectory", "imbalance_trace").isel(init_scale=0)
     change = trace - trace.isel(time=0)
     if not cell.spec.layered.bias:
-        return {"without biases": abs(change).max("pair")}
+        return {WITHOUT: abs(change).max("pair")}
     squares = cell.get("trajectory", "bias_norm").isel(init_scale=0) ** 2
     hidden = (
         squares.isel(layer=slice(None, -1)).rename(layer="pair").assign_coords(pair=trace["pair"])
     )
     corrected = change - (hidden - hidden.isel(time=0))
-    return {
-        "with biases": abs(change).max("pair"),
-        "with biases, less their square": abs(corrected).max("pair"),
-    }
+    return {WITH: abs(change).max("pair"), LESS: abs(corrected).max("pair")}
+
+
+def _finest(results: Results, experiment: str) -> CellResults:
+    return min(results.cells(experiment), key=_rate)
+
+
+def _rate(cell: CellResults) -> float:
+    return cell.spec.training.learning_rate

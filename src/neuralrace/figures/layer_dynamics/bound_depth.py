@@ -1,63 +1,210 @@
-"""What depth does to the growth bound, and to growth (fig. 1 iii)."""
+"""What depth does to the growth bound, and to growth.
+
+Basu, Mukherjee and Vasudevan, fig. 1 (iii), draw the bound of eq. 17 at two, three and four layers,
+all from the same layer norms and with the constants that they read off the network with two. The
+deeper the bound, the sharper it rises, and from the start that they print the sooner (a); from
+smaller weights it waits longer the deeper it is (c). Networks are not their bound: deeper ones grow
+faster once they do, but come to the target later (b, e). Nor do the constants of two layers bound
+four, which the paper does not say; those that are computed from a run bound it at every depth (d).
+Lines are of one start or run, the median one. The paper does not print how large the weights are at
+the start, beyond a factor; here it is 1.
+"""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import style
-from neuralrace.records.results import Results
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
+from neuralrace.theory.growth_bound import (
+    QUOTED_KAPPA1,
+    QUOTED_KAPPA2,
+    GrowthLaw,
+    fastest_time,
+)
+
+DEPTHS = (2, 3, 4)
+COLOURS: dict[int, tuple[float, float, float]] = dict(
+    zip(DEPTHS, style.ordered(len(DEPTHS)), strict=True)
+)
+RISEN = np.linspace(0.0, 0.999, 500)
+"""Shares of the way from its start to its plateau at which a bound is drawn."""
+DOTTED = {"linestyle": style.PAPER["linestyle"], "linewidth": 1.6}
+"""Bounds as the paper draws them, in the colours of their depths."""
 
 
 @Figure(
+    layout="aabbcc;ddddee",
+    height=4.4,
+    heights=(1.0, 1.25),
+    cf={"a": "Fig. 1 iii", "d": "eq. 17"},
     reads={
         "growth": {
-            "trajectory": "",
-            "metrics": "product_norm",
+            "trajectory": "layer_norm",
+            "metrics": (
+                "bound_time convergence_time layer_strength norm_gap_delta peak_growth "
+                "plateau_share product_norm quoted_strength_bound strength_bound "
+                "strength_over_bound strength_over_quoted_bound"
+            ),
         },
         "small_weights": {
-            "trajectory": "",
-            "metrics": "bound_by_depth",
+            "trajectory": "layer_norm",
+            "metrics": "bound_time norm_gap_delta",
         },
-    }
+        "other_shapes": {
+            "trajectory": "linear_map",
+            "metrics": "convergence_time",
+        },
+    },
 )
-def draw(results: Results) -> Canvas:
-    """The bound at each depth with the quoted constants; simulated growth at each depth.
-
-    Every start has a bound of its own: one line each, the median start bold.
-    """
-    small = results.cell("small_weights")
-    grown = sorted(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
-    bounds = small.get("metrics", "bound_by_depth")
-    depths, scales = bounds["depth"].values, bounds["init_scale"].values
-    colours = style.ordered(len(depths))
-    figure, axes = style.panels(len(scales) + 1, height=1.5)
-    for index, ax in enumerate(axes[:-1, 0]):
-        curves = bounds.isel(init_scale=index)
-        starts = curves.isel(depth=0, time=0).values
-        typical = int(np.argsort(starts)[len(starts) // 2])
-        curves = curves / curves.max(("depth", "time"))
-        for depth, colour in enumerate(colours):
-            curve = curves.isel(depth=depth).transpose("time", "seed")
-            ax.plot(small.flow_time, curve, color=colour, linewidth=0.6, alpha=0.5)
-            ax.plot(small.flow_time, curve.isel(seed=typical), color=colour)
-        ax.set(ylabel="bound over its plateau", xlim=(0, style.settled(curves, small.flow_time)))
-    simulated = axes[-1, 0]
-    ends = []
-    for cell in grown:
-        depth = len(cell.spec.layered.hidden) + 1
-        product = cell.get("metrics", "product_norm")
-        product = product.isel(init_scale=int(product["init_scale"].values.argmin()))
-        share = product / product.isel(time=-1)
-        line = dict(zip(depths, colours, strict=True)).get(depth, "0.5")
-        style.over_seeds(simulated, cell.flow_time, share, color=line)
-        ends.append(style.settled(share.mean("seed"), cell.flow_time))
-    simulated.set(xlim=(0, max(ends)), ylabel=r"$|\prod W|$ over its end", xlabel=style.FLOW_TIME)
-    least = float(grown[0].trajectory["init_scale"].min())
-    titles = [f"bound, init scale {scale:g}" for scale in scales]
-    style.letters(axes[:, 0], [*titles, f"simulated growth, init scale {least:g}"])
-    entries = [
-        style.entry(f"{depth} layers", color=colour)
-        for depth, colour in zip(depths, colours, strict=True)
+def legend(results: Results) -> Sequence[Artist]:
+    """Depths, and the two kinds of bounds."""
+    return [
+        *(style.entry(f"{depth} layers", color=colour) for depth, colour in COLOURS.items()),
+        style.entry("1 layer", **style.GUIDE),
+        style.entry("Basu et al.: bound, quoted constants", **style.PAPER),
+        style.entry("bound, constants of the run", **style.THEORY),
     ]
-    style.legend(figure, [*entries, style.BAND], columns=4)
-    return figure
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """The bound over its plateau, from the norms of the median start at the printed variance.
+    Constants are those that the paper quotes.
+    """
+    _bounds(_networks(results)[0], 0, ax)
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """What networks do from the same variance: the norm of the product of all weights. Of the runs
+    at each depth, that which needs the median time; one layer for comparison.
+    """
+    depths, times, end = [], [], 0.0
+    for cell in [*_shallow(results), *_networks(results)]:
+        depth, needed = _depth(cell), cell.get("metrics", "convergence_time").isel(init_scale=0)
+        share = _product(cell).isel(init_scale=0) / np.linalg.norm(cell.data.sigma_yx)
+        share = share.sel(seed=style.typical(needed))
+        look: dict[str, Any] = {"color": COLOURS[depth]} if depth in COLOURS else style.GUIDE
+        ax.plot(cell.flow_time, share, **look)
+        end = max(end, style.settled(share, cell.flow_time))
+        depths.append(depth)
+        times.append(float(needed.median()))
+    ax.set(xlabel=style.FLOW_TIME, ylabel=r"$|\prod W|$ over $|\Sigma^{yx}|$", xlim=(0, end))
+    ax.set_title(
+        f"Within a tenth of the target after {_listed(times)} with {_listed(depths, 'd')} layers"
+    )
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """The bound over its plateau from smaller weights, where deeper ones wait longer."""
+    _bounds(results.cell("small_weights"), -1, ax)
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """The strength that theorem 3 bounds, of the median run at each depth, and both bounds. A
+    strength is the largest layer norm, and the largest gap between two, to the power of the depth.
+    Where it is above a curve, that is no bound.
+    """
+    cells = _networks(results)
+    worst, holds = [], []
+    for cell, inner in zip(cells, style.split(ax, 1, len(cells), sharey=True)[0], strict=True):
+        over = cell.get("metrics", "strength_over_quoted_bound").isel(init_scale=0)
+        run = {"init_scale": 0, "seed": list(over["seed"].values).index(style.typical(over))}
+        time, depth = cell.flow_time, _depth(cell)
+        strength, quoted, bound = (
+            cell.get("metrics", name).isel(run)
+            for name in ("layer_strength", "quoted_strength_bound", "strength_bound")
+        )
+        inner.plot(time, strength, color=COLOURS[depth])
+        inner.plot(time, quoted, **style.PAPER)
+        inner.plot(time, bound, **style.THEORY)
+        holds.append(float(cell.get("metrics", "strength_over_bound").isel(init_scale=0).max()))
+        worst.append(float(over.median()))
+        inner.set(yscale="log", xlabel=r"time (units of $\tau$)", ylabel="strength")
+        inner.set_xlim(0, style.settled(strength, time))
+        inner.set_title(f"{depth} layers", loc="center")
+        inner.label_outer()
+    ax.set_title(
+        f"Strength at most {_listed(worst, '.2f')} of the quoted bound, "
+        f"{max(holds):.2f} of that of the run"
+    )
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Largest growth rate of the product of all weights over the target, and length of its plateau:
+    the latter is the time below 10% of the target over that to 90%; with steady growth it is 1/9
+    (grey). Markers are means, bars ranges over seeds.
+    """
+    measures = {
+        "peak_growth": "peak rate",
+        "plateau_share": "plateau",
+    }
+    cells = _networks(results)
+    peaks = []
+    for (name, label), inner in zip(
+        measures.items(), style.split(ax, len(measures), sharex=True)[:, 0], strict=True
+    ):
+        for cell in cells:
+            depth = _depth(cell)
+            values = cell.get("metrics", name).isel(init_scale=0)
+            style.points(inner, depth, values, color=COLOURS[depth], marker="o")
+            peaks += [float(values.mean())] * (name == "peak_growth")
+        inner.set(ylabel=label, xticks=DEPTHS, xlim=(1.6, 4.4))
+        inner.set_ylim(0, None)
+        inner.label_outer()
+    inner.axhline(1 / 9, **style.GUIDE)
+    inner.set_xlabel("layers")
+    ax.set_title(f"Peak rates {_listed(peaks, '.1f')} targets a unit")
+
+
+def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
+    """The quoted bound at each depth from the median start of one init scale."""
+    norms = cell.get("trajectory", "layer_norm").isel(init_scale=index, time=0)
+    norms = norms + cell.get("metrics", "norm_gap_delta").isel(init_scale=index)
+    start = norms.max("layer")
+    start = float(start.sel(seed=style.typical(start)))
+    target = float(np.linalg.norm(cell.data.sigma_yx))
+    end = 0.0
+    for depth, colour in COLOURS.items():
+        law = GrowthLaw(depth, QUOTED_KAPPA1, QUOTED_KAPPA2, target)
+        u0, plateau = start**depth, float(law.plateau)
+        strength = u0 + RISEN * (plateau - u0)
+        time = fastest_time(strength, u0, law)
+        ax.plot([*time, 10 * time[-1]], [*strength / plateau, 1], color=colour, **DOTTED)
+        end = max(end, float(time[-1]))
+    times = cell.get("metrics", "bound_time").isel(init_scale=index).median("seed")
+    ax.set(xlabel=style.FLOW_TIME, ylabel="bound over its plateau", xlim=(0, end or None))
+    scale = f"init scale {float(norms['init_scale']):g}"
+    ax.text(0.97, 0.06, scale, transform=ax.transAxes, ha="right")
+    ax.set_title(f"90% after {_listed(times.values, '.2f')}")
+
+
+def _networks(results: Results) -> list[CellResults]:
+    """Networks of the depths that are shown, shallowest first."""
+    cells = sorted(results.cells("growth"), key=_depth)
+    return [cell for cell in cells if _depth(cell) in DEPTHS]
+
+
+def _shallow(results: Results) -> list[CellResults]:
+    """Networks without a hidden layer."""
+    return [cell for cell in results.cells("other_shapes") if _depth(cell) == 1]
+
+
+def _depth(cell: CellResults) -> int:
+    return len(cell.spec.layered.hidden) + 1
+
+
+def _product(cell: CellResults) -> xr.DataArray:
+    """Norm of the product of all weights."""
+    if _depth(cell) > 1:
+        return cell.get("metrics", "product_norm")
+    total = cell.get("trajectory", "linear_map")
+    return (total**2).sum(("output", "input"), skipna=False) ** 0.5
+
+
+def _listed(values: Sequence[int | float] | np.ndarray, form: str = ".2g") -> str:
+    return ", ".join(f"{value:{form}}" for value in values)

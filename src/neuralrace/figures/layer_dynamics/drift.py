@@ -1,59 +1,134 @@
-"""What training conserves, against the step size."""
+r"""What training conserves, and how far the step size lets it drift.
 
-from matplotlib.figure import Figure as Canvas
+Basu, Mukherjee and Vasudevan, theorem 1 and section 3, have no figure of it. In a linear network
+the imbalance :math:`C = W_{l+1}^\top W_{l+1} - W_l W_l^\top` of adjacent layers drifts in
+proportion to the learning rate (a): gradient flow conserves it, as both parts change at one rate
+along the gradient (b). In a ReLU network without biases the rates differ as matrices, as the paper
+says, and the off-diagonal part changes at any step size. But the diagonal, neuron by neuron, and
+with it the difference of squared norms, are conserved (c), which the paper does not see.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import style
-from neuralrace.records.results import Results
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
 QUANTITIES = {
-    "neuron_drift": "diagonal of $C$",
     "offdiagonal_drift": "off-diagonal part of $C$",
+    "neuron_drift": "diagonal of $C$",
+    "norm_difference_drift": "difference of squared norms",
 }
+LINEAR = {"color": style.COLOURS["gated"], "marker": "o"}
+RELU = {"color": style.COLOURS["relu"], "marker": "s"}
 
 
 @Figure(
+    layout="abc",
+    height=2.7,
+    cf={"a": "theorem 1", "b": "eq. 29"},
     reads={
         "step_size": {
-            "metrics": "imbalance_drift",
+            "metrics": "early_relative_rate_gap imbalance_drift",
         },
         "relu": {
-            "metrics": "neuron_drift offdiagonal_drift",
+            "metrics": (
+                "early_relative_rate_gap neuron_drift norm_difference_drift offdiagonal_drift"
+            ),
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Relative drift of C against the learning rate in a linear and in a ReLU network."""
-    linear, relu = results.cells("step_size"), results.cells("relu")
-    figure, axes = style.panels(2, height=1.8)
-    whole, parts = axes[:, 0]
-    entries = []
-    rates = [cell.spec.training.learning_rate for cell in linear]
-    pairs = linear[0].get("metrics", "imbalance_drift")["pair"].values
-    for index, (pair, colour) in enumerate(zip(pairs, style.ordered(len(pairs)), strict=True)):
-        look = {"color": colour, "marker": style.marker(index)}
-        for rate, cell in zip(rates, linear, strict=True):
-            drift = cell.get("metrics", "imbalance_drift").isel(init_scale=0).sel(pair=pair)
-            style.points(whole, rate, drift, **look)
-        top = linear[rates.index(max(rates))].get("metrics", "imbalance_drift")
-        style.slope_one(whole, rates, float(top.isel(init_scale=0).sel(pair=pair).mean("seed")))
-        entries.append(style.entry(f"a: layers {pair} and {pair + 1}", linestyle="", **look))
-    style.loglog(whole, rates)
+def legend(results: Results) -> Sequence[Artist]:
+    """Pairs of layers of the linear network, what a ReLU network keeps, and slope 1."""
+    pairs = results.cells("step_size")[0].get("metrics", "imbalance_drift")["pair"].values
+    return [
+        *(
+            style.entry(f"a: layers {pair}, {pair + 1}", linestyle="", **_pair(index, len(pairs)))
+            for index, pair in enumerate(pairs)
+        ),
+        *(
+            style.entry(f"c: {name}", linestyle="", **_part(index))
+            for index, name in enumerate(QUANTITIES.values())
+        ),
+        style.entry("slope 1", **style.GUIDE),
+    ]
 
-    rates = [cell.spec.training.learning_rate for cell in relu]
-    for index, (metric, name) in enumerate(QUANTITIES.items()):
-        look = {"color": style.distinct(index), "marker": style.marker(index)}
-        drifts = [cell.get("metrics", metric).isel(init_scale=0).max("pair") for cell in relu]
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Largest drift of the imbalance of a linear network, over the final squared norms; markers are
+    means, bars ranges over seeds.
+    """
+    cells = results.cells("step_size")
+    rates = _rates(cells)
+    pairs = cells[0].get("metrics", "imbalance_drift")["pair"].values
+    slopes = []
+    for index, pair in enumerate(pairs):
+        drifts = [
+            cell.get("metrics", "imbalance_drift").isel(init_scale=0).sel(pair=pair)
+            for cell in cells
+        ]
         for rate, drift in zip(rates, drifts, strict=True):
-            style.points(parts, rate, drift, **look)
-        entries.append(style.entry(f"b: {name}", linestyle="", **look))
-        if metric == "neuron_drift":
-            style.slope_one(parts, rates, float(drifts[rates.index(max(rates))].mean("seed")))
-    style.loglog(parts, rates)
-    for ax in axes[:, 0]:
-        ax.set(xlabel="learning rate", ylabel="largest drift over\nfinal squared norms")
-    style.letters(
-        axes[:, 0], ["linear network: $C$ of adjacent layers", "ReLU network without biases"]
-    )
-    style.legend(figure, [*entries, style.entry("slope 1", **style.GUIDE)], columns=2)
-    return figure
+            style.points(ax, rate, drift, **_pair(index, len(pairs)))
+        means = [float(drift.mean()) for drift in drifts]
+        style.slope_one(ax, rates, means[int(np.argmax(rates))])
+        slopes.append(style.steepness(rates, means))
+    style.loglog(ax, rates)
+    ax.set(xlabel="learning rate", ylabel="drift of $C$ over squared norms")
+    ax.set_title(f"Linear: slope {np.mean(slopes):.2f}")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Gap between the rates of both parts of :math:`C` along the gradient, over the sum of the
+    rates, early in training: rounding in a linear network, and not in a ReLU network; pairs side by
+    side.
+    """
+    means = []
+    experiments = {"linear": ("step_size", LINEAR), "ReLU": ("relu", RELU)}
+    for place, (experiment, look) in enumerate(experiments.values()):
+        cell = min(results.cells(experiment), key=_rate)
+        gaps = cell.get("metrics", "early_relative_rate_gap").isel(init_scale=0)
+        for index, pair in enumerate(gaps["pair"].values):
+            at = place + 0.16 * (index - (gaps.sizes["pair"] - 1) / 2)
+            style.points(ax, at, gaps.sel(pair=pair), **look)
+        means.append(float(gaps.mean()))
+    ax.set(yscale="log", ylabel="relative gap of rates", xlim=(-0.5, 1.5))
+    ax.set_xticks(range(2), list(experiments))
+    ax.set_title(f"Gap {means[0]:.0e} and {means[1]:.2g}")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Largest drift in a ReLU network without biases, of the pair that drifts most."""
+    cells = results.cells("relu")
+    rates, slopes = _rates(cells), []
+    for index, metric in enumerate(QUANTITIES):
+        drifts = [cell.get("metrics", metric).isel(init_scale=0).max("pair") for cell in cells]
+        means = [float(drift.mean()) for drift in drifts]
+        for rate, drift in zip(rates, drifts, strict=True):
+            style.points(ax, rate, drift, **_part(index))
+        if metric != "offdiagonal_drift":
+            style.slope_one(ax, rates, means[int(np.argmax(rates))])
+        slopes.append(style.steepness(rates, means))
+    style.loglog(ax, rates)
+    ax.set(xlabel="learning rate", ylabel="drift over squared norms")
+    ax.set_title("ReLU: slopes " + ", ".join(f"{abs(slope):.2f}" for slope in slopes))
+
+
+def _pair(index: int, count: int) -> dict[str, Any]:
+    return {"color": style.ordered(count)[index], "marker": style.marker(index)}
+
+
+def _part(index: int) -> dict[str, Any]:
+    return {"color": style.distinct(index + 2), "marker": style.marker(index)}
+
+
+def _rate(cell: CellResults) -> float:
+    return cell.spec.training.learning_rate
+
+
+def _rates(cells: Sequence[CellResults]) -> list[float]:
+    return [_rate(cell) for cell in cells]

@@ -1,61 +1,150 @@
-"""What Glorot initialisation makes of C and of the layer norms."""
+"""What Glorot initialisation makes of the layer norms and of their imbalance.
 
+Basu, Mukherjee and Vasudevan, corollary 2.3, have no figure of it. They state that the expected gap
+of layer norms is zero, and infer it from a vanishing expected imbalance :math:`C`. The gap of a
+draw is positive (a), and so is the expected square of :math:`C` (b), for which there is a formula.
+What vanishes with the entry variance that the proof writes, :math:`1/(n_{l-1} n_l)`, is the
+difference of the expected squared norms; with that of Glorot and Bengio, :math:`2/(n_{l-1}+n_l)`,
+layers of different shape differ in these too (c). Nor is :math:`C` small against the matrices that
+it is the difference of (d).
+"""
+
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import seaborn as sns
-from matplotlib.figure import Figure as Canvas
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import style
-from neuralrace.records.results import Results
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 from neuralrace.theory.balance import expected_imbalance, glorot_squared_norm
 
-NAMES = {"standard": r"variance $2/(n_{l-1}+n_l)$", "product": r"variance $1/(n_{l-1} n_l)$"}
+LOOKS = {
+    "product": {"color": style.distinct(0), "marker": "o"},
+    "standard": {"color": style.distinct(1), "marker": "s"},
+}
+NAMES = {"product": "$1/(n_{l-1}n_l)$", "standard": "$2/(n_{l-1}+n_l)$"}
 """Entry variance by the name that the initialisation law gives it."""
 
 
 @Figure(
+    layout="abcd",
+    height=2.4,
+    cf={"a": "cor. 2.3"},
     reads={
         "glorot_moments": {
-            "metrics": "initial_imbalance_squared initial_squared_norm",
+            "metrics": "initial_imbalance_squared initial_norm_gap initial_squared_norm",
         },
-    }
+        "growth": {
+            "metrics": "initial_relative_imbalance",
+        },
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Distribution over seeds of |C|^2 at the start for each variance, and squared layer norms.
+def legend(results: Results) -> Sequence[Artist]:
+    """Entry variances, the mean of draws, and what is expected of it."""
+    return [
+        *(
+            style.entry(f"variance {NAMES[cell.spec.init.variance]}", **_look(cell))
+            for cell in _cells(results)
+        ),
+        style.entry("expected", **style.THEORY),
+        style.entry("Basu et al.: expected", **style.PAPER),
+    ]
 
-    Of several pairs of layers, the first.
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Gap between the norms of the first two layers over draws of the printed variance, and its
+    mean (full line).
     """
-    cells = results.cells("glorot_moments")
-    figure, axes = style.panels(len(cells) + 1, height=1.4)
-    norms = axes[-1, 0]
-    entries, titles = [], []
-    for index, cell in enumerate(cells):
-        ax, data, law = axes[index, 0], cell.spec.dataset.load(), cell.spec.init
-        scale = float(cell.metrics["init_scale"][0])
-        widths = (data.x.shape[1], *cell.spec.layered.hidden, data.y.shape[1])
-        expected = [
-            scale**2 * (glorot_squared_norm(*pair) if law.variance == "standard" else 1.0)
-            for pair in pairwise(widths)
-        ]
-        imbalance = cell.get("metrics", "initial_imbalance_squared").isel(init_scale=0, pair=0)
-        colour, marker = style.distinct(index), style.marker(index)
-        sns.histplot(imbalance.values, stat="density", color=colour, alpha=0.45, linewidth=0, ax=ax)
-        ax.axvline(float(imbalance.mean()), color=colour)
-        ax.axvline(expected_imbalance(expected[0], expected[1], *widths[:3]), **style.THEORY)
-        ax.axvline(0, **style.PAPER)
-        ax.set(xlabel="$|C|^2$ at the start", ylabel="density")
+    gap = _first(_printed(results), "initial_norm_gap")
+    _spread(ax, gap, _look(_printed(results))["color"])
+    ax.axvline(0, **style.PAPER)
+    ax.set(xlabel=r"gap of norms $||W_2|-|W_1||$")
+    ax.set_title(f"Gap {float(gap.mean()):.2f} on average")
 
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Squared norm of the imbalance over the same draws, its mean, and the formula for it."""
+    cell = _printed(results)
+    squares = _first(cell, "initial_imbalance_squared")
+    (first, second, *_), (below, mid, above, *_) = _expected(cell), _widths(cell)
+    expected = expected_imbalance(first, second, below, mid, above)
+    _spread(ax, squares, _look(cell)["color"])
+    ax.axvline(expected, **style.THEORY)
+    ax.axvline(0, **style.PAPER)
+    ax.set(xlabel="$|C|_F^2$")
+    ax.set_title(f"Mean {float(squares.mean()):.3f}, formula {expected:.3f}")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Squared norms of the layers at both entry variances; markers are means over draws, bars their
+    ranges, and dashes the expectation.
+    """
+    cells = _cells(results)
+    for index, cell in enumerate(cells):
         squares = cell.get("metrics", "initial_squared_norm").isel(init_scale=0)
-        for layer, value in zip(squares["layer"].values, expected, strict=True):
-            at = layer + 0.2 * (index - (len(cells) - 1) / 2)
-            style.points(norms, at, squares.sel(layer=layer), color=colour, marker=marker)
-            norms.plot([at - 0.08, at + 0.08], [value, value], **style.THEORY)
-        entries.append(style.entry(NAMES[law.variance], color=colour, marker=marker))
-        titles.append(NAMES[law.variance])
-    norms.set(xlabel="layer", ylabel="squared norm", ylim=(0, None), xticks=squares["layer"].values)
-    style.letters(axes[:, 0], [*titles, "squared norms of both layers"])
-    expectation = style.entry("expected", **style.THEORY)
-    stated = style.entry("Basu et al.: expected", **style.PAPER)
-    style.legend(figure, [*entries, expectation, stated], columns=2)
-    return figure
+        for layer, value in zip(squares["layer"].values, _expected(cell), strict=True):
+            at = layer + 0.24 * (index - (len(cells) - 1) / 2)
+            style.points(ax, at, squares.sel(layer=layer), **_look(cell))
+            ax.plot([at - 0.1, at + 0.1], [value, value], **style.THEORY)
+    layers = squares["layer"].values
+    ax.set(xlabel="layer", ylabel="$|W|_F^2$", ylim=(0, None), xticks=layers)
+    ax.set_xlim(layers[0] - 0.5, layers[-1] + 0.5)
+    ratios = [_expected(cell)[0] / _expected(cell)[1] for cell in cells]
+    ax.set_title("First over second: " + ", ".join(f"{ratio:.2g}" for ratio in ratios))
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    r"""Norm of :math:`C` over the sum of those of :math:`W_2^\top W_2` and :math:`W_1W_1^\top`,
+    over starts of the network with two layers; the paper expects it near zero.
+    """
+    cell = min(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
+    share = _first(cell, "initial_relative_imbalance")
+    _spread(ax, share, _look(cell)["color"])
+    ax.axvline(0, **style.PAPER)
+    ax.set(xlabel="$|C|_F$ over the norms")
+    ax.set_title(f"$C$ is {float(share.mean()):.0%} of its parts")
+
+
+def _spread(ax: Axes, values: xr.DataArray, colour: tuple[float, float, float]) -> None:
+    """A histogram, and the mean as a line."""
+    values = values.dropna("seed")
+    sns.histplot(values.values, stat="density", color=colour, alpha=0.45, linewidth=0, ax=ax)
+    ax.axvline(float(values.mean()) if values.size else np.nan, color=colour)
+    ax.set_ylabel("density")
+
+
+def _first(cell: CellResults, metric: str) -> xr.DataArray:
+    """A value of the first pair of layers, by seed."""
+    return cell.get("metrics", metric).isel(init_scale=0, pair=0)
+
+
+def _cells(results: Results) -> list[CellResults]:
+    """By entry variance, the printed one first."""
+    found = {cell.spec.init.variance: cell for cell in results.cells("glorot_moments")}
+    return [found[variance] for variance in LOOKS if variance in found]
+
+
+def _printed(results: Results) -> CellResults:
+    return _cells(results)[0]
+
+
+def _look(cell: CellResults) -> dict[str, Any]:
+    return LOOKS[cell.spec.init.variance]
+
+
+def _widths(cell: CellResults) -> tuple[int, ...]:
+    return (cell.data.x.shape[1], *cell.spec.layered.hidden, cell.data.y.shape[1])
+
+
+def _expected(cell: CellResults) -> list[float]:
+    """Expected squared norm of each layer."""
+    scale = float(cell.metrics["init_scale"][0])
+    standard = cell.spec.init.variance == "standard"
+    pairs = pairwise(_widths(cell))
+    return [scale**2 * (glorot_squared_norm(*pair) if standard else 1.0) for pair in pairs]

@@ -1,61 +1,108 @@
-"""Layer norms of the deepest linear network, and its bound (fig. 1 ii)."""
+"""Layer norms of a linear network with four layers.
 
-from matplotlib.figure import Figure as Canvas
+Basu, Mukherjee and Vasudevan, fig. 1 (ii): the norms of all layers grow at the same pace. They do,
+to about a tenth, from the entry variance that the paper prints (a); from weights twice as large
+(b), or from the variance of Glorot and Bengio, which it names but does not print, they do less (c).
+What gradient flow conserves are differences of squared norms: the larger layer grows by less.
+"""
+
+from collections.abc import Sequence
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import style
-from neuralrace.records.results import Results
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
+
+NAMES = {"growth": "printed", "growth_standard": "Glorot"}
+"""Experiments, by the entry variance that they start from."""
 
 
 @Figure(
+    layout="aaabbbcccc",
+    height=2.5,
+    cf={"a": "Fig. 1 ii"},
     reads={
         "growth": {
             "trajectory": "layer_norm",
-            "metrics": "layer_strength quoted_strength_bound strength_bound",
+            "theory": "layer_norm",
+            "metrics": "norm_growth norm_growth_deviation",
         },
-    }
+        "growth_standard": {
+            "metrics": "norm_growth norm_growth_deviation",
+        },
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Norm of every layer at each init scale, and the strength that theorem 3 bounds over it.
+def legend(results: Results) -> Sequence[Artist]:
+    """Layers, and gradient flow."""
+    layers = _deepest(results, "growth").get("metrics", "norm_growth")["layer"].values
+    return [
+        *(
+            style.entry(f"$|W_{layer}|$", color=colour, marker=style.marker(index))
+            for index, (layer, colour) in enumerate(
+                zip(layers, style.ordered(len(layers)), strict=True)
+            )
+        ),
+        style.entry("gradient flow", **style.THEORY),
+    ]
 
-    A ratio above 1 breaks the bound.
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Norms in the run whose layers grow as alike as in the median one; printed variance."""
+    _norms(results, 0, ax)
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """The same from weights twice as large, of which the layers have further to come."""
+    _norms(results, -1, ax)
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Growth of each layer over the mean of all layers, at the end, by entry variance and scale of
+    the start; markers are means, bars ranges over seeds.
     """
-    cell = max(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
-    norms, time = cell.get("trajectory", "layer_norm"), cell.flow_time
-    strength = cell.get("metrics", "layer_strength")
-    bounds = {
-        "bound, constants of the run": strength / cell.get("metrics", "strength_bound"),
-        "Basu et al.: bound": strength / cell.get("metrics", "quoted_strength_bound"),
-    }
-    scales, layers = norms["init_scale"].values, norms["layer"].values
-    layer_colours = style.ordered(len(layers))
-    figure, axes = style.panels(len(scales) + 1, height=1.3)
-    panels, ratios = axes[:-1, 0], axes[-1, 0]
-    for index, ax in enumerate(panels):
-        for layer, colour in zip(layers, layer_colours, strict=True):
-            values = norms.isel(init_scale=index).sel(layer=layer)
-            style.over_seeds(ax, time, values, color=colour)
-        for position, ratio in enumerate(bounds.values()):
-            worst = ratio.isel(init_scale=index).max("time")
-            look = {"color": style.distinct((0, 3)[position]), "marker": style.marker(position)}
-            style.points(ratios, index + 0.2 * (position - 0.5), worst, **look)
-        ax.set(ylabel="Frobenius norm", xlim=(0, style.settled(norms, time)))
-        ax.tick_params(labelbottom=ax is panels[-1])
-    panels[-1].set_xlabel(style.FLOW_TIME)
-    ratios.axhline(1, **style.GUIDE)
-    ratios.set(yscale="log", xlabel="init scale", ylabel="strength over bound")
-    ratios.set_xlim(-0.5, len(scales) - 0.5)
-    ratios.set_xticks(range(len(scales)), [f"{scale:g}" for scale in scales])
-    titles = [f"init scale {scale:g}" for scale in scales]
-    style.letters(axes[:, 0], [*titles, "largest ratio of strength to bound"])
-    entries = [
-        style.entry(f"$|W_{layer}|$", color=colour)
-        for layer, colour in zip(layers, layer_colours, strict=True)
+    starts = [
+        (NAMES[experiment], cell.get("metrics", "norm_growth").isel(init_scale=index))
+        for experiment in NAMES
+        for cell in [_deepest(results, experiment)]
+        for index in range(cell.metrics.sizes["init_scale"])
     ]
-    entries += [
-        style.entry(name, color=style.distinct((0, 3)[i]), marker=style.marker(i), linestyle="")
-        for i, name in enumerate(bounds)
-    ]
-    limit = style.entry("where the bound breaks", **style.GUIDE)
-    style.legend(figure, [*entries, style.BAND, limit], columns=2)
-    return figure
+    for row, (_, growth) in enumerate(starts):
+        share = growth / growth.mean("layer")
+        layers = share["layer"].values
+        for index, colour in enumerate(style.ordered(len(layers))):
+            at = row + 0.17 * (index - (len(layers) - 1) / 2)
+            look = {"color": colour, "marker": style.marker(index)}
+            style.points(ax, at, share.isel(layer=index), **look)
+    ax.axhline(1, **style.GUIDE)
+    ax.set_xticks(
+        range(len(starts)),
+        [f"{name}\n$\\times$ {float(each['init_scale']):g}" for name, each in starts],
+    )
+    ax.set(xlabel="entry variance, init scale", ylabel="growth over mean")
+    off = _deepest(results, "growth").get("metrics", "norm_growth_deviation").max("layer")
+    deviations = ", ".join(f"{value:.0%}" for value in off.mean("seed").values)
+    ax.set_title(f"Furthest from the mean, printed: {deviations}")
+
+
+def _norms(results: Results, index: int, ax: Axes) -> None:
+    cell, at = _deepest(results, "growth"), {"init_scale": index}
+    off = cell.get("metrics", "norm_growth_deviation").isel(at).max("layer")
+    seed = {"seed": style.typical(off)}
+    norms = cell.get("trajectory", "layer_norm").isel(at).sel(seed)
+    flow, time = cell.get("theory", "layer_norm").isel(at).sel(seed), cell.flow_time
+    layers = norms["layer"].values
+    for layer, colour in zip(layers, style.ordered(len(layers)), strict=True):
+        ax.plot(time, norms.sel(layer=layer), color=colour)
+        ax.plot(time, flow.sel(layer=layer), **style.THEORY)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm")
+    ax.set_xlim(0, style.settled(norms, time))
+    growth = norms.isel(time=-1) - norms.isel(time=0)
+    least, most = float(growth.min()), float(growth.max())
+    scale = f"Init scale {float(norms['init_scale']):g}"
+    ax.set_title(f"{scale}: growth {least:.2f} to {most:.2f}")
+
+
+def _deepest(results: Results, experiment: str) -> CellResults:
+    return max(results.cells(experiment), key=lambda cell: len(cell.spec.layered.hidden))

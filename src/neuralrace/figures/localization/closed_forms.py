@@ -1,12 +1,23 @@
-"""Closed forms for frozen gates, as the notes have them and as they hold (sec. 4)."""
+"""Frozen gates against the closed form, as the notes have it and as it holds.
+
+Gated networks whose gates overlap in general, are exclusive, or are redundant, with a copy of each:
+the three cases that the notes set out to test. The closed form starts from the same weights, with
+nothing fitted. Equation 7 of the notes lacks the readout's 1/K in the second moments, so that its
+weights end elsewhere (dotted); equation 30 drops half of the difference of two redundant units,
+which stays as it was. With both restored what is left is the error of the steps, of first order in
+the learning rate, and nothing at all with the power of the step in the place of the exponential.
+Each exclusive pathway ends at least squares on the samples that open it, as the notes have it.
+Losses and equations are those of the smallest learning rate, closest to gradient flow.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from neuralrace.figures import frozen, gated, style
 from neuralrace.records.results import CellResults, Results
@@ -14,79 +25,159 @@ from neuralrace.registry import Figure
 from neuralrace.theory.as_written import written_weights
 from neuralrace.theory.frozen_gates import FrozenGates
 
-STATED = {"color": "0.35", "marker": "_", "markersize": 6}
+STATED = {"color": "0.35", "marker": "_", "markersize": 7}
+"""Looks of equations as the notes have them."""
+ROUNDING = 1e-18
+"""Smaller values are drawn here, with a marker of their own."""
+BELOW = {"color": "0.3", "marker": "v", "fillstyle": "none"}
+SHARES = {"negative_coefficients": "modes with\nnegative $e^C$", "null_share": "null\ndirections"}
+"""Shares of modes, and of directions of the weights."""
+SOLUTIONS = {"frozen_gates": "exponential", "frozen_gates_descent": "power of\nthe step"}
+"""Closed forms of the flow, and of gradient descent."""
+FITTED = {"own gate": "own", "next gate": "next", "all": "all"}
+"""Samples of least squares."""
 
 
 @Figure(
+    layout="abc;def;ghi",
+    height=5.0,
+    heights=(1.5, 1.0, 1.0),
+    cf={
+        "a": "sec. 4.1",
+        "b": "sec. 4.2",
+        "c": "sec. 4.3",
+        "g": "sec. 3.4",
+        "h": "eq. 31",
+        "i": "eq. 9",
+    },
     reads={
         "closed_forms": {
             "trajectory": "loss pathway_maps",
             "theory": "loss",
-            "metrics": "corrected_error field_error written_error",
+            "metrics": (
+                "corrected_error difference_drift field_error loss_error_sup "
+                "negative_coefficients null_share written_error"
+            ),
         },
-    }
+        "exclusive_limit": {"metrics": "least_squares_misfit"},
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Loss over time by gating scheme, distances by learning rate, and by equation.
-
-    Losses and equations are those of the smallest learning rate, closest to gradient flow.
-    """
-    schemes = _by_scheme(results.cells("closed_forms"))
-    looks: list[dict[str, Any]] = [
-        {"color": colour, "marker": style.marker(index)}
-        for index, colour in enumerate(style.ordered(len(schemes)))
-    ]
-    figure = Canvas(figsize=(style.COLUMN, 3.2 + 0.95 * len(schemes)))
-    *losses, rates, equations = figure.subplots(
-        len(schemes) + 2, 1, height_ratios=[*[1] * len(schemes), 1.3, 1.2]
-    )
-    for ax, cells, look in zip(losses, schemes.values(), looks, strict=True):
-        _draw_loss(ax, cells[0], look["color"])
-    losses[-1].set_xlabel(style.FLOW_TIME)
-    _draw_rates(rates, list(schemes.values()), looks)
-    _draw_equations(equations, [cells[0] for cells in schemes.values()], looks)
-    titles = [f"loss, {name}" for name in schemes]
-    style.letters(
-        [*losses, rates, equations],
-        [
-            *titles,
-            "end of training against closed form",
-            "by equation, corrected and of the notes",
-        ],
-    )
-    entries = [style.entry(name, **look) for name, look in zip(schemes, looks, strict=True)]
-    theory = [
+def legend(results: Results) -> Sequence[Artist]:
+    """Gating schemes, the closed form, and equations of the notes."""
+    return [
+        *(style.entry(name, **look) for name, look in _looks(results).items()),
         style.entry("closed form", **style.THEORY),
         style.entry("notes, eq. 7", **style.PAPER),
-        style.entry("notes, by equation", linestyle="", **STATED),
+        style.entry("notes", linestyle="", **STATED),
         style.entry("slope 1", **style.GUIDE),
+        style.entry(f"below {ROUNDING:g}", linestyle="", **BELOW),
         style.BAND,
     ]
-    style.legend(figure, [*entries, *theory], columns=2)
-    return figure
 
 
-def _by_scheme(cells: Sequence[CellResults]) -> dict[str, list[CellResults]]:
-    """Cells by gating scheme, smallest learning rate first."""
-    found: dict[str, list[CellResults]] = {}
-    for cell in sorted(cells, key=_rate):
-        found.setdefault(frozen.scheme(frozen.gates(cell)), []).append(cell)
-    order = dict.fromkeys(frozen.scheme(frozen.gates(cell)) for cell in cells)
-    return {name: found[name] for name in order}
+def panel_a(results: Results, ax: Axes) -> None:
+    """Loss with gates that overlap in general."""
+    _loss(results, ax, 0)
 
 
-def _rate(cell: CellResults) -> float:
-    return cell.spec.training.learning_rate
+def panel_b(results: Results, ax: Axes) -> None:
+    """Loss with exclusive gates, of which one is open at a time."""
+    _loss(results, ax, 1)
 
 
-def _draw_loss(ax: Axes, cell: CellResults, colour: Any) -> None:
-    """Loss of training, its closed form, and that by eq. 7 of the notes."""
-    loss = gated.smallest(cell.get("trajectory", "loss"))
-    theory = gated.smallest(cell.get("theory", "loss", solution="frozen_gates"))
-    style.over_seeds(ax, cell.flow_time, loss, color=colour)
-    ax.plot(cell.flow_time, theory.mean("seed"), **style.THEORY)
-    ax.plot(cell.flow_time, written_loss(cell).mean(axis=0), **style.PAPER)
-    ax.set(xlim=(0, style.settled(loss, cell.flow_time)), ylim=(0, None), ylabel="loss")
+def panel_c(results: Results, ax: Axes) -> None:
+    """Loss with redundant gates, two copies of each."""
+    _loss(results, ax, -1)
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Distance of the weights from the closed form at the end, over their norm."""
+    largest = []
+    looks = _looks(results)
+    for name, cells in _by_scheme(results).items():
+        rates = list(map(_rate, cells))
+        errors = [
+            gated.smallest(cell.get("metrics", "field_error", solution="frozen_gates"))
+            for cell in cells
+        ]
+        for rate, error in zip(rates, errors, strict=True):
+            style.points(ax, rate, error, **looks[name])
+        style.slope_one(ax, rates, float(errors[-1].mean("seed")))
+        largest.append(max(float(error.mean("seed")) for error in errors))
+    style.loglog(ax, sorted({_rate(cell) for cell in results.cells("closed_forms")}))
+    ax.set(xlabel=r"learning rate (units of $\tau$ per step)", ylabel="distance of weights")
+    ax.set_title(f"Steps add {max(largest):.1g} at most")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Largest distance of the loss from theory over the initial loss: by the flow, and by steps."""
+    exact = []
+    for offset, cell, look in _spread(results):
+        for place, solution in enumerate(SOLUTIONS):
+            error = gated.smallest(cell.get("metrics", "loss_error_sup", solution=solution))
+            _point(ax, place + offset, error, look)
+        exact.append(float(error.max("seed")))
+    ax.set_xticks(range(len(SOLUTIONS)), SOLUTIONS.values())
+    ax.set(yscale="log", ylabel="distance of loss", xlim=(-0.5, len(SOLUTIONS) - 0.5))
+    ax.set_title(f"Step by step: {max(exact):.0e} at most")
+
+
+def panel_f(results: Results, ax: Axes) -> None:
+    """Distance of the weights at the end from equations, corrected (coloured) and as printed."""
+    least = []
+    for offset, cell, look in _spread(results):
+        for metric, mark in (("corrected_error", look), ("written_error", STATED)):
+            errors = gated.smallest(cell.get("metrics", metric))
+            equations = errors["equation"].values.tolist()
+            for place, equation in enumerate(equations):
+                error = errors.sel(equation=equation)
+                if error.notnull().any():
+                    style.points(ax, place + offset, error, **mark)
+                    least += [float(error.mean("seed"))] * (metric == "written_error")
+    ax.set_xticks(range(len(equations)), equations)
+    ax.set(yscale="log", xlabel="equation of the notes", ylabel="distance of weights")
+    ax.set_title(f"As printed: {min(least, default=np.nan):.1g} or more")
+
+
+def panel_g(results: Results, ax: Axes) -> None:
+    """Distance of exclusive pathways from least squares on the samples of a gate, or all."""
+    cell = results.cells("exclusive_limit")[0]
+    misfit = gated.smallest(cell.get("metrics", "least_squares_misfit"))
+    for place, samples in enumerate(FITTED):
+        look = {"color": style.ordered(3)[place], "marker": style.marker(place), "markersize": 5}
+        _point(ax, place, misfit.sel(fitted_on=samples), look)
+    ax.set_xticks(range(len(FITTED)), FITTED.values())
+    ax.set(yscale="log", xlim=(-0.5, len(FITTED) - 0.5), xlabel="samples of the gate")
+    ax.set_ylabel("distance from\nleast squares")
+    own = float(misfit.sel(fitted_on="own gate").mean("seed"))
+    ax.set_title(f"Own samples: {own:.0e}")
+
+
+def panel_h(results: Results, ax: Axes) -> None:
+    """Change of the difference of neighbouring units over its start; redundant ones keep it."""
+    drifts = []
+    for place, (_, cell, look) in enumerate(_spread(results)):
+        drift = gated.smallest(cell.get("metrics", "difference_drift"))
+        _point(ax, place, drift, look)
+        drifts.append(float(drift.mean("seed")))
+    names = [name.replace(", ", ",\n") for name in _by_scheme(results)]
+    ax.set_xticks(range(len(names)), names)
+    ax.set(yscale="log", ylabel="drift of $w_1 - w_2$", xlim=(-0.5, len(names) - 0.5))
+    ax.set_title(f"From {min(drifts):.0e} on")
+
+
+def panel_i(results: Results, ax: Axes) -> None:
+    """Modes in which exp(C) 1 would be negative, and directions in which inputs do not vary."""
+    negative = []
+    for offset, cell, look in _spread(results):
+        for place, metric in enumerate(SHARES):
+            share = gated.smallest(cell.get("metrics", metric))
+            style.points(ax, place + offset, share, **look)
+            negative += [float(share.mean("seed"))] * (metric == "negative_coefficients")
+    ax.axhline(0.5, **style.GUIDE)
+    ax.set_xticks(range(len(SHARES)), SHARES.values())
+    ax.set(ylabel="share", xlim=(-0.5, len(SHARES) - 0.5), ylim=(-0.05, 1))
+    ax.set_title(f"{min(negative):.0%} or more negative")
 
 
 def written_loss(cell: CellResults) -> Float[np.ndarray, "seed time"]:
@@ -104,38 +195,55 @@ def written_loss(cell: CellResults) -> Float[np.ndarray, "seed time"]:
     return cell.spec.training.loss.factor(len(data.x)) * network.loss(np.stack(paths))
 
 
-def _draw_rates(
-    ax: Axes, schemes: Sequence[Sequence[CellResults]], looks: Sequence[dict[str, Any]]
-) -> None:
-    """Distance of weights from the closed form at the end, by learning rate."""
-    for cells, look in zip(schemes, looks, strict=True):
-        errors = [
-            gated.smallest(cell.get("metrics", "field_error", solution="frozen_gates"))
-            for cell in cells
-        ]
-        rates = list(map(_rate, cells))
-        for rate, error in zip(rates, errors, strict=True):
-            style.points(ax, rate, error, **look)
-        style.slope_one(ax, rates, float(errors[-1].mean("seed")))
-    style.loglog(ax, sorted({_rate(cell) for cells in schemes for cell in cells}))
-    ax.set(
-        xlabel=r"learning rate (flow time per step, units of $\tau$)", ylabel="distance\nof weights"
-    )
+def _by_scheme(results: Results) -> dict[str, list[CellResults]]:
+    """Cells by gating scheme, smallest learning rate first."""
+    found: dict[str, list[CellResults]] = {}
+    for cell in results.cells("closed_forms"):
+        found.setdefault(frozen.scheme(frozen.gates(cell)), []).append(cell)
+    return {name: sorted(cells, key=_rate) for name, cells in found.items()}
 
 
-def _draw_equations(
-    ax: Axes, cells: Sequence[CellResults], looks: Sequence[dict[str, Any]]
-) -> None:
-    """Distance of weights from equations at the end, corrected and of the notes."""
-    for index, (cell, look) in enumerate(zip(cells, looks, strict=True)):
-        forms = (("corrected_error", look), ("written_error", STATED))
-        for metric, style_of in forms:
-            errors = gated.smallest(cell.get("metrics", metric))
-            names = errors["equation"].values.tolist()
-            for place, name in enumerate(names):
-                error = errors.sel(equation=name)
-                if error.notnull().any():
-                    offset = 0.2 * (index - (len(cells) - 1) / 2)
-                    style.points(ax, place + offset, error, **style_of)
-    ax.set_xticks(range(len(names)), names)
-    ax.set(yscale="log", xlabel="equation of the notes", ylabel="distance\nof weights")
+def _rate(cell: CellResults) -> float:
+    return cell.spec.training.learning_rate
+
+
+def _looks(results: Results) -> dict[str, dict[str, Any]]:
+    """Colour and marker of each gating scheme."""
+    names = list(_by_scheme(results))
+    return {
+        name: {"color": colour, "marker": style.marker(index)}
+        for index, (name, colour) in enumerate(zip(names, style.ordered(len(names)), strict=True))
+    }
+
+
+def _loss(results: Results, ax: Axes, index: int) -> None:
+    """Loss of training, its closed form, and that by eq. 7 of the notes."""
+    name, cells = list(_by_scheme(results).items())[index]
+    cell, head = cells[0], ax
+    ax = style.split(ax, 1)[0, 0]  # so that there is room for the title
+    loss = gated.smallest(cell.get("trajectory", "loss"))
+    theory = gated.smallest(cell.get("theory", "loss", solution="frozen_gates"))
+    printed = written_loss(cell).mean(axis=0)
+    style.over_seeds(ax, cell.flow_time, loss, color=_looks(results)[name]["color"])
+    ax.plot(cell.flow_time, theory.mean("seed"), **style.THEORY)
+    ax.plot(cell.flow_time, printed, **style.PAPER)
+    ax.set(xlim=(0, style.settled(loss, cell.flow_time)), ylim=(0, None))
+    ax.set(xlabel=style.FLOW_TIME, ylabel="loss")
+    over = printed[-1] / float(loss.isel(time=-1).mean("seed"))
+    head.set_title(f"{name}: {over:.1f} times by eq. 7")
+
+
+def _spread(results: Results) -> list[tuple[float, CellResults, dict[str, Any]]]:
+    """The cell of the smallest learning rate of each scheme, with its offset and its look."""
+    schemes, looks = _by_scheme(results), _looks(results)
+    offsets = 0.22 * (np.arange(len(schemes)) - (len(schemes) - 1) / 2)
+    return [
+        (offset, cells[0], looks[name])
+        for offset, (name, cells) in zip(offsets, schemes.items(), strict=True)
+    ]
+
+
+def _point(ax: Axes, place: float, values: xr.DataArray, look: dict[str, Any]) -> None:
+    """A point on a logarithmic axis, with a marker of its own where it is below rounding."""
+    shown = look if float(values.mean("seed")) > ROUNDING else BELOW
+    style.points(ax, place, values.clip(min=ROUNDING), **shown)

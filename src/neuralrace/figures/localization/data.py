@@ -1,12 +1,22 @@
-"""What networks learn from: samples of either class, and how inputs go together (sec. 1)."""
+"""What networks learn from: two classes that differ in how far inputs go together.
 
+Inputs are a ring. Samples with :math:`y = 1` are of one correlation length or width, those with
+:math:`y = 0` of another. The notes have two kinds of data: the nonlinear Gaussian process, whose
+gain says how far single inputs are from Gaussian, and single pulses, which have no gain. The gain
+hardly shows in the second moments, which is why fields that form at one gain alone are not a matter
+of second moments. Sizes, lengths and gains are ours, as the notes print none.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
+from scipy.stats import norm
 
+from neuralrace.datasets.base import Mixture
 from neuralrace.errors import UserError
 from neuralrace.figures import receptive, style
 from neuralrace.records.results import CellResults, Results
@@ -18,45 +28,90 @@ CLASSES: tuple[dict[str, Any], ...] = (
     {"color": style.ordered(2)[0], "marker": "o"},
     {"color": style.ordered(2)[1], "marker": "s"},
 )
+GAINS: tuple[dict[str, Any], ...] = (
+    {"color": style.distinct(4), "linestyle": "-"},
+    {"color": style.distinct(5), "linestyle": style.LINES[2]},
+)
+"""Looks of the laws of one input, the first experiment's first."""
+BINS, STEEPEST = 48, 1.6
+"""Bins of one input's histogram, and its tallest bar, as densities of saturating laws diverge."""
 
 
 @Figure(
-    reads={
-        "relu relu_low_gain single_pulse": {
-            "trajectory": "",
-        },
-    }
+    layout="abc;def",
+    height=3.7,
+    heights=(1.15, 1.0),
+    cf={"a": "sec. 1", "b": "sec. 1", "c": "sec. 1"},
+    reads={"relu relu_low_gain single_pulse": {"trajectory": ""}},
 )
-def draw(results: Results) -> Canvas:
-    """Samples and second moments of the nonlinear Gaussian process at two gains, and of pulses."""
-    cells = [results.cells(name)[0] for name in ("relu", "relu_low_gain", "single_pulse")]
-    figure = Canvas(figsize=(style.COLUMN, 3.6))
-    axes = figure.subplots(3, len(cells), height_ratios=[1, 1, 1.3], squeeze=False)
-    for column, cell in zip(axes.T, cells, strict=True):
-        *samples, moments = column
-        x, y = cell.data.x, cell.data.y[:, 0]
-        law = cell.spec.dataset.mixture()
-        if law is None:
-            raise UserError(f"{cell.name}: dataset {cell.spec.dataset.name!r} has no law to draw")
-        for ax, target, look in zip(samples, law.targets, CLASSES, strict=True):
-            _draw_samples(ax, x[y == target], look)
-        for target, closed, look in zip(law.targets, law.covariances, CLASSES, strict=True):
-            measured = around_ring(x[y == target])
-            distance = np.arange(len(measured))
-            moments.plot(distance, measured, linestyle="", markersize=2.4, **look)
-            moments.plot(distance, closed[0, : len(distance)], **style.THEORY)
-        moments.set_xlabel("distance $d$")
-    for row, name in enumerate(("class one", "class two")):
-        axes[row, 0].set_ylabel(f"{name}\n$x_i$")
-    axes[2, 0].set_ylabel(r"$\langle x_i x_{i+d} \rangle$")
-    axes[1, 1].set_xlabel(receptive.PLACE)
-    style.letters(axes[0], [_title(cell) for cell in cells])
-    entries = [
-        style.entry(f"samples, class {name}", linestyle="", **look)
-        for name, look in zip(("one", "two"), CLASSES, strict=True)
+def legend(results: Results) -> Sequence[Artist]:
+    """Classes, and what their laws say."""
+    classes = [
+        style.entry(f"$y$ = {target:g}", **look)
+        for target, look in zip(_law(results.cells("relu")[0]).targets, CLASSES, strict=True)
     ]
-    style.legend(figure, [*entries, style.entry("closed form", **style.THEORY)], columns=3)
-    return figure
+    return [*classes, style.entry("by the law, closed form", **style.THEORY)]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Samples of the nonlinear Gaussian process at the higher gain: inputs near two values."""
+    cell = results.cells("relu")[0]
+    _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in receptive.process(cell).xi])
+    ax.set_title(f"NLGP, {receptive.marginal(cell)}")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """The same at the lower gain, where inputs are next to Gaussian."""
+    cell = results.cells("relu_low_gain")[0]
+    _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in receptive.process(cell).xi])
+    ax.set_title(f"NLGP, {receptive.marginal(cell)}")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Two samples of either class of single pulses: as many neighbours as the width are 1."""
+    cell = results.cells("single_pulse")[0]
+    widths = receptive.widths(cell)
+    _samples(cell, ax, [f"width {width}" for width in widths])
+    ax.set_title("Single pulses (SP)")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """How often one input has each value; a negative excess kurtosis cuts off the tails."""
+    said = []
+    for name, look in zip(("relu", "relu_low_gain"), GAINS, strict=True):
+        cell = results.cells(name)[0]
+        values, law = cell.data.x, receptive.process(cell).marginal
+        heights, edges = np.histogram(values, bins=BINS, range=(-3, 3), density=True)
+        ax.stairs(
+            np.minimum(heights, STEEPEST), edges, label=receptive.marginal(cell), linewidth=1.3,
+            **look,
+        )  # fmt: skip
+        z = np.linspace(-3, 3, 601)
+        x = law.transfer(z)
+        slope = np.gradient(x, z)
+        shown = norm.pdf(z) < STEEPEST * slope
+        ax.plot(x[shown], norm.pdf(z[shown]) / slope[shown], **style.THEORY)
+        said.append(f"{round(law.kurtosis, 1) + 0.0:g}")
+    ax.legend(loc="upper center")
+    ax.set(xlabel="one input $x_i$", ylabel="density", xlim=(-3, 3), ylim=(0, 1.35 * STEEPEST))
+    ax.set_title(f"Excess kurtosis {' and '.join(said)}")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Mean products of inputs by distance, at the higher gain (full) and the lower (hollow)."""
+    cells = [results.cells(name)[0] for name in ("relu", "relu_low_gain")]
+    for cell, fill in zip(cells, ("full", "none"), strict=True):
+        _moments(cell, ax, fillstyle=fill)
+    first, second = (_law(cell).covariances[0, 0, 1 : _reach(cell)] for cell in cells)
+    apart = float(np.abs(first - second).max())
+    ax.set_title(f"Moments of the gains are within {apart:.2f}")
+
+
+def panel_f(results: Results, ax: Axes) -> None:
+    """The same of pulses, whose inputs are 0 or 1: how often one pulse covers both places."""
+    cell = results.cells("single_pulse")[0]
+    _moments(cell, ax)
+    ax.set_title("Pulses join inputs within their width")
 
 
 def around_ring(x: Float[np.ndarray, "sample input"]) -> Float[np.ndarray, " distance"]:
@@ -66,17 +121,47 @@ def around_ring(x: Float[np.ndarray, "sample input"]) -> Float[np.ndarray, " dis
     return np.fft.ifft(power.mean(axis=0)).real[: inputs // 2 + 1] / inputs
 
 
-def _title(cell: CellResults) -> str:
-    """What the data of a cell are."""
-    if cell.spec.dataset.name == "single_pulse":
-        return "single pulse"
-    return receptive.marginal(cell)
+def _law(cell: CellResults) -> Mixture:
+    """The law of both classes.
+
+    Raises:
+        UserError: the dataset has none.
+    """
+    law = cell.spec.dataset.mixture()
+    if law is None:
+        raise UserError(f"{cell.name}: dataset {cell.spec.dataset.name!r} has no law to draw")
+    return law
 
 
-def _draw_samples(ax: Axes, x: Float[np.ndarray, "sample input"], look: dict[str, Any]) -> None:
-    """The first sample of those given, and one half way through them."""
-    places = np.arange(1, x.shape[1] + 1)
-    for number, line in zip(range(SHOWN), style.LINES, strict=False):
-        sample = x[number * len(x) // SHOWN]
-        ax.plot(places, sample, color=look["color"], linestyle=line, linewidth=0.9)
-    ax.set_xticks([1, len(places)])
+def _reach(cell: CellResults) -> int:
+    """How many distances there are to half of the ring."""
+    return cell.data.x.shape[1] // 2 + 1
+
+
+def _samples(cell: CellResults, ax: Axes, called: Sequence[str]) -> None:
+    """Samples of each class, a row for each, and what to call it."""
+    x, y = cell.data.x, cell.data.y[:, 0]
+    rows = style.split(ax, 2, sharex=True, sharey=True)[:, 0]
+    targets = _law(cell).targets
+    for row, target, look, name in zip(rows, targets, CLASSES, called, strict=True):
+        of = x[y == target]
+        samples = of[len(of) // 4 :: len(of) // SHOWN][:SHOWN]  # of pulses, which are in order
+        places = np.arange(1, x.shape[1] + 1)
+        row.axhline(0, **style.GUIDE | {"linewidth": 0.5})
+        for sample, line in zip(samples, style.LINES, strict=False):
+            row.plot(places, sample, color=look["color"], linewidth=1.2, linestyle=line)
+        row.set(xlim=(1, x.shape[1]), ylabel=f"$y$ = {target:g}\n{name}")
+        row.set_xticks([1, x.shape[1]])
+    rows[-1].set_xlabel(receptive.PLACE)
+
+
+def _moments(cell: CellResults, ax: Axes, **marks: Any) -> None:
+    """Second moments by distance on samples and by the law."""
+    x, y = cell.data.x, cell.data.y[:, 0]
+    law = _law(cell)
+    for target, closed, look in zip(law.targets, law.covariances, CLASSES, strict=True):
+        measured = around_ring(x[y == target])
+        distance = np.arange(len(measured))
+        ax.plot(distance, measured, linestyle="", markersize=2.6, **look | marks)
+        ax.plot(distance, closed[0, : len(distance)], **style.THEORY)
+    ax.set(xlabel="distance $d$ on the ring", ylabel=r"$\langle x_i x_{i+d} \rangle$")

@@ -1,10 +1,19 @@
-"""Gates that are brought up to date at intervals (sec. 2.3)."""
+"""Gates that are brought up to date at intervals lead to the ReLU network.
+
+Between refreshes the linear gradient flow of a network with frozen gates is solved exactly, from
+the initial weights of a ReLU network; at each refresh gates become those of its weights. The notes
+leave their section on evolving gates empty, and propose gates that depend on time as a next step,
+with a differential equation that can still be solved. It is of first order in the interval: the
+grey line of slope 1 goes through the shortest interval of the shorter training. In a training in
+which fields localise gates change for long, and many refreshes are needed for as many to do so.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from neuralrace.figures import frozen, gated, style
 from neuralrace.records.results import CellResults, Results
@@ -12,6 +21,9 @@ from neuralrace.registry import Figure
 
 
 @Figure(
+    layout="abc",
+    height=2.5,
+    cf={"a": "sec. 5", "b": "sec. 2.3"},
     reads={
         "evolving": {
             "trajectory": "",
@@ -20,41 +32,51 @@ from neuralrace.registry import Figure
                 "refresh_localised_share refresh_participation"
             ),
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Distance from the ReLU network by interval, and localisation by number of refreshes."""
-    cells = sorted(results.cells("evolving"), key=_end)
-    looks: list[dict[str, Any]] = [
-        {"color": colour, "marker": style.marker(index)}
-        for index, colour in enumerate(style.ordered(len(cells)))
+def legend(results: Results) -> Sequence[Artist]:
+    """Times of training, and the ReLU network."""
+    refreshed = [
+        style.entry(rf"refreshed gates, after {_end(cell):.3g} $\tau$", linestyle="", **look)
+        for cell, look in _shown(results)
     ]
-    figure = Canvas(figsize=(style.COLUMN, 2.4 + 1.25 * len(cells)))
-    upper, lower = figure.add_gridspec(2, 1, height_ratios=(1.6, len(cells)))
-    distance = figure.add_subplot(upper)
-    spreads, shares = (
-        lower.subgridspec(len(cells), 2).subplots(sharex=True, sharey="col", squeeze=False).T
-    )
-    _draw_distances(distance, cells, looks)
-    for cell, look, spread, share in zip(cells, looks, spreads, shares, strict=True):
-        _draw_refreshes(spread, cell, "participation", look)
-        _draw_refreshes(share, cell, "localised_share", look)
-        spread.set_ylabel("participation")
-        share.set_ylabel("share localised")
-    shares[0].set_ylim(-0.03, 1)
-    for ax in (spreads[-1], shares[-1]):
-        ax.set_xlabel("refreshes")
-    after = [rf"after {_end(cell):.3g} $\tau$" for cell in cells]
-    panels = [ax for row in zip(spreads, shares, strict=True) for ax in row]
-    titles = [title for title in after for _ in range(2)]
-    style.letters([distance, *panels], ["distance from the ReLU network", *titles])
-    entries = [
-        style.entry(f"refreshed gates, {title}", linestyle="", **look)
-        for title, look in zip(after, looks, strict=True)
+    return [
+        *refreshed,
+        style.entry("ReLU network", **frozen.RELU),
+        style.entry("slope 1", **style.GUIDE),
     ]
-    entries += [style.entry("ReLU network", **frozen.RELU), style.entry("slope 1", **style.GUIDE)]
-    style.legend(figure, entries, columns=2)
-    return figure
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Distance of the weights from those of the ReLU network at the end, over their norm."""
+    places, orders = [], []
+    for cell, look in _shown(results):
+        error = gated.smallest(cell.get("metrics", "refresh_error"))
+        intervals = cell.get("metrics", "refresh_interval").values.tolist()
+        for place, each in zip(intervals, error.transpose("refreshes", "seed"), strict=True):
+            style.points(ax, place, each, **look)
+        mean = error.mean("seed").values.tolist()
+        if not places:
+            style.slope_one(ax, intervals, mean[-1] * max(intervals) / min(intervals))
+        orders.append(np.log(mean[-2] / mean[-1]) / np.log(intervals[-2] / intervals[-1]))
+        places += intervals
+    style.loglog(ax, sorted(places)[::2])
+    ax.set(xlabel=r"flow time between refreshes ($\tau$)", ylabel="distance of weights")
+    ax.set_title(f"Order {orders[0]:.2f} in the interval")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Participation, the inverse participation ratio times the number of inputs."""
+    _draw(ax, results, "participation")
+    ax.set_ylabel("participation")
+    ax.set_title("Participation by refreshes")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Share of localised units, in training a line and a band over seeds."""
+    ends = _draw(ax, results, "localised_share")
+    ax.set(ylabel="share of localised units", ylim=(-0.03, 1))
+    ax.set_title(f"{ends[-1][0]:.0%} localise, ReLU network: {ends[-1][1]:.0%}")
 
 
 def _end(cell: CellResults) -> float:
@@ -62,29 +84,33 @@ def _end(cell: CellResults) -> float:
     return float(cell.flow_time[-1])
 
 
-def _draw_distances(
-    ax: Axes, cells: Sequence[CellResults], looks: Sequence[dict[str, Any]]
-) -> None:
-    """Distance of weights at the end by interval; slope 1 from the shortest interval of all."""
-    places = []
-    for cell, look in zip(cells, looks, strict=True):
-        error = gated.smallest(cell.get("metrics", "refresh_error"))
-        intervals = cell.get("metrics", "refresh_interval").values.tolist()
-        for place, each in zip(intervals, error.transpose("refreshes", "seed"), strict=True):
+def _shown(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
+    """Cells with their looks, the shortest training first."""
+    cells = sorted(results.cells("evolving"), key=_end)
+    colours = style.ordered(len(cells))
+    return [
+        (cell, {"color": colour, "marker": style.marker(index)})
+        for index, (cell, colour) in enumerate(zip(cells, colours, strict=True))
+    ]
+
+
+def _draw(ax: Axes, results: Results, metric: str) -> list[tuple[float, float]]:
+    """A value by number of refreshes, and of the ReLU network; both at the end, by training."""
+    found, levels = [], []
+    for cell, look in _shown(results):
+        values = gated.smallest(cell.get("metrics", f"refresh_{metric}"))
+        numbers = values["refreshes"].values.tolist()
+        for place, each in enumerate(values.transpose("refreshes", "seed")):
             style.points(ax, place, each, **look)
-        if not places:
-            shortest = float(error.isel(refreshes=-1).mean("seed"))
-            style.slope_one(ax, intervals, shortest * max(intervals) / min(intervals))
-        places += intervals
-    style.loglog(ax, sorted(places)[::2])
-    ax.set(xlabel=r"flow time between refreshes (units of $\tau$)", ylabel="distance of weights")
-
-
-def _draw_refreshes(ax: Axes, cell: CellResults, metric: str, look: dict[str, Any]) -> None:
-    """A value by number of refreshes, and that of the ReLU network."""
-    values = gated.smallest(cell.get("metrics", f"refresh_{metric}"))
-    numbers = values["refreshes"].values.tolist()
-    for place, each in enumerate(values.transpose("refreshes", "seed")):
-        style.points(ax, place, each, **look)
-    frozen.draw_relu(ax, gated.smallest(cell.get("metrics", metric)))
+        own = gated.smallest(cell.get("metrics", metric))
+        frozen.draw_relu(ax, own)
+        level = float(own.mean())
+        levels.append((level, rf"{_end(cell):.3g} $\tau$"))
+        found.append((float(values.isel(refreshes=-1).mean()), level))
+    look = {"color": frozen.RELU["color"], "textcoords": "offset points"}
+    for rank, (level, time) in enumerate(sorted(levels)):
+        at, side = (1.0, level), "bottom" if rank else "top"  # apart, where they are alike
+        ax.annotate(time, at, (2, 0), ax.get_yaxis_transform(), va=side, **look)
     ax.set_xticks(range(len(numbers)), map(str, numbers))
+    ax.set(xlabel="refreshes", xlim=(-0.5, len(numbers) - 0.5))
+    return found

@@ -1,25 +1,58 @@
-"""Which second moments of gated inputs the Fourier transform diagonalises (sec. 5, idea 1)."""
+r"""Which second moments of gated inputs the Fourier transform diagonalises.
 
-from matplotlib.figure import Figure as Canvas
+Inputs are a ring. The notes hope for a single basis that diagonalises :math:`\Sigma^{xx}` across
+time, by its Toeplitz or circulant structure. Pictures are sizes of entries in the Fourier basis,
+dark to light over three decades, of the first sample: a circulant matrix is a diagonal there. That
+holds of the inputs, and behind one gate of any half-space or bump, not of a tile, which sees one
+part of the ring more than others. Behind two gates it holds of none but tilings, where there is
+nothing. Gates that are shifts of each other, bumps and tilings, part the whole of :math:`A` into
+one block for each frequency of the joint shift of pathways and inputs. Moments of gated inputs are
+over samples at every place of the ring and with either sign, so that what is left is the doing of
+the gates. In training, one basis does for the moment behind one gate of a ReLU network and not for
+that behind all gates.
+"""
 
-from neuralrace.figures import frozen, style
-from neuralrace.records.results import Results
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Complex, Float
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+from neuralrace.figures import frozen, gated, style
+from neuralrace.metrics.gating_loss import gating_rule, sampled
+from neuralrace.metrics.ring_structure import at_every_place
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
+from neuralrace.theory.frozen_gates import gated_moments
 
 DISTANCES = {
-    "input_circulance_law": "inputs, by their law",
-    "input_circulance_samples": "inputs, on samples",
-    "block_circulance_same": "behind one gate, $A_{ii}$",
-    "block_circulance_other": "behind two gates, $A_{ij}$",
-    "joint_violation": "$A$ outside the blocks",
-    "joint_eigenvalue_error": "eigenvalues by block",
+    "block_circulance_same": "one gate, $A_{ii}$",
+    "block_circulance_other": "two gates, $A_{ij}$",
+    "joint_violation": "$A$, outside blocks",
+    "joint_eigenvalue_error": "eigenvalues of blocks",
 }
-"""Metrics and what they are about; joint shifts come last."""
-CIRCULANT = 4
-"""How many of them are distances from circulant."""
+INPUTS = {"input_circulance_law": "law", "input_circulance_samples": "samples"}
+"""Metrics, and what they are about."""
+MISSED = {
+    "one gate": "one gate",
+    "all gates": "all gates",
+    "all gates, other start": "all gates,\nother start",
+}
+SMALL = 0.1
+"""What a basis may miss and still nearly do: small, by the claims' criterion."""
+DECADES = 3
+"""Powers of ten below the largest entry that are told apart."""
+USER = "figures: localization/fourier"
+
+Moment = Float[np.ndarray, "unit input unit input"]
 
 
 @Figure(
+    layout="abc;def",
+    height=3.9,
+    cf={"a": "sec. 5", "d": "sec. 5", "f": "sec. 5"},
     reads={
         "ring": {
             "metrics": (
@@ -27,30 +60,146 @@ CIRCULANT = 4
                 "input_circulance_samples joint_eigenvalue_error joint_violation"
             ),
         },
-    }
+        "evolving": {"metrics": "basis_missed"},
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Distance from circulant, and from block-diagonal by the joint shift, by gating scheme."""
+def legend(results: Results) -> Sequence[Artist]:
+    """Gating schemes."""
+    return [
+        style.entry(_name(cell), linestyle="", **look)
+        for cell, look in zip(results.cells("ring"), _looks(results), strict=True)
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Second moment of the inputs by their law, and the same in the Fourier basis."""
+    cell = results.cells("ring")[0]
+    moment = cell.spec.dataset.mixture().covariances.mean(axis=0)
+    left, right = style.split(ax, 1, 2)[0]
+    style.heat(left, moment, -1, 1, aspect="equal")
+    left.set(xlabel="inputs", anchor="N")
+    _picture(right, in_fourier_basis(moment))
+    right.set_xlabel("frequencies")
+    distance = {
+        said: float(cell.get("metrics", name).mean("seed")) for name, said in INPUTS.items()
+    }
+    ax.set_title(
+        f"Inputs: {distance['law']:.2f} from circulant ({distance['samples']:.2f} on samples)"
+    )
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Second moment behind the first gate in the Fourier basis, by gating scheme."""
+    _pictures(results, ax, lambda moment: in_fourier_basis(moment[0, :, 0]))
+    ax.set_title(f"Behind one gate: {_distance(results, 'block_circulance_same')} off")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Second moment behind the first two gates in the Fourier basis, by gating scheme."""
+    _pictures(results, ax, lambda moment: in_fourier_basis(moment[0, :, 1 % len(moment)]))
+    ax.set_title(f"Behind two gates: {_distance(results, 'block_circulance_other')} off")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Norms of the parts of A that join two frequencies of the joint shift, by gating scheme."""
+    _pictures(results, ax, by_joint_frequency)
+    ax.set_title(f"All of $A$: {_distance(results, 'joint_violation')} outside blocks")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Relative distances from circulant, and of A from blocks; bars are ranges over seeds."""
     cells = results.cells("ring")
-    figure = Canvas(figsize=(style.COLUMN, 3.3))
-    axes = figure.subplots(2, 1, sharex=True, height_ratios=(CIRCULANT, len(DISTANCES) - CIRCULANT))
-    rows = list(DISTANCES.items())
-    entries = []
-    for index, cell in enumerate(cells):
-        look = {"color": style.distinct(index), "marker": style.marker(index)}
-        entries.append(style.entry(frozen.scheme(frozen.gates(cell)), linestyle="", **look))
+    rows = style.split(ax, 1)[0, 0]  # so that the title stands above the names
+    for index, (cell, look) in enumerate(zip(cells, _looks(results), strict=True)):
         offset = 0.24 * (index - (len(cells) - 1) / 2)
-        for ax, shown in zip(axes, (rows[:CIRCULANT], rows[CIRCULANT:]), strict=True):
-            for row, (metric, _) in enumerate(shown):
-                values = cell.get("metrics", metric)
-                style.points(ax, row + offset, values, across=True, **look)
-    for ax, shown in zip(axes, (rows[:CIRCULANT], rows[CIRCULANT:]), strict=True):
-        ax.set_yticks(range(len(shown)), [name for _, name in shown])
-        ax.set_ylim(len(shown) - 0.5, -0.5)
-        for row in range(1, len(shown)):
-            ax.axhline(row - 0.5, color="0.8", linewidth=0.5, zorder=0)
-    axes[0].set_xlabel("relative distance from circulant")
-    axes[1].set_xlabel("relative distance")
-    style.letters(axes, ["second moments of inputs", "blocks of the joint shift"])
-    style.legend(figure, entries, columns=2)
-    return figure
+        for row, metric in enumerate(DISTANCES):
+            style.points(rows, row + offset, cell.get("metrics", metric), across=True, **look)
+    rows.set_yticks(range(len(DISTANCES)), DISTANCES.values())
+    rows.set(ylim=(len(DISTANCES) - 0.5, -0.5), xlim=(-0.03, None), xlabel="relative distance")
+    ax.set_title("Distances from the symmetry")
+
+
+def panel_f(results: Results, ax: Axes) -> None:
+    """Part of the moment of a ReLU network at the end off the diagonal in a basis of the start."""
+    cell = max(results.cells("evolving"), key=lambda cell: cell.spec.training.learning_rate)
+    missed = gated.smallest(cell.get("metrics", "basis_missed"))
+    rows = style.split(ax, 1)[0, 0]
+    for row, moment in enumerate(MISSED):
+        look = {"color": style.COLOURS["relu"], "marker": style.marker(row), "markersize": 5}
+        style.points(rows, row, missed.sel(moment=moment), across=True, **look)
+    rows.axvline(SMALL, **style.GUIDE)
+    rows.set_yticks(range(len(MISSED)), MISSED.values())
+    rows.set(ylim=(len(MISSED) - 0.5, -0.5), xlim=(-0.03, None), xlabel="share of the norm missed")
+    share = float(missed.sel(moment="all gates").mean("seed"))
+    ax.set_title(f"One basis across time misses {share:.2f}")
+
+
+def in_fourier_basis(moment: Float[np.ndarray, "input input"]) -> Float[np.ndarray, "input input"]:
+    """Sizes of the entries of a matrix in the Fourier basis; off its diagonal 0 if circulant."""
+    return np.abs(np.fft.ifft(np.fft.fft(moment, axis=0), axis=1))
+
+
+def by_joint_frequency(moment: Moment) -> Float[np.ndarray, "frequency frequency"]:
+    """Norms of the parts that join two frequencies of the joint shift of pathways and inputs.
+
+    Args:
+        moment: of gated inputs; pathways lie evenly on the ring.
+
+    Raises:
+        ValueError: pathways do not divide inputs.
+    """
+    units, inputs = moment.shape[:2]
+    if inputs % units:
+        raise ValueError(f"{units} units cannot lie evenly on a ring of {inputs} inputs")
+    unit = np.arange(units)
+    site = (unit[:, None] * (inputs // units) + np.arange(inputs)) % inputs
+    relative = moment[
+        unit[:, None, None, None], site[:, :, None, None], unit[:, None], site[None, None]
+    ]
+    parts: Complex[np.ndarray, "frequency input frequency input"]
+    parts = np.fft.ifft(np.fft.fft(relative, axis=0), axis=2)
+    return np.linalg.norm(parts, axis=(1, 3))
+
+
+def _moment(cell: CellResults) -> Moment:
+    """Second moment of gated inputs, of the first sample at every place and with either sign."""
+    data = at_every_place(sampled(cell.spec, 0))
+    gates = gating_rule(cell.gated, USER)(data)
+    return gated_moments(data.x, data.y[:, 0], gates)[1]
+
+
+def _name(cell: CellResults) -> str:
+    return frozen.scheme(frozen.gates(cell))
+
+
+def _looks(results: Results) -> list[dict[str, Any]]:
+    """Colours and markers of gating schemes."""
+    return [
+        {"color": style.distinct(index), "marker": style.marker(index)}
+        for index in range(len(results.cells("ring")))
+    ]
+
+
+def _distance(results: Results, metric: str) -> str:
+    """Mean distances of the schemes, side by side."""
+    return ", ".join(
+        f"{float(cell.get('metrics', metric).mean('seed')):.2f}" for cell in results.cells("ring")
+    )
+
+
+def _pictures(
+    results: Results, ax: Axes, part: Callable[[Moment], Float[np.ndarray, "row column"]]
+) -> None:
+    """A part of the moments of each gating scheme, over the largest of its kind behind one gate."""
+    cells = results.cells("ring")
+    for beside, cell in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+        _picture(beside, part(_moment(cell)))
+        beside.set_xlabel(_name(cell).replace(", ", ",\n"))
+
+
+def _picture(ax: Axes, sizes: Float[np.ndarray, "row column"]) -> None:
+    """Sizes of entries over the largest, on a logarithmic scale."""
+    largest = sizes.max() or 1.0
+    shades = np.log10(np.maximum(sizes / largest, 10.0**-DECADES))
+    style.heat(ax, shades, -DECADES, 0, aspect="equal", cmap=style.HEAT)
+    ax.set_anchor("N")

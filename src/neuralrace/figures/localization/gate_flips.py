@@ -1,65 +1,126 @@
-"""When gates flip, beside when receptive fields localise (sec. 2.1)."""
+"""How many gates of a ReLU network flip while it learns, and when.
 
+A gate is that of one unit on one sample of a fixed sample. The notes observe that weights grow
+uniformly for much of the training, and take from it that gates may be relatively constant. Here
+about three gates in ten end up other than they started, where half would by chance, and six in ten
+never flip. The share follows the angle between the weights then and now (dashed, from the weights
+of the simulation and the covariances of the classes with nothing fitted), which is exact for
+Gaussian inputs: those at the lower gain are next to Gaussian, and as many gates flip there, where
+nothing localises. Gates that flip do so early.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from neuralrace.figures import receptive, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
 CLOCK = "snapshot_flow_time"
+FEW = 0.1
+"""Share of gates up to which they count as constant: small, by the claims' criterion."""
+SAID = {"color": "0.4", "fontsize": 6.5}
+"""Looks of words at a guide."""
+BY_CHANCE = 0.5
+"""Share of gates that differ between two unrelated half-spaces."""
 
 
 @Figure(
+    layout="abc;dde",
+    height=3.9,
+    heights=(1.0, 1.15),
+    cf={"a": "sec. 2.1", "c": "sec. 2.1"},
     reads={
         "gate_flips": {
             "metrics": (
-                "gate_flip_fraction gate_flips_between participation_curve predicted_gate_flips"
+                "final_gate_flips flips_before_localisation gate_flip_fraction gate_flips_between "
+                "never_changed predicted_gate_flips"
             ),
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """By marginal: flips from the start, participation, and flips between any two times.
-
-    The last are at the largest init scale, where they take longest.
-    """
-    cells = results.cells("gate_flips")
-    figure = Canvas(figsize=(style.COLUMN, 4.8))
-    axes = figure.subplots(3, len(cells), height_ratios=[1, 1, 1.3], squeeze=False)
-    looks = _looks(cells[0])
-    slowest = max(looks)
-    between = [
-        _first_layer(cell, "gate_flips_between").sel(init_scale=slowest).mean("seed")
-        for cell in cells
-    ]
-    largest = max(float(each.max()) for each in between)
-    for (flips, spread, pairs), cell, values in zip(axes.T, cells, between, strict=True):
-        _draw_curves(flips, _first_layer(cell, "gate_flip_fraction"), looks)
-        predicted = cell.get("metrics", "predicted_gate_flips").mean("seed")
-        for scale in looks:
-            flips.plot(predicted[CLOCK], predicted.sel(init_scale=scale), **style.THEORY)
-        _draw_curves(spread, cell.get("metrics", "participation_curve"), looks)
-        time = values[CLOCK]
-        shades = pairs.pcolormesh(time, time, values, vmin=0, vmax=largest, cmap=style.HEAT)
-        pairs.set_aspect("equal")
-    figure.colorbar(shades, ax=list(axes[2]), label="gates that differ", aspect=12)
-    for row, label in zip(axes, ("gates unlike the start", "participation"), strict=False):
-        for ax in row:
-            ax.set_ylim(0, 1.05 * max(beside.dataLim.y1 for beside in row))
-        row[0].set_ylabel(label)
-    axes[2, 0].set_ylabel(r"flow time (units of $\tau$)")
-    figure.supxlabel(style.FLOW_TIME, fontsize=style.SHEET["axes.labelsize"])
-    names = [receptive.marginal(cell) for cell in cells]
-    others = [""] * len(cells) + [f"init scale {slowest:g}"] * len(cells)
-    style.letters(axes.ravel(), [*names, *others])
+def legend(results: Results) -> Sequence[Artist]:
+    """Init scales, and the formula."""
+    looks = receptive.scales(results.cells("gate_flips")[0])
     entries = [style.entry(f"init scale {scale:g}", **look) for scale, look in looks.items()]
-    theory = style.entry("Gaussian formula", **style.THEORY)
-    style.legend(figure, [*entries, theory, style.BAND], columns=3)
-    return figure
+    return [*entries, style.BAND, style.entry("Gaussian formula", **style.THEORY)]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Gates unlike those at the start over time, at the gain at which fields localise."""
+    _flips(results.cells("gate_flips")[0], ax)
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """The same at the lower gain, where nothing localises."""
+    _flips(results.cells("gate_flips")[-1], ax)
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Gates that differ at the end (full markers), and those that never flip (hollow)."""
+    cells = results.cells("gate_flips")
+    names, never = [], []
+    for index, cell in enumerate(cells):
+        looks = receptive.scales(cell)
+        for step, (scale, look) in enumerate(looks.items()):
+            place = len(looks) * 1.4 * index + step
+            mark = {"color": look["color"], "marker": style.marker(step), "markersize": 4.5}
+            for metric, fill in (("final_gate_flips", "full"), ("never_changed", "none")):
+                values = _first_layer(cell, metric).sel(init_scale=scale)
+                style.points(ax, place, values, fillstyle=fill, **mark)
+                never += [float(values.mean("seed"))] * (metric == "never_changed")
+        names.append((len(looks) * 1.4 * index + (len(looks) - 1) / 2, receptive.marginal(cell)))
+    for level, said in ((FEW, "few"), (BY_CHANCE, "chance")):
+        ax.axhline(level, **style.GUIDE)
+        ax.text(1, level, said, ha="right", va="bottom", transform=ax.get_yaxis_transform(), **SAID)
+    ax.set_xticks([place for place, _ in names], [name for _, name in names])
+    ax.set(xlim=(-0.8, None), ylim=(0, 1), ylabel="share of gates")
+    ax.legend(
+        handles=[
+            style.entry(label, linestyle="", marker="o", color="0.3", fillstyle=fill)
+            for label, fill in (("never flip", "none"), ("differ at the end", "full"))
+        ],
+        loc="upper left",
+    )
+    ax.set_title(f"{min(never):.0%} or more never flip")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Gates that differ between two times, at the largest init scale: early flips are at edges."""
+    cells = results.cells("gate_flips")
+    axes = style.split(ax, 1, len(cells), sharey=True)[0]
+    for beside, cell in zip(axes, cells, strict=True):
+        values = _first_layer(cell, "gate_flips_between")
+        slowest = float(values["init_scale"].max())
+        shown = values.sel(init_scale=slowest).mean("seed")
+        time = shown[CLOCK]
+        shades = beside.pcolormesh(time, time, shown, vmin=0, vmax=BY_CHANCE, cmap=style.HEAT)
+        beside.set_aspect("equal")
+        beside.set_xlabel(f"flow time, {receptive.marginal(cell)}")
+    axes[0].set_ylabel("flow time")
+    ax.figure.colorbar(shades, ax=list(axes), label="gates that differ", aspect=14)
+    ax.set_title(f"Gates that differ between any two times, init scale {slowest:g}")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Flips up to the time when participation is half way, over those at the end."""
+    cell = results.cells("gate_flips")[0]
+    share = cell.get("metrics", "flips_before_localisation")
+    looks = receptive.scales(cell)
+    for place, (scale, look) in enumerate(looks.items()):
+        mark = {"color": look["color"], "marker": style.marker(place), "markersize": 4.5}
+        style.points(ax, place, share.sel(init_scale=scale), **mark)
+    ax.axhline(0.5, **style.GUIDE)
+    ax.text(-0.4, 0.51, "as even as localisation", va="bottom", **SAID)
+    ax.set_xticks(range(len(looks)), [f"{scale:g}" for scale in looks])
+    ax.set(xlabel="init scale", xlim=(-0.5, len(looks) - 0.5), ylim=(0, 1.1))
+    ax.set_ylabel("share of all flips")
+    least = float(share.mean("seed").min())
+    ax.set_title(f"{least:.0%} or more precede localisation")
 
 
 def _first_layer(cell: CellResults, metric: str) -> xr.DataArray:
@@ -67,19 +128,28 @@ def _first_layer(cell: CellResults, metric: str) -> xr.DataArray:
     return cell.get("metrics", metric).sel(layer=1, drop=True)
 
 
-def _looks(cell: CellResults) -> dict[float, dict[str, Any]]:
-    """Looks by init scale, the smallest first."""
-    scales = sorted(cell.metrics["init_scale"].values.tolist())
-    return {
-        scale: {"color": colour, "linestyle": style.LINES[index % len(style.LINES)]}
-        for index, (scale, colour) in enumerate(
-            zip(scales, style.ordered(len(scales)), strict=True)
-        )
-    }
+def _flips(cell: CellResults, ax: Axes) -> None:
+    """Gates unlike those at the start by init scale, theory on top."""
+    flips = _first_layer(cell, "gate_flip_fraction")
+    predicted = cell.get("metrics", "predicted_gate_flips").mean("seed")
+    for scale, look in receptive.scales(cell).items():
+        style.over_seeds(ax, flips[CLOCK], flips.sel(init_scale=scale), **look)
+        ax.plot(predicted[CLOCK], predicted.sel(init_scale=scale), **style.THEORY)
+    ax.axhline(FEW, **style.GUIDE)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="gates unlike the start")
+    ax.set(xlim=(0, float(flips[CLOCK][-1])), ylim=(0, 0.5))
+    end = float(flips.isel(snapshot=-1).mean())
+    ax.set_title(f"{receptive.marginal(cell).capitalize()}: {end:.0%} end up flipped")
 
 
-def _draw_curves(ax: Axes, curve: xr.DataArray, looks: dict[float, dict[str, Any]]) -> None:
-    """A curve over snapshots by init scale."""
-    for scale, look in looks.items():
-        style.over_seeds(ax, curve[CLOCK], curve.sel(init_scale=scale), **look)
-    ax.set_xlim(0, float(curve[CLOCK][-1]))
+def _between(cell: CellResults, ax: Axes) -> None:
+    """Gates that differ between two times, at the largest init scale, where they take longest."""
+    values = _first_layer(cell, "gate_flips_between")
+    slowest = float(values["init_scale"].max())
+    shown = values.sel(init_scale=slowest).mean("seed")
+    time = shown[CLOCK]
+    shades: Any = ax.pcolormesh(time, time, shown, vmin=0, vmax=BY_CHANCE, cmap=style.HEAT)
+    ax.set_aspect("equal")
+    ax.figure.colorbar(shades, ax=ax, label="gates that differ", aspect=14)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="flow time")
+    ax.set_title(f"{receptive.marginal(cell).capitalize()}, init scale {slowest:g}")

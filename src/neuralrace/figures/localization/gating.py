@@ -1,113 +1,157 @@
-"""Which gates leave the least loss (eqs. 12 to 17)."""
+"""Which gates leave the least loss: overlapping ones, of those that were tried.
+
+Loss of the least-squares weights by gating scheme, each on samples of its own; one row is for the
+gates of trained ReLU networks of the same task with these frozen, after infinite time. The notes
+guess that the best precision matrix would be maximally diagonal, as tilings have it. Tilings do
+couple no pathways, and random half-spaces leave half of the loss of the best tiling that was tried.
+Equations 12, 14 and 15 of the notes agree; eq. 17 as printed, with products of means in the place
+of second moments, is the same for all gates.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from neuralrace.figures import frozen, gated, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
+EQUATION = {"color": "black", "marker": "x", "markersize": 3.5}
+"""Looks of closed forms."""
 DERIVED = {"color": style.distinct(3), "marker": "*", "markersize": 5}
-COUPLING = {
-    "second_moment_diagonality": "coupling in $A$",
-    "precision_diagonality": "coupling in $A^+$",
-}
-"""Shares of the second moment of gated inputs, and of its inverse, that couple pathways."""
 
 
 @Figure(
+    layout="ab;cd",
+    height=4.0,
+    heights=(1.15, 1.0),
+    cf={"a": "eq. 12", "b": "eqs. 15, 17", "c": "sec. 3.3", "d": "sec. 3.3"},
     reads={
         "gating": {
             "metrics": (
-                "optimal_fresh_loss optimal_loss precision_diagonality second_moment_diagonality"
+                "equation_loss optimal_fresh_loss optimal_loss precision_diagonality "
+                "second_moment_diagonality"
             ),
         },
         "prediction": {
             "metrics": "frozen_limit_fresh_loss frozen_limit_loss relu_fresh_loss",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Least-squares loss by gating scheme, and against how much pathways are coupled.
-
-    Beside the schemes stand the gates of trained ReLU networks of the same task, and these
-    networks.
-    """
-    cells = results.cells("gating")
-    relu = [cell for cell in results.cells("prediction") if _task(cell) == _task(cells[0])]
-    looks = [
-        {"color": colour, "marker": style.marker(index)}
-        for index, colour in enumerate(style.ordered(len(cells)))
-    ]
-    figure = Canvas(figsize=(style.COLUMN, 4.6))
-    upper, lower = figure.add_gridspec(2, 1, height_ratios=(1.5, 1))
-    losses = figure.add_subplot(upper)
-    left, right = lower.subgridspec(1, 2)
-    coupled = [figure.add_subplot(left)]
-    coupled.append(figure.add_subplot(right, sharey=coupled[0]))
-    coupled[1].tick_params(labelleft=False)
-    _draw_losses(losses, cells, looks, relu)
-    for ax, metric in zip(coupled, COUPLING, strict=True):
-        for cell, look in zip(cells, looks, strict=True):
-            share = float(cell.get("metrics", metric).mean("seed"))
-            style.points(ax, share, cell.get("metrics", "optimal_fresh_loss"), **look)
-        ax.set(xlabel="share between pathways", xlim=(-0.05, 1))
-    _logarithmic(coupled[0].yaxis)
-    coupled[0].set_ylabel("loss on fresh samples")
-    titles = ["least squares by gates", *COUPLING.values()]
-    style.letters([losses, *coupled], titles)
-    entries = [
+def legend(results: Results) -> Sequence[Artist]:
+    """Samples, and the ReLU network."""
+    return [
         style.entry("fresh samples", linestyle="", color="0.3", marker="o"),
         style.entry("the sample of the fit", linestyle="", color="0.3", marker="|"),
         style.entry("ReLU network, fresh samples", **frozen.RELU),
+        style.entry("eqs. 14 and 15", linestyle="", **EQUATION),
+        style.entry("notes, eq. 17 as printed", **style.PAPER),
     ]
-    style.legend(figure, entries, columns=2)
-    return figure
 
 
-def _task(cell: CellResults) -> dict[str, Any]:
-    """The law of the samples, however many there are."""
-    return cell.spec.dataset.model_dump(exclude={"samples", "seed"})
-
-
-def _draw_losses(
-    ax: Axes,
-    cells: Sequence[CellResults],
-    looks: Sequence[dict[str, Any]],
-    relu: Sequence[CellResults],
-) -> None:
-    """Losses in rows, one for each scheme and for the gates of each ReLU network."""
-    names = [frozen.scheme(frozen.gates(cell)) for cell in cells]
+def panel_a(results: Results, ax: Axes) -> None:
+    """Least loss by scheme and of the gates of ReLU networks; the line is these networks."""
+    shown, relu = _shown(results), _relu(results)
+    losses = [float(cell.get("metrics", "optimal_fresh_loss").mean("seed")) for cell, _ in shown]
+    least = int(np.nanargmin(losses))
+    ax.set_title(f"Least: {losses[least]:.3f}, by {_names(results)[least]}")
+    ax = _rows(ax, [*_names(results), *["of ReLU, at the end"] * len(relu)])
     rows: list[tuple[xr.DataArray, xr.DataArray, dict[str, Any]]] = [
-        (
-            cell.get("metrics", "optimal_loss"),
-            cell.get("metrics", "optimal_fresh_loss"),
-            look,
-        )
-        for cell, look in zip(cells, looks, strict=True)
+        (cell.get("metrics", "optimal_loss"), cell.get("metrics", "optimal_fresh_loss"), look)
+        for cell, look in shown
     ]
     for cell in relu:
-        names.append("of ReLU, at the end")
         fit, fresh = (
             gated.smallest(cell.get("metrics", f"frozen_limit_{loss}", gates_from="trained"))
             for loss in ("loss", "fresh_loss")
         )
         rows.append((fit, fresh, DERIVED))
-        own = gated.smallest(cell.get("metrics", "relu_fresh_loss"))
-        frozen.draw_relu(ax, own, across=True)
+        frozen.draw_relu(ax, gated.smallest(cell.get("metrics", "relu_fresh_loss")), across=True)
     for row, (fit, fresh, look) in enumerate(rows):
         style.points(ax, row, fit, across=True, **look | {"marker": "|", "markersize": 5})
         style.points(ax, row, fresh, across=True, **look)
-    ax.set_yticks(range(len(names)), names)
-    ax.invert_yaxis()
-    ax.set_xlabel("loss")
     _logarithmic(ax.xaxis)
+    ax.set_xlabel("least loss")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Mean-squared error by equation: of the residuals (12, coloured), and from moments."""
+    printed = []
+    rows = _rows(ax, _names(results))
+    for row, (cell, look) in enumerate(_shown(results)):
+        loss = cell.get("metrics", "equation_loss")
+        style.points(rows, row, loss.sel(equation="12"), across=True, **look)
+        for equation in ("14", "15"):
+            style.points(rows, row, loss.sel(equation=equation), across=True, **EQUATION)
+        printed.append(float(loss.sel(equation="17").mean("seed")))
+    rows.plot(printed, range(len(printed)), **style.PAPER)
+    rows.set(xlabel="mean-squared error", xlim=(-0.03, None))
+    largest = np.abs(printed).max()
+    ax.set_title(f"Eq. 17 as printed: {largest:.2f} or less, for all gates")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Loss by the share of squared entries of A that couple pathways; markers are those of a."""
+    share = _coupling(results, ax, "second_moment_diagonality")
+    ax.set_title(f"Least loss at {share:.2f} in $A$")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """The same of its inverse, the precision; tilings couple none."""
+    share = _coupling(results, ax, "precision_diagonality")
+    ax.set_title(f"Least loss at {share:.2f} in the precision $A^+$")
+
+
+def _shown(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
+    """Cells by scheme, with their looks."""
+    cells = results.cells("gating")
+    return [
+        (cell, {"color": colour, "marker": style.marker(index)})
+        for index, (cell, colour) in enumerate(zip(cells, style.ordered(len(cells)), strict=True))
+    ]
+
+
+def _names(results: Results) -> list[str]:
+    """What the schemes are called."""
+    return [frozen.scheme(frozen.gates(cell)) for cell in results.cells("gating")]
+
+
+def _relu(results: Results) -> list[CellResults]:
+    """ReLU networks of the same task, however many samples there are."""
+
+    def law(cell: CellResults) -> dict[str, Any]:
+        return cell.spec.dataset.model_dump(exclude={"samples", "seed"})
+
+    task = law(results.cells("gating")[0])
+    return [cell for cell in results.cells("prediction") if law(cell) == task]
+
+
+def _rows(ax: Axes, names: Sequence[str]) -> Axes:
+    """Axes with a row for each name, in the place of those of a panel."""
+    ax = style.split(ax, 1)[0, 0]  # so that the title stands above the names
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    return ax
+
+
+def _coupling(results: Results, ax: Axes, metric: str) -> float:
+    """Loss on fresh samples against a share of squared entries; the share of the least loss."""
+    found = []
+    for cell, look in _shown(results):
+        share = float(cell.get("metrics", metric).mean("seed"))
+        loss = cell.get("metrics", "optimal_fresh_loss")
+        style.points(ax, share, loss, **look)
+        found.append((float(loss.mean("seed")), share))
+    _logarithmic(ax.yaxis)
+    ax.set(xlabel="share of squared entries between pathways", xlim=(-0.05, 1))
+    ax.set_ylabel("loss on fresh samples")
+    return min(found)[1]
 
 
 def _logarithmic(axis: Axis) -> None:

@@ -1,9 +1,20 @@
-"""Localisation by the kurtosis of a single input (secs. 1 and 2.2)."""
+r"""Localisation goes with the excess kurtosis of a single input, which the gain sets.
 
+ReLU networks learn from nonlinear Gaussian processes with the same correlation lengths and
+different marginals: erf at gains from low, next to Gaussian, to high, next to Ising, and a Laplace
+law with heavy tails. The notes have a gain that controls the degree of localisation and print no
+measure of it. Here it is participation, :math:`\sum w^4/(\sum w^2)^2` times the number of inputs: 1
+for weights of one size, 1.5 for a wave, and as many as there are inputs for one weight alone. Over
+that of random phases with the same power spectrum it is 1 where frequencies are not arranged to a
+place, and says what a bump is more than its spectrum.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from neuralrace.figures import gated, receptive, style
 from neuralrace.records.results import CellResults, Results
@@ -17,46 +28,84 @@ LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "laplace": ("Laplace", {**HOLLOW, "marker": "^"}),
 }
 """Names of marginals and their looks; those around others are hollow."""
-MEASURES = {
-    "participation": "participation",
-    "participation_ratio": "participation over\nthat of random phases",
-}
+KURTOSIS = "excess kurtosis of an input"
 
 
 @Figure(
+    layout="aaa;bcd",
+    height=3.4,
+    heights=(1.0, 1.7),
+    cf={"a": "sec. 1", "b": "sec. 1"},
     reads={
         "marginals relu relu_low_gain": {
-            "metrics": "participation participation_ratio",
+            "trajectory": "weight_1",
+            "metrics": "localised_share participation participation_ratio",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Participation and its ratio to that of random phases, against excess kurtosis."""
-    swept = results.cells("marginals")
-    xi = receptive.process(swept[0]).xi
-    others = [*results.cells("relu"), *results.cells("relu_low_gain")]
-    cells = swept + [cell for cell in others if receptive.process(cell).xi == xi]
-    figure, axes = style.panels(len(MEASURES), 1, height=1.5, sharex=True)
-    for ax, (measure, label) in zip(axes[:, 0], MEASURES.items(), strict=True):
-        _draw_measure(ax, cells, measure)
-        ax.set_ylabel(label)
-    axes[1, 0].axhline(1, **style.GUIDE)
-    axes[1, 0].set_xlabel("excess kurtosis of the marginal")
-    style.letters(axes[:, 0], ["concentration of weights", "beyond their spectrum"])
-    shown = {receptive.process(cell).marginal.name for cell in cells}
-    entries = [
+def legend(results: Results) -> Sequence[Artist]:
+    """Laws of single inputs."""
+    shown = {receptive.process(cell).marginal.name for cell in _cells(results)}
+    laws = [
         style.entry(label, linestyle="", **look)
         for name, (label, look) in LOOKS.items()
         if name in shown
     ]
-    theory = style.entry("random phases", **style.GUIDE)
-    style.legend(figure, [*entries, theory], columns=3)
-    return figure
+    return [*laws, style.entry("random phases", **style.GUIDE)]
 
 
-def _draw_measure(ax: Axes, cells: list[CellResults], measure: str) -> None:
-    """A measure of receptive fields at the end by kurtosis."""
-    for cell in cells:
+def panel_a(results: Results, ax: Axes) -> None:
+    """A unit for each marginal, the lowest kurtosis first, its largest weight in the middle."""
+    cells = _cells(results)
+    axes = style.split(ax, 1, len(cells), sharey=True, wspace=0.08)[0]
+    for row, cell in zip(axes, cells, strict=True):
+        field = receptive.learned(cell).isel(seed=0, unit=0).values
+        colour = LOOKS[receptive.process(cell).marginal.name][1]["color"]
+        receptive.draw(row, receptive.centred(field[None]), color=colour, linewidth=1.5)
+        row.set_xticks([])
+        row.set_xlabel(receptive.marginal(cell))
+    kurtosis = [receptive.process(cell).marginal.kurtosis for cell in cells]
+    ax.set_title(f"One unit each, by excess kurtosis from {kurtosis[0]:.1f} to {kurtosis[-1]:.1f}")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """What a bump is more than its spectrum, by excess kurtosis; bars are ranges over seeds."""
+    ax.axhline(1, **style.GUIDE)
+    means = _draw(ax, results, "participation_ratio")
+    ax.set(xlabel=KURTOSIS, ylabel="participation over\nthat of random phases")
+    ax.set_title(f"Beyond its spectrum: {min(means):.1f} to {max(means):.1f}")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Share of units that are localised."""
+    means = _draw(ax, results, "localised_share")
+    ax.set(xlabel=KURTOSIS, ylabel="share of localised units", ylim=(-0.03, 1.05))
+    ax.set_title(f"Localised: {min(means):.0%} to {max(means):.0%} of units")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Participation itself, which the choice of frequencies moves too."""
+    means = _draw(ax, results, "participation")
+    ax.set(xlabel=KURTOSIS, ylabel="participation")
+    ax.set_title(f"Concentration: {min(means):.1f} to {max(means):.1f}")
+
+
+def _cells(results: Results) -> list[CellResults]:
+    """Cells of the same lengths, the lowest kurtosis first."""
+    swept = results.cells("marginals")
+    xi = receptive.process(swept[0]).xi
+    others = [*results.cells("relu"), *results.cells("relu_low_gain")]
+    cells = swept + [cell for cell in others if receptive.process(cell).xi == xi]
+    return sorted(cells, key=lambda cell: receptive.process(cell).marginal.kurtosis)
+
+
+def _draw(ax: Axes, results: Results, measure: str) -> list[float]:
+    """A measure of receptive fields at the end by kurtosis; its means that are known."""
+    means = []
+    for cell in _cells(results):
         law = receptive.process(cell).marginal
-        _, look = LOOKS[law.name]
-        style.points(ax, law.kurtosis, gated.smallest(cell.get("metrics", measure)), **look)
+        values = gated.smallest(cell.get("metrics", measure))
+        style.points(ax, law.kurtosis, values, **LOOKS[law.name][1])
+        means.append(float(values.mean("seed")))
+    known = [mean for mean in means if np.isfinite(mean)]
+    return known or [np.nan]

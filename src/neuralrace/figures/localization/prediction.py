@@ -1,78 +1,138 @@
-"""Frozen gates in place of those of a ReLU network: loss and receptive fields (sec. 2.2)."""
+"""Gates determined upfront in the place of those of a ReLU network.
 
-import xarray as xr
+Gates are frozen, and weights start as those of the ReLU network and follow in closed form to the
+end of its training (dots) and to infinite time (squares). Sources of gates are the ReLU network
+itself at the start and at the end of training, random half-spaces, and gates made by hand. The
+notes say that post-hoc a sensible gating structure can be picked that mimics a run, and ask for one
+that is determined upfront. Gates of the end reach loss and fields of the run. Gates of the start,
+and random ones, reach a lower loss and do not localise; those of single inputs localise, even on
+Gaussian inputs (triangles), which localise no field of a ReLU network.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from neuralrace.figures import frozen, gated, receptive, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
-LOSSES = ("frozen_fresh_loss", "frozen_limit_fresh_loss", "relu_fresh_loss")
-SPREADS = ("frozen_participation", "frozen_limit_participation", "participation")
-"""With frozen gates at the end of training and after infinite time, and of the ReLU network."""
-UNITS = 3
+UNITS = 5
 """How many units are shown."""
+MATCHED: dict[str, Any] = {"color": "black", "marker": "o"}
+LIMIT: dict[str, Any] = {"color": "0.5", "marker": "s", "fillstyle": "none"}
+GAUSSIAN: dict[str, Any] = {"color": style.distinct(4), "marker": "^"}
 
 
 @Figure(
+    layout="abc;ade",
+    height=3.9,
+    widths=(0.8, 1.0, 1.0),
+    cf={"a": "sec. 2.2", "d": "sec. 2.2"},
     reads={
         "prediction": {
             "trajectory": "weight_1",
             "theory": "receptive_fields",
             "metrics": (
-                "frozen_fresh_loss frozen_limit_fresh_loss frozen_limit_participation "
-                "frozen_loss frozen_participation participation relu_fresh_loss"
+                "frozen_fresh_loss frozen_limit_fresh_loss frozen_limit_localised_share "
+                "frozen_limit_participation frozen_localised_share frozen_loss frozen_overlap "
+                "frozen_participation gaussian_limit_localised_share localised_share "
+                "participation relu_fresh_loss"
             ),
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Loss on fresh samples and participation by source of gates, and units of either network.
-
-    Units are the first ones of the first seed, at the end of training.
-    """
-    cells = results.cells("prediction")
-    figure = Canvas(figsize=(style.COLUMN, 5.4))
-    losses, spreads, fields = figure.subplots(
-        3, len(cells), height_ratios=(1.25, 1.25, 1.2), sharey="row", sharex="row", squeeze=False
-    )
-    for cell, loss, spread, units in zip(cells, losses, spreads, fields, strict=True):
-        _draw_sources(loss, cell, *LOSSES)
-        _draw_sources(spread, cell, *SPREADS)
-        receptive.draw(units, _units(receptive.learned(cell)), **frozen.RELU)
-        theory = gated.smallest(cell.get("theory", "receptive_fields", solution="initial_gates"))
-        receptive.draw(units, _units(theory), **style.THEORY)
-        loss.set_xlabel("loss on fresh samples")
-        spread.set_xlabel("participation")
-        units.set_xlabel(receptive.PLACE)
-    names = list(frozen.sources(cells[0]).values())
-    for first in (losses[0], spreads[0]):
-        first.set_yticks(range(len(names)), names)
-        first.invert_yaxis()
-        first.set_xlim(0, None)
-        first.locator_params(axis="x", nbins=4)
-    fields[0].set_ylabel(f"weights of units 1 to {UNITS}")
-    style.letters(losses, [rf"$\xi_1, \xi_2$ = {receptive.lengths(cell)}" for cell in cells])
-    entries = [
+def legend(results: Results) -> Sequence[Artist]:
+    """The ReLU network, and times at which frozen gates are taken."""
+    return [
         style.entry("ReLU network", **frozen.RELU),
-        style.entry("frozen gates, end of training", linestyle="", **frozen.MATCHED),
-        style.entry("frozen gates, infinite time", linestyle="", **frozen.LIMIT),
+        style.entry("frozen gates, end of training", linestyle="", **MATCHED),
+        style.entry("infinite time", linestyle="", **LIMIT),
+        style.entry("infinite time, Gaussian inputs", linestyle="", **GAUSSIAN),
         style.entry("gates of the start", **style.THEORY),
     ]
-    style.legend(figure, entries, columns=2)
-    return figure
 
 
-def _draw_sources(ax: Axes, cell: CellResults, matched: str, limit: str, relu: str) -> None:
-    """A value by source of gates, in rows, and that of the ReLU network."""
-    for metric, offset, look in ((matched, -0.17, frozen.MATCHED), (limit, 0.17, frozen.LIMIT)):
-        for row, source in enumerate(frozen.sources(cell)):
+def panel_a(results: Results, ax: Axes) -> None:
+    """First units of the first seed at the end, each over its largest weight."""
+    cell = _cell(results)
+    theory = gated.smallest(cell.get("theory", "receptive_fields", solution="initial_gates"))
+    receptive.draw(ax, receptive.learned(cell).isel(seed=0).values[:UNITS], **frozen.RELU)
+    receptive.draw(ax, theory.isel(seed=0).values[:UNITS], **style.THEORY)
+    ax.set(xlabel=receptive.PLACE, ylabel="weights of the first units")
+    ax.set_title("Gates of the start")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Loss on fresh samples by source of gates; the line is the ReLU network's."""
+    cell = _cell(results)
+    rows = _sources(ax, cell, {"frozen_fresh_loss": MATCHED, "frozen_limit_fresh_loss": LIMIT})
+    relu = gated.smallest(cell.get("metrics", "relu_fresh_loss"))
+    frozen.draw_relu(rows, relu, across=True)
+    rows.set(xlim=(0, None), xlabel="loss on fresh samples")
+    least = gated.smallest(cell.get("metrics", "frozen_fresh_loss")).mean("seed").min()
+    over = float(least) / float(relu.mean("seed"))
+    ax.set_title(f"Least: {over:.2f} of the ReLU network's")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Cosine of fields with those of the ReLU network at the end of training, mean over units."""
+    cell = _cell(results)
+    rows = _sources(ax, cell, {"frozen_overlap": MATCHED})
+    rows.axvline(1, zorder=0, **frozen.RELU)
+    rows.set(xlim=(-0.2, 1.05), xlabel="cosine with ReLU fields")
+    trained = gated.smallest(cell.get("metrics", "frozen_overlap", gates_from="trained"))
+    ax.set_title(f"Gates of its end: cosine {float(trained.mean('seed')):.2f}")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Share of units that localise, also on infinitely many Gaussian samples."""
+    cell = _cell(results)
+    metrics = {
+        "frozen_localised_share": MATCHED,
+        "frozen_limit_localised_share": LIMIT,
+        "gaussian_limit_localised_share": GAUSSIAN,
+    }
+    rows = _sources(ax, cell, metrics)
+    share = gated.smallest(cell.get("metrics", "localised_share"))
+    frozen.draw_relu(rows, share, across=True)
+    rows.set(xlim=(-0.04, 1.04), xlabel="share of localised units")
+    upfront = gated.smallest(cell.get("metrics", "frozen_localised_share", gates_from="initial"))
+    ax.set_title(f"Gates of the start: {float(upfront.mean('seed')):.0%} localise")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Participation, the inverse participation ratio times the number of inputs."""
+    cell = _cell(results)
+    metrics = {"frozen_participation": MATCHED, "frozen_limit_participation": LIMIT}
+    rows = _sources(ax, cell, metrics)
+    relu = gated.smallest(cell.get("metrics", "participation"))
+    frozen.draw_relu(rows, relu, across=True)
+    rows.set(xlim=(0, None), xlabel="participation")
+    ax.set_title(f"Participation of the ReLU network: {float(relu.mean('seed')):.1f}")
+
+
+def _cell(results: Results) -> CellResults:
+    """The condition that is shown."""
+    return results.cells("prediction")[0]
+
+
+def _sources(ax: Axes, cell: CellResults, metrics: Mapping[str, Mapping[str, Any]]) -> Axes:
+    """Values by source of gates, in rows, the metrics of a row below each other.
+
+    Returns:
+        Axes of the rows, in the place of those of the panel.
+    """
+    ax = style.split(ax, 1)[0, 0]  # so that the title stands above the names
+    names = frozen.sources(cell)
+    offsets = 0.24 * (np.arange(len(metrics)) - (len(metrics) - 1) / 2)
+    for (metric, look), offset in zip(metrics.items(), offsets, strict=True):
+        for row, source in enumerate(names):
             values = gated.smallest(cell.get("metrics", metric, gates_from=source))
             style.points(ax, row + offset, values, across=True, **look)
-    frozen.draw_relu(ax, gated.smallest(cell.get("metrics", relu)), across=True)
-
-
-def _units(fields: xr.DataArray) -> receptive.Fields:
-    """Receptive fields of the first units of the first seed."""
-    return fields.isel(seed=0).values[:UNITS]
+    ax.set_yticks(range(len(names)), names.values())
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    return ax

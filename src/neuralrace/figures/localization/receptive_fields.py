@@ -1,59 +1,103 @@
-"""Which receptive fields form, by activation, order of lengths and gain (sec. 1)."""
+r"""Receptive fields: bumps where the longer correlation length has :math:`y = 1`, waves otherwise.
 
+Three units of the run with the first seed at the end of training, from all around the ring in the
+order of their centres, each over its largest weight; thin lines are at zero. Columns are the
+orders of the lengths :math:`\xi_1, \xi_2`, rows are gains; the bar below each is the mean shares of
+all units by class. The notes have ReLU networks localise if :math:`\xi_1 > \xi_2` and oscillate at
+short range otherwise, and sigmoid networks do as erf networks do. ReLU networks have no biases
+here; those with erf and sigmoid have, with :math:`b_2 = 0`, at which erf networks are the other way
+round and sigmoid networks alike in both orders.
+"""
+
+from collections.abc import Sequence
+
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import receptive, style
+from neuralrace.figures import gated, receptive, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
 UNITS = 3
-ROWS = {"ReLU": ("relu", "relu_low_gain"), "erf": ("erf",), "sigmoid": ("sigmoid",)}
-"""Experiments by activation."""
+WAVE = 4
+"""Longest wavelength in inputs that counts as a short range."""
 
 
 @Figure(
+    layout="abc;ddd",
+    height=4.3,
+    heights=(3.4, 1.0),
+    cf={"a": "sec. 1", "b": "eq. 1", "c": "eq. 1", "d": "sec. 1"},
     reads={
-        "relu relu_low_gain erf sigmoid": {
+        "relu": {
+            "trajectory": "weight_1",
+            "metrics": "dominant_frequency localised_share neither_share oscillating_share",
+        },
+        "relu_low_gain erf sigmoid": {
             "trajectory": "weight_1",
             "metrics": "localised_share neither_share oscillating_share",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Units of one run in each condition, above the shares of all units by class."""
-    rows = {
-        name: {_condition(cell): cell for each in experiments for cell in results.cells(each)}
-        for name, experiments in ROWS.items()
-    }
-    # ReLU networks learn under conditions that the others do not
-    columns = list(rows["erf"])
-    figure = Canvas(figsize=(style.COLUMN, 3.9))
-    grid = figure.add_gridspec(len(rows), len(columns))
-    top: dict[str, Axes] = {}
-    for row, (name, cells) in enumerate(rows.items()):
-        shown = [condition for condition in columns if condition in cells]
-        for condition in shown:
-            ax = figure.add_subplot(grid[row, columns.index(condition)])
-            top.setdefault(condition, ax)
-            _draw_units(ax, cells[condition])
-            if condition == shown[0]:
-                ax.set_ylabel(name)
-    figure.supxlabel(receptive.PLACE, fontsize=style.SHEET["axes.labelsize"])
-    style.letters([top[condition] for condition in columns], columns)
-    style.legend(figure, receptive.class_entries(), columns=3)
-    return figure
+def legend(results: Results) -> Sequence[Artist]:
+    """Classes of the bars."""
+    return receptive.class_entries()
 
 
-def _condition(cell: CellResults) -> str:
-    """Correlation lengths and marginal."""
-    return rf"$\xi$ = {receptive.lengths(cell)}" + f"\n{receptive.marginal(cell)}"
+def panel_a(results: Results, ax: Axes) -> None:
+    """ReLU networks: bumps on the left, short waves on the right, at the higher gain alone."""
+    shown = {receptive.lengths(cell) for cell in results.cells("erf")}
+    cells = [*results.cells("relu"), *results.cells("relu_low_gain")]
+    _grid(ax, [cell for cell in cells if receptive.lengths(cell) in shown])
+    ax.set_title(f"ReLU: {_localised(results.cells('relu')[0])}")
 
 
-def _draw_units(ax: Axes, cell: CellResults) -> None:
-    """Units of the first run, above the shares of all units by class."""
-    fields = receptive.learned(cell).isel(seed=0).values
-    receptive.draw(ax, receptive.examples(fields, UNITS))
-    bottom, top = ax.get_ylim()
-    ax.set_ylim(bottom - 0.1 * (top - bottom), top)
-    receptive.draw_shares(ax, cell, 0.04, height=0.08, transform=ax.transAxes)
+def panel_b(results: Results, ax: Axes) -> None:
+    """The same of erf networks: the shorter length has to have :math:`y = 1`."""
+    _grid(ax, results.cells("erf"))
+    ax.set_title(f"erf: {_localised(results.cells('erf')[0])}")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """The same of sigmoid networks, which treat both orders alike."""
+    _grid(ax, results.cells("sigmoid"))
+    ax.set_title(f"sigmoid: {_localised(results.cells('sigmoid')[0])}")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Frequency of most power, mean over units; above the grey line waves are of short range."""
+    cells = results.cells("relu")
+    inputs = cells[0].data.x.shape[1]
+    found = []
+    for place, cell in enumerate(cells):
+        frequency = gated.smallest(cell.get("metrics", "dominant_frequency"))
+        first, second = receptive.process(cell).xi
+        name, marker = ("localised", "o") if first > second else ("oscillating", "s")
+        colour = receptive.CLASSES[name]["facecolor"]
+        style.points(ax, place, frequency, color=colour, marker=marker, markersize=5)
+        found.append(float(frequency.mean("seed")))
+    ax.axhline(inputs / WAVE, **style.GUIDE)
+    ax.text(-0.4, inputs / WAVE + 0.6, f"wavelength of {WAVE} inputs", color="0.4")
+    ax.set_xticks(range(len(cells)), [rf"$\xi$ = {receptive.lengths(cell)}" for cell in cells])
+    ax.set(ylabel="cycles per ring", xlim=(-0.5, len(cells) - 0.5), ylim=(-1, inputs / 2))
+    ax.set_title(f"ReLU: up to {max(found):.1f} cycles on {inputs} inputs")
+
+
+def _localised(cell: CellResults) -> str:
+    """Share of localised units under one condition, in words."""
+    share = float(receptive.shares(cell)["localised"].mean("seed"))
+    return rf"{share:.0%} localise if $\xi$ = {receptive.lengths(cell)}"
+
+
+def _grid(ax: Axes, cells: Sequence[CellResults]) -> None:
+    """Units by gain and by the order of the lengths, each above the shares of all by class."""
+    rows = list(dict.fromkeys(map(receptive.marginal, cells)))
+    columns = list(dict.fromkeys(map(receptive.lengths, cells)))
+    axes = style.split(ax, len(rows), len(columns), sharex=True, sharey=True)
+    for cell in cells:
+        place = rows.index(receptive.marginal(cell)), columns.index(receptive.lengths(cell))
+        receptive.draw_above_shares(axes[place], cell, UNITS)
+    for row, name in zip(axes, rows, strict=True):
+        row[0].set_ylabel(name)
+    for below, name in zip(axes[-1], columns, strict=True):
+        below.set_xlabel(rf"$\xi$ = {name}")

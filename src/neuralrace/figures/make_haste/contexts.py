@@ -1,66 +1,142 @@
-"""Three, four and five contexts: ReLU networks and their rectified linear networks (fig. 5)."""
+"""Three, four and five contexts: ReLU networks and their rectified linear networks.
+
+Follows Jarvis, Klein, Rosman and Saxe, fig. 5: hierarchies in all contexts, and gated networks
+whose context pathways are open in all contexts but one (q = C - 1). What differs from the source:
+its closed form (dotted) has context pathways begin on the residual with the strength of their
+initial weights, and is late. Dashed on the losses is the closed form with what they gain while the
+common pathway learns, and dashed on singular values are joint modes of all pathways; nothing is
+fitted. Dashed lies on the gated network. The ReLU network leaves both, the more so the more
+contexts there are; titles tell its time to 5% of the loss over that of the gated network.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
-import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from neuralrace.figures import gated, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
-CONTEXTS = {"three_contexts": 3, "four_contexts": 4, "five_contexts": 5}
-"""Experiments, and their numbers of contexts C."""
-ROWS = (
-    "loss over\ninitial loss",
-    "common pathway\nsingular value",
-    "context pathways\nsingular value",
-)
+LATE = 0.05
+"""Loss over initial loss to which times are compared."""
 
 
 @Figure(
+    layout="abc;def;ghi",
+    height=4.1,
+    heights=(1.1, 1.0, 1.0),
+    cf={"a": "Fig. 5", "d": "Fig. 5", "g": "Fig. 5"},
     reads={
         "three_contexts four_contexts five_contexts": {
             "trajectory": "loss",
+            "metrics": "level_time",
         },
         "three_contexts_gated four_contexts_gated five_contexts_gated": {
             "trajectory": "loss pathway_values",
             "theory": "loss pathway_values",
+            "metrics": "level_time",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Losses of both networks and two closed forms; singular values of all pathways."""
-    figure, axes = style.panels(3, len(CONTEXTS), height=1.4, sharey="row")
-    for (losses, *values), (experiment, contexts) in zip(axes.T, CONTEXTS.items(), strict=True):
-        twin = gated.families(results.cells(f"{experiment}_gated"))[contexts - 1,]
-        loss = _draw_losses(losses, results.cell(experiment), twin)
-        everywhere = gated.pathway_gates(twin).all(axis=1)
-        for ax, kind in zip(values, (everywhere, ~everywhere), strict=True):
-            gated.draw_values(ax, twin, np.flatnonzero(kind).tolist())
-        end = style.settled(loss, twin.flow_time)
-        for ax in (losses, *values):
-            ax.set_xlim(0, end)
-    for ax, name in zip(axes[:, 0], ROWS, strict=True):
-        ax.set(ylabel=name, ylim=(0, None))
-    figure.supxlabel(style.FLOW_TIME, fontsize=style.SHEET["axes.labelsize"])
-    style.letters(axes[0], [f"$C$ = {contexts}" for contexts in CONTEXTS.values()])
-    entries = [
+def legend(results: Results) -> Sequence[Artist]:
+    """Both networks, theory and the source's closed form."""
+    return [
         style.entry("ReLU network", **gated.RELU),
         style.entry("gated, $q = C - 1$", **gated.TWIN),
+        style.BAND,
         style.entry("theory", **style.THEORY),
         style.entry("Jarvis et al., closed form", **style.PAPER),
     ]
-    style.legend(figure, [*entries, style.BAND], columns=2)
-    return figure
 
 
-def _draw_losses(ax: Axes, relu: CellResults, twin: CellResults) -> xr.DataArray:
-    """Loss of both networks, closed forms on top; returns the loss of the ReLU network."""
-    losses = [gated.relative(cell.get("trajectory", "loss")) for cell in (relu, twin)]
-    for cell, loss, look in zip((relu, twin), losses, (gated.RELU, gated.TWIN), strict=True):
+def panel_a(results: Results, ax: Axes) -> None:
+    """Loss with three contexts, as a share of its start."""
+    _draw_losses(results, "three_contexts", ax)
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Loss with four contexts."""
+    _draw_losses(results, "four_contexts", ax)
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Loss with five contexts."""
+    _draw_losses(results, "five_contexts", ax)
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Singular values of the common pathway with three contexts, a shade for modes alike."""
+    _draw_values(results, "three_contexts", True, ax)
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Singular values of the common pathway with four contexts."""
+    _draw_values(results, "four_contexts", True, ax)
+
+
+def panel_f(results: Results, ax: Axes) -> None:
+    """Singular values of the common pathway with five contexts."""
+    _draw_values(results, "five_contexts", True, ax)
+
+
+def panel_g(results: Results, ax: Axes) -> None:
+    """Singular values of the context pathways with three contexts; bands over pathways, too."""
+    _draw_values(results, "three_contexts", False, ax)
+
+
+def panel_h(results: Results, ax: Axes) -> None:
+    """Singular values of the context pathways with four contexts."""
+    _draw_values(results, "four_contexts", False, ax)
+
+
+def panel_i(results: Results, ax: Axes) -> None:
+    """Singular values of the context pathways with five contexts."""
+    _draw_values(results, "five_contexts", False, ax)
+
+
+def _draw_losses(results: Results, experiment: str, ax: Axes) -> None:
+    relu, twin = results.cell(experiment), _twin(results, experiment)
+    for cell, look in ((relu, gated.RELU), (twin, gated.TWIN)):
+        loss = gated.relative(cell.get("trajectory", "loss"))
         style.over_seeds(ax, cell.flow_time, loss, **look)
     for solution, look in (("staged_modes", style.PAPER), ("head_start", style.THEORY)):
         theory = gated.relative(twin.get("theory", "loss", solution=solution))
         ax.plot(twin.flow_time, theory.mean("seed"), **look)
-    return losses[0]
+    style.epochs(ax, relu.flow_time)
+    ax.set(ylabel="loss over initial loss", ylim=(0, None))
+    ax.set_xlim(0, _end(relu))
+    late, early = (
+        float(gated.smallest(cell.get("metrics", "level_time")).sel(loss_level=LATE).mean("seed"))
+        for cell in (relu, twin)
+    )
+    contexts = gated.task(relu).contexts
+    ax.set_title(f"$C={contexts}$: ReLU takes {late / early:.2f} times")
+
+
+def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> None:
+    cell = _twin(results, experiment)
+    kind = gated.pathway_gates(cell).all(axis=1) == common
+    pathways = np.flatnonzero(kind).tolist()
+    stated = gated.smallest(cell.get("theory", "pathway_values", solution="staged_modes"))
+    stated = stated.isel(pathway=pathways).mean(["seed", "pathway"])
+    for group in gated.alike(stated):
+        ax.plot(cell.flow_time, stated.isel(pathway_mode=group).mean("pathway_mode"), **style.PAPER)
+    gated.draw_values(ax, cell, pathways)
+    ax.set(xlim=(0, _end(results.cell(experiment))), ylim=(0, None), ylabel="singular value")
+    if not common:
+        ax.set_xlabel(style.FLOW_TIME)
+    name = "Common pathway" if common else f"{len(pathways)} context pathways"
+    ax.set_title(name)
+
+
+def _twin(results: Results, experiment: str) -> CellResults:
+    """The rectified linear network of an experiment, open in all contexts but one."""
+    contexts = gated.task(results.cell(experiment)).contexts
+    return gated.families(results.cells(f"{experiment}_gated"))[contexts - 1,]
+
+
+def _end(cell: CellResults) -> float:
+    """When the loss of the ReLU network has settled."""
+    return style.settled(gated.relative(cell.get("trajectory", "loss")), cell.flow_time)

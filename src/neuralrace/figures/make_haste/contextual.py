@@ -1,145 +1,138 @@
-"""Eight objects in three contexts: a ReLU network and its rectified linear network (fig. 4a, b)."""
+"""Eight objects in three contexts: a ReLU network and its rectified linear network.
 
-import numpy as np
-from jaxtyping import Float
+Follows Jarvis, Klein, Rosman and Saxe, fig. 4a and b. The rectified linear network is gated: a
+common pathway, open on all samples, and three pathways that are open in two contexts each. Its loss
+has the stages of the ReLU network's, and its pathways learn their singular values as theory says,
+from the initial weights and with nothing fitted. What differs from the source: with 100 units in
+every pathway it is late in the first drop, which is the common pathway's, and early in the last; a
+gated network with half of the ReLU network's units in the common pathway is neither. Outputs are of
+one run each, of the gated network between its two nearest snapshots.
+"""
+
+from collections.abc import Sequence
+
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
-from matplotlib.image import AxesImage
 
 from neuralrace.figures import gated, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
+RELN, WIDE = "two", "two_half"
+"""Candidates of the ReLU network: with the paper's widths, and with a wide common pathway."""
+LOOKS = {
+    RELN: gated.TWIN,
+    WIDE: {"color": style.distinct(9), "linewidth": 1.2},
+}
 SHARES = (0.5, 0.2, 0.05)
 """Losses over initial loss near which outputs are shown."""
+FIRST = 0.85
+"""Loss over initial loss in the first drop."""
+CLOSE = 0.01
+"""Squared distance of outputs that are alike to a tenth in size."""
 
 
 @Figure(
+    layout="abb;ccd",
+    height=4.0,
+    widths=(1.15, 0.85, 1.0),
+    heights=(1.25, 1.0),
+    cf={"a": "Fig. 4a", "b": "Fig. 4a", "c": "Fig. 4b"},
     reads={
         "contextual": {
             "trajectory": "loss outputs",
             "theory": "candidate_loss",
-            "metrics": "imitation_loss",
+            "metrics": "imitation_gap imitation_loss imitation_output_error_curve",
         },
         "contextual_gated": {
             "trajectory": "loss outputs pathway_values",
             "theory": "pathway_values",
+            "metrics": "pathway_error_sup",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Loss against trained and predicted gated networks, pathways, and outputs at equal loss.
+def legend(results: Results) -> Sequence[Artist]:
+    """The ReLU network, both gated networks and their theory."""
+    return [
+        style.entry("ReLU network", **gated.RELU),
+        style.entry("gated, 100 units a pathway", **LOOKS[RELN]),
+        style.entry("gated, wide common pathway", **LOOKS[WIDE]),
+        style.BAND,
+        style.entry("theory of the gated", **style.THEORY),
+    ]
 
-    Outputs are those of one run each.
-    """
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Loss as a share of its start, the first drop enlarged; dots are the moments of b."""
     cell = results.cell("contextual")
-    networks = gated.families(results.cells("contextual_gated"))
-    twin = networks[gated.task(cell).contexts - 1,]
-    figure = Canvas(figsize=(style.COLUMN, 6.8))
-    rows = figure.add_gridspec(3, 1, height_ratios=(1.2, 1.1, 2))
-    losses = figure.add_subplot(rows[0])
-    values = rows[1].subgridspec(1, 2).subplots(sharey=True, squeeze=False)[0]
-    pictures = rows[2].subgridspec(3, len(SHARES)).subplots(sharey=True, squeeze=False)
-
-    _draw_losses(losses, cell)
-    _draw_pathways(values, twin)
-    shades, differences = _draw_outputs(pictures, cell, twin)
-    figure.colorbar(shades, ax=pictures[:2], label="output", aspect=20)
-    figure.colorbar(differences, ax=pictures[2], label="output", aspect=9)
-    titles = ["loss", "common pathway", "context pathways", pictures[0, 0].get_title(loc="left")]
-    style.letters([losses, *values, pictures[0, 0]], titles)
-    theory = style.entry("theory of the gated", **style.THEORY)
-    entries = losses.get_legend_handles_labels()[0]
-    style.legend(figure, [*entries, style.BAND, theory], columns=2)
-    return figure
-
-
-def _draw_losses(ax: Axes, cell: CellResults) -> None:
-    """Loss of a ReLU network and of its trained candidates, the theory of one on top."""
     loss = gated.relative(cell.get("trajectory", "loss"))
-    style.over_seeds(ax, cell.flow_time, loss, label="ReLU network", **gated.RELU)
-    initial = gated.smallest(cell.get("trajectory", "loss")).isel(time=0, drop=True)
-    twin = (gated.task(cell).contexts - 1,)
-    others = iter(gated.OTHERS)
-    names = gated.candidates(cell)
-    for numbers, name in names.items():
-        imitation = gated.smallest(cell.get("metrics", "imitation_loss", candidate=name))
-        look = gated.TWIN if numbers == twin else next(others)
-        label = f"gated, $q$ = {gated.family(numbers)}"
-        style.over_seeds(ax, cell.flow_time, imitation / initial, label=label, **look)
-    theory = gated.smallest(cell.get("theory", "candidate_loss", candidate=names[twin]))
-    ax.plot(cell.flow_time, (theory / initial).mean("seed"), **style.THEORY)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="loss over\ninitial loss", ylim=(0, None))
-    ax.set_xlim(0, style.settled(loss, cell.flow_time))
+    drop = float(cell.flow_time[int((loss.mean("seed") > FIRST).sum())])
+    inset = ax.inset_axes((0.42, 0.42, 0.58, 0.56))
+    for each in (ax, inset):
+        style.over_seeds(each, cell.flow_time, loss, **gated.RELU)
+        _draw_candidates(each, cell)
+    inset.set(xlim=(0.6 * drop, 2 * drop), ylim=(2 * FIRST - 1.03, 1.03))
+    shown, _ = gated.snapshots(cell, gated.first(cell))
+    moments = gated.nearest(shown, SHARES)
+    times = cell.trajectory["snapshot_flow_time"].values[moments]
+    ax.plot(times, shown[moments], "o", color=gated.RELU["color"], zorder=4)
     style.epochs(ax, cell.flow_time)
-
-
-def _draw_pathways(axes: np.ndarray, cell: CellResults) -> None:
-    """Singular values of the common pathway, and of each context pathway in a colour of its own."""
-    dataset, gates = gated.task(cell), gated.pathway_gates(cell)
-    everywhere = gates.all(axis=1)
-    for ax, is_common in zip(axes, (True, False), strict=True):
-        pathways = np.flatnonzero(everywhere == is_common).tolist()
-        for pathway, colour in zip(pathways, style.ordered(len(pathways)), strict=True):
-            gated.draw_values(ax, cell, [pathway], {} if is_common else {"color": colour})
-            opened = gates[pathway].reshape(dataset.contexts, dataset.objects).any(axis=1)
-            contexts = np.flatnonzero(opened) + 1
-            ax.plot([], [], color=colour, label=", ".join(map(str, contexts)))
-        ax.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, 3.5))
-        ax.set_xlabel(r"flow time (units of $\tau$)")
-    axes[0].set_ylabel("singular value")
-    axes[1].legend(
-        title="open in contexts",
-        title_fontsize="medium",
-        loc="upper left",
-        ncols=3,
-        handlelength=0.9,
-        columnspacing=0.8,
+    ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
+    ax.set_xlim(0, style.settled(loss, cell.flow_time))
+    near, wide = (
+        float(gated.smallest(cell.get("metrics", "imitation_gap", candidate=name)).mean("seed"))
+        for name in LOOKS
     )
+    ax.set_title(f"Losses are {near:.2g} apart, from the wide one {wide:.2g}")
 
 
-def _draw_outputs(
-    axes: np.ndarray, cell: CellResults, twin: CellResults
-) -> tuple[AxesImage, AxesImage]:
-    """Outputs of both networks at the same losses, and their difference."""
-    losses, outputs = _first(cell)
-    other_losses, other_outputs = _first(twin)
-    targets = cell.data.y
-    moments = [int(abs(np.log(losses / share)).argmin()) for share in SHARES]
-    pairs = [(outputs[m], at_loss(losses[m], other_losses, other_outputs)) for m in moments]
-    most = max(float(abs(one - other).max()) for one, other in pairs)
-    for column, moment, (one, other) in zip(axes.T, moments, pairs, strict=True):
-        for ax, shown in zip(column[:2], (one, other), strict=True):
-            shades = style.heat(ax, shown, targets.min(), targets.max())
-        differences = style.heat(column[2], one - other, -most, most)
-        column[0].set_title(f"loss {losses[moment]:.2f}")
-    for ax, name in zip(axes[:, 0], ("ReLU", "gated", "difference"), strict=True):
-        ax.set_ylabel(name + "\ncontext")
-    dataset = gated.task(cell)
-    blocks = gated.block_sizes(dataset)
-    names = ["all", *map(str, range(1, len(blocks)))]
-    for ax in axes.flat:
-        gated.name_blocks(ax.xaxis, blocks, names, gated.FINE)
-        gated.name_contexts(ax.yaxis, dataset, gated.FINE)
-    axes[2, 1].set_xlabel("properties that hold in all contexts, or in one")
-    return shades, differences
+def panel_b(results: Results, ax: Axes) -> None:
+    """Outputs of the ReLU network, of the gated one at the same loss, and their difference."""
+    cell = results.cell("contextual")
+    twin = gated.families(results.cells("contextual_gated"))[gated.task(cell).contexts - 1,]
+    apart = gated.draw_outputs(ax, (cell, gated.first(cell)), (twin, gated.first(twin)), SHARES)
+    ax.set_title(f"At equal loss no output differs by more than {apart:.2g}")
 
 
-def _first(cell: CellResults) -> tuple[Float[np.ndarray, " snapshot"], np.ndarray]:
-    """Loss over initial loss at snapshots, and outputs, of the first run that did not diverge."""
-    loss = gated.relative(cell.get("trajectory", "loss")).dropna("seed").isel(seed=0)
-    outputs = gated.smallest(cell.get("trajectory", "outputs")).sel(seed=loss["seed"])
-    return loss.sel(time=outputs["snapshot"].values).values, outputs.values
+def panel_c(results: Results, ax: Axes) -> None:
+    """Singular values of each pathway's map, a shade for modes alike, under joint modes of all."""
+    dataset = gated.task(results.cell("contextual"))
+    cell = gated.families(results.cells("contextual_gated"))[dataset.contexts - 1,]
+    gates = gated.pathway_gates(cell)
+    off = gated.smallest(cell.get("metrics", "pathway_error_sup", solution="pathway_modes"))
+    axes = style.split(ax, 1, len(gates), sharey=True)[0]
+    for pathway, (each, row) in enumerate(zip(axes, gates, strict=True)):
+        gated.draw_values(each, cell, [pathway])
+        each.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None))
+        each.set(xlabel=r"flow time ($\tau$)", title=gated.opening(row, dataset))
+    axes[0].set_ylabel("singular value")
+    ax.set_title(f"Every pathway follows theory, to {float(off.max()):.0%} of its largest value")
 
 
-def at_loss(
-    level: float,
-    losses: Float[np.ndarray, " snapshot"],
-    outputs: Float[np.ndarray, "snapshot sample output"],
-) -> Float[np.ndarray, "sample output"]:
-    """Outputs at a loss, linearly between the two snapshots about it."""
-    falling = np.minimum.accumulate(losses)
-    place = np.interp(-level, -falling, np.arange(len(losses)))
-    before = min(int(place), len(losses) - 2)
-    share = place - before
-    return (1 - share) * outputs[before] + share * outputs[before + 1]
+def panel_d(results: Results, ax: Axes) -> None:
+    """Squared distance of outputs over squared targets; below the line alike to a tenth in size."""
+    cell = results.cell("contextual")
+    loss = gated.relative(cell.get("trajectory", "loss"))
+    largest = []
+    for name, look in LOOKS.items():
+        error = gated.smallest(
+            cell.get("metrics", "imitation_output_error_curve", candidate=name)
+        ).rename(snapshot="time")
+        x = loss.sel(time=error["time"]).mean("seed")
+        style.over_seeds(ax, x, error, marker=".", **look)
+        largest.append(float(error.max("time").mean("seed")))
+    ax.axhline(CLOSE, **style.GUIDE)
+    ax.set(xlabel="loss over initial loss", ylabel="$|f-g|^2/|y|^2$, at equal loss")
+    ax.set(xlim=(1.02, 0), ylim=(0, None))
+    near, wide = largest
+    ax.set_title(f"Outputs are up to {near:.2g} apart, {wide:.2g} with a wide common pathway")
+
+
+def _draw_candidates(ax: Axes, cell: CellResults) -> None:
+    """Loss of both gated networks over the ReLU network's initial loss, theory on top."""
+    initial = gated.smallest(cell.get("trajectory", "loss")).isel(time=0, drop=True)
+    for name, look in LOOKS.items():
+        trained = gated.smallest(cell.get("metrics", "imitation_loss", candidate=name))
+        theory = gated.smallest(cell.get("theory", "candidate_loss", candidate=name))
+        style.over_seeds(ax, cell.flow_time, trained / initial, **look)
+        ax.plot(cell.flow_time, (theory / initial).mean("seed"), **style.THEORY)

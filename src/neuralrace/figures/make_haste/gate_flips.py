@@ -1,60 +1,156 @@
-"""Gates of ReLU networks change while they learn, most at first and fewer and fewer later."""
+"""How fixed the gates of ReLU networks are while they learn.
 
-from matplotlib.figure import Figure as Canvas
+The paper (Jarvis et al., "Make Haste Slowly", sec. 6 and appendix B) takes gates to be fixed, and
+its gated network has a common pathway of units that are always open. A gate here is that of one
+unit on one sample. Most of what sets gates apart from the start happens before the first snapshot,
+where lines begin, while weights are small. Afterwards gates flip to and fro, fewer and fewer of
+them. In the end hardly any unit is open on all samples: many units together, each closed somewhere,
+do what the common pathway does. Means and ranges over seeds.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import gated, style
-from neuralrace.records.results import Results
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
-EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
-CHANGES = {
-    "gate_flip_fraction": ("from the start", {}),
-    "carried_gate_flip_fraction": (
-        "the same, by power",
-        {"linestyle": style.LINES[2], "linewidth": 1.2},
-    ),
-    "recent_gate_flips": (
-        "from the snapshot before",
-        {"linestyle": style.LINES[1], "linewidth": 1.2},
-    ),
-}
-"""Metrics, what gates differ from, and how to draw them."""
+EXPERIMENTS = ("contextual", "three_contexts", "four_contexts", "five_contexts")
+START = {"label": "differ from the start"}
+POWER = {"label": "the same, by power", "linestyle": style.LINES[2], "linewidth": 1.2}
+RECENT = {"label": "differ from the snapshot before", "linestyle": style.LINES[1], "linewidth": 1.2}
 
 
 @Figure(
+    layout="aabbcc;dddeee",
+    height=4.2,
+    heights=(1.0, 1.1),
+    cf={"e": "sec. 4"},
     reads={
-        "three_contexts four_contexts five_contexts two_hidden": {
+        "contextual three_contexts four_contexts five_contexts": {
+            "metrics": (
+                "always_open_share carried_gate_flip_fraction gate_flip_fraction recent_gate_flips"
+            ),
+        },
+        "contextual": {
+            "metrics": "gate_flips_between",
+        },
+        "two_hidden": {
             "metrics": "carried_gate_flip_fraction gate_flip_fraction recent_gate_flips",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Share of gates that differ from earlier, by number of contexts and by layer."""
-    figure, axes = style.panels(2, height=1.75)
-    one, two = axes[:, 0]
+def legend(results: Results) -> Sequence[Artist]:
+    """What gates differ from."""
+    return [*(style.entry(color="0.3", **look) for look in (START, POWER, RECENT)), style.BAND]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """One hidden layer: share of gates that are not as at the start; dotted with units by their
+    power at the end, the lengths of incoming times outgoing weights. The star is the task with
+    blocks of different structure, all others have hierarchies in all.
+    """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    deep = results.cell("two_hidden")
-    layers = deep.get("metrics", "gate_flip_fraction")["layer"].values
-    lines = [
-        (one, cell, 1, f"$C$ = {gated.task(cell).contexts}", colour)
-        for cell, colour in zip(cells, style.ordered(len(cells)), strict=True)
-    ]
-    lines += [
-        (two, deep, layer, f"layer {layer}", colour)
-        for layer, colour in zip(layers, style.ordered(len(layers)), strict=True)
-    ]
-    for ax, cell, layer, name, colour in lines:
-        time = cell.metrics["snapshot_flow_time"]
-        for metric, (_, look) in CHANGES.items():
-            flips = gated.smallest(cell.get("metrics", metric)).sel(layer=layer)
-            style.over_seeds(ax, time, flips, color=colour, **look)
-        ax.plot([], [], color=colour, label=name)
-        ax.set_xlim(0, float(time[-1]))
-    for ax in (one, two):
-        ax.set(ylabel="share of gates\nthat differ", ylim=(0, 0.6))
-        ax.legend(loc="upper right", ncols=3)
-    two.set_xlabel(style.FLOW_TIME)
-    style.letters(axes[:, 0], ["one hidden layer", "two hidden layers"])
-    entries = [style.entry(name, color="0.3", **look) for name, look in CHANGES.values()]
-    style.legend(figure, [*entries, style.BAND], columns=2)
-    return figure
+    for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
+        _draw_flips(ax, cell, 1, "gate_flip_fraction", 1, START | {"color": colour, "label": None})
+        look = POWER | {"color": colour, "label": None}
+        _draw_flips(ax, cell, 1, "carried_gate_flip_fraction", 1, look)
+        ax.plot([], [], color=colour, label=_name(cell))
+    ax.legend(loc="lower right", ncols=2, handlelength=1)
+    ax.set_ylabel("share of gates that differ")
+    carried = gated.smallest(cells[0].get("metrics", "carried_gate_flip_fraction"))
+    end = float(carried.isel(layer=0, snapshot=-1).mean("seed"))
+    ax.set_title(f"By power, {end:.0%} differ in the end")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """One hidden layer: share of gates that flip from one snapshot to the next, a twentieth of
+    training.
+    """
+    cells = [results.cell(experiment) for experiment in EXPERIMENTS]
+    for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
+        _draw_flips(ax, cell, 1, "recent_gate_flips", 2, RECENT | {"color": colour})
+    recent = gated.smallest(cells[0].get("metrics", "recent_gate_flips")).isel(layer=0)
+    ends = [float(recent.isel(snapshot=at).mean("seed")) for at in (2, -1)]
+    ax.set_title(f"Flips from {ends[0]:.0%} to {ends[1]:.0%} in a snapshot")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Both layers of a network with two hidden layers."""
+    cell = results.cell("two_hidden")
+    layers = cell.get("metrics", "gate_flip_fraction")["layer"].values
+    for layer, colour in zip(layers, style.ordered(len(layers)), strict=True):
+        for metric, first, look in (
+            ("gate_flip_fraction", 1, START),
+            ("carried_gate_flip_fraction", 1, POWER),
+            ("recent_gate_flips", 2, RECENT),
+        ):
+            _draw_flips(ax, cell, layer, metric, first, look | {"color": colour, "label": None})
+        ax.plot([], [], color=colour, label=f"layer {layer}")
+    ax.legend(loc="center right")
+    flips = gated.smallest(cell.get("metrics", "gate_flip_fraction")).isel(snapshot=-1)
+    told = ", ".join(f"{float(share):.0%}" for share in flips.mean("seed"))
+    ax.set_title(f"Two layers: {told} in the end")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Share of gates that differ between any two snapshots, three contexts of different structure,
+    mean over seeds. The start differs from all that follows; the longer training lasts, the wider
+    is the dark band of times that agree.
+    """
+    cell = results.cell("contextual")
+    between = gated.smallest(cell.get("metrics", "gate_flips_between")).isel(layer=0).mean("seed")
+    time = between["snapshot_flow_time"].values
+    share = between.transpose("snapshot", "other_snapshot").values
+    picture, bar = style.split(ax, 1, 2, width_ratios=(1, 0.05))[0]
+    image = style.heat(picture, share, 0, max(0.01, np.fmax.reduce(share.ravel())))
+    places = np.linspace(0, len(time) - 1, min(5, len(time))).round().astype(int)
+    names = [f"{time[place]:.0f}" for place in places]
+    picture.set_xticks(places, names)
+    picture.set_yticks(places, names)
+    picture.set(xlabel=style.FLOW_TIME, ylabel="flow time")
+    ax.figure.colorbar(image, cax=bar, label="share of gates that differ")
+    ax.set_title(f"Start and end differ in {float(share[0, -1]):.0%} of gates")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Units that are open on all samples at the end, by power. Dotted is the share of units of the
+    common pathway in the paper's gated network, one pathway among C + 1.
+    """
+    cells = [results.cell(experiment) for experiment in EXPERIMENTS]
+    look = {"color": style.COLOURS["relu"], "marker": "o"}
+    shares = [gated.smallest(cell.get("metrics", "always_open_share")) for cell in cells]
+    for place, share in enumerate(shares):
+        style.points(ax, place, share.isel(layer=0), **look)
+    designed = [1 / (gated.task(cell).contexts + 1) for cell in cells]
+    ax.plot(designed, label="Jarvis et al., common pathway", **style.PAPER)
+    ax.plot([], [], linestyle="", label="ReLU network", **look)
+    ax.set_xticks(range(len(cells)), [_name(cell) for cell in cells])
+    ax.set(ylabel="always open, by power", ylim=(-0.01, 1.2 * max(designed)))
+    ax.margins(x=0.12)
+    ax.legend(loc="center left", bbox_to_anchor=(0, 0.4))
+    most = max(float(share.isel(layer=0).mean("seed")) for share in shares)
+    ax.set_title(f"Units that are always open: {most:.1%} at most")
+
+
+def _name(cell: CellResults) -> str:
+    """Number of contexts, with a star where their structures differ."""
+    task = gated.task(cell)
+    return f"$C$ = {task.contexts}" + ("*" if len(set(task.blocks)) > 1 else "")
+
+
+def _draw_flips(
+    ax: Axes, cell: CellResults, layer: int, metric: str, first: int, look: Mapping[str, Any]
+) -> None:
+    """A share of gates by flow time, from the snapshot of a number on."""
+    flips = gated.smallest(cell.get("metrics", metric)).sel(layer=layer)
+    time = cell.metrics["snapshot_flow_time"]
+    late = {"snapshot": slice(first, None)}
+    style.over_seeds(ax, time.isel(late), flips.isel(late), **look)
+    ax.set_xlabel(style.FLOW_TIME)
+    ax.set_xlim(0, ax.dataLim.x1)
+    ax.set_ylim(0, 1.05 * ax.dataLim.y1)

@@ -1,19 +1,40 @@
-"""What lets one family of context pathways win: a head start while the common pathway learns."""
+"""What lets one family of context pathways win: a head start while the common pathway learns.
+
+On Jarvis, Klein, Rosman and Saxe, sec. 4 and appendices F and G, which explain the family that wins
+by its speed on the residual of the common pathway. Trained on that alone, pathways that are open in
+q and in C - q contexts learn alike, in the closed form of the source and in theory, and those of
+half of the contexts are the fastest. Beside a common pathway the same families differ. The source's
+closed form (dotted) knows no difference there either; dashed is the one with what context pathways
+gain while the common one learns. It shows in their first singular value, which for two contexts is
+ahead long before the residual is learned.
+"""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from neuralrace.figures import gated, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
 Families = dict[tuple[int, ...], CellResults]
+STAGES = ("context_stage", "context_stage_four", "context_stage_five")
+WHOLE = "three_contexts_gated"
+SHORT = r"flow time (units of $\tau$)"
+HALF = 0.5
+"""Loss over initial loss in the first drop of the residual."""
+LATE = 0.05
+"""Loss over initial loss at the end of learning."""
 
 
 @Figure(
+    layout="aabbcc;dddeee",
+    height=3.7,
     reads={
-        "context_stage context_stage_four": {
+        "context_stage context_stage_four context_stage_five": {
             "trajectory": "loss",
             "theory": "loss",
         },
@@ -21,53 +42,76 @@ Families = dict[tuple[int, ...], CellResults]
             "trajectory": "loss pathway_values",
             "theory": "loss pathway_values",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Families on the residual alone and beside a common pathway, and what they gain meanwhile."""
-    three, four, whole = (
-        gated.families(results.cells(experiment))
-        for experiment in ("context_stage", "context_stage_four", "three_contexts_gated")
-    )
-    figure, axes = style.panels(2, 2, height=1.55)
-    (alone, beside), (alone_four, starts) = axes
-    looks = _looks({*three, *four, *whole})
-    _draw_losses(alone, three, "pathway_modes", looks)
-    _draw_losses(alone_four, four, "pathway_modes", looks)
-    _draw_losses(beside, whole, "head_start", looks)
-    for numbers, cell in whole.items():
-        _draw_strongest(starts, cell, looks[numbers])
-    starts.sharex(beside)
-    for ax in axes[:, 0]:
-        ax.set_ylabel("loss over\ninitial loss")
-    for ax in axes[1]:
-        ax.set_xlabel(r"flow time (units of $\tau$)")
-    starts.set(yscale="log", ylabel="singular value")
-    parts = ((three, "residual alone"), (whole, "whole"), (four, "residual alone"))
-    titles = [f"{part}, $C$ = {_contexts(cells)}" for cells, part in parts]
-    style.letters(axes.flat, [*titles, "first mode in b"])
+def legend(results: Results) -> Sequence[Artist]:
+    """Families by the numbers q of contexts that they are open in."""
     entries = [
-        style.entry(f"$q$ = {gated.family(numbers)}", **look) for numbers, look in looks.items()
+        style.entry(f"gated, $q$ = {gated.family(numbers)}", **look)
+        for numbers, look in _looks(results).items()
     ]
     theory = style.entry("theory", **style.THEORY)
     stated = style.entry("Jarvis et al., closed form", **style.PAPER)
-    style.legend(figure, [*entries, style.BAND, theory, stated], columns=3)
-    return figure
+    return [*entries, style.BAND, theory, stated]
 
 
-def _looks(found: set[tuple[int, ...]]) -> dict[tuple[int, ...], dict]:
-    """Colours of families, and lines of which one shows under another."""
-    numbers = sorted(found)
-    widths = np.linspace(3.4, 1.4, len(numbers))
-    return {
-        each: {"color": colour, "linewidth": width}
-        for each, colour, width in zip(numbers, style.ordered(len(numbers)), widths, strict=True)
-    }
+def panel_a(results: Results, ax: Axes) -> None:
+    """Loss on the residual alone with three contexts; the title has half times by q."""
+    _draw_stage(results, "context_stage", ax)
 
 
-def _contexts(cells: Families) -> int:
-    """Contexts of the task of all families."""
-    return gated.task(next(iter(cells.values()))).contexts
+def panel_b(results: Results, ax: Axes) -> None:
+    """The same with four contexts."""
+    _draw_stage(results, "context_stage_four", ax)
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """The same with five contexts."""
+    _draw_stage(results, "context_stage_five", ax)
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Loss on the whole task with three contexts, beside a common pathway."""
+    families = gated.families(results.cells(WHOLE))
+    _draw_losses(ax, families, "head_start", _looks(results))
+    ax.set(yscale="log", ylim=(0.01, 1.2))
+    ax.axhline(LATE, **style.GUIDE)
+    (one, slow), *_, (two, fast) = _times(families, LATE).items()
+    ax.set_title(
+        f"Whole task: $q={gated.family(one)}$ to {LATE:.0%} at {slow / fast:.2f} times the time of "
+        f"$q={gated.family(two)}$"
+    )
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Largest singular value of the context pathways of d, mean over these."""
+    ends = []
+    for numbers, cell in gated.families(results.cells(WHOLE)).items():
+        at = {
+            "pathway": np.flatnonzero(~gated.pathway_gates(cell).all(axis=1)),
+            "pathway_mode": 0,
+        }
+        values = gated.smallest(cell.get("trajectory", "pathway_values")).isel(at).mean("pathway")
+        theory = cell.get("theory", "pathway_values", solution="pathway_modes")
+        theory = gated.smallest(theory).isel(at).mean(["pathway", "seed"])
+        style.over_seeds(ax, cell.flow_time, values, **_looks(results)[numbers])
+        ax.plot(cell.flow_time, theory, **style.THEORY)
+        ends.append(values.mean("seed"))
+    ahead = float((ends[-1] / ends[0]).max())
+    style.epochs(ax, cell.flow_time)
+    ax.set(xlabel=SHORT, ylabel="first singular value", yscale="log")
+    ax.set_xlim(0, float(cell.flow_time[-1]))
+    ax.set_title(f"Its head start: up to {ahead:.0f} times the first singular value")
+
+
+def _draw_stage(results: Results, experiment: str, ax: Axes) -> None:
+    """Losses of all families on the residual, and when they are half learned."""
+    families = gated.families(results.cells(experiment))
+    _draw_losses(ax, families, "pathway_modes", _looks(results))
+    ax.set_ylim(0, None)
+    contexts = gated.task(next(iter(families.values()))).contexts
+    told = ", ".join(f"{time:.0f}" for time in _times(families, HALF).values())
+    ax.set_title(f"Residual, $C={contexts}$: half at {told}")
 
 
 def _draw_losses(ax: Axes, cells: Families, solution: str, looks: dict) -> None:
@@ -79,15 +123,25 @@ def _draw_losses(ax: Axes, cells: Families, solution: str, looks: dict) -> None:
         for name, look in (("staged_modes", style.PAPER), (solution, style.THEORY)):
             theory = gated.relative(cell.get("theory", "loss", solution=name)).mean("seed")
             ax.plot(cell.flow_time, theory, **look)
-    ax.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None))
+    style.epochs(ax, cell.flow_time)
+    ax.set(xlabel=SHORT, ylabel="loss over initial loss", xlim=(0, float(cell.flow_time[-1])))
 
 
-def _draw_strongest(ax: Axes, cell: CellResults, look: dict) -> None:
-    """Largest singular value of the context pathways, mean over these, theory on top."""
-    pathways = np.flatnonzero(~gated.pathway_gates(cell).all(axis=1))
-    at = {"pathway": pathways, "pathway_mode": 0}
-    values = gated.smallest(cell.get("trajectory", "pathway_values")).isel(at).mean("pathway")
-    theory = cell.get("theory", "pathway_values", solution="pathway_modes")
-    theory = gated.smallest(theory).isel(at).mean(["pathway", "seed"])
-    style.over_seeds(ax, cell.flow_time, values, **look)
-    ax.plot(cell.flow_time, theory, **style.THEORY)
+def _times(cells: Families, level: float) -> dict[tuple[int, ...], float]:
+    """When the mean loss of each family falls to a share of its start; the end if it does not."""
+    found = {}
+    for numbers, cell in cells.items():
+        loss = gated.relative(cell.get("trajectory", "loss")).mean("seed")
+        found[numbers] = float(cell.flow_time[min(int((loss > level).sum()), loss.size - 1)])
+    return found
+
+
+def _looks(results: Results) -> dict[tuple[int, ...], dict[str, Any]]:
+    """Colours of all families, and lines of which one shows under another."""
+    cells = [cell for experiment in (*STAGES, WHOLE) for cell in results.cells(experiment)]
+    numbers = list(gated.families(cells))
+    widths = np.linspace(3.4, 1.4, len(numbers))
+    return {
+        each: {"color": gated.family_look(each)["color"], "linewidth": width}
+        for each, width in zip(numbers, widths, strict=True)
+    }

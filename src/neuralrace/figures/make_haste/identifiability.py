@@ -1,7 +1,21 @@
-"""Losses alone do not tell which gated network a ReLU network is, nor do outputs at equal loss."""
+"""Losses alone do not tell which gated network a ReLU network is.
 
+The paper's proposition 4.2 (Jarvis et al., "Make Haste Slowly") has one gated network whose loss is
+that of the ReLU network: beside the common pathway, those that are open in C - 1 of C contexts
+(shaded). Here every family of pathways open in q contexts is set beside ReLU networks of three to
+five contexts. With the two initial values free, as in a fit by hand, the closed form of every
+family fits the loss; with nothing fitted the form is the same for q and C - q. Trained families of
+fewer contexts follow as well as C - 1 does, and outputs tell more than losses. A family of two
+numbers has pathways of both kinds. Means and ranges over seeds.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Patch
 
 from neuralrace.figures import gated, style
 from neuralrace.records.results import CellResults, Results
@@ -10,58 +24,138 @@ from neuralrace.registry import Figure
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
 CLOSED_FORMS = {
     "unfitted_gap": ("nothing fitted", {"color": "0.6", "marker": "v"}),
-    "head_start_gap": ("with the head start", {"color": style.distinct(0), "marker": "o"}),
+    "head_start_gap": ("with head start", {"color": style.distinct(9), "marker": "o"}),
     "fitted_gap": ("both starts fitted", {"color": style.distinct(1), "marker": "s"}),
 }
 TRAINED = {
-    "imitation_gap": ("trained, loss", {"color": style.distinct(0), "marker": "D"}),
-    "imitation_output_error": ("trained, outputs", {"color": style.distinct(3), "marker": "^"}),
+    "imitation_gap": ("losses", {"color": style.COLOURS["gated"], "marker": "D"}),
+    "imitation_output_error": ("outputs", {"color": style.distinct(4), "marker": "^"}),
 }
 """Metrics, what to call them and how to draw them."""
+LEVEL = 0.05
+"""Share of the initial loss that times are to."""
+PAPER = {"color": style.PAPER["color"], "alpha": 0.18, "linewidth": 0}
+"""Of the family that the paper has."""
+Families = Sequence[tuple[CellResults, Mapping[str, Mapping[str, Any]]]]
+"""Of each cell, labels of its families in a metric, by name."""
 
 
 @Figure(
+    layout="abc",
+    height=2.7,
+    widths=(1.15, 1.0, 1.0),
+    cf={"a": "prop. 4.2"},
     reads={
         "three_contexts four_contexts five_contexts": {
             "metrics": (
-                "fitted_gap head_start_gap imitation_gap imitation_output_error unfitted_gap"
+                "fitted_gap head_start_gap imitation_gap imitation_output_error "
+                "imitation_time_ratio unfitted_gap"
             ),
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Distances of closed forms of each family, and of trained candidates."""
-    figure, axes = style.panels(2, len(EXPERIMENTS), height=1.6, sharey="row")
-    for (closed, trained), experiment in zip(axes.T, EXPERIMENTS, strict=True):
-        cell = results.cell(experiment)
-        open_in = cell.get("metrics", "fitted_gap")["open_in"].values
-        for metric, (_, look) in CLOSED_FORMS.items():
-            _draw(closed, cell, metric, [{"open_in": q} for q in open_in], look)
-        names = gated.candidates(cell)
-        for metric, (_, look) in TRAINED.items():
-            _draw(trained, cell, metric, [{"candidate": name} for name in names.values()], look)
-        closed.set_xticks(range(len(open_in)), map(str, open_in))
-        trained.set_xticks(range(len(names)), ["+".join(map(str, q)) for q in names])
-        for ax in (closed, trained):
-            ax.set(yscale="log", xlabel="family $q$")
-            ax.margins(x=0.2, y=0.1)
-    axes[0, 0].set_ylabel("closed form: distance\n(initial loss)")
-    axes[1, 0].set_ylabel("trained: distance\n(initial loss; $|y|^2$)")
-    contexts = [gated.task(results.cell(experiment)).contexts for experiment in EXPERIMENTS]
-    style.letters(axes[0], [f"$C$ = {count}" for count in contexts])
-    entries = [
-        style.entry(name, linestyle="", **look)
-        for name, look in [*CLOSED_FORMS.values(), *TRAINED.values()]
+def legend(results: Results) -> Sequence[Artist]:
+    """The paper's family."""
+    return [Patch(**PAPER, label="Jarvis et al.: $q = C - 1$")]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Largest distance of the loss of the ReLU network from closed forms of each family, over the
+    initial loss.
+    """
+    families = _closed_forms(results)
+    for metric, (name, look) in CLOSED_FORMS.items():
+        _draw(ax, families, metric, look)
+        ax.plot([], [], linestyle="", label=name, **look)
+    _name_families(ax, families)
+    ax.set(yscale="log", ylabel="distance of losses (initial loss)")
+    ax.set_ylim(ax.dataLim.minposy / 4, ax.dataLim.y1 * 1.6)
+    ax.legend(loc="lower left")
+    worst = max(float(gated.smallest(c.get("metrics", "fitted_gap")).max()) for c, _ in families)
+    ax.set_title(f"Fitted, all families are within {worst:.1%}")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Trained gated networks of each family: largest distance of their losses, over the initial
+    loss, and of their outputs at equal loss, squared, over the squared targets.
+    """
+    families = _trained(results)
+    for metric, (name, look) in TRAINED.items():
+        _draw(ax, families, metric, look)
+        ax.plot([], [], linestyle="", label=name, **look)
+    _name_families(ax, families)
+    ax.set(yscale="log", ylabel="distance when trained")
+    ax.set_ylim(ax.dataLim.minposy / 4, ax.dataLim.y1 * 1.6)
+    ax.legend(loc="lower left")
+    cell, names = families[-1]
+    errors = gated.smallest(cell.get("metrics", "imitation_output_error")).mean("seed")
+    least = min(names, key=lambda name: float(errors.sel(names[name]).fillna(np.inf)))
+    ax.set_title(f"$C$ = {gated.task(cell).contexts}: outputs of $q$ = {least} are nearest")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Time of trained gated networks to 5% of the initial loss, over that of the ReLU network."""
+    families = _trained(results)
+    look = {"color": style.COLOURS["gated"], "marker": "D"}
+    _draw(ax, families, "imitation_time_ratio", look, loss_level=LEVEL)
+    ax.axhline(1, **style.GUIDE)
+    _name_families(ax, families)
+    ax.set(ylabel=f"time to {LEVEL:.0%} of loss (ReLU network)")
+    ax.margins(y=0.12)
+    cell, names = families[-1]
+    ratios = gated.smallest(cell.get("metrics", "imitation_time_ratio").sel(loss_level=LEVEL))
+    told = ", ".join(f"{float(ratios.sel(at).mean('seed')):.2f}" for at in names.values())
+    ax.set_title(f"$C$ = {gated.task(cell).contexts}: times are {told}")
+
+
+def _closed_forms(results: Results) -> Families:
+    """Families that closed forms are of."""
+    cells = [results.cell(experiment) for experiment in EXPERIMENTS]
+    numbers = [cell.get("metrics", "fitted_gap")["open_in"].values.tolist() for cell in cells]
+    return [(c, {str(q): {"open_in": q} for q in n}) for c, n in zip(cells, numbers, strict=True)]
+
+
+def _trained(results: Results) -> Families:
+    """Families that were trained."""
+    cells = [results.cell(experiment) for experiment in EXPERIMENTS]
+    return [
+        (cell, {"+".join(map(str, q)): {"candidate": c} for q, c in gated.candidates(cell).items()})
+        for cell in cells
     ]
-    style.legend(figure, entries, columns=3)
-    return figure
 
 
-def _draw(ax: Axes, cell: CellResults, metric: str, labels: list[dict], look: dict) -> None:
-    """A metric at each label, a row of markers joined by a thin line."""
-    values = gated.smallest(cell.get("metrics", metric))
-    means = []
-    for place, label in enumerate(labels):
-        style.points(ax, place, values.sel(label), **look)
-        means.append(float(values.sel(label).mean("seed")))
-    ax.plot(means, color=look["color"], linewidth=0.8)
+def _draw(ax: Axes, families: Families, metric: str, look: Mapping[str, Any], **at: float) -> None:
+    """A metric of all families side by side, those of a cell joined by a thin line."""
+    first = 0
+    for cell, names in families:
+        values = gated.smallest(cell.get("metrics", metric)).sel(at)
+        shown = [values.sel(label) for label in names.values()]
+        for place, each in enumerate(shown, start=first):
+            style.points(ax, place, each, **look)
+        places = range(first, first + len(shown))
+        ax.plot(places, [float(e.mean("seed")) for e in shown], color=look["color"], linewidth=0.8)
+        first += len(shown) + 1
+
+
+def _name_families(ax: Axes, families: Families) -> None:
+    """Numbers q below the axes, numbers of contexts below those, and the paper's family shaded."""
+    places, labels, first = [], [], 0
+    for cell, names in families:
+        count = gated.task(cell).contexts
+        own = list(range(first, first + len(names)))
+        places += own
+        labels += names
+        for place in own[list(names).index(str(count - 1)) :][:1]:
+            ax.axvspan(place - 0.45, place + 0.45, **PAPER)
+        ax.annotate(
+            f"$C$ = {count}",
+            (float(np.mean(own)), 1),
+            (0, -2),
+            ax.get_xaxis_transform(),
+            "offset points",
+            ha="center",
+            va="top",
+        )
+        first += len(names) + 1
+    ax.set_xticks(places, labels)
+    ax.set_xlabel("pathways open in $q$ contexts")

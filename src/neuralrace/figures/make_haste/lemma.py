@@ -1,15 +1,24 @@
-"""Gates on two objects in two contexts: what lemma 4.1 allows, and what there is (app. D)."""
+"""Gates on two objects in two contexts: what lemma 4.1 allows, and what there is.
 
+Lemma 4.1 of Jarvis et al., "Make Haste Slowly" (appendix D), says that a hidden unit is gated by
+the context alone, or open on a single sample; its proof finds gates by object alone as well and
+sets them aside. Of the 16 patterns on four samples that is ten (dotted frame). Four more can be
+had, as linear programming shows, such as the counterexample (framed), which has weights (1/2, -1/2)
+from the objects and (1, 0) from the contexts; only the two patterns of XoR cannot. Trained networks
+use patterns beyond the lemma. Means and ranges over seeds.
+"""
+
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 from matplotlib import colormaps
-from matplotlib.figure import Figure as Canvas
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
-from neuralrace.datasets import Data
 from neuralrace.errors import UserError
 from neuralrace.figures import gated, style
 from neuralrace.records.results import CellResults, Results
@@ -19,71 +28,121 @@ from neuralrace.theory import gate_patterns
 
 COUNTEREXAMPLE = np.array([0.5, -0.5, 1.0, 0.0])
 """Weights from two objects, then from two contexts."""
-GROUPS = ("named in\nthe proof", "beyond\nthe proof", "impossible")
+GROUPS = ("Jarvis et al.,\nlemma 4.1\nand proof", "beyond\nthe lemma", "impossible")
 START = {"color": "0.6", "marker": "s", "clip_on": False}
-END = {"color": style.distinct(0), "marker": "o", "clip_on": False}
-FRAME = {"facecolor": "none", "edgecolor": style.distinct(3), "linewidth": 1.5}
+END = {"color": style.COLOURS["relu"], "marker": "o", "clip_on": False}
+FRAME = {"facecolor": "none", "edgecolor": style.distinct(4), "linewidth": 1.6}
+LEMMA = {
+    "facecolor": "none",
+    "edgecolor": style.PAPER["color"],
+    "linestyle": style.PAPER["linestyle"],
+    "linewidth": 1.6,
+}
 
 
 @Figure(
+    layout="abc",
+    height=3.7,
+    widths=(0.8, 1.0, 1.0),
+    cf={"a": "app. D"},
     reads={
         "lemma": {
             "trajectory": "weight_1 weight_2",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """All patterns of gates, the units that have each of them, and what these answer.
+def legend(results: Results) -> Sequence[Artist]:
+    """Gates, the lemma and its counterexample, and when units are looked at."""
+    dark, light = (colormaps[style.HEAT](value) for value in (0.0, 1.0))
+    return [
+        Patch(facecolor=light, label="open"),
+        Patch(facecolor=dark, label="closed"),
+        Patch(**LEMMA, label="lemma"),
+        Patch(**FRAME, label="counterexample"),
+        style.entry("start", linestyle="", **START),
+        style.entry("end", linestyle="", **END),
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """All patterns of gates, a row each, those open on fewest samples first in each group.
+
+    Raises:
+        UserError: the task is another than two objects in two contexts.
+    """
+    groups = _grouped(results.cell("lemma"))
+    patterns = np.concatenate(groups)
+    names = [f"{o} in {c}" for c, o in product((1, 2), repeat=2)]
+    style.heat(ax, patterns, 0, 1, columns=names)
+    for row in range(1, len(patterns)):
+        ax.axhline(row - 0.5, color="0.5", linewidth=0.5)
+    shown = (results.cell("lemma").data.x @ COUNTEREXAMPLE > 0).tolist()
+    found = (0, len(groups[0]), LEMMA), (patterns.tolist().index(shown), 1, FRAME)
+    for first, rows, look in found:
+        frame = Rectangle((-0.5, first - 0.5), patterns.shape[1], rows, **look)
+        ax.add_patch(frame).set(clip_on=False, zorder=4)
+    gated.name_blocks(ax.yaxis, list(map(len, groups)), GROUPS)
+    ax.set_xlabel("object in context")
+    possible = len(groups[0]) + len(groups[1])
+    ax.set_title(f"{possible} of {len(patterns)} can be had, the lemma has {len(groups[0])}")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Share of units that have each pattern before and after training.
 
     Raises:
         UserError: the task is another than two objects in two contexts.
     """
     cell = results.cell("lemma")
-    data, dataset = cell.data, gated.task(cell)
-    if (dataset.objects, dataset.contexts) != (2, 2):
-        raise UserError(f"{cell.name}: patterns of gates are drawn for 2 objects in 2 contexts")
-    groups = _grouped(data)
-    patterns = np.concatenate(groups)
-    figure = Canvas(figsize=(style.COLUMN, 4.0))
-    axes = figure.subplots(1, 3, sharey=True, width_ratios=(1, 1.2, 1.2))
-    pictures, units, outputs = axes
-    samples = [f"{o} in {c}" for c, o in product((1, 2), repeat=2)]
-    style.heat(pictures, patterns, 0, 1, columns=samples)
-    for row in range(1, len(patterns)):
-        pictures.axhline(row - 0.5, color="0.5", linewidth=0.5)
-    shown = (data.x @ COUNTEREXAMPLE > 0).tolist()
-    frame = Rectangle((-0.5, patterns.tolist().index(shown) - 0.5), len(samples), 1, **FRAME)
-    pictures.add_patch(frame).set(clip_on=False, zorder=4)
-    for ax in axes:
-        gated.name_blocks(ax.yaxis, list(map(len, groups)), GROUPS)
-        ax.tick_params(axis="y", length=0)
+    groups = _grouped(cell)
     for snapshot, look in ((0, START), (-1, END)):
-        found, carried = _by_pattern(cell, patterns, snapshot)
-        for row in range(len(patterns)):
-            style.points(units, row, found.isel(pattern=row), across=True, **look)
-            if snapshot:
-                style.points(outputs, row, carried.isel(pattern=row), across=True, **look)
-    pictures.set_xlabel("object in context")
-    units.set(xlabel="share of units", xlim=(0, None))
-    outputs.set(xlabel="share of output", xlim=(0, None))
-    style.letters(axes, ["gates", "units", "what they carry"])
-    dark, light = (colormaps[style.HEAT](value) for value in (0.0, 1.0))
-    entries = [
-        Patch(facecolor=light, label="open"),
-        Patch(facecolor=dark, label="closed"),
-        Patch(**FRAME, label="counterexample"),
-        style.entry("at the start", linestyle="", **START),
-        style.entry("at the end", linestyle="", **END),
-    ]
-    style.legend(figure, entries, columns=3)
-    return figure
+        units, _ = _by_pattern(cell, np.concatenate(groups), snapshot)
+        beyond = _draw_shares(ax, groups, units, look)
+    ax.set_xlabel("share of units")
+    ax.set_title(f"{beyond:.0%} of units end beyond the lemma")
 
 
-def _grouped(data: Data) -> list[Bool[np.ndarray, "pattern sample"]]:
+def panel_c(results: Results, ax: Axes) -> None:
+    """Share of the output on the targets that units of each pattern carry in the end.
+
+    Raises:
+        UserError: the task is another than two objects in two contexts.
+    """
+    cell = results.cell("lemma")
+    groups = _grouped(cell)
+    _, outputs = _by_pattern(cell, np.concatenate(groups), -1)
+    beyond = _draw_shares(ax, groups, outputs, END)
+    ax.set_xlabel("share of output")
+    ax.set_title(f"They carry {beyond:.0%} of the output")
+
+
+def _draw_shares(
+    ax: Axes,
+    groups: Sequence[Bool[np.ndarray, "pattern sample"]],
+    shares: xr.DataArray,
+    look: dict,
+) -> float:
+    """Shares in the rows of their patterns; returns that of the patterns beyond the lemma."""
+    for row in range(shares.sizes["pattern"]):
+        style.points(ax, row, shares.isel(pattern=row), across=True, **look)
+    sizes = list(map(len, groups))
+    gated.name_blocks(ax.yaxis, sizes, [""] * len(sizes), style.GUIDE)
+    ax.tick_params(axis="y", length=0)
+    ax.set(xlim=(0, 1.05 * ax.dataLim.x1), ylim=(sum(sizes) - 0.5, -0.5))
+    return float(shares.isel(pattern=slice(sizes[0], sizes[0] + sizes[1])).sum("pattern").mean())
+
+
+def _grouped(cell: CellResults) -> list[Bool[np.ndarray, "pattern sample"]]:
     """Patterns that the lemma allows, realisable ones beyond it, and impossible ones.
 
     Those that are open on fewest samples come first.
+
+    Raises:
+        UserError: the task is another than two objects in two contexts.
     """
+    dataset, data = gated.task(cell), cell.data
+    if (dataset.objects, dataset.contexts) != (2, 2):
+        raise UserError(f"{cell.name}: patterns of gates are drawn for 2 objects in 2 contexts")
     every = np.array(list(product((False, True), repeat=len(data.x))))
     every = every[np.argsort(every.sum(axis=1), kind="stable")]
     realisable = {tuple(row) for row in gate_patterns.realisable_patterns(data.x).tolist()}

@@ -1,52 +1,144 @@
-"""In how many contexts the units of a ReLU network are open that carry the residual."""
+"""Mixed selectivity: units of ReLU networks are open in several contexts.
+
+The paper (Jarvis et al., "Make Haste Slowly", secs. 4 and 5) finds no unit that is specific to a
+context, and pathways that are open in C - 1 of C contexts. It reads this off the gated network;
+here units are counted one by one, by the contexts that they are open in, on more than half of the
+samples of each, and by what they carry. C - 1 holds for three and four contexts; with five, more is
+carried by units open in three, whose family learns the residual faster (grey: sqrt(q(C - q)/C) over
+the largest). Gates of single units depend on the objects as well, other than those of clusters.
+Means and ranges over seeds.
+"""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import gated, style
-from neuralrace.records.results import Results
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
-EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
+HIERARCHIES = ("three_contexts", "four_contexts", "five_contexts")
+EXPERIMENTS = ("contextual", *HIERARCHIES)
 PARTS = {
-    "carried_residual": ("residual", {"color": style.distinct(3), "marker": "o"}),
+    "carried_residual": ("residual", {"color": style.COLOURS["relu"], "marker": "o"}),
     "carried_common": ("common part", {"color": style.distinct(9), "marker": "s"}),
 }
 """Metrics, what to call them and how to draw them."""
+KINDS = {
+    "context_gated_share": ("gated by context alone", {"color": style.distinct(4), "marker": "D"}),
+    "context_specific_share": ("open in one context", {"color": style.distinct(5), "marker": "v"}),
+}
+"""Kinds of units, by the metric of what they carry of the residual."""
+SPEED: dict[str, Any] = style.GUIDE | {"linewidth": 1.0}
 
 
 @Figure(
+    layout="aabbccdd;eeeeefff",
+    height=3.9,
+    cf={"e": "sec. 5", "f": "sec. 4"},
     reads={
-        "three_contexts four_contexts five_contexts": {
-            "metrics": "carried_common carried_residual",
+        "contextual three_contexts four_contexts five_contexts": {
+            "metrics": (
+                "carried_common carried_residual context_gated_share context_specific_share "
+                "mean_open_contexts"
+            ),
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Shares of the residual and of the common part, beside the speed of each family."""
-    figure, axes = style.panels(len(EXPERIMENTS), height=1.25)
-    for ax, experiment in zip(axes[:, 0], EXPERIMENTS, strict=True):
-        cell = results.cell(experiment)
-        contexts = gated.task(cell).contexts
-        numbers = np.arange(contexts + 1)
-        speed = np.sqrt(numbers * (contexts - numbers) / contexts)
-        for offset, (metric, (_, look)) in zip((-0.1, 0.1), PARTS.items(), strict=True):
-            carried = gated.smallest(cell.get("metrics", metric))
-            for number, share in zip(
-                numbers, carried.transpose("open_contexts", "seed"), strict=True
-            ):
-                style.points(ax, number + offset, share, **look)
-        ax.plot(numbers, speed / speed.max(), **style.THEORY)
-        ax.axvline(contexts - 1, **style.PAPER | {"zorder": 0})
-        ax.set(
-            xticks=numbers, xlim=(-0.4, contexts + 0.4), ylim=(-0.06, 1.06), ylabel="share carried"
-        )
-    axes[-1, 0].set_xlabel("contexts that a unit is open in, $q$")
-    style.letters(
-        axes[:, 0], [f"$C$ = {gated.task(results.cell(e)).contexts}" for e in EXPERIMENTS]
+def legend(results: Results) -> Sequence[Artist]:
+    """Parts of the targets, and what units are to be set beside."""
+    return [
+        *(style.entry(name, linestyle="", **look) for name, look in PARTS.values()),
+        style.entry(r"speed of family $q$", **SPEED),
+        style.entry("Jarvis et al.: $C - 1$", **style.PAPER),
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Three contexts with blocks of different structure, as in figs. 3 and 4: shares of the
+    residual, and of the part that is linear in the inputs, carried by units open in q contexts.
+    """
+    _draw_carried(ax, results.cell("contextual"))
+    ax.set_ylabel("share carried")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """The same for three contexts with hierarchies in all blocks."""
+    _draw_carried(ax, results.cell("three_contexts"))
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """The same for four contexts."""
+    _draw_carried(ax, results.cell("four_contexts"))
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """The same for five contexts."""
+    _draw_carried(ax, results.cell("five_contexts"))
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Contexts that a unit is open in on average, by what it carries of the residual. Grey is half
+    of the contexts, the fastest family.
+    """
+    cells = [results.cell(experiment) for experiment in HIERARCHIES]
+    counts = np.array([gated.task(cell).contexts for cell in cells])
+    means = [gated.smallest(cell.get("metrics", "mean_open_contexts")) for cell in cells]
+    look = {"color": style.COLOURS["relu"], "marker": "o"}
+    for count, mean in zip(counts, means, strict=True):
+        style.points(ax, count, mean, **look)
+    line = [float(mean.mean("seed")) for mean in means]
+    ax.plot(counts, line, linewidth=1.0, color=look["color"])
+    ax.plot(counts, counts - 1, **style.PAPER)
+    ax.plot(counts, counts / 2, **style.GUIDE)
+    ax.annotate("$C/2$", (counts[-1], counts[-1] / 2), (3, -2), textcoords="offset points")
+    ax.set(xticks=counts, xlabel="contexts $C$", ylabel="contexts a unit is open in")
+    ax.margins(x=0.12)
+    told = ", ".join(f"{mean:.1f}" for mean in line)
+    ax.set_title(f"Reuse grows: units are open in {told} contexts")
+
+
+def panel_f(results: Results, ax: Axes) -> None:
+    """Share of the residual carried by units that gate by context alone, open or closed on all
+    objects of each, and by units open in a single context. The first task has blocks of different
+    structure (fig. 3 of the paper), the others have hierarchies in all.
+    """
+    cells = [results.cell(experiment) for experiment in EXPERIMENTS]
+    names = [f"$C$ = {gated.task(cell).contexts}" for cell in cells]
+    for offset, (metric, (name, look)) in zip((-0.1, 0.1), KINDS.items(), strict=True):
+        for place, cell in enumerate(cells):
+            style.points(ax, place + offset, gated.smallest(cell.get("metrics", metric)), **look)
+        ax.plot([], [], linestyle="", label=name, **look)
+    ax.axhline(1, **style.PAPER)
+    ax.annotate("Jarvis et al.: all by context alone", (0, 0.96), va="top")
+    ax.set_xticks(range(len(cells)), [f"{names[0]},\ndifferent", *names[1:]])
+    ax.set(ylim=(-0.06, 1.06), ylabel="residual carried")
+    ax.margins(x=0.12)
+    ax.legend(loc="center")
+    most = max(float(gated.smallest(cell.get("metrics", m)).max()) for m in KINDS for cell in cells)
+    ax.set_title(f"Either kind carries at most {most:.0%}")
+
+
+def _draw_carried(ax: Axes, cell: CellResults) -> None:
+    """What units carry by the number of contexts they are open in, and the speeds of families."""
+    contexts = gated.task(cell).contexts
+    numbers = np.arange(contexts + 1)
+    speed = np.sqrt(numbers * (contexts - numbers) / contexts)
+    ax.plot(numbers, speed / speed.max(), **SPEED)
+    ax.axvline(contexts - 1, **style.PAPER | {"zorder": 0})
+    for offset, (metric, (_, look)) in zip((-0.1, 0.1), PARTS.items(), strict=True):
+        carried = gated.smallest(cell.get("metrics", metric))
+        for number, share in zip(numbers, carried.transpose("open_contexts", "seed"), strict=True):
+            style.points(ax, number + offset, share, **look)
+    ax.set(
+        xticks=numbers,
+        xlim=(-0.4, contexts + 0.4),
+        ylim=(-0.06, 1.06),
+        xlabel="open in $q$ contexts",
     )
-    entries = [style.entry(name, linestyle="", **look) for name, look in PARTS.values()]
-    entries.append(style.entry(r"speed $\sqrt{q(C-q)/C}$ over largest", **style.THEORY))
-    entries.append(style.entry("Jarvis et al.: $C - 1$", **style.PAPER))
-    style.legend(figure, [*entries], columns=2)
-    return figure
+    residual = gated.smallest(cell.get("metrics", "carried_residual")).mean("seed")
+    most = int(residual.fillna(0).argmax("open_contexts"))
+    ax.set_title(f"$C$ = {contexts}: {float(residual[most]):.0%} by $q$ = {most}")

@@ -1,78 +1,121 @@
-"""A deep and a shallow linear network on a semantic hierarchy, for reference (fig. 7)."""
+"""A deep and a shallow linear network on a semantic hierarchy.
+
+Follows Jarvis, Klein, Rosman and Saxe, fig. 7: four items with seven properties, the modes that
+their correlation splits into, and how linear networks learn these. With a hidden layer modes are
+learned one after the other, the strongest first, and the loss falls in stages; without, all begin
+at once. Curves are simulations from the smallest init scale, dashed are closed forms from the same
+initial weights with nothing fitted.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
-from neuralrace.datasets import Data
 from neuralrace.figures import gated, style
 from neuralrace.records.results import Results
 from neuralrace.registry import Figure
 
-NETWORKS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes"}
+DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
 """Experiment and its theory."""
+LABELS = {"one hidden layer": 0, "none": 4}
+"""Names of both networks, and numbers of their colours."""
+SHORT = r"flow time (units of $\tau$)"
 
 
 @Figure(
+    layout="aaa;bcd",
+    height=4.0,
+    heights=(1.35, 1.0),
+    cf={"a": "Fig. 7", "b": "Fig. 7", "d": "Fig. 7"},
     reads={
         "deep_linear/semantic_deep deep_linear/semantic_shallow": {
             "trajectory": "loss mode_strength",
             "theory": "loss mode_strength",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Decomposition of the task, and mode strengths and loss of both networks against theory.
-
-    All at the smallest init scale.
-    """
-    cells = [results.cell(experiment) for experiment in NETWORKS]
-    figure = Canvas(figsize=(style.COLUMN, 4.3))
-    above, below = figure.add_gridspec(2, 1, height_ratios=(1, 1.9))
-    products = above.subgridspec(1, 4).subplots(squeeze=False)[0]
-    curves = below.subgridspec(2, 2).subplots(sharex=True, squeeze=False)
-    _draw_decomposition(figure, products, cells[0].data)
-    ends = []
-    for column, cell, solution in zip(curves.T, cells, NETWORKS.values(), strict=True):
-        time = cell.flow_time
-        strength = gated.smallest(cell.get("trajectory", "mode_strength"))
-        theory = gated.smallest(cell.get("theory", "mode_strength", solution=solution))
-        theory = theory.mean("seed")
-        for mode, colour in style.mode_colours(cell.strength).items():
-            style.over_seeds(column[0], time, strength.sel(mode=mode), color=colour)
-            column[0].plot(time, theory.sel(mode=mode), **style.THEORY)
-        loss = gated.relative(cell.get("trajectory", "loss"))
-        style.over_seeds(column[1], time, loss, color="0.6")
-        predicted = gated.relative(cell.get("theory", "loss", solution=solution))
-        column[1].plot(time, predicted.mean("seed"), **style.THEORY)
-        ends.append(style.settled(theory, time))
-    for row, name in zip(curves, ("mode strength", "loss over\ninitial loss"), strict=True):
-        row[0].set_ylabel(name)
-        for ax in row:
-            ax.set_ylim(0, 1.05 * max(ax.dataLim.y1 for ax in row))
-    curves[0, 0].set_xlim(0, max(ends))
-    figure.supxlabel(style.FLOW_TIME, fontsize="medium")
-    titles = [r"$\Sigma^{yx}$", "one hidden layer", "no hidden layer", "its loss", "its loss"]
-    style.letters([products[0], *curves.flat], titles)
-    theory = style.entry("theory", **style.THEORY)
-    style.legend(figure, [*style.mode_entries(cells[0].strength), style.BAND, theory], columns=3)
-    return figure
+def legend(results: Results) -> Sequence[Artist]:
+    """Modes by singular value."""
+    theory = style.entry("closed form", **style.THEORY)
+    return [*style.mode_entries(results.cell(DEEP[0]).strength), style.BAND, theory]
 
 
-def _draw_decomposition(figure: Canvas, axes: np.ndarray, data: Data) -> None:
-    """Correlation of inputs and outputs, and its singular vectors and values.
-
-    Matrices other than the orthogonal ones are shares of their largest entries.
-    """
+def panel_a(results: Results, ax: Axes) -> None:
+    """Correlation of items and properties, and the singular vectors and values it splits into."""
+    data = results.cell(DEEP[0]).data
     modes = data.modes
     # a pair of vectors has no sign of its own: let items sum to what is not negative
     signs = np.where(modes.v.sum(0) < -1e-9, -1, 1)
     u, v = signs * modes.u, signs * modes.v
     names = [str(number) for number in range(1, len(modes.s) + 1)]
+    # entries of the orthogonal matrices are at most 1; the others are shares of their largest ones
     total, middle = data.sigma_yx / data.sigma_yx.max(), np.diag(modes.s) / modes.s[0]
+    axes = style.split(ax, 1, 4)[0]
     style.heat(axes[0], total, -1, 1, data.output_names, data.item_names)
-    style.heat(axes[1], u, -1, 1, (), names)
+    style.heat(axes[1], u, -1, 1, data.output_names, names)
     style.heat(axes[2], middle, -1, 1, names, names)
     shades = style.heat(axes[3], v.T, -1, 1, names, data.item_names)
-    for ax, text in zip(axes[1:], ("$U$", "$S$", "$V^T$"), strict=True):
-        ax.set_title(text)
-    figure.colorbar(shades, ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)
+    texts = (r"$\Sigma^{yx}$", "$=$ $U$", r"$\times$ $S$", r"$\times$ $V^T$")
+    for each, text in zip(axes, texts, strict=True):
+        each.set_title(text, loc="center")
+    for each in axes[1:3]:
+        each.set_xlabel("mode")
+    ax.get_figure().colorbar(shades, ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)
+    ax.set_title(f"The hierarchy has {len(modes.s)} modes, from the whole to single items")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Mode strengths with a hidden layer."""
+    first, last = _draw_modes(results, DEEP, ax)
+    ax.set_title(
+        f"One hidden layer: the last mode takes {last / first:.1f} times as long as the first"
+    )
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Mode strengths without a hidden layer."""
+    first, last = _draw_modes(results, SHALLOW, ax)
+    ax.set_title(f"No hidden layer: the last mode takes {last / first:.1f} times as long")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Loss of both networks as a share of its start."""
+    for (experiment, solution), (label, index) in zip((DEEP, SHALLOW), LABELS.items(), strict=True):
+        cell = results.cell(experiment)
+        loss = gated.relative(cell.get("trajectory", "loss"))
+        closed = gated.relative(cell.get("theory", "loss", solution=solution)).mean("seed")
+        style.over_seeds(ax, cell.flow_time, loss, color=style.distinct(index), label=label)
+        ax.plot(cell.flow_time, closed, **style.THEORY)
+    ax.legend(loc="upper right")
+    style.epochs(ax, cell.flow_time)
+    ax.set(xlabel=SHORT, ylabel="loss over initial loss", ylim=(0, None))
+    _same_clock(results, ax)
+    ax.set_title("With a hidden layer the loss falls in stages, without it at once")
+
+
+def _draw_modes(results: Results, network: tuple[str, str], ax: Axes) -> tuple[float, float]:
+    """Mode strengths under their closed form; returns when the first and last are half learned."""
+    experiment, solution = network
+    cell = results.cell(experiment)
+    time, target = cell.flow_time, cell.target
+    strength = gated.smallest(cell.get("trajectory", "mode_strength"))
+    theory = gated.smallest(cell.get("theory", "mode_strength", solution=solution)).mean("seed")
+    half = []
+    for mode, colour in style.mode_colours(cell.strength).items():
+        style.over_seeds(ax, time, strength.sel(mode=mode), color=colour)
+        ax.plot(time, theory.sel(mode=mode), **style.THEORY)
+        below = strength.sel(mode=mode).mean("seed") < target.sel(mode=mode) / 2
+        half.append(float(time[min(int(below.sum()), len(time) - 1)]))
+    style.epochs(ax, time)
+    ax.set(xlabel=SHORT, ylabel="mode strength", ylim=(0, None))
+    _same_clock(results, ax)
+    return half[0], half[-1]
+
+
+def _same_clock(results: Results, ax: Axes) -> None:
+    """A time axis that ends when the slower network has learned."""
+    cell = results.cell(DEEP[0])
+    theory = gated.smallest(cell.get("theory", "mode_strength", solution=DEEP[1])).mean("seed")
+    ax.set_xlim(0, style.settled(theory, cell.flow_time))

@@ -1,68 +1,137 @@
-"""Similarities of hidden representations hardly tell right from wrong gates (fig. 4c)."""
+"""Hidden representations of the ReLU network and of gated networks, as evidence for gates.
+
+Follows Jarvis, Klein, Rosman and Saxe, fig. 4c, which finds the positions of samples in both
+networks nearly the same. Planes are classical multidimensional scaling of the inner products of
+hidden representations at the end of training, turned to lie closest to that of the ReLU network.
+What differs from the source: the first two coordinates are contexts in the ReLU network and pairs
+of objects in the gated one of two contexts, and by all similarities the wrong family, pathways of
+single contexts, is the nearest; by outputs at equal loss it is not. Pictures are of the first run
+that did not diverge.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
-from neuralrace.datasets.contextual import Contextual
 from neuralrace.figures import gated, style
 from neuralrace.metrics.imitation import classical_scaling
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
+RELU = "ReLU"
+MEASURES = {
+    "similarity_correlation": "correlation of similarities",
+    "scaling_disparity": "disparity of all coordinates",
+    "imitation_output_error": "$|f-g|^2/|y|^2$, largest",
+}
+"""Of likeness to the ReLU network, the last one by outputs at equal loss."""
+
 
 @Figure(
+    layout="aac;bbc",
+    height=3.7,
+    widths=(1.4, 1.4, 1.2),
+    heights=(1.05, 1.0),
+    cf={"a": "Fig. 4c"},
     reads={
         "contextual": {
             "trajectory": "sample_similarity",
-            "metrics": "imitation_gap similarity_correlation",
+            "metrics": "imitation_output_error scaling_disparity similarity_correlation",
         },
         "contextual_gated": {
             "trajectory": "sample_similarity",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Similarity matrices and their scalings at the end, and how near each network is by them.
-
-    Matrices are those of the first runs that did not diverge.
-    """
-    cell = results.cell("contextual")
-    networks = gated.families(results.cells("contextual_gated"))
-    names = ["ReLU", *(f"$q$ = {gated.family(numbers)}" for numbers in networks)]
-    pictures = [_similarity(each) for each in (cell, *networks.values())]
-    figure = Canvas(figsize=(style.COLUMN, 3.5))
-    rows = figure.add_gridspec(2, 1, height_ratios=(1.7, 1))
-    matrices, planes = rows[0].subgridspec(2, len(names)).subplots(squeeze=False)
-    measures = rows[1].subgridspec(1, 2).subplots(sharey=True, squeeze=False)[0]
-
-    dataset, relu = gated.task(cell), classical_scaling(pictures[0])
-    for ax, plane, similarity in zip(matrices, planes, pictures, strict=True):
-        shades = style.heat(ax, similarity, 0, 1, aspect="equal")
-        for axis in (ax.xaxis, ax.yaxis):
-            gated.name_contexts(axis, dataset, gated.FINE)
-        _draw_plane(plane, turned(classical_scaling(similarity), relu), dataset)
-    reach = max(np.abs(plane.dataLim.get_points()).max() for plane in planes) * 1.15
-    for plane in planes:
-        plane.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="coordinate 1")
-    matrices[0].set_ylabel("context")
-    planes[0].set_ylabel("coordinate 2")
-    figure.colorbar(shades, ax=[*matrices, *planes], label="similarity", aspect=20)
-    _draw_measure(measures[0], cell, "similarity_correlation")
-    _draw_measure(measures[1], cell, "imitation_gap")
-    measures[0].set(xlabel="correlation of similarities", xlim=(0, 1))
-    measures[1].set(xlabel="distance of the loss\n(initial loss)", xlim=(0, None))
-    titles = [names[0], "scaling", "alike in similarities", "apart in loss"]
-    style.letters([matrices[0], planes[0], *measures], titles)
-    for ax, name in zip(matrices[1:], names[1:], strict=True):
-        ax.set_title(name)
+def legend(results: Results) -> Sequence[Artist]:
+    """A marker for each context, a shade for the first and the last object."""
+    dataset = gated.task(results.cell("contextual"))
+    shades = style.ordered(dataset.objects)
     contexts = [
-        style.entry(f"context {index + 1}", color="0.3", marker=style.marker(index), linestyle="")
-        for index in range(dataset.contexts)
+        style.entry(f"context {number + 1}", color="0.3", marker=style.marker(number), linestyle="")
+        for number in range(dataset.contexts)
     ]
-    style.legend(figure, contexts, columns=len(contexts))
-    return figure
+    ends = [(1, shades[0]), (dataset.objects, shades[-1])]
+    return contexts + [
+        style.entry(f"object {number}", color=shade, marker="o", linestyle="")
+        for number, shade in ends
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Samples by classical scaling of their similarities, in two coordinates."""
+    found = _similarities(results)
+    dataset = gated.task(results.cell("contextual"))
+    target = classical_scaling(next(iter(found.values())))
+    planes = style.split(ax, 1, len(found), sharex=True, sharey=True)[0]
+    share = {}
+    for plane, (name, similarity) in zip(planes, found.items(), strict=True):
+        points = turned(classical_scaling(similarity), target)
+        means = points.reshape(dataset.contexts, dataset.objects, 2).mean(axis=1)
+        share[name] = dataset.objects * np.sum(means**2) / np.sum(points**2)
+        for context, each in enumerate(points.reshape(dataset.contexts, dataset.objects, 2)):
+            shades = style.ordered(dataset.objects)
+            look = {"marker": style.marker(context), "edgecolors": shades, "facecolors": "none"}
+            plane.scatter(*each.T, s=18, linewidths=0.9, **look)
+        plane.set_title(name, loc="center")
+        plane.set(xlabel="coordinate 1", aspect="equal")
+    reach = max(np.abs(plane.dataLim.get_points()).max() for plane in planes) * 1.15
+    planes[0].set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
+    planes[0].set_ylabel("coordinate 2")
+    one, other = share[RELU], share[_named((dataset.contexts - 1,))]
+    ax.set_title(f"Contexts explain {one:.0%} of the ReLU network's plane, {other:.0%} with $q=2$")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Inner products of hidden representations over the largest; samples are context by context."""
+    found = _similarities(results)
+    dataset = gated.task(results.cell("contextual"))
+    matrices = style.split(ax, 1, len(found), sharex=True, sharey=True)[0]
+    for each, (name, similarity) in zip(matrices, found.items(), strict=True):
+        shades = style.heat(each, similarity, 0, 1, aspect="equal")
+        for axis in (each.xaxis, each.yaxis):
+            gated.name_contexts(axis, dataset, gated.FINE)
+        each.label_outer()
+        each.set_title(name, loc="center")
+        each.set_xlabel("context")
+    matrices[0].set_ylabel("context")
+    ax.get_figure().colorbar(shades, ax=list(matrices), ticks=(0, 0.5, 1), aspect=12, pad=0.02)
+    within = np.kron(np.eye(dataset.contexts), 1 - np.eye(dataset.objects)) > 0
+    means = {name: similarity[within].mean() for name, similarity in found.items()}
+    one, other = means[RELU], means[_named((dataset.contexts - 1,))]
+    ax.set_title(f"Objects in a context are similar to {one:.2f}, with $q=2$ to {other:.2f}")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Likeness of gated networks to the ReLU network, by similarities and by outputs."""
+    cell = results.cell("contextual")
+    names = gated.candidates(cell)
+    rows = style.split(ax, len(MEASURES), hspace=0.15)[:, 0]
+    for row, (metric, meaning) in zip(rows, MEASURES.items(), strict=True):
+        for place, name in enumerate(names.values()):
+            values = gated.smallest(cell.get("metrics", metric, candidate=name))
+            style.points(row, place, values, across=True, color="0.3", marker="o")
+        row.set_yticks(range(len(names)), [f"$q$ = {gated.family(each)}" for each in names])
+        row.set(xlabel=meaning, ylim=(len(names) - 0.4, -0.6))
+        row.set_xlim(0, 1.08 * row.dataLim.x1)
+    correlation = gated.smallest(cell.get("metrics", "similarity_correlation")).mean("seed")
+    one, two = (float(correlation.sel(candidate=names[numbers])) for numbers in ((1,), (2,)))
+    ax.set_title(f"Similarities correlate to {one:.2f} for $q=1$, to {two:.2f} for $q=2$")
+
+
+def _similarities(results: Results) -> dict[str, Float[np.ndarray, "sample sample"]]:
+    """Inner products at the end over the largest, of the ReLU network first."""
+    networks = gated.families(results.cells("contextual_gated"))
+    named = {_named(numbers): cell for numbers, cell in networks.items()}
+    cells = {RELU: results.cell("contextual")} | named
+    return {name: _similarity(cell) for name, cell in cells.items()}
+
+
+def _named(numbers: tuple[int, ...]) -> str:
+    return f"gated, $q$ = {gated.family(numbers)}"
 
 
 def _similarity(cell: CellResults) -> Float[np.ndarray, "sample sample"]:
@@ -78,23 +147,3 @@ def turned(
     """Points rotated or reflected to be closest to others (orthogonal Procrustes problem)."""
     left, _, right = np.linalg.svd(points.T @ target)
     return points @ left @ right
-
-
-def _draw_plane(ax: Axes, points: Float[np.ndarray, "sample 2"], dataset: Contextual) -> None:
-    """Samples in the plane: a shade for each object, a marker for each context."""
-    shades = style.ordered(dataset.objects)
-    for context, each in enumerate(points.reshape(dataset.contexts, dataset.objects, 2)):
-        ax.scatter(
-            *each.T, s=12, edgecolors=shades, facecolors="none", marker=style.marker(context)
-        )
-    ax.set(xticks=[], yticks=[], aspect="equal")
-
-
-def _draw_measure(ax: Axes, cell: CellResults, metric: str) -> None:
-    """A metric of each candidate, one row each."""
-    names = gated.candidates(cell)
-    for place, name in enumerate(names.values()):
-        values = gated.smallest(cell.get("metrics", metric, candidate=name))
-        style.points(ax, place, values, across=True, color="0.3", marker="o")
-    ax.set_yticks(range(len(names)), [f"$q$ = {gated.family(numbers)}" for numbers in names])
-    ax.set_ylim(len(names) - 0.4, -0.6)

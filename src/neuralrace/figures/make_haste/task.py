@@ -1,67 +1,101 @@
-"""Objects in contexts: inputs, targets, and the gates of three families of pathways (fig. 3)."""
+"""Objects in contexts: the task, and gated networks that may answer it.
 
-import numpy as np
-from jaxtyping import Float
+Follows Jarvis, Klein, Rosman and Saxe, fig. 3. Columns are samples, each object in each context.
+Inputs are one-hot in the object and one-hot in the context. Some properties are the same in all
+contexts; a block of others holds in one context only and has a structure of its own there. The
+rectified linear network has a common pathway, open on all samples and shown all inputs, and
+pathways that are open in all contexts but one and shown the object alone. What differs from the
+source: it names the structures, and their matrices are ours.
+"""
+
+from collections.abc import Sequence
+
 from matplotlib import colormaps
-from matplotlib.figure import Figure as Canvas
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from neuralrace.datasets import Data
-from neuralrace.datasets.contextual import Contextual
 from neuralrace.figures import gated, style
-from neuralrace.records.results import Results
+from neuralrace.figures.networks import gate_entries
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
+
+GATES = "gray"
+"""Open is light and closed dark, as in drawings of networks."""
 
 
 @Figure(
+    layout="ac;bc;bd",
+    height=4.4,
+    widths=(1.1, 1.0),
+    heights=(1.0, 0.75, 1.25),
+    cf={"a": "Fig. 3", "b": "Fig. 3", "c": "Fig. 3"},
     reads={
         "contextual_gated": {
             "trajectory": "",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Samples along x, context after context: inputs, targets, and gates by family."""
-    networks = gated.families(results.cells("contextual_gated"))
-    cell = next(iter(networks.values()))
-    data, dataset = cell.data, gated.task(cell)
-    gates = [gated.pathway_gates(each) for each in networks.values()]
-    figure = Canvas(figsize=(style.COLUMN, 5.6))
-    # rows of gates are as tall as is needed to name them
-    heights = [1.0, 2.3, *(0.13 * len(each) for each in gates)]
-    axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-    inputs, targets, *pathways = axes
-    style.heat(inputs, data.x.T, 0, 1)
-    gated.name_blocks(inputs.yaxis, data.input_groups, ("object", "context"))
-    inputs.set_ylabel("input")
-    style.heat(targets, data.y.T, 0, 1)
-    gated.name_blocks(targets.yaxis, *_properties(dataset))
-    targets.set_ylabel("property")
-    for ax, each in zip(pathways, gates, strict=True):
-        style.heat(ax, each, 0, 1, rows=_open_in(each, data))
-        for row in range(1, len(each)):
-            ax.axhline(row - 0.5, color="0.5", linewidth=0.5)
-        ax.set_ylabel("open in")
-    for ax in axes:
-        gated.name_contexts(ax.xaxis, dataset)
-    axes[-1].set_xlabel("context, each with all objects")
-    titles = ["inputs", "targets", *(f"gates, $q$ = {gated.family(q)}" for q in networks)]
-    style.letters(axes, titles)
+def legend(results: Results) -> Sequence[Artist]:
+    """Shades of inputs and targets, and of gates."""
     dark, light = (colormaps[style.HEAT](value) for value in (0.0, 1.0))
-    shades = [Patch(facecolor=light, label="1, open"), Patch(facecolor=dark, label="0, closed")]
-    style.legend(figure, shades, columns=2)
-    return figure
+    return [Patch(color=light, label="1"), Patch(color=dark, label="0"), *gate_entries()]
 
 
-def _properties(dataset: Contextual) -> tuple[list[int], list[str]]:
-    """Sizes and names of the blocks of targets."""
+def panel_a(results: Results, ax: Axes) -> None:
+    """Inputs of all samples."""
+    cell = _twin(results)
+    data, dataset = cell.data, gated.task(cell)
+    style.heat(ax, data.x.T, 0, 1)
+    gated.name_blocks(ax.yaxis, data.input_groups, ("object", "context"))
+    gated.name_contexts(ax.xaxis, dataset)
+    ax.set_ylabel("input")
+    ax.set_title(f"{dataset.objects} objects in {dataset.contexts} contexts")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Targets of the same samples."""
+    cell = _twin(results)
+    data, dataset = cell.data, gated.task(cell)
     places = ("always", *(f"in {context}" for context in range(1, dataset.contexts + 1)))
     kinds = [structure.replace("_", "-") for structure in dataset.blocks]
     names = [f"{place}:\n{kind}" for place, kind in zip(places, kinds, strict=True)]
-    return gated.block_sizes(dataset), names
+    style.heat(ax, data.y.T, 0, 1)
+    gated.name_blocks(ax.yaxis, gated.block_sizes(dataset), names)
+    gated.name_contexts(ax.xaxis, dataset)
+    ax.set(xlabel="context, each with all objects", ylabel="property")
+    ax.set_title(f"{data.y.shape[1]} properties, some in one context only")
 
 
-def _open_in(gates: Float[np.ndarray, "pathway sample"], data: Data) -> list[str]:
-    """Numbers of the contexts that each pathway is open in."""
-    contexts = np.asarray(data.contexts)
-    return [", ".join(map(str, np.unique(contexts[row > 0]) + 1)) for row in gates]
+def panel_c(results: Results, ax: Axes) -> None:
+    """The rectified linear network; cells are gates in the first to the last context."""
+    cell = _twin(results)
+    gated.draw_pathways(ax, cell, shape=1.6)
+    pathways = len(gated.pathway_gates(cell))
+    ax.set_title(f"The rectified linear network has {pathways} pathways")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Gates of families of networks by context, a row for each pathway."""
+    networks = gated.families(results.cells("contextual_gated"))
+    axes = style.split(ax, 1, len(networks))[0]
+    for each, (numbers, cell) in zip(axes, networks.items(), strict=True):
+        dataset, gates = gated.task(cell), gated.pathway_gates(cell)
+        opened = gates.reshape(len(gates), dataset.contexts, dataset.objects).mean(axis=2)
+        contexts = [str(context) for context in range(1, dataset.contexts + 1)]
+        style.heat(each, opened, 0, 1, columns=contexts, cmap=GATES)
+        for row in range(1, len(opened)):
+            each.axhline(row - 0.5, color="0.5", linewidth=0.6)
+        for column in range(1, dataset.contexts):
+            each.axvline(column - 0.5, color="0.5", linewidth=0.6)
+        each.spines[["top", "right"]].set_visible(True)
+        each.set_title(f"$q$ = {gated.family(numbers)}", loc="center")
+        each.set_xlabel("context")
+    axes[0].set_ylabel("pathway")
+    ax.set_title("Families of pathways open in $q$ contexts")
+
+
+def _twin(results: Results) -> CellResults:
+    """The network whose context pathways are open in all contexts but one."""
+    networks = gated.families(results.cells("contextual_gated"))
+    return networks[gated.task(next(iter(networks.values()))).contexts - 1,]

@@ -1,50 +1,143 @@
-"""XoR with a linear margin: units of both kinds answer it together near equal speed."""
+"""XoR with a linear margin: where the ReLU network turns from a nonlinear to a linear boundary.
 
+The paper (Jarvis et al., "Make Haste Slowly", sec. 3) has the ReLU network turn at the margin
+Delta* = sqrt(2/3), the vertical line, at which pathways of one class each and of one example each
+learn equally fast. It draws no boundary; the maps and both measures are ours. Units of both kinds
+answer the task together near Delta*: there a ReLU network amounts to neither gated network, but to
+both in one. The smaller the init scale, the more the turn is a step at Delta*. Theory starts from
+the initial weights of each run with nothing fitted. Means and ranges over seeds.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import margins, style
+from neuralrace.figures import gated, margins, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
+SIDE = 1.6
+"""Half the side of the square that outputs are drawn on."""
+DOTS = 61
+"""Along each side of it."""
+
 
 @Figure(
+    layout="abc",
+    height=3.3,
+    widths=(0.72, 1.0, 1.0),
+    cf={"b": "sec. 3"},
     reads={
         "xor_margin": {
+            "trajectory": "weight_1 weight_2",
             "metrics": "nonlinearity_index predicted_xor_share xor_share",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Output that XoR units carry, and how nonlinear the boundary is, by margin."""
-    cells = margins.by_margin(results, "xor_margin")
-    figure, axes = style.panels(2, height=1.75, sharex=True)
-    shares, indices = axes[:, 0]
-    for ax, metric in ((shares, "xor_share"), (indices, "nonlinearity_index")):
-        _draw(ax, cells, metric)
-        margins.draw_crossover(ax)
-    places = [margins.margin(cell) for cell in cells]
-    for scale in margins.scales(cells[0]):
-        predicted = [
-            cell.get("metrics", "predicted_xor_share").sel(init_scale=scale) for cell in cells
-        ]
-        shares.plot(places, [float(each.mean("seed")) for each in predicted], **style.THEORY)
-    indices.plot(places, [2 / (2 + place**2) for place in places], **style.THEORY)
-    shares.set_ylabel("share of output")
-    indices.set(xlabel=margins.LABEL, ylabel="nonlinearity index")
-    style.letters([shares, indices], ["carried by XoR units", "boundary without the margin"])
+def legend(results: Results) -> Sequence[Artist]:
+    """Init scales of b and c, and theory."""
     theory = style.entry("theory", **style.THEORY)
-    style.legend(figure, [*margins.entries(cells[0]), theory], columns=3)
-    return figure
+    cell = margins.by_margin(results, "xor_margin")[0]
+    return [*margins.entries(cell), theory, style.entry("XoR units alone", **style.GUIDE)]
 
 
-def _draw(ax: Axes, cells: list[CellResults], metric: str) -> None:
-    """A metric by margin, all init scales."""
+def panel_a(results: Results, ax: Axes) -> None:
+    """Mean output over seeds on the plane x3 = 0, where no linear function tells the classes apart,
+    at the end of training from the smallest init scale; dots are the examples, filled where the
+    target is +1. Below Delta* the four corners answer XoR, beyond it nothing is left.
+    """
+    cells = margins.by_margin(results, "xor_margin")
+    shown = [cells[place] for place in margins.examples(cells)]
+    maps = [_output(cell) for cell in shown]
+    reached = [float(np.fmax.reduce(abs(each).ravel())) for each in maps]
+    largest = np.fmax.reduce(reached) or 1.0
+    axes = style.split(ax, len(shown))[:, 0]
+    for one, cell, output in zip(axes, shown, maps, strict=True):
+        image = style.heat(one, output, -largest, largest, aspect="equal")
+        image.set_extent((-SIDE, SIDE, -SIDE, SIDE))
+        for (across, up, *_), (target,) in zip(cell.data.x, cell.data.y, strict=True):
+            fill = "black" if target > 0 else "white"
+            one.plot(across, up, "o", color="black", markerfacecolor=fill, markeredgewidth=0.8)
+        one.set_yticks((-1, 1), ("-1", "1"))
+        one.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), ylabel="$x_2$")
+        one.set_title(rf"$\Delta$ = {margins.margin(cell):.4g}", loc="center")
+    axes[-1].set_xticks((-1, 1), ("-1", "1"))
+    axes[-1].set_xlabel("$x_1$")
+    ax.figure.colorbar(image, ax=list(axes), label="output at $x_3$ = 0", aspect=30)
+    ax.set_title(
+        f"At $x_3$ = 0 output reaches {reached[0]:.2g}, and {reached[-1]:.1g} at "
+        rf"$\Delta$ = {margins.margin(shown[-1]):.4g}"
+    )
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Share of the output that units open on one example each carry at the end; units open on both
+    examples of a class carry nearly all of the rest. Theory lets both kinds of pathways race.
+    """
+    cells = margins.by_margin(results, "xor_margin")
+    crossing = margins.nearest(cells)
+    measured = crossing.get("metrics", "xor_share").mean("seed")
+    _by_margin(ax, cells, "xor_share", lambda share, _: share)
+    ax.set_ylabel("output carried by XoR units")
+    ax.set_title(
+        rf"XoR units carry {_range(measured)} at $\Delta$ = {margins.margin(crossing):.4g}"
+    )
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Nonlinearity index: half the difference between the classes of outputs at x3 = 0, which is 0
+    for every linear function. XoR units alone would have 2/(2 + Delta^2), grey; theory is that
+    times their share of the output.
+    """
+    cells = margins.by_margin(results, "xor_margin")
+    crossing = margins.nearest(cells)
+    measured = crossing.get("metrics", "nonlinearity_index").mean("seed")
+    _by_margin(ax, cells, "nonlinearity_index", lambda share, place: share * _alone(place))
+    places = np.linspace(margins.margin(cells[0]), margins.margin(cells[-1]), 50)
+    ax.plot(places, _alone(places), **style.GUIDE)
+    ax.set_ylabel("nonlinearity index")
+    ax.set_title(rf"Index {_range(measured)} at $\Delta$ = {margins.margin(crossing):.4g}")
+
+
+def _alone(margin: Any) -> Any:
+    """Nonlinearity index of XoR units that point to one example each and answer it alone."""
+    return 2 / (2 + margin**2)
+
+
+def _range(values: xr.DataArray) -> str:
+    """Least and largest of a few values, or the only one."""
+    ends = [f"{float(end):.2f}" for end in (values.min(), values.max())]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _by_margin(
+    ax: Axes, cells: Sequence[CellResults], metric: str, theory: Callable[[float, float], float]
+) -> None:
+    """A metric by margin, all init scales, and theory of it from the predicted share and margin."""
     places = [margins.margin(cell) for cell in cells]
     for scale, look in margins.scales(cells[0]).items():
-        values = [cell.get("metrics", metric).sel(init_scale=scale) for cell in cells]
-        for place, each in zip(places, values, strict=True):
-            style.points(ax, place, each, **look)
-        means = [float(each.mean("seed")) for each in values]
-        ax.plot(places, means, color=look["color"], linewidth=1.0)
-    ax.set_ylim(-0.05, 1.05)
+        at = {"init_scale": scale}
+        for place, cell in zip(places, cells, strict=True):
+            style.points(ax, place, cell.get("metrics", metric).sel(at), **look)
+        shares = [float(c.get("metrics", "predicted_xor_share").sel(at).mean()) for c in cells]
+        ax.plot(places, list(map(theory, shares, places)), **style.THEORY)
+    margins.draw_crossover(ax)
+    ax.set(xlabel=margins.LABEL, ylim=(-0.05, 1.05))
+
+
+def _output(cell: CellResults) -> np.ndarray:
+    """Mean output over seeds on the square at x3 = 0, lower edge last."""
+    encoder, readout = (
+        gated.smallest(cell.get("trajectory", f"weight_{layer}")).isel(snapshot=-1)
+        for layer in (1, 2)
+    )
+    side = np.linspace(-SIDE, SIDE, DOTS)
+    points = np.stack(np.meshgrid(side, side[::-1]))
+    inputs = xr.DataArray(points, dims=("unit_0", "up", "across"))
+    hidden = xr.dot(encoder.isel(unit_0=slice(2)), inputs, dim="unit_0").clip(min=0)
+    output = xr.dot(readout.isel(unit_2=0), hidden, dim="unit_1").mean("seed")
+    return output.transpose("up", "across").values

@@ -1,6 +1,16 @@
-"""Input domains that are never trained with a common output come to share one representation."""
+"""Domains that never meet share one representation.
 
-from matplotlib.figure import Figure as Canvas
+Figure 4g of Saxe, Sodhani, Lewallen (2022) with more domains: at the paper's number any two input
+domains have a trained output in common. The same item comes to be represented alike in two input
+domains, and nearly as much so in two that are never trained with a common output domain; errors of
+untrained pairs fall with those of trained ones, and end above them. Markers and lines are means,
+bars and bands ranges over seeds.
+"""
+
+from collections.abc import Sequence
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import domains, style
 from neuralrace.records.results import Results
@@ -18,6 +28,11 @@ ENDS = {
 
 
 @Figure(
+    layout="ab;cd",
+    height=4.3,
+    widths=(1, 1.25),
+    heights=(1.25, 1),
+    cf={"a": "Fig. 4d", "b": "Fig. 4g"},
     reads={
         "pathways_apart": {
             "trajectory": "similarity trained_error untrained_error",
@@ -27,39 +42,58 @@ ENDS = {
                 "initial_similarity_together initial_similarity_within"
             ),
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Trained pairs, representations of one seed, their cosines, and errors over time."""
-    cell = results.cell("pathways_apart")
-    figure = Canvas(figsize=(style.COLUMN, 4.9))
-    rows = figure.add_gridspec(3, 1, height_ratios=(1.3, 1.1, 1.3))
-    # a grid of its own for each row, so that the long names of one do not indent the others
-    grids = [rows[row].subgridspec(1, columns) for row, columns in enumerate((2, 1, 1))]
-    pairs, layer, cosines, errors = (figure.add_subplot(cell) for grid in grids for cell in grid)
-    domains.draw_mask(pairs, cell)
-    shades = domains.draw_similarity(layer, cell)
-    figure.colorbar(shades, ax=layer, label="cosine", ticks=(-1, 0, 1))
+def legend(results: Results) -> Sequence[Artist]:
+    """Times of representations, and kinds of pairs."""
+    return [
+        style.entry("c: at the start", linestyle="", **ENDS["initial"]),
+        style.entry("c: at the end", linestyle="", **ENDS["final"]),
+        style.entry("d: trained pairs", **domains.TRAINED | {"marker": None}),
+        style.entry("d: untrained pairs", **domains.UNTRAINED | {"marker": None}),
+        style.BAND,
+    ]
 
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Which pairs of domains are trained (dark)."""
+    cell = results.cell("pathways_apart")
+    domains.draw_mask(ax, cell)
+    ax.set_box_aspect(1)
+    mask = domains.mask(cell)
+    ax.set_title(f"{mask[0].sum()} of {len(mask)} outputs trained with each input")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Cosines of all items in the first hidden layer at the end of one seed."""
+    shades = domains.draw_similarity(ax, results.cell("pathways_apart"))
+    ax.set_box_aspect(1)
+    ax.figure.colorbar(shades, ax=ax, label="cosine", ticks=(-1, 0, 1), aspect=15)
+    ax.set_title("One representation of all domains")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Mean cosine in the first hidden layer.
+
+    Different items of one domain, which share some of their targets, are for comparison.
+    """
+    cell = results.cell("pathways_apart")
     for row, name in enumerate(PAIRS):
         for end, look in ENDS.items():
             cosine = cell.get("metrics", f"{end}_similarity_{name}").isel(init_scale=0)
-            style.points(cosines, row, cosine, across=True, **look)
-    cosines.set_yticks(range(len(PAIRS)), PAIRS.values())
-    cosines.set(xlabel="mean cosine in the first hidden layer", ylim=(len(PAIRS) - 0.5, -0.5))
-    cosines.axvline(0, color="0.8", linewidth=0.6, zorder=0)
+            style.points(ax, row, cosine, across=True, **look)
+    ax.set_yticks(range(len(PAIRS)), PAIRS.values())
+    ax.set(xlabel="mean cosine in the first hidden layer", ylim=(len(PAIRS) - 0.5, -0.5))
+    ax.axvline(0, **style.GUIDE)
+    apart = cell.get("metrics", "final_similarity_never_together").isel(init_scale=0)
+    ax.set_title(f"Never together, cosine {float(apart.mean('seed')):.2f}")
 
-    domains.draw_errors(errors, cell)
-    errors.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
-    style.epochs(errors, cell.flow_time)
-    titles = ["trained pairs", "first hidden layer", "representations", "pairs of domains"]
-    style.letters([pairs, layer, cosines, errors], titles)
-    entries = [
-        style.entry("c: at the start", linestyle="", **ENDS["initial"]),
-        style.entry("c: at the end", linestyle="", **ENDS["final"]),
-        style.BAND,
-        style.entry("d: trained", **domains.TRAINED | {"marker": None}),
-        style.entry("d: untrained", **domains.UNTRAINED | {"marker": None}),
-    ]
-    style.legend(figure, entries, columns=3)
-    return figure
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Relative error of pairs of domains."""
+    cell = results.cell("pathways_apart")
+    domains.draw_errors(ax, cell)
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
+    style.epochs(ax, cell.flow_time)
+    last = cell.get("trajectory", "untrained_error").isel(init_scale=0, time=-1).mean("seed")
+    ax.set_title(f"Untrained pairs follow, to an error of {float(last):.2g}")

@@ -1,17 +1,29 @@
-"""Modes of a task, what a network has learned of them half way, and how deep and shallow get on."""
+"""Modes of a task, learned one by one with a hidden layer and all at once without.
+
+The background of Saxe, Sodhani, Lewallen (2022). The input-output correlation of a semantic
+hierarchy is a sum of modes, each of which links a property vector to an item vector. A network with
+one hidden layer learns them one after the other; without, all follow one exponential. The
+closed forms have nothing fitted. All at the smallest init scale.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from neuralrace.figures import style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
-NETWORKS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes"}
+DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
 """Experiment and its theory."""
 
 
 @Figure(
+    layout="aac;bbd",
+    height=4.0,
+    heights=(1, 1.15),
     reads={
         "deep_linear/semantic_deep": {
             "trajectory": "mode_strength outputs",
@@ -21,77 +33,108 @@ NETWORKS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes
             "trajectory": "mode_strength",
             "theory": "mode_strength",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Singular value decompositions of task and network, and mode strengths against theory.
+def legend(results: Results) -> Sequence[Artist]:
+    """Modes by singular value."""
+    theory = style.entry("closed form", **style.THEORY)
+    return [*style.mode_entries(results.cell(DEEP[0]).strength), style.BAND, theory]
 
-    All at the smallest init scale; network maps are means over seeds.
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Singular value decomposition of the task.
+
+    Matrices other than the orthogonal ones are shares of their largest entry.
     """
-    cells = [results.cell(experiment) for experiment in NETWORKS]
-    figure = Canvas(figsize=(style.COLUMN, 5.0))
-    above, below = figure.add_gridspec(2, 1, height_ratios=(1.35, 1))
-    products = above.subgridspec(2, 4).subplots(squeeze=False)
-    curves = below.subgridspec(2, 1).subplots(squeeze=False)[:, 0]
-    when = _decompositions(figure, products, cells[0])
-    ends = []
-    for ax, cell, solution in zip(curves, cells, NETWORKS.values(), strict=True):
-        time, at = cell.flow_time, {"init_scale": _smallest(cell)}
-        strength = cell.get("trajectory", "mode_strength").isel(at)
-        theory = cell.get("theory", "mode_strength", solution=solution).isel(at).mean("seed")
-        for mode, colour in style.mode_colours(cell.strength).items():
-            style.over_seeds(ax, time, strength.sel(mode=mode), color=colour)
-            ax.plot(time, theory.sel(mode=mode), **style.THEORY)
-        ax.set(ylabel="mode strength", ylim=(0, None))
-        ax.sharex(curves[-1])
-        ends.append(style.settled(theory, time))
-    curves[0].axvline(when, color="0.3", linewidth=0.7, linestyle="--")
-    curves[0].tick_params(labelbottom=False)
-    curves[-1].set(xlabel=style.FLOW_TIME, xlim=(0, max(ends)))
-    titles = ["task", rf"network at $t$ = {when:.3g} $\tau$", "one hidden layer", "no hidden layer"]
-    style.letters([products[0, 0], products[1, 0], *curves], titles)
-    entries = [*style.mode_entries(cells[0].strength), style.BAND]
-    theory = style.entry("theory", **style.THEORY)
-    style.legend(figure, [*entries, theory], columns=3)
-    return figure
+    data = results.cell(DEEP[0]).data
+    u, v = _vectors(results.cell(DEEP[0]))
+    matrices = (
+        data.sigma_yx / data.sigma_yx.max(),
+        u,
+        np.diag(data.modes.s) / data.modes.s[0],
+        v.T,
+    )
+    _factors(ax, results.cell(DEEP[0]), matrices, (r"$\Sigma^{yx}$", "$U$", "$S$", "$V^T$"))
+    ax.set_title(f"The task is a sum of {len(data.modes.s)} modes")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """What the network has of them when half is learned: its map in the same basis.
+
+    It is the mean over seeds, as shares of the largest entries that are learned in the end.
+    """
+    cell = results.cell(DEEP[0])
+    maps, strength, when, end = _half(cell)
+    u, v = _vectors(cell)
+    matrices = (maps / ((u * end) @ v.T).max(), u, strength / end[0], v.T)
+    _factors(ax, cell, matrices, ("$W_2W_1$", "$U$", "$A(t)$", "$V^T$"))
+    learned = int((np.diag(strength) > end / 2).sum())
+    ax.set_title(rf"At $t$ = {when:.3g} $\tau$ the network has {learned} of them")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Mode strengths with one hidden layer; the grey line marks the time of **b**."""
+    _curves(ax, results, *DEEP)
+    ax.axvline(_half(results.cell(DEEP[0]))[2], **style.GUIDE)
+    ax.set_title("One hidden layer: one after the other")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Mode strengths without a hidden layer, over the same time."""
+    _curves(ax, results, *SHALLOW)
+    ax.set_title("No hidden layer: all at once")
+
+
+def _curves(ax: Axes, results: Results, experiment: str, solution: str) -> None:
+    cell = results.cell(experiment)
+    at = {"init_scale": _smallest(cell)}
+    strength = cell.get("trajectory", "mode_strength").isel(at)
+    theory = cell.get("theory", "mode_strength", solution=solution).isel(at).mean("seed")
+    for mode, colour in style.mode_colours(cell.strength).items():
+        style.over_seeds(ax, cell.flow_time, strength.sel(mode=mode), color=colour)
+        ax.plot(cell.flow_time, theory.sel(mode=mode), **style.THEORY)
+    deep = results.cell(DEEP[0])
+    slowest = deep.get("theory", "mode_strength", solution=DEEP[1])
+    until = style.settled(slowest.isel(init_scale=_smallest(deep)), deep.flow_time)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength", xlim=(0, until), ylim=(0, None))
+    style.epochs(ax, cell.flow_time)
 
 
 def _smallest(cell: CellResults) -> int:
     return int(cell.trajectory["init_scale"].values.argmin())
 
 
-def _decompositions(figure: Canvas, rows: np.ndarray, cell: CellResults) -> float:
-    """Draws the decomposition of the task, and of the network when half of it is learned.
+def _vectors(cell: CellResults) -> tuple[np.ndarray, np.ndarray]:
+    """Singular vectors of the task, (output, mode) and (item, mode)."""
+    modes = cell.data.modes
+    # a pair of vectors has no sign of its own: let items sum to what is not negative
+    signs = np.where(modes.v.sum(0) < -1e-9, -1, 1)
+    return signs * modes.u, signs * modes.v
 
-    Returns:
-        That time.
-    """
-    data, modes = cell.data, cell.data.modes
-    names = [str(mode) for mode in cell.strength["mode"].values]
+
+def _half(cell: CellResults) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+    """The network when half is learned: its map, that in the basis of the modes, when; the ends."""
+    u, v = _vectors(cell)
     outputs = cell.get("trajectory", "outputs").isel(init_scale=_smallest(cell)).mean("seed")
     # items are one-hot, so that outputs are the columns of the map
     maps = outputs.transpose("snapshot", "output", "sample").values
-    # a pair of vectors has no sign of its own: let items sum to what is not negative
-    signs = np.where(modes.v.sum(0) < -1e-9, -1, 1)
-    u, v, end = signs * modes.u, signs * modes.v, modes.s / modes.d
-    strength = u.T @ maps @ v
+    strength, end = u.T @ maps @ v, cell.data.modes.s / cell.data.modes.d
     half = int(abs(np.trace(strength, axis1=-2, axis2=-1) - end.sum() / 2).argmin())
-    learned = (u * end) @ v.T
-    products = (
-        (data.sigma_yx / data.sigma_yx.max(), np.diag(modes.s) / modes.s[0]),
-        (maps[half] / learned.max(), strength[half] / end[0]),
-    )
-    symbols = ((r"$\Sigma^{yx}$", "$U$", "$S$", "$V^T$"), ("$W_2W_1$", "$U$", "$A(t)$", "$V^T$"))
-    sides = (((), ()), (names, data.item_names))
-    for axes, (total, middle), texts, (numbers, items) in zip(
-        rows, products, symbols, sides, strict=True
+    return maps[half], strength[half], float(cell.trajectory["snapshot_flow_time"][half]), end
+
+
+def _factors(
+    ax: Axes, cell: CellResults, matrices: Sequence[np.ndarray], symbols: Sequence[str]
+) -> None:
+    """Draws a matrix and its factors side by side."""
+    data = cell.data
+    modes = [str(mode) for mode in cell.strength["mode"].values]
+    rows = (data.output_names, (), modes, modes)
+    columns = (data.item_names, modes, modes, data.item_names)
+    axes = style.split(ax, 1, len(matrices))[0]
+    for part, matrix, symbol, left, below in zip(
+        axes, matrices, symbols, rows, columns, strict=True
     ):
-        style.heat(axes[0], total, -1, 1, data.output_names, items)
-        style.heat(axes[1], u, -1, 1, (), numbers)
-        style.heat(axes[2], middle, -1, 1, names, numbers)
-        shades = style.heat(axes[3], v.T, -1, 1, names, items)
-        for ax, text in zip(axes, texts, strict=True):
-            ax.set_xlabel(text)
-        figure.colorbar(shades, ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)
-    figure.align_xlabels(rows[-1])
-    return float(cell.trajectory["snapshot_flow_time"][half])
+        shades = style.heat(part, matrix, -1, 1, left, below)
+        part.set_title(symbol, loc="center")
+    ax.figure.colorbar(shades, ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)

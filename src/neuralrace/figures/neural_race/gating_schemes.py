@@ -1,34 +1,68 @@
-"""Gating schemes: pathways that pairs of domains share, pairs that are trained, gates by sample."""
+"""Gating schemes: pathways that pairs of domains share, pairs that are trained, gates by sample.
+
+What gates may be, in the experiments after Saxe, Sodhani and Lewallen (2022). Pairs of an input and
+an output domain share pathways in blocks, from a pathway for every pair to one for all (figure 5a).
+Every input domain is trained with some of the output domains, in a cyclic band, as in figure 4d, or
+at random. And gates may depend on the sample: on the points of XoR one pathway that is always open,
+pathways that are open on random half-spaces, or the source's four, each open on one example (figure
+3b).
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Int
-from matplotlib import colormaps
-from matplotlib.figure import Figure as Canvas
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from neuralrace.errors import UserError
-from neuralrace.figures import style
+from neuralrace.figures import networks, style
 from neuralrace.gates.always_on import AlwaysOnSamples
-from neuralrace.gates.base import Picture
 from neuralrace.gates.half_space import HalfSpace
-from neuralrace.networks.gated import Gated
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
+DARK, LIGHT = "0.25", "0.88"
+
 
 @Figure(
+    layout="a;b;c",
+    height=4.6,
+    heights=(1.0, 1.0, 1.0),
+    cf={"a": "Fig. 5a", "b": "Fig. 4d", "c": "Fig. 3b"},
     reads={
         "generalisation_random pathways pathways_apart race xor_gated": {
             "trajectory": "",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Pathway blocks of the race, masks of trained pairs, and gates on the samples of XoR.
+def legend(results: Results) -> Sequence[Artist]:
+    """Trained pairs and gates."""
+    pairs = [
+        Patch(facecolor=shade, label=label)
+        for shade, label in ((DARK, "trained pair"), (LIGHT, "never seen"))
+    ]
+    return [*pairs, *networks.gate_entries()]
 
-    Random masks are those of the first seed.
-    """
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Pairs of domains that share a pathway, in one colour."""
     blocks = sorted(map(_blocks, results.cells("race")), key=lambda each: each[0])
+    axes = style.split(ax, 1, len(blocks), sharey=True)[0]
+    for one, (size, numbers) in zip(axes, blocks, strict=True):
+        colours = ListedColormap(style.ordered(int(numbers.max()) + 1))
+        # neighbouring blocks far apart in the order of colours
+        shuffled = np.random.default_rng(0).permutation(int(numbers.max()) + 1)[numbers]
+        image = style.heat(one, shuffled, 0, max(1, int(numbers.max())), aspect="equal")
+        image.set_cmap(colours)
+        _domains(one, len(numbers), f"$P$ = {size**2}, {numbers.max() + 1} pathways")
+    axes[0].set_ylabel("input domain")
+    ax.set_title(f"From {blocks[0][1].max() + 1} pathways to {blocks[-1][1].max() + 1}")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Pairs of domains that are trained; the random mask is that of the first seed."""
     large = results.cell("pathways_apart")
     # of the random masks the one with as many trained pairs as the band
     random = min(
@@ -36,35 +70,44 @@ def draw(results: Results) -> Canvas:
         key=lambda cell: abs(_mask(cell).sum() - _mask(large).sum()),
     )
     trained = {"band": results.cell("pathways"), "larger band": large, "random": random}
-    gates = _sample_gates(results)
-
-    figure = Canvas(figsize=(style.COLUMN, 4.1))
-    rows = figure.add_gridspec(3, 1, height_ratios=(0.95, 1.2, 1))
-    above, middle, below = (
-        rows[row].subgridspec(1, count).subplots(squeeze=False)[0]
-        for row, count in enumerate(map(len, (blocks, trained, gates)))
-    )
-    for ax, (size, squares) in zip(above, blocks, strict=True):
-        style.heat(ax, squares, 0, 1, aspect="equal")
-        ax.set_xlabel(f"output domain\n$P$ = {size**2}")
-    for ax, (name, cell) in zip(middle, trained.items(), strict=True):
+    axes = style.split(ax, 1, len(trained))[0]
+    for one, (name, cell) in zip(axes, trained.items(), strict=True):
         mask = _mask(cell)
-        style.heat(ax, mask, 0, 1, aspect="equal")
-        ax.set_xlabel(f"output domain\n{name}, $K$ = {mask[0].sum()}")
-    for ax, (name, picture) in zip(below, gates.items(), strict=True):
-        style.heat(ax, picture.values, 0, 1)
-        ax.set(xlabel=f"{picture.columns}\n{name}", ylabel=picture.rows)
-    for axes in (above, middle):
-        axes[0].set_ylabel("input domain")
-    titles = ["pathway blocks", "trained pairs", "gates on XoR"]
-    style.letters([above[0], middle[0], below[0]], titles)
-    dark, light = (colormaps[style.HEAT](value) for value in (0.0, 1.0))
-    shades = [
-        Patch(facecolor=light, label="b: trained; c: open"),
-        Patch(facecolor=dark, label="b: never seen; c: closed"),
-    ]
-    style.legend(figure, shades, columns=2)
-    return figure
+        style.heat(one, mask, 0, 1, aspect="equal", cmap="gray").set_cmap(
+            ListedColormap([LIGHT, DARK])
+        )
+        _domains(one, len(mask), f"{name}, $K$ = {mask[0].sum()} of {len(mask)}")
+    axes[0].set_ylabel("input domain")
+    ax.set_title("Trained pairs in a band or at random, as many in each row and column")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Networks of pathways side by side on XoR. Cells are the gates on the four examples."""
+    cell = results.cell("xor_gated")
+    own = cell.gated
+    half = HalfSpace(name="half_space", pathways=len(cell.data.x))
+    gates = {
+        "always on": AlwaysOnSamples(name="always_on"),
+        "half-spaces": half,
+        own.gates.name.replace("_", " "): own.gates,
+    }
+    axes = style.split(ax, 1, len(gates))[0]
+    for one, (name, scheme) in zip(axes, gates.items(), strict=True):
+        wiring = own.model_copy(update={"gates": scheme}).wiring(cell.data)
+        graph = wiring.architecture
+        routes = dict(zip(graph.pathways, style.ordered(len(graph.pathways)), strict=True))
+        strips = {f"hidden 1 of pathway {n + 1}": g for n, g in enumerate(wiring.pathway_gates)}
+        names = {graph.inputs[0]: "$x$", graph.outputs[0]: "$y$"}
+        networks.draw_network(one, graph, routes, strips, names, units=3, shape=2.2)
+        one.set_title(name, loc="center")
+    ax.set_title(f"Gates by sample: which of {len(cell.data.x)} examples a pathway is open on")
+
+
+def _domains(ax: Axes, count: int, name: str) -> None:
+    ax.set_xticks([])
+    ax.set_yticks([0, count - 1], ["1", str(count)])
+    ax.set_xlabel("output domain")
+    ax.set_title(name, loc="center")
 
 
 def _mask(cell: CellResults) -> Bool[np.ndarray, "input_domain output_domain"]:
@@ -73,22 +116,8 @@ def _mask(cell: CellResults) -> Bool[np.ndarray, "input_domain output_domain"]:
 
 
 def _blocks(cell: CellResults) -> tuple[int, Int[np.ndarray, "input_domain output_domain"]]:
-    """Domains to a side of a pathway block, and blocks as the squares of a chessboard."""
+    """Domains to a side of a pathway block, and the number of each pair's block."""
     count = cell.spec.dataset.count
     size = cell.routing.families(count)[0].size
-    square = np.arange(count) // size
-    return size, (square[:, None] + square) % 2
-
-
-def _sample_gates(results: Results) -> dict[str, Picture]:
-    """Gates of the configured scheme by sample, and of two others on the same samples."""
-    cell = results.cell("xor_gated")
-    data, network = cell.data, cell.spec.network
-    if not isinstance(network, Gated):
-        raise UserError(f"{cell.name}: network {network.name!r} has no gates of pathways to draw")
-    own = network.gates.picture(data)
-    return {
-        "always on": AlwaysOnSamples(name="always_on").picture(data),
-        "half-spaces": HalfSpace(name="half_space", pathways=len(own.values)).picture(data),
-        network.gates.name.replace("_", " "): own,
-    }
+    side = np.arange(count) // size
+    return size, side[:, None] * (count // size) + side

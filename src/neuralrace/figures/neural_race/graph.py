@@ -1,154 +1,143 @@
-"""Any architecture graph: a gated linear network with contexts, and its reduction."""
+"""Any architecture graph: a gated deep linear network with contexts, and its reduction.
 
-from typing import Any
+A network in the manner of figure 1 of Saxe, Sodhani and Lewallen (2022), made of modules that
+inputs and outputs share: a skip edge, and gates that open by context, both inputs together in the
+last one. Singular values of every weight matrix and losses lie under those of the neural race
+reduction, which starts from the same aligned weights. Gradient descent differs from gradient flow
+by a distance of first order in the step; with the same clock, flow against flow or descent against
+descent, network and reduction agree up to the tolerance of the integrator or to rounding.
+"""
 
-import numpy as np
+from collections.abc import Sequence
+
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
-from networkx import topological_generations
 
 from neuralrace.errors import UserError
-from neuralrace.figures import style
+from neuralrace.figures import gated, networks, style
 from neuralrace.networks.graph import Graph
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
 
 @Figure(
+    layout="aac;bbd",
+    height=4.0,
+    widths=(1.0, 1.0, 1.15),
+    cf={"a": "Fig. 1", "b": "Gradient Flow Reduction", "d": "Gradient Flow Reduction"},
     reads={
         "contexts": {
             "trajectory": "loss singular_values",
             "theory": "loss singular_values",
         },
-    }
+        "contexts contexts_step_size": {
+            "metrics": "discretisation_error",
+        },
+        "contexts_step_size": {
+            "trajectory": "loss",
+            "theory": "loss",
+        },
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Graph and gates, singular values and losses against the reduction, and how far they are.
+def legend(results: Results) -> Sequence[Artist]:
+    """Gates, singular values, and the reduction."""
+    values = [
+        style.entry(f"{name} singular value", color=colour)
+        for name, colour in zip(("largest", "smallest"), style.ordered(2), strict=True)
+    ]
+    theory = style.entry("reduction", **style.THEORY)
+    return [*networks.gate_entries(), *values, style.BAND, theory]
 
-    Singular values and distances are those at the smallest init scale.
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """The network, nodes with their numbers of units. Each line is a pathway; cells at a node are
+    its gates in the contexts, first to last.
     """
     cell = results.cell("contexts")
     network = cell.spec.network
     if not isinstance(network, Graph) or not network.gates:
         raise UserError(f"{cell.name}: network {network.name!r} has no graph with gates to draw")
-    figure = Canvas(figsize=(style.COLUMN, 5.5))
-    grid = figure.add_gridspec(4, 1, height_ratios=(1, 1.1, 0.9, 1.1))
-    graph, gates = grid[0].subgridspec(1, 2, width_ratios=(2.2, 1)).subplots(squeeze=False)[0]
-    values = grid[1].subgridspec(1, 2).subplots(squeeze=False, sharey=True)[0]
-    losses, distances = grid[2:].subgridspec(2, 1).subplots(squeeze=False, sharex=True)[:, 0]
-    looks = [
-        {"color": style.distinct(edge), "marker": style.marker(edge)}
-        for edge in range(len(network.edges))
-    ]
-    _graph(graph, network, looks)
-    _gates(gates, network)
-    _singular_values(values, cell, looks)
-    _losses(losses, cell)
-    _distances(distances, cell)
-    for ax in (*values, losses, distances):
-        ax.set(xscale="log", xlim=(cell.flow_time[1], cell.flow_time[-1]))
-    titles = [
-        "architecture",
-        "gates",
-        "largest singular value",
-        "smallest",
-        "loss",
-        "distances between losses",
-    ]
-    style.letters([graph, gates, *values, losses, distances], titles)
-    entries = [
-        style.entry(" to ".join(edge), **look)
-        for edge, look in zip(network.edges, looks, strict=True)
-    ]
-    theory = style.entry("reduction", **style.THEORY)
-    style.legend(figure, [*entries, theory], columns=3)
-    return figure
-
-
-def _graph(ax: Axes, network: Graph, looks: list[dict[str, Any]]) -> None:
-    """Nodes with their numbers of units, inputs on the left, and edges as they look below."""
-    place = {
-        name: (column, (len(names) - 1) / 2 - row)
-        for column, names in enumerate(topological_generations(network.graph))
-        for row, name in enumerate(names)
-    }
-    for (source, target), look in zip(network.edges, looks, strict=True):
-        ends = np.array([place[source], place[target]])
-        line = {"color": look["color"], "linewidth": 1.2, "shrinkA": 12, "shrinkB": 12}
-        ax.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "-|>"} | line)
-        ax.plot(*ends.mean(axis=0), linestyle="", **look)
-    for name, (x, y) in place.items():
-        box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.4", "linewidth": 0.6}
-        ax.text(x, y, f"{name}\n{network.nodes[name]}", ha="center", va="center", bbox=box)
-    ax.set(xticks=[], yticks=[], xlabel="nodes with their units")
-    ax.update_datalim(list(place.values()))
-    ax.margins(0.15, 0.4)
-    ax.spines[:].set_visible(False)
-
-
-def _gates(ax: Axes, network: Graph) -> None:
-    """Gates of the nodes (and edges) that have any, by context."""
-    gates = np.array(list(network.gates.values()))
-    contexts = [str(number) for number in range(1, gates.shape[1] + 1)]
-    style.heat(ax, gates, 0, 1, list(network.gates), contexts)
-    ax.set_xlabel("context")
-
-
-def _singular_values(axes: np.ndarray, cell: CellResults, looks: list[dict[str, Any]]) -> None:
-    """Largest and smallest singular values of every edge, with those of the reduction."""
-    at = {"init_scale": _smallest(cell)}
-    simulated = cell.get("trajectory", "singular_values").isel(at)
-    reduced = cell.get("theory", "singular_values", solution="reduction").isel(at).mean("seed")
-    for ax, mode in zip(axes, (0, -1), strict=True):
-        for edge, look in enumerate(looks):
-            one = {"layer": edge, "singular_mode": mode}
-            every = (0.1 * (1 + edge / len(looks)), 0.3)
-            style.over_seeds(ax, cell.flow_time, simulated.isel(one), markevery=every, **look)
-            ax.plot(cell.flow_time, reduced.isel(one), **style.THEORY)
-        ax.set_xlabel(r"flow time (units of $\tau$)")
-    axes[0].set(ylabel="singular value", ylim=(0, None))
-
-
-def _losses(ax: Axes, cell: CellResults) -> None:
-    """Losses with those of the reduction at every init scale."""
-    loss, theory = (
-        (each / each.isel(time=0))
-        for each in (
-            cell.get("trajectory", "loss"),
-            cell.get("theory", "loss", solution="reduction").mean("seed"),
-        )
+    labels = {name: f"{name}\n{units}" for name, units in network.nodes.items()}
+    labels |= {name: f"{name}, {network.nodes[name]}" for name in network.hidden}
+    routes = {path: style.distinct(index) for index, path in enumerate(network.pathways)}
+    networks.draw_network(ax, network, routes, network.gates, labels, shape=2.6)
+    contexts = len(next(iter(network.gates.values())))
+    ax.set_title(
+        f"{len(routes)} pathways through {len(network.edges)} matrices, {contexts} contexts"
     )
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Largest and smallest singular value of each weight matrix at the smaller init scale. They are
+    ordered by size, so that modes change places where curves have kinks.
+    """
+    cell = results.cell("contexts")
+    network = cell.spec.network
+    simulated = gated.smallest(cell.get("trajectory", "singular_values"))
+    reduced = gated.smallest(cell.get("theory", "singular_values", solution="reduction"))
+    axes = style.split(ax, 1, simulated.sizes["layer"], sharex=True, sharey=True)[0]
+    for layer, one in enumerate(axes):
+        for mode, colour in zip((0, -1), style.ordered(2), strict=True):
+            at = {"layer": layer, "singular_mode": mode}
+            style.over_seeds(one, cell.flow_time, simulated.isel(at), color=colour)
+            one.plot(cell.flow_time, reduced.isel(at).mean("seed"), **style.THEORY)
+        _clock(one, cell)
+        one.tick_params(labelleft=layer == 0)
+        source, target = network.edges[layer]
+        one.set_title(rf"{source} $\rightarrow$ {target}", loc="center")
+    axes[0].set(ylabel="singular value", ylim=(0, None))
+    off = float(abs(simulated - reduced).max() / reduced.max())
+    ax.set_title(f"Singular values within {off:.1%} of the reduction's")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Loss over initial loss at all init scales."""
+    cell = results.cell("contexts")
+    loss = cell.get("trajectory", "loss")
+    reduced = cell.get("theory", "loss", solution="reduction").mean("seed")
+    loss, reduced = (each / each.isel(time=0) for each in (loss, reduced))
     scales = loss["init_scale"].values
-    entries = []
     for index, colour in enumerate(style.ordered(len(scales))):
         at = {"init_scale": index}
-        style.over_seeds(ax, cell.flow_time, loss.isel(at), color=colour)
-        ax.plot(cell.flow_time, theory.isel(at), **style.THEORY)
-        entries.append(style.entry(f"init scale {scales[index]:g}", color=colour))
-    ax.set(ylabel="loss over\ninitial loss", ylim=(0, None))
-    ax.legend(handles=[*entries, style.BAND])
+        style.over_seeds(
+            ax, cell.flow_time, loss.isel(at), color=colour, label=f"{scales[index]:g}"
+        )
+        ax.plot(cell.flow_time, reduced.isel(at), **style.THEORY)
+    _clock(ax, cell)
+    ax.set(ylabel="loss over initial loss", ylim=(0, None))
+    ax.legend(title="init scale", loc="lower left")
+    ends = loss.isel(time=-1).mean("seed")
+    ax.set_title(f"The loss falls to {float(ends.max()):.1g} of the initial one")
 
 
-def _distances(ax: Axes, cell: CellResults) -> None:
-    """Where simulation and reduction differ: in the clock, and otherwise by rounding."""
-    loss = cell.get("trajectory", "loss")
-    flow, reduced, descent = (
-        cell.get("theory", "loss", solution=solution)
-        for solution in ("gated_flow", "reduction", "reduction_descent")
-    )
+def panel_d(results: Results, ax: Axes) -> None:
+    """Largest distances over seeds between losses, over initial loss, at the smaller init scale:
+    of gradient descent from the gradient flow of the path sum at two steps, and of network from
+    reduction with the same clock. The number is that of the distances from the flow, means over
+    training.
+    """
+    cell, finer = results.cell("contexts"), results.cell("contexts_step_size")
     pairs = {
-        "descent to reduced flow": abs(loss - reduced),
-        "flow to reduced flow": abs(flow - reduced),
-        "descent to reduced descent": abs(loss - descent),
+        "descent, flow": (cell, None, "gated_flow"),
+        "the same, half the step": (finer, None, "gated_flow"),
+        "flow, reduced flow": (cell, "gated_flow", "reduction"),
+        "descent, reduced descent": (cell, None, "reduction_descent"),
     }
-    initial = loss.isel(time=0)
-    for index, (name, distance) in enumerate(pairs.items()):
+    for index, (name, (own, one, other)) in enumerate(pairs.items()):
+        loss = own.get("trajectory", "loss")
+        first = loss if one is None else own.get("theory", "loss", solution=one)
+        distance = abs(first - own.get("theory", "loss", solution=other)) / loss.isel(time=0)
+        largest = gated.smallest(distance).max("seed")
         look = {"color": style.distinct(index), "linestyle": style.LINES[index], "linewidth": 1.2}
-        largest = (distance / initial).isel(init_scale=_smallest(cell)).max("seed")
-        ax.plot(cell.flow_time, largest.where(largest > 0), label=name, **look)
-    ax.set(yscale="log", ylabel="distance\n(initial loss)", xlabel=style.FLOW_TIME)
-    ax.legend(loc="center left")
+        ax.plot(own.flow_time, largest.where(largest > 0), label=name, **look)
+    _clock(ax, cell)
+    ax.set(yscale="log", ylabel="distance (initial loss)")
+    ax.legend(loc="center left", fontsize=6)
+    halved = [float(each.get("metrics", "discretisation_error").mean()) for each in (finer, cell)]
+    ax.set_title(f"Half the step: {halved[0] / halved[1]:.2f} of the distance from the flow")
 
 
-def _smallest(cell: CellResults) -> int:
-    return int(cell.trajectory["init_scale"].values.argmin())
+def _clock(ax: Axes, cell: CellResults) -> None:
+    """Logarithmic flow time."""
+    time = cell.flow_time
+    ax.set(xscale="log", xlim=(time[1], time[-1]), xlabel=r"flow time ($\tau$)")

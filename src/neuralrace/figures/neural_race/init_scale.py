@@ -1,64 +1,166 @@
-"""From the race to the lazy regime: loss and errors by init scale (fig. 6a, b)."""
+"""From the race to the lazy regime.
 
+Figure 6 of Saxe, Sodhani, Lewallen (2022): routing networks from weights of growing size. From
+small weights the loss falls in stages, every item comes to be represented alike in all domains,
+and pairs of domains that were never trained are answered, too. From large weights the loss falls at
+once, domains keep the random directions that they started from, and trained pairs alone are
+answered. Lines and markers are means, bands and bars ranges over seeds; matrices are those of one
+seed at the end of training.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from neuralrace.figures import domains, style
-from neuralrace.records.results import Results
+from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
 LEAST_LOSS = 1e-5
 """Lower end of the axis of the loss, where runs have long generalised."""
+SCALE = r"init scale $\sigma_0$"
 
 
 @Figure(
+    layout="aaaabbbee;aaaabbbff;ccccddddd",
+    height=5.0,
+    heights=(0.8, 0.8, 1.3),
+    cf={"a": "Fig. 6a", "b": "Fig. 6b", "c": "Fig. 6c", "d": "Fig. 6d"},
     reads={
         "init_scale": {
-            "trajectory": "loss",
-            "metrics": "final_trained_error final_untrained_error initial_rate_share stages",
+            "trajectory": "loss pair_outputs similarity",
+            "metrics": (
+                "final_similarity_across final_trained_error final_untrained_error "
+                "initial_rate_share stages"
+            ),
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Loss over time at every init scale, errors at the end, and how stage-like the loss falls."""
+def legend(results: Results) -> Sequence[Artist]:
+    """Kinds of pairs."""
+    lowest = rf"below $10^{{{np.log10(domains.FLOOR):.0f}}}$"
+    return [
+        style.entry("trained pairs", **domains.TRAINED),
+        style.entry("untrained pairs", **domains.UNTRAINED),
+        style.entry(lowest, linestyle="", color="0.3", **style.CUT),
+        style.BAND,
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Loss over its start: small weights wait on plateaus, large ones learn fastest at once."""
     cell = results.cell("init_scale")
     loss = cell.get("trajectory", "loss")
     loss = loss / loss.isel(time=0, drop=True)
-    scales = loss["init_scale"].values.tolist()
-    figure, axes = style.panels(4, height=1.45, height_ratios=(1.5, 1.2, 0.8, 0.8))
-    losses, errors, stages, rates = axes[:, 0]
-    colours = style.ordered(len(scales))
-    for index, colour in enumerate(colours):
-        style.over_seeds(losses, cell.flow_time, loss.isel(init_scale=index), color=colour)
-    losses.set(yscale="log", ylim=(LEAST_LOSS, 1.5), ylabel="loss over initial loss")
-    losses.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
-    style.epochs(losses, cell.flow_time)
+    scales = loss["init_scale"].values
+    for index, colour in zip(scales.argsort(), style.ordered(len(scales)), strict=True):
+        style.over_seeds(ax, cell.flow_time, loss.isel(init_scale=index), color=colour)
+    ax.set(yscale="log", ylim=(LEAST_LOSS, 1.5), ylabel="loss over initial loss")
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
+    style.epochs(ax, cell.flow_time)
+    style.colour_bar(ax, np.sort(scales).tolist(), SCALE)
+    ax.set_title("Stages from small weights, none from large")
 
-    def draw_metric(ax: Axes, name: str, look: dict[str, Any], least: float = 0) -> None:
-        values = cell.get("metrics", name).clip(min=least)
-        domains.draw_ends(ax, scales, list(values.transpose("init_scale", "seed")), look)
 
-    for name, look in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
-        draw_metric(errors, f"final_{name}_error", look, domains.FLOOR)
-        errors.plot([], [], label=f"{name} pairs", **look)
-    errors.set(yscale="log", ylabel="relative error")
-    errors.legend(loc="center right")
-    draw_metric(stages, "stages", {"color": "0.3", "marker": "o"})
-    draw_metric(rates, "initial_rate_share", {"color": "0.3", "marker": "o"})
-    stages.set(ylabel="drops of\nthe loss")
-    rates.set(ylabel="initial over\nlargest rate", ylim=(0, 1.05), xlabel="init scale")
-    for ax in (errors, stages, rates):
-        ax.sharex(rates)
-        ax.tick_params(labelbottom=ax is rates)
-    titles = ["loss", "error at the end of training", "stages", "rate of learning"]
-    style.letters(axes[:, 0], titles)
-    entries = [
-        style.entry(f"{scale:g}", color=colour)
-        for scale, colour in zip(scales, colours, strict=True)
-    ]
-    figure.legend(
-        handles=[*entries, style.BAND], title="init scale", loc="outside upper center", ncols=4
-    )
-    return figure
+def panel_b(results: Results, ax: Axes) -> None:
+    """Relative error at the end of training: trained pairs are learned at any scale."""
+    ends = {}
+    looks = {"trained": domains.TRAINED, "untrained": domains.UNTRAINED}
+    for name, look in looks.items():
+        error = _metric(results, f"final_{name}_error")
+        domains.draw_ends(ax, _scales(error), [e.clip(min=domains.FLOOR) for e in error], look)
+        least = error.max("seed") <= domains.FLOOR
+        at = error["init_scale"].values[least.values]
+        mark: dict[str, Any] = {
+            key: value for key, value in look.items() if key != "linestyle"
+        } | style.CUT
+        ax.plot(at, [domains.FLOOR] * len(at), linestyle="", zorder=4, **mark)
+        ends[name] = error.mean("seed")
+    ax.set(yscale="log", ylabel="relative error at the end", xlabel=SCALE)
+    first, last = (float(ends["untrained"][end]) for end in (0, -1))
+    ax.set_title(f"Untrained pairs: error {first:.0e} from small weights, {last:.1f} from large")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Cosines between all items of all input domains in the first hidden layer.
+
+    The title gives the mean of one item in two domains.
+    """
+    cell = results.cell("init_scale")
+    across = _metric(results, "final_similarity_across").mean("seed")
+    chosen = _chosen(cell)
+    axes = style.split(ax, 1, len(chosen))[0]
+    for part, index in zip(axes, chosen, strict=True):
+        shades = domains.draw_similarity(part, cell, index)
+        _name(part, cell, index, part is axes[0])
+    ax.figure.colorbar(shades, ax=list(axes), label="cosine", ticks=(-1, 0, 1), aspect=12)
+    found = [f"{float(across.sel(init_scale=_scale(cell, index))):.2f}" for index in chosen]
+    ax.set_title(f"One item in two domains: cosine {', '.join(found)}")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Outputs of all pairs of domains, trained ones within the lines.
+
+    Values beyond the range of the targets have its end colours.
+    """
+    cell = results.cell("init_scale")
+    untrained = _metric(results, "final_untrained_error").mean("seed")
+    chosen = _chosen(cell)
+    axes = style.split(ax, 1, len(chosen))[0]
+    for part, index in zip(axes, chosen, strict=True):
+        shades = domains.draw_outputs(part, cell, index)
+        _name(part, cell, index, part is axes[0])
+    ax.figure.colorbar(shades, ax=list(axes), label="output", extend="both", aspect=12)
+    found = [f"{float(untrained.sel(init_scale=_scale(cell, index))):.1g}" for index in chosen]
+    ax.set_title(f"Outputs of untrained pairs (outside the lines): error {', '.join(found)}")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Separate drops of the loss: maxima of its relative rate."""
+    stages = _metric(results, "stages")
+    domains.draw_ends(ax, _scales(stages), list(stages), {"color": "0.3", "marker": "o"})
+    ax.set(ylabel="drops", ylim=(-0.3, None))
+    ax.tick_params(labelbottom=False)
+    first, last = (float(stages[end].mean("seed")) for end in (0, -1))
+    ax.set_title(f"{first:.1f} drops, then {last:.0f}")
+
+
+def panel_f(results: Results, ax: Axes) -> None:
+    """Rate of learning at the start over its largest value: 1 in an exponential decay."""
+    share = _metric(results, "initial_rate_share")
+    domains.draw_ends(ax, _scales(share), list(share), {"color": "0.3", "marker": "o"})
+    ax.set(ylabel="initial over\nlargest rate", ylim=(0, 1.05), xlabel=SCALE)
+    ax.set_title("Fastest at the start")
+
+
+def _metric(results: Results, name: str) -> xr.DataArray:
+    """A metric, (init_scale, seed), smallest scale first."""
+    values = results.cell("init_scale").get("metrics", name)
+    return values.transpose("init_scale", "seed").sortby("init_scale")
+
+
+def _scales(values: xr.DataArray) -> Sequence[float]:
+    return values["init_scale"].values.tolist()
+
+
+def _scale(cell: CellResults, index: int) -> float:
+    return float(cell.trajectory["init_scale"][index])
+
+
+def _chosen(cell: CellResults) -> list[int]:
+    """The smallest, a middle and the largest init scale, by number."""
+    order = cell.trajectory["init_scale"].values.argsort().tolist()
+    return list(dict.fromkeys([order[0], order[len(order) // 2], order[-1]]))
+
+
+def _name(ax: Axes, cell: CellResults, index: int, first: bool) -> None:
+    """Says which init scale a matrix is of; the first alone has names on its left."""
+    ax.set_title(rf"$\sigma_0$ = {_scale(cell, index):g}", loc="center")
+    ax.set_box_aspect(1)
+    if not first:
+        ax.set_ylabel("")
+        ax.tick_params(labelleft=False)

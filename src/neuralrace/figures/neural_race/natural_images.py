@@ -1,13 +1,19 @@
-"""Natural images through many transformations, with classes under many names (fig. 7)."""
+"""Natural images through many transformations, with classes under many names.
+
+Each of M input domains turns the images by an angle of its own, each output domain asks for their
+classes under names of its own, and an input domain is trained with K output domains. Images are
+held out of training, but in f. Markers are means, bars ranges over seeds; small markers on top are
+trained pairs. From how many partners on untrained pairs follow depends on the images, the number
+of domains and the init scale: 40% is no constant.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from neuralrace.datasets.images import CLASSES
 from neuralrace.errors import UserError
@@ -15,10 +21,19 @@ from neuralrace.figures import domains, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
-IMAGE_SETS = ("images", "images_cifar")
-"""Experiments with squared error; those with cross-entropy are called after them."""
-BY_SCALE = ("images_init_scale", "images_init_scale_cross_entropy", "images_init_scale_relu")
-"""Experiments that sweep the init scale: squared error, and cross-entropy by activation."""
+SETS = {
+    "digits": "digits",
+    "mnist": "MNIST",
+    "cifar10": "CIFAR-10",
+    "cifar10_files": "JPEG CIFAR-10",
+}
+"""Names of image sets as people know them."""
+FEATURES = {
+    "pixels": "",
+    "principal_components": "components",
+    "random_convolutions": "convolutions",
+}
+"""What networks see of an image, in a word."""
 SHOWN = 5
 """Domains that images and names of classes are shown of, at most."""
 EXAMPLE = 4
@@ -27,6 +42,8 @@ GAP = 0.2
 """Space between images, in widths of an image."""
 ERRORS = (0.3, 0.5, 1, 2, 3)
 SHARES = (0.2, 0.4, 0.6, 0.8)
+LEAST = -0.5
+"""Lower end of the axis of ratios: untrained pairs may do worse than answering zero."""
 PAIRS = {"untrained": domains.UNTRAINED, "trained": domains.TRAINED | {"markersize": 2.2}}
 """Trained pairs on top and smaller, as both often coincide."""
 ACTIVATIONS: dict[str, dict[str, Any]] = {
@@ -40,71 +57,31 @@ Measure = Callable[[CellResults, str], xr.DataArray]
 
 
 @Figure(
+    layout="aabbcc;ddeeff;ggghhh",
+    height=5.6,
+    heights=(1.0, 1.25, 1.1),
+    cf={"a": "Fig. 7a", "d": "Fig. 7c", "f": "Fig. 7b", "g": "Fig. 7d"},
     reads={
-        "images *_cifar": {
+        "images": {
             "trajectory": "held_out_trained_error held_out_untrained_error",
-            "metrics": "ridge_held_out_error ridge_misclassified",
+            "metrics": "ridge_held_out_error ridge_misclassified zero_shot_ratio",
+        },
+        "images_cifar_*": {
+            "trajectory": "",
+            "metrics": "zero_shot_ratio",
         },
         "images_init_scale": {
             "trajectory": "held_out_trained_error held_out_untrained_error",
         },
-        (
-            "images_cross_entropy *_cifar_cross_entropy images_init_scale_cross_entropy "
-            "images_init_scale_relu"
-        ): {
+        "images_cross_entropy images_init_scale_cross_entropy images_init_scale_relu": {
             "trajectory": "",
             "metrics": "final_trained_misclassified final_untrained_misclassified",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """The task, errors against K/M for every image set, and errors against the init scale."""
-    experiments = {cell.name.split("/")[1] for cell in results.values()}
-    sets = [name for name in IMAGE_SETS if name in experiments] or IMAGE_SETS[:1]
-    squared = [domains.by_partners(results, name) for name in sets]
-    entropy = [domains.by_partners(results, f"{name}_cross_entropy") for name in sets]
-    scaled, scaled_entropy, scaled_relu = map(results.cells, BY_SCALE)
-
-    heights = (0.85, 1.45, *[1.6] * (len(sets) + 1))
-    figure = Canvas(figsize=(style.COLUMN, 0.5 + sum(heights)))
-    rows = figure.add_gridspec(len(heights), 1, height_ratios=heights)
-    shown = figure.add_subplot(rows[0])
-    pairs = [
-        [figure.add_subplot(place) for place in rows[row].subgridspec(1, 2)]
-        for row in range(1, len(heights))
-    ]
-    (names, trained), *by_share, by_scale = pairs
-
-    example = min(squared[0], key=lambda cell: abs(domains.partners(cell) - domains.SHARE))
-    _draw_images(shown, example)
-    _draw_names(names, example)
-    domains.draw_mask(trained, example)
-    titles = [
-        f"{_images(example)} in some of $M$ = {example.spec.dataset.count} input domains",
-        "names of classes",
-        f"trained, $K/M$ = {domains.partners(example):.2g}",
-    ]
-    for (errors, shares), each, other in zip(by_share, squared, entropy, strict=True):
-        _draw_by_share(errors, _held_out_error, each)
-        _frame_errors(errors, each[0])
-        _draw_by_share(shares, _misclassified, other)
-        _frame_shares(shares, each[0])
-        entries = [
-            style.entry(NAMES[activation], **{"color": "0.3", "marker": "o"} | look)
-            for activation, look in ACTIVATIONS.items()
-        ]
-        shares.legend(handles=entries, loc="center right", title=_units(other[0]))
-        titles += [f"{_images(each[0])}, {_size(each[0])}", "cross-entropy"]
-    errors, shares = by_scale
-    errors.sharex(shares)
-    baseline = _same_images(scaled[0], chain.from_iterable(squared))
-    _draw_by_scale(errors, _held_out_error, scaled)
-    _frame_errors(errors, baseline)
-    _draw_by_scale(shares, _misclassified, [*scaled_entropy, *scaled_relu])
-    _frame_shares(shares, baseline)
-    titles += [f"{_images(scaled[0])} by init scale", "cross-entropy"]
-    style.letters([shown, *chain.from_iterable(pairs)], titles)
-    entries = [
+def legend(results: Results) -> Sequence[Artist]:
+    """Pairs, baselines, and what the paper names."""
+    return [
         style.entry("trained pairs", **domains.TRAINED),
         style.entry("untrained pairs", **domains.UNTRAINED),
         style.BAND,
@@ -112,18 +89,116 @@ def draw(results: Results) -> Canvas:
         style.entry(f"Saxe et al.: {domains.SHARE:.0%}", **style.PAPER),
         style.entry("zero, chance", **style.GUIDE),
     ]
-    style.legend(figure, entries, columns=3)
-    return figure
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """An image as some of the input domains show it."""
+    cell = _example(results)
+    _draw_images(ax, cell)
+    ax.set_title(f"{_images(cell)} in some of $M$ = {cell.spec.dataset.count} input domains")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """The output that stands for each class in some of the output domains."""
+    _draw_names(ax, _example(results))
+    ax.set_title("Names of classes")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Trained pairs dark, the others never seen."""
+    cell = _example(results)
+    domains.draw_mask(ax, cell)
+    ax.set_title(f"Trained, $K/M$ = {domains.partners(cell):.2g}")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Squared error of linear networks, relative to the answer zero, on a logarithmic axis.
+
+    Untrained pairs do worse than zero where K is small.
+    """
+    cells = domains.by_partners(results, "images")
+    _draw_by_share(ax, _held_out_error, cells)
+    _frame_errors(ax, cells[0])
+    ax.set_title(f"{_images(cells[0])}, {_units(cells[0])}: squared error")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Share misclassified by networks trained on cross-entropy, linear and with ReLUs."""
+    cells = domains.by_partners(results, "images_cross_entropy")
+    _draw_by_share(ax, _misclassified, cells)
+    _frame_shares(ax, domains.by_partners(results, "images")[0])
+    entries = [
+        style.entry(NAMES[activation], **{"color": "0.3", "marker": "o"} | look)
+        for activation, look in ACTIVATIONS.items()
+    ]
+    ax.legend(handles=entries, loc="center right")
+    ax.set_title(f"{_images(cells[0])}, {_units(cells[0])}: cross-entropy")
+
+
+def panel_f(results: Results, ax: Axes) -> None:
+    """Explained power of untrained pairs over that of trained ones, on the training images."""
+    sets: dict[str, list[CellResults]] = {"images": domains.by_partners(results, "images")}
+    for cell in results.values():
+        name = cell.name.split("/")[1]
+        if name.startswith("images_cifar_"):
+            sets[name] = domains.by_partners(results, name)
+    for index, cells in enumerate(sets.values()):
+        look = {"color": style.distinct(index), "marker": style.marker(index)}
+        ratios = [cell.get("metrics", "zero_shot_ratio").isel(init_scale=0) for cell in cells]
+        domains.draw_by_partners(ax, cells, ratios, look)
+        ax.plot([], [], **look, label=_seen(cells[0]))
+    ax.axvline(domains.SHARE, **style.PAPER)
+    for height in (0, 1):
+        ax.axhline(height, **style.GUIDE)
+    ax.set(xlabel="$K/M$", xticks=SHARES, ylabel="ratio of explained power", ylim=(LEAST, 1.1))
+    ax.legend(loc="lower right")
+    ax.set_title("What transfers")
+
+
+def panel_g(results: Results, ax: Axes) -> None:
+    """Squared error against the init scale.
+
+    Learning rates and lengths of training differ by init scale.
+    """
+    cells = results.cells("images_init_scale")
+    _draw_by_scale(ax, _held_out_error, cells)
+    _frame_errors(ax, _same_images(cells[0], results.cells("images")))
+    ax.set_title(f"{_images(cells[0])}, $K/M$ = {domains.partners(cells[0]):.2g}: squared error")
+
+
+def panel_h(results: Results, ax: Axes) -> None:
+    """Share misclassified against the init scale.
+
+    Trained pairs above the line of ridge regression have not come to their end.
+    """
+    cells = [
+        *results.cells("images_init_scale_cross_entropy"),
+        *results.cells("images_init_scale_relu"),
+    ]
+    _draw_by_scale(ax, _misclassified, cells)
+    scaled = results.cells("images_init_scale")
+    _frame_shares(ax, _same_images(scaled[0], results.cells("images")))
+    ax.set_title(f"{_images(cells[0])}, $K/M$ = {domains.partners(cells[0]):.2g}: cross-entropy")
+
+
+def _example(results: Results) -> CellResults:
+    """The cell whose share of trained pairs is nearest to what the paper names."""
+    return min(
+        results.cells("images"), key=lambda cell: abs(domains.partners(cell) - domains.SHARE)
+    )
 
 
 def _images(cell: CellResults) -> str:
     """Name of the image set."""
-    return cell.spec.dataset.images.name
+    name = cell.spec.dataset.images.name
+    return SETS.get(name, name)
 
 
-def _size(cell: CellResults) -> str:
-    """Domains and hidden units."""
-    return f"$M$ = {cell.spec.dataset.count}, {_units(cell)}"
+def _seen(cell: CellResults) -> str:
+    """Image set, features that are no pixels, and number of domains."""
+    dataset = cell.spec.dataset
+    words = (_images(cell), FEATURES[dataset.features.name])
+    return f"{' '.join(filter(None, words))}, $M$ = {dataset.count}"
 
 
 def _units(cell: CellResults) -> str:
@@ -253,6 +328,6 @@ def _same_images(cell: CellResults, baselines: Iterable[CellResults]) -> CellRes
         if baseline.spec.dataset == cell.spec.dataset:
             return baseline
     raise UserError(
-        f"{cell.name}: none of {', '.join(IMAGE_SETS)} has its dataset, so that there is no "
-        "ridge regression to draw. Give one of them the same dataset in config/."
+        f"{cell.name}: the experiment images has another dataset, so that there is no ridge "
+        "regression to draw. Give it the same dataset in config/."
     )

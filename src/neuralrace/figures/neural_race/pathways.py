@@ -1,13 +1,21 @@
-"""Many domains that share one hidden layer: what they learn, when, and beyond training (fig. 4)."""
+"""Many domains that share one hidden layer: what they learn, when, and beyond training.
 
-import numpy as np
-import xarray as xr
+Figure 4 of Saxe, Sodhani and Lewallen (2022), panel by panel. Every input domain is routed to every
+output domain through the same hidden layers, and most pairs of domains are trained. The loss falls
+in stages, one for each distinct strength of the task, when theory says. All pairs train the hidden
+matrix, which ends above the outer ones by the square root of the number of domains. What domains
+come to share answers pairs that were never trained. The source prints neither loss nor mask nor how
+its random weights are drawn: here the loss is a sum over trained pairs of means over outputs and
+items, the mask a cyclic band, and initial weights are orthogonal matrices times the init scale.
+"""
+
+from collections.abc import Sequence
+
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
-from neuralrace.figures import domains, style
-from neuralrace.records.results import CellResults, Results
+from neuralrace.figures import domains, gated, networks, style
+from neuralrace.records.results import Results
 from neuralrace.registry import Figure
 
 STARTS = {
@@ -15,104 +23,136 @@ STARTS = {
     "decoupled start": {"color": style.distinct(9), "linestyle": style.LINES[3]},
 }
 LAYERS = {
-    "input layer": {"color": style.distinct(1)},
-    "hidden layer": {"color": style.distinct(0)},
-    "output layer": {"color": style.distinct(2), "linestyle": style.LINES[2], "linewidth": 1.4},
+    "input matrices": {"color": style.distinct(1)},
+    "hidden matrix": {"color": style.distinct(0)},
+    "output matrices": {"color": style.distinct(2), "linestyle": style.LINES[2], "linewidth": 1.4},
 }
 EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "zorder": 4}
-ROUNDING = {"color": style.distinct(0), "linestyle": style.LINES[2]}
-# Distances below the precision of the arithmetic are drawn at it.
-EPSILON = float(np.finfo(float).eps)
 
 
 @Figure(
+    layout="abcd;efgh",
+    height=4.1,
+    widths=(1.1, 1.25, 0.9, 0.95),
+    heights=(1.0, 1.15),
+    cf={
+        "a": "Fig. 4a",
+        "b": "Fig. 4b",
+        "c": "Fig. 4c",
+        "d": "Fig. 4d",
+        "e": "Fig. 4e",
+        "f": "Fig. 4f",
+        "g": "Fig. 4g",
+        "h": "Fig. 4h",
+    },
     reads={
         "pathways": {
-            "trajectory": (
-                "loss pair_outputs similarity singular_values trained_error untrained_error"
-            ),
+            "trajectory": "loss pair_outputs similarity singular_values",
             "theory": "loss singular_values",
+            "metrics": (
+                "final_similarity_across final_untrained_error hidden_over_input_over_sqrt_m "
+                "loss_half_time_over_predicted"
+            ),
         },
-        "pathways_decoupled pathways_step_size": {
+        "pathways_decoupled": {
             "trajectory": "loss",
             "theory": "loss",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Task, loss and singular values against theory, errors, and the pictures of one seed."""
-    cell, decoupled = results.cell("pathways"), results.cell("pathways_decoupled")
-    time = cell.flow_time
-    figure = Canvas(figsize=(style.COLUMN, 9))
-    rows = figure.add_gridspec(6, 1, height_ratios=(1.25, 1.15, 1.4, 1, 1.15, 2.4))
-    task, pictures = (
-        [figure.add_subplot(cell) for cell in rows[row].subgridspec(1, 2, width_ratios=widths)]
-        for row, widths in ((0, (1, 1.3)), (-1, (1, 1)))
-    )
-    curves = [figure.add_subplot(rows[row]) for row in range(1, 5)]
-    loss, values, errors, distance = curves
-
-    targets = cell.domains.targets[0].T
-    units, items = ([str(n) for n in range(1, count + 1)] for count in targets.shape)
-    shades = style.heat(task[0], targets, targets.min(), targets.max(), units, items)
-    task[0].set(xlabel="item", ylabel="output unit")
-    figure.colorbar(shades, ax=task[0], label="target", aspect=14)
-    domains.draw_mask(task[1], cell)
-
-    for (name, look), each, solution in zip(
-        STARTS.items(), (cell, decoupled), ("routing_race", "reduction"), strict=True
-    ):
-        simulated = _relative(each.get("trajectory", "loss"))
-        predicted = _relative(each.get("theory", "loss", solution=solution))
-        style.over_seeds(loss, each.flow_time, simulated, label=name, **look)
-        loss.plot(each.flow_time, predicted.mean("seed"), **style.THEORY)
-    loss.set_ylabel("loss over\ninitial loss")
-    loss.legend(loc="upper right")
-    style.epochs(loss, time)
-
-    _draw_values(values, cell)
-    domains.draw_errors(errors, cell)
-    errors.legend(
-        handles=[
-            style.entry(f"{name} pairs", **look | {"marker": None})
-            for name, look in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED))
-        ],
-        loc="lower left",
-    )
-    _draw_distance(distance, decoupled, results.cells("pathways_step_size"))
-    for ax in curves:
-        ax.set_xlim(0, float(time[-1]))
-        ax.tick_params(labelbottom=ax is distance)
-    distance.set_xlabel(style.FLOW_TIME)
-
-    shades = domains.draw_similarity(pictures[0], cell)
-    figure.colorbar(shades, ax=pictures[0], location="bottom", label="cosine", ticks=(-1, 0, 1))
-    shades = domains.draw_outputs(pictures[1], cell)
-    figure.colorbar(shades, ax=pictures[1], location="bottom", label="output", extend="both")
-    titles = [
-        "task of one pair",
-        "trained pairs",
-        "loss",
-        "singular values",
-        "pairs of domains",
-        "decoupled start: distance from theory",
-        "first hidden layer",
-        "outputs of all pairs",
+def legend(results: Results) -> Sequence[Artist]:
+    """Gates, starts, layers, and theory."""
+    lines = [style.entry(name, **look) for name, look in (STARTS | LAYERS).items()]
+    return [
+        *networks.gate_entries(),
+        *lines,
+        style.BAND,
+        style.entry("theory", **style.THEORY),
+        style.entry(r"$\sqrt{M}$ x input matrices", **EXPECTED),
     ]
-    style.letters([*task, *curves, *pictures], titles)
-    theory = style.entry("theory", **style.THEORY)
-    style.legend(figure, [style.BAND, theory], columns=2)
-    return figure
 
 
-def _relative(loss: xr.DataArray) -> xr.DataArray:
-    """Loss over initial loss of the runs of one init scale, free of its normalisation."""
-    loss = loss.isel(init_scale=0)
-    return loss / loss.isel(time=0, drop=True)
+def panel_a(results: Results, ax: Axes) -> None:
+    """The network. Each domain is a bank of units; one input and one output gate are open at a
+    time, and the hidden layers always.
+    """
+    cell = results.cell("pathways")
+    graph, count = networks.graph(cell), cell.spec.dataset.count
+    trained = [p for p in graph.pathways if domains.mask(cell)[domains.ends(p)]]
+    shown = trained[len(trained) // 3]
+    gates = {name: [float(name in shown.nodes)] for name in (*graph.inputs, *graph.outputs)}
+    sides = zip(("input", "output"), (graph.inputs, graph.outputs), strict=True)
+    labels = {
+        name: text
+        for side, (first, *_, last) in sides
+        for name, text in ((first, f"{side} 1"), (last, str(count)))
+    }
+    networks.draw_network(ax, graph, {shown: style.distinct(0)}, gates, labels, shape=1.6)
+    ax.set_title(f"Gates open one of {count} inputs and outputs")
 
 
-def _draw_values(ax: Axes, cell: CellResults) -> None:
-    """Singular values of the layers by mode, and where sqrt(M) puts those of the hidden layer."""
+def panel_b(results: Results, ax: Axes) -> None:
+    """The same network as pathways, one line each, in the colour of their input domain; numbers
+    say how many flow through a matrix.
+    """
+    graph = networks.graph(results.cell("pathways"))
+    colours = dict(zip(graph.inputs, style.ordered(len(graph.inputs)), strict=True))
+    routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
+    through = {n: sum(n in pathway.edges for pathway in routes) for n in range(len(graph.edges))}
+    ends = {graph.outgoing[graph.inputs[0]][0], graph.incoming[graph.outputs[0]][0]}
+    between = {n for n, edge in enumerate(graph.edges) if {*edge} <= {*graph.hidden}}
+    labels = {graph.edge_name(n): str(through[n]) for n in ends | between}
+    networks.draw_network(ax, graph, routes, labels=labels, units=3, shape=1.9)
+    ax.set_title(f"{max(through.values())} pathways share the hidden matrix")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """What each pair of domains has to learn: a hierarchy of items. Shades are those of panel h."""
+    targets = results.cell("pathways").domains.targets[0].T
+    units, items = ([str(n) for n in range(1, count + 1)] for count in targets.shape)
+    style.heat(ax, targets, float(targets.min()), float(targets.max()), units, items)
+    ax.set(xlabel="item", ylabel="output unit")
+    ax.set_title("Task of a pair")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Which pairs of domains are trained (dark); the others are never seen."""
+    cell = results.cell("pathways")
+    domains.draw_mask(ax, cell)
+    mask = domains.mask(cell)
+    ax.set_title(f"{mask[0].sum()} of {len(mask)} trained")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Loss over initial loss, from small random weights and from a decoupled start, with the
+    gradient flow of the reduction; for random weights it begins at an aligned start derived from
+    them, with nothing fitted.
+    """
+    ratio = results.cell("pathways").get(
+        "metrics", "loss_half_time_over_predicted", solution="routing_race"
+    )
+    for (experiment, solution), look in zip(
+        (("pathways", "routing_race"), ("pathways_decoupled", "reduction")),
+        STARTS.values(),
+        strict=True,
+    ):
+        cell = results.cell(experiment)
+        simulated = gated.relative(cell.get("trajectory", "loss"))
+        predicted = gated.relative(cell.get("theory", "loss", solution=solution))
+        style.over_seeds(ax, cell.flow_time, simulated, **look)
+        ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
+    time = results.cell("pathways").flow_time
+    style.epochs(ax, time)
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])))
+    ax.set(ylabel="loss over initial loss", ylim=(0, None))
+    ax.set_title(f"Random start: halves at {float(ratio.mean()):.2f} of theory's time")
+
+
+def panel_f(results: Results, ax: Axes) -> None:
+    """Singular values of the matrices, mode by mode, with those of theory; marks at the right are
+    where the square root of the number of domains puts those of the hidden matrix.
+    """
+    cell = results.cell("pathways")
     simulated = cell.get("trajectory", "singular_values").isel(init_scale=0)
     predicted = cell.get("theory", "singular_values", solution="routing_race").isel(init_scale=0)
     modes = list(style.mode_colours(cell.strength))
@@ -125,31 +165,34 @@ def _draw_values(ax: Axes, cell: CellResults) -> None:
     size = cell.routing.families(cell.spec.dataset.count)[0].size
     ends = simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed") * size**0.5
     ax.plot([cell.flow_time[-1]] * len(modes), ends, **EXPECTED)
-    ax.set(ylabel="singular value", ylim=(0, 1.5 * ends.max()))
-    entries = [style.entry(name, **look) for name, look in LAYERS.items()]
-    ratio = style.entry(rf"$\sqrt{{M}}$ x input layer, $M$ = {size}", **EXPECTED)
-    ax.legend(handles=[*entries, ratio], loc="upper left", ncols=2)
+    style.epochs(ax, cell.flow_time)
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
+    ax.set(ylabel="singular value", ylim=(0, None))
+    ratio = float(cell.get("metrics", "hidden_over_input_over_sqrt_m").mean()) * size**0.5
+    expected = rf"$\sqrt{{{size}}}$ = {size**0.5:.2f}"
+    ax.set_title(f"Hidden over input values end at {ratio:.2f}; {expected}")
 
 
-def _draw_distance(ax: Axes, cell: CellResults, finer: list[CellResults]) -> None:
-    """Distance of the loss from the reduction under the same steps, and from its gradient flow."""
-    finer = sorted(finer, key=lambda each: each.spec.training.learning_rate, reverse=True)
-    lines = [
-        (each, "reduction", {"color": colour})
-        for each, colour in zip(finer, style.ordered(len(finer)), strict=True)
-    ]
-    for each, solution, look in [*lines, (cell, "reduction_descent", ROUNDING)]:
-        predicted = _relative(each.get("theory", "loss", solution=solution))
-        off = abs(_relative(each.get("trajectory", "loss")) - predicted)
-        style.over_seeds(ax, each.flow_time, off.clip(min=EPSILON), **look)
-    ax.set(yscale="log", ylabel="distance\n(initial loss)")
-    entries: list[Artist] = [
-        style.entry(rf"flow, step {_step(each):.2g} $\tau$", **look) for each, _, look in lines
-    ]
-    entries.append(style.entry("same steps", **ROUNDING))
-    ax.legend(handles=entries, loc="lower left", bbox_to_anchor=(0, 0.1), ncols=2)
+def panel_g(results: Results, ax: Axes) -> None:
+    """Cosines between the representations of all items of all input domains in the first hidden
+    layer, at the end of one seed: the pattern of one domain repeats in all.
+    """
+    cell = results.cell("pathways")
+    shades = domains.draw_similarity(ax, cell)
+    ax.figure.colorbar(
+        shades, ax=ax, location="bottom", label="cosine", ticks=(-1, 0, 1), aspect=24
+    )
+    alike = float(cell.get("metrics", "final_similarity_across").mean())
+    ax.set_title(f"Across domains: cosine {alike:.2f}")
 
 
-def _step(cell: CellResults) -> float:
-    """Gradient-flow time of a step."""
-    return float(cell.flow_time[-1] / cell.flow_time["time"][-1])
+def panel_h(results: Results, ax: Axes) -> None:
+    """Outputs of all pairs of domains at the end of one seed, items across and output units up in
+    each; pairs outside the lines were never trained. The number is the squared error of those
+    over that of answering zero, a mean over seeds.
+    """
+    cell = results.cell("pathways")
+    shades = domains.draw_outputs(ax, cell)
+    ax.figure.colorbar(shades, ax=ax, location="bottom", label="output", extend="both", aspect=24)
+    error = float(cell.get("metrics", "final_untrained_error").mean())
+    ax.set_title(f"Untrained pairs: error {error:.1g}")

@@ -1,57 +1,172 @@
-"""The more pairs of domains share a pathway, the sooner it learns (fig. 5b)."""
+"""The more pairs of domains share a pathway, the sooner it learns.
 
-from matplotlib.figure import Figure as Canvas
+Figure 5a and b of Saxe, Sodhani and Lewallen (2022): networks that solve the same routing task with
+one pathway for every pair of domains, with pathways for groups of domains, or with one for all. The
+more pairs share a pathway, the sooner its first mode is learned and the larger its hidden layer
+ends. The time to half of the initial loss falls as one over the square root of the number of pairs
+that share a pathway; the source says only that it falls.
+"""
 
-from neuralrace.figures import style
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+from neuralrace.figures import networks, style
+from neuralrace.gates.groups import Groups
+from neuralrace.gates.wiring import routing_architecture
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
 STRONGEST = {"init_scale": 0, "layer": 1, "singular_mode": 0}
+DRAWN = 4
+"""Domains of the drawings: as few as show three ways to share."""
 
 
 @Figure(
+    layout="aaa;bcd",
+    height=4.0,
+    heights=(1.0, 1.25),
+    cf={"a": "Fig. 5a", "b": "Fig. 5b"},
     reads={
         "race": {
             "trajectory": "singular_values",
             "theory": "singular_values",
-            "metrics": "loss_half_time predicted_loss_half_time",
+            "metrics": (
+                "final_strength_over_target hidden_over_input_over_sqrt_m loss_half_time "
+                "predicted_loss_half_time"
+            ),
         },
-    }
+        "race_aligned": {
+            "metrics": "loss_half_time",
+        },
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Largest hidden singular value over time, and the time to half of the initial loss."""
-    cells = sorted(results.cells("race"), key=_sharing)
-    figure, axes = style.panels(2, height=1.95)
-    values, half = axes[:, 0]
-    half.set(xscale="log", xlabel="pairs of domains $P$ that share a pathway")
-    half.set_yscale("log", base=2)
-    half.yaxis.set_major_formatter("{x:g}")
-    sharing, expected, ends, entries = [_sharing(cell) for cell in cells], [], [], []
-    for index, (cell, colour) in enumerate(zip(cells, style.ordered(len(cells)), strict=True)):
-        look = {"color": colour, "marker": style.marker(index)}
+def legend(results: Results) -> Sequence[Artist]:
+    """Networks by the number of pairs P that share a pathway."""
+    cells = _by_sharing(results.cells("race"))
+    colours = style.ordered(len(cells))
+    entries = [
+        style.entry(f"$P$ = {_sharing(cell)}", color=colour, marker=style.marker(index))
+        for index, (cell, colour) in enumerate(zip(cells, colours, strict=True))
+    ]
+    return [*entries, style.BAND, style.entry("theory", **style.THEORY)]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Ways to share among four input domains (left) and four output domains (right): a pathway for
+    every pair, for groups of two and two, and for all. Lines are the pairs, in the colour of their
+    input domain. The networks of the other panels have ten domains.
+    """
+    sizes = [size for size in range(1, DRAWN + 1) if DRAWN % size == 0]
+    dataset = results.cells("race")[0].domains
+    (inputs, outputs), hidden = (dataset.inputs.shape[2], dataset.targets.shape[2]), (64, 64)
+    for one, size in zip(style.split(ax, 1, len(sizes))[0], sizes, strict=True):
+        families = Groups(name="groups", size=size).families(DRAWN, hidden)
+        graph = routing_architecture(DRAWN, inputs, outputs, families)
+        colours = dict(zip(graph.inputs, style.ordered(DRAWN), strict=True))
+        routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
+        networks.draw_network(one, graph, routes, units=2 if size == 1 else 3, shape=2.6)
+        one.set_title(f"$P$ = {size**2}", loc="center")
+    ax.set_title("Pathways for one pair of domains, for groups, or for all pairs")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Largest singular value of a hidden matrix."""
+    cells = _by_sharing(results.cells("race"))
+    ends = []
+    for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
         simulated = cell.get("trajectory", "singular_values").isel(STRONGEST)
         predicted = cell.get("theory", "singular_values", solution="routing_race").isel(STRONGEST)
-        style.over_seeds(values, cell.flow_time, simulated, color=colour)
-        values.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
+        style.over_seeds(ax, cell.flow_time, simulated, color=colour)
+        ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
         ends.append(style.settled(simulated, cell.flow_time))
-        measured = cell.get("metrics", "loss_half_time").isel(init_scale=0)
-        style.points(half, sharing[index], measured, **look)
-        solved = cell.get("metrics", "predicted_loss_half_time", solution="routing_race")
-        expected.append(float(solved.isel(init_scale=0).mean("seed")))
-        entries.append(style.entry(f"$P$ = {sharing[index]}", **look))
-    half.plot(sharing, expected, **style.THEORY)
-    style.epochs(values, cells[0].flow_time)
-    values.set(xlabel=style.FLOW_TIME, xlim=(0, max(ends)))
-    values.set(ylabel="largest singular value\nof the hidden layer", ylim=(0, None))
-    half.set_xticks(sharing, [str(count) for count in sharing])
-    half.set_xticks([], minor=True)
-    half.set_ylabel("time to half the initial\n" + r"loss (units of $\tau$)")
-    style.letters(axes[:, 0], ["first mode", "half of the loss"])
-    theory = style.entry("theory", **style.THEORY)
-    style.legend(figure, [*entries, style.BAND, theory], columns=3)
-    return figure
+    style.epochs(ax, cells[0].flow_time)
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, max(ends)))
+    ax.set(ylabel="hidden singular value", ylim=(0, None))
+    fewest, most = (f"$P$ = {_sharing(cells[index])}" for index in (0, -1))
+    faster = float(_half(cells[0]).mean() / _half(cells[-1]).mean())
+    ax.set_title(f"{most} is {faster:.1f} times as fast as {fewest}")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Time to half of the initial loss. Open markers are networks from aligned layers of equal
+    size, where it falls faster.
+    """
+    cells = _by_sharing(results.cells("race"))
+    for index, (cell, colour) in enumerate(zip(cells, style.ordered(len(cells)), strict=True)):
+        look = {"color": colour, "marker": style.marker(index)}
+        style.points(ax, _sharing(cell), _half(cell), **look)
+    expected = [
+        cell.get("metrics", "predicted_loss_half_time", solution="routing_race") for cell in cells
+    ]
+    ax.plot(
+        [_sharing(cell) for cell in cells],
+        [float(each.isel(init_scale=0).mean("seed")) for each in expected],
+        **style.THEORY,
+    )
+    aligned = _by_sharing(results.cells("race_aligned"))
+    for cell in aligned:
+        style.points(ax, _sharing(cell), _half(cell), color="0.3", marker="o", fillstyle="none")
+    ax.plot([], [], color="0.3", marker="o", linestyle="", fillstyle="none", label="aligned start")
+    ax.legend(loc="lower left")
+    _by_pairs(ax, cells)
+    ax.set_yscale("log", base=2)
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.set_ylabel(r"time to half the loss ($\tau$)")
+    ax.set_title(f"Half time falls as $P^{{{_slope(cells):.2f}}}$; aligned ${_slope(aligned):.2f}$")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Largest singular value of a hidden matrix over that of the input matrices at the end; the
+    line is the fourth root of P. All networks have learned the strongest mode by then: the least of
+    its strengths over their target is told.
+    """
+    cells = _by_sharing(results.cells("race"))
+    pairs = [_sharing(cell) for cell in cells]
+    ratios = [
+        cell.get("metrics", "hidden_over_input_over_sqrt_m").isel(init_scale=0, mode=0) * p**0.25
+        for cell, p in zip(cells, pairs, strict=True)
+    ]
+    for index, (p, ratio, colour) in enumerate(
+        zip(pairs, ratios, style.ordered(len(cells)), strict=True)
+    ):
+        style.points(ax, p, ratio, color=colour, marker=style.marker(index))
+    ax.plot(pairs, np.power(pairs, 0.25), **style.THEORY)
+    _by_pairs(ax, cells)
+    ax.set(ylabel="hidden over input value", ylim=(0, None))
+    learned = [cell.get("metrics", "final_strength_over_target").isel(mode=0) for cell in cells]
+    said = f"strongest mode learned\nto {float(min(each.min() for each in learned)):.0%} or more"
+    ax.text(0.03, 0.97, said, transform=ax.transAxes, va="top", fontsize=6.5)
+    ax.set_title(f"Hidden values end {float(ratios[-1].mean()):.2f} times larger")
+
+
+def _by_sharing(cells: Sequence[CellResults]) -> list[CellResults]:
+    """Cells of a sweep, fewest pairs that share first."""
+    return sorted(cells, key=_sharing)
 
 
 def _sharing(cell: CellResults) -> int:
     """Pairs of domains P that share a block."""
     return cell.routing.families(cell.spec.dataset.count)[0].size ** 2
+
+
+def _half(cell: CellResults) -> xr.DataArray:
+    """Time to half of the initial loss."""
+    return cell.get("metrics", "loss_half_time").isel(init_scale=0)
+
+
+def _slope(cells: Sequence[CellResults]) -> float:
+    """Exponent of the mean half time in P."""
+    times = [float(_half(cell).mean()) for cell in cells]
+    return float(np.polyfit(np.log([_sharing(cell) for cell in cells]), np.log(times), 1)[0])
+
+
+def _by_pairs(ax: Axes, cells: Sequence[CellResults]) -> None:
+    """Numbers of pairs along x."""
+    pairs = [_sharing(cell) for cell in cells]
+    ax.set(xscale="log", xlabel="pairs $P$ that share a pathway")
+    ax.set_xticks(pairs, [str(count) for count in pairs])
+    ax.set_xticks([], minor=True)

@@ -1,10 +1,19 @@
-"""Structural forms: what generates them, what they look like, and how a network comes to see it."""
+"""Structural forms: what generates them, what they look like, and how a network comes to see it.
+
+The background of Saxe, Sodhani and Lewallen (2022), after Saxe, McClelland and Ganguli (2019): each
+column is a structure, from the graph that generates the data down to what a deep linear network
+makes of it. Item vectors are learned one by one, from broad to fine distinctions, when the closed
+form says. Items that differ in further dimensions only lie on top of each other in the last row of
+the source, and vectors of equal singular value are one choice of basis. The generators are ours.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure as Canvas
 
 from neuralrace.datasets.structural_forms import REQUIREMENTS, StructuralForm
 from neuralrace.errors import UserError
@@ -12,45 +21,112 @@ from neuralrace.figures import style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
-TITLES = ("graph", "covariance", "item vectors", "MDS")
-
 
 @Figure(
+    layout="a;b;c;d;e",
+    height=5.4,
+    heights=(0.85, 1.0, 1.0, 0.9, 1.2),
+    cf={
+        "a": "Background, first row",
+        "b": "second row",
+        "c": "third row",
+        "d": "fourth row",
+    },
     reads={
         "structural_forms": {
-            "trajectory": "loss weight_1",
+            "trajectory": "loss mode_strength weight_1",
+            "theory": "mode_strength",
+            "metrics": "final_strength_over_target half_time_error",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Graph, item covariance, scaled singular vectors and hidden representations of each form.
+def legend(results: Results) -> Sequence[Artist]:
+    """Mode strengths and their theory."""
+    return [style.BAND, style.entry("closed form", **style.THEORY)]
 
-    Representations are those of the first seed at the smallest init scale.
-    """
-    forms = list(REQUIREMENTS)
-    cells = [(cell, _dataset(cell)) for cell in results.cells("structural_forms")]
-    cells.sort(key=lambda each: forms.index(each[1].form))
-    figure, axes = style.panels(len(cells), len(TITLES), height=0.84)
-    for row, (cell, dataset) in zip(axes, cells, strict=True):
-        graph, covariance, vectors, development = row
-        colours = style.ordered(dataset.items)
-        _graph(graph, dataset, colours)
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Graphs that generate the data: items are coloured dots, latent nodes small black ones."""
+    cells = _by_form(results)
+    for one, (_, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+        _graph(one, dataset, style.ordered(dataset.items))
+        one.set_title(dataset.form.replace("_", "-"), loc="center")
+    ax.set_title(f"{len(cells)} structures of {cells[0][1].items} items")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Covariance of the items, from zero (dark) to the largest entry of each."""
+    cells = _by_form(results)
+    for one, (_, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
         shared = dataset.covariance()
-        style.heat(covariance, shared, 0, shared.max())
+        style.heat(one, shared, 0, float(shared.max()), aspect="equal")
+        _items(one, dataset)
+    ax.set_title("Item covariance")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Item vectors, a column for each mode, scaled by its singular value: red and blue are signs,
+    shades of one scale in each structure.
+    """
+    cells = _by_form(results)
+    for one, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
         modes = cell.data.modes
         # a pair of vectors has no sign of its own: let items sum to what is not negative
         scaled = np.where(modes.v.sum(0) < -1e-9, -1, 1) * modes.v * modes.s
         size = float(abs(scaled).max())
-        style.heat(vectors, scaled, -size, size)
-        _development(development, classical_scaling(_representations(cell)), colours)
-        graph.set_ylabel(dataset.form.replace("_", "-"))
-        covariance.set_ylabel("item")
-        vectors.set_ylabel("item")
-        development.set_ylabel("coordinate 2")
-    for ax, name in zip(axes[-1], ("", "item", "mode", "coordinate 1"), strict=True):
-        ax.set_xlabel(name)
-    style.letters(axes[0], TITLES)
-    return figure
+        style.heat(one, scaled, -size, size, aspect="equal")
+        _items(one, dataset)
+        one.set_xlabel("mode")
+    learned = min(
+        float(cell.get("metrics", "final_strength_over_target").min()) for cell, _ in cells
+    )
+    ax.set_title(f"Item vectors; every mode is learned to {learned:.0%} or more")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Multidimensional scaling of the hidden representations of the items, first seed at the
+    smallest init scale, all times at once and without what items share: paths darken with time,
+    dots are their ends.
+    """
+    cells = _by_form(results)
+    for one, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+        paths = classical_scaling(_representations(cell))
+        _development(one, paths, style.ordered(dataset.items))
+    ax.set_title("Development of representations (MDS)")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Strength of the modes over time, dark to light from the strongest. The number is the largest
+    distance of a half time from the closed form's, a mean over seeds.
+    """
+    cells = _by_form(results)
+    axes = style.split(ax, 1, len(cells), sharey=True)[0]
+    for column, (one, (cell, _)) in enumerate(zip(axes, cells, strict=True)):
+        modes = cell.get("trajectory", "mode_strength").isel(init_scale=0)
+        closed = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
+        for mode, colour in style.mode_colours(cell.strength).items():
+            style.over_seeds(one, cell.flow_time, modes.sel(mode=mode), color=colour, linewidth=1.4)
+            one.plot(cell.flow_time, closed.sel(mode=mode).mean("seed"), **style.THEORY)
+        one.set(xlabel=r"flow time ($\tau$)", xlim=(0, cell.flow_time[-1]))
+        one.tick_params(labelleft=column == 0)
+    axes[0].set(ylabel="strength", ylim=(0, None))
+    off = max(
+        float(cell.get("metrics", "half_time_error", solution="aligned_modes").mean("seed").max())
+        for cell, _ in cells
+    )
+    ax.set_title(f"Modes are learned one by one, half times within {off:.0%} of theory")
+
+
+def _by_form(results: Results) -> list[tuple[CellResults, StructuralForm]]:
+    """Cells and their structures, in the order of these."""
+    cells = [(cell, _dataset(cell)) for cell in results.cells("structural_forms")]
+    return sorted(cells, key=lambda each: list(REQUIREMENTS).index(each[1].form))
+
+
+def _items(ax: Axes, dataset: StructuralForm) -> None:
+    ax.set_xticks([])
+    ax.set_yticks([0, dataset.items - 1], ["1", str(dataset.items)])
+    ax.set_ylabel("item", labelpad=-3)
 
 
 def _dataset(cell: CellResults) -> StructuralForm:
@@ -68,9 +144,8 @@ def _graph(ax: Axes, dataset: StructuralForm, colours: list) -> None:
     ax.add_collection(LineCollection(lines, colors="0.5", linewidths=0.7))
     ax.scatter(*place[:items].T, s=14, c=colours, zorder=3)
     ax.scatter(*place[items:].T, s=3, c="black", zorder=3)
-    ax.set(xticks=[], yticks=[])
     ax.margins(0.12)
-    ax.spines[:].set_visible(False)
+    ax.set_axis_off()
 
 
 def _representations(cell: CellResults) -> Float[np.ndarray, "snapshot item unit"]:
@@ -100,6 +175,6 @@ def _development(ax: Axes, paths: Float[np.ndarray, "snapshot item 2"], colours:
         steps = np.stack([path[:-1], path[1:]], axis=1)
         ax.add_collection(LineCollection(list(steps), colors=colour, alpha=darkness, linewidths=1))
         ax.scatter(*path[-1], s=7, color=colour, zorder=3)
-    ax.set(xticks=[], yticks=[], aspect="equal", adjustable="datalim")
+    ax.set(aspect="equal", adjustable="datalim")
     ax.margins(0.12)
-    ax.spines[:].set_visible(False)
+    ax.set_axis_off()

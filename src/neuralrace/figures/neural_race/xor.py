@@ -1,14 +1,22 @@
-"""XoR: the cell types of a ReLU network, the gated network they amount to, and the dynamics."""
+"""XoR: the cell types of a ReLU network, the gated network they amount to, and the dynamics.
 
+Figure 3 of Saxe, Sodhani and Lewallen (2022). After training from small weights the hidden units of
+a ReLU network lie on the diagonals through the four points, each with a readout of the sign of the
+label there. These four cell types are the pathways of a gated linear network, each open on one
+example, whose closed form the losses follow. The source prints no learning rate; at our reading of
+its tau units chatter about the edges of their gates and are late, by a distance that shrinks with
+the step and that a fitted start takes up.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
-from neuralrace.errors import UserError
-from neuralrace.figures import style
-from neuralrace.networks.gated import Gated
+from neuralrace.figures import networks, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
@@ -19,78 +27,51 @@ LABELS: dict[int, dict[str, Any]] = {
 """Looks of labels, and of units by the sign of their readout."""
 SPAN = 0.8
 """Where the largest unit is drawn, as a share of the way to a corner."""
+POINTS = 400
+"""Of a line that is drawn: finer steps are not seen."""
+OWN: dict[str, Any] = {"marker": "o"}
+FITTED: dict[str, Any] = {"marker": "D", "fillstyle": "none"}
 
 
 @Figure(
+    layout="abcd",
+    height=2.6,
+    widths=(1.0, 1.25, 1.1, 1.0),
+    cf={"a": "Fig. 3a", "b": "Fig. 3b", "c": "Fig. 3c"},
     reads={
         "xor_relu": {
             "trajectory": "loss weight_1 weight_2",
             "theory": "loss",
-            "metrics": "loss_error_sup",
+            "metrics": (
+                "corner_cosine fitted_loss_error_sup loss_error_sup loss_half_time_over_predicted"
+            ),
         },
         "xor_gated": {
             "trajectory": "",
         },
-    }
+    },
 )
-def draw(results: Results) -> Canvas:
-    """Hidden units on the task, gates of pathways, and losses against theory.
-
-    Units are those of the first seed at the finest step.
-    """
-    cells = sorted(results.cells("xor_relu"), key=lambda cell: -cell.spec.training.learning_rate)
-    rates = [cell.spec.training.learning_rate for cell in cells]
-    figure = Canvas(figsize=(style.COLUMN, 4.6))
-    grid = figure.add_gridspec(3, 2, height_ratios=(1.25, 1, 0.9), width_ratios=(1, 1))
-    units, gates = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
-    losses, errors = figure.add_subplot(grid[1, :]), figure.add_subplot(grid[2, :])
-    _units(units, cells[-1])
-    _gates(gates, results.cell("xor_gated"))
+def legend(results: Results) -> Sequence[Artist]:
+    """Labels, gates, and losses by learning rate."""
+    cells = _by_rate(results)
     colours = style.ordered(len(cells))
-    shown = sorted({0, len(cells) - 1})
-    for index in shown:
-        cell, colour = cells[index], colours[index]
-        loss = cell.get("trajectory", "loss").isel(init_scale=0)
-        style.over_seeds(losses, cell.flow_time, loss / loss.isel(time=0), color=colour)
-    # the finest clock shows theory best; it starts from the same weights at every step size
-    theory = cells[-1].get("theory", "loss", solution="xor_race").isel(init_scale=0).mean("seed")
-    losses.plot(cells[-1].flow_time, theory / theory.isel(time=0), **style.THEORY)
-    losses.set(xlabel=style.FLOW_TIME, ylabel="loss over\ninitial loss", ylim=(0, None))
-    losses.set_xlim(0, style.settled(theory, cells[-1].flow_time) * 1.1)
-
-    off = [
-        cell.get("metrics", "loss_error_sup", solution="xor_race").isel(init_scale=0)
-        for cell in cells
-    ]
-    for rate, each, colour in zip(rates, off, colours, strict=True):
-        style.points(errors, rate, each, color=colour, marker="o")
-    style.slope_one(errors, rates, float(off[-1].mean("seed")) * rates[0] / rates[-1])
-    style.loglog(errors, rates)
-    errors.set(xlabel="learning rate", ylabel="largest distance\n(initial loss)")
-    style.letters(
-        [units, gates, losses, errors],
-        [
-            "ReLU network",
-            "gated linear network",
-            "ReLU network against theory",
-            "distance from theory",
-        ],
-    )
-    entries = [
-        style.entry(f"learning rate {rates[index]:g}", color=colours[index]) for index in shown
-    ]
-    theory = style.entry("theory", **style.THEORY)
-    slope = style.entry("d: slope 1", **style.GUIDE)
     signs = [
         style.entry(f"label, readout ${sign:+d}$", linestyle="", **look)
         for sign, look in LABELS.items()
     ]
-    style.legend(figure, [*signs, *entries, style.BAND, theory, slope], columns=3)
-    return figure
+    rates = [
+        style.entry(f"learning rate {_rate(cells[index]):g}", color=colours[index])
+        for index in sorted({0, len(cells) - 1})
+    ]
+    theory = style.entry("theory", **style.THEORY)
+    return [*signs, *networks.gate_entries(), *rates, style.BAND, theory]
 
 
-def _units(ax: Axes, cell: CellResults) -> None:
-    """The task, and where the hidden units point: input weights times the size of the readout."""
+def panel_a(results: Results, ax: Axes) -> None:
+    """The task (large), and where the hidden units of a ReLU network point at the end of one run
+    at the finest step: input weights times the size of the readout, to a scale of their own.
+    """
+    cell = _by_rate(results)[-1]
     data = cell.data
     last = {"init_scale": 0, "seed": 0, "snapshot": -1}
     encoder, readout = (
@@ -107,15 +88,79 @@ def _units(ax: Axes, cell: CellResults) -> None:
         ax.plot(*chosen.T, linestyle="", markersize=3, alpha=0.5, **look)
     ax.set(xlabel="input 1, weight 1", ylabel="input 2, weight 2", aspect="equal")
     ax.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
+    cosine = float(cell.get("metrics", "corner_cosine").mean())
+    ax.set_title(f"Cosine to the examples: {cosine:.3f}")
 
 
-def _gates(ax: Axes, cell: CellResults) -> None:
-    """Gates of every pathway on every example."""
-    network = cell.spec.network
-    if not isinstance(network, Gated):
-        raise UserError(f"{cell.name}: network {network.name!r} has no gates of pathways to draw")
-    data = cell.data
-    picture = network.gates.picture(data)
-    numbers = [str(number) for number in range(1, len(picture.values) + 1)]
-    style.heat(ax, picture.values, 0, 1, numbers, [f"${name}$" for name in data.item_names])
-    ax.set(xlabel="example", ylabel=picture.rows)
+def panel_b(results: Results, ax: Axes) -> None:
+    """The gated linear network that this amounts to: four pathways from inputs to output, and
+    their gates, a cell for each example.
+    """
+    cell = results.cell("xor_gated")
+    graph, wiring = networks.graph(cell), cell.gated.wiring(cell.data)
+    signs = np.sign((wiring.pathway_gates @ cell.data.y)[:, 0])
+    routes = {
+        pathway: LABELS[int(sign)]["color"]
+        for pathway, sign in zip(graph.pathways, signs, strict=True)
+    }
+    names = {side[0]: name for side, name in ((graph.inputs, "$x$"), (graph.outputs, "$y$"))}
+    networks.draw_network(ax, graph, routes, wiring.gates, names, shape=1.4)
+    ax.set_title(f"{len(routes)} pathways, each open on one example")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Loss over initial loss of the ReLU network, with the closed form of the pathways, which
+    starts from the initial weights with nothing fitted.
+    """
+    cells = _by_rate(results)
+    colours = style.ordered(len(cells))
+    for index in sorted({0, len(cells) - 1}):
+        cell = cells[index]
+        loss = cell.get("trajectory", "loss").isel(init_scale=0)
+        loss = _few(loss / loss.isel(time=0))
+        style.over_seeds(ax, _few(cell.flow_time), loss, color=colours[index])
+    # the finest clock shows theory best; it starts from the same weights at every step size
+    theory = cells[-1].get("theory", "loss", solution="xor_race").isel(init_scale=0).mean("seed")
+    ax.plot(_few(cells[-1].flow_time), _few(theory / theory.isel(time=0)), **style.THEORY)
+    style.epochs(ax, cells[0].flow_time)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
+    ax.set_xlim(0, style.settled(theory, cells[-1].flow_time) * 1.1)
+    late = cells[0].get("metrics", "loss_half_time_over_predicted", solution="xor_race")
+    rate = _rate(cells[0])
+    ax.set_title(f"At rate {rate:g} half time is {float(late.mean()):.2f} of theory's")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Largest distance of the loss from the closed form, with nothing fitted and with the one
+    initial value of the closed form fitted to each run; the line has slope 1.
+    """
+    cells = _by_rate(results)
+    rates, off = [_rate(cell) for cell in cells], []
+    for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
+        own = cell.get("metrics", "loss_error_sup", solution="xor_race").isel(init_scale=0)
+        fitted = cell.get("metrics", "fitted_loss_error_sup").isel(init_scale=0)
+        style.points(ax, _rate(cell), own, color=colour, **OWN)
+        style.points(ax, _rate(cell), fitted, color=colour, **FITTED)
+        off.append(float(own.mean("seed")))
+    style.slope_one(ax, rates, off[-1] * rates[0] / rates[-1])
+    style.loglog(ax, rates)
+    ax.set(xlabel="learning rate", ylabel="largest distance (initial loss)")
+    entries = [("nothing fitted", OWN), ("start fitted", FITTED)]
+    marks = [style.entry(name, color="0.3", linestyle="", **look) for name, look in entries]
+    ax.legend(handles=marks, loc="lower right")
+    slope = np.polyfit(np.log(rates), np.log(off), 1)[0]
+    ax.set_title(f"Distance: order {slope:.2f}")
+
+
+def _by_rate(results: Results) -> list[CellResults]:
+    """ReLU networks, largest learning rate first."""
+    return sorted(results.cells("xor_relu"), key=_rate, reverse=True)
+
+
+def _rate(cell: CellResults) -> float:
+    return cell.spec.training.learning_rate
+
+
+def _few(curve: xr.DataArray) -> xr.DataArray:
+    """As many points as can be seen."""
+    return curve.isel(time=slice(None, None, max(1, curve.sizes["time"] // POINTS)))

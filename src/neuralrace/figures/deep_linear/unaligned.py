@@ -1,0 +1,134 @@
+r"""One unaligned mode: what is conserved, and what decays.
+
+Encoder and decoder vector :math:`a` and :math:`b` of a mode that starts unaligned and does not
+interfere with others. In their sum :math:`p = a + b` and difference :math:`m = a - b`, gradient
+flow keeps :math:`|p||m|`, so that a mode moves along a hyperbola until it is learned; figure 2 of
+Saxe, McClelland and Ganguli (2013) draws the same plane, turned, for vectors along one line. And
+:math:`\log(|m|/|p|)` falls at the rate :math:`2(s - a \cdot b)`: alignment before growth. The
+summary says that the vectors acquire the same length; from starts that are not small they do not.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from scipy.integrate import cumulative_simpson
+from xarray import ufuncs
+
+from neuralrace.figures import style
+from neuralrace.records.gram import diagonal, vectors
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
+
+RUNS = 3
+"""Runs that are drawn one by one."""
+
+
+@Figure(
+    layout="abc",
+    height=2.6,
+    cf={"a": "Fig. 2"},
+    reads={
+        "unaligned": {
+            "trajectory": "gram",
+            "metrics": "final_gap largest_gap log_ratio_slope product_drift",
+        },
+    },
+)
+def legend(results: Results) -> Sequence[Artist]:
+    """Modes by strength."""
+    theory = style.entry("gradient flow", **style.THEORY)
+    return [*style.mode_entries(_finest(results).strength), style.BAND, theory]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    r"""Lengths of :math:`m` and :math:`p` in single runs, from dots on.
+
+    Dashed, the hyperbolas of constant :math:`|p||m|`; thin, :math:`|p|^2 - |m|^2 = 4s`, where
+    :math:`a \cdot b = s` and the mode is learned. Runs that end on an axis end with equal (or
+    opposite) vectors. The gap is :math:`|m|`, or :math:`|p|` where :math:`s < 0`, over the length
+    of the vectors.
+    """
+    cell = _finest(results)
+    paths = [
+        _sum_and_difference(cell, scale) for scale in range(cell.trajectory.sizes["init_scale"])
+    ]
+    longest = 1.05 * max(float(length.max()) for path in paths for length in path)
+    fine = np.linspace(0, longest, 200)
+    for mode, colour in style.mode_colours(cell.strength).items():
+        s = float(cell.strength.sel(mode=mode))
+        end = np.sqrt(fine**2 + 4 * abs(s))
+        ax.plot(*((fine, end) if s > 0 else (end, fine)), **style.GUIDE)
+        for total, difference in paths:
+            for run in range(min(RUNS, total.sizes["seed"])):
+                p, m = (each.sel(mode=mode).isel(seed=run) for each in (total, difference))
+                ax.plot(m, p, color=colour)
+                ax.plot(m[0], p[0], color=colour, marker="o", linestyle="")
+                way = np.geomspace(float(m.min()), float(m.max()), 40)
+                ax.plot(way, float(p[0] * m[0]) / way, **style.THEORY)
+    ax.set(xlim=(0, longest), ylim=(0, longest), aspect="equal")
+    ax.set(xlabel="difference $|m| = |a - b|$", ylabel="sum $|p| = |a + b|$")
+    gap = cell.get("metrics", "final_gap").mean(("seed", "mode"))
+    ends = ", ".join(f"{float(x):.2f} (scale {float(x['init_scale']):g})" for x in gap)
+    ax.set_title(f"Gap at the end: {ends}")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Logarithm of the length of :math:`m` over that of :math:`p`, from the smaller start.
+
+    Dashed, its law of decay, integrated along the same run.
+    """
+    cell = _finest(results)
+    time = cell.flow_time
+    total, difference = _sum_and_difference(cell, 0)
+    across = (total**2 - difference**2) / 4
+    ratio = ufuncs.log(difference / total)
+    rate = (cell.strength - across).transpose(*across.dims)
+    axis = rate.get_axis_num("time")
+    fall = rate.copy(data=cumulative_simpson(rate.values, x=time.values, axis=axis, initial=0))
+    law = ratio.isel(time=0) - 2 * fall
+    for mode, colour in style.mode_colours(cell.strength).items():
+        style.over_seeds(ax, time, ratio.sel(mode=mode), color=colour)
+        ax.plot(time, law.sel(mode=mode).mean("seed"), **style.THEORY)
+    ax.set(xlabel=style.FLOW_TIME, ylabel=r"$\log(|m|/|p|)$", xlim=(0, style.settled(ratio, time)))
+    slope = float(cell.get("metrics", "log_ratio_slope").mean())
+    ax.set_title(rf"It falls by {slope:.3f} times $\int(s - a\cdot b)dt$")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Largest change of :math:`|p||m|` in a run, over its start, by learning rate.
+
+    What is left is the error of gradient descent, of first order (thin, slope 1). Above, the
+    largest gap between the vectors, which changes whatever the step.
+    """
+    cells = results.cells("unaligned")
+    rates = [cell.spec.training.learning_rate for cell in cells]
+    strength = cells[0].strength
+    for index, (mode, colour) in enumerate(style.mode_colours(strength).items()):
+        look = {"color": colour, "marker": style.marker(index)}
+        for rate, cell in zip(rates, cells, strict=True):
+            drift = cell.get("metrics", "product_drift").isel(init_scale=0).sel(mode=mode)
+            style.points(ax, rate, drift, **look)
+    gaps = [cell.get("metrics", "largest_gap").isel(init_scale=0).mean() for cell in cells]
+    ax.plot(rates, gaps, **style.GUIDE)
+    first = [cell.get("metrics", "product_drift").isel(init_scale=0, mode=0) for cell in cells]
+    style.slope_one(ax, rates, float(first[rates.index(max(rates))].mean()))
+    style.loglog(ax, rates)
+    ax.set(xlabel="learning rate", ylabel="change of $|p||m|$ (share)")
+    ax.text(min(rates), float(gaps[0]), "largest gap", color="0.4", va="bottom")
+    drift = float(first[rates.index(min(rates))].mean())
+    ax.set_title(f"Change of $|p||m|$: {drift:.1%} at the finest")
+
+
+def _finest(results: Results) -> CellResults:
+    """The cell of the finest step, nearest to the gradient flow of which both laws are."""
+    return min(results.cells("unaligned"), key=lambda cell: cell.spec.training.learning_rate)
+
+
+def _sum_and_difference(cell: CellResults, scale: int) -> tuple[xr.DataArray, xr.DataArray]:
+    """Lengths of p = a + b and m = a - b, by mode, from one init scale."""
+    encoder, decoder, across = (diagonal(block).isel(init_scale=scale) for block in vectors(cell))
+    total = ufuncs.sqrt(encoder + decoder + 2 * across)
+    return total, ufuncs.sqrt((encoder + decoder - 2 * across).clip(min=0))

@@ -1,0 +1,111 @@
+"""What each of two hidden layers does: the first is used as a linear one, the second gates.
+
+On Jarvis, Klein, Rosman and Saxe, sec. 6, which has the first hidden layer of the ReLU network open
+on all samples, and the second gate by objects and contexts together. The first layer is linear in
+what it does: without its ReLU the trained network keeps most of what it learned. What differs from
+the source: counted unit by unit hardly any of its units is open on every sample. Gates of the
+second layer are mixed: most of what the common part leaves is carried by units that are on for two
+contexts, as with one hidden layer, and hardly any by units whose gate is the same for all objects.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+from neuralrace.figures import gated, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
+
+TWO: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o"}
+ONE: dict[str, Any] = {"color": style.distinct(5), "marker": "^"}
+POWER: dict[str, Any] = {"color": style.distinct(9), "marker": "s"}
+NETWORKS = {"two_hidden": TWO, "one_hidden": ONE}
+"""Looks of networks by experiment."""
+
+
+@Figure(
+    layout="abcd",
+    height=2.1,
+    widths=(1.0, 1.0, 1.2, 0.9),
+    reads={
+        "two_hidden": {
+            "metrics": (
+                "always_open_share always_open_units carried_residual context_gated_share "
+                "final_loss_share linearised_loss"
+            ),
+        },
+        "one_hidden": {
+            "metrics": "carried_residual context_gated_share",
+        },
+    },
+)
+def legend(results: Results) -> Sequence[Artist]:
+    """ReLU networks by depth, and what the source states."""
+    return [
+        style.entry("two hidden layers", linestyle="", **TWO),
+        style.entry("two, units by power", linestyle="", **POWER),
+        style.entry("one hidden layer", linestyle="", **ONE),
+        style.entry("Jarvis et al.: layer 1 is open", **style.PAPER),
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Loss at the end over the initial loss, with the ReLU of one hidden layer taken away."""
+    cell = results.cell("two_hidden")
+    kept = gated.smallest(cell.get("metrics", "final_loss_share"))
+    taken = gated.smallest(cell.get("metrics", "linearised_loss"))
+    for place, loss in enumerate((kept, *taken.transpose("hidden_layer", "seed"))):
+        style.points(ax, place, loss, **TWO)
+    layers = [str(layer) for layer in taken["hidden_layer"].values]
+    ax.set_xticks(range(len(layers) + 1), ["none", *layers])
+    ax.set(yscale="log", xlabel="layer without its ReLU", ylabel="loss over initial loss")
+    ax.margins(x=0.2)
+    low, *_, high = taken.mean("seed").values
+    ax.set_title(f"{low:.2g} without ReLU 1, {high:.2g} without 2")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Share of units that are open on all samples, unit by unit and by their power."""
+    cell = results.cell("two_hidden")
+    for offset, (metric, look) in zip(
+        (-0.12, 0.12), (("always_open_units", TWO), ("always_open_share", POWER)), strict=True
+    ):
+        share = gated.smallest(cell.get("metrics", metric))
+        for layer in share["layer"].values.tolist():
+            style.points(ax, layer + offset, share.sel(layer=layer), **look)
+    ax.plot([0.7, 1.3], [1, 1], **style.PAPER)
+    layers = share["layer"].values.tolist()
+    ax.set_xticks(layers, map(str, layers))
+    ax.set(xlabel="hidden layer", ylabel="share always open", ylim=(-0.05, 1.05))
+    ax.margins(x=0.2)
+    first = float(share.sel(layer=layers[0]).mean("seed"))
+    ax.set_title(f"{first:.0%} of layer 1 is always open")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """What units carry of the residual of the common part, by the contexts that they are on in."""
+    carried = {}
+    for (experiment, look), offset in zip(NETWORKS.items(), (-0.12, 0.12), strict=True):
+        share = gated.smallest(results.cell(experiment).get("metrics", "carried_residual"))
+        numbers = share["open_contexts"].values.tolist()
+        for number in numbers:
+            style.points(ax, number + offset, share.sel(open_contexts=number), **look)
+        carried[experiment] = float(share.sel(open_contexts=numbers[-2]).mean("seed"))
+    ax.set_xticks(numbers)
+    ax.set(xlabel="contexts that a unit is on in", ylabel="share of the residual", ylim=(-0.05, 1))
+    two, one = carried.values()
+    ax.set_title(f"Units on in {numbers[-2]} contexts carry {two:.0%}, with one layer {one:.0%}")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Share of the residual in units whose gate is the same for all objects of each context."""
+    for place, (experiment, look) in enumerate(NETWORKS.items()):
+        share = gated.smallest(results.cell(experiment).get("metrics", "context_gated_share"))
+        style.points(ax, place, share, **look)
+        if experiment == "two_hidden":
+            ax.set_title(f"By context: {float(share.mean('seed')):.0%}")
+    ax.set_xticks(range(len(NETWORKS)), ["two", "one"])
+    ax.set(xlabel="hidden layers", ylabel="share of the residual", ylim=(-0.05, 1))
+    ax.margins(x=0.4)

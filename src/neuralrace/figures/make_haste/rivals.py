@@ -1,0 +1,156 @@
+"""Other gates that a ReLU network could have, and how fast they learn.
+
+On Jarvis, Klein, Rosman and Saxe, proposition 4.2 and appendix E, whose fig. 4 has the losses of
+gated networks with pathways open in q = 1, in q = 2, and in one and in two of three contexts, all
+beside a common pathway. Single contexts are late, and beside pathways of two they stay small, as
+the source says. What differs: a pathway for every sample, which the proof rules out by its first
+singular value, is late at first and ahead at the end; pathways by object, which the source rules
+out too, answer all samples in the end; and the largest distance from the ReLU network's loss is in
+the first drop, which the common pathway makes, so that it does not tell the families apart.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+from neuralrace.figures import gated, style
+from neuralrace.records.results import CellResults, Results
+from neuralrace.registry import Figure
+
+FAMILIES = {(2,): style.LINES[0], (1,): style.LINES[1], (1, 2): style.LINES[2]}
+"""Lines by the numbers q of contexts that pathways are open in."""
+OTHERS: dict[str, dict[str, Any]] = {
+    "samples_gated": {"color": style.distinct(2), "marker": "D", "linestyle": style.LINES[3]},
+    "objects_gated": {"color": style.distinct(5), "marker": "v", "linestyle": style.LINES[0]},
+}
+"""Looks of a pathway for every sample, and for every object, by experiment."""
+NAMES = {"samples_gated": "a pathway a sample", "objects_gated": "a pathway an object"}
+COMMON = {"color": "0.35", "marker": "X"}
+LATE = 0.05
+"""Loss over initial loss at which learners are compared."""
+
+
+@Figure(
+    layout="ab;cd",
+    height=3.9,
+    widths=(1.25, 1.0),
+    heights=(1.4, 1.0),
+    cf={"a": "Fig. 4"},
+    reads={
+        "contextual": {
+            "trajectory": "loss",
+            "metrics": "imitation_gap",
+        },
+        "contextual_gated": {
+            "trajectory": "loss",
+            "theory": "loss",
+            "metrics": "level_time pathway_share",
+        },
+        "samples_gated objects_gated": {
+            "trajectory": "loss",
+            "metrics": "level_time",
+        },
+    },
+)
+def legend(results: Results) -> Sequence[Artist]:
+    """The ReLU network, and gated networks by their gates."""
+    return [
+        style.entry("ReLU network", **gated.RELU),
+        *(style.entry(name, linewidth=1.2, **look) for name, _, look in _networks(results)),
+        style.BAND,
+        style.entry("theory", **style.THEORY),
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Loss as a share of its start; dashed are joint modes from the initial weights."""
+    relu = results.cell("contextual")
+    loss = gated.relative(relu.get("trajectory", "loss"))
+    style.over_seeds(ax, relu.flow_time, loss, **gated.RELU)
+    times = {}
+    for name, cell, look in _networks(results):
+        line = look | {"marker": None, "linewidth": 1.2}
+        style.over_seeds(ax, cell.flow_time, gated.relative(cell.get("trajectory", "loss")), **line)
+        times[name] = _time(cell, LATE)
+        if "loss" in cell.theory:
+            theory = gated.relative(cell.get("theory", "loss", solution="pathway_modes"))
+            ax.plot(cell.flow_time, theory.mean("seed"), **style.THEORY)
+    ax.axhline(LATE, **style.GUIDE)
+    style.epochs(ax, relu.flow_time)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", yscale="log", ylim=(0.008, 1.2))
+    ax.set_xlim(0, style.settled(loss, relu.flow_time))
+    two, one, *_ = times.values()
+    ax.set_title(f"Single contexts take {one / two:.2f} times as long as two to {LATE:.0%}")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Time to shares of the initial loss over that of pathways open in two contexts."""
+    networks = _networks(results)
+    levels = networks[0][1].get("metrics", "level_time")["loss_level"].values
+    ratios = {}
+    for name, cell, look in networks:
+        ratios[name] = [_time(cell, level) / _time(networks[0][1], level) for level in levels]
+        ax.plot(range(len(levels)), ratios[name], linewidth=1.2, **look)
+    ax.set_xticks(range(len(levels)), [f"{level:g}" for level in levels])
+    ax.set(xlabel="loss over initial loss", ylabel="time over that of $q$ = 2")
+    early, *_, late = ratios[NAMES["samples_gated"]]
+    ax.set_title(
+        f"By sample: {early:.2g} times to {max(levels):.0%}, {late:.2g} to {min(levels):.0%}"
+    )
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Share of each pathway in the power of all, where families train together."""
+    families = gated.families(results.cells("contextual_gated"))
+    cell = families[max(families, key=len)]
+    dataset, gates = gated.task(cell), gated.pathway_gates(cell)
+    share = gated.smallest(cell.get("metrics", "pathway_share"))
+    opened = gates.reshape(len(gates), dataset.contexts, -1).any(axis=2)
+    for place, row in enumerate(opened):
+        look = COMMON if row.all() else gated.family_look((int(row.sum()),))
+        style.points(ax, place, share.isel(pathway=place), **look)
+    names = [", ".join(map(str, np.flatnonzero(row) + 1)) for row in opened]
+    ax.set_xticks(range(len(names)), names)
+    ax.set(xlabel="contexts that a pathway is open in", ylabel="share of power", yscale="log")
+    least = opened[1:].sum(axis=1).min()
+    few = float(share.isel(pathway=np.flatnonzero(opened.sum(axis=1) == least)).max())
+    ax.set_title(f"Trained together, pathways of $q={least}$ have up to {few:.1%} each")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Largest distance from the ReLU network's loss over initial loss."""
+    cell = results.cell("contextual")
+    names = gated.candidates(cell)
+    gaps = {}
+    for place, numbers in enumerate(FAMILIES):
+        gap = gated.smallest(cell.get("metrics", "imitation_gap", candidate=names[numbers]))
+        style.points(ax, place, gap, across=True, **gated.family_look(numbers))
+        gaps[numbers] = float(gap.mean("seed"))
+    ax.set_yticks(range(len(FAMILIES)), list(map(gated.family, FAMILIES)))
+    ax.set(xlabel="largest distance of losses", ylabel="$q$", xlim=(0, None))
+    ax.set_ylim(len(FAMILIES) - 0.5, -0.5)
+    ax.set_title(f"Losses are {gaps[2,]:.2g} apart for $q=2$, {gaps[1,]:.2g} for $q=1$")
+
+
+def _networks(results: Results) -> list[tuple[str, CellResults, dict[str, Any]]]:
+    """Name, cell and look of each gated network, the one of two contexts first."""
+    families = gated.families(results.cells("contextual_gated"))
+    found = [
+        (
+            f"gated, $q$ = {gated.family(numbers)}",
+            families[numbers],
+            gated.family_look(numbers) | {"linestyle": line},
+        )
+        for numbers, line in FAMILIES.items()
+        if numbers in families
+    ]
+    return found + [(NAMES[name], results.cell(name), look) for name, look in OTHERS.items()]
+
+
+def _time(cell: CellResults, level: float) -> float:
+    """Flow time to a share of the initial loss, mean over seeds."""
+    times = gated.smallest(cell.get("metrics", "level_time"))
+    return float(times.sel(loss_level=level).mean("seed"))

@@ -1,0 +1,92 @@
+"""XoR with a linear margin: either kind of pathway alone, and how far the race of both is ahead.
+
+Gated networks with a linear pathway for each class or an XoR pathway for each example follow the
+closed forms of Jarvis et al., "Make Haste Slowly" (appendix C, eqs. 22 and 23), and learn equally
+fast about Delta* = sqrt(2/3), the vertical line. The paper has a ReLU network be as fast as the
+faster kind alone (dotted at 1, from the ReLU network's own units of either kind). It holds units of
+both kinds, which learn from one residual, and so is faster than either near Delta*; theory of this
+race starts from its initial weights with nothing fitted. The larger the init scale, the further it
+is ahead. Means and ranges over seeds.
+"""
+
+from collections.abc import Sequence
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+from neuralrace.figures import gated, margins, style
+from neuralrace.records.results import Results
+from neuralrace.registry import Figure
+
+
+@Figure(
+    layout="aab",
+    height=2.4,
+    widths=(1.0, 1.0, 1.6),
+    cf={"a": "eqs. 22, 23", "b": "Fig. 2d"},
+    reads={
+        "xor_margin": {
+            "metrics": "loss_half_time predicted_loss_half_time",
+        },
+        "xor_margin_gated": {
+            "trajectory": "loss",
+            "theory": "loss",
+            "metrics": "loss_half_time",
+        },
+    },
+)
+def legend(results: Results) -> Sequence[Artist]:
+    """Gated networks of a, init scales of b, theory, and the paper's statement."""
+    return [
+        style.entry("linear pathways", **margins.LINEAR),
+        style.entry("XoR pathways", **margins.XOR),
+        *margins.entries(margins.by_margin(results, "xor_margin")[0]),
+        style.entry("theory", **style.THEORY),
+        style.entry("Jarvis et al.", **style.PAPER),
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Losses of the two gated networks themselves from one strength of all pathways, with their
+    closed forms on top.
+    """
+    pairs = margins.gated_pairs(results)
+    axes = style.split(ax, 1, len(pairs), sharex=True, sharey=True)[0]
+    for one, pair in zip(axes, pairs, strict=True):
+        for cell, look in zip(pair, (margins.LINEAR, margins.XOR), strict=True):
+            loss = gated.smallest(cell.get("trajectory", "loss"))
+            closed = gated.smallest(cell.get("theory", "loss", solution="reduction")).mean("seed")
+            style.over_seeds(one, cell.flow_time, loss, **look)
+            one.plot(cell.flow_time, closed, **style.THEORY)
+        one.set_title(rf"$\Delta$ = {margins.margin(pair[0]):.4g}", loc="center")
+        one.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
+        one.margins(x=0)
+    axes[0].set_ylabel("loss")
+    near = pairs[[pair[0] for pair in pairs].index(margins.nearest([pair[0] for pair in pairs]))]
+    linear, xor = (gated.smallest(c.get("metrics", "loss_half_time")).mean("seed") for c in near)
+    ax.set_title(
+        rf"Half times at $\Delta$ = {margins.margin(near[0]):.4g}: linear {float(linear):.1f}, "
+        f"XoR {float(xor):.1f}"
+    )
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Learning time of the ReLU network over that of the faster kind of pathway alone, at all init
+    scales, the largest darkest; the race is dashed.
+    """
+    cells = margins.by_margin(results, "xor_margin")
+    places = [margins.margin(cell) for cell in cells]
+    scales = margins.scales(cells[0])
+    for scale, look in scales.items():
+        at = {"init_scale": scale}
+        for place, cell in zip(places, cells, strict=True):
+            style.points(ax, place, margins.over_faster(cell).sel(at), **look)
+        race = [margins.over_faster(cell, "margin_race").sel(at).mean("seed") for cell in cells]
+        ax.plot(places, list(map(float, race)), **style.THEORY)
+    ax.axhline(1, **style.PAPER)
+    margins.draw_crossover(ax)
+    ax.set(xlabel=margins.LABEL, ylabel="time over that of the faster")
+    nearest = margins.nearest(cells)
+    ratio = margins.over_faster(nearest).mean("seed").sel(init_scale=list(scales)).values
+    told = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ratio[0], ratio[-1])))
+    ax.set_title(rf"At $\Delta$ = {margins.margin(nearest):.4g} time is {told} of it")

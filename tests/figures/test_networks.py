@@ -1,0 +1,197 @@
+"""Drawings of networks: where nodes stand, what lines and gates look like, what is refused."""
+
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Patch, PathPatch, Rectangle
+
+from neuralrace.errors import UserError
+from neuralrace.figures import networks, style
+from neuralrace.gates.architecture import Architecture, chain
+from neuralrace.gates.base import Family
+from neuralrace.gates.wiring import routing_architecture
+from neuralrace.records.results import open_results
+
+SKIP = Architecture(
+    nodes={"a": 2, "b": 2, "hidden": 12, "deep": 3, "left": 2, "right": 5},
+    edges=(
+        ("a", "hidden"),
+        ("b", "hidden"),
+        ("hidden", "deep"),
+        ("deep", "left"),
+        ("deep", "right"),
+        ("a", "left"),
+        ("b", "right"),
+    ),
+)
+ROUTED = routing_architecture(4, 3, 5, (Family(2, (64, 64)), Family(1, (8, 8))))
+GRAPHS = {"skip": SKIP, "routed": ROUTED, "layered": chain((2, 128, 1))}
+SIZE = 3.0, 2.0
+
+
+def axes() -> Axes:
+    return style.Canvas(figsize=SIZE).subplots()
+
+
+def drawing(*what: Any, **more: Any) -> Axes:
+    """The inset that a network is drawn into."""
+    ax = drawing(*what, **more)
+    return ax.child_axes[0]
+
+
+def boxes_in(ax: Axes) -> dict:
+    return networks.lay_out(SKIP, (float(ax.get_xlim()[1]), float(ax.get_ylim()[1])))[0]
+
+
+def vertices(patch: Patch) -> np.ndarray:
+    return np.asarray(patch.get_path().vertices)
+
+
+def lines(ax: Axes, edge: str) -> list[PathPatch]:
+    return [p for p in ax.patches if isinstance(p, PathPatch) and p.get_label() == f"_{edge}"]
+
+
+def cells(ax: Axes, name: str) -> list[Rectangle]:
+    """Of a gate."""
+    found = [p for p in ax.patches if p.get_label() == f"_gate of {name}"]
+    return [each for each in found if isinstance(each, Rectangle)]
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+def test_nodes_stand_in_order_on_the_page_and_apart(graph: Architecture):
+    labels = {name: name for name in graph.nodes}
+    boxes, stops = networks.lay_out(graph, SIZE, labels)
+    for edge, passed in zip(graph.edges, stops, strict=True):
+        assert (passed[0], passed[-1]) == edge
+        assert all(boxes[one].x < boxes[other].x for one, other in pairwise(passed))
+    assert len({boxes[name].x for name in graph.inputs}) == 1
+    assert len({boxes[name].x for name in graph.outputs}) == 1
+    for box in boxes.values():
+        assert box.width / 2 <= box.x <= SIZE[0] - box.width / 2
+        assert box.height / 2 <= box.y <= SIZE[1] - box.height / 2
+    for one, other in combinations(boxes.values(), 2):
+        beside = abs(one.x - other.x) >= (one.width + other.width) / 2
+        above = abs(one.y - other.y) > (one.height + other.height) / 2
+        assert beside or above
+
+
+def test_an_edge_keeps_clear_of_the_nodes_that_it_passes():
+    boxes, stops = networks.lay_out(SKIP, SIZE)
+    passing = stops[SKIP.edges.index(("a", "left"))]
+    assert len(passing) == 4
+    ax = drawing(SKIP)
+    (line,) = lines(ax, "a->left")
+    curve = np.asarray(line.get_path().interpolated(50).vertices)
+    boxes = boxes_in(ax)
+    for name in SKIP.hidden:
+        box = boxes[name]
+        within = abs(curve[:, 0] - box.x) <= box.width / 2
+        assert within.any()
+        assert np.all(abs(curve[within, 1] - box.y) > box.height / 2)
+
+
+def test_units_are_shown_up_to_the_most():
+    boxes, _ = networks.lay_out(SKIP, SIZE, units=4)
+    assert [boxes[name].units for name in SKIP.nodes] == [2, 2, 4, 3, 2, 4]
+
+
+def test_edges_have_the_colours_of_their_routes():
+    colours = dict(zip(ROUTED.pathways, style.ordered(len(ROUTED.pathways)), strict=True))
+    ax = drawing(ROUTED, colours)
+    assert len(ROUTED.pathways) == 32
+    for number in range(len(ROUTED.edges)):
+        drawn = lines(ax, ROUTED.edge_name(number))
+        through = [c for pathway, c in colours.items() if number in pathway.edges]
+        assert [to_rgb(line.get_edgecolor()) for line in drawn] == [to_rgb(c) for c in through]
+
+
+def test_lines_of_a_bundle_lie_side_by_side():
+    ax = drawing(ROUTED, dict.fromkeys(ROUTED.pathways, "C0"))
+    shared = "hidden 1 of family 1, block 1, 1->hidden 2 of family 1, block 1, 1"
+    bundle = lines(ax, shared)
+    assert len(bundle) == 4
+    heights = sorted(float(vertices(line)[0, 1]) for line in bundle)
+    width = bundle[0].get_linewidth() / 72
+    assert np.all(np.diff(heights) > width)
+
+
+def test_what_is_on_no_route_is_grey():
+    route = SKIP.pathways[0]
+    ax = drawing(SKIP, {route: "red"})
+    for number in range(len(SKIP.edges)):
+        (line,) = lines(ax, SKIP.edge_name(number))
+        red, green, blue = to_rgb(line.get_edgecolor())
+        assert (red, green, blue) == (1, 0, 0) if number in route.edges else red == green == blue
+
+
+def test_gates_are_light_where_open_and_closed_routes_are_dotted():
+    gates = {"a": [1, 0.5, 0], "b": [0, 0, 0], "deep->right": [1]}
+    ax = drawing(SKIP, dict.fromkeys(SKIP.pathways, "C0"), gates)
+    shades = {name: [to_rgb(cell.get_facecolor())[0] for cell in cells(ax, name)] for name in gates}
+    assert shades == {"a": [1, 0.5, 0], "b": [0, 0, 0], "deep->right": [1]}
+    solid = {
+        name: [p.get_linestyle() for p in lines(ax, name)] for name in ("a->hidden", "b->hidden")
+    }
+    assert set(solid["a->hidden"]) == {"solid"}
+    assert "solid" not in solid["b->hidden"]
+    # the pathways from a run on, those from b stop
+    onwards = [line.get_linestyle() for line in lines(ax, "deep->left")]
+    assert [style == "solid" for style in onwards] == [True, False]
+
+
+def test_gates_stand_behind_inputs_and_before_all_other_nodes():
+    ax = drawing(SKIP, gates={"a": [1], "deep": [1, 0], "left": [0]})
+    boxes = boxes_in(ax)
+    start = {name: cells(ax, name)[0].get_x() for name in ("a", "deep", "left")}
+    a, deep, left = (boxes[name] for name in start)
+    assert start["a"] == pytest.approx(a.x + a.width / 2)
+    assert start["deep"] == pytest.approx(deep.x - deep.width / 2 - 2 * networks.CELL)
+    assert start["left"] == pytest.approx(left.x - left.width / 2 - networks.CELL)
+
+
+def test_labels_stand_at_nodes_and_edges():
+    labels = {"a": "first", "deep": "12 units", "left": "out", "hidden->deep": "both"}
+    ax = drawing(SKIP, labels=labels)
+    assert sorted(text.get_text() for text in ax.texts) == sorted(labels.values())
+
+
+def test_the_same_network_is_drawn_alike():
+    drawn = []
+    for _ in range(2):
+        ax = drawing(ROUTED)
+        drawn.append([vertices(patch).tolist() for patch in ax.patches])
+    assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"routes": {ROUTED.pathways[0]: "red"}}, r"routes: input 1 -> .* is no pathway of this"),
+        ({"gates": {"c": [1]}}, r"gates: 'c' is no node and no edge.*a->b"),
+        ({"labels": {"a->b": "x"}}, r"labels: 'a->b' is no node and no edge"),
+    ],
+)
+def test_what_is_not_in_the_graph_is_refused(wrong: dict, says: str):
+    with pytest.raises(UserError, match=says):
+        networks.draw_network(axes(), SKIP, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "pathways"),
+    [("structural_forms", 1), ("contexts", 5), ("xor_gated", 4), ("pathways", 49)],
+)
+def test_the_graph_is_that_of_the_network(
+    experiment: str, pathways: int, results_root: Path, cell_ids: list[str]
+):
+    cells = [name for name in cell_ids if name.startswith(f"neural_race/{experiment}/")]
+    cell = open_results(results_root, cells).cells(experiment)[0]
+    graph = networks.graph(cell)
+    assert len(graph.pathways) == pathways
+    sides = [sum(graph.nodes[name] for name in side) for side in (graph.inputs, graph.outputs)]
+    wide = cell.spec.dataset.count if cell.spec.network.by_domain else 1
+    assert sides == [cell.data.x.shape[1] * wide, cell.data.y.shape[1] * wide]
