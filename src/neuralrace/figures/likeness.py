@@ -27,6 +27,9 @@ rounding to few colours; lines in two colours of the palette differ by more."""
 MOST = 30
 """Dots that may differ and not be seen: a twentieth of an inch of the thinnest line has more."""
 
+MUCH = 0.1
+"""Share of all dots that edges and letters never have: where more differ, no spot is looked for."""
+
 
 def unlike(one: Path, other: Path) -> str | None:
     """What sets two pictures of a figure apart, in words; None where they are alike.
@@ -45,8 +48,11 @@ def unlike(one: Path, other: Path) -> str | None:
 
 def _dots(one: np.ndarray, other: np.ndarray) -> int:
     """In how many dots two pictures differ, wherever each spot differs least."""
-    spots = np.zeros(one.shape[:2], np.int32)
-    label(binary_dilation(_apart(one, other) > SEEN, iterations=2), output=spots)
+    differ = _apart(one, other) > SEEN
+    if differ.mean() > MUCH:
+        return int(differ.sum())
+    spots = np.zeros(differ.shape, np.int32)
+    label(binary_dilation(differ, iterations=2), output=spots)
     rows, columns = np.nonzero(spots)
     spot, colours = spots[rows, columns], one[rows, columns]
     framed = np.pad(other, [(MOVED, MOVED), (MOVED, MOVED), (0, 0)], mode="edge")
