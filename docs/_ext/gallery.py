@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 from rest import heading, indented, words
+from sight import page as in_grey
 from sphinx.errors import ConfigError
 
 from neuralrace.claims.spec import ClaimFile, Claims, read_claims
@@ -43,6 +44,7 @@ def pages(repository: Path, shown: set[str]) -> dict[str, str]:
         )
         index += [heading(about, "-"), f":doc:`With captions, claims and sources <{paper}>`\n"]
         index += [_cards(listed, repository)]
+    made["gallery/sight.rst"] = in_grey((entry.name, picture(entry.name)) for entry in own)
     papers = "".join(f"   {page.removeprefix('gallery/')}\n" for page in made)
     index += [f".. toctree::\n   :hidden:\n\n{papers}"]
     return made | {"gallery/index.rst": "\n".join(index)}

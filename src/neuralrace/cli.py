@@ -276,8 +276,9 @@ def verify(folder: Path) -> None:
 def compare(folder: Path, other: Path) -> None:
     """Compare two results folders.
 
-    Claims that come out otherwise in OTHER, of another machine or version, and for each metric the
-    largest difference beside what rounding explains.
+    Figures that look otherwise in OTHER, of another machine or version, claims that come out
+    otherwise, and for each metric the largest difference beside what rounding explains. Of two
+    folders of figures, the figures alone.
     """
     from neuralrace.compare import report
 

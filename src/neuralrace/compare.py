@@ -3,7 +3,7 @@
 The same configuration on another machine, another version of Python or of JAX gives the same
 numbers but for rounding, and rounding grows: a float32 network that leaves a saddle does so a
 little earlier or later. This tells by how much, metric by metric, and which claims come out
-otherwise.
+otherwise, and which figures look otherwise.
 """
 
 import json
@@ -16,7 +16,9 @@ import xarray as xr
 
 from neuralrace.claims.table import read_tables
 from neuralrace.errors import UserError
+from neuralrace.figures.likeness import unlike
 from neuralrace.records.results import open_results
+from neuralrace.registry import FIGURES
 
 ROUNDING = {"float64": 1e-6, "float32": 1e-3}
 """What rounding may grow to during training, relative to the largest entry of a metric."""
@@ -75,6 +77,36 @@ def other_outcomes(one: Path, other: Path) -> Iterator[str]:
             yield f"{name}: {found[0]} / {found[1]}"
 
 
+def pictures(one: Path, other: Path) -> dict[str, str | None]:
+    """What sets the pictures of each figure apart that both folders have; None where alike.
+
+    Args:
+        one: a results folder, whose figures stand in it or beside it, or a folder of figures.
+        other: another one.
+
+    Raises:
+        UserError: a picture is damaged.
+    """
+    found = {}
+    pair = _gallery(one), _gallery(other)
+    for name in FIGURES:
+        paths = [folder / f"{name}.png" for folder in pair]
+        if all(path.is_file() for path in paths):
+            try:
+                found[name] = unlike(*paths)
+            except OSError as e:
+                raise UserError(f"{paths[0]} or {paths[1]}: is no picture: {e}") from e
+    return found
+
+
+def _gallery(folder: Path) -> Path:
+    """Where the figures of results are drawn: `figures/` beside `results/`, else in the folder."""
+    if any((folder / f"{name}.png").is_file() for name in FIGURES):
+        return folder
+    within = folder / "figures"
+    return within if within.is_dir() else folder.parent / "figures"
+
+
 def _relative(one: xr.DataArray, other: xr.DataArray) -> float:
     a, b = (np.asarray(each.values, float) for each in (one, other))
     if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
@@ -85,11 +117,19 @@ def _relative(one: xr.DataArray, other: xr.DataArray) -> float:
 
 
 def report(one: Path, other: Path) -> Iterator[str]:
-    """The comparison in words: claims, then for each metric the cell where it differs most.
+    """The comparison in words: figures, claims, and where each metric differs most.
+
+    Two folders of figures have nothing but these.
 
     Raises:
         UserError: folders that cannot be compared.
     """
+    figures = pictures(one, other)
+    other_looks = {name: what for name, what in figures.items() if what}
+    yield f"{len(figures)} figures in both, {len(other_looks)} look otherwise"
+    yield from (f"- {name}: {what}" for name, what in other_looks.items())
+    if (_gallery(one), _gallery(other)) == (one, other):
+        return
     outcomes = list(other_outcomes(one, other))
     yield f"{len(outcomes)} claims and findings come out otherwise"
     yield from (f"- {line}" for line in outcomes)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from workplace import Workplace, claim
 
 from neuralrace import compare
@@ -77,6 +78,27 @@ def test_other_specifications_are_told(folders):
     pair = folders(VALUES, VALUES, other_spec={"precision": "float32"})
     with pytest.raises(UserError, match=r"deep_linear/e/main: .* other specifications"):
         list(compare.differences(*pair))
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_figures_that_look_otherwise_are_named(folders, within):
+    names = "deep_linear/exact", "deep_linear/rotation"
+    results = folders(VALUES, VALUES)
+    for folder, shade in zip(results, (0, 200), strict=True):
+        for name, colour in zip(names, (100, shade), strict=True):
+            path = (folder if within else folder.parent) / "figures" / f"{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (70, 40), (colour, 0, 0)).save(path)
+    found = compare.pictures(*results)
+    assert list(found) == list(names)
+    assert found[names[0]] is None
+    assert f"- {names[1]}: {found[names[1]]}" in list(compare.report(*results))
+    galleries = [(folder if within else folder.parent) / "figures" for folder in results]
+    assert next(compare.report(*galleries)) == "2 figures in both, 1 look otherwise"
+    assert len(list(compare.report(*galleries))) == 2
+    path.write_bytes(b"none")
+    with pytest.raises(UserError, match=r"rotation.png: is no picture"):
+        compare.pictures(*results)
 
 
 def test_command_line(folders, capsys):
