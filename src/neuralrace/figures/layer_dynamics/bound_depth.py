@@ -42,7 +42,7 @@ DOTTED = {"linestyle": style.PAPER["linestyle"], "linewidth": 1.6}
     layout="aabbcc;ddddee",
     height=4.4,
     heights=(1.0, 1.25),
-    cf={"a": "Fig. 1 iii", "d": "eq. 17"},
+    cf={"a": "Fig. 1 (iii)", "d": "eq. 17"},
     reads={
         "growth": {
             "trajectory": "layer_norm",

@@ -22,7 +22,7 @@ NAMES = {"growth": "printed", "growth_standard": "Glorot"}
 @Figure(
     layout="aaabbbcccc",
     height=2.5,
-    cf={"a": "Fig. 1 ii"},
+    cf={"a": "Fig. 1 (ii)"},
     reads={
         "growth": {
             "trajectory": "layer_norm",

@@ -30,7 +30,7 @@ GAP: dict[str, Any] = {"color": style.distinct(0)}
 @Figure(
     layout="aaabb;cccdd",
     height=4.3,
-    cf={"a": "Fig. 1 i", "c": "eq. 17", "d": "sec. 4"},
+    cf={"a": "Fig. 1 (i)", "c": "eq. 17", "d": "sec. 4"},
     reads={
         "growth": {
             "trajectory": "imbalance_trace layer_norm",
