@@ -42,7 +42,9 @@ def drawing(*what: Any, **more: Any) -> Axes:
     """The inset that a network is drawn into."""
     ax = axes()
     networks.draw_network(ax, *what, **more)
-    return ax.child_axes[0]
+    (page,) = ax.child_axes
+    assert isinstance(page, Axes)
+    return page
 
 
 def boxes_in(ax: Axes) -> dict:
