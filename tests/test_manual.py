@@ -164,7 +164,7 @@ def test_overrides_make_a_plan_with_the_default_configuration(name):
     plan = overridden(name)
     sizes = {cell.dataset.images.name for cell in plan.cells.values() if is_images(cell)}
     assert sizes == {
-        "smoke": {"digits"}, "full_scale": {"mnist", "cifar10"}, "mnist": {"mnist"},
+        "smoke": {"digits"}, "full_scale": {"mnist", "cifar10", "digits"}, "mnist": {"mnist"},
         "cifar": {"cifar10_files", "digits"},
     }[name]  # fmt: skip
 

@@ -181,15 +181,16 @@ def test_saved_files_are_deterministic_and_whole(
         first, second = (tmp_path / folder / file for folder in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
         assert b"CreationDate" not in first.read_bytes()
-    full, slim = (Image.open(tmp_path / "first" / file) for file in ("figure.png", "slim.png"))
-    assert full.width == 300 * PAGE
-    assert slim.width == pytest.approx(130 * PAGE, abs=1)
-    for picture in (full, slim):
-        assert picture.info["Title"] == name
-        assert picture.info["Comment"] == "Caption: \u03c4."
-        assert picture.info["Description"].startswith("Panel a: ")
+    pictures = (tmp_path / "first" / file for file in ("figure.png", "slim.png"))
+    for picture, width in zip(pictures, (300 * PAGE, 130 * PAGE), strict=True):
+        with Image.open(picture) as dots:
+            assert dots.width == pytest.approx(width, abs=1)
+            texts = dots.info
+        assert texts["Title"] == name
+        assert texts["Comment"] == "Caption: \u03c4."
+        assert texts["Description"].startswith("Panel a: ")
     graphic = (tmp_path / "first" / "figure.svg").read_text(encoding="utf-8")
-    assert full.info["Description"] in unescape(graphic)
+    assert texts["Description"] in unescape(graphic)
     assert "<dc:date>" not in graphic
 
 
@@ -199,11 +200,10 @@ def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
     png = tmp_path / "figure.png"
     png.write_bytes(b"old")
 
-    def full(self, path, **_):
-        Path(path).write_bytes(b"half")
+    def full(_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(UserError, match=r"no space left on device.*nothing was replaced"):
         saved("deep_linear/time_to_learn", results_root, cell_ids, tmp_path)
     assert png.read_bytes() == b"old"

@@ -82,7 +82,7 @@ def test_typical_run_is_closest_to_the_mean_of_those_that_did_not_diverge():
 
 def test_nearest_snapshots_are_so_by_ratio():
     # of 0.2 the ratio to 0.4 is smaller than that to 0.05, and the difference larger
-    assert nearest(np.array([1.0, 0.4, 0.05, 0.01]), (0.2, 0.02, 5)) == [1, 3, 0]
+    assert nearest(np.array([1.0, 0.4, 0.05, 0.01]), (0.2, 0.02, 5.0)) == [1, 3, 0]
 
 
 def test_modes_that_stay_together_are_alike():

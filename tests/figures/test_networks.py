@@ -40,7 +40,8 @@ def axes() -> Axes:
 
 def drawing(*what: Any, **more: Any) -> Axes:
     """The inset that a network is drawn into."""
-    ax = drawing(*what, **more)
+    ax = axes()
+    networks.draw_network(ax, *what, **more)
     return ax.child_axes[0]
 
 

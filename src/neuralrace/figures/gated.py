@@ -92,9 +92,10 @@ def family(numbers: tuple[int, ...]) -> str:
 
 def family_look(numbers: tuple[int, ...]) -> dict[str, Any]:
     """Colour and marker of a family, the same in all figures."""
-    if len(numbers) > 1:
+    number, *others = numbers
+    if others:
         return {"color": style.distinct(9), "marker": "^"}
-    place = numbers[0] - 1
+    place = number - 1
     colour = style.distinct(FAMILIES[place % len(FAMILIES)])
     return {"color": colour, "marker": style.marker(place)}
 
@@ -268,8 +269,8 @@ def draw_outputs(
     for each, name in zip(grid[:, 0], ("ReLU", "gated", "difference"), strict=True):
         each.set_ylabel(name)
     grid[2, len(moments) // 2].set_xlabel("properties that hold in all contexts, or in one")
-    ax.get_figure().colorbar(shades, ax=list(grid[:2].flat), label="output", aspect=16, pad=0.02)
-    ax.get_figure().colorbar(differences, ax=list(grid[2]), aspect=8, pad=0.02)
+    ax.figure.colorbar(shades, ax=list(grid[:2].flat), label="output", aspect=16, pad=0.02)
+    ax.figure.colorbar(differences, ax=list(grid[2]), aspect=8, pad=0.02)
     return most
 
 

@@ -166,16 +166,16 @@ class Routing(Network):
             maps = domains**2 * (through + inputs * outputs * (wide + inputs))
             return Arithmetic(weights, maps, maps)
 
-        def through(partners: int) -> float:
+        def shown(partners: int) -> float:
             """One image, in all input domains and some output domains of each."""
             return float(domains * (inputs * first + partners * last * outputs))
 
-        tested = dataset.tested * through(domains)
+        tested = dataset.tested * shown(domains)
         if training.batch.whole:
             # encoders against each other and the classes; sums over pairs of what is left of these
             moments = float(domains * first * (inputs * (first + outputs) + domains * first))
             return Arithmetic(weights, tested + moments, moments)
-        image = through(self.partners(domains))
+        image = shown(self.partners(domains))
         return Arithmetic(
             weights, tested + samples * image, training.batch.samples(samples) * image
         )

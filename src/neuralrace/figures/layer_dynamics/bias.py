@@ -71,7 +71,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     cells = results.cells("images")
     ends = _changes(cells, ax)
     values = ", ".join(f"{end:.2g}" for end in ends.values())
-    ax.set_title(f"{cells[0].spec.dataset.name.capitalize()}, mini-batches: {values}")
+    ax.set_title(f"On {cells[0].spec.dataset.name}, in mini-batches: {values}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:

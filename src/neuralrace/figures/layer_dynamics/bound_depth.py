@@ -180,7 +180,7 @@ def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel="bound over its plateau", xlim=(0, end or None))
     scale = f"init scale {float(norms['init_scale']):g}"
     ax.text(0.97, 0.06, scale, transform=ax.transAxes, ha="right")
-    ax.set_title(f"90% after {_listed(times.values, '.2f')}")
+    ax.set_title(f"Bounds at 90% after {_listed(times.values, '.2f')}")
 
 
 def _networks(results: Results) -> list[CellResults]:

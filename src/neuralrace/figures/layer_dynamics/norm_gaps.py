@@ -93,14 +93,14 @@ def panel_a(results: Results, ax: Axes) -> None:
         for values, look in (
             (cell.get("metrics", "initial_norm_gap").isel(at), INITIAL),
             (cell.get("metrics", "final_norm_gap").isel(at), FINAL),
-            ((abs(trace) ** 0.5).mean("seed").expand_dims("seed"), BOUND),
-            (identity.mean("seed").expand_dims("seed"), IDENTITY),
+            ((abs(trace) ** 0.5).max("pair").mean("seed").expand_dims("seed"), BOUND),
+            (identity.max("pair").mean("seed").expand_dims("seed"), IDENTITY),
         ):
             _point(ax, row, values, look)
         error = np.fmax(error, cell.get("metrics", "norm_gap_identity_error").isel(at).max())
     _name(ax, rows)
     ax.set(xlabel="gap of norms", xlim=(FLOOR / 2, None))
-    ax.set_title(rf"$|\mathrm{{tr}}\,C|$ over the sum: to {float(error):.1g}")
+    ax.set_title(rf"It is $|\mathrm{{tr}}\,C|$ over the sum to {float(error):.1g}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

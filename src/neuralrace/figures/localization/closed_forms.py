@@ -29,7 +29,7 @@ STATED = {"color": "0.35", "marker": "_", "markersize": 7}
 """Looks of equations as the notes have them."""
 ROUNDING = 1e-18
 """Smaller values are drawn here, with a marker of their own."""
-BELOW = {"color": "0.3", "marker": "v", "fillstyle": "none"}
+BELOW: dict[str, Any] = {"color": "0.3", "marker": "v", "fillstyle": "none"}
 SHARES = {"negative_coefficients": "modes with\nnegative $e^C$", "null_share": "null\ndirections"}
 """Shares of modes, and of directions of the weights."""
 SOLUTIONS = {"frozen_gates": "exponential", "frozen_gates_descent": "power of\nthe step"}
@@ -163,7 +163,7 @@ def panel_h(results: Results, ax: Axes) -> None:
     names = [name.replace(", ", ",\n") for name in _by_scheme(results)]
     ax.set_xticks(range(len(names)), names)
     ax.set(yscale="log", ylabel="drift of $w_1 - w_2$", xlim=(-0.5, len(names) - 0.5))
-    ax.set_title(f"From {min(drifts):.0e} on")
+    ax.set_title(f"Least drift: {min(drifts):.0e}")
 
 
 def panel_i(results: Results, ax: Axes) -> None:
@@ -243,7 +243,7 @@ def _spread(results: Results) -> list[tuple[float, CellResults, dict[str, Any]]]
     ]
 
 
-def _point(ax: Axes, place: float, values: xr.DataArray, look: dict[str, Any]) -> None:
+def _point(ax: Axes, place: int | float, values: xr.DataArray, look: dict[str, Any]) -> None:
     """A point on a logarithmic axis, with a marker of its own where it is below rounding."""
     shown = look if float(values.mean("seed")) > ROUNDING else BELOW
     style.points(ax, place, values.clip(min=ROUNDING), **shown)

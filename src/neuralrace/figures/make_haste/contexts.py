@@ -6,7 +6,8 @@ its closed form (dotted) has context pathways begin on the residual with the str
 initial weights, and is late. Dashed on the losses is the closed form with what they gain while the
 common pathway learns, and dashed on singular values are joint modes of all pathways; nothing is
 fitted. Dashed lies on the gated network. The ReLU network leaves both, the more so the more
-contexts there are; titles tell its time to 5% of the loss over that of the gated network.
+contexts there are. Titles tell its time to 5% of the loss over that of the gated network, and the
+largest distances of singular values over the largest one.
 """
 
 from collections.abc import Sequence
@@ -36,7 +37,7 @@ LATE = 0.05
         "three_contexts_gated four_contexts_gated five_contexts_gated": {
             "trajectory": "loss pathway_values",
             "theory": "loss pathway_values",
-            "metrics": "level_time",
+            "metrics": "level_time pathway_error_sup",
         },
     },
 )
@@ -112,7 +113,7 @@ def _draw_losses(results: Results, experiment: str, ax: Axes) -> None:
         for cell in (relu, twin)
     )
     contexts = gated.task(relu).contexts
-    ax.set_title(f"$C={contexts}$: ReLU takes {late / early:.2f} times")
+    ax.set_title(f"$C={contexts}$: ReLU to {LATE:.0%} at {late / early:.2f} times")
 
 
 def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> None:
@@ -127,8 +128,13 @@ def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> N
     ax.set(xlim=(0, _end(results.cell(experiment))), ylim=(0, None), ylabel="singular value")
     if not common:
         ax.set_xlabel(style.FLOW_TIME)
-    name = "Common pathway" if common else f"{len(pathways)} context pathways"
-    ax.set_title(name)
+    off = gated.smallest(cell.get("metrics", "pathway_error_sup")).isel(pathway=pathways)
+    near, far = (
+        float(off.sel(solution=solution).max("pathway").mean("seed"))
+        for solution in ("pathway_modes", "staged_modes")
+    )
+    name = "Common" if common else "Context"
+    ax.set_title(f"{name}: stated {far:.0%} off, theory {near:.1%}")
 
 
 def _twin(results: Results, experiment: str) -> CellResults:

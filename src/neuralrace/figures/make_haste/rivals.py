@@ -20,7 +20,11 @@ from neuralrace.figures import gated, style
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
-FAMILIES = {(2,): style.LINES[0], (1,): style.LINES[1], (1, 2): style.LINES[2]}
+FAMILIES: dict[tuple[int, ...], Any] = {
+    (2,): style.LINES[0],
+    (1,): style.LINES[1],
+    (1, 2): style.LINES[2],
+}
 """Lines by the numbers q of contexts that pathways are open in."""
 OTHERS: dict[str, dict[str, Any]] = {
     "samples_gated": {"color": style.distinct(2), "marker": "D", "linestyle": style.LINES[3]},
@@ -28,7 +32,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 """Looks of a pathway for every sample, and for every object, by experiment."""
 NAMES = {"samples_gated": "a pathway a sample", "objects_gated": "a pathway an object"}
-COMMON = {"color": "0.35", "marker": "X"}
+COMMON: dict[str, Any] = {"color": "0.35", "marker": "X"}
 LATE = 0.05
 """Loss over initial loss at which learners are compared."""
 
@@ -108,7 +112,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     cell = families[max(families, key=len)]
     dataset, gates = gated.task(cell), gated.pathway_gates(cell)
     share = gated.smallest(cell.get("metrics", "pathway_share"))
-    opened = gates.reshape(len(gates), dataset.contexts, -1).any(axis=2)
+    opened = np.asarray(gates.reshape(len(gates), dataset.contexts, -1).any(axis=2))
     for place, row in enumerate(opened):
         look = COMMON if row.all() else gated.family_look((int(row.sum()),))
         style.points(ax, place, share.isel(pathway=place), **look)

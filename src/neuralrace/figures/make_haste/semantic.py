@@ -62,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         each.set_title(text, loc="center")
     for each in axes[1:3]:
         each.set_xlabel("mode")
-    ax.get_figure().colorbar(shades, ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)
+    ax.figure.colorbar(shades, ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)
     ax.set_title(f"The hierarchy has {len(modes.s)} modes, from the whole to single items")
 
 

@@ -98,7 +98,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         each.set_title(name, loc="center")
         each.set_xlabel("context")
     matrices[0].set_ylabel("context")
-    ax.get_figure().colorbar(shades, ax=list(matrices), ticks=(0, 0.5, 1), aspect=12, pad=0.02)
+    ax.figure.colorbar(shades, ax=list(matrices), ticks=(0, 0.5, 1), aspect=12, pad=0.02)
     within = np.kron(np.eye(dataset.contexts), 1 - np.eye(dataset.objects)) > 0
     means = {name: similarity[within].mean() for name, similarity in found.items()}
     one, other = means[RELU], means[_named((dataset.contexts - 1,))]

@@ -40,7 +40,7 @@ LATE = 0.05
     layout="aaaabbbbbbbb;ccccccdddeee",
     height=4.2,
     heights=(1.0, 1.2),
-    cf={"a": "Fig. 6", "b": "Fig. 6b", "c": "Fig. 6b"},
+    cf={"a": "Fig. 6a", "b": "Fig. 6b", "c": "Fig. 6"},
     reads={
         "one_hidden": {
             "metrics": "level_time_variation",

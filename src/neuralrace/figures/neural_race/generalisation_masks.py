@@ -86,12 +86,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     crossed = []
     for index, name in enumerate(COUNTS[1:], start=1):
         cells = domains.by_partners(results, name)
-        partners = [_partners(cell) for cell in cells]
+        partners = [float(_partners(cell)) for cell in cells]
         ratios = [cell.get("metrics", "zero_shot_ratio").isel(init_scale=0) for cell in cells]
         look = {"color": style.ordered(len(COUNTS))[index], "marker": style.marker(index)}
         domains.draw_ends(ax, partners, ratios, look)
         medians = [float(np.median(ratio)) for ratio in ratios]
-        enough = [k for k, m in zip(partners, medians, strict=True) if m >= TRANSFERS]
+        enough = [round(k) for k, m in zip(partners, medians, strict=True) if m >= TRANSFERS]
         crossed.append(str(min(enough)) if enough else "none")
         ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **look)
     ax.axhline(TRANSFERS, **style.GUIDE)
@@ -112,7 +112,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """The same at three partners of ten, run by run, with medians (bars)."""
+    """The same where few partners are trained, run by run, with medians (bars)."""
     medians = []
     for place, (name, look) in enumerate((("band", BAND), ("random_regular", RANDOM))):
         (cell,) = (c for c in results.cells("mask_contrast") if c.routing.pairs.name == name)
@@ -123,13 +123,17 @@ def panel_d(results: Results, ax: Axes) -> None:
         medians.append(float(np.nanmedian(errors)))
         ax.plot([place - 0.4, place + 0.4], [medians[-1]] * 2, color="0.2", linewidth=1.2)
     ax.set_xticks([0, 1], ["band", "random"])
-    ax.set(yscale="log", ylabel="relative error", xlabel="mask, 3 of 10 partners")
+    ax.set(
+        yscale="log",
+        ylabel="relative error",
+        xlabel=f"mask, {_partners(cell)} of {cell.spec.dataset.count} partners",
+    )
     ax.set_title(f"Medians {medians[0]:.2g} and {medians[1]:.2g} over {len(errors)} seeds")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Error on untrained pairs with and without a small dedicated pathway for every pair beside
-    the shared one.
+    the shared one. The number is the largest change of a run.
     """
     without = domains.by_partners(results, "generalisation")
     beside = domains.by_partners(results, "generalisation_parallel")
@@ -142,7 +146,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         for cell in beside
         if _partners(cell) in alone and _partners(cell) > 1
     ]
-    ax.set_title(f"Beside: runs differ by {max(apart, default=np.nan):.2g} at most, $K$ > 1")
+    ax.set_title(f"With dedicated pathways within {max(apart, default=np.nan):.2g}, $K$ > 1")
 
 
 def panel_f(results: Results, ax: Axes) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 from neuralrace.errors import UserError
 from neuralrace.figures import gated, networks, style
@@ -141,3 +142,4 @@ def _clock(ax: Axes, cell: CellResults) -> None:
     """Logarithmic flow time."""
     time = cell.flow_time
     ax.set(xscale="log", xlim=(time[1], time[-1]), xlabel=r"flow time ($\tau$)")
+    ax.xaxis.set_minor_formatter(NullFormatter())

@@ -3,8 +3,9 @@
 Each of M input domains turns the images by an angle of its own, each output domain asks for their
 classes under names of its own, and an input domain is trained with K output domains. Images are
 held out of training, but in f. Markers are means, bars ranges over seeds; small markers on top are
-trained pairs. From how many partners on untrained pairs follow depends on the images, the number
-of domains and the init scale: 40% is no constant.
+trained pairs. From how many partners on untrained pairs follow depends on the number of domains and
+the init scale: 40% is no constant. Sets of images are compared after as many steps as their
+specification says, which need not be the end of training.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -32,7 +32,7 @@ EPSILON = float(np.finfo(float).eps)
         "pathways": {
             "trajectory": "singular_values trained_error untrained_error",
             "theory": "",
-            "metrics": "half_time half_time_over_theory hidden_over_input_speed value_error_mean",
+            "metrics": "half_time_over_theory hidden_over_input_speed value_error_mean",
         },
         "pathways_decoupled pathways_step_size": {
             "trajectory": "loss",
@@ -87,7 +87,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set(yscale="log", ylabel="distance (initial loss)")
     ends = [style.entry(rf"flow, step {_step(cell):.2g} $\tau$", **look) for cell, _, look in lines]
     entries = [*ends, style.entry("same steps", **ROUNDING)]
-    ax.legend(handles=entries, loc="center left", bbox_to_anchor=(0.08, 0.34), labelspacing=0.2)
+    ax.legend(handles=entries, loc="center left", bbox_to_anchor=(0.08, 0.4), labelspacing=0.2)
     ax.set_title(f"Same steps: at most {most:.0e} apart")
 
 
