@@ -16,9 +16,9 @@ from scipy.ndimage import binary_dilation, gaussian_filter, label
 
 WIDTH = 2100
 """Dots of the width that pictures are compared at: 300 to an inch of a page."""
-GRAIN = 2.0
+GRAIN = 2.5
 """Dots by which both are smoothed: more than edges are, less than lines are wide."""
-MOVED = 7
+MOVED = 9
 """Dots by which a spot may have moved: half a letter, as far as a line of text as wide as a panel
 ends apart where letters are fitted to the grid and where they are not."""
 SEEN = 55
