@@ -124,15 +124,10 @@ def groups(plan: Plan) -> Iterator[Group]:
 
 def announced(jobs: Sequence[Group]) -> str:
     """What jobs are estimated to cost, in a line."""
-    seconds = Counter[Place]()
-    for group in jobs:
-        seconds[group.place] += group.seconds
+    units: dict[Place, str] = {"cpu": "core-minutes on processors", "gpu": "minutes on a GPU"}
+    seconds = {place: sum(job.seconds for job in jobs if job.place == place) for place in units}
     cells = sum(len(group.cells) for group in jobs)
-    parts = [
-        f"{seconds[place] / 60:.1f} {unit}"
-        for place, unit in (("cpu", "core-minutes on processors"), ("gpu", "minutes on a GPU"))
-        if seconds[place]
-    ]
+    parts = [f"{seconds[place] / 60:.1f} {unit}" for place, unit in units.items() if seconds[place]]
     return f"outdated: {cells} cells in {len(jobs)} jobs, estimated at {' and '.join(parts)}"
 
 
