@@ -66,34 +66,54 @@ def picture(figure: str) -> str:
     return f"figures/slim/{figure}.png"
 
 
-def _texts(entry: Entry, repository: Path) -> tuple[str, str]:
+def _variants(entry: Entry, repository: Path) -> list[str]:
+    """Pictures of a figure from other configurations of its paper, `<figure>.<configuration>`."""
+    folder = repository / "figures" / "slim"
+    found = sorted(folder.glob(f"{entry.name}.*.png"))
+    return [path.relative_to(folder).as_posix().removesuffix(".png") for path in found]
+
+
+def _texts(figure: str, repository: Path) -> tuple[str, str]:
     """What stands for a picture where it is not seen, and its caption, as the picture carries them.
 
     Raises:
         ConfigError: there is no such picture, or it carries none.
     """
     try:
-        with Image.open(repository / picture(entry.name)) as image:
+        with Image.open(repository / picture(figure)) as image:
             return image.info["Description"], image.info["Comment"]
     except (OSError, KeyError):
-        raise ConfigError(f"{picture(entry.name)}: run `make figures`, which draws it") from None
+        raise ConfigError(f"{picture(figure)}: run `make figures`, which draws it") from None
 
 
-def _figure(entry: Entry, cited: Cited, repository: Path) -> str:
-    alternative, caption = _texts(entry, repository)
-    claims = ", ".join(f":ref:`{each} <claim-{each}>`" for each in cited.get(entry.name, []))
-    module = entry.path.relative_to(repository).as_posix()
+def _picture(figure: str, command: str, repository: Path) -> str:
+    """A picture with its caption and the command that makes it."""
+    alternative, caption = _texts(figure, repository)
     return f"""\
-{heading(words(title(entry)), "-", anchor(entry.name))}
-.. figure:: /{picture(entry.name)}
+.. figure:: /{picture(figure)}
    :alt: {alternative}
    :class: site-figure
 
 {indented(caption)}
 .. code-block:: console
 
-   $ snakemake --cores all figures/{entry.name}.png
+   $ snakemake --cores all {command}
+"""
 
+
+def _figure(entry: Entry, cited: Cited, repository: Path) -> str:
+    claims = ", ".join(f":ref:`{each} <claim-{each}>`" for each in cited.get(entry.name, []))
+    module = entry.path.relative_to(repository).as_posix()
+    paper = entry.name.partition("/")[0]
+    pictures = [_picture(entry.name, f"figures/{entry.name}.png", repository)]
+    for variant in _variants(entry, repository):
+        changes = variant.rpartition(".")[2]
+        made = f"results/{changes}/figures/{entry.name}.png"
+        command = f"{made} --configfile config/{paper}/{changes}.yaml"
+        pictures.append(_picture(variant, command, repository))
+    return f"""\
+{heading(words(title(entry)), "-", anchor(entry.name))}
+{"".join(pictures)}
 :Claims: {claims or "none names it"}
 :Source: :doc:`{module} </source/{module}>`
 """
@@ -103,7 +123,7 @@ def _cards(entries: list[Entry], repository: Path) -> str:
     cards = (
         f".. grid-item-card:: {words(title(entry))}\n"
         f"   :img-top: /{picture(entry.name)}\n"
-        f"   :img-alt: {_texts(entry, repository)[0]}\n"
+        f"   :img-alt: {_texts(entry.name, repository)[0]}\n"
         f"   :link: {anchor(entry.name)}\n   :link-type: ref\n   :class-card: site-thumbnail\n"
         for entry in entries
     )

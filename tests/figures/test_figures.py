@@ -121,7 +121,11 @@ def test_a_caption_tells_what_is_shared_and_what_is_swept():
         for number, each in enumerate(swept)
     }
     _, told = caption("deep_linear/staircase", cells).split("What was run:")
-    assert told.strip() == (
+    runs, digest = told.strip().rsplit("\n\n", 1)
+    assert re.fullmatch(r"Digest of this: ``[0-9a-f]{16}``\.", digest)
+    other = {name: cell.model_copy(update={"seeds": 4}) for name, cell in cells.items()}
+    assert digest not in caption("deep_linear/staircase", other)
+    assert runs == (
         "* ``deep_linear/staircase``: dataset modes (singular values [2, 1], inputs 3, outputs 2); "
         "network layered (hidden [4]); init normal; training (learning rate 0.1 to 0.0125 (8 "
         "values), steps 8 to 64 (8 values)); init scales 0.1; seeds 3."

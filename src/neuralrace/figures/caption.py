@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Any
 
 from neuralrace.figures import matching
@@ -27,7 +28,8 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
 
     Args:
         figure: a key of `FIGURES`.
-        cells: all cells that there are, by `paper/experiment/label`.
+        cells: all cells that there are, by `paper/experiment/label`; of those that it shows their
+            specification is told, and the digest of it in full.
     """
     entry = FIGURES[figure]
     _, *body = _text(entry)
@@ -37,7 +39,9 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
         for letter, text in panels(entry).items()
     ]
     shown = {name: cells[name] for name in matching(figure, cells)}
-    return "\n\n".join([*body, *shows, "What was run:", *_runs(shown)]) + "\n"
+    digest = sha256("\n".join(cell.canonical() for cell in shown.values()).encode()).hexdigest()
+    told = [*body, *shows, "What was run:", *_runs(shown), f"Digest of this: ``{digest[:16]}``."]
+    return "\n\n".join(told) + "\n"
 
 
 def panels(entry: Entry) -> dict[str, str]:

@@ -192,7 +192,7 @@ def _example(results: Results) -> CellResults:
 def _images(cell: CellResults) -> str:
     """Name of the image set."""
     name = cell.spec.dataset.images.name
-    return SETS[name] if name in SETS else name
+    return str(SETS.get(name, name))
 
 
 def _seen(cell: CellResults) -> str:
