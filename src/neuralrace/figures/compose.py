@@ -60,7 +60,7 @@ def entitle(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) -> 
     }
     for letter, ax in axes.items():
         ax.set_title(f"$\\bf{{{letter}}}$")
-    figure.draw_without_rendering()  # now it is known where they stand
+    style.arrange(figure)  # now it is known where they stand
     places = {letter: ax.get_window_extent() for letter, ax in axes.items()}
     # rows of the grid: of a panel that is split, only a line above it is left
     rows = {

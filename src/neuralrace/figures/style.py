@@ -282,6 +282,14 @@ def legend(figure: Figure, entries: Sequence[Artist], columns: int | None = None
         figure.legend(handles=entries, loc="outside upper center", ncols=columns)
 
 
+def arrange(figure: Figure) -> None:
+    """Lets all axes stand where they will when they are drawn, which takes far longer."""
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+    for ax in figure.axes:
+        ax.apply_aspect()
+
+
 def place(ax: Axes) -> SubplotSpec:
     """Where axes stand in a grid.
 
