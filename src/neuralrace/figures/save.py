@@ -3,10 +3,10 @@
 import io
 import os
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -93,7 +93,7 @@ def _palette(picture: Image.Image, colours: int) -> Image.Image:
     frequent = [rgb for _, rgb in sorted(found, reverse=True)[: int(FREQUENT * colours)]]
     others = picture.quantize(colours - len(frequent), Image.Quantize.MAXCOVERAGE)
     palette = Image.new("P", (1, 1))
-    palette.putpalette([*chain.from_iterable(frequent), *(others.getpalette() or [])])
+    palette.putpalette([*np.ravel(frequent).tolist(), *(others.getpalette() or [])])
     return picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
