@@ -93,7 +93,8 @@ def _palette(picture: Image.Image, colours: int) -> Image.Image:
     frequent = [rgb for _, rgb in sorted(found, reverse=True)[: int(FREQUENT * colours)]]
     others = picture.quantize(colours - len(frequent), Image.Quantize.MAXCOVERAGE)
     palette = Image.new("P", (1, 1))
-    palette.putpalette([*np.ravel(frequent).tolist(), *(others.getpalette() or [])])
+    exact = [int(level) for level in np.ravel(frequent)]
+    palette.putpalette([*exact, *(others.getpalette() or [])])
     return picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
