@@ -1,5 +1,6 @@
 """Every figure is registered, described, and drawn from what its cells hold."""
 
+import io
 import json
 import re
 import shutil
@@ -23,7 +24,7 @@ from neuralrace.figures import inputs, matching, variables
 from neuralrace.figures.caption import PANEL, caption
 from neuralrace.figures.compose import alternative, compose, entitle
 from neuralrace.figures.neural_race.structural_forms import classical_scaling
-from neuralrace.figures.save import save
+from neuralrace.figures.save import palette, save
 from neuralrace.figures.style import (
     HEAT,
     PAGE,
@@ -196,6 +197,27 @@ def test_saved_files_are_deterministic_and_whole(
     graphic = (tmp_path / "first" / "figure.svg").read_text(encoding="utf-8")
     assert texts["Description"] in unescape(graphic)
     assert "<dc:date>" not in graphic
+
+
+def test_a_palette_keeps_areas_and_changes_no_dot_much():
+    figure = Canvas(figsize=(2, 1), dpi=100)
+    left, right = figure.subplots(1, 2)
+    left.imshow(np.arange(100).reshape(10, 10), cmap=SIGNED)
+    right.fill_between([0, 1], [1, 2], alpha=0.2)
+    right.plot([0, 1], [2, 1], color="red")
+    with io.BytesIO() as dots:
+        figure.savefig(dots)
+        full = Image.open(dots).convert("RGB")
+    few = palette(full, 64)
+    assert len(few.getcolors()) <= 64
+    before, after = (np.asarray(each.convert("RGB"), dtype=int) for each in (full, few))
+    _, kind, counts = np.unique(
+        before.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True
+    )
+    off = abs(after - before).reshape(-1, 3).max(axis=1)
+    frequent = np.argsort(-counts)[:5]
+    assert off[np.isin(kind.ravel(), frequent)].max() == 0
+    assert off.max() < 64
 
 
 def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from scipy.spatial.distance import cdist
 
 from neuralrace.atomic import replacing
 from neuralrace.figures import matching
@@ -22,6 +23,8 @@ DPI, SLIM_DPI = 300, 130
 """Of a picture that is printed, and of one that is seen on a page of a site."""
 COLOURS, SLIM_COLOURS = 256, 128
 """Of these: a palette takes a third of the bytes."""
+DIGITS = np.array([1 << 16, 1 << 8, 1], dtype=np.int32)
+"""Of red, green and blue, in a colour as one number."""
 FREQUENT = 5 / 8
 """Share of a palette that is exactly what there is most of; the others cover all that is left."""
 
@@ -79,7 +82,7 @@ def _picture(figure: Figure, dpi: int, colours: int, texts: dict[str, str], path
     """Writes a picture of few colours that carries texts."""
     dots = io.BytesIO()
     figure.savefig(dots, format="png", dpi=dpi)
-    few = _palette(Image.open(dots).convert("RGB"), colours)
+    few = palette(Image.open(dots).convert("RGB"), colours)
     info = PngInfo()
     for key, text in texts.items():
         info.add_itxt(key, text)
@@ -87,15 +90,23 @@ def _picture(figure: Figure, dpi: int, colours: int, texts: dict[str, str], path
         few.save(temporary, format="PNG", optimize=True, dpi=(dpi, dpi), pnginfo=info)
 
 
-def _palette(picture: Image.Image, colours: int) -> Image.Image:
-    """A picture in few colours: its areas keep theirs, and no dot gets one that is far off."""
-    found = picture.getcolors(picture.width * picture.height) or []
-    frequent = [rgb for _, rgb in sorted(found, reverse=True)[: int(FREQUENT * colours)]]
-    others = picture.quantize(colours - len(frequent), Image.Quantize.MAXCOVERAGE)
-    palette = Image.new("P", (1, 1))
-    exact = [int(level) for level in np.ravel(frequent)]
-    palette.putpalette([*exact, *(others.getpalette() or [])])
-    return picture.quantize(palette=palette, dither=Image.Dither.NONE)
+def palette(picture: Image.Image, colours: int) -> Image.Image:
+    """A picture in few colours: its areas keep theirs, and no dot gets one that is far off.
+
+    Args:
+        picture: in red, green and blue.
+        colours: how many, at most 256.
+    """
+    found = sorted(picture.getcolors(picture.width * picture.height) or [], reverse=True)
+    all_there = np.array([rgb for _, rgb in found])
+    exact = all_there[: int(FREQUENT * colours)]
+    others = picture.quantize(colours - len(exact), Image.Quantize.MAXCOVERAGE).getpalette()
+    chosen = np.concatenate([exact, np.reshape(others or [], (-1, 3)).astype(int)])
+    nearest = np.zeros(1 << 24, dtype=np.uint8)  # by colour, as one number
+    nearest[all_there @ DIGITS] = cdist(all_there, chosen).argmin(axis=1)
+    few = Image.fromarray(nearest[np.asarray(picture, dtype=np.int32) @ DIGITS])
+    few.putpalette(chosen.astype(np.uint8).tobytes())
+    return few
 
 
 def draw(
