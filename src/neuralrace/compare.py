@@ -124,16 +124,17 @@ def report(one: Path, other: Path) -> Iterator[str]:
     Raises:
         UserError: folders that cannot be compared.
     """
+    alone = (_gallery(one), _gallery(other)) == (one, other)
+    outcomes = [] if alone else list(other_outcomes(one, other))
+    found = [] if alone else list(differences(one, other))
     figures = pictures(one, other)
     other_looks = {name: what for name, what in figures.items() if what}
     yield f"{len(figures)} figures in both, {len(other_looks)} look otherwise"
     yield from (f"- {name}: {what}" for name, what in other_looks.items())
-    if (_gallery(one), _gallery(other)) == (one, other):
+    if alone:
         return
-    outcomes = list(other_outcomes(one, other))
     yield f"{len(outcomes)} claims and findings come out otherwise"
     yield from (f"- {line}" for line in outcomes)
-    found = list(differences(one, other))
     beyond = [difference for difference in found if difference.beyond]
     yield (
         f"{len(found)} metrics of {len({d.cell for d in found})} cells: "

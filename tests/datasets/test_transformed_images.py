@@ -342,7 +342,7 @@ def test_too_much_to_spell_out_is_refused():
             {"images": {"name": "digits"}},
             "images.samples: all of 'digits' .* none is left .* use fewer",
         ),
-        ({"images": {"name": "xor"}}, "'cifar10', 'digits', 'mnist'"),
+        ({"images": {"name": "xor"}}, "'cifar10', 'cifar10_files', 'digits', 'mnist'"),
         ({"count": 0}, "count\n.*greater than or equal to 1"),
         (
             {"features": {"name": "principal_components", "count": 65}},

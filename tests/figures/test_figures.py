@@ -139,7 +139,9 @@ def test_globs_and_inputs_follow_the_plan(monkeypatch):
         "three other/one": {"trajectory": "weights"},
     }
     figure = "paper/figure"
-    entry = replace(FIGURES["deep_linear/exact"], declaration=Figure(reads=reads))
+    entry = replace(
+        FIGURES["deep_linear/exact"], declaration=Figure(layout="a", height=1, reads=reads)
+    )
     monkeypatch.setitem(FIGURES._entries, figure, entry)
     plan = ["paper/three/b", "paper/two/a", "paper/one/z", "other/one/a", "paper/ones/a"]
     assert matching(figure, plan) == ["paper/three/b", "paper/one/z", "other/one/a"]

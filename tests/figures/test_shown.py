@@ -24,7 +24,9 @@ FILES = {"a.yaml": {"experiments": {"paper": {"one": {}}}}, "b.yaml": {"experime
 
 
 def shows(monkeypatch, reads):
-    entry = replace(FIGURES["deep_linear/exact"], declaration=Figure(reads=reads))
+    entry = replace(
+        FIGURES["deep_linear/exact"], declaration=Figure(layout="a", height=1, reads=reads)
+    )
     monkeypatch.setitem(FIGURES._entries, "paper/figure", entry)
     return shown("paper/figure", {"paper/one/main": CELL, "paper/two/main": CELL}, FILES)
 

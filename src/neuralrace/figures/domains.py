@@ -20,6 +20,12 @@ from neuralrace.records.results import CellResults, Results
 
 TRAINED = {"color": style.COLOURS["trained"], "marker": "o"}
 UNTRAINED = {"color": style.COLOURS["untrained"], "marker": "s", "linestyle": style.LINES[1]}
+LAYERS = {
+    "input matrices": {"color": style.distinct(1)},
+    "hidden matrix": {"color": style.distinct(0)},
+    "output matrices": {"color": style.distinct(2), "linestyle": style.LINES[2], "linewidth": 1.4},
+}
+"""Looks of the matrices of a routing network, in their order."""
 PARTNERS = "trained share of output domains, $K/M$"
 SHARE = 0.4
 """Share from which on the paper finds that untrained pairs follow (fig. 5c)."""

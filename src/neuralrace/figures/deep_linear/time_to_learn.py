@@ -29,14 +29,13 @@ HALVES = ("half_time", "half_time_over_written", "second_half_over_written")
 
 
 @Figure(
-    layout="abc;def",
+    layout="aabbcc;dddeee",
     height=3.9,
     cf={
         "b": "logistic function",
         "c": "first bullet",
         "d": "bullets",
         "e": "last sentence",
-        "f": "assumptions",
     },
     reads={
         "time_to_learn": {
@@ -44,11 +43,9 @@ HALVES = ("half_time", "half_time_over_written", "second_half_over_written")
             "theory": "mode_strength",
             "metrics": (
                 "half_time half_time_over_predicted half_time_over_written half_time_times_s "
-                "largest_gap largest_overlap logistic_rate second_half_over_written"
+                "logistic_rate second_half_over_written"
             ),
         },
-        "interference_many": {"metrics": "largest_gap largest_overlap"},
-        "unaligned": {"metrics": "final_gap"},
     },
 )
 def legend(results: Results) -> Sequence[Artist]:
@@ -173,33 +170,6 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.minorticks_off()
     off = float(abs(over.isel(init_scale=smallest(cell)) - 1).max())
     ax.set_title(f"Rates are as $s$, within {off:.0%} from the smallest start")
-
-
-def panel_f(results: Results, ax: Axes) -> None:
-    """What an equal and perpendicular (aligned) start keeps at any time.
-
-    The largest cosine between vectors of different modes, and the largest distance (gap) of encoder
-    from decoder vector over their length. Beside them, vectors that start equal and not
-    perpendicular (tied), and the gap at the end of those that start unequal.
-    """
-    kept, tied = results.cell("time_to_learn"), results.cell("interference_many")
-    loose = min(results.cells("unaligned"), key=lambda cell: cell.spec.training.learning_rate)
-    rows = {
-        "cosine, aligned": kept.get("metrics", "largest_overlap").max("init_scale"),
-        "cosine, tied": tied.get("metrics", "largest_overlap").max("init_scale"),
-        "gap, aligned": kept.get("metrics", "largest_gap").max(("init_scale", "mode")),
-        "gap, tied": tied.get("metrics", "largest_gap").max(("init_scale", "mode")),
-        "gap, unequal": loose.get("metrics", "final_gap").max(("init_scale", "mode")),
-    }
-    for row, (name, values) in enumerate(rows.items()):
-        kind = name.rpartition(" ")[2]
-        colour = style.distinct(("aligned", "tied", "unequal").index(kind))
-        style.points(ax, row, values, across=True, color=colour, marker=style.marker(row))
-    ax.set_yticks(range(len(rows)), list(rows))
-    ax.invert_yaxis()
-    ax.set(xscale="log", xlabel="largest at any time", xlim=(None, 3))
-    cosine, gap = (float(rows[f"{what}, aligned"].max()) for what in ("cosine", "gap"))
-    ax.set_title(f"Cosines stay within {cosine:.0e} of 0, gaps within {gap:.0e}")
 
 
 def _looks(cell: CellResults) -> dict[float, dict[str, Any]]:

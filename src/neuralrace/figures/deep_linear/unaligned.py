@@ -27,14 +27,16 @@ RUNS = 3
 
 
 @Figure(
-    layout="abc",
-    height=2.6,
-    cf={"a": "Fig. 2"},
+    layout="abc;ddd",
+    height=4.2,
+    heights=(1.6, 1),
+    cf={"a": "Fig. 2", "d": "assumptions"},
     reads={
         "unaligned": {
             "trajectory": "gram",
             "metrics": "final_gap largest_gap log_ratio_slope product_drift",
         },
+        "interference_many time_to_learn": {"metrics": "largest_gap largest_overlap"},
     },
 )
 def legend(results: Results) -> Sequence[Artist]:
@@ -120,6 +122,33 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.text(min(rates), float(gaps[0]), "largest gap", color="0.4", va="bottom")
     drift = float(first[rates.index(min(rates))].mean())
     ax.set_title(f"Change of $|p||m|$: {drift:.1%} at the finest")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """What an equal and perpendicular (aligned) start keeps at any time.
+
+    The largest cosine between vectors of different modes, and the largest distance (gap) of encoder
+    from decoder vector over their length. Beside them, vectors that start equal and not
+    perpendicular (tied), and the gap at the end of those that start unequal.
+    """
+    kept, tied = results.cell("time_to_learn"), results.cell("interference_many")
+    loose = _finest(results)
+    rows = {
+        "cosine, aligned": kept.get("metrics", "largest_overlap").max("init_scale"),
+        "cosine, tied": tied.get("metrics", "largest_overlap").max("init_scale"),
+        "gap, aligned": kept.get("metrics", "largest_gap").max(("init_scale", "mode")),
+        "gap, tied": tied.get("metrics", "largest_gap").max(("init_scale", "mode")),
+        "gap, unequal": loose.get("metrics", "final_gap").max(("init_scale", "mode")),
+    }
+    for row, (name, values) in enumerate(rows.items()):
+        kind = name.rpartition(" ")[2]
+        colour = style.distinct(("aligned", "tied", "unequal").index(kind))
+        style.points(ax, row, values, across=True, color=colour, marker=style.marker(row))
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.invert_yaxis()
+    ax.set(xscale="log", xlabel="largest at any time", xlim=(None, 3))
+    cosine, gap = (float(rows[f"{what}, aligned"].max()) for what in ("cosine", "gap"))
+    ax.set_title(f"Cosines stay within {cosine:.0e} of 0, gaps within {gap:.0e}")
 
 
 def _finest(results: Results) -> CellResults:

@@ -22,11 +22,6 @@ STARTS = {
     "random start": {"color": style.distinct(3)},
     "decoupled start": {"color": style.distinct(9), "linestyle": style.LINES[3]},
 }
-LAYERS = {
-    "input matrices": {"color": style.distinct(1)},
-    "hidden matrix": {"color": style.distinct(0)},
-    "output matrices": {"color": style.distinct(2), "linestyle": style.LINES[2], "linewidth": 1.4},
-}
 EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "zorder": 4}
 
 
@@ -62,7 +57,7 @@ EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "z
 )
 def legend(results: Results) -> Sequence[Artist]:
     """Gates, starts, layers, and theory."""
-    lines = [style.entry(name, **look) for name, look in (STARTS | LAYERS).items()]
+    lines = [style.entry(name, **look) for name, look in (STARTS | domains.LAYERS).items()]
     return [
         *networks.gate_entries(),
         *lines,
@@ -156,7 +151,7 @@ def panel_f(results: Results, ax: Axes) -> None:
     simulated = cell.get("trajectory", "singular_values").isel(init_scale=0)
     predicted = cell.get("theory", "singular_values", solution="routing_race").isel(init_scale=0)
     modes = list(style.mode_colours(cell.strength))
-    for layer, look in enumerate(LAYERS.values()):
+    for layer, look in enumerate(domains.LAYERS.values()):
         for mode in modes:
             values = simulated.isel(layer=layer).sel(singular_mode=mode)
             style.over_seeds(ax, cell.flow_time, values, **look)

@@ -15,7 +15,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import domains, gated, style
-from neuralrace.figures.neural_race.pathways import LAYERS
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
@@ -49,7 +48,7 @@ def legend(results: Results) -> Sequence[Artist]:
         style.entry("trained pairs", **domains.TRAINED | {"marker": None}),
         style.entry("untrained pairs", **domains.UNTRAINED | {"marker": None}),
     ]
-    layers = [style.entry(name, **look) for name, look in LAYERS.items()]
+    layers = [style.entry(name, **look) for name, look in domains.LAYERS.items()]
     return [*pairs, *layers, style.BAND, style.entry("theory", **style.THEORY)]
 
 
@@ -135,9 +134,9 @@ def panel_e(results: Results, ax: Axes) -> None:
     cell = results.cell("pathways")
     error = cell.get("metrics", "value_error_mean", solution="routing_race").isel(init_scale=0)
     modes = list(style.mode_colours(cell.strength))
-    for layer, look in enumerate(LAYERS.values()):
+    for layer, look in enumerate(domains.LAYERS.values()):
         for mode in modes:
-            at = mode + 0.2 * (layer - (len(LAYERS) - 1) / 2)
+            at = mode + 0.2 * (layer - (len(domains.LAYERS) - 1) / 2)
             mark = {"color": look["color"], "marker": style.marker(layer)}
             style.points(ax, at, error.isel(layer=layer).sel(mode=mode), **mark)
     _name_modes(ax, cell)
@@ -153,7 +152,7 @@ def panel_f(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("pathways")
     values = cell.get("trajectory", "singular_values").isel(init_scale=0)
-    for layer, (name, look) in enumerate(LAYERS.items()):
+    for layer, (name, look) in enumerate(domains.LAYERS.items()):
         if name == "output matrices":
             continue
         for mode in style.mode_colours(cell.strength):
