@@ -11,6 +11,7 @@ with the width of the layers.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -105,7 +106,8 @@ def panel_d(results: Results, ax: Axes) -> None:
         _draw_runs(ax, cell, cell.flow_time / _time(cell, HALF), look)
         ratios.append(_time(cell, LATE) / _time(cell, HALF))
     ax.set(xlabel="time over time to 0.5", ylabel="loss over initial loss")
-    ax.set(xlim=(0, 1.2 * max(ratios)), ylim=(0, None))
+    reached = [ratio for ratio in ratios if np.isfinite(ratio)]
+    ax.set(xlim=(0, 1.2 * max(reached) if reached else None), ylim=(0, None))
     slow, fast = ratios
     ax.set_title(f"To {LATE:.0%}: {fast:.1f} times, gated {slow:.1f}")
 

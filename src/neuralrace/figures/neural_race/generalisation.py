@@ -88,7 +88,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.axhline(SMALL, **style.GUIDE)
     ax.set_xticks(range(len(shown)), [f"{share:.0%}" for share in sorted(shown)])
     ax.set(yscale="log", ylabel="relative error, run by run", xlabel="trained share, $K/M$")
-    share, worst = domains.partners(many[0]), float(_untrained(many[0]).max())
+    told = (many or list(shown.values()))[0]
+    share, worst = domains.partners(told), float(_untrained(told).max())
     median = medians[round(share, 3)]
     ax.set_title(f"At {share:.0%} the median is {median:.2g}, the worst {worst:.2g}")
 

@@ -113,22 +113,25 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """The same where few partners are trained, run by run, with medians (bars)."""
+    looks = {"band": BAND, "random_regular": RANDOM}
+    cells = {cell.routing.pairs.name: cell for cell in results.cells("mask_contrast")}
     medians = []
-    for place, (name, look) in enumerate((("band", BAND), ("random_regular", RANDOM))):
-        (cell,) = (c for c in results.cells("mask_contrast") if c.routing.pairs.name == name)
+    for place, (name, cell) in enumerate(sorted(cells.items())):
+        look = looks[name]
         errors = np.sort(_error(cell).values)
         mark = {key: look[key] for key in ("color", "marker")}
         across = place + np.linspace(-0.35, 0.35, len(errors))
         ax.plot(across, errors, linestyle="", markersize=2.2, **mark)
         medians.append(float(np.nanmedian(errors)))
         ax.plot([place - 0.4, place + 0.4], [medians[-1]] * 2, color="0.2", linewidth=1.2)
-    ax.set_xticks([0, 1], ["band", "random"])
+    ax.set_xticks(range(len(cells)), [name.partition("_")[0] for name in sorted(cells)])
     ax.set(
         yscale="log",
         ylabel="relative error",
         xlabel=f"mask, {_partners(cell)} of {cell.spec.dataset.count} partners",
     )
-    ax.set_title(f"Medians {medians[0]:.2g} and {medians[1]:.2g} over {len(errors)} seeds")
+    found = " and ".join(f"{median:.2g}" for median in medians)
+    ax.set_title(f"Medians {found} over {len(errors)} seeds")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
