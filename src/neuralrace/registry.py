@@ -30,7 +30,7 @@ from pydantic_core import core_schema
 
 from neuralrace.base import Strict
 from neuralrace.errors import alike
-from neuralrace.source import decorated
+from neuralrace.source import decorated, docstring
 
 GROUP = "neuralrace"
 F = TypeVar("F", bound=Callable)
@@ -151,7 +151,7 @@ class Entry(Generic[D]):
     function: str
     """Name of the function."""
     text: str
-    """The function's docstring."""
+    """The function's docstring; where a module is the extension, that of the module."""
     declaration: D
 
     def load(self) -> Callable[..., Any]:
@@ -209,7 +209,8 @@ class Registry(Mapping[str, Entry[D]]):
                         f"{self.kind}: {name!r} is in {found[name].module} and in {module}"
                     )
                 declaration = self.declaration(**said.keywords)
-                found[name] = Entry(name, module, path, function, said.text, declaration)
+                text = docstring(path) if self.folders else said.text
+                found[name] = Entry(name, module, path, function, text, declaration)
         return dict(sorted(found.items()))
 
 

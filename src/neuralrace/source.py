@@ -27,6 +27,11 @@ def syntax(path: Path) -> ast.Module:
     return ast.parse(path.read_bytes(), str(path))
 
 
+def docstring(path: Path) -> str:
+    """The docstring of a module."""
+    return ast.get_docstring(syntax(path)) or ""
+
+
 @cache
 def imports(path: Path) -> tuple[str, ...]:
     """Names of all modules that a file may import, also inside functions.

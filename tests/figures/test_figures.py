@@ -19,9 +19,10 @@ from legibility import faults
 from PIL import Image
 
 import neuralrace
+from neuralrace.catalogue import meanings
 from neuralrace.errors import UserError
 from neuralrace.figures import inputs, matching, variables
-from neuralrace.figures.caption import PANEL, caption
+from neuralrace.figures.caption import PANEL, caption, title
 from neuralrace.figures.compose import alternative, compose, entitle
 from neuralrace.figures.neural_race.structural_forms import classical_scaling
 from neuralrace.figures.save import palette, save
@@ -102,6 +103,8 @@ def test_figure_is_described(name: str, cells: dict[str, Cell]):
     assert set(FIGURES[name].declaration.cf) <= set(letters)
     for letter in letters:
         assert f"**{letter}**" in body, "panels have docstrings"
+    assert "Raises:" not in body
+    assert meanings("figures")[name].removesuffix(".") == title(FIGURES[name])
     experiments = {cell.rpartition("/")[0] for cell in matching(name, cells)}
     assert experiments == set(re.findall(r"^\* ``(.*)``: dataset", runs, re.MULTILINE))
     publish_doctree(told, settings_overrides={"halt_level": 2, "report_level": 2})

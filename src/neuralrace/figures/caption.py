@@ -20,7 +20,7 @@ MOST = 6
 
 def title(entry: Entry) -> str:
     """What a figure is about: the first line of its module."""
-    return _text(entry)[0].removesuffix(".")
+    return entry.text.partition("\n")[0].removesuffix(".")
 
 
 def caption(figure: str, cells: Mapping[str, Cell]) -> str:
@@ -32,7 +32,7 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
             specification is told, and the digest of it in full.
     """
     entry = FIGURES[figure]
-    _, *body = _text(entry)
+    _, *body = entry.text.split("\n\n")
     cf = entry.declaration.cf
     shows = [
         f"**{letter}** (cf. {cf[letter]}): {text}" if letter in cf else f"**{letter}**: {text}"
@@ -45,17 +45,13 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
 
 
 def panels(entry: Entry) -> dict[str, str]:
-    """Docstring of each panel, on one line."""
+    """Docstring of each panel without what it raises, on one line."""
     found = {}
     for node in syntax(entry.path).body:
         if isinstance(node, ast.FunctionDef) and (letter := PANEL.fullmatch(node.name)):
-            found[letter[1]] = " ".join((ast.get_docstring(node) or "").split())
+            text = (ast.get_docstring(node) or "").partition("\n\nRaises:")[0]
+            found[letter[1]] = " ".join(text.split())
     return dict(sorted(found.items()))
-
-
-def _text(entry: Entry) -> list[str]:
-    """Paragraphs of the docstring of a module."""
-    return (ast.get_docstring(syntax(entry.path)) or "").split("\n\n")
 
 
 def _runs(cells: Mapping[str, Cell]) -> list[str]:
