@@ -10,6 +10,7 @@ from math import prod
 from typing import Literal
 
 from neuralrace.datasets.base import Sizes
+from neuralrace.datasets.image_domains import ImageDomainDataset
 from neuralrace.given import given
 from neuralrace.networks.base import Arithmetic
 from neuralrace.registry import METRICS
@@ -78,7 +79,7 @@ def cost_of(cell: Cell, gpu: bool = False) -> Cost:
     work = width * multiply_adds(cell, each)
     held = 4 * width * runs * each.weights
     updating = UPDATE * held * cell.training.steps if held > CACHE else 0
-    loaded = examples(cell, sizes) * (IMAGES if hasattr(cell.dataset, "image_domains") else 1)
+    loaded = examples(cell, sizes) * (IMAGES if isinstance(cell.dataset, ImageDomainDataset) else 1)
     train = START + CALL * operations + work / RATE + updating + LOAD * loaded
     on_gpu = START + GPU_CALL * operations + work / GPU_RATE
     place: Place = "gpu" if gpu and GPU_COMPILE + on_gpu < compiling + train else "cpu"

@@ -56,6 +56,11 @@ def partners(cell: CellResults) -> float:
     return float(mask(cell).mean())
 
 
+def untrained(cell: CellResults) -> xr.DataArray:
+    """Error of untrained pairs at the end of training, (seed), at the first init scale."""
+    return cell.get("metrics", "final_untrained_error").isel(init_scale=0)
+
+
 def by_partners(results: Results, experiment: str) -> list[CellResults]:
     """The cells of an experiment, fewest partners first."""
     return sorted(results.cells(experiment), key=partners)

@@ -297,3 +297,9 @@ def name_contexts(axis: Axis, dataset: Contextual, edge: Mapping[str, Any] = EDG
     """Numbers of the contexts along an axis of samples, and lines between them."""
     names = [str(context) for context in range(1, dataset.contexts + 1)]
     name_blocks(axis, [dataset.objects] * dataset.contexts, names, edge)
+
+
+def level_time(cell: CellResults, level: float) -> float:
+    """Flow time to a share of the initial loss, mean over seeds."""
+    times = smallest(cell.get("metrics", "level_time"))
+    return float(times.sel(loss_level=level).mean("seed"))

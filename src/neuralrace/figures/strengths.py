@@ -7,11 +7,6 @@ from neuralrace.figures import style
 from neuralrace.records.results import CellResults
 
 
-def smallest(cell: CellResults) -> int:
-    """Number of the smallest init scale of a cell."""
-    return int(cell.trajectory["init_scale"].values.argmin())
-
-
 def strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int = 0) -> None:
     """Strength of each mode that is to be learned, and what a solution says of it.
 

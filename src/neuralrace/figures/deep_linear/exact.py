@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.figures import style
 from neuralrace.figures.strengths import strengths
+from neuralrace.figures.sweeps import learning_rate
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
@@ -64,7 +65,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     Of the exact solution at each hidden width, of gradient descent at the finest step, and of
     logistic modes, which do not interfere.
     """
-    fine = min(results.cells("step_size"), key=_rate)
+    fine = min(results.cells("step_size"), key=learning_rate)
     rows = {
         f"exact, {_width(cell)} hidden": cell.get(
             "metrics", "approximation_error", solution="exact"
@@ -104,8 +105,8 @@ def panel_f(results: Results, ax: Axes) -> None:
     From the exact solution and from integrated flow it shrinks with the step (thin, slope 1); from
     logistic modes, which are not the network's flow, it does not.
     """
-    cells = sorted(results.cells("step_size"), key=_rate)
-    rates = [_rate(cell) for cell in cells]
+    cells = sorted(results.cells("step_size"), key=learning_rate)
+    rates = [learning_rate(cell) for cell in cells]
     looks = {
         "exact": ("exact solution", style.distinct(0), "o"),
         "flow": ("integrated flow", style.distinct(1), "x"),
@@ -128,10 +129,6 @@ def panel_f(results: Results, ax: Axes) -> None:
     ax.set(xlabel="learning rate", ylabel="distance of descent\n(initial loss)")
     slope = np.polyfit(np.log(rates), np.log(means), 1)[0]
     ax.set_title(f"Slope {slope:.2f}: first order in the step")
-
-
-def _rate(cell: CellResults) -> float:
-    return cell.spec.training.learning_rate
 
 
 def _width(cell: CellResults) -> int:

@@ -19,7 +19,7 @@ from neuralrace.registry import Figure
 EDGE = 1e-3
 """Lower edge of the largest errors."""
 DESCENT = {"color": "0.35", "marker": "_", "markersize": 11, "markeredgewidth": 1.2}
-BELOW: dict[str, Any] = {"marker": "v", "markerfacecolor": "white", "linestyle": ""}
+BELOW: dict[str, Any] = style.CUT | {"linestyle": ""}
 """Of what is below the lower edge."""
 
 

@@ -15,7 +15,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import style
-from neuralrace.figures.strengths import smallest, strengths
+from neuralrace.figures.strengths import strengths
+from neuralrace.figures.sweeps import smallest
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 

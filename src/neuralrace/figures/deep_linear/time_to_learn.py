@@ -17,7 +17,8 @@ from matplotlib.axes import Axes
 from scipy.special import expit
 
 from neuralrace.figures import style
-from neuralrace.figures.strengths import smallest, strengths
+from neuralrace.figures.strengths import strengths
+from neuralrace.figures.sweeps import smallest
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 

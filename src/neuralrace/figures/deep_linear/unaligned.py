@@ -18,6 +18,7 @@ from scipy.integrate import cumulative_simpson
 from xarray import ufuncs
 
 from neuralrace.figures import style
+from neuralrace.figures.sweeps import learning_rate
 from neuralrace.records.gram import diagonal, vectors
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
@@ -106,7 +107,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     largest gap between the vectors, which changes whatever the step.
     """
     cells = results.cells("unaligned")
-    rates = [cell.spec.training.learning_rate for cell in cells]
+    rates = [learning_rate(cell) for cell in cells]
     strength = cells[0].strength
     for index, (mode, colour) in enumerate(style.mode_colours(strength).items()):
         look = {"color": colour, "marker": style.marker(index)}
@@ -153,7 +154,7 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 def _finest(results: Results) -> CellResults:
     """The cell of the finest step, nearest to the gradient flow of which both laws are."""
-    return min(results.cells("unaligned"), key=lambda cell: cell.spec.training.learning_rate)
+    return min(results.cells("unaligned"), key=learning_rate)
 
 
 def _sum_and_difference(cell: CellResults, scale: int) -> tuple[xr.DataArray, xr.DataArray]:

@@ -15,6 +15,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import style
+from neuralrace.figures.sweeps import learning_rate
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
@@ -77,7 +78,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """Largest change over the final squared norms, by learning rate, on the mixture."""
     without, biased = results.cells("relu"), results.cells("relu_biases")
-    rates, slopes = [_rate(cell) for cell in [*without, *biased]], []
+    rates, slopes = [learning_rate(cell) for cell in [*without, *biased]], []
     for cells, metric, name in (
         (without, "norm_difference_drift", WITHOUT),
         (biased, "norm_difference_drift", WITH),
@@ -85,7 +86,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ):
         look = {key: LOOKS[name][key] for key in ("color", "marker")}
         drifts = {
-            _rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
+            learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
             for cell in cells
         }
         for rate, drift in drifts.items():
@@ -147,8 +148,4 @@ def _change(cell: CellResults) -> dict[str, xr.DataArray]:
 
 
 def _finest(results: Results, experiment: str) -> CellResults:
-    return min(results.cells(experiment), key=_rate)
-
-
-def _rate(cell: CellResults) -> float:
-    return cell.spec.training.learning_rate
+    return min(results.cells(experiment), key=learning_rate)

@@ -16,6 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import style
+from neuralrace.figures.sweeps import learning_rate
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
@@ -90,7 +91,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     means = []
     experiments = {"linear": ("step_size", LINEAR), "ReLU": ("relu", RELU)}
     for place, (experiment, look) in enumerate(experiments.values()):
-        cell = min(results.cells(experiment), key=_rate)
+        cell = min(results.cells(experiment), key=learning_rate)
         gaps = cell.get("metrics", "early_relative_rate_gap").isel(init_scale=0)
         for index, pair in enumerate(gaps["pair"].values):
             at = place + 0.16 * (index - (gaps.sizes["pair"] - 1) / 2)
@@ -126,9 +127,5 @@ def _part(index: int) -> dict[str, Any]:
     return {"color": style.distinct(index + 2), "marker": style.marker(index)}
 
 
-def _rate(cell: CellResults) -> float:
-    return cell.spec.training.learning_rate
-
-
 def _rates(cells: Sequence[CellResults]) -> list[float]:
-    return [_rate(cell) for cell in cells]
+    return [learning_rate(cell) for cell in cells]

@@ -20,6 +20,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import frozen, gated, style
+from neuralrace.figures.sweeps import learning_rate
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 from neuralrace.theory.as_written import written_weights
@@ -95,7 +96,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     largest = []
     looks = _looks(results)
     for name, cells in _by_scheme(results).items():
-        rates = list(map(_rate, cells))
+        rates = list(map(learning_rate, cells))
         errors = [
             gated.smallest(cell.get("metrics", "field_error", solution="frozen_gates"))
             for cell in cells
@@ -104,7 +105,7 @@ def panel_d(results: Results, ax: Axes) -> None:
             style.points(ax, rate, error, **looks[name])
         style.slope_one(ax, rates, float(errors[-1].mean("seed")))
         largest.append(max(float(error.mean("seed")) for error in errors))
-    style.loglog(ax, sorted({_rate(cell) for cell in results.cells("closed_forms")}))
+    style.loglog(ax, sorted({learning_rate(cell) for cell in results.cells("closed_forms")}))
     ax.set(xlabel=r"learning rate (units of $\tau$ per step)", ylabel="distance of weights")
     ax.set_title(f"Steps add {max(largest):.1g} at most")
 
@@ -200,11 +201,7 @@ def _by_scheme(results: Results) -> dict[str, list[CellResults]]:
     found: dict[str, list[CellResults]] = {}
     for cell in results.cells("closed_forms"):
         found.setdefault(frozen.scheme(frozen.gates(cell)), []).append(cell)
-    return {name: sorted(cells, key=_rate) for name, cells in found.items()}
-
-
-def _rate(cell: CellResults) -> float:
-    return cell.spec.training.learning_rate
+    return {name: sorted(cells, key=learning_rate) for name, cells in found.items()}
 
 
 def _looks(results: Results) -> dict[str, dict[str, Any]]:

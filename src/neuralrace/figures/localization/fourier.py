@@ -21,6 +21,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import frozen, gated, style
+from neuralrace.figures.sweeps import learning_rate
 from neuralrace.metrics.gating_loss import gating_rule, sampled
 from neuralrace.metrics.ring_structure import at_every_place
 from neuralrace.records.results import CellResults, Results
@@ -121,7 +122,7 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 def panel_f(results: Results, ax: Axes) -> None:
     """Part of the moment of a ReLU network at the end off the diagonal in a basis of the start."""
-    cell = max(results.cells("evolving"), key=lambda cell: cell.spec.training.learning_rate)
+    cell = max(results.cells("evolving"), key=learning_rate)
     missed = gated.smallest(cell.get("metrics", "basis_missed"))
     rows = style.split(ax, 1)[0, 0]
     for row, moment in enumerate(MISSED):

@@ -10,7 +10,6 @@ nothing localises. Gates that flip do so early.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import xarray as xr
 from matplotlib.artist import Artist
@@ -140,16 +139,3 @@ def _flips(cell: CellResults, ax: Axes) -> None:
     ax.set(xlim=(0, float(flips[CLOCK][-1])), ylim=(0, 0.5))
     end = float(flips.isel(snapshot=-1).mean())
     ax.set_title(f"{receptive.marginal(cell).capitalize()}: {end:.0%} end up flipped")
-
-
-def _between(cell: CellResults, ax: Axes) -> None:
-    """Gates that differ between two times, at the largest init scale, where they take longest."""
-    values = _first_layer(cell, "gate_flips_between")
-    slowest = float(values["init_scale"].max())
-    shown = values.sel(init_scale=slowest).mean("seed")
-    time = shown[CLOCK]
-    shades: Any = ax.pcolormesh(time, time, shown, vmin=0, vmax=BY_CHANCE, cmap=style.HEAT)
-    ax.set_aspect("equal")
-    ax.figure.colorbar(shades, ax=ax, label="gates that differ", aspect=14)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="flow time")
-    ax.set_title(f"{receptive.marginal(cell).capitalize()}, init scale {slowest:g}")

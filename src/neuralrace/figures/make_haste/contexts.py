@@ -108,10 +108,7 @@ def _draw_losses(results: Results, experiment: str, ax: Axes) -> None:
     style.epochs(ax, relu.flow_time)
     ax.set(ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, _end(relu))
-    late, early = (
-        float(gated.smallest(cell.get("metrics", "level_time")).sel(loss_level=LATE).mean("seed"))
-        for cell in (relu, twin)
-    )
+    late, early = (gated.level_time(cell, LATE) for cell in (relu, twin))
     contexts = gated.task(relu).contexts
     ax.set_title(f"$C={contexts}$: ReLU to {LATE:.0%} at {late / early:.2f} times")
 

@@ -64,13 +64,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     initial loss.
     """
     families = _closed_forms(results)
-    for metric, (name, look) in CLOSED_FORMS.items():
-        _draw(ax, families, metric, look)
-        ax.plot([], [], linestyle="", label=name, **look)
-    _name_families(ax, families)
-    ax.set(yscale="log", ylabel="distance of losses (initial loss)")
-    ax.set_ylim(ax.dataLim.minposy / 4, ax.dataLim.y1 * 1.6)
-    ax.legend(loc="lower left")
+    _draw_distances(ax, families, CLOSED_FORMS)
+    ax.set_ylabel("distance of losses (initial loss)")
     worst = max(float(gated.smallest(c.get("metrics", "fitted_gap")).max()) for c, _ in families)
     ax.set_title(f"Fitted, all families are within {worst:.1%}")
 
@@ -80,13 +75,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     loss, and of their outputs at equal loss, squared, over the squared targets.
     """
     families = _trained(results)
-    for metric, (name, look) in TRAINED.items():
-        _draw(ax, families, metric, look)
-        ax.plot([], [], linestyle="", label=name, **look)
-    _name_families(ax, families)
-    ax.set(yscale="log", ylabel="distance when trained")
-    ax.set_ylim(ax.dataLim.minposy / 4, ax.dataLim.y1 * 1.6)
-    ax.legend(loc="lower left")
+    _draw_distances(ax, families, TRAINED)
+    ax.set_ylabel("distance when trained")
     cell, names = families[-1]
     errors = gated.smallest(cell.get("metrics", "imitation_output_error")).mean("seed")
     least = min(names, key=lambda name: float(errors.sel(names[name]).fillna(np.inf)))
@@ -122,6 +112,19 @@ def _trained(results: Results) -> Families:
         (cell, {"+".join(map(str, q)): {"candidate": c} for q, c in gated.candidates(cell).items()})
         for cell in cells
     ]
+
+
+def _draw_distances(
+    ax: Axes, families: Families, metrics: Mapping[str, tuple[str, Mapping[str, Any]]]
+) -> None:
+    """Metrics of all families on a logarithmic axis, with a legend that no point reaches."""
+    for metric, (name, look) in metrics.items():
+        _draw(ax, families, metric, look)
+        ax.plot([], [], linestyle="", label=name, **look)
+    _name_families(ax, families)
+    ax.set_yscale("log")
+    ax.set_ylim(ax.dataLim.minposy / 4, ax.dataLim.y1 * 1.6)
+    ax.legend(loc="lower left")
 
 
 def _draw(ax: Axes, families: Families, metric: str, look: Mapping[str, Any], **at: float) -> None:

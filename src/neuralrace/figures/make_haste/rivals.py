@@ -78,7 +78,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     for name, cell, look in _networks(results):
         line = look | {"marker": None, "linewidth": 1.2}
         style.over_seeds(ax, cell.flow_time, gated.relative(cell.get("trajectory", "loss")), **line)
-        times[name] = _time(cell, LATE)
+        times[name] = gated.level_time(cell, LATE)
         if "loss" in cell.theory:
             theory = gated.relative(cell.get("theory", "loss", solution="pathway_modes"))
             ax.plot(cell.flow_time, theory.mean("seed"), **style.THEORY)
@@ -96,7 +96,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     levels = networks[0][1].get("metrics", "level_time")["loss_level"].values
     ratios = {}
     for name, cell, look in networks:
-        ratios[name] = [_time(cell, level) / _time(networks[0][1], level) for level in levels]
+        ratios[name] = [
+            gated.level_time(cell, level) / gated.level_time(networks[0][1], level)
+            for level in levels
+        ]
         ax.plot(range(len(levels)), ratios[name], linewidth=1.2, **look)
     ax.set_xticks(range(len(levels)), [f"{level:g}" for level in levels])
     ax.set(xlabel="loss over initial loss", ylabel="time over that of $q$ = 2")
@@ -152,9 +155,3 @@ def _networks(results: Results) -> list[tuple[str, CellResults, dict[str, Any]]]
         if numbers in families
     ]
     return found + [(NAMES[name], results.cell(name), look) for name, look in OTHERS.items()]
-
-
-def _time(cell: CellResults, level: float) -> float:
-    """Flow time to a share of the initial loss, mean over seeds."""
-    times = gated.smallest(cell.get("metrics", "level_time"))
-    return float(times.sel(loss_level=level).mean("seed"))

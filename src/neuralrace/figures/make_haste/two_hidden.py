@@ -82,7 +82,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     style.epochs(ax, relu.flow_time)
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, float(relu.flow_time[-1]))
-    ratio = _time(twin, HALF) / _time(relu, HALF)
+    ratio = gated.level_time(twin, HALF) / gated.level_time(relu, HALF)
     ax.set_title(f"The gated network takes {ratio:.1f} times as long to {HALF:.0%} of the loss")
 
 
@@ -103,8 +103,8 @@ def panel_d(results: Results, ax: Axes) -> None:
         (results.cell("two_hidden_gated"), GATED),
         (results.cell("two_hidden"), RELU),
     ):
-        _draw_runs(ax, cell, cell.flow_time / _time(cell, HALF), look)
-        ratios.append(_time(cell, LATE) / _time(cell, HALF))
+        _draw_runs(ax, cell, cell.flow_time / gated.level_time(cell, HALF), look)
+        ratios.append(gated.level_time(cell, LATE) / gated.level_time(cell, HALF))
     ax.set(xlabel="time over time to 0.5", ylabel="loss over initial loss")
     reached = [ratio for ratio in ratios if np.isfinite(ratio)]
     ax.set(xlim=(0, 1.2 * max(reached) if reached else None), ylim=(0, None))
@@ -134,12 +134,6 @@ def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, look: dict[str, 
         ax.plot(time, loss, color=look["color"], alpha=0.3, linewidth=0.6)
     line = {key: value for key, value in look.items() if key != "marker"}
     ax.plot(time, losses.sel(seed=gated.typical(cell)), **line)
-
-
-def _time(cell: CellResults, level: float) -> float:
-    """Flow time to a share of the initial loss, mean over runs."""
-    times = gated.smallest(cell.get("metrics", "level_time"))
-    return float(times.sel(loss_level=level).mean("seed"))
 
 
 def _variation(cell: CellResults, scale: float) -> xr.DataArray:

@@ -13,6 +13,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import style
+from neuralrace.figures.strengths import strengths
+from neuralrace.figures.sweeps import smallest
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
@@ -86,22 +88,11 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _curves(ax: Axes, results: Results, experiment: str, solution: str) -> None:
-    cell = results.cell(experiment)
-    at = {"init_scale": _smallest(cell)}
-    strength = cell.get("trajectory", "mode_strength").isel(at)
-    theory = cell.get("theory", "mode_strength", solution=solution).isel(at).mean("seed")
-    for mode, colour in style.mode_colours(cell.strength).items():
-        style.over_seeds(ax, cell.flow_time, strength.sel(mode=mode), color=colour)
-        ax.plot(cell.flow_time, theory.sel(mode=mode), **style.THEORY)
-    deep = results.cell(DEEP[0])
+    cell, deep = results.cell(experiment), results.cell(DEEP[0])
+    strengths(ax, cell, solution, smallest(cell))
     slowest = deep.get("theory", "mode_strength", solution=DEEP[1])
-    until = style.settled(slowest.isel(init_scale=_smallest(deep)), deep.flow_time)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength", xlim=(0, until), ylim=(0, None))
-    style.epochs(ax, cell.flow_time)
-
-
-def _smallest(cell: CellResults) -> int:
-    return int(cell.trajectory["init_scale"].values.argmin())
+    until = style.settled(slowest.isel(init_scale=smallest(deep)), deep.flow_time)
+    ax.set(xlim=(0, until), ylim=(0, None))
 
 
 def _vectors(cell: CellResults) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +106,7 @@ def _vectors(cell: CellResults) -> tuple[np.ndarray, np.ndarray]:
 def _half(cell: CellResults) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
     """The network when half is learned: its map, that in the basis of the modes, when; the ends."""
     u, v = _vectors(cell)
-    outputs = cell.get("trajectory", "outputs").isel(init_scale=_smallest(cell)).mean("seed")
+    outputs = cell.get("trajectory", "outputs").isel(init_scale=smallest(cell)).mean("seed")
     # items are one-hot, so that outputs are the columns of the map
     maps = outputs.transpose("snapshot", "output", "sample").values
     strength, end = u.T @ maps @ v, cell.data.modes.s / cell.data.modes.d

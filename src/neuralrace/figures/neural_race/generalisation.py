@@ -12,7 +12,6 @@ that answers zero.
 from collections.abc import Sequence
 
 import numpy as np
-import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
@@ -54,7 +53,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     cells = domains.by_partners(results, "generalisation")
     _errors(ax, cells)
     ax.set_ylim(0, None)
-    ends = [float(_untrained(cell).mean()) for cell in cells]
+    ends = [float(domains.untrained(cell).mean()) for cell in cells]
     small = [domains.partners(cell) for cell, end in zip(cells, ends, strict=True) if end <= SMALL]
     from_ = f"is small from {min(small):.0%} on" if small else f"falls to {min(ends):.1g}"
     ax.set_title(f"Mean error on untrained pairs {from_}")
@@ -79,7 +78,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     shown = {round(domains.partners(cell), 3): cell for cell in (*near, *many)}
     medians = {}
     for place, (share, cell) in enumerate(sorted(shown.items())):
-        errors = np.sort(_untrained(cell).values)
+        errors = np.sort(domains.untrained(cell).values)
         across = place + np.linspace(-0.3, 0.3, len(errors))
         look = {"color": domains.UNTRAINED["color"], "marker": domains.UNTRAINED["marker"]}
         ax.plot(across, errors, linestyle="", markersize=2, **look)
@@ -89,13 +88,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_xticks(range(len(shown)), [f"{share:.0%}" for share in sorted(shown)])
     ax.set(yscale="log", ylabel="relative error, run by run", xlabel="trained share, $K/M$")
     told = (many or list(shown.values()))[0]
-    share, worst = domains.partners(told), float(_untrained(told).max())
+    share, worst = domains.partners(told), float(domains.untrained(told).max())
     median = medians[round(share, 3)]
     ax.set_title(f"At {share:.0%} the median is {median:.2g}, the worst {worst:.2g}")
-
-
-def _untrained(cell: CellResults) -> xr.DataArray:
-    return cell.get("metrics", "final_untrained_error").isel(init_scale=0)
 
 
 def _errors(ax: Axes, cells: Sequence[CellResults]) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -75,7 +74,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.axvline(domains.SHARE, **style.PAPER)
     ax.legend(loc="upper right")
     near = [min(cells, key=lambda c: abs(domains.partners(c) - domains.SHARE)) for cells in sweeps]
-    medians = ", ".join(f"{float(_error(cell).median()):.0e}" for cell in near)
+    medians = ", ".join(f"{float(domains.untrained(cell).median()):.0e}" for cell in near)
     ax.set_title(f"Medians at {domains.SHARE:.0%}: {medians}")
 
 
@@ -118,7 +117,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     medians = []
     for place, (name, cell) in enumerate(sorted(cells.items())):
         look = looks[name]
-        errors = np.sort(_error(cell).values)
+        errors = np.sort(domains.untrained(cell).values)
         mark = {key: look[key] for key in ("color", "marker")}
         across = place + np.linspace(-0.35, 0.35, len(errors))
         ax.plot(across, errors, linestyle="", markersize=2.2, **mark)
@@ -143,9 +142,9 @@ def panel_e(results: Results, ax: Axes) -> None:
     _draw_errors(ax, without, BAND)
     _draw_errors(ax, beside, PARALLEL)
     ax.axvline(domains.SHARE, **style.PAPER)
-    alone = {_partners(cell): _error(cell) for cell in without}
+    alone = {_partners(cell): domains.untrained(cell) for cell in without}
     apart = [
-        float(abs(_error(cell) - alone[_partners(cell)]).max())
+        float(abs(domains.untrained(cell) - alone[_partners(cell)]).max())
         for cell in beside
         if _partners(cell) in alone and _partners(cell) > 1
     ]
@@ -170,10 +169,6 @@ def panel_f(results: Results, ax: Axes) -> None:
     ax.set_title(f"Dedicated share at {domains.partners(near):.0%}: {own:.0e}")
 
 
-def _error(cell: CellResults) -> xr.DataArray:
-    return cell.get("metrics", "final_untrained_error").isel(init_scale=0)
-
-
 def _partners(cell: CellResults) -> int:
     """Output domains that each input domain is trained with, K."""
     return cell.routing.partners(cell.spec.dataset.count)
@@ -181,5 +176,5 @@ def _partners(cell: CellResults) -> int:
 
 def _draw_errors(ax: Axes, cells: Sequence[CellResults], look: Mapping[str, Any]) -> None:
     """Error of untrained pairs at the end, against K/M."""
-    domains.draw_by_partners(ax, cells, [_error(cell) for cell in cells], look)
+    domains.draw_by_partners(ax, cells, [domains.untrained(cell) for cell in cells], look)
     ax.set(yscale="log", ylabel="relative error", xlabel="trained share, $K/M$")

@@ -8,13 +8,14 @@ answered. Lines and markers are means, bands and bars ranges over seeds; matrice
 seed at the end of training.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 
 from neuralrace.figures import domains, style
 from neuralrace.records.results import CellResults, Results
@@ -90,16 +91,10 @@ def panel_c(results: Results, ax: Axes) -> None:
 
     The title gives the mean of one item in two domains.
     """
-    cell = results.cell("init_scale")
-    across = _metric(results, "final_similarity_across").mean("seed")
-    chosen = _chosen(cell)
-    axes = style.split(ax, 1, len(chosen))[0]
-    for part, index in zip(axes, chosen, strict=True):
-        shades = domains.draw_similarity(part, cell, index)
-        _name(part, cell, index, part is axes[0])
-    ax.figure.colorbar(shades, ax=list(axes), label="cosine", ticks=(-1, 0, 1), aspect=12)
-    found = [f"{float(across.sel(init_scale=_scale(cell, index))):.2f}" for index in chosen]
-    ax.set_title(f"One item in two domains: cosine {', '.join(found)}")
+    bar = {"label": "cosine", "ticks": (-1, 0, 1)}
+    cosines = _draw_maps(results, ax, domains.draw_similarity, "final_similarity_across", bar)
+    found = ", ".join(f"{cosine:.2f}" for cosine in cosines)
+    ax.set_title(f"One item in two domains: cosine {found}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -107,16 +102,10 @@ def panel_d(results: Results, ax: Axes) -> None:
 
     Values beyond the range of the targets have its end colours.
     """
-    cell = results.cell("init_scale")
-    untrained = _metric(results, "final_untrained_error").mean("seed")
-    chosen = _chosen(cell)
-    axes = style.split(ax, 1, len(chosen))[0]
-    for part, index in zip(axes, chosen, strict=True):
-        shades = domains.draw_outputs(part, cell, index)
-        _name(part, cell, index, part is axes[0])
-    ax.figure.colorbar(shades, ax=list(axes), label="output", extend="both", aspect=12)
-    found = [f"{float(untrained.sel(init_scale=_scale(cell, index))):.1g}" for index in chosen]
-    ax.set_title(f"Outputs of untrained pairs (outside the lines): error {', '.join(found)}")
+    bar = {"label": "output", "extend": "both"}
+    errors = _draw_maps(results, ax, domains.draw_outputs, "final_untrained_error", bar)
+    found = ", ".join(f"{error:.1g}" for error in errors)
+    ax.set_title(f"Outputs of untrained pairs (outside the lines): error {found}")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -147,20 +136,26 @@ def _scales(values: xr.DataArray) -> Sequence[float]:
     return values["init_scale"].values.tolist()
 
 
-def _scale(cell: CellResults, index: int) -> float:
-    return float(cell.trajectory["init_scale"][index])
-
-
-def _chosen(cell: CellResults) -> list[int]:
-    """The smallest, a middle and the largest init scale, by number."""
-    order = cell.trajectory["init_scale"].values.argsort().tolist()
-    return list(dict.fromkeys([order[0], order[len(order) // 2], order[-1]]))
-
-
-def _name(ax: Axes, cell: CellResults, index: int, first: bool) -> None:
-    """Says which init scale a matrix is of; the first alone has names on its left."""
-    ax.set_title(rf"$\sigma_0$ = {_scale(cell, index):g}", loc="center")
-    ax.set_box_aspect(1)
-    if not first:
-        ax.set_ylabel("")
-        ax.tick_params(labelleft=False)
+def _draw_maps(
+    results: Results,
+    ax: Axes,
+    draw: Callable[[Axes, CellResults, int], AxesImage],
+    metric: str,
+    bar: Mapping[str, Any],
+) -> list[float]:
+    """Matrices at the smallest, a middle and the largest init scale; gives a metric at each."""
+    cell = results.cell("init_scale")
+    scales = cell.trajectory["init_scale"].values
+    order = scales.argsort().tolist()
+    chosen = list(dict.fromkeys([order[0], order[len(order) // 2], order[-1]]))
+    axes = style.split(ax, 1, len(chosen))[0]
+    for part, index in zip(axes, chosen, strict=True):
+        shades = draw(part, cell, index)
+        part.set_title(rf"$\sigma_0$ = {scales[index]:g}", loc="center")
+        part.set_box_aspect(1)
+    for part in axes[1:]:  # the first alone has names on its left
+        part.set_ylabel("")
+        part.tick_params(labelleft=False)
+    ax.figure.colorbar(shades, ax=list(axes), aspect=12, **bar)
+    values = _metric(results, metric).mean("seed")
+    return [float(values.sel(init_scale=scales[index])) for index in chosen]

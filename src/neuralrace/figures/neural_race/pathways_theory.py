@@ -15,6 +15,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import domains, gated, style
+from neuralrace.figures.sweeps import learning_rate
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
@@ -170,7 +171,7 @@ def panel_f(results: Results, ax: Axes) -> None:
 def _by_step(results: Results) -> list[CellResults]:
     """Cells of the sweep over steps, largest first."""
     cells = results.cells("pathways_step_size")
-    return sorted(cells, key=lambda cell: cell.spec.training.learning_rate, reverse=True)
+    return sorted(cells, key=learning_rate, reverse=True)
 
 
 def _step(cell: CellResults) -> float:

@@ -17,6 +17,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.figures import networks, style
+from neuralrace.figures.sweeps import learning_rate
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
 
@@ -60,7 +61,7 @@ def legend(results: Results) -> Sequence[Artist]:
         for sign, look in LABELS.items()
     ]
     rates = [
-        style.entry(f"learning rate {_rate(cells[index]):g}", color=colours[index])
+        style.entry(f"learning rate {learning_rate(cells[index]):g}", color=colours[index])
         for index in sorted({0, len(cells) - 1})
     ]
     theory = style.entry("theory", **style.THEORY)
@@ -126,7 +127,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, style.settled(theory, cells[-1].flow_time) * 1.1)
     late = cells[0].get("metrics", "loss_half_time_over_predicted", solution="xor_race")
-    rate = _rate(cells[0])
+    rate = learning_rate(cells[0])
     ax.set_title(f"At rate {rate:g} half time is {float(late.mean()):.2f} of theory's")
 
 
@@ -135,12 +136,12 @@ def panel_d(results: Results, ax: Axes) -> None:
     initial value of the closed form fitted to each run; the line has slope 1.
     """
     cells = _by_rate(results)
-    rates, off = [_rate(cell) for cell in cells], []
+    rates, off = [learning_rate(cell) for cell in cells], []
     for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
         own = cell.get("metrics", "loss_error_sup", solution="xor_race").isel(init_scale=0)
         fitted = cell.get("metrics", "fitted_loss_error_sup").isel(init_scale=0)
-        style.points(ax, _rate(cell), own, color=colour, **OWN)
-        style.points(ax, _rate(cell), fitted, color=colour, **FITTED)
+        style.points(ax, learning_rate(cell), own, color=colour, **OWN)
+        style.points(ax, learning_rate(cell), fitted, color=colour, **FITTED)
         off.append(float(own.mean("seed")))
     style.slope_one(ax, rates, off[-1] * rates[0] / rates[-1])
     style.loglog(ax, rates)
@@ -154,11 +155,7 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 def _by_rate(results: Results) -> list[CellResults]:
     """ReLU networks, largest learning rate first."""
-    return sorted(results.cells("xor_relu"), key=_rate, reverse=True)
-
-
-def _rate(cell: CellResults) -> float:
-    return cell.spec.training.learning_rate
+    return sorted(results.cells("xor_relu"), key=learning_rate, reverse=True)
 
 
 def _few(curve: xr.DataArray) -> xr.DataArray:
