@@ -91,6 +91,10 @@ benchmarks: $(INSTALLED) ## measure training throughput, and where the time of m
 test: $(TOOLS) ## run the test suite
 	@$(BIN)/pytest -q -n 2
 
+.PHONY: faults
+faults: $(TOOLS) ## inject faults into real runs, and write docs/reliability.md: half an hour
+	@$(BIN)/pytest -q -n 2 -m faults tests/workflow/faults --reliability docs/reliability.md
+
 .PHONY: check
 check: $(TOOLS) ## lint, formatting and types
 	$(BIN)/ruff check
