@@ -1,7 +1,7 @@
 """Faults that tests inject, and the table that they write of them.
 
-`pytest -m faults --reliability docs/reliability.md` writes what was counted between the marks of that
-page.
+`pytest -m faults --reliability docs/reliability.md` writes what was counted between the marks of
+that page.
 """
 
 import json
