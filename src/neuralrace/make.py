@@ -91,7 +91,11 @@ class Workshop:
         checkpoints = Checkpoints(path, f"{key} {part}", self.checkpoint_seconds, requests)
         with requests.held():  # the next checkpoint answers them
             trajectory = train(
-                ensemble, scales, seeds, lambda line: self.job.report(f"{name}: {line}"), checkpoints
+                ensemble,
+                scales,
+                seeds,
+                lambda line: self.job.report(f"{name}: {line}"),
+                checkpoints,
             )
             dataset = trajectory_dataset(cell_id, ensemble, trajectory, scales, seeds)
             file = f"parts/{part}.nc" if part else "trajectory.nc"

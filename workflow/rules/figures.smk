@@ -1,5 +1,5 @@
 # One rule and one job for each figure, drawn from result files alone. They are so short that they
-# start from one process that has imported everything.
+# start from one process that has imported everything, beside Snakemake on a cluster too.
 for name, entry in FIGURES.items():
     paper, figure = name.split("/")
 
@@ -23,8 +23,9 @@ for name, entry in FIGURES.items():
         # before cells: figures are seen early, and fewer jobs wait, all of which the scheduler looks
         # at again every second
         priority: 1_000_000
+        localrule: True
         resources:
-            mem_mb=2000,
+            mem_mb=1000,
         params:
             code=code_sha256("draw", [entry.module]),
             figure=name,

@@ -20,8 +20,9 @@ for group in JOBS:
         threads: group.threads
         resources:
             gpu=int(group.place == "gpu"),
-            mem_mb=group.memory_mb,
-            runtime=group.minutes,
+            mem_mb=grown(group.memory_mb, ROOM),
+            runtime=grown(group.minutes),
+            disk_mb=group.disk_mb,
         params:
             work=json.dumps(
                 {
@@ -44,6 +45,12 @@ rule train_part:
         f"{RESULTS}/logs/{{cell}}/{{part}}.log",
     conda:
         "../../environment.yml"
+    threads: lambda w: part_of(w.cell).threads
+    resources:
+        gpu=lambda w: int(part_of(w.cell).place == "gpu"),
+        mem_mb=grown(lambda w: part_of(w.cell).memory_mb, ROOM),
+        runtime=grown(lambda w: part_of(w.cell).minutes),
+        disk_mb=lambda w: part_of(w.cell).disk_mb,
     params:
         key=lambda w: keys(w.cell, PLAN.cells[w.cell])["trajectory"],
         spec=lambda w: PLAN.cells[w.cell].only(Ensemble).canonical(),
@@ -51,6 +58,7 @@ rule train_part:
         "../scripts/train_part.py"
 
 
+# On a cluster too, what takes seconds runs where Snakemake does: to wait in a queue costs more.
 rule tabulate:
     input:
         metrics=cell_files("metrics"),
@@ -58,6 +66,7 @@ rule tabulate:
         f"{RESULTS}/metrics.csv",
     log:
         f"{RESULTS}/logs/tabulate.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
