@@ -1,6 +1,7 @@
 """What a profile has to say before jobs go to a cluster."""
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -57,9 +58,8 @@ def test_here_nothing_needs_to_be_said():
 )
 def test_what_is_not_said_is_named(written, resources, absent):
     found = profile.read(written({"executor": "slurm", "default-resources": resources}))
-    if not absent:
-        return profile.check(found)
-    with pytest.raises(UserError, match=f"config.yaml: default-resources: {absent}: not said"):
+    told = f"config.yaml: default-resources: {absent}: not said"
+    with pytest.raises(UserError, match=told) if absent else nullcontext():
         profile.check(found)
 
 
@@ -70,17 +70,21 @@ def test_what_is_not_said_is_named(written, resources, absent):
 def test_an_absent_plug_in_is_named_with_how_to_get_it(written, monkeypatch, executor, package):
     monkeypatch.setattr(profile, "find_spec", lambda name: None)
     found = profile.read(written({"executor": executor}))
-    with pytest.raises(UserError, match=rf"executor: '{executor}'.*pip install '{re.escape(package)}'"):
+    with pytest.raises(
+        UserError, match=rf"executor: '{executor}'.*pip install '{re.escape(package)}'"
+    ):
         profile.check(found)
 
 
 def test_no_profile(tmp_path):
-    with pytest.raises(UserError, match="is no profile, as it has no config.yaml; there are .*slurm"):
+    with pytest.raises(
+        UserError, match=r"is no profile, as it has no config\.yaml; there are .*slurm"
+    ):
         profile.read(PROFILES / "slurmm")
-    with pytest.raises(UserError, match="has no config.yaml$"):
+    with pytest.raises(UserError, match=r"has no config\.yaml$"):
         profile.read(tmp_path / "here")
     (tmp_path / "config.yaml").write_text("- executor\n")
-    with pytest.raises(UserError, match="config.yaml: expected a mapping"):
+    with pytest.raises(UserError, match="expected a mapping"):
         profile.read(tmp_path)
 
 
@@ -93,3 +97,8 @@ def test_the_command_line_is_laid_over(written, monkeypatch):
     assert told.resources == {"slurm_partition", "slurm_account"}
     assert profile.given([*names, "-e", "local"]).executor == "local"
     assert not profile.given(["--cores", "2"]).elsewhere
+
+
+@pytest.mark.parametrize("config", [{"gpus": 2, "only": ["a"]}, ["gpus=2", "only=[a]"]])
+def test_configuration_of_a_profile(written, config):
+    assert profile.read(written({"config": config})).config == {"gpus": 2, "only": ["a"]}

@@ -186,7 +186,7 @@ def test_the_configuration_says_where_there_are_gpus_and_this_machine_only_for_i
 
 
 def test_parts_ask_for_what_they_take_and_who_gathers_them_for_no_gpu():
-    made = plan({"gpus": 1, "batch": ["init_scale"]}, one=wide(seeds=8))
+    made = plan({"gpus": 1, "batch": ("init_scale",)}, one=wide(seeds=8))
     one, (gathering,) = part(made, "paper/experiment/one"), groups(made)
     (whole,) = groups(plan({"gpus": 1}, one=wide(seeds=8)))
     assert (one.place, gathering.place, whole.place) == ("gpu", "cpu", "gpu")
@@ -255,4 +255,4 @@ def test_what_a_cluster_is_asked_for_grows_with_the_records():
     few, many = (cost_of(cell(record=SPEC["record"] | {"every": n})) for n in (400, 1))
     assert many.disk_mb >= few.disk_mb >= 1
     lasting = cost_of(cell(seeds=2000, record=SPEC["record"] | {"every": 1}))
-    assert lasting.disk_mb > 100 * many.disk_mb
+    assert lasting.disk_mb > 50 * many.disk_mb

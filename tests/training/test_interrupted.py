@@ -156,7 +156,7 @@ def test_a_request_to_end_is_answered_by_a_checkpoint(make_run, tmp_path, monkey
         if line.startswith("step 5/"):
             requests.asked = "SIGTERM"
 
-    with pytest.raises(Stopped, match="^stopped by SIGTERM at step 5; the same .*/checkpoint.npz$"):
+    with pytest.raises(Stopped, match=r"SIGTERM at step 5; the same .*/checkpoint\.npz$"):
         train(ensemble, report=ask, checkpoints=kept(requests))
     lines = []
     resumed = train(ensemble, report=lines.append, checkpoints=kept())

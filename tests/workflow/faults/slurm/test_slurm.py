@@ -90,12 +90,11 @@ def test_a_job_at_its_time_limit_goes_on_with_more_time(submitting, injecting):
     submitting.replace("src/neuralrace/schedule.py", "10 + int(4 * self.seconds / 60)", "1")
     with injecting("time limit of a job in the middle of training", group="Cluster",
                    recovers="by itself, with twice the time") as fault:  # fmt: skip
-        with submitting.run(TARGET) as run:
-            with fault.injection():
-                assert submitting.cluster.job(run.job(1))["TimeLimit"] == "00:01:00"
-                second = run.job(2)
-                assert submitting.cluster.job(second)["TimeLimit"] == "00:02:00"
-                run.succeeds()
+        with submitting.run(TARGET) as run, fault.injection():
+            assert submitting.cluster.job(run.job(1))["TimeLimit"] == "00:01:00"
+            second = run.job(2)
+            assert submitting.cluster.job(second)["TimeLimit"] == "00:02:00"
+            run.succeeds()
         fault.message = "SLURM status is: 'TIMEOUT'"
         assert fault.message in run.text
         fault.lost += not continued(submitting)
