@@ -20,7 +20,7 @@ for group in JOBS:
         threads: group.threads
         resources:
             gpu=int(group.place == "gpu"),
-            mem_mb=grown(group.memory_mb, ROOM),
+            mem_mb=grown(group.asked_mb, ROOM),
             runtime=grown(group.minutes),
             disk_mb=group.disk_mb,
         params:
@@ -48,7 +48,7 @@ rule train_part:
     threads: lambda w: part_of(w.cell).threads
     resources:
         gpu=lambda w: int(part_of(w.cell).place == "gpu"),
-        mem_mb=grown(lambda w: part_of(w.cell).memory_mb, ROOM),
+        mem_mb=grown(lambda w: part_of(w.cell).asked_mb, ROOM),
         runtime=grown(lambda w: part_of(w.cell).minutes),
         disk_mb=lambda w: part_of(w.cell).disk_mb,
     params:
