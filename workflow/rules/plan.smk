@@ -99,7 +99,9 @@ wildcard_constraints:
 
 
 OUTDATED = outdated(Path(RESULTS), PLAN)
-JOBS = [group for group in groups(PLAN) if OUTDATED.keys() & group.cells] if OUTDATED else []
+# in the process of a job, which may be started again after all it is for was made, its rule stays
+ASKED = OUTDATED.keys() if workflow.is_main_process else PLAN.cells.keys()
+JOBS = [group for group in groups(PLAN) if ASKED & group.cells] if ASKED else []
 # newer than what is there, and an input of what is outdated: that is made again
 OVERDUE = f"{RESULTS}/outdated.txt"
 if OUTDATED and workflow.is_main_process:
