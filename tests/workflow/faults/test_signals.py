@@ -43,22 +43,21 @@ def to_the_job(controller):
     working(controller).send_signal(signal.SIGTERM)
 
 
-@pytest.mark.parametrize(
-    ("kind", "send", "name"),
-    [
-        ("Ctrl-C in the middle of training", to_all, "SIGINT"),
-        ("SIGTERM to a job that trains", to_the_job, "SIGTERM"),
-    ],
-)
-def test_a_training_is_stopped_and_goes_on(workspace, injecting, kind, send, name):
+REQUESTS = [("SIGINT", to_all), ("SIGTERM", to_the_job)]
+
+
+def test_a_training_is_stopped_and_goes_on(workspace, injecting):
     changed = workspace.layers
     changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": 4_000_000}
     changed["glorot_moments"]["record"]["every"] = 2_000_000  # most of it stands between records
     workspace.configure("layer_dynamics", changed)
-    random.seed(name)
+    random.seed(0)
     log, stopped = workspace.path / LOG, [0]
-    with injecting(kind, group="Stops", chance=True) as fault:
-        for _ in range(TIMES):
+    with injecting(
+        "Ctrl-C, or SIGTERM to a job, in the middle of training", group="Stops", chance=True
+    ) as fault:
+        for number in range(TIMES):
+            name, send = REQUESTS[number % 2]
             log.unlink(missing_ok=True)
             with fault.injection():
                 controller = subprocess.Popen(
@@ -79,7 +78,7 @@ def test_a_training_is_stopped_and_goes_on(workspace, injecting, kind, send, nam
             fault.lost += int(step) < stopped[-1]
             stopped.append(int(step))
             assert not list((workspace.path / "results").rglob("*.tmp"))
-        fault.message = f"stopped by {name} at step N; the same command goes on from the checkpoint"
+        fault.message = "stopped by SIGINT at step N; the same command goes on from the checkpoint"
         workspace.snakemake(TARGET)
         assert f"continuing at step {stopped[-1]}" in log.read_text()
         resumed = (workspace.path / TARGET).read_bytes()
