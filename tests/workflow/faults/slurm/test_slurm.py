@@ -32,7 +32,9 @@ def training(submitting, steps):
     changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": steps}
     changed["glorot_moments"]["record"]["every"] = steps // 20
     submitting.workspace.configure("layer_dynamics", changed)
-    copy = replace(submitting.workspace, path=submitting.path.with_name("alone"))
+    copy = replace(
+        submitting.workspace, path=submitting.path.with_name(f"{submitting.path.name}_alone")
+    )
     shutil.copytree(submitting.path, copy.path)
     command = [*copy.command(TARGET)[:-1], "1"]
     undisturbed = subprocess.Popen(
