@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
+import psutil
+
 CONFIGURED = Path("/etc/slurm/slurm.conf")
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
 START = 30.0
@@ -100,11 +102,30 @@ class Cluster:
     def start_node(self) -> None:
         """Starts the daemon of the node, and waits until it takes jobs."""
         self._daemon("slurmd", "-N", self.host)
-        wait_for(lambda: self.ask("sinfo", "--noheader", "--format=%T").strip("*\n") in ALIVE)
+        wait_for(self._alive)
 
     def stop_node(self) -> None:
         """Ends the daemon of the node; the processes of its jobs go on."""
         end(self.folder / "slurmd.pid")
+
+    def fail_node(self) -> None:
+        """Declares the node down, which ends its jobs."""
+        self.ask("scontrol", "update", f"NodeName={self.host}", "State=DOWN", "Reason=test")
+
+    def resume_node(self) -> None:
+        """Takes the node back, unless it has come back by itself, once nothing runs on it."""
+        wait_for(
+            lambda: (
+                "slurmstepd" not in {each.info["name"] for each in psutil.process_iter(["name"])}
+            )
+        )
+        if not self._alive():
+            with suppress(subprocess.CalledProcessError):
+                self.ask("scontrol", "update", f"NodeName={self.host}", "State=RESUME")
+        wait_for(self._alive)
+
+    def _alive(self) -> bool:
+        return self.ask("sinfo", "--noheader", "--format=%T").strip("*\n") in ALIVE
 
     def start_controller(self) -> None:
         self._daemon("slurmctld")

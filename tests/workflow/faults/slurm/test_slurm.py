@@ -135,18 +135,16 @@ def test_the_daemon_of_a_node_stops_and_starts_again(submitting, injecting):
 
 def test_a_job_whose_node_fails_is_started_again_by_slurm(submitting, injecting):
     sound = training(submitting, 1_500_000)
-    node = submitting.cluster.host
     with injecting("node of a job fails", group="Cluster",
                    recovers="by itself: SLURM starts the job again") as fault:  # fmt: skip
         with submitting.run(TARGET) as run:
             job = run.job(1)
             run.wait_for(lambda: ": step " in submitting.log())
             with fault.injection():
-                asked = ("scontrol", "update", f"NodeName={node}")
-                submitting.cluster.ask(*asked, "State=DOWN", "Reason=test")
+                submitting.cluster.fail_node()
                 run.wait_for(lambda: submitting.cluster.jobs()[job] != "RUNNING")
-                submitting.cluster.ask(*asked, "State=RESUME")
-                # else it waits for two minutes, for what may be left of it to end
+                submitting.cluster.resume_node()
+                # else it waits for two minutes, in which what is left of it is to end
                 submitting.cluster.ask("scontrol", "update", f"JobId={job}", "StartTime=now")
                 run.succeeds()
         fault.message = "none: the job waits in the queue again"
