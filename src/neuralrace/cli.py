@@ -25,7 +25,15 @@ from neuralrace.atomic import write_text
 from neuralrace.bundled import FILES, root
 from neuralrace.catalogue import KINDS, experiments, meanings
 from neuralrace.errors import UserError, alike
-from neuralrace.plan import Plan, configuration, laid_over, papers, read_file, read_plan
+from neuralrace.plan import (
+    Plan,
+    configuration,
+    laid_over,
+    papers,
+    read_file,
+    read_plan,
+    refuse_taken,
+)
 from neuralrace.schedule import outdated
 
 FOLDER = click.Path(path_type=Path)
@@ -195,6 +203,7 @@ def new(name: str) -> None:
             f"{name!r}: is no name of a paper; begin with a lower-case letter, and go on with "
             "such letters, digits and underscores"
         )
+    refuse_taken(name)
     if Path(name).exists() or Path("config", name).exists():
         raise UserError(f"{name}: is there already; use another name")
     write_text(TEMPLATE.replace("NAME", name), path)

@@ -66,7 +66,7 @@ def load_plan():
     files = Files([*PAPERS, *workflow.overwrite_configfiles])
     # not by Snakemake's loader, which would run what a file tells it to; what was given on the
     # command line comes last
-    config.update(reduce(laid_over, [*map(files.get, PAPERS), config]))
+    config.update(reduce(laid_over, [*files.values(), config]))
     return read_plan(config, files), files
 
 
@@ -75,8 +75,10 @@ RESULTS = PLAN.results
 GALLERY = "figures" if RESULTS == "results" else f"{RESULTS}/figures"
 
 
+# the folder of parts and not the cell alone: Snakemake takes a label that ends in many equal widths
+# for a wildcard without end
 wildcard_constraints:
-    cell="[a-z0-9_]+/[a-z0-9_]+/[a-z0-9._-]+",
+    folder="[a-z0-9_]+/[a-z0-9_]+/[a-z0-9._-]+/parts",
     part="[a-z0-9_.-]+",
 
 

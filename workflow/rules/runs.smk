@@ -37,16 +37,21 @@ for group in JOBS:
             "../scripts/make.py"
 
 
+def cell_of(w):
+    """The cell of a part."""
+    return os.path.dirname(w.folder)
+
+
 rule train_part:
     output:
-        f"{RESULTS}/{{cell}}/parts/{{part}}.nc",
+        f"{RESULTS}/{{folder}}/{{part}}.nc",
     log:
-        f"{RESULTS}/logs/{{cell}}/{{part}}.log",
+        f"{RESULTS}/logs/{{folder}}/{{part}}.log",
     conda:
         "../../environment.yml"
     params:
-        key=lambda w: keys(w.cell, PLAN.cells[w.cell])["trajectory"],
-        spec=lambda w: PLAN.cells[w.cell].only(Ensemble).canonical(),
+        key=lambda w: keys(cell_of(w), PLAN.cells[cell_of(w)])["trajectory"],
+        spec=lambda w: PLAN.cells[cell_of(w)].only(Ensemble).canonical(),
     script:
         "../scripts/train_part.py"
 

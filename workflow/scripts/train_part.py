@@ -1,5 +1,6 @@
 """Trains one part of a cell; goes on from a checkpoint where there is one."""
 
+import os
 from pathlib import Path
 
 from neuralrace.job import job
@@ -8,8 +9,9 @@ from neuralrace.plan import Settings
 from neuralrace.spec import Ensemble
 
 w = snakemake.wildcards
-with job(f"{w.cell} {w.part}", snakemake.log[0]) as this:
+cell_id, part = os.path.dirname(w.folder), w.part
+with job(f"{cell_id} {part}", snakemake.log[0]) as this:
     settings = Settings.of(snakemake.config)
     workshop = Workshop(Path(settings.results), settings.checkpoint_seconds, this)
     ensemble = Ensemble.model_validate_json(snakemake.params.spec)
-    workshop.train(w.cell, ensemble, snakemake.params.key, w.part)
+    workshop.train(cell_id, ensemble, snakemake.params.key, part)
