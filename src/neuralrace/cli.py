@@ -151,7 +151,7 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     todo = outdated(Path(plan.results), plan)
     cells = {
         name: {"to_make": list(todo[name].keys) if name in todo else []}
-        | about_cell(cell, plan.on_gpu)
+        | about_cell(cell, plan.gpus_each > 0)
         for name, cell in plan.cells.items()
     }
     return click.echo(layout(cells, as_json))

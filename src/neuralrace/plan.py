@@ -11,14 +11,15 @@ import json
 import math
 import os
 import re
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Set
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from neuralrace import devices
 from neuralrace.base import Strict
 from neuralrace.bundled import root
 from neuralrace.documents import read_yaml
@@ -61,9 +62,9 @@ class Settings(Strict):
     job_seconds: Annotated[float, Field(gt=0)] = 40.0
     """Estimated core-seconds of work that cells share a job up to; a cell that costs as much has a
     job of its own."""
-    gpu: bool | None = None
-    """Whether there is a GPU to train on, where a cell is faster there; when absent, whether the
-    machine that plans has one."""
+    gpus: Annotated[int, Field(ge=0)] | None = None
+    """GPUs of each machine that trains; cells that are faster there ask for one. When absent, those
+    of this machine, where jobs run on it; a profile of a cluster has to say."""
     results: Annotated[
         str,
         Field(pattern=r"^[^{}*?\[\]\x00-\x1f]+$", max_length=LONGEST),
@@ -90,10 +91,10 @@ class Plan(Settings):
     cells: dict[str, Cell]
     """Cells by identifier `paper/experiment/label`."""
 
-    @property
-    def on_gpu(self) -> bool:
-        """Whether there is a GPU to train on: as is said, or as this machine has one."""
-        return shutil.which("nvidia-smi") is not None if self.gpu is None else self.gpu
+    @cached_property
+    def gpus_each(self) -> int:
+        """GPUs of each machine that trains: as is said, or as this machine has."""
+        return len(devices.gpus()) if self.gpus is None else self.gpus
 
     def parts(self, cell_id: str) -> dict[str, dict[str, int]]:
         """The jobs that a cell is trained in, where `batch` leaves an axis out.

@@ -20,8 +20,9 @@ for group in JOBS:
         threads: group.threads
         resources:
             gpu=int(group.place == "gpu"),
-            mem_mb=group.memory_mb,
-            runtime=group.minutes,
+            mem_mb=grown(group.memory_mb, ROOM),
+            runtime=grown(group.minutes),
+            disk_mb=group.disk_mb,
         params:
             work=json.dumps(
                 {
@@ -49,6 +50,12 @@ rule train_part:
         f"{RESULTS}/logs/{{folder}}/{{part}}.log",
     conda:
         "../../environment.yml"
+    threads: lambda w: part_of(w.cell).threads
+    resources:
+        gpu=lambda w: int(part_of(w.cell).place == "gpu"),
+        mem_mb=grown(lambda w: part_of(w.cell).memory_mb, ROOM),
+        runtime=grown(lambda w: part_of(w.cell).minutes),
+        disk_mb=lambda w: part_of(w.cell).disk_mb,
     params:
         key=lambda w: keys(cell_of(w), PLAN.cells[cell_of(w)])["trajectory"],
         spec=lambda w: PLAN.cells[cell_of(w)].only(Ensemble).canonical(),
@@ -56,6 +63,7 @@ rule train_part:
         "../scripts/train_part.py"
 
 
+# On a cluster too, what takes seconds runs where Snakemake does: to wait in a queue costs more.
 rule tabulate:
     input:
         metrics=result_files(cell_files("metrics")),
@@ -64,6 +72,7 @@ rule tabulate:
         update(f"{RESULTS}/metrics.csv"),
     log:
         f"{RESULTS}/logs/tabulate.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

@@ -3,6 +3,11 @@
 import os
 from pathlib import Path
 
+from neuralrace.devices import compute_with
+
+# before JAX and NumPy are loaded
+compute_with(snakemake.threads, gpu=bool(snakemake.resources.get("gpu")))
+
 from neuralrace.job import job
 from neuralrace.make import Workshop
 from neuralrace.plan import Settings

@@ -1,4 +1,4 @@
-"""Finished files that are damaged, swapped, edited or gone: named, and made again by one command."""
+"""Finished files that are damaged, swapped, edited or gone: named, and made by one command."""
 
 import os
 import shutil
@@ -15,12 +15,13 @@ pytestmark = [pytest.mark.workflow, pytest.mark.faults]
 COMMAND = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
 SIBLINGS = ("learning_rate-0.01", "learning_rate-0.02")
 GROUP = "Finished files"
+PICTURES = (".png", ".pdf", ".svg")
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
     """Everything that a run makes: result files, pictures, tables."""
     files = [*folder.glob("results/*/*/*/*.nc"), *folder.glob("results/*.[cjm][sd]*")]
-    files += [path for path in folder.glob("figures/**/*.*") if path.suffix in (".png", ".pdf", ".svg")]
+    files += [each for suffix in PICTURES for each in folder.glob(f"figures/**/*{suffix}")]
     return {path: path.read_bytes() for path in files if path.name != "outdated.json"}
 
 
@@ -75,10 +76,11 @@ DAMAGES = {
 @pytest.mark.parametrize("kind", DAMAGES)
 @pytest.mark.parametrize("what", ["result file", "picture or table"])
 def test_damage_is_named_and_mended(made, injecting, kind, what):
-    workspace, sound = made
+    _, sound = made
     damage, random = DAMAGES[kind], np.random.default_rng(len(kind))
     files = [path for path in sound if (path.suffix == ".nc") == (what == "result file")]
-    with injecting(f"{what}: {kind}", group=GROUP, chance=True) as fault, fault.injection(len(files)):
+    counted = injecting(f"{what}: {kind}", group=GROUP, chance=True)
+    with counted as fault, fault.injection(len(files)):
         for path in files:
             if damage is None:
                 path.unlink()
@@ -87,8 +89,12 @@ def test_damage_is_named_and_mended(made, injecting, kind, what):
         printed = healed(made, files, fault)
         named = "damaged; made anew, and kept as" in printed
         assert named == (what == "result file" and damage is not None)
-        fault.message = "FILE: damaged; made anew, and kept as FILE.damaged" if named else "FILE: is not what was made"
-        fault.message = "outdated: N cells" if damage is None else fault.message
+        if damage is None:
+            fault.message = "FILE: is missing" if what == "result file" else "FILE: cannot be read"
+        elif named:
+            fault.message = "FILE: damaged; made anew, and kept as FILE.damaged"
+        else:
+            fault.message = "FILE: is not what was made; it was changed or damaged"
 
 
 @pytest.mark.parametrize("with_seal", [False, True])
@@ -109,7 +115,7 @@ def test_a_sibling_in_its_place_is_noticed(made, injecting, with_seal):
 
 
 def test_a_seal_that_was_edited_or_lost_is_noticed(made, injecting):
-    workspace, sound = made
+    _, sound = made
     files = [path for path in sound if path.suffix == ".nc"]
     with injecting("seal: edited, cut or deleted", group=GROUP, chance=True) as fault:
         with fault.injection(len(files)):
@@ -142,9 +148,14 @@ def test_clocks_that_jump_cost_nothing(made, injecting):
 
 def test_a_cell_that_fails_leaves_what_was_there(made, injecting):
     workspace, sound = made
-    with injecting(
-        "a job that fails where results were", group="Runs", recovers="the configuration as it was"
-    ) as fault, fault.injection():
+    with (
+        injecting(
+            "a job that fails where results were",
+            group="Runs",
+            recovers="the configuration as it was",
+        ) as fault,
+        fault.injection(),
+    ):
         changed = workspace.deep
         changed["time_to_learn"]["training"]["learning_rate"] = 50.0
         workspace.configure("deep_linear", changed)
