@@ -26,9 +26,8 @@ def archive(path: Path, entries: dict[str, str] | list, **changes) -> Path:
 
 
 def test_a_sealed_file_is_unpacked_while_it_is_used(tmp_path):
-    unsealed = {"results/paper/experiment/other/metrics.nc": "numbers"}
     beside = {"results/README.md": "", "results/claims.json": "", "results/metrics.csv": ""}
-    found = opened(archive(tmp_path / "a.zip", SEALED | unsealed | beside))
+    found = opened(archive(tmp_path / "a.zip", SEALED | beside))
     assert found.sizes == {"paper/experiment/main/metrics.nc": 7}
     with found.file("paper/experiment/main/metrics.nc") as path:
         assert path.read_text() == "numbers"
@@ -109,13 +108,22 @@ def test_an_encrypted_file_is_refused(tmp_path):
 def test_sizes_that_cannot_be_are_refused(tmp_path):
     path = archive(tmp_path / "a.zip", SEALED)
     changed_directory(path, 20, (1 << 31).to_bytes(4, "little") * 2)
-    with pytest.raises(UserError, match="its files are larger than it is itself"):
+    with pytest.raises(UserError, match="more than the archive is large"):
         opened(path)
 
 
-def test_what_has_no_results_is_refused(tmp_path):
-    with pytest.raises(UserError, match="holds no sealed result file"):
-        opened(archive(tmp_path / "a.zip", {"results/README.md": ""}))
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ({"results/README.md": ""}, "'results': holds no results"),
+        ({}, "'results': holds no results"),
+        (dict(list(SEALED.items())[:1]), f"'{CELL}/metrics.nc': lacks its seal"),
+        (dict(list(SEALED.items())[1:]), f"'{CELL}/metrics.nc': lacks its seal, or is lacking"),
+    ],
+)
+def test_what_lacks_results_or_seals_is_refused(tmp_path, entries, said):
+    with pytest.raises(UserError, match=said):
+        opened(archive(tmp_path / "a.zip", entries))
 
 
 def test_damage_is_told(tmp_path):

@@ -110,22 +110,25 @@ def opened(path: Path) -> Archive:
     for entry in entries:
         result = RESULT.fullmatch(entry.filename)
         if wrong := _wrong(entry, result, names):
-            raise UserError(
-                f"{path}: {entry.filename!r}: {wrong}; `neuralrace export` writes no such archive. "
-                "Nothing was unpacked. Ask for another one, or unpack it yourself and name the "
-                "folder."
-            )
+            raise _refusal(path, entry.filename, wrong)
         names.add(entry.filename)
         if result and result["seal"]:
             seals.add(result["file"])
         elif result:
             sizes[result["file"]] = entry.file_size
+    for name in sorted(sizes.keys() ^ seals):
+        raise _refusal(path, f"{NAME}/{name}", "lacks its seal, or is lacking beside it")
     # files that share bytes would be larger than the archive that they are stored in
-    if sum(sizes.values()) > path.stat().st_size:
-        raise UserError(f"{path}: its files are larger than it is itself; ask for another one")
-    if not (sealed := {name: size for name, size in sizes.items() if name in seals}):
-        raise UserError(f"{path}: holds no sealed result file; ask for another one")
-    return Archive(path, sealed)
+    if not 0 < sum(sizes.values()) <= path.stat().st_size:
+        raise _refusal(path, NAME, "holds no results, or more than the archive is large")
+    return Archive(path, sizes)
+
+
+def _refusal(path: Path, name: str, wrong: str) -> UserError:
+    return UserError(
+        f"{path}: {name!r}: {wrong}; `neuralrace export` writes no such archive. Nothing was "
+        "unpacked. Ask for another one, or unpack it yourself and name the folder."
+    )
 
 
 def _wrong(entry: zipfile.ZipInfo, result: re.Match | None, names: set[str]) -> str | None:
