@@ -69,6 +69,9 @@ def test_other_names_are_refused(tmp_path, name):
         ("results/README.md", {"external_attr": (stat.S_IFLNK | 0o777) << 16}, "but a link"),
         ("results/README.md", {"external_attr": (stat.S_IFDIR | 0o755) << 16}, "but a link"),
         ("results/README.md", {"external_attr": (stat.S_IFIFO | 0o644) << 16}, "but a link"),
+        ("results/README.md", {"comment": b"a note"}, "has a note"),
+        ("results/README.md", {"extra": b"\x50\x4b\x02\x00ab"}, "has a note"),
+        ("results/README.md", {"extra": b"\x01\x00\x00\x00\x50\x4b\x00\x00"}, "has a note"),
         ("results/a/b/c/metrics.nc", {"compress_type": zipfile.ZIP_DEFLATED}, "is compressed"),
         ("results/a/b/c/metrics.nc", {"compress_type": zipfile.ZIP_LZMA}, "is compressed"),
     ],
@@ -88,6 +91,14 @@ def test_a_seal_is_small(tmp_path):
 def test_a_name_stands_there_once(tmp_path):
     with pytest.raises(UserError, match="stands in it twice"):
         opened(archive(tmp_path / "a.zip", [*SEALED.items(), *SEALED.items()]))
+
+
+def test_an_archive_of_many_gigabytes_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 5)
+    path = archive(tmp_path / "a.zip", SEALED)
+    with zipfile.ZipFile(path) as made:
+        assert all(entry.extra for entry in made.infolist())
+    assert opened(path).sizes == {"paper/experiment/main/metrics.nc": 7}
 
 
 def changed_directory(path: Path, offset: int, content: bytes) -> None:

@@ -141,6 +141,10 @@ def _wrong(entry: zipfile.ZipInfo, result: re.Match | None, names: set[str]) -> 
         return "is no file, but a link or a folder"
     if entry.flag_bits & 1:
         return "is encrypted"
+    # damage or malice can hide entries in one that stands before; what is large has a size there
+    size = entry.extra.startswith(b"\x01\x00") and len(entry.extra) == 4 + entry.extra[2]
+    if entry.comment or (entry.extra and not size):
+        return "has a note"
     if not result:
         return None  # is never read
     if result["seal"]:

@@ -47,6 +47,7 @@ Without neuralrace: `xarray.open_dataset("{name}/{cell}/{kind}.nc")`.
 | check those of a cell without neuralrace | `sha256sum --check *.sha256` in its folder |
 | read the claims | `neuralrace claims --results {name}` |
 | compare with results of your own | `neuralrace compare {name} FOLDER` |
+| put together with results of your own | `neuralrace merge {name} --into FOLDER` |
 """
 
 
