@@ -24,7 +24,8 @@ from neuralrace.records.files import write
 from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.schedule import keys
+from neuralrace.schedule import inputs, keys
+from neuralrace.seal import digests
 from neuralrace.spec import Ensemble, SolvedEnsemble
 from neuralrace.training.trainer import train
 
@@ -77,7 +78,8 @@ def finished(tmp_path_factory):
     )
     results.metrics = metrics_dataset(results)
     for kind in ("trajectory", "theory", "metrics"):
-        write(getattr(results, kind), results.path(kind), keys(name, cell)[kind])
+        taken = digests(folder / "results", inputs(name, cell)) if kind == "metrics" else {}
+        write(getattr(results, kind), results.path(kind), keys(name, cell)[kind], taken)
     write_tables([ROW], [], folder / "results")
     return folder
 
@@ -390,7 +392,7 @@ def test_a_new_paper_runs_outside_of_any_clone_and_needs_no_claims(tmp_path):
     assert command == f"neuralrace run --configfile {MINE}"
     printed = outside(tmp_path, *command.split()[1:], "--results", "there", "-n")
     assert "cells_mine_01" in printed
-    assert list(tmp_path.glob("there/*")) == [tmp_path / "there/outdated.txt"]
+    assert list(tmp_path.glob("there/*")) == [tmp_path / "there/outdated.json"]
     (tmp_path / "config").mkdir()
     (tmp_path / "mine").rename(tmp_path / "config/mine")
     assert "cells_mine_01" in outside(tmp_path, "run", "-n", "--cores", "1")
@@ -423,7 +425,7 @@ def test_what_is_deployed_runs(tmp_path):
     ).stdout
     assert "cells_deep_linear_01" in planned
     assert all((only.parent / name).exists() for name in bundled.FILES)
-    assert (only.parent / "results/outdated.txt").read_text() == "deep_linear/staircase/main\n"
+    assert (only.parent / "results/outdated.json").read_text() == "deep_linear/staircase/main\n"
 
 
 @pytest.mark.workflow
@@ -432,7 +434,7 @@ def test_results_that_cannot_be_written_are_told(tmp_path):
     printed = outside(
         tmp_path, "run", "layer_dynamics/glorot_moments", "--results", "file", status=1
     )
-    assert "error: file/outdated.txt: cannot be written" in printed
+    assert "error: file/outdated.json: cannot be written" in printed
     assert "Traceback" not in printed
 
 

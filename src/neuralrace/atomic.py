@@ -1,11 +1,15 @@
 """Files that are either whole or as they were before."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuralrace.errors import UserError
+
+TEMPORARY = ".tmp"
+"""How the name of a file ends that is not complete; it begins with a dot."""
 
 
 @contextmanager
@@ -15,7 +19,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         UserError: the folder cannot be written to or is full.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -40,3 +44,55 @@ def write_text(text: str, path: str | os.PathLike[str]) -> None:
     """
     with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def temporaries(folder: Path) -> list[Path]:
+    """Files below a folder that are not complete, or that killed processes left so."""
+    return sorted(folder.rglob(f".*{TEMPORARY}"))
+
+
+def _kept(path: Path) -> Path:
+    """Where the last good file is kept while another one is made."""
+    return path.with_name(f"{path.name}.last")
+
+
+def keep(path: Path) -> None:
+    """Keeps a file, if it is there, although who runs the jobs deletes it before another is made.
+
+    See `give_back`. It costs no room where the file system knows links.
+    """
+    kept = _kept(path)
+    with suppress(OSError):  # such as a folder that is read only, where no job deletes anything
+        kept.unlink(missing_ok=True)
+        if path.is_file():
+            try:
+                os.link(path, kept)
+            except OSError:
+                shutil.copy2(path, kept)
+
+
+def give_back(path: Path) -> None:
+    """Puts the file that was kept back in its place, unless there is another one by now."""
+    kept = _kept(path)
+    with suppress(OSError):
+        if path.exists():
+            kept.unlink()
+        else:
+            os.replace(kept, path)
+
+
+def set_aside(path: Path) -> Path:
+    """Renames a damaged file, so that another one can be made in its place.
+
+    Returns:
+        Where it is now; the one that stood there before is gone.
+
+    Raises:
+        UserError: the folder cannot be written to.
+    """
+    aside = path.with_name(f"{path.name}.damaged")
+    try:
+        os.replace(path, aside)
+    except OSError as error:
+        raise UserError(f"{path}: is damaged and cannot be renamed ({error}); delete it") from error
+    return aside

@@ -23,9 +23,11 @@ from neuralrace.job import write_record
 from neuralrace.plan import laid_over, papers, read_file, read_plan
 from neuralrace.provenance import code_sha256
 from neuralrace.registry import FIGURES
-from neuralrace.schedule import announced, groups, keys, outdated
+from neuralrace.product import Product
+from neuralrace.schedule import announced, groups, keys, outdated, refuse_another
 from neuralrace.seal import sha256
-from neuralrace.spec import Ensemble, SolvedEnsemble
+from neuralrace.spec import Ensemble
+from neuralrace.upkeep import finish, join, prepare
 
 STARTED = time.time()
 PAPERS = list(map(str, papers()))
@@ -80,12 +82,36 @@ wildcard_constraints:
 
 OUTDATED = outdated(Path(RESULTS), PLAN)
 JOBS = [group for group in groups(PLAN) if OUTDATED.keys() & group.cells] if OUTDATED else []
-# newer than what is there, and an input of what is outdated: that is made again
-OVERDUE = f"{RESULTS}/outdated.txt"
-if OUTDATED and workflow.is_main_process:
+# newer than what is there, and an input of what is outdated: that is made again; it says what was
+# planned, and no job makes anything else
+OVERDUE = f"{RESULTS}/outdated.json"
+TO_MAKE = {cell: dict(work.keys) for cell, work in OUTDATED.items()}
+if workflow.is_main_process:
+    ALONE = join(Path(".snakemake"))
+    if OUTDATED:
+        print(announced(JOBS), file=sys.stderr)
+else:
     with refusing():
-        write_text("\n".join(OUTDATED) + "\n", OVERDUE)
-    print(announced(JOBS), file=sys.stderr)
+        refuse_another(TO_MAKE, Path(OVERDUE))
+
+
+@cache
+def overdue():
+    """Newer than what is there, and an input of what is to be made again."""
+    if workflow.is_main_process:
+        with refusing():
+            write_text(json.dumps(TO_MAKE, indent=0) + "\n", OVERDUE)
+    return OVERDUE
+
+
+if OUTDATED:
+    overdue()
+
+
+@cache
+def wanted(cell):
+    """Keys of the files of a cell as they are to be made, by kind."""
+    return keys(cell, PLAN.cells[cell])
 
 
 def parts_of(work):
@@ -101,9 +127,9 @@ def claims():
 
 
 @refusing()
-def claimed_metrics(w):
-    """Metrics that decide the claims."""
-    return [f"{RESULTS}/{cell}/metrics.nc" for cell in needed_cells(claims(), PLAN.cells)]
+def claimed():
+    """Cell and kind of the files that decide the claims."""
+    return [(cell, "metrics") for cell in needed_cells(claims(), PLAN.cells)]
 
 
 @cache
@@ -120,17 +146,13 @@ def sha256_of(name):
 
 
 def result_files(files):
-    """Result files, each by its cell and kind; theory where there is any."""
-    return [
-        f"{RESULTS}/{name}/{kind}.nc"
-        for name, kind in files
-        if kind != "theory" or PLAN.cells[name].solutions
-    ]
+    """Paths of result files, each given by its cell and kind; theory where there is any."""
+    return [f"{RESULTS}/{cell}/{kind}.nc" for cell, kind in files if kind in wanted(cell)]
 
 
 def cell_files(*kinds):
-    """Result files of all cells."""
-    return result_files((name, kind) for name in PLAN.cells for kind in kinds)
+    """Cell and kind of the result files of all cells."""
+    return [(cell, kind) for cell in PLAN.cells for kind in kinds]
 
 
 @cache
@@ -140,14 +162,53 @@ def figure_cells(figure):
     return shown(figure, PLAN.cells, FILES)
 
 
-def figure_data(figure, w):
-    """Result files that a figure is drawn from."""
-    return result_files(inputs(figure, figure_cells(figure)))
-
-
 def gallery(paper="*"):
     """Every figure of a paper."""
     return [f"{GALLERY}/{name}.png" for name in FIGURES if fnmatch(name, f"{paper}/*")]
+
+
+def product(seal, files, stage, *said, modules=()):
+    """What is made from result files, each given by its cell and kind, as it is planned."""
+    return Product(
+        seal=seal,
+        root=RESULTS,
+        inputs={f"{c}/{kind}.nc": wanted(c)[kind] for c, kind in files if kind in wanted(c)},
+        stage=stage,
+        modules=tuple(modules),
+        code=code_sha256(stage, modules),
+        said=said,
+    )
+
+
+@cache
+def figure(name):
+    """A figure."""
+    return product(
+        f"{GALLERY}/{name}.sha256",
+        inputs(name, figure_cells(name)),
+        "draw",
+        name,
+        caption(name, PLAN.cells),
+        modules=[FIGURES[name].module],
+    )
+
+
+@cache
+def judged():
+    """The tables of claims and findings."""
+    files = map(sha256_of, [*CLAIMS, f"{RESULTS}/blind.json"])
+    return product(f"{RESULTS}/claims.sha256", claimed(), "judge", *files, *PLAN.cells)
+
+
+@cache
+def tabulated():
+    """The table of all metrics."""
+    return product(f"{RESULTS}/metrics.csv.sha256", cell_files("metrics"), "tabulate")
+
+
+def again(made):
+    """An input of a product that is not as its seal says, or not what is asked for; or none."""
+    return [] if made.current else [overdue()]
 
 
 def drawn(*arguments):

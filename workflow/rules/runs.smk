@@ -53,15 +53,16 @@ rule train_part:
 
 rule tabulate:
     input:
-        metrics=cell_files("metrics"),
+        metrics=result_files(cell_files("metrics")),
+        again=lambda w: again(tabulated()),
     output:
-        f"{RESULTS}/metrics.csv",
+        update(f"{RESULTS}/metrics.csv"),
     log:
         f"{RESULTS}/logs/tabulate.log",
     conda:
         "../../environment.yml"
     params:
-        code=code_sha256("tabulate"),
+        product=lambda w: tabulated().canonical(),
         cells=list(PLAN.cells),
     script:
         "../scripts/tabulate.py"

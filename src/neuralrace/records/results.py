@@ -101,18 +101,32 @@ class CellResults:
     @cached_property
     def trajectory(self) -> xr.Dataset:
         """What training recorded."""
-        return read(self.path("trajectory"), "trajectory")
+        return self._read("trajectory")
 
     @cached_property
     def theory(self) -> xr.Dataset:
         """What was solved for the same runs; nothing where no solution was asked for."""
-        path = self.path("theory")
-        return read(path, "theory") if path.is_file() else xr.Dataset()
+        return self._read("theory") if self.path("theory").is_file() else xr.Dataset()
 
     @cached_property
     def metrics(self) -> xr.Dataset:
         """What was measured in both."""
-        return read(self.path("metrics"), "metrics")
+        return self._read("metrics")
+
+    def _read(self, kind: Kind) -> xr.Dataset:
+        """One of its files.
+
+        Raises:
+            UserError: missing or damaged, or the file of another cell.
+        """
+        dataset = read(self.path(kind), kind)
+        found = "/".join(str(dataset.attrs.get(place)) for place in PLACE)
+        if found != self.name:
+            raise UserError(
+                f"{self.path(kind)}: is the {kind} of {found}, not of {self.name}. Put it where it "
+                "belongs, or run the workflow again: it makes anew what is not in its place."
+            )
+        return dataset
 
     def get(self, kind: Kind, variable: str, **labels: str) -> xr.DataArray:
         """A variable of one of the files, at the given labels.
