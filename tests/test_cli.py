@@ -30,7 +30,18 @@ from neuralrace.spec import Ensemble, SolvedEnsemble
 from neuralrace.training.trainer import train
 
 PROJECT = Path(__file__).parents[1]
-COMMANDS = ("list", "show", "run", "new", "deploy", "claims", "verify", "compare", "export")
+COMMANDS = (
+    "list",
+    "show",
+    "run",
+    "new",
+    "deploy",
+    "claims",
+    "verify",
+    "compare",
+    "export",
+    "merge",
+)
 MINE = "mine/experiments.yaml"
 ROW = ClaimRow(
     id="half-time",
@@ -301,6 +312,13 @@ MISTAKES = [
     (["export", "new.zip", "--only", "mine/frst"], "'mine/frst': results has nothing of that name"
      "; did you mean mine/first"),
     (["export", "file/new.zip"], "file/new.zip: cannot be written"),
+    (["merge"], "Missing argument 'SOURCE...'. See neuralrace merge --help"),
+    (["merge", "results"], "Missing option '--into'. See neuralrace merge --help"),
+    (["merge", "gone.zip", "--into", "new"], "gone.zip: cannot be read ([Errno 2] No such file"),
+    (["merge", "mine", "--into", "new"], "mine: no results found"),
+    (["merge", "there.zip", "--into", "new"], "there.zip: cannot be read (File is not a zip file"),
+    (["merge", "results", "--into", "file"], "file/mine/first/main/trajectory.nc: cannot be writ"),
+    (["merge", "results", "--into", "new", "--prefer", "mine"], "--prefer mine: is none of the s"),
 ]  # fmt: skip
 
 

@@ -32,7 +32,7 @@ LAYERS = (
     {"networks"},
     {"spec"},
     {"given"},
-    {"cost"},
+    {"archive", "cost"},
     {"room"},
     {"plan", "provenance", "theory", "variants"},
     {"observables", "schedule", "solutions"},
@@ -41,7 +41,7 @@ LAYERS = (
     {"records"},
     {"metrics"},
     {"analysis", "claims", "figures", "known_answers", "make", "manual"},
-    {"answers", "catalogue", "compare", "conformance", "export", "simulation"},
+    {"answers", "catalogue", "compare", "conformance", "export", "merge", "simulation"},
     {"__init__", "cli"},
 )
 """Lowest first. A module imports from its own part of the library and from lower layers."""

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -316,17 +316,42 @@ def export(folder: Sequence[Path], file: Path, only: Sequence[str], force: bool)
 
     if len(folder) > 1:
         raise UserError(f"{folder[1]}: is one folder too many; give one, and then a file to write")
-    shown = time.monotonic()
-
-    def report(done: int, total: int) -> None:
-        nonlocal shown
-        if time.monotonic() - shown > INTERVAL:
-            shown = time.monotonic()
-            click.echo(f"packed {done / 1e6:.0f} of {total / 1e6:.0f} MB", err=True)
-
+    report = partial(_progress(), "packed")
     cells = packed(folder[0] if folder else Path("results"), file, only, force, report)
     size = f"{file.stat().st_size / 1e6:.1f} MB"
     click.echo(f"{file} holds {len(cells)} cell{'s' * (len(cells) > 1)}, {size}")
+
+
+@command("anna.zip ben/results --into results")
+@click.argument("source", nargs=-1, required=True, type=FOLDER)
+@click.option(
+    "--into",
+    required=True,
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Where they go. What is there stays, and counts as a source.",
+)
+@click.option(
+    "--prefer",
+    multiple=True,
+    type=FOLDER,
+    metavar="SOURCE",
+    help="Whose cells count where values alone differ; may be given again.",
+)
+def merge(source: Sequence[Path], into: Path, prefer: Sequence[Path]) -> None:
+    """Put results of several people or machines together.
+
+    SOURCE is a results folder, or an archive of `neuralrace export`. A cell is taken whole from
+    one of them. If sources have the same cell with another specification, code or values, all of
+    that is listed and nothing is written.
+    """
+    from neuralrace.merge import merge as merged
+
+    counts = merged(source, into, prefer, _progress())
+    there = counts.pop(into)
+    told = [f"{count} from {path}" for path, count in counts.items()] + [f"{there} were there"]
+    click.echo(f"{into} holds {sum(counts.values(), there)} cells: {', '.join(told)}")
+    click.echo("Claims and metrics.csv follow from them: snakemake --cores all claims metrics")
 
 
 # Configuration -----------------------------------------------------------------------------------
@@ -343,6 +368,19 @@ def _configuration(names: Sequence[str], extra: Sequence[Path], results: str | N
         )
     said = {"only": list(dict.fromkeys(names)), "results": results}
     return files | {"command line": {key: value for key, value in said.items() if value}}
+
+
+def _progress() -> Callable[[str, int, int], None]:
+    """Tells what is done, of how many bytes, every now and then."""
+    shown = time.monotonic()
+
+    def report(what: str, done: int, total: int) -> None:
+        nonlocal shown
+        if time.monotonic() - shown > INTERVAL:
+            shown = time.monotonic()
+            click.echo(f"{what} {done / 1e6:.0f} of {total / 1e6:.0f} MB", err=True)
+
+    return report
 
 
 def _plan(files: Mapping[str, Mapping]) -> Plan:

@@ -5,29 +5,23 @@ results give the same bytes: names are sorted and dates are fixed.
 """
 
 import csv
-import hashlib
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from neuralrace.archive import NAME, add
 from neuralrace.atomic import replacing
 from neuralrace.claims.judge import Row
 from neuralrace.claims.table import read_tables, write_tables
 from neuralrace.errors import UserError, alike
 from neuralrace.given import SOURCES
 from neuralrace.records.results import open_results
-from neuralrace.seal import digest_of, refuse_damage, seal_file
+from neuralrace.seal import digest_of, seal_file
 
 R = TypeVar("R", bound=Row)
-NAME = "results"
-"""The folder inside the archive."""
-DATE = (1980, 1, 1, 0, 0, 0)
-"""Of every file in it: the first that an archive can say."""
-CHUNK = 1 << 20
-"""Bytes that are copied at once."""
 README = """\
 # Results of neuralrace {version}
 
@@ -53,6 +47,7 @@ Without neuralrace: `xarray.open_dataset("{name}/{cell}/{kind}.nc")`.
 | check those of a cell without neuralrace | `sha256sum --check *.sha256` in its folder |
 | read the claims | `neuralrace claims --results {name}` |
 | compare with results of your own | `neuralrace compare {name} FOLDER` |
+| put together with results of your own | `neuralrace merge {name} --into FOLDER` |
 """
 
 
@@ -96,7 +91,7 @@ def export(
         total, done = sum(path.stat().st_size for path in sources.values()), 0
         with replacing(file) as temporary, zipfile.ZipFile(temporary, "w") as archive:
             for name, path in sorted(sources.items()):
-                for size in _add(path, Path(NAME, name).as_posix(), archive):
+                for size in add(path, name.as_posix(), archive):
                     done += size
                     report(done, total)
     return cells
@@ -166,20 +161,3 @@ def _about(rows: list[R], cells: Collection[str], papers: Collection[str]) -> li
         if row.paper in papers
         and all(cell in cells for measured in row.metrics.values() for cell in measured)
     ]
-
-
-def _add(path: Path, name: str, archive: zipfile.ZipFile) -> Iterator[int]:
-    """Adds a file to an archive, and yields the bytes of each chunk of it."""
-    entry = zipfile.ZipInfo(name, DATE)
-    entry.create_system = 3  # of files with permissions, on every machine
-    entry.external_attr = 0o644 << 16
-    entry.file_size = path.stat().st_size
-    # NetCDF files are compressed already
-    entry.compress_type = zipfile.ZIP_STORED if path.suffix == ".nc" else zipfile.ZIP_DEFLATED
-    digest = hashlib.sha256()
-    with path.open("rb") as source, archive.open(entry, "w") as target:
-        while chunk := source.read(CHUNK):
-            digest.update(chunk)
-            target.write(chunk)
-            yield len(chunk)
-    refuse_damage(path, digest.hexdigest())
