@@ -21,7 +21,7 @@ from neuralrace.spec import DATASETS, LAWS, NETWORKS
 REPOSITORY = Path(__file__).parents[1]
 LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
-    {"errors", "needs", "source"},
+    {"environment", "errors", "needs", "source"},
     {"atomic", "base", "bundled", "documents", "second_moments"},
     {"registry"},
     {"forked", "job", "reference", "seal"},

@@ -113,7 +113,10 @@ def job(name: str, log: str) -> Iterator[Job]:
     logger = logging.getLogger("neuralrace")
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    for handler in (logging.FileHandler(log, mode="w"), logging.StreamHandler(sys.stderr)):
+    for handler in (
+        logging.FileHandler(log, mode="w", encoding="utf-8"),
+        logging.StreamHandler(sys.stderr),
+    ):
         handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s", "%H:%M:%S"))
         logger.addHandler(handler)
     this = Job(logger)
