@@ -63,7 +63,7 @@ def temporaries(folder: Path) -> list[Path]:
     return sorted(folder.rglob(f".*{TEMPORARY}"))
 
 
-def _kept(path: Path) -> Path:
+def kept(path: Path) -> Path:
     """Where the last good file is kept while another one is made."""
     return path.with_name(f"{path.name}.last")
 
@@ -73,28 +73,32 @@ def keep(path: Path) -> None:
 
     See `give_back`. It costs no room where the file system knows links.
     """
-    kept = _kept(path)
+    last = kept(path)
     with suppress(OSError):  # such as a folder that is read only, where no job deletes anything
-        kept.unlink(missing_ok=True)
+        last.unlink(missing_ok=True)
         if path.is_file():
             try:
-                os.link(path, kept)
+                os.link(path, last)
             except OSError:
-                shutil.copy2(path, kept)
+                shutil.copy2(path, last)
 
 
 def give_back(path: Path) -> None:
     """Puts the file that was kept back in its place, unless there is another one by now."""
-    kept = _kept(path)
+    last = kept(path)
     with suppress(OSError):
         if path.exists():
-            kept.unlink()
+            last.unlink()
         else:
-            os.replace(kept, path)
+            os.replace(last, path)
 
 
-def set_aside(path: Path) -> Path:
-    """Renames a damaged file, so that another one can be made in its place.
+def set_aside(path: Path, name: str) -> Path:
+    """Renames a damaged file, so that nobody takes it for sound.
+
+    Args:
+        path: where it is.
+        name: what it is called when it is in its place.
 
     Returns:
         Where it is now; the one that stood there before is gone.
@@ -102,7 +106,7 @@ def set_aside(path: Path) -> Path:
     Raises:
         UserError: the folder cannot be written to.
     """
-    aside = path.with_name(f"{path.name}.damaged")
+    aside = path.with_name(f"{name}.damaged")
     try:
         os.replace(path, aside)
     except OSError as error:

@@ -34,6 +34,8 @@ from neuralrace.plan import (
     read_plan,
     refuse_taken,
 )
+from neuralrace.profile import check
+from neuralrace.profile import read as read_profile
 from neuralrace.schedule import outdated
 
 FOLDER = click.Path(path_type=Path)
@@ -94,13 +96,13 @@ def named(*kinds: str) -> Callable[..., list[CompletionItem]]:
     return complete
 
 
-def positive(_: click.Context, __: click.Parameter, value: str) -> str:
-    """A number of cores, or all.
+def positive(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """A number of cores, or all, or none given.
 
     Raises:
         UserError: it is neither.
     """
-    if value != "all" and not re.fullmatch("0*[1-9][0-9]*", value):
+    if value not in (None, "all") and not re.fullmatch("0*[1-9][0-9]*", value):
         raise UserError(f"--cores: {value!r}: give a whole number above 0, or all")
     return value
 
@@ -166,10 +168,21 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
 )
 @configfile
 @click.option("--results", metavar="FOLDER", help="Where results go.")
-@click.option("--cores", default="all", metavar="N", callback=positive, help="How many, or all.")
+@click.option("--cores", metavar="N", callback=positive, help="How many; all when absent.")
+@click.option(
+    "--profile",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Of Snakemake, such as profiles/slurm: jobs go where it says.",
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Only tell what would run.")
 def run(
-    what: Sequence[str], configfile: Sequence[Path], results: str | None, cores: str, dry_run: bool
+    what: Sequence[str],
+    configfile: Sequence[Path],
+    results: str | None,
+    cores: str | None,
+    profile: Path | None,
+    dry_run: bool,
 ) -> int:
     """Train, solve and measure.
 
@@ -177,12 +190,19 @@ def run(
     up to date is not made again.
     """
     files = _configuration(what, configfile, results)
+    where = ["--cores", cores or "all"]
+    if profile is not None:
+        chosen = read_profile(profile)
+        check(chosen)
+        last = {"command line": files.pop("command line")}
+        files |= {chosen.name: chosen.config} | last
+        where = ["--workflow-profile", str(profile), *(["--cores", cores] if cores else [])]
     _plan(files)  # mistakes are told before Snakemake starts
     with TemporaryDirectory() as folder:
         said = Path(folder, "command_line.yaml")
         said.write_text(yaml.safe_dump(files["command line"]), encoding="utf-8")
         order = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
-        order += ["--cores", cores, *(["--dry-run"] if dry_run else [])]
+        order += [*where, *(["--dry-run"] if dry_run else [])]
         order += ["--configfile", *map(str, configfile), str(said), "--", "cells"]
         with subprocess.Popen(order) as process:  # noqa: S603
             with suppress(KeyboardInterrupt):  # it is told too, and stops its jobs first

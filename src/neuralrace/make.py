@@ -9,7 +9,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from neuralrace.atomic import give_back
+from neuralrace.atomic import give_back, kept, set_aside
 from neuralrace.errors import UserError
 from neuralrace.job import Job
 from neuralrace.provenance import refuse_edited
@@ -17,7 +17,7 @@ from neuralrace.records.files import read, write
 from neuralrace.registry import METRICS
 from neuralrace.schedule import inputs
 from neuralrace.schedule import keys as keys_now
-from neuralrace.seal import digests, key_of
+from neuralrace.seal import digests, key_of, read_seal, seal_file, sha256
 from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
 
 
@@ -53,6 +53,8 @@ class Workshop:
             raise UserError(
                 "the library was edited after this run was planned; run the same command again"
             )
+        for kind, key in keys.items():
+            self._set_aside(self.root / cell_id / f"{kind}.nc", key)
         try:
             self._make(cell_id, cell, keys, now, parts)
         finally:
@@ -96,6 +98,20 @@ class Workshop:
                         "its files were replaced while they were read; run the same command again"
                     )
                 self._write(dataset, f"{cell_id}/metrics.nc", keys["metrics"], taken)
+
+    def _set_aside(self, path: Path, key: str) -> None:
+        """Sets a file aside that is what is asked for, but for its content.
+
+        Raises:
+            UserError: it cannot be renamed.
+        """
+        sealed = read_seal(seal_file(path))
+        if sealed is None or sealed.key != key:
+            return
+        for there in (path, kept(path)):
+            if there.is_file() and sha256(there) != sealed.files.get(path.name):
+                aside = set_aside(there, path.name)
+                self.job.report(f"{path}: damaged; it is made anew, and kept as {aside}")
 
     def _taken(self, cell_id: str, cell: Cell, now: Mapping[str, str]) -> dict[str, str]:
         """Checksums of the files that the metrics of a cell are made from.

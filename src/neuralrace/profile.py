@@ -9,9 +9,12 @@ scheduler refuses jobs one by one.
 import sys
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from neuralrace.documents import read_yaml
 from neuralrace.errors import UserError
@@ -31,11 +34,13 @@ class Profile:
         name: what it is called in messages: its file, or the command line.
         executor: what runs the jobs.
         resources: names that are said among `default-resources`.
+        config: configuration that it lays over files.
     """
 
     name: str
     executor: str
     resources: frozenset[str]
+    config: Mapping[str, Any]
 
     @property
     def elsewhere(self) -> bool:
@@ -57,8 +62,12 @@ def read(path: Path) -> Profile:
     content = read_yaml(file)
     if not isinstance(content, Mapping):
         raise UserError(f"{file}: expected a mapping of keys to values at the top")
-    executor = str(content.get("executor", "local"))
-    return Profile(str(file), executor, _names(content.get("default-resources")))
+    return Profile(
+        name=str(file),
+        executor=str(content.get("executor", "local")),
+        resources=frozenset(_said(content.get("default-resources"))),
+        config=_said(content.get("config")),
+    )
 
 
 def given(arguments: Sequence[str]) -> Profile:
@@ -74,12 +83,11 @@ def given(arguments: Sequence[str]) -> Profile:
     said, _ = parser.parse_known_args(arguments)
     places = (Path(said.workflow_profile), Path("profiles", said.workflow_profile))
     found = next((place for place in places if (place / FILE).is_file()), None)
-    below = read(found) if found else Profile("the command line", "local", frozenset())
-    return Profile(
-        below.name,
-        said.executor or below.executor,
-        below.resources if said.default_resources is None else _names(said.default_resources),
-    )
+    below = read(found) if found else Profile("the command line", "local", frozenset(), {})
+    above = below if said.executor is None else replace(below, executor=said.executor)
+    if said.default_resources is None:
+        return above
+    return replace(above, resources=frozenset(_said(said.default_resources)))
 
 
 def check(profile: Profile) -> None:
@@ -106,12 +114,12 @@ def check(profile: Profile) -> None:
         )
 
 
-def _names(resources: object) -> frozenset[str]:
-    """Names among resources, a mapping or a list of `name=value`; what has no value is not said."""
-    if isinstance(resources, Mapping):
-        return frozenset(str(name) for name, value in resources.items() if value is not None)
-    each = resources if isinstance(resources, Sequence) else ()
-    return frozenset(str(entry).partition("=")[0] for entry in each)
+def _said(content: object) -> dict[str, Any]:
+    """A mapping, or a list of `name=value`, as a mapping of what has a value."""
+    if isinstance(content, Mapping):
+        return {str(name): value for name, value in content.items() if value is not None}
+    pairs = [str(entry).partition("=") for entry in content] if isinstance(content, list) else []
+    return {name: yaml.safe_load(value) for name, _, value in pairs}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -56,8 +56,6 @@ class Work:
     cell: Cell
     keys: Mapping[str, str]
     """Key of each file that is to be made, by kind."""
-    damaged: tuple[Path, ...] = ()
-    """Those of them that are what is asked for, but for their content."""
 
 
 @dataclass(frozen=True)
@@ -92,21 +90,20 @@ def outdated(root: Path, plan: Plan) -> dict[str, Work]:
     for cell_id, cell in plan.cells.items():
         wanted = keys(cell_id, cell)
         missing: dict[str, str] = {}
-        damaged: list[Path] = []
         for kind, planned in wanted.items():
-            path = root / cell_id / f"{kind}.nc"
-            sealed = read_seal(seal_file(path))
-            if sealed is None or sealed.key != planned or not path.exists():
-                missing[kind] = planned
-            elif not sound(seal_file(path)):
-                missing[kind] = planned
-                damaged.append(path)
-            elif kind == "metrics" and (
-                missing or sealed.inputs != digests(root, inputs(cell_id, cell))
+            place = seal_file(root / cell_id / f"{kind}.nc")
+            sealed = read_seal(place)
+            made_from = inputs(cell_id, cell) if kind == "metrics" else []
+            if (
+                sealed is None
+                or sealed.key != planned
+                or sealed.inputs != digests(root, made_from)
+                or not sound(place)
+                or (made_from and missing)
             ):
                 missing[kind] = planned
         if missing:
-            found[cell_id] = Work(cell_id, cell, missing, tuple(damaged))
+            found[cell_id] = Work(cell_id, cell, missing)
     return found
 
 

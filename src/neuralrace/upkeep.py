@@ -2,13 +2,12 @@
 
 import fcntl
 import os
-import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from neuralrace.atomic import give_back, keep, set_aside, temporaries
+from neuralrace.atomic import give_back, keep, temporaries
 from neuralrace.given import SOURCES
 from neuralrace.schedule import Work
 
@@ -53,16 +52,13 @@ def prepare(root: Path, gallery: Path, todo: Iterable[Work], alone: bool) -> Non
     """Readies a results folder for a run.
 
     What killed runs left half made is removed, and what they were about to replace is put back.
-    Damaged files are named and set aside, and the last good ones kept until others are made.
+    Files that are to be made again are kept until others are there.
 
     Args:
         root: the results folder.
         gallery: the folder of its figures.
         todo: what is to be made.
         alone: whether no other run is at work.
-
-    Raises:
-        UserError: a damaged file cannot be renamed.
     """
     if alone:
         for path in (*temporaries(root), *temporaries(gallery)):
@@ -71,8 +67,6 @@ def prepare(root: Path, gallery: Path, todo: Iterable[Work], alone: bool) -> Non
         for path in root.glob("*/*/*/*.last"):
             give_back(path.with_suffix(""))
     for work in todo:
-        for path in work.damaged:
-            print(f"{path}: damaged; made anew, and kept as {set_aside(path)}", file=sys.stderr)
         for kind in work.keys:
             keep(root / work.cell_id / f"{kind}.nc")
     for path in root.glob("*/*/*/*.nc"):

@@ -140,7 +140,7 @@ class Workspace:
         """Files that a dry run would make."""
         printed = self.snakemake("--quiet", "progress", "--dry-run", *targets)
         outputs = re.findall(r"^ +output: (.*)$", printed, re.MULTILINE)
-        return {name for names in outputs for name in names.split(", ")}
+        return {name.removesuffix(" (update)") for names in outputs for name in names.split(", ")}
 
     def edit(self, name: str) -> "Workspace":
         """Adds a comment to a file of the library."""

@@ -87,12 +87,12 @@ def test_damage_is_named_and_mended(made, injecting, kind, what):
             else:
                 path.write_bytes(damage(path.read_bytes(), random))
         printed = healed(made, files, fault)
-        named = "damaged; made anew, and kept as" in printed
+        named = "damaged; it is made anew, and kept as" in printed
         assert named == (what == "result file" and damage is not None)
         if damage is None:
             fault.message = "FILE: is missing" if what == "result file" else "FILE: cannot be read"
         elif named:
-            fault.message = "FILE: damaged; made anew, and kept as FILE.damaged"
+            fault.message = "FILE: damaged; it is made anew, and kept as FILE.damaged"
         else:
             fault.message = "FILE: is not what was made; it was changed or damaged"
 
