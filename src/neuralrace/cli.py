@@ -25,7 +25,15 @@ from neuralrace.atomic import write_text
 from neuralrace.bundled import FILES, root
 from neuralrace.catalogue import KINDS, experiments, meanings
 from neuralrace.errors import UserError, alike
-from neuralrace.plan import Plan, configuration, laid_over, papers, read_file, read_plan
+from neuralrace.plan import (
+    Plan,
+    configuration,
+    laid_over,
+    papers,
+    read_file,
+    read_plan,
+    refuse_taken,
+)
 from neuralrace.schedule import outdated
 
 FOLDER = click.Path(path_type=Path)
@@ -143,7 +151,7 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     todo = outdated(Path(plan.results), plan)
     cells = {
         name: {"to_make": list(todo[name].keys) if name in todo else []}
-        | about_cell(cell, plan.on_gpu)
+        | about_cell(cell, plan.gpus_each > 0)
         for name, cell in plan.cells.items()
     }
     return click.echo(layout(cells, as_json))
@@ -195,6 +203,7 @@ def new(name: str) -> None:
             f"{name!r}: is no name of a paper; begin with a lower-case letter, and go on with "
             "such letters, digits and underscores"
         )
+    refuse_taken(name)
     if Path(name).exists() or Path("config", name).exists():
         raise UserError(f"{name}: is there already; use another name")
     write_text(TEMPLATE.replace("NAME", name), path)

@@ -123,6 +123,7 @@ class Workshop:
 
         Raises:
             UserError: as `neuralrace.training.trainer.train`, or a file that cannot be written.
+            Stopped: the job was asked to end; a checkpoint or the trajectory is written.
         """
         from neuralrace.records.trajectory import trajectory_dataset
         from neuralrace.training.checkpoints import Checkpoints
@@ -132,15 +133,20 @@ class Workshop:
         chosen = dict(pair.rsplit("-", 1) for pair in part.split(".")) if part else {}
         scales, seeds = ([int(chosen[a])] if a in chosen else None for a in ("init_scale", "seed"))
         path = self.root / "checkpoints" / cell_id / f"{part or 'whole'}.npz"
-        checkpoints = Checkpoints(path, f"{key} {part}", self.checkpoint_seconds)
-        name = f"{cell_id} {part}".strip()
-        trajectory = train(
-            ensemble, scales, seeds, lambda line: self.job.report(f"{name}: {line}"), checkpoints
-        )
-        dataset = trajectory_dataset(cell_id, ensemble, trajectory, scales, seeds)
-        file = f"parts/{part}.nc" if part else "trajectory.nc"
-        self._write(dataset, f"{cell_id}/{file}", key)
-        checkpoints.clear()
+        requests, name = self.job.requests, f"{cell_id} {part}".strip()
+        checkpoints = Checkpoints(path, f"{key} {part}", self.checkpoint_seconds, requests)
+        with requests.held():  # the next checkpoint answers them
+            trajectory = train(
+                ensemble,
+                scales,
+                seeds,
+                lambda line: self.job.report(f"{name}: {line}"),
+                checkpoints,
+            )
+            dataset = trajectory_dataset(cell_id, ensemble, trajectory, scales, seeds)
+            file = f"parts/{part}.nc" if part else "trajectory.nc"
+            self._write(dataset, f"{cell_id}/{file}", key)
+            checkpoints.clear()
         return dataset
 
     def _gather(self, cell_id: str, key: str, parts: Sequence[str]) -> xr.Dataset:

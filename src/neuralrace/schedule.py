@@ -9,7 +9,7 @@ made anew since.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from neuralrace.cost import Cost, Place, cost_of
@@ -72,6 +72,8 @@ class Group:
     """Estimated core-seconds of all its cells."""
     memory_mb: int
     """Estimated memory of the largest, in megabytes."""
+    disk_mb: int
+    """Estimated size of all files, in megabytes."""
 
     @property
     def threads(self) -> int:
@@ -143,17 +145,12 @@ def groups(plan: Plan) -> Iterator[Group]:
     def close(seat: tuple[str, Place]) -> Group:
         paper, place = seat
         numbers[paper] += 1
-        cells, costs = zip(*waiting.pop(seat), strict=True)
-        return Group(
-            name=f"{paper}_{numbers[paper]:02d}",
-            place=place,
-            cells=cells,
-            seconds=_together(costs),
-            memory_mb=max(cost.memory_mb for cost in costs),
-        )
+        return _group(f"{paper}_{numbers[paper]:02d}", place, dict(waiting.pop(seat)))
 
     for cell_id, cell in plan.cells.items():
-        cost = cost_of(cell, plan.on_gpu)
+        cost = cost_of(cell, plan.gpus_each > 0)
+        if plan.parts(cell_id):  # trained in jobs of their own
+            cost = replace(cost, place="cpu", compile=0.0, train=0.0)
         seat = cell_id.partition("/")[0], cost.place
         if cost.seconds() >= plan.job_seconds and seat in waiting:
             yield close(seat)
@@ -162,6 +159,33 @@ def groups(plan: Plan) -> Iterator[Group]:
             yield close(seat)
     for seat in list(waiting):
         yield close(seat)
+
+
+def part(plan: Plan, cell_id: str) -> Group:
+    """The job of one part of a cell that is trained in parts; all its parts are alike."""
+    cell = plan.cells[cell_id]
+    one = {"init_scales": cell.init_scales[:1], "seeds": 1, "solutions": (), "metrics": ()}
+    batched = {"init_scales": "init_scale" in plan.batch, "seeds": "seed" in plan.batch}
+    changes = {key: value for key, value in one.items() if not batched.get(key)}
+    cost = cost_of(cell.model_copy(update=changes), plan.gpus_each > 0)
+    return _group(cell_id, cost.place, {cell_id: cost})
+
+
+def on_processors(name: str, cells: Mapping[str, Cell]) -> Group:
+    """The job that makes all of some cells on processors, whatever GPUs there are."""
+    return _group(name, "cpu", {cell_id: cost_of(cell) for cell_id, cell in cells.items()})
+
+
+def _group(name: str, place: Place, costs: Mapping[str, Cost]) -> Group:
+    """Cells as a job, by what each costs."""
+    return Group(
+        name=name,
+        place=place,
+        cells=tuple(costs),
+        seconds=_together(list(costs.values())),
+        memory_mb=max(cost.memory_mb for cost in costs.values()),
+        disk_mb=sum(cost.disk_mb for cost in costs.values()),
+    )
 
 
 def announced(jobs: Sequence[Group]) -> str:

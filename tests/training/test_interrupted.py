@@ -80,7 +80,7 @@ def test_goes_on_to_the_same_result(make_run, tmp_path, monkeypatch, name, after
     lines = []
     resumed = train(ensemble, report=lines.append, checkpoints=kept())
     (told,) = [line for line in lines if line.startswith("continuing")]
-    assert told.startswith(f"continuing at step {after - 2},")
+    assert told.startswith(f"continuing at step {after - 1},")
     for variable, values in whole.variables.items():
         np.testing.assert_array_equal(resumed.variables[variable], values, err_msg=variable)
     np.testing.assert_array_equal(resumed.diverged_at, whole.diverged_at)

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -168,9 +169,15 @@ def build(path: Path) -> Workspace:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def building(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Workspace]:
+    """A workspace in which nothing was made yet, by the name of its folder."""
+    return lambda name: build(tmp_path_factory.mktemp(name))
+
+
+@pytest.fixture(scope="session")
+def finished(building: Callable[[str], Workspace]) -> Workspace:
     """A workspace in which everything was made once; tests leave it as they find it."""
-    workspace = build(tmp_path_factory.mktemp("finished"))
+    workspace = building("finished")
     workspace.snakemake("metrics", "claims", "figures/deep_linear/time_to_learn.png")
     return workspace
 

@@ -13,6 +13,7 @@ rule judge:
         update(f"{RESULTS}/findings.csv"),
     log:
         f"{RESULTS}/logs/judge.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -33,6 +34,7 @@ rule accept_claims:
         touch(f"{RESULTS}/claims.accepted"),
     log:
         f"{RESULTS}/logs/accept_claims.log",
+    localrule: True
     conda:
         "../../environment.yml"
     script:
@@ -49,6 +51,10 @@ rule blind_runs:
         experiment="[a-z0-9_]+/[a-z0-9_]+",
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=grown(lambda w: blind_job(w.experiment).memory_mb, ROOM),
+        runtime=grown(lambda w: blind_job(w.experiment).minutes),
+        disk_mb=lambda w: blind_job(w.experiment).disk_mb,
     params:
         made_from=lambda w: [keys(*item) for item in blind_runs()[w.experiment].items()],
         variants=lambda w: json.dumps(
@@ -66,6 +72,7 @@ rule judge_blind:
         f"{RESULTS}/blind.json",
     log:
         f"{RESULTS}/logs/judge_blind.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

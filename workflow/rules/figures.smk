@@ -1,5 +1,5 @@
 # One rule and one job for each figure, drawn from result files alone. They are so short that they
-# start from one process that has imported everything.
+# start from one process that has imported everything, beside Snakemake on a cluster too.
 for name in FIGURES:
     paper, label = name.split("/")
 
@@ -25,8 +25,9 @@ for name in FIGURES:
         # before cells: figures are seen early, and fewer jobs wait, all of which the scheduler looks
         # at again every second
         priority: 1_000_000
+        localrule: True
         resources:
-            mem_mb=2000,
+            mem_mb=1000,
         params:
             figure=name,
             product=lambda w, name=name: figure(name).canonical(),

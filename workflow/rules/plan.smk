@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import cache, partial, reduce
+from math import inf
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -22,9 +23,18 @@ from neuralrace.forked import call
 from neuralrace.job import write_record
 from neuralrace.plan import laid_over, papers, read_file, read_plan
 from neuralrace.provenance import code_sha256
+from neuralrace.profile import check, given
 from neuralrace.registry import FIGURES
 from neuralrace.product import Product
-from neuralrace.schedule import announced, groups, keys, outdated, refuse_another
+from neuralrace.schedule import (
+    announced,
+    groups,
+    keys,
+    on_processors,
+    outdated,
+    part,
+    refuse_another,
+)
 from neuralrace.seal import sha256
 from neuralrace.spec import Ensemble
 from neuralrace.upkeep import finish, join, prepare
@@ -66,17 +76,37 @@ def load_plan():
     files = Files([*PAPERS, *workflow.overwrite_configfiles])
     # not by Snakemake's loader, which would run what a file tells it to; what was given on the
     # command line comes last
-    config.update(reduce(laid_over, [*map(files.get, PAPERS), config]))
-    return read_plan(config, files), files
+    config.update(reduce(laid_over, [*files.values(), config]))
+    plan = read_plan(config, files)
+    if workflow.is_main_process:
+        place(plan)
+    return plan, files
+
+
+def place(plan):
+    """Sees to it that jobs know where they run, and that no more share a machine than its GPUs."""
+    profile = given(sys.argv[1:])
+    check(profile)
+    if not profile.elsewhere:
+        if "gpu" not in workflow.global_resources:
+            workflow.register_resource("gpu", plan.gpus_each)
+    elif plan.gpus is None:
+        raise UserError(
+            f"{profile.name}: config: gpus: not said, and this machine cannot know what the nodes "
+            "have; write gpus=0, or how many each of them has"
+        )
 
 
 PLAN, FILES = load_plan()
 RESULTS = PLAN.results
+ROOM = PLAN.memory_mb or inf  # no machine has more, whatever a job wants
 GALLERY = "figures" if RESULTS == "results" else f"{RESULTS}/figures"
 
 
+# the folder of parts and not the cell alone: Snakemake takes a label that ends in many equal widths
+# for a wildcard without end
 wildcard_constraints:
-    cell="[a-z0-9_]+/[a-z0-9_]+/[a-z0-9._-]+",
+    folder="[a-z0-9_]+/[a-z0-9_]+/[a-z0-9._-]+/parts",
     part="[a-z0-9_.-]+",
 
 
@@ -112,6 +142,27 @@ if OUTDATED:
 def wanted(cell):
     """Keys of the files of a cell as they are to be made, by kind."""
     return keys(cell, PLAN.cells[cell])
+
+
+def grown(amount, most=inf):
+    """What a job asks for: each attempt twice as much as the last, which may have failed for want.
+
+    `amount` is a number, or a function of wildcards that tells it.
+    """
+    first = amount if callable(amount) else lambda wildcards: amount
+    return lambda wildcards, attempt: min(first(wildcards) * 2 ** (attempt - 1), most)
+
+
+@cache
+def part_of(cell):
+    """The job of each part of a cell that is trained in parts."""
+    return part(PLAN, cell)
+
+
+@cache
+def blind_job(experiment):
+    """The job that runs an experiment blindly."""
+    return on_processors(experiment, blind_runs()[experiment])
 
 
 def parts_of(work):

@@ -20,8 +20,9 @@ for group in JOBS:
         threads: group.threads
         resources:
             gpu=int(group.place == "gpu"),
-            mem_mb=group.memory_mb,
-            runtime=group.minutes,
+            mem_mb=grown(group.memory_mb, ROOM),
+            runtime=grown(group.minutes),
+            disk_mb=group.disk_mb,
         params:
             work=json.dumps(
                 {
@@ -37,20 +38,32 @@ for group in JOBS:
             "../scripts/make.py"
 
 
+def cell_of(w):
+    """The cell of a part."""
+    return os.path.dirname(w.folder)
+
+
 rule train_part:
     output:
-        f"{RESULTS}/{{cell}}/parts/{{part}}.nc",
+        f"{RESULTS}/{{folder}}/{{part}}.nc",
     log:
-        f"{RESULTS}/logs/{{cell}}/{{part}}.log",
+        f"{RESULTS}/logs/{{folder}}/{{part}}.log",
     conda:
         "../../environment.yml"
+    threads: lambda w: part_of(w.cell).threads
+    resources:
+        gpu=lambda w: int(part_of(w.cell).place == "gpu"),
+        mem_mb=grown(lambda w: part_of(w.cell).memory_mb, ROOM),
+        runtime=grown(lambda w: part_of(w.cell).minutes),
+        disk_mb=lambda w: part_of(w.cell).disk_mb,
     params:
-        key=lambda w: keys(w.cell, PLAN.cells[w.cell])["trajectory"],
-        spec=lambda w: PLAN.cells[w.cell].only(Ensemble).canonical(),
+        key=lambda w: keys(cell_of(w), PLAN.cells[cell_of(w)])["trajectory"],
+        spec=lambda w: PLAN.cells[cell_of(w)].only(Ensemble).canonical(),
     script:
         "../scripts/train_part.py"
 
 
+# On a cluster too, what takes seconds runs where Snakemake does: to wait in a queue costs more.
 rule tabulate:
     input:
         metrics=result_files(cell_files("metrics")),
@@ -59,6 +72,7 @@ rule tabulate:
         update(f"{RESULTS}/metrics.csv"),
     log:
         f"{RESULTS}/logs/tabulate.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

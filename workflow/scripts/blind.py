@@ -1,13 +1,12 @@
 """Trains, solves and measures all variants of an experiment's cells, one after the other."""
 
 import json
-import os
 from pathlib import Path
 
-# before JAX and NumPy are loaded, as in make.py
-for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[name] = str(snakemake.threads)
-os.environ["JAX_PLATFORMS"] = "cpu"
+from neuralrace.devices import compute_with
+
+# before JAX and NumPy are loaded
+compute_with(snakemake.threads, gpu=False)
 
 from neuralrace.atomic import write_text
 from neuralrace.errors import UserError

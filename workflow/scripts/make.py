@@ -1,15 +1,13 @@
 """Makes what is outdated of the cells that share a job; one that fails does not stop the others."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
-# before JAX and NumPy are loaded: what is small is no faster on many threads, and costs more
-for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[name] = str(snakemake.threads)
-if not snakemake.resources.get("gpu"):
-    os.environ["JAX_PLATFORMS"] = "cpu"
+from neuralrace.devices import compute_with
+
+# before JAX and NumPy are loaded
+compute_with(snakemake.threads, gpu=bool(snakemake.resources.get("gpu")))
 
 from neuralrace.job import job
 from neuralrace.make import Workshop

@@ -18,6 +18,7 @@ import numpy as np
 
 from neuralrace.atomic import replacing
 from neuralrace.provenance import refuse_edited
+from neuralrace.stopping import Requests, Stopped
 
 Parts = list[dict[str, np.ndarray]]
 
@@ -43,22 +44,27 @@ class State:
 class Checkpoints:
     """The newest checkpoint of one training, in a file of its own."""
 
-    def __init__(self, path: Path, key: str, seconds: float):
+    def __init__(self, path: Path, key: str, seconds: float, requests: Requests | None = None):
         """Nothing is read or written yet.
 
         Args:
             path: where the checkpoint stands.
             key: identity of the training; a checkpoint with another key is of no use to it.
             seconds: time between two checkpoints.
+            requests: requests to end the process, which a checkpoint answers; none when absent.
         """
         self.path = path
         self.key = key
         self.seconds = seconds
+        self.requests = requests or Requests()
         self.since = time.monotonic()
 
     def due(self) -> bool:
-        """Whether it is time for another checkpoint, counted from the start or the last one."""
-        return time.monotonic() - self.since >= self.seconds
+        """Whether it is time for another checkpoint, counted from the start or the last one.
+
+        It is time at once where the process is asked to end.
+        """
+        return bool(self.requests.asked) or time.monotonic() - self.since >= self.seconds
 
     def restore(self, members: Any, report: Callable[[str], None]) -> State | None:
         """The state that was saved last, if it is this training's and whole.
@@ -92,6 +98,7 @@ class Checkpoints:
         Raises:
             UserError: the folder cannot be written to or is full, or the library was edited; the
                 old checkpoint stays.
+            Stopped: the process was asked to end, and the checkpoint is written.
         """
         refuse_edited()
         arrays = {
@@ -109,6 +116,11 @@ class Checkpoints:
         with replacing(self.path) as temporary, temporary.open("wb") as file:
             np.savez(file, description=np.array(description), **numbered)
         self.since = time.monotonic()
+        if self.requests.asked:
+            raise Stopped(
+                f"stopped by {self.requests.asked} at step {state.step}; the same command goes on "
+                f"from the checkpoint {self.path}"
+            )
 
     def clear(self) -> None:
         """Removes the checkpoint, and what a killed process left of another."""
