@@ -270,7 +270,7 @@ MISTAKES = [
     (["run", "--configfile", "laughs.yaml"], "laughs.yaml: line 17: more than 200000 values"),
     (["run", "--configfile", "expression.yaml"], "expression.yaml: __use_yte__: a configuration is "
      "data and runs no code"),
-    (["run", "--configfile", "smoke.yaml"], "smoke.yaml: experiments.smoke: 'smoke': is no name"),
+    (["run", "smoke", "--configfile", "smoke.yaml"], "experiments.smoke: 'smoke': is no name fo"),
     (["new", "logs"], "'logs': is no name for a paper, as the workflow has a folder of that name"),
     (["run", "--configfile", "two.yaml"], "but found another document"),
     (["run", "--configfile", "code.yaml"], "could not determine a constructor for the tag"),

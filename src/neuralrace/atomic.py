@@ -10,6 +10,8 @@ from neuralrace.errors import UserError
 
 TEMPORARY = ".tmp"
 """How the name of a file ends that is not complete; it begins with a dot."""
+LEAST = 2**17
+"""Bytes that are left of a disk which is as good as full."""
 
 
 @contextmanager
@@ -27,13 +29,23 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(handle.fileno())
         os.replace(temporary, path)
     except (OSError, RuntimeError, AssertionError) as error:
+        # libraries tell of a full disk as of anything else, such as "Permission denied"
+        reason = "the disk is full" if _full(path.parent) else error
         raise UserError(
-            f"{path}: cannot be written ({error}). Check that the folder is writable and the disk "
+            f"{path}: cannot be written ({reason}). Check that the folder is writable and the disk "
             "has room, then try again; nothing was replaced."
         ) from error
     finally:
         with suppress(OSError):  # the first error is the one to tell
             temporary.unlink()
+
+
+def _full(folder: Path) -> bool:
+    """Whether the disk of a folder has no room for a small file."""
+    try:
+        return shutil.disk_usage(folder).free < LEAST
+    except OSError:
+        return False
 
 
 def write_text(text: str, path: str | os.PathLike[str]) -> None:

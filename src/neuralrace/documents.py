@@ -27,7 +27,7 @@ def read_yaml(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
         _check(text)
-        return yaml.load(text, LOADER)  # noqa: S506
+        return LOADER(text).get_single_data()
     except OSError as error:
         what = f"{error.strerror}; check its name and permissions"
     except UnicodeDecodeError as error:

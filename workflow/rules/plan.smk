@@ -1,5 +1,6 @@
 # What there is to do, where results go, and what of them is outdated.
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -264,6 +265,7 @@ def again(made):
 
 def drawn(*arguments):
     """Draws a figure in a fork of a process that has imported what it takes."""
+    os.environ["MPLBACKEND"] = "agg"  # nothing is shown, whatever a person has it shown by
     try:
         call("neuralrace.figures.save", "draw", *arguments)
     except UserError as error:

@@ -50,12 +50,12 @@ rule train_part:
         f"{RESULTS}/logs/{{folder}}/{{part}}.log",
     conda:
         "../../environment.yml"
-    threads: lambda w: part_of(w.cell).threads
+    threads: lambda w: part_of(cell_of(w)).threads
     resources:
-        gpu=lambda w: int(part_of(w.cell).place == "gpu"),
-        mem_mb=grown(lambda w: part_of(w.cell).memory_mb, ROOM),
-        runtime=grown(lambda w: part_of(w.cell).minutes),
-        disk_mb=lambda w: part_of(w.cell).disk_mb,
+        gpu=lambda w: int(part_of(cell_of(w)).place == "gpu"),
+        mem_mb=grown(lambda w: part_of(cell_of(w)).memory_mb, ROOM),
+        runtime=grown(lambda w: part_of(cell_of(w)).minutes),
+        disk_mb=lambda w: part_of(cell_of(w)).disk_mb,
     params:
         key=lambda w: keys(cell_of(w), PLAN.cells[cell_of(w)])["trajectory"],
         spec=lambda w: PLAN.cells[cell_of(w)].only(Ensemble).canonical(),

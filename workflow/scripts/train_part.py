@@ -3,10 +3,9 @@
 import os
 from pathlib import Path
 
-from neuralrace.devices import compute_with
+from neuralrace.environment import settle
 
-# before JAX and NumPy are loaded
-compute_with(snakemake.threads, gpu=bool(snakemake.resources.get("gpu")))
+LEFT_OUT = settle(snakemake.threads, gpu=bool(snakemake.resources.get("gpu")))
 
 from neuralrace.job import job
 from neuralrace.make import Workshop
@@ -16,6 +15,8 @@ from neuralrace.spec import Ensemble
 w = snakemake.wildcards
 cell_id, part = os.path.dirname(w.folder), w.part
 with job(f"{cell_id} {part}", snakemake.log[0]) as this:
+    if LEFT_OUT:
+        this.report(LEFT_OUT)
     settings = Settings.of(snakemake.config)
     workshop = Workshop(Path(settings.results), settings.checkpoint_seconds, this)
     ensemble = Ensemble.model_validate_json(snakemake.params.spec)

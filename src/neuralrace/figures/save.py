@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from neuralrace.atomic import replacing
 from neuralrace.figures import matching
 from neuralrace.figures.compose import alternative, compose
-from neuralrace.figures.style import SHEET, arrange
+from neuralrace.figures.style import arrange, sheet
 from neuralrace.job import job
 from neuralrace.product import Product
 from neuralrace.records.results import open_results
@@ -60,10 +60,10 @@ def save(
             cannot be written to.
     """
     results = open_results(Path(results_root), matching(name, cell_ids))
-    with mpl.rc_context(SHEET):
+    with sheet():
         figure = compose(name, results)
         arrange(figure)
-    with mpl.rc_context(SHEET), mpl.rc_context({"figure.constrained_layout.use": False}):
+    with sheet(), mpl.rc_context({"figure.constrained_layout.use": False}):
         figure.set_layout_engine(None)  # all files have the same places
         title, said = {"Title": name}, alternative(figure)
         texts = title | {"Description": said, "Comment": caption}

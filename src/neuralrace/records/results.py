@@ -370,7 +370,7 @@ def open_results(
             themselves when absent.
 
     Raises:
-        UserError: there are none.
+        UserError: there are none, or a folder cannot be read.
 
     Example:
         >>> import neuralrace as nr
@@ -383,12 +383,34 @@ def open_results(
     root = Path(folder)
     if cell_ids is None:
         # parts of cells, blind trials and smoke runs lie deeper
-        found = sorted({path.parent for path in root.glob("*/*/*/*.nc")})
+        places = [root]
+        for _ in PLACE:
+            places = [inside for folder in places for inside in _folders(folder)]
+        found = [each for each in places if any(path.suffix == ".nc" for path in _inside(each))]
         if not found:
             raise UserError(f"{folder}: no results found. Run `snakemake --cores all figures`.")
         cell_ids = [path.relative_to(root).as_posix() for path in found]
-    places = ((name, *name.rpartition("/")) for name in cell_ids)
+    parted = ((name, *name.rpartition("/")) for name in cell_ids)
     return Results(
         CellResults(name, root / experiment / variant / label)
-        for name, experiment, _, label in places
+        for name, experiment, _, label in parted
     )
+
+
+def _folders(folder: Path) -> list[Path]:
+    """The folders in a folder, sorted; none where it is not there."""
+    return [path for path in _inside(folder) if path.is_dir()]
+
+
+def _inside(folder: Path) -> list[Path]:
+    """What is in a folder, sorted; to be asked, as `glob` passes over what may not be read.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        return sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise UserError(
+            f"{folder}: the folder cannot be read ({error.strerror}); check its permissions"
+        ) from error
