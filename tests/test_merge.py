@@ -15,8 +15,7 @@ from neuralrace.merge import merge
 from neuralrace.records.files import write
 from neuralrace.records.results import open_results
 from neuralrace.records.schema import SCHEMA_VERSION
-from neuralrace.records.verify import verify
-from neuralrace.seal import seal_file
+from neuralrace.seal import digests, key, key_of, seal_file
 
 KINDS = ("trajectory", "theory", "metrics")
 A, B, C = "paper/one/main", "paper/two/rate-0.1", "paper/two/rate-0.2"
@@ -26,14 +25,17 @@ def cell(folder, name, kinds=KINDS, place="", value=1.0, code="c" * 64, device="
     """Small files of a cell, as if from a specification, code and device."""
     parts = zip(("paper", "experiment", "cell"), name.split("/"), strict=True)
     attrs = dict(parts) | {"spec": json.dumps({"steps": 400, "training": spec}, sort_keys=True)}
-    attrs |= {"spec_sha256": "0" * 64, "code_sha256": code, "versions": "python 3.11"}
+    attrs |= {"spec_sha256": key(str(spec)), "code_sha256": code, "versions": "python 3.11"}
     attrs |= {"device": device, "schema": SCHEMA_VERSION}
     values = (("init_scale", "seed", "time"), np.full((1, 2, 3), value))
     for kind in kinds:
         described = {"long_name": f"loss of {kind}", "units": "1"}
         dataset = xr.Dataset({"loss": (*values, described)}, attrs=attrs | {"kind": kind})
         path = Path(folder, place or name, f"{kind}.nc")
-        write(dataset, path, f"{attrs['spec']} {code}")
+        others = [path.with_name(f"{other}.nc") for other in KINDS[:-1] if kind == "metrics"]
+        made_from = [key_of(other) for other in others if other.is_file()]
+        inputs = digests(Path(folder), [f"{place or name}/{other.name}" for other in others])
+        write(dataset, path, key(name, attrs["spec_sha256"], code, *made_from), inputs)
 
 
 def files(folder):
@@ -75,7 +77,7 @@ def test_cells_of_all_sources_are_there_afterwards(two, packed):
     sources = [Path(f"{each}.zip") if each.name in packed else each for each in two]
     assert merge(sources, Path("all")) == {Path("all"): 0, sources[0]: 2, sources[1]: 1}
     assert files("all") == wanted
-    verify(dict.fromkeys(str(path) for path in Path("all").rglob("*.nc")), print)
+    assert main(["verify", "all"]) == 0
     assert list(open_results("all")) == [A, B, C]
 
 
@@ -140,7 +142,9 @@ def test_a_conflict_with_what_is_there_is_refused(two):
 
 
 def test_where_values_alone_differ_a_source_can_be_preferred(two):
-    cell("carl", C, ("trajectory", "metrics"), value=2.0)
+    cell("carl", C, value=2.0)
+    for path in Path("carl", C).glob("theory*"):
+        path.unlink()
     cell("carl", A)
     counts = merge([*two, Path("carl")], Path("all"), [Path("carl")])
     assert counts == {Path("all"): 0, Path("anna"): 2, Path("ben"): 0, Path("carl"): 1}
@@ -175,6 +179,11 @@ def flip(path):
             lambda: shutil.copy(Path("ben", C, "theory.nc"), Path("ben", C, "metrics.nc")),
             "checksum",
         ),
+        (
+            lambda: cell("ben", C, KINDS[:1], value=2.0),
+            f"{C}/metrics.nc: was made from another trajectory.nc than it has",
+        ),
+        (lambda: seal_file(Path("ben", C, "theory.nc")).write_text("?"), "its seal is damaged"),
     ],
 )
 def test_files_that_cannot_be_used_are_named(two, spoil, said):

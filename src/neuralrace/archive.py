@@ -31,8 +31,11 @@ RESULT = re.compile(
     r"(?P<seal>\.sha256)?"
 )
 """Names of result files and of their seals."""
-BESIDE = re.compile(rf"{NAME}/(README\.md|(claims|findings)\.(md|json|csv)|metrics\.csv)")
-"""Names of all else."""
+BESIDE = re.compile(
+    rf"{NAME}/(README\.md|claims\.sha256|(claims|findings)\.(md|json|csv)|metrics\.csv(\.sha256)?|"
+    r"figures/(slim/)?[a-z0-9_]+/[a-z0-9_]+\.(png|pdf|svg|sha256))"
+)
+"""Names of all else, for people: no merge reads it."""
 SMALL = 1 << 16
 """Bytes that a seal has at most."""
 

@@ -330,16 +330,18 @@ def compare(folder: Path, other: Path) -> None:
 def export(folder: Sequence[Path], file: Path, only: Sequence[str], force: bool) -> None:
     """Pack results to pass on.
 
-    All that is finished in FOLDER, results when absent, goes into one archive.
+    All that is finished in FOLDER, results when absent, goes into one archive: cells, and the
+    figures and tables that rest on these alone.
     """
     from neuralrace.export import export as packed
 
     if len(folder) > 1:
         raise UserError(f"{folder[1]}: is one folder too many; give one, and then a file to write")
     report = partial(_progress(), "packed")
-    cells = packed(folder[0] if folder else Path("results"), file, only, force, report)
-    size = f"{file.stat().st_size / 1e6:.1f} MB"
-    click.echo(f"{file} holds {len(cells)} cell{'s' * (len(cells) > 1)}, {size}")
+    cells, figures = packed(folder[0] if folder else Path("results"), file, only, force, report)
+    counts = [(len(cells), "cell"), (len(figures), "figure")]
+    held = ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
+    click.echo(f"{file} holds {held}, {file.stat().st_size / 1e6:.1f} MB")
 
 
 @command("anna.zip ben/results --into results")

@@ -19,7 +19,7 @@ from neuralrace.errors import UserError
 from neuralrace.given import SOURCES, Kind
 from neuralrace.records.files import attributes
 from neuralrace.records.results import PLACE, open_results
-from neuralrace.seal import digest_of, key_of, seal_file, sha256
+from neuralrace.seal import read_seal, seal_file, sha256
 from neuralrace.spec import flat
 
 MADE_WITH = ("versions", "device", "xla_flags")
@@ -51,8 +51,9 @@ class Folder:
 class Held(NamedTuple):
     """A file of a cell, as a source has it: what its seal says, and its attributes."""
 
-    digest: str | None
-    key: str | None
+    digest: str
+    key: str
+    inputs: Mapping[str, str]
     attrs: Mapping[str, Any]
 
 
@@ -123,7 +124,7 @@ def _source(path: Path) -> Source:
         f"{name}/{kind}.nc": cell.path(kind).stat().st_size
         for name, cell in open_results(path).items()
         for kind in SOURCES
-        if key_of(cell.path(kind)) is not None
+        if cell.path(kind).is_file() and seal_file(cell.path(kind)).is_file()
     }
     if not sizes:
         raise UserError(f"{path}: nothing in it is finished; run the workflow to its end")
@@ -134,7 +135,8 @@ def _checked(sources: Sequence[Source], report: Report) -> dict[Path, dict[str, 
     """The cells of each source, every file of them read and compared with its seal.
 
     Raises:
-        UserError: files that are damaged, or of another cell or version, a line each.
+        UserError: files that are damaged, of another cell or version, or made from others than the
+            source has, a line each.
     """
     total, done = sum(sum(source.sizes.values()) for source in sources), 0
     found: dict[Path, dict[str, Cell]] = {}
@@ -153,6 +155,13 @@ def _checked(sources: Sequence[Source], report: Report) -> dict[Path, dict[str, 
                     wrong.append(f"- {source.path}: {name}: {told}")
             done += size
             report("checked", done, total)
+        wrong += [
+            f"- {source.path}: {cell}/{kind}.nc: was made from another {other}.nc than it has"
+            for cell, files in cells.items()
+            for kind, file in files.items()
+            for other, each in files.items()
+            if file.inputs.get(f"{cell}/{other}.nc", each.digest) != each.digest
+        ]
     if wrong:
         head = f"{len(wrong)} files that cannot be used; nothing was written"
         advice = "Make them again where they come from, or ask for them again."
@@ -164,7 +173,10 @@ def _held(path: Path, cell: str, kind: Kind) -> Held:
     attrs = attributes(path, kind)
     if (named := "/".join(str(attrs.get(part)) for part in PLACE)) != cell:
         raise UserError(f"it is a file of {named}")
-    return Held(digest_of(path), key_of(path), attrs)
+    sealed = read_seal(seal_file(path))
+    if sealed is None or path.name not in sealed.files:
+        raise UserError("its seal is damaged")
+    return Held(sealed.files[path.name], sealed.key, sealed.inputs, attrs)
 
 
 def _chosen(
@@ -230,8 +242,8 @@ def _conflicts(cell: str, kind: Kind, having: Mapping[Path, Cell]) -> list[Confl
             for conflict in differing(key, lambda file, key=key: specified(file).get(key, "absent"))
         ]
         or differing("code", lambda file: file.attrs["code_sha256"][:SHOWN])
-        or differing("made from", lambda file: (file.key or "nothing known")[:SHOWN])
-        or differing("values alone", lambda f: f"{(f.digest or '')[:SHOWN]} ({made_with(f)})", True)
+        or differing("made from", lambda file: file.key[:SHOWN] or "nothing known")
+        or differing("values alone", lambda f: f"{f.digest[:SHOWN]} ({made_with(f)})", True)
     )
 
 

@@ -16,7 +16,7 @@ import xarray as xr
 
 from neuralrace.cli import main
 from neuralrace.records.files import read, write
-from neuralrace.seal import digest_of, key_of, sha256
+from neuralrace.seal import digest_of, digests, key_of, read_seal, seal, seal_file, sha256
 
 pytestmark = pytest.mark.faults
 GROUP = "Passing results on"
@@ -71,11 +71,14 @@ def recovered(fault, merge, packed, refused: str) -> None:
 def test_results_from_an_archive_need_no_training(finished, workspace, monkeypatch):
     monkeypatch.chdir(workspace.path)
     assert main(["export", str(finished.path / "results"), "results.zip"]) == 0
+    with zipfile.ZipFile("results.zip") as archive:
+        packed = archive.read(f"results/{FIGURE}")
+        assert {"results/claims.sha256", "results/metrics.csv.sha256"} <= set(archive.namelist())
+    assert packed == (finished.path / FIGURE).read_bytes()
     assert main(["merge", "results.zip", "--into", "results"]) == 0
     planned = workspace.planned("metrics", "claims", FIGURE)
     assert not [rule for rule in planned if rule.startswith(("cells", "train"))]
-    assert "11 files" in workspace.snakemake("verify")
-    workspace.snakemake("metrics", "claims", FIGURE)
+    workspace.snakemake("verify", "metrics", "claims", FIGURE)
     assert sealed(workspace.path / "results") == sealed(finished.path / "results")
     for name in ("results/claims.json", "results/metrics.csv", FIGURE):
         assert (workspace.path / name).read_bytes() == (finished.path / name).read_bytes()
@@ -163,11 +166,16 @@ def test_an_archive_with_hostile_names(packed, injecting, merging):
 
 
 def altered(folder: str, kind: str, change) -> None:
-    """A copy of the results with one file of a cell changed and sealed anew."""
+    """A copy of the results with one file of a cell changed, as if it had been made so."""
     with zipfile.ZipFile("sound.zip") as sound:
         sound.extractall(folder)
     path = Path(folder, "results", CELL, f"{kind}.nc")
+    metrics = path.with_name("metrics.nc")
+    made_from = read_seal(seal_file(metrics))
+    assert made_from is not None
     write(change(read(path)), path, key_of(path) or "")
+    inputs = digests(Path(folder, "results"), made_from.inputs)
+    seal(metrics, digest_of(metrics) or "", made_from.key, inputs)
 
 
 def values(dataset: xr.Dataset) -> xr.Dataset:
