@@ -165,7 +165,7 @@ def test_every_cell_has_one_job_and_large_ones_have_their_own(steps, seconds, gp
         if len(group.cells) > 1:
             assert all(cost.seconds() < seconds for cost in costs)
             assert group.seconds < 2 * seconds
-        assert group.memory_mb == max(cost.memory_mb for cost in costs)
+        assert group.memory_mb == max(cost.memory_mb for cost in costs) < group.asked_mb
     assert list(groups(made)) == found
 
 

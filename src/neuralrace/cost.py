@@ -41,9 +41,9 @@ GPU_RATE, GPU_CALL, GPU_COMPILE = 2e12, 5e-6, 40.0
 """The same of a GPU, where the processor compiles for it."""
 PROCESS_MB = 700
 """Megabytes of a process that has imported everything."""
-FILES_OF_RECORDS = 3
-"""Bytes of the files of a cell for each byte that is recorded: theory is as long, and a file is
-written beside the one that it replaces."""
+FILES_OF_RECORDS = 20
+"""Bytes of the files of a cell for each byte that is recorded, where dimensions that sizes do not
+tell count as 1; with theory, metrics, and a file beside the one that it replaces."""
 
 
 @dataclass(frozen=True)

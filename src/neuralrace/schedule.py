@@ -79,6 +79,11 @@ class Group:
         return 1 + int(self.seconds / THREAD_SECONDS)
 
     @property
+    def asked_mb(self) -> int:
+        """Megabytes to ask a cluster for: twice what is estimated, for what metrics hold beside."""
+        return 2 * self.memory_mb
+
+    @property
     def minutes(self) -> int:
         """Minutes to ask a cluster for: many times what is estimated, for slower machines."""
         return 10 + int(4 * self.seconds / 60)

@@ -52,7 +52,7 @@ rule blind_runs:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=grown(lambda w: blind_job(w.experiment).memory_mb, ROOM),
+        mem_mb=grown(lambda w: blind_job(w.experiment).asked_mb, ROOM),
         runtime=grown(lambda w: blind_job(w.experiment).minutes),
         disk_mb=lambda w: blind_job(w.experiment).disk_mb,
     params:

@@ -112,7 +112,9 @@ wildcard_constraints:
 
 
 OUTDATED = outdated(Path(RESULTS), PLAN)
-JOBS = [group for group in groups(PLAN) if OUTDATED.keys() & group.cells] if OUTDATED else []
+# in the process of a job, which may be started again after all it is for was made, its rule stays
+ASKED = OUTDATED.keys() if workflow.is_main_process else PLAN.cells.keys()
+JOBS = [group for group in groups(PLAN) if ASKED & group.cells] if ASKED else []
 # newer than what is there, and an input of what is outdated: that is made again; it says what was
 # planned, and no job makes anything else
 OVERDUE = f"{RESULTS}/outdated.json"
@@ -152,6 +154,11 @@ def grown(amount, most=inf):
     """
     first = amount if callable(amount) else lambda wildcards: amount
     return lambda wildcards, attempt: min(first(wildcards) * 2 ** (attempt - 1), most)
+
+
+def cell_of(w):
+    """The cell of a part, by the folder that its parts lie in."""
+    return str(Path(w.folder).parent)
 
 
 @cache
@@ -265,7 +272,6 @@ def again(made):
 
 def drawn(*arguments):
     """Draws a figure in a fork of a process that has imported what it takes."""
-    os.environ["MPLBACKEND"] = "agg"  # nothing is shown, whatever a person has it shown by
     try:
         call("neuralrace.figures.save", "draw", *arguments)
     except UserError as error:

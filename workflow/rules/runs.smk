@@ -20,7 +20,7 @@ for group in JOBS:
         threads: group.threads
         resources:
             gpu=int(group.place == "gpu"),
-            mem_mb=grown(group.memory_mb, ROOM),
+            mem_mb=grown(group.asked_mb, ROOM),
             runtime=grown(group.minutes),
             disk_mb=group.disk_mb,
         params:
@@ -38,11 +38,6 @@ for group in JOBS:
             "../scripts/make.py"
 
 
-def cell_of(w):
-    """The cell of a part."""
-    return os.path.dirname(w.folder)
-
-
 rule train_part:
     output:
         f"{RESULTS}/{{folder}}/{{part}}.nc",
@@ -53,7 +48,7 @@ rule train_part:
     threads: lambda w: part_of(cell_of(w)).threads
     resources:
         gpu=lambda w: int(part_of(cell_of(w)).place == "gpu"),
-        mem_mb=grown(lambda w: part_of(cell_of(w)).memory_mb, ROOM),
+        mem_mb=grown(lambda w: part_of(cell_of(w)).asked_mb, ROOM),
         runtime=grown(lambda w: part_of(cell_of(w)).minutes),
         disk_mb=lambda w: part_of(cell_of(w)).disk_mb,
     params:

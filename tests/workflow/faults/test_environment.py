@@ -1,7 +1,6 @@
 """What a person's machine does to a run: folders, homes, locales, settings, disks, caches."""
 
 import json
-import os
 import random
 import shutil
 import subprocess
