@@ -16,6 +16,7 @@ import pytest
 import xarray as xr
 from docutils.core import publish_doctree
 from legibility import faults
+from matplotlib import colormaps
 from PIL import Image
 
 import neuralrace
@@ -303,12 +304,18 @@ def test_ordered_colours_differ_in_grey():
     assert np.all(np.diff(luminance) > 0.02)
 
 
+@pytest.mark.parametrize("shades", [HEAT, SIGNED])
+def test_entries_of_matrices_differ_in_grey(shades):
+    luminance = colormaps.get_cmap(shades)(np.linspace(0, 1, 9))[:, :3] @ (0.299, 0.587, 0.114)
+    assert np.all(np.diff(luminance) > 0.04)
+
+
 def test_heat_keeps_the_scale_and_stands_long_names_upright():
     left, right = Canvas().subplots(1, 2)
     matrix = np.array([[0.0, 1.0], [2.0, 3.0]])
     signed = heat(left, matrix, -1, 4, ("a", "b"), ("one", "two"))
     assert signed.get_clim() == (-4, 4)
-    assert signed.get_cmap().name == SIGNED
+    assert signed.get_cmap() == SIGNED
     assert heat(right, matrix, -1, 4, cmap=HEAT).get_clim() == (-1, 4)
     shades = heat(right, matrix, 1, 3, (), ("1", "2"))
     assert shades.get_clim() == (1, 3)

@@ -52,7 +52,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Property vectors of the modes, in columns.
 
-    Red and blue are properties of either sign, such as to move and to have roots.
+    Orange and blue are properties of either sign, such as to move and to have roots.
     """
     data = results.cell("semantic_deep").data
     u, _ = _vectors(results)
