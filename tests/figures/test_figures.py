@@ -16,7 +16,6 @@ import pytest
 import xarray as xr
 from docutils.core import publish_doctree
 from legibility import faults
-from matplotlib import colormaps
 from PIL import Image
 
 import neuralrace
@@ -302,12 +301,6 @@ def test_settled_is_where_the_last_curve_comes_to_rest():
 def test_ordered_colours_differ_in_grey():
     luminance = [np.dot(colour, (0.299, 0.587, 0.114)) for colour in ordered(7)]
     assert np.all(np.diff(luminance) > 0.02)
-
-
-@pytest.mark.parametrize("shades", [HEAT, SIGNED])
-def test_entries_of_matrices_differ_in_grey(shades):
-    luminance = colormaps.get_cmap(shades)(np.linspace(0, 1, 9))[:, :3] @ (0.299, 0.587, 0.114)
-    assert np.all(np.diff(luminance) > 0.04)
 
 
 def test_heat_keeps_the_scale_and_stands_long_names_upright():

@@ -170,7 +170,7 @@ def heat(
 ) -> AxesImage:
     """A matrix as shades from `low` to `high`, with names on its sides where there are any.
 
-    Where `low` is negative, and there is no `cmap`, shades are those of signs, with 0 in the middle.
+    Where `low` is negative, and there is no `cmap`, shades are those of signs, 0 in the middle.
     """
     if cmap is None and low < 0:
         low, high, cmap = min(low, -high), max(high, -low), SIGNED

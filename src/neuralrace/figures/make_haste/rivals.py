@@ -133,7 +133,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     for _, cell, look in _networks(results)[: len(FAMILIES)]:
         other = gated.relative(cell.get("trajectory", "loss")).mean("seed")
         off = abs(np.interp(time, cell.flow_time, other) - loss)
-        ax.plot(time, off, linewidth=1.2, **look | {"marker": None})
+        line: dict[str, Any] = look | {"marker": None, "linewidth": 1.2}
+        ax.plot(time, off, **line)
         at = int(off.argmax())
         ax.plot(time[at], off[at], color=look["color"], marker=look["marker"])
         largest.append(f"{off[at]:.2g} at time {time[at]:.0f}")

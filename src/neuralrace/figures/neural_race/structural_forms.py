@@ -65,8 +65,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Item vectors, a column for each mode, scaled by its singular value: orange and blue are signs,
-    shades of one scale in each structure.
+    """Item vectors, a column for each mode, scaled by its singular value: orange is positive, blue
+    negative, on one scale in each structure.
     """
     cells = _by_form(results)
     for one, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
