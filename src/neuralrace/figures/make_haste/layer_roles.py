@@ -101,7 +101,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_xticks(numbers)
     ax.set(xlabel="contexts that a unit is on in", ylabel="share of the residual", ylim=(-0.05, 1))
     two, one = carried.values()
-    ax.set_title(f"Units on in {numbers[-2]} contexts carry {two:.0%}, with one layer {one:.0%}")
+    ax.set_title(f"Units on in {numbers[-2]} contexts carry {two:z.0%}, with one layer {one:z.0%}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -115,4 +115,4 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set(xlabel="hidden layers", ylabel="share of the residual", ylim=(-0.05, 1))
     ax.margins(x=0.4)
     two, one = carried
-    ax.set_title(f"Units gated by context carry {two:.0%}, with one layer {one:.0%}")
+    ax.set_title(f"Units gated by context carry {two:z.0%}, with one layer {one:z.0%}")

@@ -73,7 +73,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.legend(loc="upper right")
     near = [domains.nearest_first(cells)[0] for cells in sweeps]
     medians = ", ".join(f"{float(domains.untrained(cell).median()):.0e}" for cell in near)
-    ax.set_title(f"Medians at {domains.SHARE:.0%}: {medians}")
+    ax.set_title(f"Medians nearest to {domains.SHARE:.0%}: {medians}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -108,7 +108,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         for mask, name in (("band", "generalisation"), ("random", "generalisation_random"))
     }
     told = ", ".join(f"{mask} {median:.0e}" for mask, median in near.items())
-    ax.set_title(f"Medians at {domains.SHARE:.0%}: {told}")
+    ax.set_title(f"Medians nearest to {domains.SHARE:.0%}: {told}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
