@@ -81,9 +81,10 @@ def save(
 
 def _picture(figure: Figure, dpi: int, colours: int, texts: dict[str, str], path: Path) -> None:
     """Writes a picture of few colours that carries texts."""
-    dots = io.BytesIO()
-    figure.savefig(dots, format="png", dpi=dpi)
-    few = palette(Image.open(dots).convert("RGB"), colours)
+    with io.BytesIO() as dots:
+        figure.savefig(dots, format="rgba", dpi=dpi)
+        size = tuple((figure.get_size_inches() * dpi).astype(int).tolist())
+        few = palette(Image.frombytes("RGBA", size, dots.getvalue()).convert("RGB"), colours)
     info = PngInfo()
     for key, text in texts.items():
         info.add_itxt(key, text)

@@ -9,7 +9,8 @@
 - Ordered things (modes, init scales, layers) get colours of falling lightness; unordered ones get
   colours that also differ in marker or line style, so that figures survive greyscale. Kinds of
   networks and of pairs have one colour each in all figures (`COLOURS`).
-- Matrices whose signs mean something are red and blue about white, all others dark to light.
+- Matrices are the lighter, the larger their entries; where signs mean something they are blue below
+  zero and orange above, and grey about it.
 
 Distributions and colours are seaborn's. Means and ranges over seeds are drawn as computed, with no
 bootstrap; matrices as images, which take overlays in units of their entries; and dots by seed in
@@ -27,7 +28,7 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import BoundaryNorm, Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import SubplotSpec
@@ -42,8 +43,8 @@ COLUMN, PAGE = 3.4, 7.0
 FLOW_TIME = r"gradient-flow time (units of $\tau$)"
 HEAT = "cividis"
 """Colour map of matrices: lightness rises with the value, for colour-blind and grey readers."""
-SIGNED = "RdBu_r"
-"""The same of matrices whose signs mean something: white is 0."""
+SIGNED = sns.blend_palette(["#06173a", "#1c5299", "#858585", "#f3a83a", "#fff3bf"], as_cmap=True)
+"""The same of matrices whose signs mean something: grey is 0, blue below it and orange above."""
 
 SHEET: dict[Any, Any] = {
     "axes.grid": False,
@@ -176,11 +177,11 @@ def heat(
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
     aspect: Literal["auto", "equal"] = "auto",
-    cmap: str | None = None,
+    cmap: str | Colormap | None = None,
 ) -> AxesImage:
     """A matrix as shades from `low` to `high`, with names on its sides where there are any.
 
-    Where `low` is negative, and there is no `cmap`, shades are those of signs, alike to both sides.
+    Where `low` is negative, and there is no `cmap`, shades are those of signs, 0 in the middle.
     """
     if cmap is None and low < 0:
         low, high, cmap = min(low, -high), max(high, -low), SIGNED
