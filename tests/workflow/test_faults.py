@@ -25,12 +25,12 @@ def test_damaged_images_are_named(workspace):
     changed = workspace.layers
     changed["glorot_moments"]["dataset"] = {"name": "mnist", "folder": "images"}
     workspace.configure("layer_dynamics", changed)
-    damaged = workspace.path / "images/train-images-idx3-ubyte"  # nothing is fetched in its place
+    damaged = workspace.path / "images/train-images-idx3-ubyte"
     damaged.parent.mkdir()
     damaged.write_bytes(b"no images")
     target = "results/layer_dynamics/glorot_moments/main/trajectory.nc"
     printed = workspace.snakemake(target, fails=True)
-    assert "images/train-images-idx3-ubyte: magic number" in printed
+    assert "damaged (train-images-idx3-ubyte: magic number" in printed
     assert "Traceback" not in printed
 
 

@@ -129,7 +129,8 @@ SHEETS = {
     "lines": "lines.linewidth: 9\nlines.linestyle: --\nlines.marker: o\n",
     "colours": "axes.prop_cycle: cycler('color', ['r'])\nimage.cmap: jet\npatch.edgecolor: red\n",
     "faces": "axes.facecolor: red\nfigure.facecolor: blue\nsavefig.facecolor: green\n",
-    "letters": "font.family: serif\nfont.size: 30\nmathtext.fontset: stix\naxes.unicode_minus: False\n",
+    "letters": "font.family: serif\nfont.size: 30\nmathtext.fontset: stix\n",
+    "minus": "axes.unicode_minus: False\n",
     "sketch": "path.sketch: 1, 2, 3\npath.simplify: False\n",
     "sizes": "savefig.dpi: 30\nsavefig.bbox: tight\nfigure.autolayout: True\n",
     "formats": "svg.fonttype: none\nsvg.hashsalt: mine\npdf.fonttype: 3\npdf.compression: 0\n",
@@ -302,7 +303,7 @@ def test_results_of_another_version(finished, copied, injecting):
             stored.setncattr("schema", "1")
         seal(path, sha256(path), "made by another version")
         with pytest.raises(UserError, match=r"has schema '1', this version reads") as told:
-            nr.open_results(copied.path / "results")["deep_linear/time_to_learn/main"].trajectory
+            nr.open_results(copied.path / "results")["deep_linear/time_to_learn/main"].flow_time
         run(copied)
         fault.wrong += made(copied.path) != made(finished.path)
         fault.message = "has schema '1', this version reads '3' ... run the workflow again"
