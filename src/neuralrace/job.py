@@ -16,7 +16,7 @@ from pathlib import Path
 
 from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
-from neuralrace.stopping import Requests, Stopped
+from neuralrace.stopping import Requests, Stopped, follow
 
 Stage = dict[str, str | float]
 """Name, cell (or none) and core-seconds of a stage."""
@@ -133,6 +133,7 @@ def job(name: str, log: str) -> Iterator[Job]:
     this = Job(logger)
     try:
         with this.requests.heard():
+            follow()
             yield this
             this.write(Path(log).with_suffix(".json"))
     except Stopped as stopped:

@@ -38,6 +38,7 @@ from neuralrace.schedule import (
 )
 from neuralrace.seal import sha256
 from neuralrace.spec import Ensemble
+from neuralrace.stopping import lead
 from neuralrace.upkeep import finish, join, prepare
 
 STARTED = time.time()
@@ -89,6 +90,7 @@ def place(plan):
     profile = given(sys.argv[1:])
     check(profile)
     if not profile.elsewhere:
+        lead()
         if "gpu" not in workflow.global_resources:
             workflow.register_resource("gpu", plan.gpus_each)
     elif plan.gpus is None:
