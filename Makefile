@@ -119,6 +119,10 @@ check: $(TOOLS) ## lint, formatting and types
 	$(BIN)/snakemake --lint
 	$(BIN)/pyright
 
+.PHONY: audit
+audit: $(TOOLS) ## ask for known vulnerabilities of what a run installs
+	@$(BIN)/python .ci/audit.py requirements.lock
+
 .PHONY: manual
 manual: $(TOOLS) ## regenerate config/schema.json, the key tables of config/README.md and docs/reference.md
 	$(BIN)/python -m neuralrace.manual

@@ -12,8 +12,8 @@ from neuralrace import schedule
 from neuralrace.cost import cost_of
 from neuralrace.plan import Plan
 from neuralrace.provenance import code_files
-from neuralrace.schedule import announced, groups, keys, on_processors, outdated, part
-from neuralrace.seal import key_of, seal, seal_file, sha256
+from neuralrace.schedule import announced, groups, inputs, keys, on_processors, outdated, part
+from neuralrace.seal import digests, key_of, seal, seal_file, sha256
 from neuralrace.spec import Cell
 
 SPEC = {
@@ -48,7 +48,8 @@ def finish(root: Path, made: Plan) -> None:
             path = root / cell_id / f"{kind}.nc"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(kind.encode())
-            seal(path, sha256(path), key)
+            made_from = digests(root, inputs(cell_id, each)) if kind == "metrics" else {}
+            seal(path, sha256(path), key, made_from)
 
 
 def kinds(root: Path, wanted: Plan) -> dict[str, set[str]]:
@@ -96,7 +97,8 @@ def test_what_cannot_be_told_is_made_again(tmp_path, damage):
         seal_file(path).unlink()
     else:
         seal_file(path).write_bytes(b"\xff\x00")
-    assert kinds(tmp_path, wanted) == {"one": {"theory"}}
+    # and what was made from it, which may come out otherwise
+    assert kinds(tmp_path, wanted) == {"one": {"theory", "metrics"}}
 
 
 @pytest.mark.parametrize(

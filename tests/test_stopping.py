@@ -1,10 +1,14 @@
 """Requests to end are heard once, and when it suits."""
 
+import os
 import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
-from neuralrace.stopping import Requests, Stopped
+from neuralrace.stopping import LEADER, Requests, Stopped, follow, lead
 
 
 def ask(name="SIGTERM"):
@@ -68,3 +72,46 @@ def test_handlers_are_those_of_before():
 
 def test_no_error_that_is_gone_on_after():
     assert not issubclass(Stopped, Exception)
+
+
+# Who leads ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def leader(monkeypatch):
+    """A process that leads this one."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    monkeypatch.setenv(LEADER, "")
+    lead()
+    monkeypatch.setenv(LEADER, os.environ[LEADER].rpartition(" ")[0] + f" {process.pid}")
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def waiting():
+    time.sleep(30)
+
+
+def test_who_follows_ends_with_who_leads(leader):
+    requests = Requests()
+    with requests.heard(), pytest.raises(Stopped, match="SIGTERM"):
+        follow()
+        assert not requests.asked
+        leader.kill()  # and is not waited for: nobody may be there to do so
+        waiting()
+    with requests.heard():
+        leader.communicate()
+    requests = Requests()
+    with requests.heard(), pytest.raises(Stopped, match="SIGTERM"):
+        follow()
+        waiting()
+
+
+@pytest.mark.parametrize("told", ["", "elsewhere 1", "elsewhere 99999999"])
+def test_nobody_follows_who_is_not_here(monkeypatch, told):
+    monkeypatch.setenv(LEADER, told)
+    requests = Requests()
+    with requests.heard():
+        follow()
+    assert requests.asked == ""

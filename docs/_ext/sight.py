@@ -23,8 +23,9 @@ of cones (Machado, Oliveira and Fernandes 2009, severity 1)."""
 INTRODUCTION = """\
 Every figure as a printer without colours and as readers without green cones (deuteranopia) or
 without red ones (protanopia) have it, from left to right. Kinds of things differ in line style or
-marker as well as in colour, so that all of them can be told apart here, too. Browsers make these
-pictures from those of the gallery, by the matrices of Machado, Oliveira and Fernandes (2009).
+marker as well as in colour, so that all of them can be told apart here, too, and matrices are the
+lighter, the larger their entries. Browsers make these pictures from those of the gallery, by the
+matrices of Machado, Oliveira and Fernandes (2009).
 """
 
 

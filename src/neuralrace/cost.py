@@ -146,6 +146,7 @@ def recorded(ensemble: Ensemble, sizes: Sizes) -> float:
         "sample": sizes.samples,
         "input": sizes.inputs,
         "output": sizes.outputs,
+        "mode": min(sizes.inputs, sizes.outputs),
     }
     variables = given("trajectory", ensemble.record.observables).values()
     each = sum(prod(known.get(dim, 1) for dim in variable.dims) for variable in variables)

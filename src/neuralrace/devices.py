@@ -1,4 +1,4 @@
-"""What a job computes with: threads, and one of the GPUs of its machine.
+"""The GPUs of a machine, and which of them a job computes on.
 
 A scheduler's `CUDA_VISIBLE_DEVICES` says which GPUs there are. Jobs that a person runs side by side
 on a machine of several take one each.
@@ -36,21 +36,11 @@ def gpus() -> tuple[str, ...]:
     return tuple(map(str, range(len(found))))
 
 
-def compute_with(threads: int, gpu: bool) -> None:
-    """Keeps this process to some threads, and to one GPU or none.
+def take() -> None:
+    """Takes one of the GPUs, if there are several, for this process alone until it ends.
 
-    Call it before JAX and NumPy are loaded.
-
-    Args:
-        threads: of each library. What is small is no faster on many, and costs more.
-        gpu: whether to compute on a GPU, if there is one. It is this process's own until it ends;
-            while all are taken, this waits.
+    While all are taken, it waits. To be called before JAX is loaded.
     """
-    for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = str(threads)
-    if not gpu:
-        os.environ["JAX_PLATFORMS"] = "cpu"
-        return
     names = gpus()
     if len(names) > 1:  # a single one was chosen by a scheduler, or is shared by all there is
         os.environ[CHOSEN] = _free(names)

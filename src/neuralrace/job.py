@@ -16,7 +16,7 @@ from pathlib import Path
 
 from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
-from neuralrace.stopping import Requests, Stopped
+from neuralrace.stopping import Requests, Stopped, follow
 
 Stage = dict[str, str | float]
 """Name, cell (or none) and core-seconds of a stage."""
@@ -121,12 +121,19 @@ def job(name: str, log: str) -> Iterator[Job]:
     logger = logging.getLogger("neuralrace")
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    for handler in (logging.FileHandler(log, mode="w"), logging.StreamHandler(sys.stderr)):
+    logging.raiseExceptions = False  # of a full disk tells what was to be written, not its log
+    try:
+        written = logging.FileHandler(log, mode="w", encoding="utf-8")
+    except OSError as error:
+        print(f"error: {log}: cannot be written ({error.strerror})", file=sys.stderr)
+        sys.exit(1)
+    for handler in (written, logging.StreamHandler(sys.stderr)):
         handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s", "%H:%M:%S"))
         logger.addHandler(handler)
     this = Job(logger)
     try:
         with this.requests.heard():
+            follow()
             yield this
             this.write(Path(log).with_suffix(".json"))
     except Stopped as stopped:

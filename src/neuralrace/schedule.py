@@ -2,22 +2,24 @@
 
 A result file carries the key of what it was made from: specification, code, and the files that it
 follows from. Where the key is another one than the configuration and the code of today ask for, the
-file is made again, and no other file is.
+file is made again, and no other file is. So is a file that was damaged, or one whose inputs were
+made anew since.
 """
 
-import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from neuralrace.cost import Cost, Place, cost_of
+from neuralrace.errors import UserError
 from neuralrace.plan import Plan
 from neuralrace.provenance import Stage, code_sha256
-from neuralrace.seal import key_of
+from neuralrace.seal import digests, key, read_seal, seal_file, sound
 from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
 
-STAGES: dict[str, Stage] = {"trajectory": "train", "theory": "solve", "metrics": "measure"}
+STAGES: dict[str, Stage] = {"theory": "solve", "trajectory": "train", "metrics": "measure"}
 """Files of a cell in the order in which they are made, and the stage that makes each."""
 
 THREAD_SECONDS = 600.0
@@ -26,17 +28,24 @@ THREAD_SECONDS = 600.0
 
 def keys(cell_id: str, cell: Cell) -> dict[str, str]:
     """What each file of a cell is to be made from, by kind."""
-    parts = {"trajectory": cell.only(Ensemble), "metrics": cell}
-    if cell.solutions:
-        parts = {"theory": cell.only(SolvedEnsemble), **parts}
     found: dict[str, str] = {}
-    for kind, part in parts.items():
-        stage = STAGES[kind]
-        made_from = [cell_id, part.sha256(), code_sha256(stage, part.modules)]
-        if kind == "metrics":
-            made_from += found.values()
-        found[kind] = hashlib.sha256(" ".join(made_from).encode()).hexdigest()
+    for kind, part in parts(cell).items():
+        code = code_sha256(STAGES[kind], part.modules)
+        found[kind] = key(
+            cell_id, part.sha256(), code, *(found.values() if kind == "metrics" else ())
+        )
     return found
+
+
+def parts(cell: Cell) -> dict[str, Cell | Ensemble]:
+    """What each file of a cell answers to, by kind, in the order of `STAGES`."""
+    theory = {"theory": cell.only(SolvedEnsemble)} if cell.solutions else {}
+    return theory | {"trajectory": cell.only(Ensemble), "metrics": cell}
+
+
+def inputs(cell_id: str, cell: Cell) -> list[str]:
+    """The files that the metrics of a cell are made from, by their paths in the results folder."""
+    return [f"{cell_id}/{kind}.nc" for kind in parts(cell) if kind != "metrics"]
 
 
 @dataclass(frozen=True)
@@ -81,18 +90,48 @@ class Group:
 
 
 def outdated(root: Path, plan: Plan) -> dict[str, Work]:
-    """What is missing in a results folder, or made from something else, by cell."""
+    """What is missing or damaged in a results folder, or made from something else, by cell."""
     found: dict[str, Work] = {}
     for cell_id, cell in plan.cells.items():
         wanted = keys(cell_id, cell)
-        missing = {
-            kind: key
-            for kind, key in wanted.items()
-            if key_of(root / cell_id / f"{kind}.nc") != key
-        }
+        missing: dict[str, str] = {}
+        for kind, planned in wanted.items():
+            place = seal_file(root / cell_id / f"{kind}.nc")
+            sealed = read_seal(place)
+            made_from = inputs(cell_id, cell) if kind == "metrics" else []
+            if (
+                sealed is None
+                or sealed.key != planned
+                or sealed.inputs != digests(root, made_from)
+                or not sound(place)
+                or (made_from and missing)
+            ):
+                missing[kind] = planned
         if missing:
             found[cell_id] = Work(cell_id, cell, missing)
     return found
+
+
+def refuse_another(todo: Mapping[str, Mapping[str, str]], planned: Path) -> None:
+    """Refuses to make anything but what a run was planned for.
+
+    Args:
+        todo: keys of the files that are to be made, by cell and kind, as a job finds them.
+        planned: file in which the process that planned the run left the same.
+
+    Raises:
+        UserError: configuration or code were changed since.
+    """
+    try:
+        told = json.loads(planned.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # nothing was planned, and nothing is to be made
+        told = {}
+    for cell_id, keys in todo.items():
+        if any(told.get(cell_id, {}).get(kind, key) != key for kind, key in keys.items()):
+            raise UserError(
+                f"{cell_id}: configuration or code were changed after this run was planned; let it "
+                "end, and run the same command again"
+            )
 
 
 def groups(plan: Plan) -> Iterator[Group]:

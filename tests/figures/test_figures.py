@@ -308,7 +308,7 @@ def test_heat_keeps_the_scale_and_stands_long_names_upright():
     matrix = np.array([[0.0, 1.0], [2.0, 3.0]])
     signed = heat(left, matrix, -1, 4, ("a", "b"), ("one", "two"))
     assert signed.get_clim() == (-4, 4)
-    assert signed.get_cmap().name == SIGNED
+    assert signed.get_cmap() == SIGNED
     assert heat(right, matrix, -1, 4, cmap=HEAT).get_clim() == (-1, 4)
     shades = heat(right, matrix, 1, 3, (), ("1", "2"))
     assert shades.get_clim() == (1, 3)

@@ -8,8 +8,18 @@ from types import ModuleType
 import numpy as np
 import pytest
 from docutils.core import publish_doctree
+from matplotlib import colormaps
 
-from neuralrace.figures.style import COLOURS, LINES, MARKERS, distinct, marker, ordered
+from neuralrace.figures.style import (
+    COLOURS,
+    HEAT,
+    LINES,
+    MARKERS,
+    SIGNED,
+    distinct,
+    marker,
+    ordered,
+)
 
 SIGHTS = ("grey", "deuteranopia", "protanopia")
 APART = 30
@@ -58,6 +68,14 @@ def test_kinds_that_stand_beside_each_other_are_apart(sight: ModuleType, name: s
 @pytest.mark.parametrize("name", ["deuteranopia", "protanopia"])
 def test_all_kinds_are_apart_to_the_colour_blind(sight: ModuleType, name: str):
     assert all(apart(sight, name, *pair) > APART for pair in combinations(COLOURS.values(), 2))
+
+
+@pytest.mark.parametrize("name", SIGHTS)
+@pytest.mark.parametrize("shades", [HEAT, SIGNED], ids=["heat", "signed"])
+def test_entries_of_matrices_are_apart(sight: ModuleType, name: str, shades):
+    least_to_most = colormaps.get_cmap(shades)(np.linspace(0, 1, 5))[:, :3]
+    assert all(apart(sight, name, *step) > APART for step in pairwise(least_to_most))
+    assert np.all(np.diff(sight.seen(least_to_most, "grey")[:, 0]) > 0)
 
 
 def test_an_unordered_set_differs_in_more_than_colour():

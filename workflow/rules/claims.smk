@@ -1,25 +1,26 @@
 # Claims and findings are judged from metrics alone; the tables are written whatever they say.
 rule judge:
     input:
-        metrics=claimed_metrics,
+        metrics=lambda w: result_files(claimed()),
         claims=CLAIMS,
+        again=lambda w: again(judged()),
     output:
-        report(f"{RESULTS}/claims.md", caption="../report/claims.rst", category="claims"),
-        f"{RESULTS}/claims.json",
-        report(f"{RESULTS}/claims.csv", caption="../report/claims.rst", category="claims"),
-        report(f"{RESULTS}/findings.md", caption="../report/claims.rst", category="claims"),
-        f"{RESULTS}/findings.json",
-        f"{RESULTS}/findings.csv",
+        report(update(f"{RESULTS}/claims.md"), caption="../report/claims.rst", category="claims"),
+        update(f"{RESULTS}/claims.json"),
+        report(update(f"{RESULTS}/claims.csv"), caption="../report/claims.rst", category="claims"),
+        report(update(f"{RESULTS}/findings.md"), caption="../report/claims.rst", category="claims"),
+        update(f"{RESULTS}/findings.json"),
+        update(f"{RESULTS}/findings.csv"),
     log:
         f"{RESULTS}/logs/judge.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        code=code_sha256("judge"),
+        # with the digest of blind.json, which is no input: who judges the claims must not thereby
+        # ask for an hour of blind runs
+        product=lambda w: judged().canonical(),
         cells=list(PLAN.cells),
-        # not an input: who judges the claims must not thereby ask for an hour of blind runs
-        blind=lambda w: sha256_of(f"{RESULTS}/blind.json"),
     script:
         "../scripts/judge.py"
 

@@ -40,20 +40,20 @@ for group in JOBS:
 
 rule train_part:
     output:
-        f"{RESULTS}/{{cell}}/parts/{{part}}.nc",
+        f"{RESULTS}/{{folder}}/{{part}}.nc",
     log:
-        f"{RESULTS}/logs/{{cell}}/{{part}}.log",
+        f"{RESULTS}/logs/{{folder}}/{{part}}.log",
     conda:
         "../../environment.yml"
-    threads: lambda w: part_of(w.cell).threads
+    threads: lambda w: part_of(cell_of(w)).threads
     resources:
-        gpu=lambda w: int(part_of(w.cell).place == "gpu"),
-        mem_mb=grown(lambda w: part_of(w.cell).asked_mb, ROOM),
-        runtime=grown(lambda w: part_of(w.cell).minutes),
-        disk_mb=lambda w: part_of(w.cell).disk_mb,
+        gpu=lambda w: int(part_of(cell_of(w)).place == "gpu"),
+        mem_mb=grown(lambda w: part_of(cell_of(w)).asked_mb, ROOM),
+        runtime=grown(lambda w: part_of(cell_of(w)).minutes),
+        disk_mb=lambda w: part_of(cell_of(w)).disk_mb,
     params:
-        key=lambda w: keys(w.cell, PLAN.cells[w.cell])["trajectory"],
-        spec=lambda w: PLAN.cells[w.cell].only(Ensemble).canonical(),
+        key=lambda w: keys(cell_of(w), PLAN.cells[cell_of(w)])["trajectory"],
+        spec=lambda w: PLAN.cells[cell_of(w)].only(Ensemble).canonical(),
     script:
         "../scripts/train_part.py"
 
@@ -61,16 +61,17 @@ rule train_part:
 # On a cluster too, what takes seconds runs where Snakemake does: to wait in a queue costs more.
 rule tabulate:
     input:
-        metrics=cell_files("metrics"),
+        metrics=result_files(cell_files("metrics")),
+        again=lambda w: again(tabulated()),
     output:
-        f"{RESULTS}/metrics.csv",
+        update(f"{RESULTS}/metrics.csv"),
     log:
         f"{RESULTS}/logs/tabulate.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        code=code_sha256("tabulate"),
+        product=lambda w: tabulated().canonical(),
         cells=list(PLAN.cells),
     script:
         "../scripts/tabulate.py"

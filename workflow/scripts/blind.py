@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-from neuralrace.devices import compute_with
+from neuralrace.environment import settle
 
-# before JAX and NumPy are loaded
-compute_with(snakemake.threads, gpu=False)
+LEFT_OUT = settle(snakemake.threads)
 
 from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
@@ -21,6 +20,8 @@ from neuralrace.training.trainer import train
 
 experiment, folder = snakemake.wildcards.experiment, Path(snakemake.output[0])
 with job(f"blind {experiment}", snakemake.log[0]) as this:
+    if LEFT_OUT:
+        this.report(LEFT_OUT)
     failed, variants = {}, json.loads(snakemake.params.variants)
     for number, (place, spec) in enumerate(variants.items(), start=1):
         cell, name = Cell.model_validate_json(spec), f"{experiment}/{Path(place).name}"

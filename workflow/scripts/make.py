@@ -4,10 +4,9 @@ import json
 import sys
 from pathlib import Path
 
-from neuralrace.devices import compute_with
+from neuralrace.environment import settle
 
-# before JAX and NumPy are loaded
-compute_with(snakemake.threads, gpu=bool(snakemake.resources.get("gpu")))
+LEFT_OUT = settle(snakemake.threads, gpu=bool(snakemake.resources.get("gpu")))
 
 from neuralrace.job import job
 from neuralrace.make import Workshop
@@ -15,6 +14,8 @@ from neuralrace.plan import Settings
 from neuralrace.spec import Cell
 
 with job(snakemake.rule, snakemake.log[0]) as this:
+    if LEFT_OUT:
+        this.report(LEFT_OUT)
     settings = Settings.of(snakemake.config)
     workshop = Workshop(Path(settings.results), settings.checkpoint_seconds, this)
     work, failed = json.loads(snakemake.params.work), []

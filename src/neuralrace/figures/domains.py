@@ -4,7 +4,8 @@ Matrices have input domains along x and output domains along y. Where seeds diff
 drawn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ LAYERS = {
 PARTNERS = "trained share of output domains, $K/M$"
 SHARE = 0.4
 """Share from which on the paper finds that untrained pairs follow (fig. 5c)."""
+FOLLOWS = 0.9
+"""Share of what trained pairs learn, from which on untrained pairs count as following."""
 FLOOR = 1e-8
 """Smaller errors are drawn here."""
 NUMBERED = 10
@@ -64,6 +67,30 @@ def untrained(cell: CellResults) -> xr.DataArray:
 def by_partners(results: Results, experiment: str) -> list[CellResults]:
     """The cells of an experiment, fewest partners first."""
     return sorted(results.cells(experiment), key=partners)
+
+
+def nearest_first(cells: Iterable[CellResults]) -> list[CellResults]:
+    """Cells by how far their share of trained pairs is from the one that the paper names."""
+    return sorted(cells, key=lambda cell: abs(partners(cell) - SHARE))
+
+
+def share(cell: CellResults) -> str:
+    """The share of trained pairs, as a formula."""
+    return f"$K/M={partners(cell):.2g}$"
+
+
+def following(x: Sequence[float], ratios: Sequence[xr.DataArray]) -> str:
+    """From which x on untrained pairs follow, by the median over seeds; "none" where they do not.
+
+    Args:
+        x: of each cell.
+        ratios: of what untrained pairs learn to what trained ones do, (seed), of each cell; NaN
+            where there are no untrained pairs.
+    """
+    medians = [(at, float(ratio.median())) for at, ratio in zip(x, ratios, strict=True)]
+    falling = sorted((each for each in medians if np.isfinite(each[1])), reverse=True)
+    high = [at for at, _ in takewhile(lambda each: each[1] >= FOLLOWS, falling)]
+    return f"{min(high):.2g}" if high else "none"
 
 
 def draw_mask(ax: Axes, cell: CellResults) -> None:

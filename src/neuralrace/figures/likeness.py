@@ -26,7 +26,6 @@ SEEN = 55
 rounding to few colours; lines in two colours of the palette differ by more."""
 MOST = 30
 """Dots that may differ and not be seen: a twentieth of an inch of the thinnest line has more."""
-
 MUCH = 0.1
 """Share of all dots that edges and letters never have: where more differ, no spot is looked for."""
 

@@ -9,7 +9,8 @@
 - Ordered things (modes, init scales, layers) get colours of falling lightness; unordered ones get
   colours that also differ in marker or line style, so that figures survive greyscale. Kinds of
   networks and of pairs have one colour each in all figures (`COLOURS`).
-- Matrices whose signs mean something are red and blue about white, all others dark to light.
+- Matrices are the lighter, the larger their entries; where signs mean something they are blue below
+  zero and orange above, and grey about it.
 
 Distributions and colours are seaborn's. Means and ranges over seeds are drawn as computed, with no
 bootstrap; matrices as images, which take overlays in units of their entries; and dots by seed in
@@ -18,6 +19,7 @@ order, as seaborn's jitter is random and the same results are to give the same b
 
 import io
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 import numpy as np
@@ -26,13 +28,14 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import BoundaryNorm, Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import SubplotSpec
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.style import context
 from matplotlib.textpath import TextToPath
 
 COLUMN, PAGE = 3.4, 7.0
@@ -40,8 +43,8 @@ COLUMN, PAGE = 3.4, 7.0
 FLOW_TIME = r"gradient-flow time (units of $\tau$)"
 HEAT = "cividis"
 """Colour map of matrices: lightness rises with the value, for colour-blind and grey readers."""
-SIGNED = "RdBu_r"
-"""The same of matrices whose signs mean something: white is 0."""
+SIGNED = sns.blend_palette(["#06173a", "#1c5299", "#858585", "#f3a83a", "#fff3bf"], as_cmap=True)
+"""The same of matrices whose signs mean something: grey is 0, blue below it and orange above."""
 
 SHEET: dict[Any, Any] = {
     "axes.grid": False,
@@ -82,6 +85,13 @@ SHEET: dict[Any, Any] = {
     "ytick.major.width": 0.6,
     "ytick.minor.width": 0.4,
 }
+
+
+def sheet() -> AbstractContextManager[None]:
+    """Matplotlib as it comes, with `SHEET` over it: nobody's matplotlibrc changes a figure."""
+    return context(SHEET, after_reset=True)
+
+
 THEORY = {"color": "black", "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9, "zorder": 3}
 """Closed forms, flows and bounds, with nothing fitted."""
 PAPER = {"color": "0.35", "linestyle": (0, (1, 1.3)), "linewidth": 1.1, "zorder": 3}
@@ -90,7 +100,8 @@ GUIDE = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
 """What is no theory of the data beside it: slopes, y = x, limits, baselines."""
 CUT = {"marker": "v", "markerfacecolor": "white"}
 """Beside the look of a point: it lies beyond the axis, on whose edge it is drawn."""
-BAND = Patch(facecolor="0.5", alpha=0.4, label="range over seeds")
+with sheet():
+    BAND = Patch(facecolor="0.5", alpha=0.4, label="range over seeds")
 """The legend entry of bands."""
 BESIDE = ("handlelength", "handletextpad", "columnspacing")
 """What an entry of a legend takes beside its text, in units of the size of letters."""
@@ -103,7 +114,8 @@ class Canvas(Figure):
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
-        self.savefig(picture, format="png")
+        with sheet():
+            self.savefig(picture, format="png")
         return picture.getvalue()
 
 
@@ -165,11 +177,11 @@ def heat(
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
     aspect: Literal["auto", "equal"] = "auto",
-    cmap: str | None = None,
+    cmap: str | Colormap | None = None,
 ) -> AxesImage:
     """A matrix as shades from `low` to `high`, with names on its sides where there are any.
 
-    Where `low` is negative, and there is no `cmap`, shades are those of signs, alike to both sides.
+    Where `low` is negative, and there is no `cmap`, shades are those of signs, 0 in the middle.
     """
     if cmap is None and low < 0:
         low, high, cmap = min(low, -high), max(high, -low), SIGNED

@@ -6,7 +6,6 @@ so that damage is an error on reading.
 
 import json
 import time
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,10 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from neuralrace.atomic import replacing
+from neuralrace.provenance import refuse_edited
 from neuralrace.stopping import Requests, Stopped
 
-DAMAGE = (OSError, EOFError, ValueError, KeyError, NotImplementedError, zipfile.BadZipFile)
-"""What reading an archive raises, depending on where it is damaged."""
 Parts = list[dict[str, np.ndarray]]
 
 
@@ -85,7 +83,7 @@ class Checkpoints:
             return None
         try:
             state = self._read(members)
-        except DAMAGE as error:
+        except Exception as error:  # whatever reading a damaged or forged archive raises
             reason = " ".join(str(error).split()) or type(error).__name__
             report(f"{self.path}: the checkpoint is not used ({reason}); training starts anew")
             self.clear()
@@ -98,9 +96,11 @@ class Checkpoints:
         """Replaces the checkpoint; a kill at any moment leaves the old one or the new one.
 
         Raises:
-            UserError: the folder cannot be written to or is full; the old checkpoint stays.
+            UserError: the folder cannot be written to or is full, or the library was edited; the
+                old checkpoint stays.
             Stopped: the process was asked to end, and the checkpoint is written.
         """
+        refuse_edited()
         arrays = {
             "members": {name: np.asarray(leaf) for name, leaf in _named(state.members)},
             "series": _joined(state.series),
@@ -132,7 +132,7 @@ class Checkpoints:
         """The checkpoint in the file.
 
         Raises:
-            ValueError: another training's; or anything that NumPy raises for damage.
+            ValueError: another training's; or anything at all for a damaged or forged one.
         """
         # opened here: NumPy leaves the file of a damaged archive open
         with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

@@ -358,9 +358,13 @@ class Trainer:
         plan = memory.plan(advance, len(self.scales) * len(self.seeds))
         report(memory.describe(plan, available))
         memory.refuse_if_too_large(plan, available, "memory")
-        members, fixed = self.start()
         observe = partial(self.observe_all, self.large)
         snapshot = compiled(observe, *self.shapes, self.data) if self.large else None
+        kept = (1 + steps // record.every) * memory.size_of([*self._record.values()])
+        if snapshot:
+            kept += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
+        memory.refuse_records(kept, memory.of_machine())
+        members, fixed = self.start()
 
         def go_on(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:
             arguments = (jnp.asarray(n) for n in (first, every, records))

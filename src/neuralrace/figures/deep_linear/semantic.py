@@ -28,7 +28,7 @@ STAGES = 5
     layout="abcd;eeef",
     height=4.1,
     widths=(1.0, 1.1, 1.0, 1.25),
-    cf={"a": "Fig. 7", "b": "Fig. 7, U", "c": "Fig. 7, S", "d": "Fig. 7, V", "f": "Eq. 7"},
+    cf={"a": "Fig. 7", "b": "Fig. 7", "c": "Fig. 7", "d": "Fig. 7", "f": "Eq. 7"},
     reads={
         "semantic_deep": {
             "trajectory": "loss mode_strength outputs",
@@ -52,13 +52,13 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Property vectors of the modes, in columns.
 
-    Red and blue are properties of either sign, such as to move and to have roots.
+    Orange and blue are properties of either sign, such as to move and to have roots.
     """
     data = results.cell("semantic_deep").data
     u, _ = _vectors(results)
     style.heat(ax, u, -1, 1, data.output_names, _names(u.shape[1]))
     ax.set_xlabel("mode")
-    ax.set_title("Property vectors")
+    ax.set_title("Property vectors $U$")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -81,7 +81,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     _, v = _vectors(results)
     shades = style.heat(ax, v.T, -1, 1, _names(v.shape[1]), data.item_names)
     ax.figure.colorbar(shades, ax=ax, ticks=(-1, 0, 1), label="entry of a vector")
-    ax.set_title("Item vectors")
+    ax.set_title("Item vectors $V$")
 
 
 def panel_e(results: Results, ax: Axes) -> None:

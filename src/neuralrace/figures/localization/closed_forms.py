@@ -41,7 +41,7 @@ FITTED = {"own gate": "own", "next gate": "next", "all": "all"}
 
 @Figure(
     layout="abc;def;ghi",
-    height=5.0,
+    height=4.5,
     heights=(1.5, 1.0, 1.0),
     cf={
         "a": "sec. 4.1",

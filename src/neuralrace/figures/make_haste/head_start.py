@@ -32,7 +32,7 @@ LATE = 0.05
 
 @Figure(
     layout="aabbcc;dddeee",
-    height=3.7,
+    height=3.9,
     reads={
         "context_stage context_stage_four context_stage_five": {
             "trajectory": "loss",
@@ -78,15 +78,16 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.axhline(LATE, **style.GUIDE)
     (one, slow), *_, (two, fast) = _times(families, LATE).items()
     ax.set_title(
-        f"Whole task: $q={gated.family(one)}$ to {LATE:.0%} at {slow / fast:.2f} times the time of "
-        f"$q={gated.family(two)}$"
+        f"Whole task: $q={gated.family(one)}$ takes {slow / fast:.2f} times as long to {LATE:.0%} "
+        f"as $q={gated.family(two)}$"
     )
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Largest singular value of the context pathways of d, mean over these."""
+    families = gated.families(results.cells(WHOLE))
     ends = []
-    for numbers, cell in gated.families(results.cells(WHOLE)).items():
+    for numbers, cell in families.items():
         at = {
             "pathway": np.flatnonzero(~gated.pathway_gates(cell).all(axis=1)),
             "pathway_mode": 0,
@@ -101,7 +102,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     style.epochs(ax, cell.flow_time)
     ax.set(xlabel=SHORT, ylabel="first singular value", yscale="log")
     ax.set_xlim(0, float(cell.flow_time[-1]))
-    ax.set_title(f"Its head start: up to {ahead:.0f} times the first singular value")
+    one, *_, two = map(gated.family, families)
+    ax.set_title(f"$q={two}$ has up to {ahead:.0f} times the first singular value of $q={one}$")
 
 
 def _draw_stage(results: Results, experiment: str, ax: Axes) -> None:
@@ -110,8 +112,11 @@ def _draw_stage(results: Results, experiment: str, ax: Axes) -> None:
     _draw_losses(ax, families, "pathway_modes", _looks(results))
     ax.set_ylim(0, None)
     contexts = gated.task(next(iter(families.values()))).contexts
-    told = ", ".join(f"{time:.0f}" for time in _times(families, HALF).values())
-    ax.set_title(f"Residual, $C={contexts}$: half at {told}")
+    told = ", ".join(
+        f"{time:.0f} for $q={gated.family(numbers)}$"
+        for numbers, time in _times(families, HALF).items()
+    )
+    ax.set_title(f"Residual, $C={contexts}$: half after {told}")
 
 
 def _draw_losses(ax: Axes, cells: Families, solution: str, looks: dict) -> None:
@@ -128,11 +133,11 @@ def _draw_losses(ax: Axes, cells: Families, solution: str, looks: dict) -> None:
 
 
 def _times(cells: Families, level: float) -> dict[tuple[int, ...], float]:
-    """When the mean loss of each family falls to a share of its start; the end if it does not."""
+    """When the mean loss of each family falls to a share of its start; NaN if it does not."""
     found = {}
     for numbers, cell in cells.items():
         loss = gated.relative(cell.get("trajectory", "loss")).mean("seed")
-        found[numbers] = float(cell.flow_time[min(int((loss > level).sum()), loss.size - 1)])
+        found[numbers] = float(cell.flow_time.where(loss <= level).min())
     return found
 
 

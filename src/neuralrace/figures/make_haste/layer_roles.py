@@ -27,7 +27,7 @@ NETWORKS = {"two_hidden": TWO, "one_hidden": ONE}
 
 @Figure(
     layout="abcd",
-    height=2.1,
+    height=2.3,
     widths=(1.0, 1.0, 1.2, 0.9),
     reads={
         "two_hidden": {
@@ -62,26 +62,31 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set_xticks(range(len(layers) + 1), ["none", *layers])
     ax.set(yscale="log", xlabel="layer without its ReLU", ylabel="loss over initial loss")
     ax.margins(x=0.2)
-    low, *_, high = taken.mean("seed").values
-    ax.set_title(f"{low:.2g} without ReLU 1, {high:.2g} without 2")
+    losses = taken.mean("seed").values
+    ax.set_title(
+        f"Loss without the ReLU of layer {layers[0]}: {losses[0]:.2g}, of {layers[-1]}: "
+        f"{losses[-1]:.2g}"
+    )
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Share of units that are open on all samples, unit by unit and by their power."""
     cell = results.cell("two_hidden")
+    shares = []
     for offset, (metric, look) in zip(
         (-0.12, 0.12), (("always_open_units", TWO), ("always_open_share", POWER)), strict=True
     ):
         share = gated.smallest(cell.get("metrics", metric))
         for layer in share["layer"].values.tolist():
             style.points(ax, layer + offset, share.sel(layer=layer), **look)
+        shares.append(float(share.isel(layer=0).mean("seed")))
     ax.plot([0.7, 1.3], [1, 1], **style.PAPER)
     layers = share["layer"].values.tolist()
     ax.set_xticks(layers, map(str, layers))
     ax.set(xlabel="hidden layer", ylabel="share always open", ylim=(-0.05, 1.05))
     ax.margins(x=0.2)
-    first = float(share.sel(layer=layers[0]).mean("seed"))
-    ax.set_title(f"{first:.0%} of layer 1 is always open")
+    units, power = shares
+    ax.set_title(f"Always open in layer {layers[0]}: {units:.0%} of units, {power:.0%} of power")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -96,16 +101,18 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_xticks(numbers)
     ax.set(xlabel="contexts that a unit is on in", ylabel="share of the residual", ylim=(-0.05, 1))
     two, one = carried.values()
-    ax.set_title(f"Units on in {numbers[-2]} contexts carry {two:.0%}, with one layer {one:.0%}")
+    ax.set_title(f"Units on in {numbers[-2]} contexts carry {two:z.0%}, with one layer {one:z.0%}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Share of the residual in units whose gate is the same for all objects of each context."""
+    carried = []
     for place, (experiment, look) in enumerate(NETWORKS.items()):
         share = gated.smallest(results.cell(experiment).get("metrics", "context_gated_share"))
         style.points(ax, place, share, **look)
-        if experiment == "two_hidden":
-            ax.set_title(f"By context: {float(share.mean('seed')):.0%}")
+        carried.append(float(share.mean("seed")))
     ax.set_xticks(range(len(NETWORKS)), ["two", "one"])
     ax.set(xlabel="hidden layers", ylabel="share of the residual", ylim=(-0.05, 1))
     ax.margins(x=0.4)
+    two, one = carried
+    ax.set_title(f"Units gated by context carry {two:z.0%}, with one layer {one:z.0%}")

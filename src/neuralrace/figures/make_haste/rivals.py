@@ -41,13 +41,10 @@ LATE = 0.05
     layout="ab;cd",
     height=3.9,
     widths=(1.25, 1.0),
-    heights=(1.4, 1.0),
+    heights=(1.25, 1.0),
     cf={"a": "Fig. 4"},
     reads={
-        "contextual": {
-            "trajectory": "loss",
-            "metrics": "imitation_gap",
-        },
+        "contextual": {"trajectory": "loss"},
         "contextual_gated": {
             "trajectory": "loss",
             "theory": "loss",
@@ -128,18 +125,22 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Largest distance from the ReLU network's loss over initial loss."""
-    cell = results.cell("contextual")
-    names = gated.candidates(cell)
-    gaps = {}
-    for place, numbers in enumerate(FAMILIES):
-        gap = gated.smallest(cell.get("metrics", "imitation_gap", candidate=names[numbers]))
-        style.points(ax, place, gap, across=True, **gated.family_look(numbers))
-        gaps[numbers] = float(gap.mean("seed"))
-    ax.set_yticks(range(len(FAMILIES)), list(map(gated.family, FAMILIES)))
-    ax.set(xlabel="largest distance of losses", ylabel="$q$", xlim=(0, None))
-    ax.set_ylim(len(FAMILIES) - 0.5, -0.5)
-    ax.set_title(f"Losses are {gaps[2,]:.2g} apart for $q=2$, {gaps[1,]:.2g} for $q=1$")
+    """Distance of mean losses from the ReLU network's; dots are where it is largest."""
+    relu = results.cell("contextual")
+    time = relu.flow_time.values
+    loss = gated.relative(relu.get("trajectory", "loss")).mean("seed").values
+    largest = []
+    for _, cell, look in _networks(results)[: len(FAMILIES)]:
+        other = gated.relative(cell.get("trajectory", "loss")).mean("seed")
+        off = abs(np.interp(time, cell.flow_time, other) - loss)
+        line: dict[str, Any] = look | {"marker": None, "linewidth": 1.2}
+        ax.plot(time, off, **line)
+        at = int(off.argmax())
+        ax.plot(time[at], off[at], color=look["color"], marker=look["marker"])
+        largest.append(f"{off[at]:.2g} at time {time[at]:.0f}")
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylabel="distance of losses", ylim=(0, None))
+    two, one, *_ = largest
+    ax.set_title(f"Farthest from the ReLU network: {two}, for $q=1$ {one}")
 
 
 def _networks(results: Results) -> list[tuple[str, CellResults, dict[str, Any]]]:

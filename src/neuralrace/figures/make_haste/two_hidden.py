@@ -109,7 +109,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     reached = [ratio for ratio in ratios if np.isfinite(ratio)]
     ax.set(xlim=(0, 1.2 * max(reached) if reached else None), ylim=(0, None))
     slow, fast = ratios
-    ax.set_title(f"To {LATE:.0%}: {fast:.1f} times, gated {slow:.1f}")
+    ax.set_title(f"{LATE:.0%} takes {fast:.1f} times as long as {HALF:.0%}, gated {slow:.1f}")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -124,7 +124,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     levels = [f"{level:g}" for level in variation["loss_level"].values]
     ax.set_xticks(range(len(levels)), levels)
     ax.set(xlabel="loss over initial loss", ylabel="deviation of its time", ylim=(0, None))
-    ax.set_title(f"{means[0]:.1%}, gated {means[1]:.1%}")
+    ax.set_title(f"Times vary by {means[0]:.1%} over runs, gated {means[1]:.1%}")
 
 
 def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, look: dict[str, Any]) -> None:

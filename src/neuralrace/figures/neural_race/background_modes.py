@@ -26,6 +26,7 @@ DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallo
     layout="aac;bbd",
     height=4.0,
     heights=(1, 1.15),
+    cf={"a": "Background A", "b": "Background B", "c": "Background C", "d": "Background D"},
     reads={
         "deep_linear/semantic_deep": {
             "trajectory": "mode_strength outputs",

@@ -73,7 +73,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     at 30%. The line is an error of a tenth.
     """
     sweep = domains.by_partners(results, "generalisation")
-    near = sorted(sweep, key=lambda cell: abs(domains.partners(cell) - domains.SHARE))[:3]
+    near = domains.nearest_first(sweep)[:3]
     many = [c for c in results.cells("mask_contrast") if c.routing.pairs.name == "band"]
     shown = {round(domains.partners(cell), 3): cell for cell in (*near, *many)}
     medians = {}

@@ -25,8 +25,6 @@ RANDOM = {"color": style.distinct(3), "marker": "D", "linestyle": style.LINES[1]
 PARALLEL = {"color": style.distinct(4), "marker": "v", "linestyle": style.LINES[2]}
 COUNTS = ("generalisation_five", "generalisation", "generalisation_twenty")
 """Sweeps over partners, by number of domains."""
-TRANSFERS = 0.9
-"""Share of what trained pairs learn, from which on untrained pairs count as following."""
 
 
 @Figure(
@@ -73,9 +71,9 @@ def panel_a(results: Results, ax: Axes) -> None:
         ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **look)
     ax.axvline(domains.SHARE, **style.PAPER)
     ax.legend(loc="upper right")
-    near = [min(cells, key=lambda c: abs(domains.partners(c) - domains.SHARE)) for cells in sweeps]
+    near = [domains.nearest_first(cells)[0] for cells in sweeps]
     medians = ", ".join(f"{float(domains.untrained(cell).median()):.0e}" for cell in near)
-    ax.set_title(f"Medians at {domains.SHARE:.0%}: {medians}")
+    ax.set_title(f"Medians nearest to {domains.SHARE:.0%}: {medians}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -89,11 +87,9 @@ def panel_b(results: Results, ax: Axes) -> None:
         ratios = [cell.get("metrics", "zero_shot_ratio").isel(init_scale=0) for cell in cells]
         look = {"color": style.ordered(len(COUNTS))[index], "marker": style.marker(index)}
         domains.draw_ends(ax, partners, ratios, look)
-        medians = [float(np.median(ratio)) for ratio in ratios]
-        enough = [round(k) for k, m in zip(partners, medians, strict=True) if m >= TRANSFERS]
-        crossed.append(str(min(enough)) if enough else "none")
+        crossed.append(domains.following(partners, ratios))
         ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **look)
-    ax.axhline(TRANSFERS, **style.GUIDE)
+    ax.axhline(domains.FOLLOWS, **style.GUIDE)
     ax.legend(loc="lower right")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="trained partners $K$", ylabel="zero-shot ratio")
@@ -107,7 +103,12 @@ def panel_c(results: Results, ax: Axes) -> None:
     for name, look in (("generalisation", BAND), ("generalisation_random", RANDOM)):
         _draw_errors(ax, domains.by_partners(results, name), look)
     ax.axvline(domains.SHARE, **style.PAPER)
-    ax.set_title("Bands and random masks")
+    near = {
+        mask: float(domains.untrained(domains.nearest_first(results.cells(name))[0]).median())
+        for mask, name in (("band", "generalisation"), ("random", "generalisation_random"))
+    }
+    told = ", ".join(f"{mask} {median:.0e}" for mask, median in near.items())
+    ax.set_title(f"Medians nearest to {domains.SHARE:.0%}: {told}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -148,7 +149,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         for cell in beside
         if _partners(cell) in alone and _partners(cell) > 1
     ]
-    ax.set_title(f"With dedicated pathways within {max(apart, default=np.nan):.2g}, $K$ > 1")
+    ax.set_title(f"With dedicated pathways within {max(apart, default=np.nan):.2g}, $K>1$")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
@@ -164,7 +165,7 @@ def panel_f(results: Results, ax: Axes) -> None:
         ax.plot([], [], label=f"{name} pairs", **look)
     ax.legend(loc="upper right")
     ax.set(yscale="log", ylabel="dedicated share of power", xlabel="trained share, $K/M$")
-    near = min(cells, key=lambda cell: abs(domains.partners(cell) - domains.SHARE))
+    near = domains.nearest_first(cells)[0]
     own = 1 - float(near.get("metrics", "trained_pathway_share").mean())
     ax.set_title(f"Dedicated share at {domains.partners(near):.0%}: {own:.0e}")
 

@@ -96,20 +96,32 @@ def panel_a(results: Results, ax: Axes) -> None:
     """An image as some of the input domains show it."""
     cell = _example(results)
     _draw_images(ax, cell)
-    ax.set_title(f"{_images(cell)} in some of $M$ = {cell.spec.dataset.count} input domains")
+    dataset = cell.spec.dataset
+    if dataset.inputs == "rotation":
+        each = f"turns {_images(cell)} by {dataset.arc / dataset.count:.3g}° more"
+    else:
+        each = f"shows {_images(cell)} its own way"
+    ax.set_title(f"Each of {dataset.count} domains {each}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The output that stands for each class in some of the output domains."""
-    _draw_names(ax, _example(results))
-    ax.set_title("Names of classes")
+    """The output that stands for each class in some of the output domains; what they have in common
+    is a mean over all pairs of them.
+    """
+    cell = _example(results)
+    _draw_names(ax, cell)
+    renamed = cell.image_domains.renamed
+    one, other = np.triu_indices(len(renamed), k=1)
+    same = np.mean(renamed[one] == renamed[other])
+    ax.set_title(f"Two domains have {same:.0%} of names in common")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Trained pairs dark, the others never seen."""
     cell = _example(results)
     domains.draw_mask(ax, cell)
-    ax.set_title(f"Trained, $K/M$ = {domains.partners(cell):.2g}")
+    trained = domains.mask(cell)
+    ax.set_title(f"{trained.sum()} of {trained.size} pairs trained, {domains.share(cell)}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -120,7 +132,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     cells = domains.by_partners(results, "images")
     _draw_by_share(ax, _held_out_error, cells)
     _frame_errors(ax, cells[0])
-    ax.set_title(f"{_images(cells[0])}, {_units(cells[0])}: squared error")
+    ax.set_title(_found("Error on", _held_out_error, cells, ".2g"))
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -133,7 +145,8 @@ def panel_e(results: Results, ax: Axes) -> None:
         for activation, look in ACTIVATIONS.items()
     ]
     ax.legend(handles=entries, loc="center right")
-    ax.set_title(f"{_images(cells[0])}, {_units(cells[0])}: cross-entropy")
+    some, _ = next(_by_activation(cells))
+    ax.set_title(_found("Misclassified", _misclassified, some, ".0%"))
 
 
 def panel_f(results: Results, ax: Axes) -> None:
@@ -153,7 +166,9 @@ def panel_f(results: Results, ax: Axes) -> None:
         ax.axhline(height, **style.GUIDE)
     ax.set(xlabel="$K/M$", xticks=SHARES, ylabel="ratio of explained power", ylim=(LEAST, 1.1))
     ax.legend(loc="lower right")
-    ax.set_title("What transfers")
+    near = _example(results)
+    ratio = float(near.get("metrics", "zero_shot_ratio").mean())
+    ax.set_title(f"Ratio on {_seen(near)}: {ratio:.2f} at {domains.share(near)}")
 
 
 def panel_g(results: Results, ax: Axes) -> None:
@@ -164,7 +179,7 @@ def panel_g(results: Results, ax: Axes) -> None:
     cells = results.cells("images_init_scale")
     _draw_by_scale(ax, _held_out_error, cells)
     _frame_errors(ax, _same_images(cells[0], results.cells("images")))
-    ax.set_title(f"{_images(cells[0])}, $K/M$ = {domains.partners(cells[0]):.2g}: squared error")
+    ax.set_title(_found_by_scale("Error on", _held_out_error, cells, ".2g"))
 
 
 def panel_h(results: Results, ax: Axes) -> None:
@@ -179,14 +194,13 @@ def panel_h(results: Results, ax: Axes) -> None:
     _draw_by_scale(ax, _misclassified, cells)
     scaled = results.cells("images_init_scale")
     _frame_shares(ax, _same_images(scaled[0], results.cells("images")))
-    ax.set_title(f"{_images(cells[0])}, $K/M$ = {domains.partners(cells[0]):.2g}: cross-entropy")
+    some, _ = next(_by_activation(cells))
+    ax.set_title(_found_by_scale("Misclassified", _misclassified, some, ".0%"))
 
 
 def _example(results: Results) -> CellResults:
     """The cell whose share of trained pairs is nearest to what the paper names."""
-    return min(
-        results.cells("images"), key=lambda cell: abs(domains.partners(cell) - domains.SHARE)
-    )
+    return domains.nearest_first(results.cells("images"))[0]
 
 
 def _images(cell: CellResults) -> str:
@@ -202,9 +216,28 @@ def _seen(cell: CellResults) -> str:
     return f"{' '.join(filter(None, words))}, $M$ = {dataset.count}"
 
 
-def _units(cell: CellResults) -> str:
-    """Hidden units."""
-    return f"$N_h$ = {cell.routing.hidden[0]}"
+def _trained(cell: CellResults) -> str:
+    """Image set and what hidden units are."""
+    return f"{_images(cell)}, {NAMES[cell.routing.activation]}"
+
+
+def _found(name: str, of: Measure, cells: Sequence[CellResults], digits: str) -> str:
+    """A measure of both kinds of pairs, at the share nearest to what the paper names."""
+    near = domains.nearest_first(cells)[0]
+    untrained, trained = (f"{float(of(near, pairs).mean()):{digits}}" for pairs in PAIRS)
+    return (
+        f"{name} {_trained(near)}, {domains.share(near)}: untrained {untrained}, trained {trained}"
+    )
+
+
+def _found_by_scale(name: str, of: Measure, cells: Sequence[CellResults], digits: str) -> str:
+    """A measure of untrained pairs at the smallest and the largest init scale."""
+    means = _by_scale(of, cells, "untrained").mean("seed").isel(init_scale=[0, -1])
+    (small, least), (large, most) = ((float(m), float(m["init_scale"])) for m in means)
+    return (
+        f"{name} {_trained(cells[0])}, untrained: {small:{digits}} at init scale {least:g}, "
+        f"{large:{digits}} at {most:g}"
+    )
 
 
 def _some(cell: CellResults) -> list[int]:
@@ -296,11 +329,15 @@ def _draw_by_scale(ax: Axes, of: Measure, cells: Sequence[CellResults]) -> None:
     """Trained and untrained pairs against the init scale."""
     for some, changed in _by_activation(cells):
         for name, look in PAIRS.items():
-            values = xr.concat([of(cell, name) for cell in some], "init_scale")
-            values = values.sortby("init_scale")
+            values = _by_scale(of, some, name)
             scales = values["init_scale"].values.tolist()
             domains.draw_ends(ax, scales, list(values), look | changed)
-    ax.set(xscale="log", xlabel="init scale")
+    ax.set(xscale="log", xlabel=f"init scale, {domains.share(cells[0])}")
+
+
+def _by_scale(of: Measure, cells: Sequence[CellResults], pairs: str) -> xr.DataArray:
+    """A measure of all cells, (init_scale, seed), smallest init scale first."""
+    return xr.concat([of(cell, pairs) for cell in cells], "init_scale").sortby("init_scale")
 
 
 def _frame_errors(ax: Axes, baseline: CellResults) -> None:

@@ -54,12 +54,18 @@ def legend(results: Results) -> Sequence[Artist]:
 def panel_a(results: Results, ax: Axes) -> None:
     """Errors at the end for every kind of transformation; dots are seeds, bars Student intervals.
 
-    The grey line is least squares in each input domain by itself, below which no linear network
-    gets on trained pairs.
+    Numbers are means by what is done to inputs. The grey line is least squares in each input domain
+    by itself, below which no linear network gets on trained pairs.
     """
     cells = sorted(results.cells("images_controls"), key=_transformations, reverse=True)
     _draw_controls(ax, cells)
-    ax.set_title(f"Transformations, $K/M$ = {domains.partners(cells[0]):.2g}")
+    means = []
+    for inputs, name in INPUTS.items():
+        some = [cell for cell in cells if cell.spec.dataset.inputs == inputs]
+        if some:
+            mean = np.mean([float(domains.untrained(cell).mean()) for cell in some])
+            means.append(f"{name} {mean:.2f}")
+    ax.set_title(f"Untrained pairs, {domains.share(cells[0])}: {', '.join(means)}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -67,12 +73,15 @@ def panel_b(results: Results, ax: Axes) -> None:
 
     Lines are means, bands ranges over seeds, and trained pairs coincide.
     """
-    about = sorted(
-        domains.by_partners(results, "images"),
-        key=lambda cell: abs(domains.partners(cell) - domains.SHARE),
-    )
-    _draw_curves(ax, sorted(about[:CURVES], key=domains.partners))
-    ax.set_title("Learning")
+    about = domains.nearest_first(results.cells("images"))[:CURVES]
+    cells = sorted(about, key=domains.partners)
+    _draw_curves(ax, cells)
+    ends = [
+        [float(cell.get("trajectory", f"{pairs}_error").isel(time=-1).mean()) for cell in cells]
+        for pairs in ("untrained", "trained")
+    ]
+    told = ", ".join(f"{one / other:.2f}" for one, other in zip(*ends, strict=True))
+    ax.set_title(f"Untrained pairs end at {told} times the error of trained ones")
 
 
 def _transformations(cell: CellResults) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 Rotated images, renamed classes, linear networks, squared error. Ratios are 1 where all that was
 learned transfers, and negative where untrained pairs do worse than answering zero; the axes of a
-and b end at -0.5. Random masks need about as many partners whatever the number of domains, bands
+and b end at -0.5. Titles tell from where on medians are above nine tenths (grey), for each number
+of domains in turn. Random masks need about as many partners whatever the number of domains, bands
 more of them the more domains there are, and smaller initial weights fewer. Markers are means, bars
 ranges over seeds.
 """
@@ -12,6 +13,7 @@ from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from neuralrace.figures import domains, style
 from neuralrace.records.results import CellResults, Results
@@ -55,28 +57,47 @@ def panel_a(results: Results, ax: Axes) -> None:
     _draw(ax, results, "zero_shot_ratio", domains.partners)
     ax.axvline(domains.SHARE, **style.PAPER)
     ax.set(xlabel="$K/M$", ylim=(LEAST, 1.1), ylabel="ratio of explained power")
-    ax.set_title("Explained power, by share")
+    band, _ = _following(results, "zero_shot_ratio", domains.partners)
+    ax.set_title(f"By share, bands follow from $K/M$ = {band} on")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same against K, the number of output domains that an input domain is trained with."""
     _draw(ax, results, "zero_shot_ratio", _number)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel=NUMBER, ylim=(LEAST, 1.1), ylabel="ratio of explained power")
-    ax.set_title("The same, by number")
+    band, random = _following(results, "zero_shot_ratio", _number)
+    ax.set_title(f"By number, random masks from $K$ = {random} on, bands from {band}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The same of accuracy above chance on images held out."""
     _draw(ax, results, "transfer", _number)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel=NUMBER, ylabel="ratio of accuracy")
-    ax.set_title("Accuracy above chance")
+    band, random = _following(results, "transfer", _number)
+    ax.set_title(f"In accuracy, random masks from $K$ = {random} on, bands from {band}")
 
 
 def _draw(ax: Axes, results: Results, metric: str, across: Callable[[CellResults], float]) -> None:
     for _, cells, look in _series(results):
         values = [cell.get("metrics", metric).isel(init_scale=0) for cell in cells]
         domains.draw_ends(ax, [across(cell) for cell in cells], values, look)
-    ax.axhline(0, **style.GUIDE)
+    for height in (0, domains.FOLLOWS):
+        ax.axhline(height, **style.GUIDE)
+
+
+def _following(
+    results: Results, metric: str, across: Callable[[CellResults], float]
+) -> tuple[str, ...]:
+    """From where on untrained pairs follow in a metric, for each number of domains, by mask."""
+    found: dict[str, list[str]] = {mask: [] for mask in MASKS}
+    for _, cells, look in _series(results):
+        if look is not SMALL:
+            values = [cell.get("metrics", metric) for cell in cells]
+            least = domains.following([across(cell) for cell in cells], values)
+            found[cells[0].routing.pairs.name].append(least)
+    return tuple(", ".join(each) for each in found.values())
 
 
 def _series(results: Results) -> list[Series]:

@@ -44,13 +44,19 @@ EPSILON = float(np.finfo(float).eps)
     },
 )
 def legend(results: Results) -> Sequence[Artist]:
-    """Trained and untrained pairs, and layers."""
+    """Trained and untrained pairs, layers, and steps."""
+    finer = _by_step(results)
     pairs = [
         style.entry("trained pairs", **domains.TRAINED | {"marker": None}),
         style.entry("untrained pairs", **domains.UNTRAINED | {"marker": None}),
     ]
     layers = [style.entry(name, **look) for name, look in domains.LAYERS.items()]
-    return [*pairs, *layers, style.BAND, style.entry("theory", **style.THEORY)]
+    flows = [
+        style.entry(rf"flow, step {_step(cell):.2g} $\tau$", color=colour)
+        for cell, colour in zip(finer, style.ordered(len(finer)), strict=True)
+    ]
+    same = style.entry("same steps", **ROUNDING)
+    return [*pairs, *layers, *flows, same, style.BAND, style.entry("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -85,9 +91,6 @@ def panel_b(results: Results, ax: Axes) -> None:
     style.epochs(ax, decoupled.flow_time)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(decoupled.flow_time[-1])))
     ax.set(yscale="log", ylabel="distance (initial loss)")
-    ends = [style.entry(rf"flow, step {_step(cell):.2g} $\tau$", **look) for cell, _, look in lines]
-    entries = [*ends, style.entry("same steps", **ROUNDING)]
-    ax.legend(handles=entries, loc="center left", bbox_to_anchor=(0.08, 0.4), labelspacing=0.2)
     ax.set_title(f"Same steps: at most {most:.0e} apart")
 
 

@@ -24,8 +24,8 @@ from neuralrace.registry import Figure
 
 @Figure(
     layout="a;b;c;d;e",
-    height=5.4,
-    heights=(0.85, 1.0, 1.0, 0.9, 1.2),
+    height=4.5,
+    heights=(0.75, 1.0, 1.0, 0.8, 1.25),
     cf={
         "a": "Background, first row",
         "b": "second row",
@@ -65,8 +65,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Item vectors, a column for each mode, scaled by its singular value: red and blue are signs,
-    shades of one scale in each structure.
+    """Item vectors, a column for each mode, scaled by its singular value: orange is positive, blue
+    negative, on one scale in each structure.
     """
     cells = _by_form(results)
     for one, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
@@ -76,11 +76,10 @@ def panel_c(results: Results, ax: Axes) -> None:
         size = float(abs(scaled).max())
         style.heat(one, scaled, -size, size, aspect="equal")
         _items(one, dataset)
-        one.set_xlabel("mode")
     learned = min(
         float(cell.get("metrics", "final_strength_over_target").min()) for cell, _ in cells
     )
-    ax.set_title(f"Item vectors; every mode is learned to {learned:.0%} or more")
+    ax.set_title(f"Item vectors, a column a mode; all modes are learned to {learned:.0%} or more")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -142,7 +141,7 @@ def _graph(ax: Axes, dataset: StructuralForm, colours: list) -> None:
     edges, _ = dataset.graph()
     lines = [place[[a, b]] for a, b, _ in edges]
     ax.add_collection(LineCollection(lines, colors="0.5", linewidths=0.7))
-    ax.scatter(*place[:items].T, s=14, c=colours, zorder=3)
+    ax.scatter(*place[:items].T, s=14, c=colours, zorder=3, clip_on=False)
     ax.scatter(*place[items:].T, s=3, c="black", zorder=3)
     ax.margins(0.12)
     ax.set_axis_off()
