@@ -4,6 +4,7 @@ What only some commands need, such as xarray, they import themselves: to list an
 of it.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -184,7 +185,7 @@ def run(
         order = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
         order += ["--cores", cores, *(["--dry-run"] if dry_run else [])]
         order += ["--configfile", *map(str, configfile), str(said), "--", "cells"]
-        with subprocess.Popen(order) as process:  # noqa: S603
+        with subprocess.Popen(order, env=os.environ | _home()) as process:  # noqa: S603
             with suppress(KeyboardInterrupt):  # it is told too, and stops its jobs first
                 return process.wait()
             return process.wait()
@@ -329,6 +330,13 @@ def export(folder: Sequence[Path], file: Path, only: Sequence[str], force: bool)
     cells = packed(folder[0] if folder else Path("results"), file, only, force, report)
     size = f"{file.stat().st_size / 1e6:.1f} MB"
     click.echo(f"{file} holds {len(cells)} cell{'s' * (len(cells) > 1)}, {size}")
+
+
+def _home() -> dict[str, str]:
+    """Where Snakemake may keep what it reads, if not in the home of who runs it."""
+    if os.access(os.path.expanduser("~"), os.W_OK):
+        return {}
+    return {"XDG_CACHE_HOME": str(Path(".snakemake/cache").absolute())}
 
 
 # Configuration -----------------------------------------------------------------------------------
