@@ -64,6 +64,11 @@ $(SLURM): $(INSTALLED) requirements-slurm.lock
 .PHONY: install
 install: $(INSTALLED) ## install what a run needs into .venv
 
+# Snakemake keeps what it reads in a home, where there is one to write to.
+ifneq ($(shell test -w "$$HOME" && echo yes),yes)
+export XDG_CACHE_HOME ?= $(CURDIR)/.cache
+endif
+
 # Results --------------------------------------------------------------------------------------
 
 .PHONY: figures

@@ -229,6 +229,7 @@ FILES = {
     "laughs.yaml": b"a0: &a0 [1]\n"
     + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (n + 1, n + 1, n, n) for n in range(60)),
     "expression.yaml": b"__use_yte__: true\nresults: \"?open('run', 'w').name\"\n",
+    "none.yaml": b"experiments:\n",
     "smoke.yaml": b"experiments: {smoke: {}}",
     "two.yaml": b"a: 1\n---\nb: 2\n",
     "code.yaml": b"!!python/object/apply:os.getcwd []",
@@ -264,6 +265,7 @@ MISTAKES = [
     (["run", "--configfile", "tabs.yaml"], "line 2, column 1: found character that cannot "
      "start any token; indent by spaces, not by tabs"),
     (["run", "--configfile", "twice.yaml"], "twice.yaml: line 3: 'experiments': stands there twic"),
+    (["run", "mine", "--configfile", "none.yaml"], "none.yaml: experiments: None: expected a map"),
     (["run", "--configfile", "binary.yaml"], "invalid start byte in byte 0; save it as UTF-8"),
     (["run", "--configfile", "deep.yaml"], "deep.yaml: line 1: nested too deeply"),
     (["run", "--configfile", "loop.yaml"], "an alias (*name) inside of what it stands for"),

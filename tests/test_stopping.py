@@ -89,23 +89,18 @@ def leader(monkeypatch):
     process.communicate()
 
 
-def waiting():
-    time.sleep(30)
-
-
 def test_who_follows_ends_with_who_leads(leader):
-    requests = Requests()
-    with requests.heard(), pytest.raises(Stopped, match="SIGTERM"):
-        follow()
-        assert not requests.asked
-        leader.kill()  # and is not waited for: nobody may be there to do so
-        waiting()
-    with requests.heard():
-        leader.communicate()
-    requests = Requests()
-    with requests.heard(), pytest.raises(Stopped, match="SIGTERM"):
-        follow()
-        waiting()
+    def work(begin):
+        with Requests().heard():
+            follow()
+            begin()
+            time.sleep(30)
+
+    with pytest.raises(Stopped, match="SIGTERM"):
+        work(leader.kill)  # it is not waited for: nobody may be there to do so
+    leader.communicate()
+    with pytest.raises(Stopped, match="SIGTERM"):
+        work(lambda: None)
 
 
 @pytest.mark.parametrize("told", ["", "elsewhere 1", "elsewhere 99999999"])

@@ -4,6 +4,7 @@ What only some commands need, such as xarray, they import themselves: to list an
 of it.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -204,7 +205,7 @@ def run(
         order = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
         order += [*where, *(["--dry-run"] if dry_run else [])]
         order += ["--configfile", *map(str, configfile), str(said), "--", "cells"]
-        with subprocess.Popen(order) as process:  # noqa: S603
+        with subprocess.Popen(order, env=os.environ | _home()) as process:  # noqa: S603
             with suppress(KeyboardInterrupt):  # it is told too, and stops its jobs first
                 return process.wait()
             return process.wait()
@@ -374,6 +375,13 @@ def merge(source: Sequence[Path], into: Path, prefer: Sequence[Path]) -> None:
     told = [f"{count} from {path}" for path, count in counts.items()] + [f"{there} were there"]
     click.echo(f"{into} holds {sum(counts.values(), there)} cells: {', '.join(told)}")
     click.echo("Claims and metrics.csv follow from them: snakemake --cores all claims metrics")
+
+
+def _home() -> dict[str, str]:
+    """Where Snakemake may keep what it reads, if not in the home of who runs it."""
+    if os.access(os.path.expanduser("~"), os.W_OK):
+        return {}
+    return {"XDG_CACHE_HOME": str(Path(".snakemake/cache").absolute())}
 
 
 # Configuration -----------------------------------------------------------------------------------

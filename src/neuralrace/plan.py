@@ -147,6 +147,7 @@ def read_file(path: Path) -> Mapping[str, Any]:
     content = read_yaml(path)
     if not isinstance(content, Mapping):
         raise UserError(f"{path}: expected a mapping of keys to values at the top")
+    _mapping(content.get("experiments", {}), ("experiments",), {str(path): content})
     if YTE in content:
         raise UserError(
             f"{path}: {YTE}: a configuration is data and runs no code; leave the key out, and "

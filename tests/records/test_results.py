@@ -1,5 +1,7 @@
 """One cell of a results folder, and all of them as a table."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -134,3 +136,27 @@ def test_a_damaged_file_is_named(folder):
 
 def test_results_open_from_the_top_of_the_library(folder):
     assert len(neuralrace.open_results(folder)) == 3
+
+
+def test_a_folder_that_cannot_be_read_is_named(folder, monkeypatch):
+    closed = next(folder.glob("*/*"))
+    listed = Path.iterdir
+
+    def refused(path):
+        if path == closed:
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    told = re.escape(f"{closed}: the folder cannot be read (Permission denied)")
+    with pytest.raises(UserError, match=told):
+        open_results(folder)
+
+
+def test_a_specification_of_another_version_is_named(ensemble, dataset, tmp_path):
+    spec = json.loads(dataset.attrs["spec"])
+    dataset.attrs["spec"] = json.dumps(spec | {"momentum": 0.9})
+    cell = CellResults("a/b/main", tmp_path, trajectory=dataset)
+    (tmp_path / "trajectory.nc").touch()
+    with pytest.raises(UserError, match=r"trajectory\.nc: its specification is none of this ver"):
+        cell.spec  # noqa: B018

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from jaxtyping import Bool, Int
+from pydantic import ValidationError
 
 from neuralrace.datasets import Data, DomainDataset, Domains
 from neuralrace.datasets.image_domains import (
@@ -85,8 +86,21 @@ class CellResults:
 
     @cached_property
     def spec(self) -> Cell:
-        """What was asked for, as the first file says: a trajectory, of training alone."""
-        return Cell.model_validate_json(getattr(self, self.kinds[0]).attrs["spec"])
+        """What was asked for, as the first file says: a trajectory, of training alone.
+
+        Raises:
+            UserError: a missing or damaged file, or one of another version.
+        """
+        kind = self.kinds[0]
+        try:
+            return Cell.model_validate_json(getattr(self, kind).attrs["spec"])
+        except ValidationError as error:
+            first = error.errors()[0]
+            what = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            raise UserError(
+                f"{self.path(kind)}: its specification is none of this version ({what}); run the "
+                "workflow again, or read it by the version that made it"
+            ) from error
 
     def entries(self, kind: Kind) -> dict[str, Any]:
         """What was asked for by dotted key, as one of the files says; its arrays are not read.
