@@ -27,7 +27,12 @@ install_import_hook(
 settings.register_profile("reproducible", deadline=None, derandomize=True)
 settings.load_profile("reproducible")
 
-SHARING = ("tests/figures", "tests/site", "tests/workflow/finished")
+SHARING = (
+    "tests/figures",
+    "tests/site",
+    "tests/workflow/finished",
+    "tests/workflow/faults/slurm",
+)
 """Folders whose tests share what takes minutes to make."""
 
 

@@ -24,12 +24,24 @@ from neuralrace.records.files import write
 from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.schedule import keys
+from neuralrace.schedule import inputs, keys
+from neuralrace.seal import digests
 from neuralrace.spec import Ensemble, SolvedEnsemble
 from neuralrace.training.trainer import train
 
 PROJECT = Path(__file__).parents[1]
-COMMANDS = ("list", "show", "run", "new", "deploy", "claims", "verify", "compare", "export")
+COMMANDS = (
+    "list",
+    "show",
+    "run",
+    "new",
+    "deploy",
+    "claims",
+    "verify",
+    "compare",
+    "export",
+    "merge",
+)
 MINE = "mine/experiments.yaml"
 ROW = ClaimRow(
     id="half-time",
@@ -66,7 +78,8 @@ def finished(tmp_path_factory):
     )
     results.metrics = metrics_dataset(results)
     for kind in ("trajectory", "theory", "metrics"):
-        write(getattr(results, kind), results.path(kind), keys(name, cell)[kind])
+        taken = digests(folder / "results", inputs(name, cell)) if kind == "metrics" else {}
+        write(getattr(results, kind), results.path(kind), keys(name, cell)[kind], taken)
     write_tables([ROW], [], folder / "results")
     return folder
 
@@ -213,6 +226,10 @@ FILES = {
     "binary.yaml": b"\xff\xfe\x00",
     "deep.yaml": b"[" * 3000 + b"]" * 3000,
     "loop.yaml": b"experiments: &all [*all]",
+    "laughs.yaml": b"a0: &a0 [1]\n"
+    + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (n + 1, n + 1, n, n) for n in range(60)),
+    "expression.yaml": b"__use_yte__: true\nresults: \"?open('run', 'w').name\"\n",
+    "smoke.yaml": b"experiments: {smoke: {}}",
     "two.yaml": b"a: 1\n---\nb: 2\n",
     "code.yaml": b"!!python/object/apply:os.getcwd []",
     "text.nc": b"no NetCDF",
@@ -248,8 +265,13 @@ MISTAKES = [
      "start any token; indent by spaces, not by tabs"),
     (["run", "--configfile", "twice.yaml"], "twice.yaml: line 3: 'experiments': stands there twic"),
     (["run", "--configfile", "binary.yaml"], "invalid start byte in byte 0; save it as UTF-8"),
-    (["run", "--configfile", "deep.yaml"], "deep.yaml: cannot be read as YAML: nested too deeply"),
+    (["run", "--configfile", "deep.yaml"], "deep.yaml: line 1: nested too deeply"),
     (["run", "--configfile", "loop.yaml"], "an alias (*name) inside of what it stands for"),
+    (["run", "--configfile", "laughs.yaml"], "laughs.yaml: line 17: more than 200000 values"),
+    (["run", "--configfile", "expression.yaml"], "expression.yaml: __use_yte__: a configuration is "
+     "data and runs no code"),
+    (["run", "smoke", "--configfile", "smoke.yaml"], "experiments.smoke: 'smoke': is no name fo"),
+    (["new", "logs"], "'logs': is no name for a paper, as the workflow has a folder of that name"),
     (["run", "--configfile", "two.yaml"], "but found another document"),
     (["run", "--configfile", "code.yaml"], "could not determine a constructor for the tag"),
     (["run", "mine", "--configfile", "list.yaml"], "list.yaml: experiments: [1]: expected a map"),
@@ -290,6 +312,13 @@ MISTAKES = [
     (["export", "new.zip", "--only", "mine/frst"], "'mine/frst': results has nothing of that name"
      "; did you mean mine/first"),
     (["export", "file/new.zip"], "file/new.zip: cannot be written"),
+    (["merge"], "Missing argument 'SOURCE...'. See neuralrace merge --help"),
+    (["merge", "results"], "Missing option '--into'. See neuralrace merge --help"),
+    (["merge", "gone.zip", "--into", "new"], "gone.zip: cannot be read ([Errno 2] No such file"),
+    (["merge", "mine", "--into", "new"], "mine: no results found"),
+    (["merge", "there.zip", "--into", "new"], "there.zip: cannot be read (File is not a zip file"),
+    (["merge", "results", "--into", "file"], "file/mine/first/main/trajectory.nc: cannot be writ"),
+    (["merge", "results", "--into", "new", "--prefer", "mine"], "--prefer mine: is none of the s"),
 ]  # fmt: skip
 
 
@@ -372,7 +401,7 @@ def test_a_new_paper_runs_outside_of_any_clone_and_needs_no_claims(tmp_path):
     assert command == f"neuralrace run --configfile {MINE}"
     printed = outside(tmp_path, *command.split()[1:], "--results", "there", "-n")
     assert "cells_mine_01" in printed
-    assert list(tmp_path.glob("there/*")) == [tmp_path / "there/outdated.txt"]
+    assert list(tmp_path.glob("there/*")) == [tmp_path / "there/outdated.json"]
     (tmp_path / "config").mkdir()
     (tmp_path / "mine").rename(tmp_path / "config/mine")
     assert "cells_mine_01" in outside(tmp_path, "run", "-n", "--cores", "1")
@@ -405,7 +434,8 @@ def test_what_is_deployed_runs(tmp_path):
     ).stdout
     assert "cells_deep_linear_01" in planned
     assert all((only.parent / name).exists() for name in bundled.FILES)
-    assert (only.parent / "results/outdated.txt").read_text() == "deep_linear/staircase/main\n"
+    todo = json.loads((only.parent / "results/outdated.json").read_text())
+    assert list(todo) == ["deep_linear/staircase/main"]
 
 
 @pytest.mark.workflow
@@ -414,7 +444,7 @@ def test_results_that_cannot_be_written_are_told(tmp_path):
     printed = outside(
         tmp_path, "run", "layer_dynamics/glorot_moments", "--results", "file", status=1
     )
-    assert "error: file/outdated.txt: cannot be written" in printed
+    assert "error: file/outdated.json: cannot be written" in printed
     assert "Traceback" not in printed
 
 

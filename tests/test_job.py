@@ -1,5 +1,6 @@
 """What a job tells, where, and how it ends."""
 
+import signal
 import subprocess
 import sys
 
@@ -9,6 +10,8 @@ BODIES = {
     "success": "this.report('half way')",
     "user error": "this.report('half way'); raise UserError('config: key `steps` is 0; use more')",
     "bug": "this.report('half way'); 1 / 0",
+    "SIGTERM": "this.report('half way'); os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)",
+    "SIGINT": "this.report('half way'); os.kill(os.getpid(), signal.SIGINT); time.sleep(60)",
 }
 
 
@@ -20,7 +23,7 @@ def jobs(tmp_path_factory):
         log = tmp_path_factory.mktemp("logs") / "job.log"
         log.write_text("of an earlier attempt\n")
         code = (
-            "import sys\n"
+            "import os, signal, sys, time\n"
             "from neuralrace.errors import UserError\n"
             "from neuralrace.job import job\n"
             "with job('train a/b/c', sys.argv[1]) as this:\n"
@@ -62,3 +65,13 @@ def test_a_bug_keeps_its_traceback_in_both(jobs):
         assert "train a/b/c: unexpected error" in text
         assert "Traceback (most recent call last)" in text
         assert "ZeroDivisionError: division by zero" in text
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_request_to_end_is_answered_in_a_line(jobs, name):
+    done, log = jobs[name]
+    assert done.returncode == 128 + signal.Signals[name]
+    assert done.stdout == ""
+    assert log == done.stderr
+    told = f"train a/b/c: stopped by {name}; the same command makes what is missing"
+    assert log.splitlines()[1:] == [f"{log.splitlines()[1][:8]} {told}"]

@@ -170,7 +170,7 @@ def test_overrides_make_a_plan_with_the_default_configuration(name):
 
 
 def test_full_scale_is_estimated_at_less_than_an_hour_of_a_gpu():
-    jobs = groups(overridden("full_scale", gpu=True, only=["neural_race"], memory_mb=128000))
+    jobs = groups(overridden("full_scale", gpus=1, only=["neural_race"], memory_mb=128000))
     assert sum(job.seconds for job in jobs if job.place == "gpu") < 3600
 
 

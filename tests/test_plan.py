@@ -498,6 +498,11 @@ REFUSED = {
         "sweep: 'activation-relu'",
         "distinct names",
     ),
+    "sweep with a name that no folder can have": (
+        {"sweep": {"network.hidden": [[4] * 150]}},
+        r"sweep: 'hidden-4x4x4.* \.\.\. .*4x4x4'",
+        "at most 200 letters, not 306",
+    ),
     "empty sweep": ({"sweep": None}, "sweep: None", "a mapping of keys"),
     "number for a list": ({"init_scales": 0.1}, "init_scales: 0.1", "a list$"),
     "text for a list": ({"network.hidden": "16"}, "network.hidden: '16'", "a list$"),
@@ -570,7 +575,8 @@ def test_bad_input_is_named_with_file_key_value_and_remedy(case):
         ({"results": ""}, "results: '': String should match"),
         ({"checkpoint_seconds": -1}, "checkpoint_seconds: -1: .*greater than or equal to 0"),
         ({"job_seconds": math.nan}, "job_seconds: nan: .*finite"),
-        ({"gpu": "maybe"}, "gpu: 'maybe': .*boolean"),
+        ({"gpus": "maybe"}, "gpus: 'maybe': .*integer"),
+        ({"gpus": -1}, "gpus: -1: .*greater than or equal to 0"),
         ({"memory_mb": "8 GB"}, "memory_mb: '8 GB': .*integer"),
         ({"memory_mb": -5}, "memory_mb: -5: .*greater than 0"),
     ],
@@ -801,6 +807,11 @@ def test_other_limits_are_told_at_once():
     values = {"training.learning_rate": [0.1 * n for n in range(1, 101)]}
     values |= {"seeds": list(range(1, 101)), "first_seed": list(range(100))}
     assert f"{WHERE}.sweep: '1000000 cells'" in timely_refusal({"sweep": values})
+    many = {"training.learning_rate": [1e-9 * n for n in range(1, 10**6)]}
+    assert f"{WHERE}.sweep: '999999 cells'" in timely_refusal({"sweep": many})
+    assert "training.steps: 10000" in timely_refusal({"training.steps": 10**30})
+    short = {"training.steps": 2**31, "record.every": 2**20, "precision": "float32"}
+    assert "training.steps: 2147483648: float32 counts up to" in timely_refusal(short)
     groups = ROUTING["network"] | {"gates": {"name": "groups", "size": 3}}
     routing = ROUTING | {"network": groups, "dataset": {"name": "routing", "count": BILLION}}
     told = timely_refusal(routing)

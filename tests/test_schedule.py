@@ -12,8 +12,8 @@ from neuralrace import schedule
 from neuralrace.cost import cost_of
 from neuralrace.plan import Plan
 from neuralrace.provenance import code_files
-from neuralrace.schedule import announced, groups, keys, outdated
-from neuralrace.seal import key_of, seal, seal_file, sha256
+from neuralrace.schedule import announced, groups, inputs, keys, on_processors, outdated, part
+from neuralrace.seal import digests, key_of, seal, seal_file, sha256
 from neuralrace.spec import Cell
 
 SPEC = {
@@ -48,7 +48,8 @@ def finish(root: Path, made: Plan) -> None:
             path = root / cell_id / f"{kind}.nc"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(kind.encode())
-            seal(path, sha256(path), key)
+            made_from = digests(root, inputs(cell_id, each)) if kind == "metrics" else {}
+            seal(path, sha256(path), key, made_from)
 
 
 def kinds(root: Path, wanted: Plan) -> dict[str, set[str]]:
@@ -96,7 +97,8 @@ def test_what_cannot_be_told_is_made_again(tmp_path, damage):
         seal_file(path).unlink()
     else:
         seal_file(path).write_bytes(b"\xff\x00")
-    assert kinds(tmp_path, wanted) == {"one": {"theory"}}
+    # and what was made from it, which may come out otherwise
+    assert kinds(tmp_path, wanted) == {"one": {"theory", "metrics"}}
 
 
 @pytest.mark.parametrize(
@@ -149,22 +151,52 @@ def long(steps: int) -> Cell:
 @given(
     steps=st.lists(st.sampled_from([400, 40_000, 400_000, 40_000_000]), min_size=1, max_size=12),
     seconds=st.sampled_from([5.0, 40.0]),
-    gpu=st.booleans(),
+    gpus=st.sampled_from([0, 2]),
 )
-def test_every_cell_has_one_job_and_large_ones_have_their_own(steps, seconds, gpu):
+def test_every_cell_has_one_job_and_large_ones_have_their_own(steps, seconds, gpus):
     cells = {f"{number:02d}": long(each) for number, each in enumerate(steps)}
-    made = plan({"job_seconds": seconds, "gpu": gpu}, **cells)
+    made = plan({"job_seconds": seconds, "gpus": gpus}, **cells)
     found = list(groups(made))
     assert sorted(name for group in found for name in group.cells) == sorted(made.cells)
     assert len({group.name for group in found}) == len(found)
     for group in found:
-        costs = [cost_of(made.cells[name], gpu) for name in group.cells]
+        costs = [cost_of(made.cells[name], gpus > 0) for name in group.cells]
         assert {cost.place for cost in costs} == {group.place}
         if len(group.cells) > 1:
             assert all(cost.seconds() < seconds for cost in costs)
             assert group.seconds < 2 * seconds
-        assert group.memory_mb == max(cost.memory_mb for cost in costs)
+        assert group.memory_mb == max(cost.memory_mb for cost in costs) < group.asked_mb
     assert list(groups(made)) == found
+
+
+def wide(**changes) -> Cell:
+    """A cell that is faster on a GPU."""
+    network = {
+        "dataset": {"name": "gaussian_mixture", "inputs": 500, "outputs": 100},
+        "network": {"name": "layered", "hidden": [2000, 2000]},
+        "init": {"name": "normal"},
+        "record": {"every": 10},
+    }
+    return cell(**network, solutions=[], metrics=[], **changes)
+
+
+def test_the_configuration_says_where_there_are_gpus_and_this_machine_only_for_itself(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    places = {gpus: next(groups(plan({"gpus": gpus}, one=wide()))).place for gpus in (None, 0, 1)}
+    assert places == {None: "gpu", 0: "cpu", 1: "gpu"}
+    assert plan(one=wide()).gpus_each == 2
+
+
+def test_parts_ask_for_what_they_take_and_who_gathers_them_for_no_gpu():
+    made = plan({"gpus": 1, "batch": ("init_scale",)}, one=wide(seeds=8))
+    one, (gathering,) = part(made, "paper/experiment/one"), groups(made)
+    (whole,) = groups(plan({"gpus": 1}, one=wide(seeds=8)))
+    assert (one.place, gathering.place, whole.place) == ("gpu", "cpu", "gpu")
+    assert one.seconds < whole.seconds
+    assert one.memory_mb < whole.memory_mb
+    assert gathering.seconds < one.seconds
+    (here,) = groups(plan({"gpus": 0}, one=wide(seeds=8)))
+    assert on_processors("blind", made.cells).seconds == here.seconds
 
 
 def test_papers_do_not_share_jobs():
@@ -185,17 +217,9 @@ def test_jobs_are_announced_with_their_cost():
 
 
 def test_a_gpu_gets_large_cells_alone():
-    wide = cell(
-        dataset={"name": "gaussian_mixture", "inputs": 500, "outputs": 100},
-        network={"name": "layered", "hidden": [2000, 2000]},
-        init={"name": "normal"},
-        record={"every": 10},
-        solutions=[],
-        metrics=[],
-    )
-    assert cost_of(wide, gpu=True).place == "gpu"
-    assert cost_of(wide, gpu=False).place == "cpu"
-    assert cost_of(wide, gpu=True).seconds() < cost_of(wide).seconds()
+    assert cost_of(wide(), gpu=True).place == "gpu"
+    assert cost_of(wide(), gpu=False).place == "cpu"
+    assert cost_of(wide(), gpu=True).seconds() < cost_of(wide()).seconds()
     assert cost_of(cell(), gpu=True) == cost_of(cell())
 
 
@@ -227,3 +251,10 @@ def test_what_a_cluster_is_asked_for_grows_with_the_data():
         for n in (3, 3000)
     )
     assert large.memory_mb > small.memory_mb
+
+
+def test_what_a_cluster_is_asked_for_grows_with_the_records():
+    few, many = (cost_of(cell(record=SPEC["record"] | {"every": n})) for n in (400, 1))
+    assert many.disk_mb >= few.disk_mb >= 1
+    lasting = cost_of(cell(seeds=2000, record=SPEC["record"] | {"every": 1}))
+    assert lasting.disk_mb > 50 * many.disk_mb

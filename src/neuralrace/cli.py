@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,7 +25,17 @@ from neuralrace.atomic import write_text
 from neuralrace.bundled import FILES, root
 from neuralrace.catalogue import KINDS, experiments, meanings
 from neuralrace.errors import UserError, alike
-from neuralrace.plan import Plan, configuration, laid_over, papers, read_file, read_plan
+from neuralrace.plan import (
+    Plan,
+    configuration,
+    laid_over,
+    papers,
+    read_file,
+    read_plan,
+    refuse_taken,
+)
+from neuralrace.profile import check
+from neuralrace.profile import read as read_profile
 from neuralrace.schedule import outdated
 
 FOLDER = click.Path(path_type=Path)
@@ -86,13 +96,13 @@ def named(*kinds: str) -> Callable[..., list[CompletionItem]]:
     return complete
 
 
-def positive(_: click.Context, __: click.Parameter, value: str) -> str:
-    """A number of cores, or all.
+def positive(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """A number of cores, or all, or none given.
 
     Raises:
         UserError: it is neither.
     """
-    if value != "all" and not re.fullmatch("0*[1-9][0-9]*", value):
+    if value not in (None, "all") and not re.fullmatch("0*[1-9][0-9]*", value):
         raise UserError(f"--cores: {value!r}: give a whole number above 0, or all")
     return value
 
@@ -143,7 +153,7 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     todo = outdated(Path(plan.results), plan)
     cells = {
         name: {"to_make": list(todo[name].keys) if name in todo else []}
-        | about_cell(cell, plan.on_gpu)
+        | about_cell(cell, plan.gpus_each > 0)
         for name, cell in plan.cells.items()
     }
     return click.echo(layout(cells, as_json))
@@ -158,10 +168,21 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
 )
 @configfile
 @click.option("--results", metavar="FOLDER", help="Where results go.")
-@click.option("--cores", default="all", metavar="N", callback=positive, help="How many, or all.")
+@click.option("--cores", metavar="N", callback=positive, help="How many; all when absent.")
+@click.option(
+    "--profile",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Of Snakemake, such as profiles/slurm: jobs go where it says.",
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Only tell what would run.")
 def run(
-    what: Sequence[str], configfile: Sequence[Path], results: str | None, cores: str, dry_run: bool
+    what: Sequence[str],
+    configfile: Sequence[Path],
+    results: str | None,
+    cores: str | None,
+    profile: Path | None,
+    dry_run: bool,
 ) -> int:
     """Train, solve and measure.
 
@@ -169,12 +190,19 @@ def run(
     up to date is not made again.
     """
     files = _configuration(what, configfile, results)
+    where = ["--cores", cores or "all"]
+    if profile is not None:
+        chosen = read_profile(profile)
+        check(chosen)
+        last = {"command line": files.pop("command line")}
+        files |= {chosen.name: chosen.config} | last
+        where = ["--workflow-profile", str(profile), *(["--cores", cores] if cores else [])]
     _plan(files)  # mistakes are told before Snakemake starts
     with TemporaryDirectory() as folder:
         said = Path(folder, "command_line.yaml")
         said.write_text(yaml.safe_dump(files["command line"]), encoding="utf-8")
         order = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
-        order += ["--cores", cores, *(["--dry-run"] if dry_run else [])]
+        order += [*where, *(["--dry-run"] if dry_run else [])]
         order += ["--configfile", *map(str, configfile), str(said), "--", "cells"]
         with subprocess.Popen(order) as process:  # noqa: S603
             with suppress(KeyboardInterrupt):  # it is told too, and stops its jobs first
@@ -195,6 +223,7 @@ def new(name: str) -> None:
             f"{name!r}: is no name of a paper; begin with a lower-case letter, and go on with "
             "such letters, digits and underscores"
         )
+    refuse_taken(name)
     if Path(name).exists() or Path("config", name).exists():
         raise UserError(f"{name}: is there already; use another name")
     write_text(TEMPLATE.replace("NAME", name), path)
@@ -257,17 +286,15 @@ def claims(id: str | None, results: Path, as_json: bool) -> None:
 @command("results")
 @click.argument("folder", default="results", type=FOLDER)
 def verify(folder: Path) -> None:
-    """Check result files.
+    """Check result files and figures.
 
-    All in FOLDER, results when absent, against their checksums and the schema.
+    All in FOLDER, results when absent: against their checksums and the schema, and from what they
+    were made.
     """
-    from neuralrace.given import SOURCES
     from neuralrace.records.verify import verify as verified
 
-    files = [str(path) for path in sorted(folder.rglob("*.nc")) if path.stem in SOURCES]
-    if not files:
-        raise UserError(f"{folder}: no result files; name the folder that holds some")
-    verified(dict.fromkeys(files), click.echo)
+    own = folder.resolve() == Path("results").resolve()
+    verified(folder, Path("figures") if own else folder / "figures", click.echo)
 
 
 @command("results other/results")
@@ -303,23 +330,50 @@ def compare(folder: Path, other: Path) -> None:
 def export(folder: Sequence[Path], file: Path, only: Sequence[str], force: bool) -> None:
     """Pack results to pass on.
 
-    All that is finished in FOLDER, results when absent, goes into one archive.
+    All that is finished in FOLDER, results when absent, goes into one archive: cells, and the
+    figures and tables that rest on these alone.
     """
     from neuralrace.export import export as packed
 
     if len(folder) > 1:
         raise UserError(f"{folder[1]}: is one folder too many; give one, and then a file to write")
-    shown = time.monotonic()
+    report = partial(_progress(), "packed")
+    cells, figures = packed(folder[0] if folder else Path("results"), file, only, force, report)
+    counts = [(len(cells), "cell"), (len(figures), "figure")]
+    held = ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
+    click.echo(f"{file} holds {held}, {file.stat().st_size / 1e6:.1f} MB")
 
-    def report(done: int, total: int) -> None:
-        nonlocal shown
-        if time.monotonic() - shown > INTERVAL:
-            shown = time.monotonic()
-            click.echo(f"packed {done / 1e6:.0f} of {total / 1e6:.0f} MB", err=True)
 
-    cells = packed(folder[0] if folder else Path("results"), file, only, force, report)
-    size = f"{file.stat().st_size / 1e6:.1f} MB"
-    click.echo(f"{file} holds {len(cells)} cell{'s' * (len(cells) > 1)}, {size}")
+@command("anna.zip ben/results --into results")
+@click.argument("source", nargs=-1, required=True, type=FOLDER)
+@click.option(
+    "--into",
+    required=True,
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Where they go. What is there stays, and counts as a source.",
+)
+@click.option(
+    "--prefer",
+    multiple=True,
+    type=FOLDER,
+    metavar="SOURCE",
+    help="Whose cells count where values alone differ; may be given again.",
+)
+def merge(source: Sequence[Path], into: Path, prefer: Sequence[Path]) -> None:
+    """Put results of several people or machines together.
+
+    SOURCE is a results folder, or an archive of `neuralrace export`. A cell is taken whole from
+    one of them. If sources have the same cell with another specification, code or values, all of
+    that is listed and nothing is written.
+    """
+    from neuralrace.merge import merge as merged
+
+    counts = merged(source, into, prefer, _progress())
+    there = counts.pop(into)
+    told = [f"{count} from {path}" for path, count in counts.items()] + [f"{there} were there"]
+    click.echo(f"{into} holds {sum(counts.values(), there)} cells: {', '.join(told)}")
+    click.echo("Claims and metrics.csv follow from them: snakemake --cores all claims metrics")
 
 
 # Configuration -----------------------------------------------------------------------------------
@@ -336,6 +390,19 @@ def _configuration(names: Sequence[str], extra: Sequence[Path], results: str | N
         )
     said = {"only": list(dict.fromkeys(names)), "results": results}
     return files | {"command line": {key: value for key, value in said.items() if value}}
+
+
+def _progress() -> Callable[[str, int, int], None]:
+    """Tells what is done, of how many bytes, every now and then."""
+    shown = time.monotonic()
+
+    def report(what: str, done: int, total: int) -> None:
+        nonlocal shown
+        if time.monotonic() - shown > INTERVAL:
+            shown = time.monotonic()
+            click.echo(f"{what} {done / 1e6:.0f} of {total / 1e6:.0f} MB", err=True)
+
+    return report
 
 
 def _plan(files: Mapping[str, Mapping]) -> Plan:

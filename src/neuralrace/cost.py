@@ -41,11 +41,14 @@ GPU_RATE, GPU_CALL, GPU_COMPILE = 2e12, 5e-6, 40.0
 """The same of a GPU, where the processor compiles for it."""
 PROCESS_MB = 700
 """Megabytes of a process that has imported everything."""
+FILES_OF_RECORDS = 20
+"""Bytes of the files of a cell for each byte that is recorded, where dimensions that sizes do not
+tell count as 1; with theory, metrics, and a file beside the one that it replaces."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated core-seconds of each stage, where the cell is trained, and its memory."""
+    """Estimated core-seconds of each stage, where the cell is trained, its memory and files."""
 
     compile: float
     """For the first cell of its `program` in a job; later ones share it."""
@@ -54,6 +57,7 @@ class Cost:
     measure: float
     place: Place
     memory_mb: int
+    disk_mb: int
     program: Hashable
 
     def seconds(self, known: Container[Hashable] = ()) -> float:
@@ -91,6 +95,7 @@ def cost_of(cell: Cell, gpu: bool = False) -> Cost:
         measure=(FILES + LOOK * loaded) * len(cell.metrics) + trained * train / 2,
         place=place,
         memory_mb=PROCESS_MB + int(4 * numbers(cell, each, sizes) * 8 / 1e6),
+        disk_mb=1 + int(FILES_OF_RECORDS * 4 * width * recorded(cell, sizes) / 1e6),
         program=(
             runs,
             cell.dataset.name,
@@ -141,6 +146,7 @@ def recorded(ensemble: Ensemble, sizes: Sizes) -> float:
         "sample": sizes.samples,
         "input": sizes.inputs,
         "output": sizes.outputs,
+        "mode": min(sizes.inputs, sizes.outputs),
     }
     variables = given("trajectory", ensemble.record.observables).values()
     each = sum(prod(known.get(dim, 1) for dim in variable.dims) for variable in variables)

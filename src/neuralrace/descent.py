@@ -178,7 +178,7 @@ class Training(Strict):
 
     learning_rate: Annotated[float, Field(gt=0)]
     """Step size of gradient descent on the loss as normalised."""
-    steps: Positive
+    steps: Annotated[int, Field(gt=0, lt=2**62)]
     """Gradient steps; with batch `full`, one step is one epoch."""
     optimiser: Annotated[Union[OPTIMISERS], Field(discriminator="name")] = Sgd()  # pyright: ignore  # noqa: UP007
     """How gradients become steps."""

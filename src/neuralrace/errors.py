@@ -29,6 +29,12 @@ def alike(name: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(close)}? " if close else ""
 
 
+def brief(text: str, most: int = 400) -> str:
+    """A text, without its middle where it is longer than `most` letters: what a message repeats."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]} ... {text[-half:]}"
+
+
 def yaml_hint(value: object) -> str:
     """What YAML made of a value that was meant otherwise, to follow a message; empty if nothing."""
     if isinstance(value, bool):

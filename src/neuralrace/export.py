@@ -5,29 +5,23 @@ results give the same bytes: names are sorted and dates are fixed.
 """
 
 import csv
-import hashlib
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from neuralrace.archive import NAME, add
 from neuralrace.atomic import replacing
 from neuralrace.claims.judge import Row
 from neuralrace.claims.table import read_tables, write_tables
 from neuralrace.errors import UserError, alike
 from neuralrace.given import SOURCES
 from neuralrace.records.results import open_results
-from neuralrace.seal import digest_of, refuse_damage, seal_file
+from neuralrace.seal import digest_of, digests, read_seal, seal_file, sha256, sound
 
 R = TypeVar("R", bound=Row)
-NAME = "results"
-"""The folder inside the archive."""
-DATE = (1980, 1, 1, 0, 0, 0)
-"""Of every file in it: the first that an archive can say."""
-CHUNK = 1 << 20
-"""Bytes that are copied at once."""
 README = """\
 # Results of neuralrace {version}
 
@@ -36,7 +30,7 @@ Cells, in `<paper>/<experiment>/<cell>/`: {count} of {papers}.
 Each has up to three NetCDF files: `trajectory.nc`, what training recorded; `theory.nc`, what was
 solved for the same runs; `metrics.nc`, what was measured in both. Every file names its
 specification and the versions that it was made with. `claims.md` and `findings.md` tell what came
-out, where that was judged.
+out, where that was judged; `figures` has the figures that were drawn from these cells alone.
 
 To open them, in Python:
 
@@ -53,6 +47,7 @@ Without neuralrace: `xarray.open_dataset("{name}/{cell}/{kind}.nc")`.
 | check those of a cell without neuralrace | `sha256sum --check *.sha256` in its folder |
 | read the claims | `neuralrace claims --results {name}` |
 | compare with results of your own | `neuralrace compare {name} FOLDER` |
+| put together with results of your own | `neuralrace merge {name} --into FOLDER` |
 """
 
 
@@ -62,11 +57,12 @@ def export(
     only: Collection[str] = (),
     force: bool = False,
     report: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[str, ...]:
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Packs what is finished in a results folder into one archive, which is whole or absent.
 
     A result file is finished once it is sealed. Tables of claims, findings and metrics tell of the
-    packed cells alone. Logs, checkpoints, blind trials and smoke runs are left out.
+    packed cells alone, and figures go along that were drawn from these, as their seals say. Logs,
+    checkpoints, blind trials and smoke runs are left out.
 
     Args:
         folder: of results.
@@ -76,7 +72,7 @@ def export(
         report: takes bytes that are done, and all that there are.
 
     Returns:
-        Identifiers of the packed cells, sorted.
+        Identifiers of the packed cells, and names of the packed figures, sorted.
 
     Raises:
         UserError: nothing is finished, an unknown name, a damaged file, a link out of the folder,
@@ -90,16 +86,20 @@ def export(
         raise UserError(f"{file}: is there already; use another name, or --force to replace it")
     cells, files = _finished(folder, only)
     sources = {path.relative_to(folder): path for each in files for path in (each, seal_file(each))}
+    packed = digests(folder, (path.relative_to(folder).as_posix() for path in files))
+    figures, pictures = _figures(folder, packed)
+    sources |= pictures
     with TemporaryDirectory() as made:
         _tell(folder, cells, files[0].stem, Path(made))
+        _seal(folder, packed, Path(made))
         sources |= {path.relative_to(made): path for path in Path(made).iterdir()}
         total, done = sum(path.stat().st_size for path in sources.values()), 0
         with replacing(file) as temporary, zipfile.ZipFile(temporary, "w") as archive:
             for name, path in sorted(sources.items()):
-                for size in _add(path, Path(NAME, name).as_posix(), archive):
+                for size in add(path, name.as_posix(), archive):
                     done += size
                     report(done, total)
-    return cells
+    return cells, figures
 
 
 def _finished(folder: Path, only: Collection[str]) -> tuple[tuple[str, ...], list[Path]]:
@@ -128,6 +128,39 @@ def _finished(folder: Path, only: Collection[str]) -> tuple[tuple[str, ...], lis
 def _refuse_link(path: Path, folder: Path) -> None:
     if not path.resolve().is_relative_to(folder.resolve()):
         raise UserError(f"{path}: is a link out of {folder}; put the file itself there")
+
+
+def _figures(folder: Path, packed: Mapping[str, str]) -> tuple[tuple[str, ...], dict[Path, Path]]:
+    """Figures as they were drawn from what is packed, and their files by name in the archive.
+
+    Args:
+        folder: of results; its figures are in it, or beside it.
+        packed: checksums of the result files, by their paths in the folder.
+
+    Raises:
+        UserError: a picture is a link to elsewhere.
+    """
+    within = folder / "figures"
+    gallery = within if within.is_dir() else folder.parent / "figures"
+    names, files = [], {}
+    for place in sorted(gallery.glob("*/*.sha256")):
+        drawn = read_seal(place)
+        if drawn and drawn.inputs.items() <= packed.items() and sound(place):
+            names.append(place.relative_to(gallery).with_suffix("").as_posix())
+            for path in (place, *(place.parent / name for name in drawn.files)):
+                _refuse_link(path, gallery)
+                files["figures" / path.resolve().relative_to(gallery.resolve())] = path
+    return tuple(names), files
+
+
+def _seal(folder: Path, packed: Mapping[str, str], made: Path) -> None:
+    """Copies the seals of tables of which no statement and no cell was left out."""
+    for place in folder.glob("*.sha256"):
+        table = read_seal(place)
+        if table and table.inputs.items() <= packed.items():
+            paths = {made / name: digest for name, digest in table.files.items()}
+            if all(path.is_file() and sha256(path) == paths[path] for path in paths):
+                made.joinpath(place.name).write_bytes(place.read_bytes())
 
 
 def _tell(folder: Path, cells: Collection[str], kind: str, made: Path) -> None:
@@ -166,20 +199,3 @@ def _about(rows: list[R], cells: Collection[str], papers: Collection[str]) -> li
         if row.paper in papers
         and all(cell in cells for measured in row.metrics.values() for cell in measured)
     ]
-
-
-def _add(path: Path, name: str, archive: zipfile.ZipFile) -> Iterator[int]:
-    """Adds a file to an archive, and yields the bytes of each chunk of it."""
-    entry = zipfile.ZipInfo(name, DATE)
-    entry.create_system = 3  # of files with permissions, on every machine
-    entry.external_attr = 0o644 << 16
-    entry.file_size = path.stat().st_size
-    # NetCDF files are compressed already
-    entry.compress_type = zipfile.ZIP_STORED if path.suffix == ".nc" else zipfile.ZIP_DEFLATED
-    digest = hashlib.sha256()
-    with path.open("rb") as source, archive.open(entry, "w") as target:
-        while chunk := source.read(CHUNK):
-            digest.update(chunk)
-            target.write(chunk)
-            yield len(chunk)
-    refuse_damage(path, digest.hexdigest())

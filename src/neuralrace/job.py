@@ -7,6 +7,7 @@ Snakemake a third of a second each time, and cannot tell cells apart.
 import json
 import logging
 import resource
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -15,17 +16,23 @@ from pathlib import Path
 
 from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
+from neuralrace.stopping import Requests, Stopped
 
 Stage = dict[str, str | float]
 """Name, cell (or none) and core-seconds of a stage."""
 
 
 class Job:
-    """A job that tells what it does, and counts the core-seconds that it spends on what."""
+    """A job that tells what it does, and counts the core-seconds that it spends on what.
+
+    Attributes:
+        requests: requests to end it.
+    """
 
     def __init__(self, logger: logging.Logger):
         """Nothing is counted yet."""
         self.logger = logger
+        self.requests = Requests()
         self.stages: list[Stage] = []
         self.compiling = 0.0
         self.counting = False
@@ -107,19 +114,30 @@ def write_record(rest: str, started: float, path: Path, stages: Sequence[Stage] 
 def job(name: str, log: str) -> Iterator[Job]:
     """A job that reports to the terminal and to its log; what it cost goes to a `.json` beside it.
 
-    A `UserError` ends the process with its message and exit status 1, without a traceback; any
-    other error is a bug and keeps its own.
+    A `UserError` ends the process with its message and exit status 1, without a traceback; so does
+    a request to end, with the status that shells give its signal. Any other error is a bug and
+    keeps its own.
     """
     logger = logging.getLogger("neuralrace")
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    for handler in (logging.FileHandler(log, mode="w"), logging.StreamHandler(sys.stderr)):
+    logging.raiseExceptions = False  # of a full disk tells what was to be written, not its log
+    try:
+        written = logging.FileHandler(log, mode="w", encoding="utf-8")
+    except OSError as error:
+        print(f"error: {log}: cannot be written ({error.strerror})", file=sys.stderr)
+        sys.exit(1)
+    for handler in (written, logging.StreamHandler(sys.stderr)):
         handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s", "%H:%M:%S"))
         logger.addHandler(handler)
     this = Job(logger)
     try:
-        yield this
-        this.write(Path(log).with_suffix(".json"))
+        with this.requests.heard():
+            yield this
+            this.write(Path(log).with_suffix(".json"))
+    except Stopped as stopped:
+        this.report(str(stopped))
+        sys.exit(128 + signal.Signals[this.requests.asked])
     except UserError as error:
         this.failed("", error)
         sys.exit(1)

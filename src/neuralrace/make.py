@@ -9,9 +9,15 @@ from pathlib import Path
 
 import xarray as xr
 
+from neuralrace.atomic import give_back, kept, set_aside
+from neuralrace.errors import UserError
 from neuralrace.job import Job
+from neuralrace.provenance import refuse_edited
 from neuralrace.records.files import read, write
 from neuralrace.registry import METRICS
+from neuralrace.schedule import inputs
+from neuralrace.schedule import keys as keys_now
+from neuralrace.seal import digests, key_of, read_seal, seal_file, sha256
 from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
 
 
@@ -30,7 +36,7 @@ class Workshop:
     job: Job
 
     def make(self, cell_id: str, cell: Cell, keys: Mapping[str, str], parts: Sequence[str]) -> None:
-        """Makes files of a cell.
+        """Makes files of a cell; what cannot be made leaves the file that was there.
 
         Args:
             cell_id: `paper/experiment/label`.
@@ -39,9 +45,31 @@ class Workshop:
             parts: names of the parts that were trained in jobs of their own; empty to train here.
 
         Raises:
-            UserError: what training, theory or a metric refuses, or a file that cannot be read or
-                written.
+            UserError: what training, theory or a metric refuses, a file that cannot be read or
+                written or is not what was planned, or code that is not.
         """
+        now = keys_now(cell_id, cell)
+        if any(now[kind] != key for kind, key in keys.items()):
+            raise UserError(
+                "the library was edited after this run was planned; run the same command again"
+            )
+        for kind, key in keys.items():
+            self._set_aside(self.root / cell_id / f"{kind}.nc", key)
+        try:
+            self._make(cell_id, cell, keys, now, parts)
+        finally:
+            for kind in keys:
+                give_back(self.root / cell_id / f"{kind}.nc")
+        self.job.report(f"{cell_id}: made {', '.join(keys)}")
+
+    def _make(
+        self,
+        cell_id: str,
+        cell: Cell,
+        keys: Mapping[str, str],
+        now: Mapping[str, str],
+        parts: Sequence[str],
+    ) -> None:
         theory = trajectory = None
         if "theory" in keys:
             with self.job.stage("solve", cell_id):
@@ -62,9 +90,43 @@ class Workshop:
 
                 self.job.count_compilation(COMPILED)
             with self.job.stage("measure", cell_id):
+                taken = self._taken(cell_id, cell, now)
                 results = CellResults(cell_id, self.root / cell_id, cell, trajectory, theory)
-                write(metrics_dataset(results), results.path("metrics"), keys["metrics"])
-        self.job.report(f"{cell_id}: made {', '.join(keys)}")
+                dataset = metrics_dataset(results)
+                if self._taken(cell_id, cell, now) != taken:
+                    raise UserError(
+                        "its files were replaced while they were read; run the same command again"
+                    )
+                self._write(dataset, f"{cell_id}/metrics.nc", keys["metrics"], taken)
+
+    def _set_aside(self, path: Path, key: str) -> None:
+        """Sets a file aside that is what is asked for, but for its content.
+
+        Raises:
+            UserError: it cannot be renamed.
+        """
+        sealed = read_seal(seal_file(path))
+        if sealed is None or sealed.key != key:
+            return
+        for there in (path, kept(path)):
+            if there.is_file() and sha256(there) != sealed.files.get(path.name):
+                aside = set_aside(there, path.name)
+                self.job.report(f"{path}: damaged; it is made anew, and kept as {aside}")
+
+    def _taken(self, cell_id: str, cell: Cell, now: Mapping[str, str]) -> dict[str, str]:
+        """Checksums of the files that the metrics of a cell are made from.
+
+        Raises:
+            UserError: one of them is not what it should be.
+        """
+        names = inputs(cell_id, cell)
+        for name in names:
+            if key_of(self.root / name) != now[Path(name).stem]:
+                raise UserError(
+                    f"{self.root / name}: was not made from the present configuration and code; "
+                    "run the same command again"
+                )
+        return digests(self.root, names)
 
     def train(self, cell_id: str, ensemble: Ensemble, key: str, part: str = "") -> xr.Dataset:
         """Trains a cell, or a part of it; goes on from a checkpoint where there is one.
@@ -77,6 +139,7 @@ class Workshop:
 
         Raises:
             UserError: as `neuralrace.training.trainer.train`, or a file that cannot be written.
+            Stopped: the job was asked to end; a checkpoint or the trajectory is written.
         """
         from neuralrace.records.trajectory import trajectory_dataset
         from neuralrace.training.checkpoints import Checkpoints
@@ -86,28 +149,50 @@ class Workshop:
         chosen = dict(pair.rsplit("-", 1) for pair in part.split(".")) if part else {}
         scales, seeds = ([int(chosen[a])] if a in chosen else None for a in ("init_scale", "seed"))
         path = self.root / "checkpoints" / cell_id / f"{part or 'whole'}.npz"
-        checkpoints = Checkpoints(path, f"{key} {part}", self.checkpoint_seconds)
-        name = f"{cell_id} {part}".strip()
-        trajectory = train(
-            ensemble, scales, seeds, lambda line: self.job.report(f"{name}: {line}"), checkpoints
-        )
-        dataset = trajectory_dataset(cell_id, ensemble, trajectory, scales, seeds)
-        file = f"parts/{part}.nc" if part else "trajectory.nc"
-        write(dataset, self.root / cell_id / file, key)
-        checkpoints.clear()
+        requests, name = self.job.requests, f"{cell_id} {part}".strip()
+        checkpoints = Checkpoints(path, f"{key} {part}", self.checkpoint_seconds, requests)
+        with requests.held():  # the next checkpoint answers them
+            trajectory = train(
+                ensemble,
+                scales,
+                seeds,
+                lambda line: self.job.report(f"{name}: {line}"),
+                checkpoints,
+            )
+            dataset = trajectory_dataset(cell_id, ensemble, trajectory, scales, seeds)
+            file = f"parts/{part}.nc" if part else "trajectory.nc"
+            self._write(dataset, f"{cell_id}/{file}", key)
+            checkpoints.clear()
         return dataset
 
     def _gather(self, cell_id: str, key: str, parts: Sequence[str]) -> xr.Dataset:
         from neuralrace.records.trajectory import gather
 
-        folder = self.root / cell_id
-        dataset = gather([read(folder / f"parts/{part}.nc", "trajectory") for part in parts])
-        write(dataset, folder / "trajectory.nc", key)
+        files = [self.root / cell_id / f"parts/{part}.nc" for part in parts]
+        for file in files:
+            if key_of(file) != key:
+                raise UserError(
+                    f"{file}: was not made from the present configuration and code; delete it, and "
+                    "run the same command again"
+                )
+        dataset = gather([read(file, "trajectory") for file in files])
+        self._write(dataset, f"{cell_id}/trajectory.nc", key)
         return dataset
 
     def _solve(self, cell_id: str, cell: Cell, key: str) -> xr.Dataset:
         from neuralrace.records.theory import theory_dataset
 
         dataset = theory_dataset(cell_id, cell.only(SolvedEnsemble))
-        write(dataset, self.root / cell_id / "theory.nc", key)
+        self._write(dataset, f"{cell_id}/theory.nc", key)
         return dataset
+
+    def _write(
+        self, dataset: xr.Dataset, name: str, key: str, inputs: Mapping[str, str] | None = None
+    ) -> None:
+        """Writes a result file, unless the code was edited.
+
+        Raises:
+            UserError: it was, or the folder cannot be written to or is full.
+        """
+        refuse_edited()
+        write(dataset, self.root / name, key, inputs)

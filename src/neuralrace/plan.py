@@ -9,19 +9,21 @@ import copy
 import itertools
 import json
 import math
+import os
 import re
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Set
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from neuralrace import devices
 from neuralrace.base import Strict
 from neuralrace.bundled import root
 from neuralrace.documents import read_yaml
-from neuralrace.errors import UserError, alike, yaml_hint
+from neuralrace.errors import UserError, alike, brief, yaml_hint
 from neuralrace.room import MOST, excess, memory
 from neuralrace.spec import Cell
 
@@ -29,9 +31,15 @@ Files = Mapping[str, Mapping[str, Any]]
 Key = tuple[str, ...]
 RunAxis = Literal["init_scale", "seed"]
 M = TypeVar("M", bound=Strict)
-NAME = r"[a-z][a-z0-9_]*"
+NAME = r"[a-z][a-z0-9_]{0,99}"
 PATH = rf"{NAME}(\.{NAME})*"
 SWEPT = rf"{PATH}( *, *{PATH})*"
+LONGEST = 200
+"""Letters of a cell's label and of a results folder, at most: file systems have room for 255."""
+YTE = "__use_yte__"
+"""What makes Snakemake's own loader take texts of a file for Python."""
+TAKEN = frozenset({"blind", "checkpoints", "figures", "logs", "slim", "smoke"})
+"""Folders beside those of papers, in results and among figures."""
 WORDS = {
     "tuple_type": "expected a list",
     "dict_type": "expected a mapping of keys to values",
@@ -54,10 +62,14 @@ class Settings(Strict):
     job_seconds: Annotated[float, Field(gt=0)] = 40.0
     """Estimated core-seconds of work that cells share a job up to; a cell that costs as much has a
     job of its own."""
-    gpu: bool | None = None
-    """Whether there is a GPU to train on, where a cell is faster there; when absent, whether the
-    machine that plans has one."""
-    results: Annotated[str, Field(pattern=r"^[^{}*?\[\]\n]+$")] = "results"
+    gpus: Annotated[int, Field(ge=0)] | None = None
+    """GPUs of each machine that trains; cells that are faster there ask for one. When absent, those
+    of this machine, where jobs run on it; a profile of a cluster has to say."""
+    results: Annotated[
+        str,
+        Field(pattern=r"^[^{}*?\[\]\x00-\x1f]+$", max_length=LONGEST),
+        AfterValidator(os.path.normpath),
+    ] = "results"
     """Folder that results go to. Figures of the default one go to `figures`, those of others to
     `figures` inside it."""
     only: tuple[str, ...] = ()
@@ -79,10 +91,10 @@ class Plan(Settings):
     cells: dict[str, Cell]
     """Cells by identifier `paper/experiment/label`."""
 
-    @property
-    def on_gpu(self) -> bool:
-        """Whether there is a GPU to train on: as is said, or as this machine has one."""
-        return shutil.which("nvidia-smi") is not None if self.gpu is None else self.gpu
+    @cached_property
+    def gpus_each(self) -> int:
+        """GPUs of each machine that trains: as is said, or as this machine has."""
+        return len(devices.gpus()) if self.gpus is None else self.gpus
 
     def parts(self, cell_id: str) -> dict[str, dict[str, int]]:
         """The jobs that a cell is trained in, where `batch` leaves an axis out.
@@ -130,11 +142,16 @@ def read_file(path: Path) -> Mapping[str, Any]:
     """The content of a configuration file.
 
     Raises:
-        UserError: it cannot be read, or is no mapping.
+        UserError: it cannot be read, is no mapping, or asks for code to be run.
     """
     content = read_yaml(path)
     if not isinstance(content, Mapping):
         raise UserError(f"{path}: expected a mapping of keys to values at the top")
+    if YTE in content:
+        raise UserError(
+            f"{path}: {YTE}: a configuration is data and runs no code; leave the key out, and "
+            "write out what its expressions stand for"
+        )
     return content
 
 
@@ -168,6 +185,7 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     cells: dict[str, Cell] = {}
     known: list[str] = []
     for paper, experiments in _mapping(config.get("experiments"), ("experiments",), files).items():
+        refuse_taken(paper, _told(("experiments", paper), "", files))
         for experiment, raw in _mapping(experiments, ("experiments", paper), files).items():
             where = ("experiments", paper, experiment)
             known += [paper, f"{paper}/{experiment}"]
@@ -193,6 +211,23 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     return Plan(**dict(settings), cells=cells)
 
 
+def refuse_taken(paper: str, where: str = "") -> None:
+    """Refuses a name of a paper that folders of the workflow have.
+
+    Args:
+        paper: the name.
+        where: what the message begins with.
+
+    Raises:
+        UserError: it is taken.
+    """
+    if paper in TAKEN:
+        raise UserError(
+            f"{where}{paper!r}: is no name for a paper, as the workflow has a folder of that name "
+            "beside those of papers; use another"
+        )
+
+
 def _chosen(name: str, only: Collection[str], part: bool = False) -> bool:
     """Whether what has a name is asked for, or in part: something inside it."""
     inside = any(f"{name}/".startswith(f"{each}/") for each in only or (name,))
@@ -205,14 +240,17 @@ def _fan_out(
     """Label, raw cell and swept key paths of each cell of one experiment, `most` of them."""
     experiment = dict(_mapping(raw, where, files))
     sweep = _mapping(experiment.pop("sweep", {}), (*where, "sweep"), files, SWEPT)
+    for key, values in sweep.items():
+        if not isinstance(values, list) or not values:
+            _refuse((*where, "sweep", key), values, "a list with at least one value", files)
+    count = math.prod(map(len, sweep.values()))
+    if count > most:
+        _refuse((*where, "sweep"), f"{count} cells", f"at most {MOST} in a configuration", files)
     axes = [list(_axis(key, values, where, files)) for key, values in sweep.items()]
     paths = [path for axis in axes for path, _ in axis[0]]
     for one, other in itertools.permutations(paths, 2):
         if other[: len(one)] == one:
             _refuse((*where, "sweep"), ".".join(other), f"no key inside {'.'.join(one)}", files)
-    count = math.prod(len(axis) for axis in axes)
-    if count > most:
-        _refuse((*where, "sweep"), f"{count} cells", f"at most {MOST} in a configuration", files)
     seen: set[str] = set()
     for points in itertools.product(*axes):
         cell = copy.deepcopy(experiment)
@@ -228,14 +266,15 @@ def _fan_out(
         if label in seen:
             _refuse((*where, "sweep"), label, "values with distinct names", files)
         seen.add(label)
+        if len(label) > LONGEST:
+            allowed = f"at most {LONGEST} letters, not {len(label)}; sweep fewer or shorter values"
+            _refuse((*where, "sweep"), label, allowed, files)
         yield label or "main", cell, set(paths)
 
 
-def _axis(key: str, values: Any, where: Key, files: Files) -> Iterator[list[tuple[Key, Any]]]:
+def _axis(key: str, values: list[Any], where: Key, files: Files) -> Iterator[list[tuple[Key, Any]]]:
     """Key paths with their values at each point of a swept axis."""
     paths = [tuple(name.strip().split(".")) for name in key.split(",")]
-    if not isinstance(values, list) or not values:
-        _refuse((*where, "sweep", key), values, "a list with at least one value", files)
     for point in values if len(paths) > 1 else [[value] for value in values]:
         if not isinstance(point, list) or len(point) != len(paths):
             _refuse((*where, "sweep", key), point, f"lists of {len(paths)} values", files)
@@ -256,7 +295,9 @@ def _mapping(value: Any, where: Key, files: Files, allowed: str = NAME) -> Mappi
         _refuse(where, value, "a mapping of keys to values", files)
     for key in value:
         if not re.fullmatch(allowed, str(key)):
-            _refuse(where, key, "keys of lower-case letters, digits and underscores", files)
+            _refuse(
+                where, key, "keys of lower-case letters, digits and underscores, at most 100", files
+            )
     return value
 
 
@@ -294,7 +335,7 @@ def _message(error: ErrorDetails, raw: Any, where: Key, files: Files, swept: Set
             node = None
     key = tuple(path)
     full = _spelt(where, key, swept)
-    reason = error["msg"].removeprefix("Value error, ")
+    reason = brief(error["msg"].removeprefix("Value error, "))
     if error["type"] in WORDS:
         said = error.get("ctx", {})
         known = said.get("expected_tags", "").replace("'", "").split(", ")
@@ -307,7 +348,7 @@ def _message(error: ErrorDetails, raw: Any, where: Key, files: Files, swept: Set
         reason = "unknown key; config/README.md lists the known ones"
     elif files and error["type"] not in WORDS:
         hint = yaml_hint(value)
-    shown = "" if isinstance(value, dict) else f" {value!r}:"
+    shown = "" if isinstance(value, dict) else f" {brief(repr(value), 80)}:"
     return f"{origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"
 
 
@@ -319,7 +360,7 @@ def _spelt(where: Key, key: Key, swept: Set[Key]) -> Key:
 
 
 def _refuse(where: Key, value: Any, allowed: str, files: Files) -> NoReturn:
-    raise UserError(_told(where, f"{value!r}: expected {allowed}", files))
+    raise UserError(_told(where, f"{brief(repr(value), 80)}: expected {allowed}", files))
 
 
 def _told(where: Key, what: str, files: Files) -> str:

@@ -1,6 +1,7 @@
 """Which code a stage of the workflow rests on, and what a result says about its origin."""
 
 import hashlib
+import os
 import platform
 from collections.abc import Iterable
 from functools import cache
@@ -9,10 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from neuralrace.errors import UserError
 from neuralrace.registry import GROUP, packages
 from neuralrace.source import imports
 
 ROOT = Path(__file__).parent
+READ: dict[Path, tuple[int, ...]] = {}
+"""Source files that a digest of this process rests on, with the state that they were read in."""
 
 Stage = Literal["train", "solve", "measure", "tabulate", "judge", "draw"]
 
@@ -47,6 +51,27 @@ def code_sha256(stage: Stage, more: Iterable[str] = ()) -> str:
     return _sha256(frozenset([*ENTRIES[stage], *more]))
 
 
+def refuse_edited() -> None:
+    """Refuses to go on once a source file is not as it was when its digest was taken.
+
+    To be asked before anything is written: what was imported since may be another text than the
+    digest tells of, even where that was taken back meanwhile.
+
+    Raises:
+        UserError: the library was edited; which file.
+    """
+    for path, state in READ.items():
+        try:
+            same = _state(path) == state
+        except OSError:
+            same = False
+        if not same:
+            raise UserError(
+                f"{path}: was edited while this job ran; nothing was written, as nobody could tell "
+                "by which code it was made. Run the same command again"
+            )
+
+
 def versions(*packages: str) -> str:
     """Versions of Python and of the packages that a result depends on."""
     named = [f"{package} {version(package)}" for package in ("neuralrace", "numpy", *packages)]
@@ -71,7 +96,14 @@ def _together(names: frozenset[str]) -> tuple[Path, ...]:
 def _described(path: Path) -> bytes:
     """Name and content of a file, for a digest."""
     root = next(root for root in _roots().values() if path.is_relative_to(root))
+    READ[path] = _state(path)
     return path.relative_to(root).as_posix().encode() + path.read_bytes()
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """What the file system says of a file; no program can take back the time of its last change."""
+    found = os.stat(path)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 @cache

@@ -11,6 +11,8 @@ from neuralrace.spec import Cell
 
 MOST = 100_000
 """Cells of a plan, and jobs that one cell is trained in, at most."""
+COPIES = 3
+"""How often records are held at once: as they came, as arrays of all runs, and read back."""
 Key = tuple[str, ...]
 
 
@@ -43,7 +45,7 @@ def excess(cell: Cell, batch: Collection[str], room: int) -> tuple[Key, str] | N
     sizes = cell.dataset.sizes
     counts = (
         lambda: examples(job, sizes),
-        lambda: recorded(cell, sizes),
+        lambda: COPIES * recorded(cell, sizes),
         lambda: numbers(job, job.resolved.arithmetic(job.dataset, sizes, job.training), sizes),
     )
     for count in counts:

@@ -94,6 +94,10 @@ class Ensemble(Strict):
                 f"training.steps ({steps}) must be a multiple of record.every ({every}) times "
                 f"record.snapshots ({snapshots})"
             )
+        if self.precision == "float32" and steps >= 2**31:
+            raise ValueError(
+                f"training.steps: {steps}: float32 counts up to {2**31 - 1}; use precision: float64"
+            )
         return self
 
     @model_validator(mode="after")

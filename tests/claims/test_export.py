@@ -9,13 +9,14 @@ import xarray as xr
 from workplace import Workplace, claim, finding, measure, unassessed
 
 from neuralrace.analysis import to_frame
+from neuralrace.archive import opened
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.table import read_tables, write_tables
 from neuralrace.cli import main
 from neuralrace.errors import UserError
 from neuralrace.export import export
 from neuralrace.records.results import open_results
-from neuralrace.seal import seal_file
+from neuralrace.seal import Seal, digests, seal_file, sha256
 
 CELLS = ("deep_linear/e/main", "deep_linear/f/seeds-1", "deep_linear/f/seeds-2", "other/e/main")
 TABLES = {f"results/{name}" for name in ("claims.json", "claims.md", "claims.csv", "findings.json")}
@@ -55,7 +56,7 @@ def results(tmp_path, monkeypatch):
 
 
 def test_everything_that_is_finished_is_packed(results):
-    assert export(results, Path("all.zip")) == CELLS
+    assert export(results, Path("all.zip")) == (CELLS, ())
     files = read("all.zip")
     assert list(files) == sorted(files)
     assert set(files) == packed_files(CELLS) | TABLES | {"results/README.md"}
@@ -80,7 +81,7 @@ def test_the_same_results_give_the_same_bytes(results):
 def test_it_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
     here = open_results(results)["deep_linear/e/main"].metrics
     assert main(["export", "to/all.zip"]) == 0
-    assert capsys.readouterr().out.startswith("to/all.zip holds 4 cells, 0.")
+    assert capsys.readouterr().out.startswith("to/all.zip holds 4 cells, 0 figures, 0.")
     elsewhere = tmp_path / "elsewhere"
     with zipfile.ZipFile("to/all.zip") as archive:
         archive.extractall(elsewhere)
@@ -108,7 +109,7 @@ def test_it_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
     ],
 )
 def test_a_part_tells_of_itself_alone(results, tmp_path, only, cells, statements):
-    assert export(results, Path("part.zip"), only) == tuple(c for c in CELLS if c in cells)
+    assert export(results, Path("part.zip"), only)[0] == tuple(c for c in CELLS if c in cells)
     files = read("part.zip")
     assert packed_files(CELLS) & set(files) == packed_files(cells)
     with zipfile.ZipFile("part.zip") as archive:
@@ -124,8 +125,53 @@ def test_what_is_not_finished_is_left_out(results):
     seal_file(results / CELLS[0] / "metrics.nc").unlink()
     for name in ("claims.json", "metrics.csv"):
         (results / name).unlink()
-    assert export(results, Path("all.zip")) == CELLS[1:]
+    assert export(results, Path("all.zip")) == (CELLS[1:], ())
     assert set(read("all.zip")) == packed_files(CELLS[1:]) | {"results/README.md"}
+
+
+PICTURES = ("paper/one.png", "paper/one.pdf", "slim/paper/one.png")
+
+
+def draw(gallery, cells):
+    """A figure, sealed as drawn from the metrics of cells."""
+    for name in PICTURES:
+        (gallery / name).parent.mkdir(parents=True, exist_ok=True)
+        (gallery / name).write_bytes(b"a picture")
+    digest = sha256(gallery / PICTURES[0])
+    names = ("one.png", "one.pdf", "../slim/paper/one.png")
+    inputs = digests(Path("results"), [f"{cell}/metrics.nc" for cell in cells])
+    Seal("key", dict.fromkeys(names, digest), inputs).write(gallery / "paper/one.sha256")
+
+
+@pytest.mark.parametrize("gallery", [Path("figures"), Path("results/figures")])
+def test_figures_of_what_is_packed_go_along(results, gallery):
+    draw(gallery, CELLS[:2])
+    packed = {f"results/figures/{name}" for name in (*PICTURES, "paper/one.sha256")}
+    assert export(results, Path("all.zip"))[1] == ("paper/one",)
+    assert packed <= set(read("all.zip"))
+    opened(Path("all.zip"))
+    with zipfile.ZipFile("all.zip") as archive:
+        archive.extractall("elsewhere")
+    assert main(["verify", "elsewhere/results"]) == 0
+    assert export(results, Path("part.zip"), ["deep_linear/e"])[1] == ()
+    assert not packed & set(read("part.zip"))
+    (gallery / "slim/paper/one.png").write_bytes(b"edited")
+    assert export(results, Path("edited.zip"))[1] == ()
+
+
+def test_the_seal_of_a_table_goes_along_with_all_of_it(results):
+    names = ("claims.json", "claims.md", "findings.json")
+    inputs = digests(results, [f"{cell}/metrics.nc" for cell in CELLS])
+    sealed = {name: sha256(results / name) for name in names}
+    Seal("key", sealed, inputs).write(results / "claims.sha256")
+    Seal("key", {"metrics.csv": "0" * 64}, inputs).write(results / "metrics.csv.sha256")
+    export(results, Path("all.zip"))
+    seal = "results/claims.sha256"
+    assert read("all.zip")[seal] == Path(seal).read_bytes()
+    assert "results/metrics.csv.sha256" not in read("all.zip")
+    opened(Path("all.zip"))
+    export(results, Path("part.zip"), ["deep_linear"])
+    assert seal not in read("part.zip")
 
 
 def test_a_file_that_is_there_is_replaced_where_that_is_asked_for(results):

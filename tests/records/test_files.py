@@ -120,7 +120,7 @@ def test_flipped_bit_in_data_is_noticed(dataset, path):
         damaged[position] ^= 0x10
         path.write_bytes(damaged)
         with pytest.raises(
-            UserError, match=r"trajectory\.nc: cannot be read .*damaged, or no .*delete it"
+            UserError, match=r"trajectory\.nc: cannot be read .*damaged, or no .*run that again"
         ):
             read(path)
 
@@ -131,7 +131,7 @@ def test_truncated_file_is_noticed(path, share):
     seal_file(path).unlink()  # the file must notice by itself
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(
-        UserError, match=r"trajectory\.nc: cannot be read .*damaged, or no .*delete it"
+        UserError, match=r"trajectory\.nc: cannot be read .*damaged, or no .*run that again"
     ):
         read(path)
 
@@ -141,7 +141,7 @@ def test_any_flipped_bit_differs_from_the_checksum(path, position):
     damaged = bytearray(path.read_bytes())
     damaged[int(position * len(damaged))] ^= 1
     path.write_bytes(damaged)
-    with pytest.raises(UserError, match=r"trajectory\.nc: .* checksum .*damaged\. Delete"):
+    with pytest.raises(UserError, match=r"trajectory\.nc: .* checksum .*damaged\. Run"):
         read(path)
 
 

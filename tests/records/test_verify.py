@@ -6,7 +6,7 @@ import pytest
 from neuralrace.errors import UserError
 from neuralrace.records.files import write
 from neuralrace.records.verify import verify
-from neuralrace.seal import seal_file
+from neuralrace.seal import Seal, digests, key, seal_file, sha256
 
 
 @pytest.fixture
@@ -15,22 +15,36 @@ def broken(dataset):
     return dataset[["loss", "layer_norm", "singular_values", "diverged_at"]].copy(deep=True)
 
 
+CELL = "paper/experiment/main"
+
+
+def keyed(attrs, *others):
+    """The key of a file that says this of itself."""
+    return key(CELL, attrs["spec_sha256"], attrs["code_sha256"], *others)
+
+
+def problems(root, keys=None):
+    """What `verify` says of a folder, a line each, without count and advice."""
+    said = []
+    try:
+        verify(root, root / "figures", said.append, keys)
+    except UserError as error:
+        assert said == []
+        count, *lines, advice = str(error).splitlines()
+        assert count == f"{len(lines)} problem{'s' * (len(lines) > 1)}"
+        assert "Run the workflow again" in advice
+        return lines
+    assert len(said) == 1
+    return []
+
+
 @pytest.fixture
 def found(tmp_path):
     """A function that writes a dataset and returns what `verify` says of it."""
-    path = tmp_path / "trajectory.nc"
 
     def check(dataset):
-        write(dataset, path)
-        said = []
-        try:
-            verify({str(path): dataset.attrs["spec_sha256"]}, said.append)
-        except UserError as error:
-            assert said == []
-            return str(error).splitlines()[1:-1]
-        (line,) = said
-        assert line.startswith("1 files verified")
-        return []
+        write(dataset, tmp_path / CELL / "trajectory.nc")
+        return problems(tmp_path)
 
     return check
 
@@ -39,37 +53,42 @@ def test_sound_files(broken, found):
     assert found(broken) == []
 
 
+def test_what_is_verified_is_told(broken, tmp_path):
+    write(broken, tmp_path / CELL / "trajectory.nc")
+    said = []
+    verify(tmp_path, tmp_path / "figures", said.append)
+    assert said == [
+        "1 files verified: checksum, schema, specification, code, inputs, finite values"
+    ]
+    with pytest.raises(UserError, match="no result files"):
+        verify(tmp_path / "nowhere", tmp_path / "figures", said.append)
+
+
 def test_every_problem_of_every_file_is_told(broken, tmp_path):
-    spec = broken.attrs["spec_sha256"]
-    names = ("sound", "missing", "unsigned", "changed", "foreign")
-    paths = {name: tmp_path / f"{name}.nc" for name in names}
-    for name in set(names) - {"missing"}:
-        write(broken, paths[name])
+    names = ("sound", "missing", "unsigned", "changed", "foreign", "moved")
+    paths = {name: tmp_path / f"paper/experiment/{name}/trajectory.nc" for name in names}
+    wanted = {}
+    for name, path in paths.items():
+        dataset = broken.assign_attrs(cell="main" if name == "moved" else name)
+        attrs = dataset.attrs
+        sealed = key(f"paper/experiment/{name}", attrs["spec_sha256"], attrs["code_sha256"])
+        wanted[path] = "0" * 64 if name == "foreign" else sealed
+        if name != "missing":
+            write(dataset, path, sealed)
     seal_file(paths["unsigned"]).unlink()
     with paths["changed"].open("r+b") as handle:
         handle.seek(-1, 2)
         last = handle.read(1)[0]
         handle.seek(-1, 2)
         handle.write(bytes([last ^ 1]))
-    wanted = {str(path): spec for path in paths.values()}
-    wanted[str(paths["foreign"])] = "0" * 64
-    said = []
-    with pytest.raises(UserError) as raised:
-        verify(wanted, said.append)
-    count, *lines, advice = str(raised.value).splitlines()
-    assert said == []
-    assert count == "4 problems"
-    assert "Delete the files named here" in advice
-    for line, (name, what) in zip(
-        lines,
-        {
-            "missing": "is missing",
-            "unsigned": "its checksum unsigned.nc.sha256 is missing",
-            "changed": "does not have the checksum it was written with",
-            "foreign": "another specification",
-        }.items(),
-        strict=True,
-    ):
+    expected = {
+        "missing": "is missing",
+        "unsigned": "its checksum trajectory.nc.sha256 is missing",
+        "changed": "does not have the checksum it was written with",
+        "foreign": "another configuration or other code",
+        "moved": "names another cell",
+    }
+    for line, (name, what) in zip(problems(tmp_path, wanted), expected.items(), strict=True):
         assert line.startswith(f"{paths[name]}: ")
         assert line.count(str(paths[name])) == 1
         assert what in line
@@ -77,10 +96,80 @@ def test_every_problem_of_every_file_is_told(broken, tmp_path):
 
 def test_a_file_may_have_several_problems(broken, tmp_path):
     broken["loss"][0, 0, -1] = np.nan
-    write(broken, tmp_path / "a.nc")
-    seal_file(tmp_path / "a.nc").unlink()
-    with pytest.raises(UserError, match=r"3 problems\n(.*a\.nc: .*\n){3}"):
-        verify({str(tmp_path / "a.nc"): "0" * 64}, print)
+    path = tmp_path / CELL / "trajectory.nc"
+    write(broken, path)
+    seal_file(path).unlink()
+    lines = problems(tmp_path)
+    assert len(lines) == 2
+    assert all(line.startswith(f"{path}: ") for line in lines)
+
+
+def test_another_code_than_it_was_sealed_with_is_told(broken, tmp_path):
+    sealed = keyed(broken.attrs)
+    write(broken.assign_attrs(code_sha256="0" * 64), tmp_path / CELL / "trajectory.nc", sealed)
+    (line,) = problems(tmp_path)
+    assert "names another cell, specification or code than it was sealed with" in line
+
+
+# What was made from result files ------------------------------------------------------------------
+
+
+@pytest.fixture
+def chain(broken, tmp_path):
+    """A trajectory, metrics of it, and a picture and tables of these, as they are sealed."""
+    folder = tmp_path / CELL
+    write(broken, folder / "trajectory.nc", keyed(broken.attrs))
+    metrics = broken.isel(time=0).assign_attrs(kind="metrics")
+    taken = digests(tmp_path, [f"{CELL}/trajectory.nc"])
+    write(metrics, folder / "metrics.nc", keyed(metrics.attrs, keyed(broken.attrs)), taken)
+    from_metrics = digests(tmp_path, [f"{CELL}/metrics.nc"])
+    for file, sealed in (
+        (tmp_path / "figures/paper/one.png", tmp_path / "figures/paper/one.sha256"),
+        (tmp_path / "claims.json", tmp_path / "claims.sha256"),
+    ):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"content")
+        Seal("", {file.name: sha256(file)}, from_metrics).write(sealed)
+    return tmp_path
+
+
+def test_a_sound_chain(chain):
+    assert problems(chain) == []
+
+
+@pytest.mark.parametrize("file", ["figures/paper/one.png", "claims.json"])
+@pytest.mark.parametrize("content", [b"", b"edited", None])
+def test_pictures_and_tables_that_were_edited_are_told(chain, file, content):
+    path = chain / file
+    path.unlink() if content is None else path.write_bytes(content)
+    (line,) = problems(chain)
+    what = "cannot be read" if content is None else "is not what was made"
+    assert f"{path}: {what}" in line
+
+
+def test_what_was_made_from_other_files_than_there_are_is_told(chain, broken):
+    other = broken.copy(deep=True)
+    other["loss"][0, 0, -1] += 1
+    path = chain / CELL / "trajectory.nc"
+    write(other, path, keyed(other.attrs))
+    assert problems(chain) == [
+        f"{chain / CELL / 'metrics.nc'}: was made from another {path} than there is"
+    ]
+    seal_file(chain / CELL / "metrics.nc").unlink()
+    lines = problems(chain)
+    assert [line.partition(": ")[0] for line in lines] == [
+        str(chain / name)
+        for name in (f"{CELL}/metrics.nc", "claims.sha256", "figures/paper/one.sha256")
+    ]
+
+
+def test_a_damaged_seal_is_told(chain):
+    (chain / "claims.sha256").write_text("no seal")
+    (line,) = problems(chain)
+    assert line == f"{chain / 'claims.sha256'}: is no seal; it is damaged"
+
+
+# Values ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
+from neuralrace.stopping import Requests, Stopped
 from neuralrace.training import progress, trainer
 from neuralrace.training.checkpoints import Checkpoints
 from neuralrace.training.trainer import train
@@ -80,7 +81,7 @@ def test_goes_on_to_the_same_result(make_run, tmp_path, monkeypatch, name, after
     lines = []
     resumed = train(ensemble, report=lines.append, checkpoints=kept())
     (told,) = [line for line in lines if line.startswith("continuing")]
-    assert told.startswith(f"continuing at step {after - 2},")
+    assert told.startswith(f"continuing at step {after - 1},")
     for variable, values in whole.variables.items():
         np.testing.assert_array_equal(resumed.variables[variable], values, err_msg=variable)
     np.testing.assert_array_equal(resumed.diverged_at, whole.diverged_at)
@@ -121,6 +122,47 @@ def test_the_clock_sets_the_length_of_calls_and_no_number(make_run, monkeypatch)
     assert len(trainer._PROGRAMS) == programs
     for other in (quick, slow):
         np.testing.assert_array_equal(other.variables["loss"], usual.variables["loss"])
+
+
+def test_steps_to_a_record_that_take_too_long_are_made_in_several_calls(make_run, monkeypatch):
+    ensemble = make_run(training={"learning_rate": 0.02, "steps": 240}, record={"every": 60})
+    usual = train(ensemble)
+    made = []
+    update = progress.Progress.update
+    monkeypatch.setattr(
+        progress.Progress, "update", lambda *given: made.append(given[-1]) or update(*given)
+    )
+    clock = iter(np.arange(0.0, 1e4, 20.0))
+    monkeypatch.setattr(progress, "INTERVAL", 800.0)  # 40 times as much can be made in time, then 1
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
+    several = train(ensemble)
+    assert made == [1, 40, 19, 180]
+    made.clear()
+    clock = iter(np.arange(0.0, 1e6, 800.0))
+    slow = train(ensemble)
+    assert made == [1] * 240
+    for other in (several, slow):
+        np.testing.assert_array_equal(other.variables["loss"], usual.variables["loss"])
+
+
+def test_a_request_to_end_is_answered_by_a_checkpoint(make_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "INTERVAL", -1.0)
+    ensemble, requests = make_run(**RUNS["mini-batches with momentum"]), Requests()
+
+    def kept(*asked):
+        return Checkpoints(tmp_path / "checkpoint.npz", "one", 1e9, *asked)
+
+    def ask(line):
+        if line.startswith("step 5/"):
+            requests.asked = "SIGTERM"
+
+    with pytest.raises(Stopped, match=r"SIGTERM at step 5; the same .*/checkpoint\.npz$"):
+        train(ensemble, report=ask, checkpoints=kept(requests))
+    lines = []
+    resumed = train(ensemble, report=lines.append, checkpoints=kept())
+    assert any(line.startswith("continuing at step 5,") for line in lines)
+    for variable, values in train(ensemble).variables.items():
+        np.testing.assert_array_equal(resumed.variables[variable], values, err_msg=variable)
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(make_run, monkeypatch):

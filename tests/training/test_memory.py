@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from jax.stages import Compiled
 
 from neuralrace.errors import UserError
+from neuralrace.training import trainer
 from neuralrace.training.memory import MemoryPlan, available, describe, plan, refuse_if_too_large
 
 GB = 10**9
@@ -276,3 +277,14 @@ def test_the_line_for_the_log():
     assert "3.000 GB, 1.500 GB for each of 2 runs," in describe(
         MemoryPlan(GB, 2 * GB, runs=2), 4 * GB
     )
+
+
+def test_records_that_cannot_be_held_are_refused_before_they_are_made(make_run, monkeypatch):
+    """What the compiled program takes is less by far: a few records at once."""
+    ensemble = make_run(
+        training={"learning_rate": 0.02, "steps": 10**12},
+        record={"every": 1, "snapshots": 10**6, "observables": ["weights"]},
+    )
+    monkeypatch.setattr(trainer.Trainer, "start", None)
+    with pytest.raises(UserError, match=r"^record: what is recorded takes .* GB of memory, and .*"):
+        trainer.train(ensemble)

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,6 +127,7 @@ class Workspace:
         return os.environ | {
             "PYTHONPATH": str(self.path / "src"),
             "PYTHONDONTWRITEBYTECODE": "",  # many processes import the same
+            "HTTPS_PROXY": "http://127.0.0.1:9",  # no test fetches anything
             "JAX_COMPILATION_CACHE_DIR": str(self.path.parent / "jax"),
         }
 
@@ -139,7 +141,7 @@ class Workspace:
         """Files that a dry run would make."""
         printed = self.snakemake("--quiet", "progress", "--dry-run", *targets)
         outputs = re.findall(r"^ +output: (.*)$", printed, re.MULTILINE)
-        return {name for names in outputs for name in names.split(", ")}
+        return {name.removesuffix(" (update)") for names in outputs for name in names.split(", ")}
 
     def edit(self, name: str) -> "Workspace":
         """Adds a comment to a file of the library."""
@@ -168,9 +170,15 @@ def build(path: Path) -> Workspace:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def building(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Workspace]:
+    """A workspace in which nothing was made yet, by the name of its folder."""
+    return lambda name: build(tmp_path_factory.mktemp(name))
+
+
+@pytest.fixture(scope="session")
+def finished(building: Callable[[str], Workspace]) -> Workspace:
     """A workspace in which everything was made once; tests leave it as they find it."""
-    workspace = build(tmp_path_factory.mktemp("finished"))
+    workspace = building("finished")
     workspace.snakemake("metrics", "claims", "figures/deep_linear/time_to_learn.png")
     return workspace
 

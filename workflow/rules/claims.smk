@@ -1,24 +1,26 @@
 # Claims and findings are judged from metrics alone; the tables are written whatever they say.
 rule judge:
     input:
-        metrics=claimed_metrics,
+        metrics=lambda w: result_files(claimed()),
         claims=CLAIMS,
+        again=lambda w: again(judged()),
     output:
-        report(f"{RESULTS}/claims.md", caption="../report/claims.rst", category="claims"),
-        f"{RESULTS}/claims.json",
-        report(f"{RESULTS}/claims.csv", caption="../report/claims.rst", category="claims"),
-        report(f"{RESULTS}/findings.md", caption="../report/claims.rst", category="claims"),
-        f"{RESULTS}/findings.json",
-        f"{RESULTS}/findings.csv",
+        report(update(f"{RESULTS}/claims.md"), caption="../report/claims.rst", category="claims"),
+        update(f"{RESULTS}/claims.json"),
+        report(update(f"{RESULTS}/claims.csv"), caption="../report/claims.rst", category="claims"),
+        report(update(f"{RESULTS}/findings.md"), caption="../report/claims.rst", category="claims"),
+        update(f"{RESULTS}/findings.json"),
+        update(f"{RESULTS}/findings.csv"),
     log:
         f"{RESULTS}/logs/judge.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
-        code=code_sha256("judge"),
+        # with the digest of blind.json, which is no input: who judges the claims must not thereby
+        # ask for an hour of blind runs
+        product=lambda w: judged().canonical(),
         cells=list(PLAN.cells),
-        # not an input: who judges the claims must not thereby ask for an hour of blind runs
-        blind=lambda w: sha256_of(f"{RESULTS}/blind.json"),
     script:
         "../scripts/judge.py"
 
@@ -32,6 +34,7 @@ rule accept_claims:
         touch(f"{RESULTS}/claims.accepted"),
     log:
         f"{RESULTS}/logs/accept_claims.log",
+    localrule: True
     conda:
         "../../environment.yml"
     script:
@@ -48,6 +51,10 @@ rule blind_runs:
         experiment="[a-z0-9_]+/[a-z0-9_]+",
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=grown(lambda w: blind_job(w.experiment).asked_mb, ROOM),
+        runtime=grown(lambda w: blind_job(w.experiment).minutes),
+        disk_mb=lambda w: blind_job(w.experiment).disk_mb,
     params:
         made_from=lambda w: [keys(*item) for item in blind_runs()[w.experiment].items()],
         variants=lambda w: json.dumps(
@@ -65,6 +72,7 @@ rule judge_blind:
         f"{RESULTS}/blind.json",
     log:
         f"{RESULTS}/logs/judge_blind.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

@@ -1,34 +1,37 @@
 # One rule and one job for each figure, drawn from result files alone. They are so short that they
-# start from one process that has imported everything.
-for name, entry in FIGURES.items():
-    paper, figure = name.split("/")
+# start from one process that has imported everything, beside Snakemake on a cluster too.
+for name in FIGURES:
+    paper, label = name.split("/")
 
     rule:
         name:
-            f"draw_{paper}_{figure}"
+            f"draw_{paper}_{label}"
         input:
-            data=partial(figure_data, name),
+            data=lambda w, name=name: result_files(inputs(name, figure_cells(name))),
+            again=lambda w, name=name: again(figure(name)),
+        # what is there stays until there is another one
         output:
             png=report(
-                f"{GALLERY}/{name}.png",
+                update(f"{GALLERY}/{name}.png"),
                 caption="../report/figure.rst",
                 category=paper,
-                labels={"figure": figure},
+                labels={"figure": label},
             ),
-            pdf=f"{GALLERY}/{name}.pdf",
-            svg=f"{GALLERY}/{name}.svg",
-            slim=f"{GALLERY}/slim/{name}.png",
+            pdf=update(f"{GALLERY}/{name}.pdf"),
+            svg=update(f"{GALLERY}/{name}.svg"),
+            slim=update(f"{GALLERY}/slim/{name}.png"),
         log:
             f"{GALLERY}/logs/{name}.log",
         # before cells: figures are seen early, and fewer jobs wait, all of which the scheduler looks
         # at again every second
         priority: 1_000_000
+        localrule: True
         resources:
-            mem_mb=2000,
+            mem_mb=1000,
         params:
-            code=code_sha256("draw", [entry.module]),
             figure=name,
+            product=lambda w, name=name: figure(name).canonical(),
             cells=lambda w, name=name: figure_cells(name),
             caption=lambda w, name=name: caption(name, PLAN.cells),
         run:
-            drawn(params.figure, RESULTS, params.cells, params.caption, log[0], *output)
+            drawn(params.figure, params.product, params.cells, params.caption, log[0], *output)

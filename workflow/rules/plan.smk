@@ -1,11 +1,13 @@
 # What there is to do, where results go, and what of them is outdated.
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import cache, partial, reduce
+from math import inf
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -22,10 +24,21 @@ from neuralrace.forked import call
 from neuralrace.job import write_record
 from neuralrace.plan import laid_over, papers, read_file, read_plan
 from neuralrace.provenance import code_sha256
+from neuralrace.profile import check, given
 from neuralrace.registry import FIGURES
-from neuralrace.schedule import announced, groups, keys, outdated
+from neuralrace.product import Product
+from neuralrace.schedule import (
+    announced,
+    groups,
+    keys,
+    on_processors,
+    outdated,
+    part,
+    refuse_another,
+)
 from neuralrace.seal import sha256
-from neuralrace.spec import Ensemble, SolvedEnsemble
+from neuralrace.spec import Ensemble
+from neuralrace.upkeep import finish, join, prepare
 
 STARTED = time.time()
 PAPERS = list(map(str, papers()))
@@ -64,28 +77,100 @@ def load_plan():
     files = Files([*PAPERS, *workflow.overwrite_configfiles])
     # not by Snakemake's loader, which would run what a file tells it to; what was given on the
     # command line comes last
-    config.update(reduce(laid_over, [*map(files.get, PAPERS), config]))
-    return read_plan(config, files), files
+    config.update(reduce(laid_over, [*files.values(), config]))
+    plan = read_plan(config, files)
+    if workflow.is_main_process:
+        place(plan)
+    return plan, files
+
+
+def place(plan):
+    """Sees to it that jobs know where they run, and that no more share a machine than its GPUs."""
+    profile = given(sys.argv[1:])
+    check(profile)
+    if not profile.elsewhere:
+        if "gpu" not in workflow.global_resources:
+            workflow.register_resource("gpu", plan.gpus_each)
+    elif plan.gpus is None:
+        raise UserError(
+            f"{profile.name}: config: gpus: not said, and this machine cannot know what the nodes "
+            "have; write gpus=0, or how many each of them has"
+        )
 
 
 PLAN, FILES = load_plan()
 RESULTS = PLAN.results
+ROOM = PLAN.memory_mb or inf  # no machine has more, whatever a job wants
 GALLERY = "figures" if RESULTS == "results" else f"{RESULTS}/figures"
 
 
+# the folder of parts and not the cell alone: Snakemake takes a label that ends in many equal widths
+# for a wildcard without end
 wildcard_constraints:
-    cell="[a-z0-9_]+/[a-z0-9_]+/[a-z0-9._-]+",
+    folder="[a-z0-9_]+/[a-z0-9_]+/[a-z0-9._-]+/parts",
     part="[a-z0-9_.-]+",
 
 
 OUTDATED = outdated(Path(RESULTS), PLAN)
-JOBS = [group for group in groups(PLAN) if OUTDATED.keys() & group.cells] if OUTDATED else []
-# newer than what is there, and an input of what is outdated: that is made again
-OVERDUE = f"{RESULTS}/outdated.txt"
-if OUTDATED and workflow.is_main_process:
+# in the process of a job, which may be started again after all it is for was made, its rule stays
+ASKED = OUTDATED.keys() if workflow.is_main_process else PLAN.cells.keys()
+JOBS = [group for group in groups(PLAN) if ASKED & group.cells] if ASKED else []
+# newer than what is there, and an input of what is outdated: that is made again; it says what was
+# planned, and no job makes anything else
+OVERDUE = f"{RESULTS}/outdated.json"
+TO_MAKE = {cell: dict(work.keys) for cell, work in OUTDATED.items()}
+if workflow.is_main_process:
+    ALONE = join(Path(".snakemake"))
+    if OUTDATED:
+        print(announced(JOBS), file=sys.stderr)
+else:
     with refusing():
-        write_text("\n".join(OUTDATED) + "\n", OVERDUE)
-    print(announced(JOBS), file=sys.stderr)
+        refuse_another(TO_MAKE, Path(OVERDUE))
+
+
+@cache
+def overdue():
+    """Newer than what is there, and an input of what is to be made again."""
+    if workflow.is_main_process:
+        with refusing():
+            write_text(json.dumps(TO_MAKE, indent=0) + "\n", OVERDUE)
+    return OVERDUE
+
+
+if OUTDATED:
+    overdue()
+
+
+@cache
+def wanted(cell):
+    """Keys of the files of a cell as they are to be made, by kind."""
+    return keys(cell, PLAN.cells[cell])
+
+
+def grown(amount, most=inf):
+    """What a job asks for: each attempt twice as much as the last, which may have failed for want.
+
+    `amount` is a number, or a function of wildcards that tells it.
+    """
+    first = amount if callable(amount) else lambda wildcards: amount
+    return lambda wildcards, attempt: min(first(wildcards) * 2 ** (attempt - 1), most)
+
+
+def cell_of(w):
+    """The cell of a part, by the folder that its parts lie in."""
+    return str(Path(w.folder).parent)
+
+
+@cache
+def part_of(cell):
+    """The job of each part of a cell that is trained in parts."""
+    return part(PLAN, cell)
+
+
+@cache
+def blind_job(experiment):
+    """The job that runs an experiment blindly."""
+    return on_processors(experiment, blind_runs()[experiment])
 
 
 def parts_of(work):
@@ -101,9 +186,9 @@ def claims():
 
 
 @refusing()
-def claimed_metrics(w):
-    """Metrics that decide the claims."""
-    return [f"{RESULTS}/{cell}/metrics.nc" for cell in needed_cells(claims(), PLAN.cells)]
+def claimed():
+    """Cell and kind of the files that decide the claims."""
+    return [(cell, "metrics") for cell in needed_cells(claims(), PLAN.cells)]
 
 
 @cache
@@ -120,17 +205,13 @@ def sha256_of(name):
 
 
 def result_files(files):
-    """Result files, each by its cell and kind; theory where there is any."""
-    return [
-        f"{RESULTS}/{name}/{kind}.nc"
-        for name, kind in files
-        if kind != "theory" or PLAN.cells[name].solutions
-    ]
+    """Paths of result files, each given by its cell and kind; theory where there is any."""
+    return [f"{RESULTS}/{cell}/{kind}.nc" for cell, kind in files if kind in wanted(cell)]
 
 
 def cell_files(*kinds):
-    """Result files of all cells."""
-    return result_files((name, kind) for name in PLAN.cells for kind in kinds)
+    """Cell and kind of the result files of all cells."""
+    return [(cell, kind) for cell in PLAN.cells for kind in kinds]
 
 
 @cache
@@ -140,14 +221,53 @@ def figure_cells(figure):
     return shown(figure, PLAN.cells, FILES)
 
 
-def figure_data(figure, w):
-    """Result files that a figure is drawn from."""
-    return result_files(inputs(figure, figure_cells(figure)))
-
-
 def gallery(paper="*"):
     """Every figure of a paper."""
     return [f"{GALLERY}/{name}.png" for name in FIGURES if fnmatch(name, f"{paper}/*")]
+
+
+def product(seal, files, stage, *said, modules=()):
+    """What is made from result files, each given by its cell and kind, as it is planned."""
+    return Product(
+        seal=seal,
+        root=RESULTS,
+        inputs={f"{c}/{kind}.nc": wanted(c)[kind] for c, kind in files if kind in wanted(c)},
+        stage=stage,
+        modules=tuple(modules),
+        code=code_sha256(stage, modules),
+        said=said,
+    )
+
+
+@cache
+def figure(name):
+    """A figure."""
+    return product(
+        f"{GALLERY}/{name}.sha256",
+        inputs(name, figure_cells(name)),
+        "draw",
+        name,
+        caption(name, PLAN.cells),
+        modules=[FIGURES[name].module],
+    )
+
+
+@cache
+def judged():
+    """The tables of claims and findings."""
+    files = map(sha256_of, [*CLAIMS, f"{RESULTS}/blind.json"])
+    return product(f"{RESULTS}/claims.sha256", claimed(), "judge", *files, *PLAN.cells)
+
+
+@cache
+def tabulated():
+    """The table of all metrics."""
+    return product(f"{RESULTS}/metrics.csv.sha256", cell_files("metrics"), "tabulate")
+
+
+def again(made):
+    """An input of a product that is not as its seal says, or not what is asked for; or none."""
+    return [] if made.current else [overdue()]
 
 
 def drawn(*arguments):

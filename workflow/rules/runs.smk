@@ -20,8 +20,9 @@ for group in JOBS:
         threads: group.threads
         resources:
             gpu=int(group.place == "gpu"),
-            mem_mb=group.memory_mb,
-            runtime=group.minutes,
+            mem_mb=grown(group.asked_mb, ROOM),
+            runtime=grown(group.minutes),
+            disk_mb=group.disk_mb,
         params:
             work=json.dumps(
                 {
@@ -39,29 +40,38 @@ for group in JOBS:
 
 rule train_part:
     output:
-        f"{RESULTS}/{{cell}}/parts/{{part}}.nc",
+        f"{RESULTS}/{{folder}}/{{part}}.nc",
     log:
-        f"{RESULTS}/logs/{{cell}}/{{part}}.log",
+        f"{RESULTS}/logs/{{folder}}/{{part}}.log",
     conda:
         "../../environment.yml"
+    threads: lambda w: part_of(cell_of(w)).threads
+    resources:
+        gpu=lambda w: int(part_of(cell_of(w)).place == "gpu"),
+        mem_mb=grown(lambda w: part_of(cell_of(w)).asked_mb, ROOM),
+        runtime=grown(lambda w: part_of(cell_of(w)).minutes),
+        disk_mb=lambda w: part_of(cell_of(w)).disk_mb,
     params:
-        key=lambda w: keys(w.cell, PLAN.cells[w.cell])["trajectory"],
-        spec=lambda w: PLAN.cells[w.cell].only(Ensemble).canonical(),
+        key=lambda w: keys(cell_of(w), PLAN.cells[cell_of(w)])["trajectory"],
+        spec=lambda w: PLAN.cells[cell_of(w)].only(Ensemble).canonical(),
     script:
         "../scripts/train_part.py"
 
 
+# On a cluster too, what takes seconds runs where Snakemake does: to wait in a queue costs more.
 rule tabulate:
     input:
-        metrics=cell_files("metrics"),
+        metrics=result_files(cell_files("metrics")),
+        again=lambda w: again(tabulated()),
     output:
-        f"{RESULTS}/metrics.csv",
+        update(f"{RESULTS}/metrics.csv"),
     log:
         f"{RESULTS}/logs/tabulate.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
-        code=code_sha256("tabulate"),
+        product=lambda w: tabulated().canonical(),
         cells=list(PLAN.cells),
     script:
         "../scripts/tabulate.py"

@@ -23,7 +23,7 @@ for paper in sorted({name.partition("/")[0] for name in FIGURES}):
 # Metrics of what is planned, without the table of all.
 rule cells:
     input:
-        cell_files("metrics"),
+        result_files(cell_files("metrics")),
 
 
 rule metrics:
@@ -45,29 +45,28 @@ rule blind:
         f"{RESULTS}/blind.json",
 
 
-# No output: it runs whenever it is asked for.
+# No output: it runs whenever it is asked for. No input: who verifies wants nothing made.
 rule verify:
-    input:
-        files=cell_files("trajectory", "theory", "metrics"),
     log:
         f"{RESULTS}/logs/verify.log",
     conda:
         "../../environment.yml"
     params:
-        spec={
-            f"{RESULTS}/{name}/{kind}.nc": part.sha256()
-            for name, cell in PLAN.cells.items()
-            for kind, part in (
-                ("trajectory", cell.only(Ensemble)),
-                ("theory", cell.only(SolvedEnsemble)),
-                ("metrics", cell),
-            )
-        },
+        results=RESULTS,
+        gallery=GALLERY,
+        planned={f"{RESULTS}/{c}/{kind}.nc": k for c in PLAN.cells for kind, k in wanted(c).items()},
     script:
         "../scripts/verify.py"
 
 
+onstart:
+    if workflow.is_main_process:
+        with refusing():
+            prepare(Path(RESULTS), Path(GALLERY), OUTDATED.values(), ALONE)
+
+
 onsuccess:
+    finish(Path(RESULTS), OUTDATED.values())
     write_own_cost()
     print(f"figures: {os.path.abspath(GALLERY)}")
     if os.path.exists(f"{RESULTS}/claims.md"):
@@ -75,4 +74,5 @@ onsuccess:
 
 
 onerror:
+    finish(Path(RESULTS), OUTDATED.values())
     print("A job failed; its message stands above and in its log, under " f"{RESULTS}/logs/.")

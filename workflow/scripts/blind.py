@@ -1,13 +1,11 @@
 """Trains, solves and measures all variants of an experiment's cells, one after the other."""
 
 import json
-import os
 from pathlib import Path
 
-# before JAX and NumPy are loaded, as in make.py
-for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[name] = str(snakemake.threads)
-os.environ["JAX_PLATFORMS"] = "cpu"
+from neuralrace.environment import settle
+
+LEFT_OUT = settle(snakemake.threads)
 
 from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
@@ -22,6 +20,8 @@ from neuralrace.training.trainer import train
 
 experiment, folder = snakemake.wildcards.experiment, Path(snakemake.output[0])
 with job(f"blind {experiment}", snakemake.log[0]) as this:
+    if LEFT_OUT:
+        this.report(LEFT_OUT)
     failed, variants = {}, json.loads(snakemake.params.variants)
     for number, (place, spec) in enumerate(variants.items(), start=1):
         cell, name = Cell.model_validate_json(spec), f"{experiment}/{Path(place).name}"

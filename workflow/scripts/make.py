@@ -1,15 +1,12 @@
 """Makes what is outdated of the cells that share a job; one that fails does not stop the others."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
-# before JAX and NumPy are loaded: what is small is no faster on many threads, and costs more
-for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[name] = str(snakemake.threads)
-if not snakemake.resources.get("gpu"):
-    os.environ["JAX_PLATFORMS"] = "cpu"
+from neuralrace.environment import settle
+
+LEFT_OUT = settle(snakemake.threads, gpu=bool(snakemake.resources.get("gpu")))
 
 from neuralrace.job import job
 from neuralrace.make import Workshop
@@ -17,6 +14,8 @@ from neuralrace.plan import Settings
 from neuralrace.spec import Cell
 
 with job(snakemake.rule, snakemake.log[0]) as this:
+    if LEFT_OUT:
+        this.report(LEFT_OUT)
     settings = Settings.of(snakemake.config)
     workshop = Workshop(Path(settings.results), settings.checkpoint_seconds, this)
     work, failed = json.loads(snakemake.params.work), []

@@ -1,6 +1,11 @@
 """Trains one part of a cell; goes on from a checkpoint where there is one."""
 
+import os
 from pathlib import Path
+
+from neuralrace.environment import settle
+
+LEFT_OUT = settle(snakemake.threads, gpu=bool(snakemake.resources.get("gpu")))
 
 from neuralrace.job import job
 from neuralrace.make import Workshop
@@ -8,8 +13,11 @@ from neuralrace.plan import Settings
 from neuralrace.spec import Ensemble
 
 w = snakemake.wildcards
-with job(f"{w.cell} {w.part}", snakemake.log[0]) as this:
+cell_id, part = os.path.dirname(w.folder), w.part
+with job(f"{cell_id} {part}", snakemake.log[0]) as this:
+    if LEFT_OUT:
+        this.report(LEFT_OUT)
     settings = Settings.of(snakemake.config)
     workshop = Workshop(Path(settings.results), settings.checkpoint_seconds, this)
     ensemble = Ensemble.model_validate_json(snakemake.params.spec)
-    workshop.train(w.cell, ensemble, snakemake.params.key, w.part)
+    workshop.train(cell_id, ensemble, snakemake.params.key, part)

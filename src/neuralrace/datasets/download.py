@@ -6,27 +6,42 @@ from pathlib import Path
 from neuralrace.errors import UserError
 
 
-def fetch(path: Path, url: str, sha256: str, dataset: str) -> None:
-    """Fetches a missing file, complete and with the right checksum or not at all.
+def content_of(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); check permissions") from error
+
+
+def fetch(path: Path, url: str, sha256: str, dataset: str, found: str = "not found") -> None:
+    """Fetches a missing or damaged file, complete and with the right checksum or not at all.
+
+    What lies there is replaced by the official file alone.
 
     Args:
         path: where the file is to lie; its folder is made where there is none.
         url: the official address.
         sha256: checksum of the file at this address.
         dataset: name of the dataset whose key `folder` says where files lie.
+        found: what is wrong with what is there.
 
     Raises:
         UserError: the address cannot be reached, what it gives is another file, or the folder
             cannot be written.
     """
-    import pooch  # only a missing file needs it
+    import pooch  # only such a file needs it
 
     pooch.get_logger().setLevel(logging.WARNING)  # it announces every file
     try:
         pooch.retrieve(url, known_hash=f"sha256:{sha256}", fname=path.name, path=path.parent)
     except (OSError, ValueError) as error:  # connections and folders; checksums
         raise UserError(
-            f"{path}: file of dataset {dataset} not found, and fetching {url} failed ({error}). "
+            f"{path}: file of dataset {dataset} {found}, and fetching {url} failed ({error}). "
             f"Put the file into {path.parent}/ by hand, or set `folder` of dataset {dataset} to "
             "where it lies."
         ) from error

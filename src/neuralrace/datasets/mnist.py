@@ -10,9 +10,8 @@ import numpy as np
 from pydantic import Field
 
 from neuralrace.base import generator
-from neuralrace.datasets.download import fetch
+from neuralrace.datasets.download import content_of, fetch
 from neuralrace.datasets.images import ImageSet, Labelled
-from neuralrace.errors import UserError
 
 ADDRESS = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 # SHA-256 of the decompressed official files (LeCun, Cortes, Burges): a re-compressed copy is fine.
@@ -35,7 +34,8 @@ IDX_MAGIC = {1: 0x00000801, 3: 0x00000803}
 class Mnist(ImageSet):
     """60,000 handwritten digits of 28 x 28 pixels, read from the official IDX files.
 
-    The 10,000 images of the official test set are held out. Files that are missing are fetched.
+    The 10,000 images of the official test set are held out. Files that are missing or damaged are
+    fetched.
     """
 
     shape: ClassVar = (1, 28, 28)
@@ -43,7 +43,8 @@ class Mnist(ImageSet):
     reads_files: ClassVar[bool] = True
     name: Literal["mnist"]
     folder: Annotated[str, Field(min_length=1)] = "data/mnist"
-    """Folder that holds the four IDX files, gzip-compressed or not; missing ones are fetched."""
+    """Folder that holds the four IDX files, gzip-compressed or not; those that are missing or
+    damaged are fetched."""
     samples: Annotated[int, Field(gt=0, le=60000)] = 60000
     """Images used, a seeded random subset of the training set."""
     seed: Annotated[int, Field(ge=0)] = 0
@@ -71,7 +72,7 @@ class Mnist(ImageSet):
 
 
 def read_idx(folder: Path, stem: str) -> np.ndarray:
-    """One official MNIST file, fetched where missing; checked by checksum, magic number and size.
+    """One official MNIST file, fetched where none is sound; see `parse_idx`.
 
     Args:
         folder: where the file lies, as `stem` or `stem.gz`.
@@ -81,48 +82,54 @@ def read_idx(folder: Path, stem: str) -> np.ndarray:
         Unsigned bytes, (images, rows, columns) or (labels,).
 
     Raises:
-        UserError: the file is missing and cannot be fetched, truncated, no IDX file of bytes, or
-            not the official one.
+        UserError: it cannot be read; or it is missing or damaged, and cannot be fetched.
     """
     packed = folder / f"{stem}.gz"
-    path = next((p for p in (packed, folder / stem) if p.is_file()), packed)
-    if not path.is_file():
-        fetch(packed, f"{ADDRESS}{stem}.gz", COMPRESSED_SHA256[stem], "mnist")
+    wrong: list[str] = []
+    for path in (packed, folder / stem):
+        if path.is_file():
+            try:
+                return _official(path, stem)
+            except ValueError as error:
+                wrong.append(f"damaged ({path.name}: {error})")
+    found = ", ".join(wrong) or "not found"
+    fetch(packed, f"{ADDRESS}{stem}.gz", COMPRESSED_SHA256[stem], "mnist", found)
+    return _official(packed, stem)
+
+
+def _official(path: Path, stem: str) -> np.ndarray:
+    content = content_of(path)
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
     except (EOFError, OSError, zlib.error) as error:
-        raise UserError(
-            f"{path}: cannot be decompressed ({error}); the file is truncated or damaged. "
-            "Fetch it again."
-        ) from error
-    array = parse_idx(content, path)
+        raise ValueError(f"cannot be decompressed: {error}") from error
+    array = parse_idx(content)
     digest = hashlib.sha256(content).hexdigest()
     if digest != SHA256[stem]:
-        raise UserError(
-            f"{path}: checksum {digest[:12]}... is not that of the official {stem} "
-            f"({SHA256[stem][:12]}...). Fetch it again."
+        raise ValueError(
+            f"checksum {digest[:12]}... is not that of the official file, {SHA256[stem][:12]}..."
         )
     return array
 
 
-def parse_idx(content: bytes, path: Path) -> np.ndarray:
+def parse_idx(content: bytes) -> np.ndarray:
     """The array in an IDX file of unsigned bytes.
 
     Raises:
-        UserError: wrong magic number, or a size that does not fit the header.
+        ValueError: wrong magic number, or a size that does not fit the header.
     """
     magic = int.from_bytes(content[:4], "big")
     rank = next((rank for rank, known in IDX_MAGIC.items() if magic == known), None)
     if rank is None or len(content) < 4 + 4 * rank:
-        raise UserError(
-            f"{path}: magic number 0x{magic:08x} is not that of an IDX file of bytes "
-            "(0x00000801 for labels, 0x00000803 for images). Fetch it again."
+        raise ValueError(
+            f"magic number 0x{magic:08x} is not that of an IDX file of bytes "
+            "(0x00000801 for labels, 0x00000803 for images)"
         )
     header = 4 + 4 * rank
     shape = tuple(int(n) for n in np.frombuffer(content, ">u4", count=rank, offset=4))
     if len(content) - header != int(np.prod(shape)):
-        raise UserError(
-            f"{path}: holds {len(content) - header} bytes of data where its header {shape} "
-            f"announces {int(np.prod(shape))}; the file is truncated or damaged. Fetch it again."
+        raise ValueError(
+            f"holds {len(content) - header} bytes of data where its header {shape} "
+            f"announces {int(np.prod(shape))}"
         )
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)

@@ -4,7 +4,6 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-import matplotlib as mpl
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -51,7 +50,7 @@ def plot(
         ['training loss', 'mode strength']
     """
     cell = _cell(results)
-    with mpl.rc_context(style.SHEET):
+    with style.sheet():
         shown = _shown(cell.theory, theory)
         if ax is not None:
             _loss(ax, cell, shown)

@@ -15,8 +15,9 @@ from scipy.spatial.distance import cdist
 from neuralrace.atomic import replacing
 from neuralrace.figures import matching
 from neuralrace.figures.compose import alternative, compose
-from neuralrace.figures.style import SHEET, arrange
+from neuralrace.figures.style import arrange, sheet
 from neuralrace.job import job
+from neuralrace.product import Product
 from neuralrace.records.results import open_results
 
 DPI, SLIM_DPI = 300, 130
@@ -59,10 +60,10 @@ def save(
             cannot be written to.
     """
     results = open_results(Path(results_root), matching(name, cell_ids))
-    with mpl.rc_context(SHEET):
+    with sheet():
         figure = compose(name, results)
         arrange(figure)
-    with mpl.rc_context(SHEET), mpl.rc_context({"figure.constrained_layout.use": False}):
+    with sheet(), mpl.rc_context({"figure.constrained_layout.use": False}):
         figure.set_layout_engine(None)  # all files have the same places
         title, said = {"Title": name}, alternative(figure)
         texts = title | {"Description": said, "Comment": caption}
@@ -111,14 +112,23 @@ def palette(picture: Image.Image, colours: int) -> Image.Image:
 
 
 def draw(
-    name: str, results_root: str, cell_ids: Sequence[str], caption: str, log: str, *paths: str
+    name: str, product: str, cell_ids: Sequence[str], caption: str, log: str, *paths: str
 ) -> None:
     """The job that draws a figure; see `save`.
+
+    Args:
+        name: `paper/figure`, a key of `FIGURES`.
+        product: the figure as it is planned, `neuralrace.product.Product` as JSON.
+        cell_ids: the cells that it shows.
+        caption: its caption.
+        log: where messages go.
+        paths: as those of `save`.
 
     Raises:
         SystemExit: it could not be drawn; the log says why.
     """
     with job(name, log) as this:
-        with this.stage("draw", name):
-            save(name, results_root, cell_ids, caption, *paths)
+        planned = Product.model_validate_json(product)
+        with this.stage("draw", name), planned.making(paths):
+            save(name, planned.root, cell_ids, caption, *paths)
         this.report(f"drawn in {paths[0]}")

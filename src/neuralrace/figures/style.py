@@ -19,6 +19,7 @@ order, as seaborn's jitter is random and the same results are to give the same b
 
 import io
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +35,7 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.style import context
 from matplotlib.textpath import TextToPath
 
 COLUMN, PAGE = 3.4, 7.0
@@ -83,6 +85,13 @@ SHEET: dict[Any, Any] = {
     "ytick.major.width": 0.6,
     "ytick.minor.width": 0.4,
 }
+
+
+def sheet() -> AbstractContextManager[None]:
+    """Matplotlib as it comes, with `SHEET` over it: nobody's matplotlibrc changes a figure."""
+    return context(SHEET, after_reset=True)
+
+
 THEORY = {"color": "black", "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9, "zorder": 3}
 """Closed forms, flows and bounds, with nothing fitted."""
 PAPER = {"color": "0.35", "linestyle": (0, (1, 1.3)), "linewidth": 1.1, "zorder": 3}
@@ -91,7 +100,8 @@ GUIDE = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
 """What is no theory of the data beside it: slopes, y = x, limits, baselines."""
 CUT = {"marker": "v", "markerfacecolor": "white"}
 """Beside the look of a point: it lies beyond the axis, on whose edge it is drawn."""
-BAND = Patch(facecolor="0.5", alpha=0.4, label="range over seeds")
+with sheet():
+    BAND = Patch(facecolor="0.5", alpha=0.4, label="range over seeds")
 """The legend entry of bands."""
 BESIDE = ("handlelength", "handletextpad", "columnspacing")
 """What an entry of a legend takes beside its text, in units of the size of letters."""
@@ -104,7 +114,8 @@ class Canvas(Figure):
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
-        self.savefig(picture, format="png")
+        with sheet():
+            self.savefig(picture, format="png")
         return picture.getvalue()
 
 

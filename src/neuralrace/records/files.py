@@ -1,7 +1,7 @@
 """The only reader and writer of result files."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,18 @@ from neuralrace.atomic import replacing
 from neuralrace.errors import UserError
 from neuralrace.given import Kind
 from neuralrace.records.schema import check, check_origin
-from neuralrace.seal import refuse_damage, seal, sha256
+from neuralrace.seal import refuse_unsound, seal, sha256
 
 PLAIN: dict[str, Any] = {"engine": "netcdf4", "decode_times": False}
 """How result files are opened: no axis is one of dates, and to look for them takes time."""
 
 
-def write(dataset: xr.Dataset, path: str | os.PathLike[str], key: str = "") -> None:
+def write(
+    dataset: xr.Dataset,
+    path: str | os.PathLike[str],
+    key: str = "",
+    inputs: Mapping[str, str] | None = None,
+) -> None:
     """Writes a result file that is either whole or absent.
 
     The file is written under a temporary name in the same folder, flushed, reopened and compared,
@@ -31,6 +36,7 @@ def write(dataset: xr.Dataset, path: str | os.PathLike[str], key: str = "") -> N
         dataset: follows the schema.
         path: where it goes.
         key: stands for all that it was made from; see `neuralrace.seal`.
+        inputs: checksums of result files that it was made from, by their paths in the results.
 
     Raises:
         UserError: the folder cannot be written to or is full.
@@ -43,7 +49,7 @@ def write(dataset: xr.Dataset, path: str | os.PathLike[str], key: str = "") -> N
         with xr.open_dataset(temporary, engine="netcdf4") as back:
             xr.testing.assert_identical(back.load(), dataset)
         digest = sha256(temporary)
-    seal(path, digest, key)
+    seal(path, digest, key, inputs)
 
 
 def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
@@ -95,7 +101,7 @@ def _sound(path: str | os.PathLike[str]) -> Path:
         raise UserError(f"{path}: is a folder; name a file in it.")
     if not path.is_file():
         raise UserError(f"{path}: result file not found. Run the workflow to make it.")
-    refuse_damage(path, sha256(path))
+    refuse_unsound(path)
     return path
 
 
@@ -107,7 +113,7 @@ def _whole(path: str | os.PathLike[str]) -> Iterator[None]:
     except (OSError, RuntimeError, ValueError, KeyError, AttributeError) as error:
         raise UserError(
             f"{path}: cannot be read ({error}); it is damaged, or no result file. If the workflow "
-            "wrote it, delete it and run the workflow again."
+            "wrote it, run that again: it makes anew what is damaged."
         ) from error
 
 

@@ -101,18 +101,32 @@ class CellResults:
     @cached_property
     def trajectory(self) -> xr.Dataset:
         """What training recorded."""
-        return read(self.path("trajectory"), "trajectory")
+        return self._read("trajectory")
 
     @cached_property
     def theory(self) -> xr.Dataset:
         """What was solved for the same runs; nothing where no solution was asked for."""
-        path = self.path("theory")
-        return read(path, "theory") if path.is_file() else xr.Dataset()
+        return self._read("theory") if self.path("theory").is_file() else xr.Dataset()
 
     @cached_property
     def metrics(self) -> xr.Dataset:
         """What was measured in both."""
-        return read(self.path("metrics"), "metrics")
+        return self._read("metrics")
+
+    def _read(self, kind: Kind) -> xr.Dataset:
+        """One of its files.
+
+        Raises:
+            UserError: missing or damaged, or the file of another cell.
+        """
+        dataset = read(self.path(kind), kind)
+        found = "/".join(str(dataset.attrs.get(place)) for place in PLACE)
+        if found != self.name:
+            raise UserError(
+                f"{self.path(kind)}: is the {kind} of {found}, not of {self.name}. Put it where it "
+                "belongs, or run the workflow again: it makes anew what is not in its place."
+            )
+        return dataset
 
     def get(self, kind: Kind, variable: str, **labels: str) -> xr.DataArray:
         """A variable of one of the files, at the given labels.
@@ -356,7 +370,7 @@ def open_results(
             themselves when absent.
 
     Raises:
-        UserError: there are none.
+        UserError: there are none, or a folder cannot be read.
 
     Example:
         >>> import neuralrace as nr
@@ -369,12 +383,34 @@ def open_results(
     root = Path(folder)
     if cell_ids is None:
         # parts of cells, blind trials and smoke runs lie deeper
-        found = sorted({path.parent for path in root.glob("*/*/*/*.nc")})
+        places = [root]
+        for _ in PLACE:
+            places = [inside for folder in places for inside in _folders(folder)]
+        found = [each for each in places if any(path.suffix == ".nc" for path in _inside(each))]
         if not found:
             raise UserError(f"{folder}: no results found. Run `snakemake --cores all figures`.")
         cell_ids = [path.relative_to(root).as_posix() for path in found]
-    places = ((name, *name.rpartition("/")) for name in cell_ids)
+    parted = ((name, *name.rpartition("/")) for name in cell_ids)
     return Results(
         CellResults(name, root / experiment / variant / label)
-        for name, experiment, _, label in places
+        for name, experiment, _, label in parted
     )
+
+
+def _folders(folder: Path) -> list[Path]:
+    """The folders in a folder, sorted; none where it is not there."""
+    return [path for path in _inside(folder) if path.is_dir()]
+
+
+def _inside(folder: Path) -> list[Path]:
+    """What is in a folder, sorted; to be asked, as `glob` passes over what may not be read.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        return sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise UserError(
+            f"{folder}: the folder cannot be read ({error.strerror}); check its permissions"
+        ) from error

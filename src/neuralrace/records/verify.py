@@ -1,4 +1,4 @@
-"""Whether result files are what the workflow wrote, and what a configuration asks for."""
+"""Whether results are what the workflow wrote, from the files of cells to pictures and claims."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -7,46 +7,111 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.errors import UserError
+from neuralrace.given import SOURCES
 from neuralrace.records.files import read
-from neuralrace.seal import digest_of, seal_file
+from neuralrace.records.results import PLACE
+from neuralrace.schedule import STAGES
+from neuralrace.seal import Seal, digest_of, key, read_seal, seal_file, sha256
 
 # Singular values are padded to the largest rank; there may be no pair that is never trained.
 UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
 
 
-def verify(files: Mapping[str, str | None], report: Callable[[str], None]) -> None:
-    """Checks checksum, schema, specification and finiteness of every file.
+def verify(
+    root: Path,
+    gallery: Path,
+    report: Callable[[str], None],
+    keys: Mapping[Path, str] | None = None,
+) -> None:
+    """Checks every file of a results folder and of its figures.
+
+    Of each, its checksum; of result files schema, finite values, and that specification and code
+    which they name are those of their key; of what was made from result files, that it was made
+    from those that are there.
 
     Args:
-        files: SHA-256 of the specification that each file should have, by path; None where it may
-            be any.
+        root: the results folder.
+        gallery: the folder of its figures.
         report: takes the line that tells how many files are sound.
+        keys: key that each result file should have, by path; those that are there, whatever they
+            were made from, when absent.
 
     Raises:
-        UserError: what is wrong in which file and how to mend it, a line each.
+        UserError: there are no files; what is wrong in which file and how to mend it, a line each.
     """
-    problems = {path: list(_problems(Path(path), spec)) for path, spec in files.items()}
-    wrong = [f"{path}: {what}" for path, found in problems.items() for what in found]
+    found = [path for path in root.rglob("*.nc") if path.stem in SOURCES]
+    files = sorted(found) if keys is None else list(keys)
+    if not files:
+        raise UserError(f"{root}: no result files; name the folder that holds some")
+    products = sorted([*root.glob("*.sha256"), *gallery.glob("*/*.sha256")])
+    problems = {path: list(_of_file(path, (keys or {}).get(path))) for path in files}
+    problems |= {place: list(_of_product(place, root)) for place in products}
+    wrong = [f"{path}: {what}" for path, told in problems.items() for what in told]
     if wrong:
-        advice = "Delete the files named here and run the workflow again; nothing was changed."
-        raise UserError("\n".join([f"{len(wrong)} problems", *wrong, advice]))
-    report(f"{len(files)} files verified: checksum, schema, specification, finite values")
+        advice = (
+            "Run the workflow again: it makes anew what is named here, and nothing else; what came "
+            "from elsewhere is to be fetched again. Nothing was changed."
+        )
+        count = f"{len(wrong)} problem{'s' * (len(wrong) > 1)}"
+        raise UserError("\n".join([count, *wrong, advice]))
+    pictures = f" and {len(products)} figures and tables" if products else ""
+    report(
+        f"{len(files)} files{pictures} verified: checksum, schema, specification, code, inputs, "
+        "finite values"
+    )
 
 
-def _problems(path: Path, spec_sha256: str | None) -> Iterator[str]:
+def _of_product(place: Path, root: Path) -> Iterator[str]:
+    """What is wrong with pictures or tables, as their seal says."""
+    found = read_seal(place)
+    if found is None:
+        yield "is no seal; it is damaged"
+        return
+    for name, digest in found.files.items():
+        path = place.parent / name
+        try:
+            if sha256(path) != digest:
+                yield f"{path}: is not what was made; it was changed or damaged"
+        except OSError as error:
+            yield f"{path}: cannot be read ({error.strerror})"
+    yield from _of_inputs(found, root)
+
+
+def _of_inputs(found: Seal, root: Path) -> Iterator[str]:
+    for name, digest in found.inputs.items():
+        if digest_of(root / name) != digest:
+            yield f"was made from another {root / name} than there is"
+
+
+def _of_file(path: Path, planned: str | None) -> Iterator[str]:
     if not path.is_file():
         yield "is missing"
         return
-    if digest_of(path) is None:
-        yield f"its checksum {seal_file(path).name} is missing"
+    found = read_seal(seal_file(path))
+    if found is None:
+        yield f"its checksum {seal_file(path).name} is missing or damaged"
     try:
         dataset = read(path)
     except UserError as error:
         yield str(error).removeprefix(f"{path}: ")
         return
-    if spec_sha256 not in (None, dataset.attrs["spec_sha256"]):
-        yield "was made from another specification than the present configuration"
+    if found is not None:
+        if planned not in (None, found.key):
+            yield "was made from another configuration or other code than the present ones"
+        elif found.key and found.key != _key(dataset, path.parent):
+            yield "names another cell, specification or code than it was sealed with"
+        # cells of other runs may lie in folders of this one
+        yield from _of_inputs(found, path.parent.parent.parent.parent)
     yield from _not_finite(dataset)
+
+
+def _key(dataset: xr.Dataset, folder: Path) -> str:
+    """The key that follows from what a file says of itself, and from its inputs."""
+    attrs = dataset.attrs
+    others = [read_seal(seal_file(folder / f"{kind}.nc")) for kind in STAGES if kind != "metrics"]
+    made_from = [each.key for each in others if each] if attrs["kind"] == "metrics" else []
+    cell_id = "/".join(attrs[place] for place in PLACE)
+    return key(cell_id, attrs["spec_sha256"], attrs["code_sha256"], *made_from)
 
 
 def _not_finite(dataset: xr.Dataset) -> Iterator[str]:

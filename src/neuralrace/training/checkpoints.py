@@ -6,7 +6,6 @@ so that damage is an error on reading.
 
 import json
 import time
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from neuralrace.atomic import replacing
+from neuralrace.provenance import refuse_edited
+from neuralrace.stopping import Requests, Stopped
 
-DAMAGE = (OSError, EOFError, ValueError, KeyError, NotImplementedError, zipfile.BadZipFile)
-"""What reading an archive raises, depending on where it is damaged."""
 Parts = list[dict[str, np.ndarray]]
 
 
@@ -45,22 +44,27 @@ class State:
 class Checkpoints:
     """The newest checkpoint of one training, in a file of its own."""
 
-    def __init__(self, path: Path, key: str, seconds: float):
+    def __init__(self, path: Path, key: str, seconds: float, requests: Requests | None = None):
         """Nothing is read or written yet.
 
         Args:
             path: where the checkpoint stands.
             key: identity of the training; a checkpoint with another key is of no use to it.
             seconds: time between two checkpoints.
+            requests: requests to end the process, which a checkpoint answers; none when absent.
         """
         self.path = path
         self.key = key
         self.seconds = seconds
+        self.requests = requests or Requests()
         self.since = time.monotonic()
 
     def due(self) -> bool:
-        """Whether it is time for another checkpoint, counted from the start or the last one."""
-        return time.monotonic() - self.since >= self.seconds
+        """Whether it is time for another checkpoint, counted from the start or the last one.
+
+        It is time at once where the process is asked to end.
+        """
+        return bool(self.requests.asked) or time.monotonic() - self.since >= self.seconds
 
     def restore(self, members: Any, report: Callable[[str], None]) -> State | None:
         """The state that was saved last, if it is this training's and whole.
@@ -79,7 +83,7 @@ class Checkpoints:
             return None
         try:
             state = self._read(members)
-        except DAMAGE as error:
+        except Exception as error:  # whatever reading a damaged or forged archive raises
             reason = " ".join(str(error).split()) or type(error).__name__
             report(f"{self.path}: the checkpoint is not used ({reason}); training starts anew")
             self.clear()
@@ -92,8 +96,11 @@ class Checkpoints:
         """Replaces the checkpoint; a kill at any moment leaves the old one or the new one.
 
         Raises:
-            UserError: the folder cannot be written to or is full; the old checkpoint stays.
+            UserError: the folder cannot be written to or is full, or the library was edited; the
+                old checkpoint stays.
+            Stopped: the process was asked to end, and the checkpoint is written.
         """
+        refuse_edited()
         arrays = {
             "members": {name: np.asarray(leaf) for name, leaf in _named(state.members)},
             "series": _joined(state.series),
@@ -109,6 +116,11 @@ class Checkpoints:
         with replacing(self.path) as temporary, temporary.open("wb") as file:
             np.savez(file, description=np.array(description), **numbered)
         self.since = time.monotonic()
+        if self.requests.asked:
+            raise Stopped(
+                f"stopped by {self.requests.asked} at step {state.step}; the same command goes on "
+                f"from the checkpoint {self.path}"
+            )
 
     def clear(self) -> None:
         """Removes the checkpoint, and what a killed process left of another."""
@@ -120,7 +132,7 @@ class Checkpoints:
         """The checkpoint in the file.
 
         Raises:
-            ValueError: another training's; or anything that NumPy raises for damage.
+            ValueError: another training's; or anything at all for a damaged or forged one.
         """
         # opened here: NumPy leaves the file of a damaged archive open
         with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

@@ -14,6 +14,7 @@ import psutil
 from jax.stages import Compiled
 
 from neuralrace.errors import UserError
+from neuralrace.room import COPIES
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ def plan(compiled: Compiled, runs: int = 1) -> MemoryPlan:
     analysis = compiled.memory_analysis()
     if analysis is None:
         arguments = jax.tree.leaves(compiled.args_info)
-        donated = _bytes([argument for argument in arguments if argument.donated])
-        outputs = _bytes(jax.tree.leaves(compiled.out_info))
-        return MemoryPlan(_bytes(arguments), max(outputs - donated, 0), runs, exact=False)
+        donated = size_of([argument for argument in arguments if argument.donated])
+        outputs = size_of(jax.tree.leaves(compiled.out_info))
+        return MemoryPlan(size_of(arguments), max(outputs - donated, 0), runs, exact=False)
     # an output in the place of a donated argument is counted among the outputs and the aliases
     own = analysis.output_size_in_bytes - analysis.alias_size_in_bytes
     working = own + analysis.temp_size_in_bytes + analysis.generated_code_size_in_bytes
@@ -76,6 +77,11 @@ def available(device: Any, system: Path = Path("/")) -> int | None:
     if device.platform != "cpu":
         stats = device.memory_stats() or {}
         return stats["bytes_limit"] - stats["bytes_in_use"] if "bytes_limit" in stats else None
+    return of_machine(system)
+
+
+def of_machine(system: Path = Path("/")) -> int:
+    """Bytes of memory that this machine has left, or the control group of this process if less."""
     return max(min([psutil.virtual_memory().available, *_group_rooms(system)]), 0)
 
 
@@ -100,6 +106,24 @@ def refuse_if_too_large(plan: MemoryPlan, available: int | None, what: str) -> N
         )
 
 
+def refuse_records(size: int, available: int) -> None:
+    """Refuses to record more than the machine has room for.
+
+    Args:
+        size: bytes of all records and snapshots of all runs.
+        available: bytes that the machine has left.
+
+    Raises:
+        UserError: they take more, in all the copies that are held at once.
+    """
+    if COPIES * size > available:
+        raise UserError(
+            f"record: what is recorded takes {_gigabytes(COPIES * size)} of memory, and the "
+            f"machine has {_gigabytes(available)} left; record less often (record.every), fewer "
+            "snapshots (record.snapshots) or observables (record.observables), or fewer seeds"
+        )
+
+
 def describe(plan: MemoryPlan, available: int | None) -> str:
     """One line for the log: what a program needs and what there is."""
     left = "an unknown amount" if available is None else _gigabytes(available)
@@ -119,8 +143,8 @@ def _gigabytes(size: int | float) -> str:
     return f"{size / 1e9:.3f} GB"
 
 
-def _bytes(arrays: list[Any]) -> int:
-    """Size of arrays that may exist in outline only."""
+def size_of(arrays: list[Any]) -> int:
+    """Bytes of arrays that may exist in outline only."""
     return sum(math.prod(array.shape) * array.dtype.itemsize for array in arrays)
 
 

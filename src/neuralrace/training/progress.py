@@ -23,16 +23,16 @@ class Progress:
         self.first, self.steps, self.report = done, steps, report
         self.began = self.called = self.reported = time.monotonic()
 
-    def update(self, done: int, losses: Float[np.ndarray, " run"], records: int) -> int:
+    def update(self, done: int, losses: Float[np.ndarray, " run"], made: int) -> int:
         """Reports a line, where the last one is long ago or training has ended.
 
         Args:
             done: steps made by now.
-            losses: of all runs; NaN where a run has diverged.
-            records: how many were made since the last time.
+            losses: last known of all runs; NaN where a run has diverged.
+            made: steps made since the last time.
 
         Returns:
-            How many to make until the next time, for lines to come in time.
+            How many to make until the next time, for lines and answers to signals to come in time.
         """
         now = time.monotonic()
         took, self.called = now - self.called, now
@@ -42,4 +42,4 @@ class Progress:
             healthy = losses[np.isfinite(losses)]
             loss = f"median loss {np.median(healthy):.3g}" if healthy.size else "all diverged"
             self.report(f"step {done}/{self.steps}, {loss}, {left:.0f} s left")
-        return max(int(INTERVAL * records / max(took, 1e-3)), 1)
+        return max(int(INTERVAL * made / max(took, 1e-3)), 1)

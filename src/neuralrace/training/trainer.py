@@ -272,7 +272,8 @@ class Trainer:
             data: `self.data`.
             first: the next step.
             every: steps before each record; with 0 it tells how things stand.
-            records: how many records to make, at most `self.rows`.
+            records: how many records to make, at most `self.rows`; with 0 only `every` steps are
+                made, since even those to the next record may be too many to wait for.
 
         Returns:
             `members` after these steps, and the records, (rows, run, ...); rows beyond `records`
@@ -287,14 +288,19 @@ class Trainer:
         def one_record(row: Array, state: tuple[Any, Array, Any]) -> tuple[Any, Array, Any]:
             members, first, series = state
             members = jax.lax.fori_loop(first, first + every, one_step, members)
-            record = self.observe_all(self.recorded, members, fixed, data)
+            record = jax.lax.cond(
+                records > 0,
+                lambda: self.observe_all(self.recorded, members, fixed, data),
+                lambda: jax.tree.map(jnp.zeros_like, self._record),
+            )
             series = {name: series[name].at[row].set(value) for name, value in record.items()}
             return members, first + every, series
 
         series = jax.tree.map(
             lambda shape: jnp.zeros((self.rows, *shape.shape), shape.dtype), self._record
         )
-        members, _, series = jax.lax.fori_loop(0, records, one_record, (members, first, series))
+        rows = jnp.maximum(records, 1)
+        members, _, series = jax.lax.fori_loop(0, rows, one_record, (members, first, series))
         return members, series
 
     @cached_property
@@ -352,9 +358,13 @@ class Trainer:
         plan = memory.plan(advance, len(self.scales) * len(self.seeds))
         report(memory.describe(plan, available))
         memory.refuse_if_too_large(plan, available, "memory")
-        members, fixed = self.start()
         observe = partial(self.observe_all, self.large)
         snapshot = compiled(observe, *self.shapes, self.data) if self.large else None
+        kept = (1 + steps // record.every) * memory.size_of([*self._record.values()])
+        if snapshot:
+            kept += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
+        memory.refuse_records(kept, memory.of_machine())
+        members, fixed = self.start()
 
         def go_on(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:
             arguments = (jnp.asarray(n) for n in (first, every, records))
@@ -371,16 +381,23 @@ class Trainer:
             state = State(0, members, [series], snapshots_of(members))
         done, members, series, snapshots = state.step, state.members, state.series, state.snapshots
         fixed["loss_limit"] = self._device(DIVERGENCE_FACTOR * series[0]["loss"][0])
-        interval, records = steps // record.snapshots, 1
+        interval, pace = steps // record.snapshots, 1
         progress = Progress(done, steps, report)
         while done < steps:
-            records = min(records, self.rows, (interval - done % interval) // record.every)
-            members, rows = go_on(members, done, record.every, records)
-            series.append(rows)
-            done += records * record.every
+            left = record.every - done % record.every  # steps to the next record
+            every = min(pace, left)
+            if every < record.every:
+                records = int(every == left)
+            else:
+                room = (interval - done % interval) // every
+                records = min(pace // every, self.rows, room)
+            members, rows = go_on(members, done, every, records)
+            series += [rows] * bool(records)
+            made = max(records, 1) * every
+            done += made
             if done % interval == 0:
                 snapshots += snapshots_of(members)
-            records = progress.update(done, rows["loss"][-1], records)
+            pace = progress.update(done, series[-1]["loss"][-1], made)
             if checkpoints and done < steps and checkpoints.due():
                 checkpoints.save(State(done, members, series, snapshots))
         variables = (_stack(snapshots, shape) if snapshots else {}) | _stack(series, shape)

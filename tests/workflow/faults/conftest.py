@@ -45,11 +45,11 @@ class Fault:
     seconds: list[float] = field(default_factory=list)
 
     @contextmanager
-    def injection(self) -> Iterator[None]:
-        """One injection, to its recovery."""
+    def injection(self, at_once: int = 1) -> Iterator[None]:
+        """One injection, or several at once, to their recovery."""
         begun = time.monotonic()
         yield
-        self.seconds.append(time.monotonic() - begun)
+        self.seconds += [time.monotonic() - begun] * at_once
 
 
 Injecting = Callable[..., "Iterator[Fault]"]

@@ -1,0 +1,64 @@
+"""Requests to end: SIGTERM of a scheduler, SIGINT of a person.
+
+A request ends the work at once, by an exception. Work that can keep what it has done holds requests
+back until it has.
+"""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopped(BaseException):
+    """Somebody asked this process to end; the message says who, and what is kept.
+
+    No `Exception`: who goes on after errors is not to go on after this.
+    """
+
+
+class Requests:
+    """Requests to end this process.
+
+    Attributes:
+        asked: name of the signal that asked first, `SIGTERM` or `SIGINT`; empty as long as none
+            did. Schedulers send several, and to every process of a job: one is answered.
+    """
+
+    def __init__(self) -> None:
+        """Nobody asked, and nothing listens."""
+        self.asked = ""
+        self._held = False
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Inside, a request raises `Stopped` in the main thread, which this is called from."""
+        before = {number: signal.signal(number, self._ask) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, a request is noted alone, and raises `Stopped` at the end of it."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        self._stop()
+
+    def _ask(self, number: int, _: FrameType | None) -> None:
+        if self.asked:
+            return
+        self.asked = signal.Signals(number).name
+        if not self._held:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self.asked:
+            raise Stopped(f"stopped by {self.asked}; the same command makes what is missing")

@@ -1,0 +1,104 @@
+"""What a profile has to say before jobs go to a cluster."""
+
+import re
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+import yaml
+
+from neuralrace import profile
+from neuralrace.errors import UserError
+
+PROFILES = Path(__file__).parents[1] / "profiles"
+SAID = {"slurm_partition": "main", "slurm_account": ""}
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch):
+    """As if the plug-in were there: it is installed for the tests of faults alone."""
+    monkeypatch.setattr(profile, "find_spec", lambda name: name)
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(content):
+        (tmp_path / "config.yaml").write_text(yaml.safe_dump(content))
+        return tmp_path
+
+    return write
+
+
+def test_partition_and_account_are_two_lines_to_uncomment(tmp_path, capsys):
+    text = (PROFILES / "slurm/config.yaml").read_text()
+    assert profile.main([str(PROFILES / "slurm")]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {PROFILES}/slurm/config.yaml: default-resources: slurm_part")
+    assert "and slurm_account: not said; take away the #" in told
+    assert told.count("\n") == 1
+    said, edits = re.subn(r"# (slurm_(?:partition|account): \w+)", r"\1", text)
+    assert edits == 2
+    (tmp_path / "config.yaml").write_text(said)
+    assert profile.main([str(tmp_path)]) == 0
+
+
+def test_here_nothing_needs_to_be_said():
+    profile.check(profile.read(PROFILES / "default"))
+
+
+@pytest.mark.parametrize(
+    ("resources", "absent"),
+    [
+        (SAID, ""),
+        ([f"{name}={value}" for name, value in SAID.items()], ""),
+        ({"slurm_partition": "main", "slurm_account": None}, "slurm_account"),
+        (["slurm_account=mine"], "slurm_partition"),
+        (None, "slurm_partition and slurm_account"),
+    ],
+)
+def test_what_is_not_said_is_named(written, resources, absent):
+    found = profile.read(written({"executor": "slurm", "default-resources": resources}))
+    told = f"config.yaml: default-resources: {absent}: not said"
+    with pytest.raises(UserError, match=told) if absent else nullcontext():
+        profile.check(found)
+
+
+@pytest.mark.parametrize(
+    ("executor", "package"),
+    [("slurm", "neuralrace[slurm]"), ("lsf", "snakemake-executor-plugin-lsf")],
+)
+def test_an_absent_plug_in_is_named_with_how_to_get_it(written, monkeypatch, executor, package):
+    monkeypatch.setattr(profile, "find_spec", lambda name: None)
+    found = profile.read(written({"executor": executor}))
+    with pytest.raises(
+        UserError, match=rf"executor: '{executor}'.*pip install '{re.escape(package)}'"
+    ):
+        profile.check(found)
+
+
+def test_no_profile(tmp_path):
+    with pytest.raises(
+        UserError, match=r"is no profile, as it has no config\.yaml; there are .*slurm"
+    ):
+        profile.read(PROFILES / "slurmm")
+    with pytest.raises(UserError, match=r"has no config\.yaml$"):
+        profile.read(tmp_path / "here")
+    (tmp_path / "config.yaml").write_text("- executor\n")
+    with pytest.raises(UserError, match="expected a mapping"):
+        profile.read(tmp_path)
+
+
+def test_the_command_line_is_laid_over(written, monkeypatch):
+    folder = written({"executor": "slurm", "default-resources": {"slurm_account": "mine"}})
+    monkeypatch.chdir(folder)
+    names = ("--workflow-profile", str(folder))
+    assert profile.given(["figures", *names]) == profile.read(folder)
+    told = profile.given(["--default-resources", "slurm_partition=a", "slurm_account=b", *names])
+    assert told.resources == {"slurm_partition", "slurm_account"}
+    assert profile.given([*names, "-e", "local"]).executor == "local"
+    assert not profile.given(["--cores", "2"]).elsewhere
+
+
+@pytest.mark.parametrize("config", [{"gpus": 2, "only": ["a"]}, ["gpus=2", "only=[a]"]])
+def test_configuration_of_a_profile(written, config):
+    assert profile.read(written({"config": config})).config == {"gpus": 2, "only": ["a"]}

@@ -1,0 +1,70 @@
+"""Requests to end are heard once, and when it suits."""
+
+import signal
+
+import pytest
+
+from neuralrace.stopping import Requests, Stopped
+
+
+def ask(name="SIGTERM"):
+    signal.raise_signal(signal.Signals[name])
+
+
+def test_a_request_ends_what_is_done():
+    requests = Requests()
+    with requests.heard(), pytest.raises(Stopped, match="stopped by SIGTERM; the same command"):
+        ask()
+
+
+def test_it_waits_until_the_end_of_what_holds_it_back():
+    requests, done = Requests(), []
+
+    def work():
+        with requests.held():
+            ask("SIGINT")
+            done.append(requests.asked)
+        done.append("after")
+
+    with requests.heard(), pytest.raises(Stopped, match="SIGINT"):
+        work()
+    assert done == ["SIGINT"]
+
+
+def test_nothing_happens_where_nobody_asks():
+    requests = Requests()
+    with requests.heard(), requests.held():
+        pass
+    assert requests.asked == ""
+
+
+def test_an_error_in_between_is_told_first():
+    requests = Requests()
+
+    def work():
+        with requests.held():
+            ask()
+            raise ValueError("of its own")
+
+    with requests.heard(), pytest.raises(ValueError, match="of its own"):
+        work()
+
+
+def test_one_of_many_requests_is_answered():
+    requests = Requests()
+    with requests.heard():
+        with pytest.raises(Stopped, match="SIGTERM"):
+            ask()
+        ask()
+        ask("SIGINT")
+
+
+def test_handlers_are_those_of_before():
+    before = signal.getsignal(signal.SIGTERM)
+    with Requests().heard():
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_no_error_that_is_gone_on_after():
+    assert not issubclass(Stopped, Exception)

@@ -1,0 +1,166 @@
+"""The workflow on a real SLURM: the same results in few jobs, and nothing lost by its faults."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+pytestmark = [pytest.mark.faults, pytest.mark.workflow]
+
+CELL = "layer_dynamics/glorot_moments/main"
+TARGET = f"results/{CELL}/metrics.nc"
+FIGURES = "results/figures/deep_linear/time_to_learn"
+KINDS = {".nc", ".png", ".pdf", ".svg", ".csv", ".md"}
+
+
+def made(path):
+    """All that a run is for, by name."""
+    files = [*(path / "results").rglob("*"), *(path / "figures").rglob("*")]
+    return {
+        str(file.relative_to(path)): file.read_bytes() for file in files if file.suffix in KINDS
+    }
+
+
+def training(submitting, steps):
+    """A cell that trains long; returns a function that tells whether its result is as it should be.
+
+    What it should be is made meanwhile in a copy, by the same command without SLURM and faults.
+    """
+    changed = submitting.workspace.layers
+    changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": steps}
+    changed["glorot_moments"]["record"]["every"] = steps // 20
+    submitting.workspace.configure("layer_dynamics", changed)
+    copy = replace(submitting.workspace, path=submitting.path.with_name("alone"))
+    shutil.copytree(submitting.path, copy.path)
+    command = [*copy.command(TARGET)[:-1], "1"]
+    undisturbed = subprocess.Popen(
+        command, cwd=copy.path, env=copy.environment(),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    def sound():
+        assert undisturbed.wait() == 0
+        return made(copy.path) == made(submitting.path)
+
+    return sound
+
+
+def told(fault, submitting, run):
+    """The message of a job that was ended by a signal and handed to SLURM again."""
+    first, _ = run.submitted
+    assert "Trying to restart job" in run.text
+    fault.message = "stopped by SIGTERM at step N; the same command goes on from the checkpoint"
+    (log,) = submitting.path.glob(f".snakemake/slurm_logs/*/{first}.log")
+    assert re.search(fault.message.replace(" N;", r" \d+;"), log.read_text()), log.read_text()
+
+
+def continued(submitting):
+    """Whether the job went on from a checkpoint."""
+    return "continuing at step" in submitting.log()
+
+
+def test_the_results_are_those_of_one_machine_in_few_jobs(submitting, finished):
+    targets = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
+    with submitting.run(*targets) as run:
+        run.succeeds()
+    assert len(run.submitted) == 2  # one for each paper
+    assert made(submitting.path) == made(finished.path)
+
+
+def test_a_job_asks_for_what_its_cells_need(submitting):
+    submitting.replace("profiles/slurm/config.yaml", "gpus=0", "gpus=1")
+    submitting.replace(  # small cells, too, are worth a GPU
+        "src/neuralrace/cost.py", "GPU_COMPILE = 2e12, 5e-6, 40.0", "GPU_COMPILE = 2e12, 0, 0"
+    )
+    with submitting.run(TARGET) as run:
+        told = submitting.cluster.job(run.job(1))
+        assert told["TresPerJob"] == "gres:gpu:1"
+        assert told["MinMemoryNode"] == "1400M"
+        assert told["NumCPUs"] == "1"
+        assert told["Partition"] == "main"
+        assert told["Account"] == "mine"
+        submitting.cluster.ask("scancel", run.job(1))
+        told = submitting.cluster.job(run.job(2))
+        assert told["MinMemoryNode"] == "2800M"
+        submitting.cluster.ask("scancel", "--user=root")
+
+
+def test_a_cancelled_job_goes_on(submitting, injecting):
+    sound = training(submitting, 1_500_000)
+    with injecting("job cancelled by scancel", group="Cluster", recovers="by itself") as fault:
+        with submitting.run(TARGET) as run:
+            job = run.job(1)
+            run.wait_for(lambda: ": step " in submitting.log())
+            with fault.injection():
+                submitting.cluster.ask("scancel", job)
+                run.succeeds()
+        told(fault, submitting, run)
+        fault.lost += not continued(submitting)
+        fault.wrong += not sound()
+
+
+def test_a_job_at_its_time_limit_goes_on_with_more_time(submitting, injecting):
+    submitting.replace("src/neuralrace/schedule.py", "10 + int(4 * self.seconds / 60)", "1")
+    sound = training(submitting, 20_000_000)
+    with injecting("time limit of a job in the middle of training", group="Cluster",
+                   recovers="by itself, with twice the time") as fault:  # fmt: skip
+        with submitting.run(TARGET) as run, fault.injection():
+            assert submitting.cluster.job(run.job(1))["TimeLimit"] == "00:01:00"
+            second = run.job(2)
+            assert submitting.cluster.job(second)["TimeLimit"] == "00:02:00"
+            run.succeeds()
+        told(fault, submitting, run)
+        fault.lost += not continued(submitting)
+        fault.wrong += not sound()
+
+
+def test_the_daemon_of_a_node_stops_and_starts_again(submitting, injecting):
+    sound = training(submitting, 1_000_000)
+    with injecting("slurmd stopped and started again", group="Cluster",
+                   recovers="by itself") as fault:  # fmt: skip
+        with submitting.run(TARGET) as run:
+            run.wait_for(lambda: ": step " in submitting.log())
+            with fault.injection():
+                submitting.cluster.stop_node()
+                submitting.cluster.start_node()
+                run.succeeds()
+        fault.message = "none: the job goes on"
+        fault.lost += len(run.submitted) != 1
+        fault.wrong += not sound()
+
+
+def test_a_job_whose_node_fails_is_started_again_by_slurm(submitting, injecting):
+    sound = training(submitting, 1_500_000)
+    node = submitting.cluster.host
+    with injecting("node of a job fails", group="Cluster",
+                   recovers="by itself: SLURM starts the job again") as fault:  # fmt: skip
+        with submitting.run(TARGET) as run:
+            job = run.job(1)
+            run.wait_for(lambda: ": step " in submitting.log())
+            with fault.injection():
+                asked = ("scontrol", "update", f"NodeName={node}")
+                submitting.cluster.ask(*asked, "State=DOWN", "Reason=test")
+                run.wait_for(lambda: submitting.cluster.jobs()[job] != "RUNNING")
+                submitting.cluster.ask(*asked, "State=RESUME")
+                # else it waits for two minutes, for what may be left of it to end
+                submitting.cluster.ask("scontrol", "update", f"JobId={job}", "StartTime=now")
+                run.succeeds()
+        fault.message = "none: the job waits in the queue again"
+        assert run.submitted == [job]
+        fault.wrong += not sound()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("- gpus=0", "config: gpus: not said, and this machine cannot know what the nodes have"),
+        ("slurm_account: mine", "default-resources: slurm_account: not said"),
+    ],
+)
+def test_what_a_profile_does_not_say_is_told_before_anything_is_submitted(submitting, line, told):
+    submitting.replace("profiles/slurm/config.yaml", line, "")
+    printed = submitting.workspace.refusal(TARGET, "--workflow-profile", "profiles/slurm")
+    assert printed.startswith(f"profiles/slurm/config.yaml: {told}")
+    assert "\n" not in printed

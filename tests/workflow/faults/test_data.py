@@ -1,0 +1,199 @@
+"""Data files and downloads that are not what they should be."""
+
+import gc
+import gzip
+import hashlib
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import numpy as np
+import pooch
+import pytest
+
+from neuralrace.datasets import mnist
+from neuralrace.datasets.file import File
+from neuralrace.datasets.mnist import Mnist
+from neuralrace.errors import UserError
+
+pytestmark = pytest.mark.faults
+GROUP = "Data"
+STEM = "train-images-idx3-ubyte"
+SHAPES = {
+    STEM: (40, 28, 28),
+    "train-labels-idx1-ubyte": (40,),
+    "t10k-images-idx3-ubyte": (9, 28, 28),
+    "t10k-labels-idx1-ubyte": (9,),
+}
+
+
+@dataclass
+class Answer:
+    """What the server gives."""
+
+    content: bytes
+    status: int = 200
+    announced: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        answer = self.server.elsewhere if self.path == "/elsewhere" else self.server.answer
+        time.sleep(answer.seconds)
+        self.send_response(answer.status)
+        self.send_header("Content-Length", str(answer.announced or len(answer.content)))
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+    def log_message(self, *_):
+        """Nothing is told."""
+
+
+class Server(ThreadingHTTPServer):
+    """On this machine alone."""
+
+    daemon_threads = True
+    elsewhere = Answer(b"<html>You have to log in.</html>")
+
+    def handle_error(self, *_):
+        """Who asked has gone."""
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    with Server(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A set of files that stands for the official one."""
+    rng = np.random.default_rng(0)
+    for stem, shape in SHAPES.items():
+        array = rng.integers(0, 10, shape, np.uint8)
+        header = struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape)
+        content = header + array.tobytes()
+        packed = gzip.compress(content, mtime=0)
+        (tmp_path / f"{stem}.gz").write_bytes(packed)
+        monkeypatch.setitem(mnist.SHA256, stem, hashlib.sha256(content).hexdigest())
+        monkeypatch.setitem(mnist.COMPRESSED_SHA256, stem, hashlib.sha256(packed).hexdigest())
+    return tmp_path
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A server at the official address, which nobody waits for as long as for a real one."""
+    patient = pooch.HTTPDownloader.__init__
+    monkeypatch.setattr(
+        pooch.HTTPDownloader, "__init__", lambda self, **given: patient(self, timeout=0.5, **given)
+    )
+    with serving() as server:
+        monkeypatch.setattr(mnist, "ADDRESS", f"http://127.0.0.1:{server.server_port}/")
+        yield server
+    gc.collect()  # connections that requests leaves open, while that is no error
+
+
+def load(folder):
+    return Mnist(name="mnist", folder=str(folder), samples=40).load().x
+
+
+DOWNLOADS = {
+    "cut short": lambda file: Answer(file[: len(file) // 2], announced=len(file)),
+    "a byte less": lambda file: Answer(file[:-1]),
+    "another file": lambda file: Answer(gzip.compress(b"another set of images")),
+    "empty": lambda file: Answer(b""),
+    "not there (404)": lambda file: Answer(b"not found", status=404),
+    "an error of the server (500)": lambda file: Answer(b"sorry", status=500),
+    "redirected to a page": lambda file: Answer(b"", 302, headers={"Location": "/elsewhere"}),
+    "no answer": lambda file: Answer(file, seconds=2),
+}
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@pytest.mark.parametrize("kind", DOWNLOADS)
+def test_a_download_that_is_not_the_file(kind, folder, server, injecting):
+    path, before = folder / f"{STEM}.gz", load(folder)
+    official = path.read_bytes()
+    path.unlink()
+    left = {each.name for each in folder.iterdir()}
+    with injecting(f"a download: {kind}", group=GROUP) as fault:
+        with fault.injection():
+            server.answer = DOWNLOADS[kind](official)
+            with pytest.raises(UserError) as caught:
+                load(folder)
+            fault.wrong += {each.name for each in folder.iterdir()} != left
+            server.answer = Answer(official)
+            fault.wrong += not np.array_equal(load(folder), before)
+        told = str(caught.value)
+        assert told.startswith(f"{path}: file of dataset mnist not found, and fetching http://")
+        assert f"Put the file into {folder}/ by hand" in told
+        fault.message = "not found, and fetching ... failed (why). Put the file into ... by hand"
+
+
+def damaged(content, rng):
+    """The content with a bit flipped, or cut, at a random place."""
+    at = int(rng.integers(len(content)))
+    return content[:at] if rng.random() < 0.5 else flipped(content, at, int(rng.integers(8)))
+
+
+def flipped(content, at, bit):
+    return content[:at] + bytes([content[at] ^ (1 << bit)]) + content[at + 1 :]
+
+
+def test_a_damaged_file_of_a_data_set_is_fetched_again(folder, server, injecting):
+    path, before = folder / f"{STEM}.gz", load(folder)
+    official, rng = path.read_bytes(), np.random.default_rng(1)
+    server.answer = Answer(official)
+    with injecting("a data file: a bit flipped, or cut", group=GROUP, chance=True) as fault:
+        for _ in range(20):
+            with fault.injection():
+                path.write_bytes(damaged(official, rng))
+                fault.wrong += not np.array_equal(load(folder), before)
+        server.answer = Answer(b"", status=404)
+        path.write_bytes(damaged(official, rng))
+        with pytest.raises(UserError, match=r"damaged \(.*, and fetching .* failed") as caught:
+            load(folder)
+        assert str(path) in str(caught.value)
+        fault.message = "fetched again; without a network: damaged (why), and fetching ... failed"
+
+
+def test_a_damaged_file_beside_a_whole_one(folder, injecting, monkeypatch):
+    monkeypatch.setattr(pooch, "retrieve", None)  # nothing is fetched
+    path, before = folder / f"{STEM}.gz", load(folder)
+    official, rng = path.read_bytes(), np.random.default_rng(2)
+    (folder / STEM).write_bytes(gzip.decompress(official))
+    with injecting("a damaged .gz beside the file itself", group=GROUP, chance=True) as fault:
+        for _ in range(10):
+            with fault.injection():
+                path.write_bytes(damaged(official, rng))
+                fault.wrong += not np.array_equal(load(folder), before)
+        fault.message = "none: the whole one is read"
+
+
+def test_a_file_of_ones_own_that_changed(tmp_path, injecting):
+    path, rng = tmp_path / "my.npz", np.random.default_rng(3)
+    np.savez(path, x=rng.normal(size=(9, 3)), y=rng.normal(size=(9, 2)))
+    content = path.read_bytes()
+    planned = File(name="file", path=str(path))
+    before = planned.load().x
+    with injecting("data of one's own that changed", group=GROUP, chance=True) as fault:
+        for _ in range(10):
+            with fault.injection():
+                path.write_bytes(damaged(content, rng))
+                File(name="file", path=str(path), checksum="0" * 64)  # forgets what was read last
+                again = File.model_validate(planned.model_dump())
+                with pytest.raises(UserError, match=r"my\.npz: has the checksum .* put the former"):
+                    again.model_copy(update={"path": f"{tmp_path}/./my.npz"}).load()
+                path.write_bytes(content)
+                fault.wrong += not np.array_equal(again.load().x, before)
+        fault.message = "my.npz: has the checksum ..., not ...; put the former file back, or ..."

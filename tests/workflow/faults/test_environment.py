@@ -1,0 +1,311 @@
+"""What a person's machine does to a run: folders, homes, locales, settings, disks, caches."""
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib as mpl
+import netCDF4
+import pytest
+
+import neuralrace as nr
+from neuralrace.errors import UserError
+from neuralrace.seal import key_of, seal, sha256
+
+pytestmark = pytest.mark.faults
+GROUP = "Environment"
+NOTHING = "nothing to recover: it makes no difference"
+FIGURE = "figures/deep_linear/time_to_learn"
+TARGETS = ("metrics", f"{FIGURE}.png")
+
+
+def made(folder: Path) -> dict[str, bytes]:
+    """All results of a workspace, and a picture."""
+    files = [*folder.glob("results/*/*/*/*.nc"), *folder.glob(f"{FIGURE}.*")]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+@contextmanager
+def without(workspace, *cells: str):
+    """A finished workspace in which some cells and the figures are to be made again."""
+    for name in (*(f"results/deep_linear/{cell}" for cell in cells), "figures"):
+        shutil.rmtree(workspace.path / name, ignore_errors=True)
+    yield
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """A finished workspace of one's own, elsewhere."""
+    shutil.copytree(finished.path, tmp_path / "copy", ignore=shutil.ignore_patterns(".snakemake"))
+    return type(finished)(tmp_path / "copy")
+
+
+def run(workspace, *targets, fails=False, **environment):
+    """What snakemake prints in an environment; None takes a variable out of it."""
+    known = workspace.environment() | environment
+    done = subprocess.run(
+        workspace.command(*(targets or TARGETS)), cwd=workspace.path, capture_output=True,
+        env={name: value for name, value in known.items() if value is not None},
+        encoding="utf-8", errors="replace", timeout=300, check=False,
+    )  # fmt: skip
+    printed = done.stdout + done.stderr
+    assert (done.returncode != 0) == fails, printed
+    return printed
+
+
+# Where and by whom -----------------------------------------------------------------------------
+
+ODD = "my 'größe' データ & $HOME; #1 \"😀\""
+SETTINGS = {
+    "no home": {"HOME": "/dev/null/home", "XDG_CACHE_HOME": None, "USER": None, "LOGNAME": None},
+    "another language and alphabet": {
+        "LC_ALL": "tr_TR.ISO-8859-9", "LANG": "tr_TR", "PYTHONUTF8": "0", "TZ": "Asia/Kathmandu",
+    },
+    "no language at all (LC_ALL=C, ASCII)": {
+        "LC_ALL": "C", "LANG": None, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0",
+    },
+    "JAX and XLA set up for another program": {
+        "XLA_FLAGS": "--xla_cpu_enable_fast_math=true --xla_cpu_enable_fast_min_max=true",
+        "JAX_ENABLE_X64": "0", "JAX_DEFAULT_MATMUL_PRECISION": "bfloat16",
+        "JAX_RANDOM_SEED_OFFSET": "7", "JAX_THREEFRY_PARTITIONABLE": "0", "JAX_DEBUG_NANS": "1",
+        "JAX_DEFAULT_PRNG_IMPL": "rbg", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        "JAX_DISABLE_JIT": "0", "JAX_PLATFORMS": "cuda",
+    },
+    "threads, hash seed and optimisation of Python": {
+        "NPROC": "7", "OMP_NUM_THREADS": "3", "OPENBLAS_NUM_THREADS": "5", "PYTHONHASHSEED": "3",
+        "PYTHONOPTIMIZE": "1",
+    },
+}  # fmt: skip
+TOLD = {
+    "JAX and XLA set up for another program": (
+        "JAX_DEBUG_NANS, JAX_DEFAULT_MATMUL_PRECISION, JAX_DEFAULT_PRNG_IMPL, "
+    )
+}
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_a_setting_makes_no_difference(kind, finished, copied, injecting):
+    with injecting(kind, group=GROUP, recovers=NOTHING) as fault, without(copied, "time_to_learn"):
+        with fault.injection():
+            printed = run(copied, **SETTINGS[kind])
+        fault.wrong += made(copied.path) != made(finished.path)
+        assert "Traceback" not in printed
+        assert "Logging error" not in printed
+        assert TOLD.get(kind, "") in printed
+        fault.message = "..., left out of the environment" if kind in TOLD else "none"
+
+
+def test_a_folder_of_any_name(finished, copied, injecting):
+    with injecting(
+        "folders with spaces and other scripts in their names", group=GROUP, recovers=NOTHING
+    ) as fault:
+        odd = type(finished)(copied.path.rename(copied.path.with_name(ODD)))
+        with fault.injection(), without(odd, "time_to_learn"):
+            printed = run(odd)
+        fault.wrong += made(odd.path) != made(finished.path)
+        assert "Traceback" not in printed
+        fault.message = "none"
+
+
+def test_the_clock_decides_nothing(finished, copied, injecting):
+    """How often a checkpoint is written, and how long calls take."""
+    kind = "checkpoints at other times"
+    with injecting(kind, group=GROUP, recovers=NOTHING) as fault, without(copied, "time_to_learn"):
+        (copied.path / "often.yaml").write_text("checkpoint_seconds: 0\n")
+        with fault.injection():
+            run(copied, *TARGETS, "--configfile", "often.yaml")
+        fault.wrong += made(copied.path) != made(finished.path)
+        fault.message = "none"
+
+
+# Matplotlib --------------------------------------------------------------------------------------
+
+SHEETS = {
+    "lines": "lines.linewidth: 9\nlines.linestyle: --\nlines.marker: o\n",
+    "colours": "axes.prop_cycle: cycler('color', ['r'])\nimage.cmap: jet\npatch.edgecolor: red\n",
+    "faces": "axes.facecolor: red\nfigure.facecolor: blue\nsavefig.facecolor: green\n",
+    "letters": "font.family: serif\nfont.size: 30\nmathtext.fontset: stix\n",
+    "minus": "axes.unicode_minus: False\n",
+    "sketch": "path.sketch: 1, 2, 3\npath.simplify: False\n",
+    "sizes": "savefig.dpi: 30\nsavefig.bbox: tight\nfigure.autolayout: True\n",
+    "formats": "svg.fonttype: none\nsvg.hashsalt: mine\npdf.fonttype: 3\npdf.compression: 0\n",
+    "grid": "axes.grid: True\naxes.spines.left: False\nxtick.direction: in\nxtick.top: True\n",
+    "TeX": "text.usetex: True\ntext.parse_math: False\n",
+    "nonsense": "lines.linewidth: thick\nnonsense: 3\nbackend: none-of-these\n",
+}
+
+
+def test_a_persons_matplotlibrc(finished, copied, injecting):
+    """In the folder of the run, in that of an environment variable, and in a notebook."""
+    kind = "a person's matplotlibrc"
+    cell = nr.open_results(finished.path / "results")["deep_linear/time_to_learn/main"]
+    picture = nr.plot(cell)._repr_png_()
+    sheet = copied.path / "matplotlibrc"
+    with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
+        sheet.write_text("".join(SHEETS.values()))
+        with fault.injection(), without(copied):
+            run(copied, f"{FIGURE}.png", MPLBACKEND="none-of-these")
+        fault.wrong += made(copied.path) != made(finished.path)
+        elsewhere = sheet.rename(copied.path.parent / "sheet")
+        with fault.injection(), without(copied):
+            run(copied, f"{FIGURE}.png", MATPLOTLIBRC=str(elsewhere))
+        fault.wrong += made(copied.path) != made(finished.path)
+        for name in sorted(SHEETS.keys() - {"nonsense"}):
+            elsewhere.write_text(SHEETS[name])
+            with fault.injection(), mpl.rc_context(fname=elsewhere):
+                fault.wrong += nr.plot(cell)._repr_png_() != picture
+        fault.message = "none; of a line that it cannot read, matplotlib's"
+
+
+# Disks -------------------------------------------------------------------------------------------
+
+
+def mounted(*arguments: str) -> None:
+    """Mounts something, where that is allowed."""
+    done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def small_disk(copied) -> Iterator[Path]:
+    """Results of a finished workspace on a disk of their own."""
+    results, there = copied.path / "results", copied.path / "there"
+    results.rename(there)
+    results.mkdir()
+    mounted("-t", "tmpfs", "-o", "size=8m", "tmpfs", str(results))
+    shutil.copytree(there, results, dirs_exist_ok=True)
+    yield results
+    subprocess.run(["umount", str(results)], check=True)
+
+
+def changed(workspace) -> None:
+    """Asks for one cell in place of another: something is to be made, and the rest to be kept."""
+    experiments = workspace.deep
+    experiments["step_size"]["sweep"]["training.learning_rate"] = [0.02, 0.008]
+    workspace.configure("deep_linear", experiments)
+
+
+def sound(before: dict[str, bytes], folder: Path) -> int:
+    """How many of the former files are gone or others."""
+    after = made(folder)
+    return sum(after.get(name) != content for name, content in before.items())
+
+
+@pytest.mark.parametrize("room", [0, 20_000, 150_000])
+def test_a_full_disk(room, copied, small_disk, injecting):
+    before = {name: c for name, c in made(copied.path).items() if name.endswith(".nc")}
+    changed(copied)
+    with injecting(f"a full disk, {room // 1000} kB left", group=GROUP) as fault:
+        with fault.injection():
+            filler = small_disk / "filler"
+            filler.write_bytes(bytes(shutil.disk_usage(small_disk).free - room))
+            printed = run(copied, "metrics", fails=True)
+            fault.lost += sound(before, copied.path)
+            filler.unlink()
+            run(copied, "metrics")
+        fault.lost += sound(before, copied.path)
+        fault.lost += not list(small_disk.glob("deep_linear/step_size/*0.008/metrics.nc"))
+        fault.wrong += bool(list(small_disk.rglob("*.tmp")))
+        assert "cannot be written (" in printed
+        assert "Traceback" not in printed
+        assert "Logging error" not in printed
+        fault.message = "... cannot be written (the disk is full); nothing was replaced"
+
+
+def test_a_folder_that_may_not_be_written(copied, small_disk, injecting):
+    before = {name: c for name, c in made(copied.path).items() if name.endswith(".nc")}
+    changed(copied)
+    with injecting("a read-only results folder", group=GROUP) as fault:
+        with fault.injection():
+            mounted("-o", "remount,ro", str(small_disk))
+            printed = run(copied, "metrics", fails=True)
+            mounted("-o", "remount,rw", str(small_disk))
+            fault.lost += sound(before, copied.path)
+            run(copied, "metrics")
+        fault.lost += sound(before, copied.path)
+        assert "cannot be written ([Errno 30] Read-only file system" in printed
+        assert "Traceback" not in printed
+        fault.message = "... cannot be written (Read-only file system)"
+
+
+# Caches and versions -----------------------------------------------------------------------------
+
+TRAIN = """
+import json, sys, warnings
+from pathlib import Path
+import jax
+from jax.experimental.compilation_cache import compilation_cache
+from neuralrace.spec import Ensemble
+from neuralrace.training import trainer
+
+warnings.simplefilter("ignore")
+ensemble = Ensemble.model_validate_json(sys.argv[1])
+for folder in sys.argv[2:]:
+    jax.config.update("jax_compilation_cache_dir", folder)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    trainer._PROGRAMS.clear()
+    jax.clear_caches()
+    compilation_cache.reset_cache()
+    recorded = trainer.train(ensemble).variables
+    print(json.dumps({name: array.tobytes().hex() for name, array in recorded.items()}))
+"""
+ENSEMBLE = {
+    "dataset": {"name": "hierarchy"},
+    "network": {"name": "layered", "hidden": [4]},
+    "init": {"name": "normal"},
+    "init_scales": [0.1],
+    "seeds": 2,
+    "training": {"learning_rate": 0.02, "steps": 100},
+    "record": {"every": 50},
+}
+
+
+def trained(*folders: Path) -> list[str]:
+    """What training records with each of some compile caches."""
+    order = [sys.executable, "-c", TRAIN, json.dumps(ENSEMBLE), *map(str, folders)]
+    done = subprocess.run(order, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_a_damaged_compile_cache(tmp_path, injecting):
+    whole = tmp_path / "whole"
+    (expected,) = trained(whole)
+    chance, copies = random.Random(0), [tmp_path / f"copy{n}" for n in range(12)]
+    for number, copy in enumerate(copies):
+        shutil.copytree(whole, copy)
+        for path in copy.glob("*-cache"):
+            content = bytearray(path.read_bytes())
+            at = chance.randrange(len(content))
+            content[at] ^= 1 << chance.randrange(8)
+            path.write_bytes(content[:at] if number % 3 == 0 else content)
+    with injecting(
+        "a damaged compile cache", group=GROUP, chance=True, recovers="compiles anew"
+    ) as fault:
+        with fault.injection():
+            found = trained(*copies)
+        fault.wrong += sum(each != expected for each in found)
+        fault.seconds = [fault.seconds[0] / len(copies)] * len(copies)
+        fault.message = "JAX's: error reading persistent compilation cache entry"
+
+
+def test_results_of_another_version(finished, copied, injecting):
+    """Of another schema and code: made again by the workflow, refused by whoever only reads."""
+    path = copied.path / "results/deep_linear/time_to_learn/main/trajectory.nc"
+    with injecting("results of another version", group=GROUP) as fault, fault.injection():
+        with netCDF4.Dataset(path, "a") as stored:
+            stored.setncattr("schema", "1")
+        seal(path, sha256(path), "made by another version")
+        with pytest.raises(UserError, match=r"has schema '1', this version reads") as told:
+            nr.open_results(copied.path / "results")["deep_linear/time_to_learn/main"].flow_time
+        run(copied)
+        fault.wrong += made(copied.path) != made(finished.path)
+        fault.message = "has schema '1', this version reads '3' ... run the workflow again"
+        assert key_of(path) == key_of(finished.path / path.relative_to(copied.path))
+        assert str(path) in str(told.value)

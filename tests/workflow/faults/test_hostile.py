@@ -1,0 +1,207 @@
+"""Configurations that were written to do harm, or by mistake beyond all measure."""
+
+import random
+import time
+from functools import reduce
+
+import pytest
+import yaml
+
+from neuralrace.claims.spec import read_claims
+from neuralrace.cli import main
+from neuralrace.errors import UserError
+from neuralrace.plan import laid_over, read_file, read_plan
+
+pytestmark = pytest.mark.faults
+GROUP = "Configuration"
+NOTHING = "nothing to recover: refused before anything runs"
+BILLION = 10**9
+CELL = {
+    "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
+    "network": {"name": "layered", "hidden": [2]},
+    "init": {"name": "normal"},
+    "init_scales": [0.1],
+    "seeds": 2,
+    "training": {"learning_rate": 0.02, "steps": 400},
+    "record": {"every": 10},
+}
+
+
+def doubled(entry, times=60):
+    """Text of aliases, each of which stands for the one before twice."""
+    lines = [f"x{n + 1}: &x{n + 1} " + entry.replace("*", f"*x{n}") for n in range(times)]
+    return "\n".join(["x0: &x0 {a: 1}", *lines])
+
+
+TEXTS = {
+    "YAML that stands for more than memory holds": [
+        doubled("[*, *]"),
+        doubled("{a: *, b: *}"),
+        doubled("{<<: [*, *]}"),
+        "[" * 100_000 + "]" * 100_000,
+        "{a: " * 100_000 + "}" * 100_000,
+        "\n".join(" " * n + "a:" for n in range(3000)),
+        "a: &a [*a]",
+        "a: &a {b: *a}",
+        "a: [" + "1," * 300_000 + "1]",
+        "a: 0x" + "f" * 10_000,
+        "a: " + "9:" * 3000 + "9",
+        "a: " + "b" * 10**6,
+    ],
+    "a configuration that is none": [
+        "", "null", "- 1", "text", "experiments:", "experiments: 3", "experiments: {a: }",
+        "experiments: {a: {b: }}", "experiments: {1: {}}", "experiments: {[1]: 2}",
+        "experiments: [", "experiments: {a: {b: {}}}\nexperiments: {}", "a: 1\n---\nb: 2",
+        "experiments: 2024-13-45", "experiments:\n\ta: 1", "experiments: \0", "experiments: *a",
+        b"\xff\xfe\x00", b"experiments: {\xe4: 1}",
+    ],
+}  # fmt: skip
+
+
+def planned(path, **settings):
+    """What is planned of a file laid over an experiment."""
+    content = read_file(path)
+    below = {"experiments": {"paper": {"one": CELL}}}
+    return read_plan(reduce(laid_over, [below, content, settings]), {str(path): content})
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_text_that_nobody_can_mean(kind, tmp_path, injecting):
+    path = tmp_path / "mine.yaml"
+    with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
+        for text in TEXTS[kind]:
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+            with fault.injection(), pytest.raises(UserError) as caught:
+                planned(path)
+            assert str(caught.value).startswith(f"{path}: "), text[:40]
+            assert len(str(caught.value)) < 1000
+        assert max(fault.seconds) < 2
+        fault.message = "mine.yaml: where: what it is; what to do"
+
+
+def test_a_text_that_was_damaged(tmp_path, injecting):
+    """A plan or one message, and never anything else."""
+    text = yaml.safe_dump({"experiments": {"paper": {"one": CELL}}, "batch": ["seed"]}).encode()
+    chance, path = random.Random(0), tmp_path / "mine.yaml"
+    with injecting(
+        "a configuration with flipped bits, or cut", group=GROUP, recovers=NOTHING, chance=True
+    ) as fault:
+        for _ in range(200):
+            content = bytearray(text)
+            for _ in range(chance.randint(1, 3)):
+                content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+            path.write_bytes(content[: chance.randint(len(text) // 2, 2 * len(text))])
+            with fault.injection():
+                try:
+                    told = "".join(read_plan(read_file(path), {}).cells)
+                except UserError as error:
+                    told = str(error)
+            assert told
+        fault.message = "mine.yaml: key: value: what is allowed"
+
+
+def test_a_text_that_asks_for_code(tmp_path, monkeypatch, capsys, injecting):
+    monkeypatch.chdir(tmp_path)
+    mark = tmp_path / "mark"
+    asks = [
+        f"__use_yte__: true\nresults: \"?open('{mark}', 'w').name\"",
+        f"__use_yte__: true\n__definitions__:\n  - open('{mark}', 'w')",
+        f"results: !!python/object/apply:os.mkdir ['{mark}']",
+        f"results: !!python/object/new:os.mkdir ['{mark}']",
+        "results: !!python/name:os.system",
+        "results: !!python/module:antigravity",
+        f'results: \'{{open("{mark}", "w")}}\'',
+    ]
+    kind = "a configuration that asks for code to be run"
+    with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
+        for text in asks:
+            (tmp_path / "mine.yaml").write_text(f"{text}\nexperiments: {{}}\n")
+            with fault.injection():
+                status = main(["run", "deep_linear/staircase", "-n", "--configfile", "mine.yaml"])
+                fault.wrong += mark.exists()
+            assert status == 1
+            assert capsys.readouterr().err.startswith("error: mine.yaml: ")
+        fault.message = "mine.yaml: __use_yte__: a configuration is data and runs no code"
+
+
+SIZES = {
+    "seeds": BILLION,
+    "init_scales": [0.1 + 1e-9 * n for n in range(10**5)],
+    "network.hidden": [BILLION],
+    "dataset.inputs": BILLION,
+    "dataset.singular_values": [1.0] * 10**5,
+    "training.steps": 10**30,
+    "record.every": 0.001,
+    "first_seed": 10**30,
+    "sweep": {"seeds": [*range(1, 1001)], "first_seed": [*range(1000)]},
+}
+
+
+def test_sizes_beyond_any_machine(injecting):
+    with injecting("sizes beyond any machine", group=GROUP, recovers=NOTHING) as fault:
+        for key, value in SIZES.items():
+            *path, last = key.split(".")
+            cell = laid_over(CELL, {"seeds": BILLION} if key == "init_scales" else {})
+            changed = reduce(lambda inner, name: {name: inner}, reversed(path), {last: value})
+            config = {"experiments": {"paper": {"one": laid_over(cell, changed)}}}
+            with fault.injection(), pytest.raises(UserError) as caught:
+                read_plan(config, {"mine.yaml": config})
+            assert str(caught.value).startswith("mine.yaml: experiments.paper.one"), key
+            assert len(str(caught.value)) < 1000
+        assert max(fault.seconds) < 2
+        fault.message = "mine.yaml: ... network.hidden.0: 1000000000: needs 480 GB of memory, ..."
+
+
+NAMES = [
+    {"experiments": {name: {"one": CELL}}}
+    for name in ("smoke", "logs", "checkpoints", "blind", "figures", "slim", "a.b", "a/b", "..",
+                 "A", "größe", "a b", "a\n", "", "a" * 300, "-n", "{x}")
+] + [
+    {"experiments": {"paper": {name: CELL}}} for name in ("../up", "a.b", "e" * 300, "{cell}")
+] + [
+    {"experiments": {"paper": {"one": CELL | {"sweep": {"network.hidden": [[4] * 150]}}}}},
+    *({"results": name, "experiments": {"paper": {"one": CELL}}}
+      for name in ("", "a\0b", "a\nb", "{a}", "a*", "r" * 300)),
+]  # fmt: skip
+
+
+def test_names_that_no_folder_can_have(injecting):
+    kind = "names that no folder can have, or that others have"
+    with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
+        for config in NAMES:
+            with fault.injection(), pytest.raises(UserError) as caught:
+                read_plan(config, {"mine.yaml": config})
+            assert str(caught.value).startswith("mine.yaml: "), config
+        fault.message = "mine.yaml: experiments.smoke: 'smoke': is no name for a paper, ..."
+
+
+def test_names_that_folders_can_have(workspace, injecting):
+    """Planned, and made: many equal widths, in parts, in a folder of any name."""
+    changed = workspace.layers
+    changed["glorot_moments"]["sweep"] = {"network.hidden": [[2] * 21]}
+    changed["glorot_moments"] |= {"seeds": 1, "training": {"learning_rate": 1e-6, "steps": 10}}
+    workspace.configure("layer_dynamics", changed)
+    workspace.configure("deep_linear", {})
+    workspace.claims("deep_linear")
+    more = {"batch": [], "results": "./Ergebnisse für 'mich' \u03c3 $HOME/"}
+    (workspace.path / "more.yaml").write_text(yaml.safe_dump(more))
+    with injecting("names that look odd", group=GROUP) as fault:
+        with fault.injection():
+            workspace.snakemake("cells", "--configfile", "more.yaml")
+        made = (workspace.path / "Ergebnisse für 'mich' \u03c3 $HOME").glob("*/*/*/metrics.nc")
+        fault.lost += len(list(made)) != 1
+        fault.message = "none"
+
+
+def test_claims_that_nobody_can_mean(workspace, injecting):
+    path = workspace.path / "config/deep_linear/claims.yaml"
+    texts = [text for kind in TEXTS.values() for text in kind if text not in ("", "null")]
+    with injecting("claims that are none", group=GROUP, recovers="the same command") as fault:
+        for text in texts:
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+            begin = time.monotonic()
+            with fault.injection(), pytest.raises(UserError) as caught:
+                read_claims([path])
+            assert str(caught.value).startswith(str(path))
+            assert time.monotonic() - begin < 2
+        fault.message = "claims.yaml: where: what it is; what to do"

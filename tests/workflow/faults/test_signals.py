@@ -1,0 +1,87 @@
+"""Requests to end: of a person, to all of a run, and of a scheduler, to one job."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.faults, pytest.mark.workflow]
+
+CELL = "layer_dynamics/glorot_moments/main"
+TARGET = f"results/{CELL}/metrics.nc"
+LOG = "results/logs/layer_dynamics_01.log"
+TIMES = 10
+ANSWER = 10.0
+"""Seconds within which a request has to be answered; a scheduler kills after thirty."""
+
+
+def wait_for(holds, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def working(controller):
+    """The process that trains, once it does."""
+    made = psutil.Process(controller.pid).children(recursive=True)
+    found = [each for each in made if each.name().startswith("python") and not each.children()]
+    return found[0] if found else None
+
+
+def to_all(controller):
+    os.killpg(controller.pid, signal.SIGINT)
+
+
+def to_the_job(controller):
+    working(controller).send_signal(signal.SIGTERM)
+
+
+REQUESTS = [("SIGINT", to_all), ("SIGTERM", to_the_job)]
+
+
+def test_a_training_is_stopped_and_goes_on(workspace, injecting):
+    changed = workspace.layers
+    changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": 4_000_000}
+    changed["glorot_moments"]["record"]["every"] = 2_000_000  # most of it stands between records
+    workspace.configure("layer_dynamics", changed)
+    random.seed(0)
+    log, stopped = workspace.path / LOG, [0]
+    with injecting(
+        "Ctrl-C, or SIGTERM to a job, in the middle of training", group="Stops", chance=True
+    ) as fault:
+        for number in range(TIMES):
+            name, send = REQUESTS[number % 2]
+            log.unlink(missing_ok=True)
+            with fault.injection():
+                controller = subprocess.Popen(
+                    workspace.command(TARGET), cwd=workspace.path, env=workspace.environment(),
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                    start_new_session=True,
+                )  # fmt: skip
+                wait_for(lambda: log.exists() and "memory: " in log.read_text())
+                time.sleep(random.uniform(0.0, 1.0))
+                send(controller)
+                asked = time.monotonic()
+                wait_for(lambda: "stopped by" in log.read_text())
+                assert time.monotonic() - asked < ANSWER
+                printed = controller.communicate(timeout=60)[0]
+            assert controller.returncode != 0
+            assert "Traceback" not in printed
+            (step,) = re.findall(rf"stopped by {name} at step (\d+); the same", log.read_text())
+            fault.lost += int(step) < stopped[-1]
+            stopped.append(int(step))
+            assert not list((workspace.path / "results").rglob("*.tmp"))
+        fault.message = "stopped by SIGINT at step N; the same command goes on from the checkpoint"
+        workspace.snakemake(TARGET)
+        assert f"continuing at step {stopped[-1]}" in log.read_text()
+        resumed = (workspace.path / TARGET).read_bytes()
+        (workspace.path / "results").rename(workspace.path / "stopped")
+        workspace.snakemake(TARGET)
+        fault.wrong += (workspace.path / TARGET).read_bytes() != resumed
