@@ -6,12 +6,14 @@ import jax.numpy as jnp
 import matplotlib as mpl
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.axes import Axes
 from scipy import stats
 
 from neuralrace.errors import UserError
 from neuralrace.figures import matching
 from neuralrace.figures.compose import compose
+from neuralrace.figures.domains import following
 from neuralrace.figures.neural_race import natural_images, natural_images_controls
 from neuralrace.figures.style import SHEET
 from neuralrace.records.results import Results, open_results
@@ -138,6 +140,14 @@ def test_ratios_are_at_their_share_and_number_of_partners(results: Results):
         assert has_line(by_share, shares, ends(cells, "zero_shot_ratio"))
         assert has_line(by_number, numbers, ends(cells, "zero_shot_ratio"))
         assert has_line(classified, numbers, ends(cells, "transfer"))
+
+
+def test_pairs_follow_from_where_all_medians_are_high():
+    medians = {1: 0.95, 2: 0.5, 3: 0.92, 4: 1.0, 5: np.nan}
+    shuffled = sorted(medians, reverse=True)
+    ratios = [xr.DataArray(medians[x] + np.array([-1, 0, 1]), dims="seed") for x in shuffled]
+    assert following(shuffled, ratios) == "3"
+    assert following([0.25, 0.5], [ratios[shuffled.index(x)] for x in (1, 2)]) == "none"
 
 
 def test_controls_show_every_seed_and_the_interval_of_their_mean(results: Results):
