@@ -67,9 +67,8 @@ def save(
         arrange(figure)
     with sheet(), mpl.rc_context({"figure.constrained_layout.use": False}):
         figure.set_layout_engine(None)  # all files have the same places
-        for (
-            ax
-        ) in figure.axes:  # the solver of the layout goes by addresses: its last bits are chance
+        # the solver of the layout goes by addresses, so that its last bits are chance
+        for ax in figure.axes:
             ax.set_position(np.round(ax.get_position(original=True).bounds, PLACES).tolist())
         title, said = {"Title": name}, alternative(figure)
         texts = title | {"Description": said, "Comment": caption}
