@@ -179,7 +179,7 @@ def test_figure_draws_labelled_axes_from_its_inputs(
         assert used[kind] == set().union(*(each.get(kind, ()) for each in declared)), kind
 
 
-@pytest.mark.parametrize("name", ["deep_linear/staircase"])
+@pytest.mark.parametrize("name", ["deep_linear/staircase", "neural_race/race"])
 def test_saved_files_are_deterministic_and_whole(
     name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
 ):

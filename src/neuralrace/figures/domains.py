@@ -79,7 +79,7 @@ def share(cell: CellResults) -> str:
     return f"$K/M={partners(cell):.2g}$"
 
 
-def following(x: Sequence[float], ratios: Sequence[xr.DataArray]) -> str:
+def following(x: Sequence[int | float], ratios: Sequence[xr.DataArray]) -> str:
     """From which x on untrained pairs follow, by the median over seeds; "none" where they do not.
 
     Args:

@@ -26,6 +26,8 @@ COLOURS, SLIM_COLOURS = 256, 128
 """Of these: a palette takes a third of the bytes."""
 DIGITS = np.array([1 << 16, 1 << 8, 1], dtype=np.int32)
 """Of red, green and blue, in a colour as one number."""
+PLACES = 6
+"""Decimals of where axes stand, as shares of a figure."""
 FREQUENT = 5 / 8
 """Share of a palette that is exactly what there is most of; the others cover all that is left."""
 
@@ -65,6 +67,9 @@ def save(
         arrange(figure)
     with sheet(), mpl.rc_context({"figure.constrained_layout.use": False}):
         figure.set_layout_engine(None)  # all files have the same places
+        # the solver of the layout goes by addresses, so that its last bits are chance
+        for ax in figure.axes:
+            ax.set_position(np.round(ax.get_position(original=True).bounds, PLACES).tolist())
         title, said = {"Title": name}, alternative(figure)
         texts = title | {"Description": said, "Comment": caption}
         _picture(figure, DPI, COLOURS, texts, Path(png_path))
