@@ -112,7 +112,7 @@ def digests(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 def key_of(path: Path) -> str | None:
     """The key of what a result file was made from; None where the file or its seal is missing."""
-    found = read_seal(seal_file(path)) if path.is_file() else None
+    found = read_seal(seal_file(path)) if os.path.isfile(path) else None
     return found.key if found else None
 
 

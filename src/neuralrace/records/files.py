@@ -97,10 +97,13 @@ def _sound(path: str | os.PathLike[str]) -> Path:
     To be asked before it is opened: damage in HDF5's own tables can keep its library busy for ever.
     """
     path = Path(path)
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; name a file in it.")
-    if not path.is_file():
-        raise UserError(f"{path}: result file not found. Run the workflow to make it.")
+    try:
+        if path.is_dir():
+            raise UserError(f"{path}: is a folder; name a file in it.")
+        if not path.is_file():
+            raise UserError(f"{path}: result file not found. Run the workflow to make it.")
+    except OSError as error:  # such as a folder that may not be searched
+        raise UserError(f"{path}: cannot be read ({error.strerror}); check permissions") from error
     refuse_unsound(path)
     return path
 

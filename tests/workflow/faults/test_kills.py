@@ -98,7 +98,7 @@ def results(folder: Path) -> dict[str, bytes]:
         ("a job is killed", kill_job, "A job failed; its message stands above"),
         ("Snakemake is killed, its jobs are not", kill_controller, ""),
         ("Snakemake and its jobs are killed", kill_all, ""),
-        ("interrupted from the keyboard", interrupt, "stopped by SIGINT"),
+        ("interrupted from the keyboard", interrupt, "stopped by SIG"),
         ("Snakemake is asked to end", ask_to_end, ""),
     ],
 )
