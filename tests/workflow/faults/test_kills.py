@@ -123,3 +123,75 @@ def test_the_same_command_goes_on(workspace, truth, injecting, kind, strike, mes
         assert not list(workspace.path.rglob("*.last"))
         assert message in printed
         fault.message = message or "nothing: the next run removes its locks and goes on"
+
+
+MEASURE = "src/neuralrace/metrics/measure.py"
+TRUE, FALSE = (
+    "values |= _measured(name, cell)",
+    "values |= {k: v.copy(data=v.values * 2) for k, v in _measured(name, cell).items()}",
+)
+
+
+def test_code_that_is_edited_and_taken_back_makes_nothing_wrong(building, injecting):
+    workspace, random = building("edited"), np.random.default_rng(3)
+    workspace.snakemake("cells")
+    true, path = results(workspace.path), workspace.path / MEASURE
+    text = path.read_text()
+    assert TRUE in text
+    printed, kind = "", "code is edited while it runs, and taken back"
+    with injecting(kind, group=GROUP, chance=True) as fault:
+        for _ in range(TIMES):
+            for file in workspace.path.glob("results/*/*/*/metrics.nc"):
+                file.unlink()
+            with fault.injection():
+                controller = started(workspace, ("cells",))
+                at_work(controller)
+                time.sleep(random.uniform(0, 1))
+                path.write_text(text.replace(TRUE, FALSE))
+                time.sleep(random.uniform(0, 2))
+                path.write_text(text)
+                printed += controller.communicate(timeout=LONGEST)[0]
+                made = results(workspace.path)
+                fault.wrong += sum(true[name] != content for name, content in made.items())
+                workspace.snakemake("cells")
+            now = results(workspace.path)
+            fault.lost += len(true.keys() - now.keys())
+            fault.wrong += sum(now.get(name) != content for name, content in true.items())
+        fault.message = "was edited while this job ran; nothing was written"
+        assert fault.message in printed or "edited after this run was planned" in printed
+
+
+def test_configuration_that_is_edited_while_it_runs_is_for_the_next_run(building, injecting):
+    workspace = building("configured")
+    workspace.snakemake("cells")
+    true, kind = results(workspace.path), "configuration is edited while it runs"
+    changed = workspace.deep
+    changed["time_to_learn"]["training"]["learning_rate"] = 0.01
+    with injecting(kind, group=GROUP) as fault, fault.injection():
+        for file in workspace.path.glob("results/*/*/*/*.nc"):
+            file.unlink()
+        controller = started(workspace, ("cells",))
+        at_work(controller)
+        workspace.configure("deep_linear", changed)
+        controller.communicate(timeout=LONGEST)
+        fault.wrong += results(workspace.path) != true
+        planned = workspace.planned_files("cells")
+        cell = "results/deep_linear/time_to_learn/main"
+        assert planned == {f"{cell}/{name}.nc" for name in ("trajectory", "theory", "metrics")}
+        workspace.snakemake("cells")
+        fault.wrong += "verified" not in workspace.snakemake("verify")
+        fault.message = "nothing: a run makes what it was planned for"
+
+
+def test_two_runs_at_once_make_everything_once(building, injecting):
+    workspace = building("twice")
+    with injecting("two Snakemakes at once", group=GROUP) as fault, fault.injection():
+        both = [started(workspace, ("cells",)) for _ in range(2)]
+        printed = [each.communicate(timeout=2 * LONGEST)[0] for each in both]
+        status = sorted(each.returncode for each in both)
+        assert status[0] == 0
+        workspace.snakemake("cells")
+        fault.wrong += "verified" not in workspace.snakemake("verify")
+        fault.message = "Error: Directory cannot be locked"
+        refused = [text for text in printed if "Directory cannot be locked" in text]
+        assert len(refused) == status.count(1)
