@@ -16,13 +16,13 @@ TEXTS = {path.name: path.read_text(encoding="utf-8") for path in (DOCKER, APPTAI
 def copied(text: str) -> set[str]:
     """What a recipe copies from the repository."""
     by_docker = re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE)
-    by_apptainer = re.findall(r"^ +(\S+) /opt/neuralrace/$", text, re.MULTILINE)
+    by_apptainer = re.findall(r"^ +(\S+) /neuralrace/$", text, re.MULTILINE)
     return {name for line in [*by_docker, *by_apptainer] for name in line.split()}
 
 
 def commands(text: str) -> list[str]:
     """What a recipe runs to install and to check."""
-    return re.findall(r"/opt/venv/bin/(?:pip|python) .*?(?= \\|$)", text, re.MULTILINE)
+    return re.findall(r"/venv/bin/(?:pip|python) .*?(?= \\|$)", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
