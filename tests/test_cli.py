@@ -437,7 +437,7 @@ def test_what_is_deployed_runs(tmp_path):
     assert "cells_deep_linear_01" in planned
     assert all((only.parent / name).exists() for name in bundled.FILES)
     todo = json.loads((only.parent / "results/outdated.json").read_text())
-    assert list(todo) == ["deep_linear/staircase/main"]
+    assert list(todo["cells"]) == ["deep_linear/staircase/main"]
 
 
 @pytest.mark.workflow

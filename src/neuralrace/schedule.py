@@ -123,8 +123,8 @@ def refuse_another(todo: Mapping[str, Mapping[str, str]], planned: Path) -> None
         UserError: configuration or code were changed since.
     """
     try:
-        told = json.loads(planned.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # nothing was planned, and nothing is to be made
+        told = json.loads(planned.read_text(encoding="utf-8"))["cells"]
+    except (OSError, ValueError, KeyError):  # nothing was planned, and nothing is to be made
         told = {}
     for cell_id, keys in todo.items():
         if any(told.get(cell_id, {}).get(kind, key) != key for kind, key in keys.items()):

@@ -135,7 +135,9 @@ def overdue():
     """Newer than what is there, and an input of what is to be made again."""
     if workflow.is_main_process:
         with refusing():
-            write_text(json.dumps(TO_MAKE, indent=0) + "\n", OVERDUE)
+            # with the time, as Snakemake takes a file of the same content for the same
+            content = {"planned": STARTED, "cells": TO_MAKE}
+            write_text(json.dumps(content, indent=0) + "\n", OVERDUE)
     return OVERDUE
 
 
