@@ -35,6 +35,8 @@ def started(workspace, command) -> subprocess.Popen:
     return subprocess.Popen(
         workspace.command(*command), cwd=workspace.path, env=workspace.environment(),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        # the workers of pytest-xdist ignore it, and who they start would too
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 
