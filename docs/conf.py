@@ -69,7 +69,7 @@ nitpick_ignore_regex = [
     # other libraries, whose inventories are on the network; jaxtyping names arrays so
     (
         "py:.*",
-        r"(annotated_types|collections|jax|jaxtyping|matplotlib|networkx|np|numpy|nx|pandas|pathlib"
+        r"(annotated_types|collections|contextlib|jax|jaxtyping|matplotlib|networkx|np|numpy|nx|pandas|pathlib"
         r"|pydantic|xarray|xr)\..*",
     ),
     ("py:class", "FieldInfo|Ge|Gt|MinLen|NoneType|Strict|ndarray"),
