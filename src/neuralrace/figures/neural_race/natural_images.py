@@ -98,9 +98,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     _draw_images(ax, cell)
     dataset = cell.spec.dataset
     if dataset.inputs == "rotation":
-        each = f"turns {_images(cell)} by {dataset.arc / dataset.count:.3g}° more"
+        each = f"turns by {dataset.arc / dataset.count:.3g}° more"
     else:
-        each = f"shows {_images(cell)} its own way"
+        each = "shows images its own way"
     ax.set_title(f"Each of {dataset.count} domains {each}")
 
 
