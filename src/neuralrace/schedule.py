@@ -37,7 +37,7 @@ def keys(cell_id: str, cell: Cell) -> dict[str, str]:
     return found
 
 
-def parts(cell: Cell) -> dict[str, Cell | Ensemble]:
+def parts(cell: Cell) -> Mapping[str, Cell | Ensemble]:
     """What each file of a cell answers to, by kind, in the order of `STAGES`."""
     theory = {"theory": cell.only(SolvedEnsemble)} if cell.solutions else {}
     return theory | {"trajectory": cell.only(Ensemble), "metrics": cell}
