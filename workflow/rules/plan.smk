@@ -1,12 +1,11 @@
 # What there is to do, where results go, and what of them is outdated.
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatch
-from functools import cache, partial, reduce
+from functools import cache, reduce
 from math import inf
 from pathlib import Path
 
