@@ -9,7 +9,6 @@ from pathlib import Path
 
 from neuralrace.atomic import give_back, keep, temporaries
 from neuralrace.given import SOURCES
-from neuralrace.schedule import Work
 
 HELD: list[int] = []
 """Open files whose locks this process holds to its end, however it ends."""
@@ -48,7 +47,7 @@ def join(state: Path) -> bool:
     return alone
 
 
-def prepare(root: Path, gallery: Path, todo: Iterable[Work], alone: bool) -> None:
+def prepare(root: Path, gallery: Path, todo: Iterable[Path], alone: bool) -> None:
     """Readies a results folder for a run.
 
     What killed runs left half made is removed, and what they were about to replace is put back.
@@ -57,7 +56,7 @@ def prepare(root: Path, gallery: Path, todo: Iterable[Work], alone: bool) -> Non
     Args:
         root: the results folder.
         gallery: the folder of its figures.
-        todo: what is to be made.
+        todo: result files that are to be made.
         alone: whether no other run is at work.
     """
     if alone:
@@ -66,9 +65,8 @@ def prepare(root: Path, gallery: Path, todo: Iterable[Work], alone: bool) -> Non
                 path.unlink()
         for path in root.glob("*/*/*/*.last"):
             give_back(path.with_suffix(""))
-    for work in todo:
-        for kind in work.keys:
-            keep(root / work.cell_id / f"{kind}.nc")
+    for path in todo:
+        keep(path)
     for path in root.glob("*/*/*/*.nc"):
         if path.stem in SOURCES and path.stat().st_mtime > time.time() + 1:
             # by a clock that was wrong: Snakemake would take all that follows for outdated, ever
@@ -76,8 +74,7 @@ def prepare(root: Path, gallery: Path, todo: Iterable[Work], alone: bool) -> Non
                 os.utime(path)
 
 
-def finish(root: Path, todo: Iterable[Work]) -> None:
+def finish(todo: Iterable[Path]) -> None:
     """Puts back what a run was about to replace and did not, as its jobs failed or were killed."""
-    for work in todo:
-        for kind in work.keys:
-            give_back(root / work.cell_id / f"{kind}.nc")
+    for path in todo:
+        give_back(path)

@@ -144,6 +144,11 @@ if OUTDATED:
     overdue()
 
 
+def to_make():
+    """Paths of the result files that are to be made."""
+    return [f"{RESULTS}/{cell}/{kind}.nc" for cell, kinds in TO_MAKE.items() for kind in kinds]
+
+
 @cache
 def wanted(cell):
     """Keys of the files of a cell as they are to be made, by kind."""

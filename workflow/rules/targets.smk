@@ -62,11 +62,11 @@ rule verify:
 onstart:
     if workflow.is_main_process:
         with refusing():
-            prepare(Path(RESULTS), Path(GALLERY), OUTDATED.values(), ALONE)
+            prepare(Path(RESULTS), Path(GALLERY), map(Path, to_make()), ALONE)
 
 
 onsuccess:
-    finish(Path(RESULTS), OUTDATED.values())
+    finish(map(Path, to_make()))
     write_own_cost()
     print(f"figures: {os.path.abspath(GALLERY)}")
     if os.path.exists(f"{RESULTS}/claims.md"):
@@ -74,5 +74,5 @@ onsuccess:
 
 
 onerror:
-    finish(Path(RESULTS), OUTDATED.values())
+    finish(map(Path, to_make()))
     print("A job failed; its message stands above and in its log, under " f"{RESULTS}/logs/.")
