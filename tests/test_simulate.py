@@ -16,6 +16,7 @@ from neuralrace.figures.cell import plot
 from neuralrace.job import Job
 from neuralrace.make import Workshop
 from neuralrace.records.results import CellResults
+from neuralrace.schedule import keys
 from neuralrace.simulation import NAME, find_reln, reduce, simulate, solve, specify
 from neuralrace.spec import Cell
 from neuralrace.theory import pace
@@ -66,7 +67,7 @@ def test_numbers_are_those_of_the_workflow(tree, tmp_path):
     given = CellResults(NAME, tmp_path / NAME)
     cell = Cell.model_validate_json(tree.attrs["spec"])
     shop = Workshop(tmp_path, 300.0, Job(logging.getLogger("test")))
-    shop.make(NAME, cell, dict.fromkeys(("theory", "trajectory", "metrics"), "key"), ())
+    shop.make(NAME, cell, keys(NAME, cell), ())
     for kind in ("theory", "trajectory", "metrics"):
         xr.testing.assert_identical(
             tree[kind].to_dataset().drop_attrs(deep=False),

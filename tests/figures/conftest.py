@@ -27,8 +27,8 @@ from neuralrace.networks.layered import Layered
 from neuralrace.networks.routing import Routing
 from neuralrace.plan import read_plan
 from neuralrace.records.axes import axes, provenance, record_steps
-from neuralrace.records.files import write
-from neuralrace.records.results import CellResults
+from neuralrace.records.files import read, write
+from neuralrace.records.results import PLACE, CellResults
 from neuralrace.records.schema import TRAJECTORY, build
 from neuralrace.records.theory import theory_dataset
 from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
@@ -391,3 +391,15 @@ def cells() -> dict[str, Cell]:
 def cell_ids(cells: dict[str, Cell]) -> list[str]:
     """Their identifiers."""
     return list(cells)
+
+
+@pytest.fixture(scope="session")
+def retold():
+    """Copies the files of a cell as those of another one."""
+
+    def copied(folder: Path, root: Path, cell: str) -> None:
+        for path in folder.glob("*.nc"):
+            place = dict(zip(PLACE, cell.split("/"), strict=True))
+            write(read(path).assign_attrs(place), root / cell / path.name)
+
+    return copied

@@ -190,10 +190,10 @@ def test_a_diverged_run_has_no_patterns(results_root: Path, cell_ids: list[str],
 
 
 def test_patterns_are_those_of_two_objects_in_two_contexts(
-    results_root: Path, cell_ids: list[str], tmp_path: Path
+    results_root: Path, cell_ids: list[str], tmp_path: Path, retold
 ):
     (cell,) = matching("make_haste/lemma", cell_ids)
-    shutil.copytree(results_root / "make_haste/three_contexts/main", tmp_path / cell)
+    retold(results_root / "make_haste/three_contexts/main", tmp_path, cell)
     with pytest.raises(UserError, match=r"lemma.*2 objects in 2 contexts"):
         drawn(lemma.panel_a, open_results(tmp_path, [cell]))
 

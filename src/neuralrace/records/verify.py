@@ -1,6 +1,5 @@
 """Whether results are what the workflow wrote, from the files of cells to pictures and claims."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -85,9 +84,13 @@ def _of_inputs(found: Seal, root: Path) -> Iterator[str]:
 
 
 def _of_file(path: Path, planned: str | None) -> Iterator[str]:
-    if not os.path.isfile(path) and os.access(path.parent, os.X_OK):
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
         yield "is missing"
         return
+    except OSError:  # who reads it tells why it cannot be
+        pass
     found = read_seal(seal_file(path))
     if found is None:
         yield f"its checksum {seal_file(path).name} is missing or damaged"
