@@ -208,9 +208,9 @@ def test_jobs_are_announced_with_their_cost():
     one, *others = groups(plan(one=cell()))
     assert not others
     spent = f"{one.seconds / 60:.1f} core-minutes on processors"
-    assert announced([one]) == f"outdated: 1 cells in 1 jobs, estimated at {spent}"
+    assert announced(1, [one]) == f"outdated: 1 cells in 1 jobs, estimated at {spent}"
     on_gpu = replace(one, place="gpu", seconds=90.0)
-    assert announced([one, on_gpu]).endswith(" on processors and 1.5 minutes on a GPU")
+    assert announced(2, [one, on_gpu]).endswith(" on processors and 1.5 minutes on a GPU")
 
 
 # What they cost ----------------------------------------------------------------------------------

@@ -190,11 +190,10 @@ def _group(name: str, place: Place, costs: Mapping[str, Cost]) -> Group:
     )
 
 
-def announced(jobs: Sequence[Group]) -> str:
-    """What jobs are estimated to cost, in a line."""
+def announced(cells: int, jobs: Sequence[Group]) -> str:
+    """How many cells are outdated, and what all cells of their jobs cost at most, in a line."""
     units: dict[Place, str] = {"cpu": "core-minutes on processors", "gpu": "minutes on a GPU"}
     seconds = {place: sum(job.seconds for job in jobs if job.place == place) for place in units}
-    cells = sum(len(group.cells) for group in jobs)
     parts = [f"{seconds[place] / 60:.1f} {unit}" for place, unit in units.items() if seconds[place]]
     return f"outdated: {cells} cells in {len(jobs)} jobs, estimated at {' and '.join(parts)}"
 

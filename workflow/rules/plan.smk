@@ -123,7 +123,7 @@ TO_MAKE = {cell: dict(work.keys) for cell, work in OUTDATED.items()}
 if workflow.is_main_process:
     ALONE = join(Path(".snakemake"))
     if OUTDATED:
-        print(announced(JOBS), file=sys.stderr)
+        print(announced(len(OUTDATED), JOBS), file=sys.stderr)
 else:
     with refusing():
         refuse_another(TO_MAKE, Path(OVERDUE))

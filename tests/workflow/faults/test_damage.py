@@ -9,33 +9,40 @@ import pytest
 
 from neuralrace.errors import UserError
 from neuralrace.records.verify import verify
-from neuralrace.seal import seal_file
+from neuralrace.seal import key_of, seal_file
 
 pytestmark = [pytest.mark.workflow, pytest.mark.faults]
 COMMAND = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
 SIBLINGS = ("learning_rate-0.01", "learning_rate-0.02")
 GROUP = "Finished files"
 PICTURES = (".png", ".pdf", ".svg")
+NO_RESULTS = ("outdated.json", "metrics.csv.sha256")
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
     """Everything that a run makes: result files, pictures, tables."""
     files = [*folder.glob("results/*/*/*/*.nc"), *folder.glob("results/*.[cjm][sd]*")]
     files += [each for suffix in PICTURES for each in folder.glob(f"figures/**/*{suffix}")]
-    return {path: path.read_bytes() for path in files if path.name != "outdated.json"}
+    return {path: path.read_bytes() for path in files if path.name not in NO_RESULTS}
 
 
 @pytest.fixture(scope="module")
 def made(finished):
     """A finished workspace that tests here may damage, and what it held when it was sound."""
     finished.snakemake(*COMMAND)
-    return finished, contents(finished.path)
+    sound = contents(finished.path)
+    PLANNED.update({path: key_of(path) for path in sound if path.suffix == ".nc"})
+    return finished, sound
+
+
+PLANNED: dict[Path, str] = {}
+"""Keys of the result files when they were sound: those of configuration and code."""
 
 
 def told(folder: Path) -> str:
-    """What `verify` says of a folder."""
+    """What `verify` says of a folder, where it knows what is planned."""
     try:
-        verify(folder / "results", folder / "figures", lambda line: None)
+        verify(folder / "results", folder / "figures", lambda line: None, PLANNED)
     except UserError as error:
         return str(error)
     return ""
@@ -45,7 +52,8 @@ def healed(made, damaged, fault) -> str:
     """Counts what is not named, then what one command does not make as it was; what that prints."""
     workspace, sound = made
     said = told(workspace.path)
-    fault.wrong += sum(path.name not in said and str(path) not in said for path in damaged)
+    unnamed = [path for path in damaged if path.name not in said]
+    assert not unnamed, said
     printed = workspace.snakemake(*COMMAND)
     now = contents(workspace.path)
     fault.lost += len(sound.keys() - now.keys())

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,8 @@ def at_work(controller: subprocess.Popen) -> list[psutil.Process]:
 
 
 def kill_job(controller, jobs) -> None:
-    jobs[0].kill()
+    with suppress(psutil.NoSuchProcess):  # it has just ended
+        jobs[0].kill()
 
 
 def kill_controller(controller, jobs) -> None:
@@ -113,7 +115,7 @@ def test_the_same_command_goes_on(workspace, truth, injecting, kind, strike, mes
                 controller = started(workspace, command)
                 jobs = at_work(controller)
                 time.sleep(random.uniform(0, 4))
-                if controller.poll() is None:
+                if controller.poll() is None and jobs:
                     strike(controller, [job for job in jobs if job.is_running()] or jobs)
                 printed += controller.communicate(timeout=LONGEST)[0]
         final = workspace.snakemake(*command)

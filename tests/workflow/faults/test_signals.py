@@ -48,8 +48,8 @@ REQUESTS = [("SIGINT", to_all), ("SIGTERM", to_the_job)]
 
 def test_a_training_is_stopped_and_goes_on(workspace, injecting):
     changed = workspace.layers
-    changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": 4_000_000}
-    changed["glorot_moments"]["record"]["every"] = 2_000_000  # most of it stands between records
+    changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": 16_000_000}
+    changed["glorot_moments"]["record"]["every"] = 8_000_000  # most of it stands between records
     workspace.configure("layer_dynamics", changed)
     random.seed(0)
     log, stopped = workspace.path / LOG, [0]
@@ -66,7 +66,7 @@ def test_a_training_is_stopped_and_goes_on(workspace, injecting):
                     start_new_session=True,
                 )  # fmt: skip
                 wait_for(lambda: log.exists() and "memory: " in log.read_text())
-                time.sleep(random.uniform(0.0, 1.0))
+                time.sleep(random.uniform(0.0, 0.5))
                 send(controller)
                 asked = time.monotonic()
                 wait_for(lambda: "stopped by" in log.read_text())
