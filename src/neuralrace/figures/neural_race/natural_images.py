@@ -98,10 +98,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     _draw_images(ax, cell)
     dataset = cell.spec.dataset
     if dataset.inputs == "rotation":
-        each = f"turns by {dataset.arc / dataset.count:.3g}° more"
+        each = f"each {dataset.arc / dataset.count:.3g}° further"
     else:
-        each = "shows images its own way"
-    ax.set_title(f"Each of {dataset.count} domains {each}")
+        each = "each in its way"
+    ax.set_title(f"{dataset.count} domains, {each}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
