@@ -98,10 +98,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     _draw_images(ax, cell)
     dataset = cell.spec.dataset
     if dataset.inputs == "rotation":
-        each = f"each {dataset.arc / dataset.count:.3g}° further"
+        shown = f"{dataset.arc / dataset.count:.3g}° further"
     else:
-        each = "each in its way"
-    ax.set_title(f"{dataset.count} domains, {each}")
+        shown = "in its own way"
+    ax.set_title(f"Each domain {shown}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
