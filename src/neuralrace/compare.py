@@ -17,7 +17,7 @@ import xarray as xr
 from neuralrace.claims.table import read_tables
 from neuralrace.errors import UserError
 from neuralrace.figures.likeness import unlike
-from neuralrace.records.results import open_results
+from neuralrace.records.results import gallery, open_results
 from neuralrace.registry import FIGURES
 
 ROUNDING = {"float64": 1e-6, "float32": 1e-3}
@@ -103,8 +103,7 @@ def _gallery(folder: Path) -> Path:
     """Where the figures of results are drawn: `figures/` beside `results/`, else in the folder."""
     if any((folder / f"{name}.png").is_file() for name in FIGURES):
         return folder
-    within = folder / "figures"
-    return within if within.is_dir() else folder.parent / "figures"
+    return gallery(folder)
 
 
 def _relative(one: xr.DataArray, other: xr.DataArray) -> float:

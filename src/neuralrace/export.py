@@ -18,7 +18,7 @@ from neuralrace.claims.judge import Row
 from neuralrace.claims.table import read_tables, write_tables
 from neuralrace.errors import UserError, alike
 from neuralrace.given import SOURCES
-from neuralrace.records.results import open_results
+from neuralrace.records.results import gallery, open_results
 from neuralrace.seal import digest_of, digests, read_seal, seal_file, sha256, sound
 
 R = TypeVar("R", bound=Row)
@@ -140,16 +140,15 @@ def _figures(folder: Path, packed: Mapping[str, str]) -> tuple[tuple[str, ...], 
     Raises:
         UserError: a picture is a link to elsewhere.
     """
-    within = folder / "figures"
-    gallery = within if within.is_dir() else folder.parent / "figures"
+    drawn_in = gallery(folder)
     names, files = [], {}
-    for place in sorted(gallery.glob("*/*.sha256")):
+    for place in sorted(drawn_in.glob("*/*.sha256")):
         drawn = read_seal(place)
         if drawn and drawn.inputs.items() <= packed.items() and sound(place):
-            names.append(place.relative_to(gallery).with_suffix("").as_posix())
+            names.append(place.relative_to(drawn_in).with_suffix("").as_posix())
             for path in (place, *(place.parent / name for name in drawn.files)):
-                _refuse_link(path, gallery)
-                files["figures" / path.resolve().relative_to(gallery.resolve())] = path
+                _refuse_link(path, drawn_in)
+                files["figures" / path.resolve().relative_to(drawn_in.resolve())] = path
     return tuple(names), files
 
 

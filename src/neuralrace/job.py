@@ -111,8 +111,10 @@ def write_record(rest: str, started: float, path: Path, stages: Sequence[Stage] 
 
 
 @contextmanager
-def job(name: str, log: str) -> Iterator[Job]:
+def job(name: str, log: str, first: str = "") -> Iterator[Job]:
     """A job that reports to the terminal and to its log; what it cost goes to a `.json` beside it.
+
+    It begins with the line `first`, if that says anything.
 
     A `UserError` ends the process with its message and exit status 1, without a traceback; so does
     a request to end, with the status that shells give its signal. Any other error is a bug and
@@ -134,6 +136,8 @@ def job(name: str, log: str) -> Iterator[Job]:
     try:
         with this.requests.heard():
             follow()
+            if first:
+                this.report(first)
             yield this
             this.write(Path(log).with_suffix(".json"))
     except Stopped as stopped:

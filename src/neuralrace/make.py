@@ -12,12 +12,13 @@ import xarray as xr
 from neuralrace.atomic import give_back, kept, set_aside
 from neuralrace.errors import UserError
 from neuralrace.job import Job
+from neuralrace.product import taking
 from neuralrace.provenance import refuse_edited
 from neuralrace.records.files import read, write
 from neuralrace.registry import METRICS
 from neuralrace.schedule import inputs
 from neuralrace.schedule import keys as keys_now
-from neuralrace.seal import digests, key_of, read_seal, seal_file, sha256
+from neuralrace.seal import read_seal, seal_file, sha256
 from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
 
 
@@ -90,13 +91,10 @@ class Workshop:
 
                 self.job.count_compilation(COMPILED)
             with self.job.stage("measure", cell_id):
-                taken = self._taken(cell_id, cell, now)
+                wanted = {name: now[Path(name).stem] for name in inputs(cell_id, cell)}
                 results = CellResults(cell_id, self.root / cell_id, cell, trajectory, theory)
-                dataset = metrics_dataset(results)
-                if self._taken(cell_id, cell, now) != taken:
-                    raise UserError(
-                        "its files were replaced while they were read; run the same command again"
-                    )
+                with taking(self.root, wanted) as taken:
+                    dataset = metrics_dataset(results)
                 self._write(dataset, f"{cell_id}/metrics.nc", keys["metrics"], taken)
 
     def _set_aside(self, path: Path, key: str) -> None:
@@ -112,21 +110,6 @@ class Workshop:
             if there.is_file() and sha256(there) != sealed.files.get(path.name):
                 aside = set_aside(there, path.name)
                 self.job.report(f"{path}: damaged; it is made anew, and kept as {aside}")
-
-    def _taken(self, cell_id: str, cell: Cell, now: Mapping[str, str]) -> dict[str, str]:
-        """Checksums of the files that the metrics of a cell are made from.
-
-        Raises:
-            UserError: one of them is not what it should be.
-        """
-        names = inputs(cell_id, cell)
-        for name in names:
-            if key_of(self.root / name) != now[Path(name).stem]:
-                raise UserError(
-                    f"{self.root / name}: was not made from the present configuration and code; "
-                    "run the same command again"
-                )
-        return digests(self.root, names)
 
     def train(self, cell_id: str, ensemble: Ensemble, key: str, part: str = "") -> xr.Dataset:
         """Trains a cell, or a part of it; goes on from a checkpoint where there is one.
@@ -168,14 +151,9 @@ class Workshop:
     def _gather(self, cell_id: str, key: str, parts: Sequence[str]) -> xr.Dataset:
         from neuralrace.records.trajectory import gather
 
-        files = [self.root / cell_id / f"parts/{part}.nc" for part in parts]
-        for file in files:
-            if key_of(file) != key:
-                raise UserError(
-                    f"{file}: was not made from the present configuration and code; delete it, and "
-                    "run the same command again"
-                )
-        dataset = gather([read(file, "trajectory") for file in files])
+        wanted = {f"{cell_id}/parts/{part}.nc": key for part in parts}
+        with taking(self.root, wanted):
+            dataset = gather([read(self.root / name, "trajectory") for name in wanted])
         self._write(dataset, f"{cell_id}/trajectory.nc", key)
         return dataset
 

@@ -18,7 +18,7 @@ from neuralrace.atomic import replacing, write_text
 from neuralrace.errors import UserError
 from neuralrace.given import SOURCES, Kind
 from neuralrace.records.files import attributes
-from neuralrace.records.results import PLACE, open_results
+from neuralrace.records.results import named, open_results
 from neuralrace.seal import read_seal, seal_file, sha256
 from neuralrace.spec import flat
 
@@ -171,8 +171,8 @@ def _checked(sources: Sequence[Source], report: Report) -> dict[Path, dict[str, 
 
 def _held(path: Path, cell: str, kind: Kind) -> Held:
     attrs = attributes(path, kind)
-    if (named := "/".join(str(attrs.get(part)) for part in PLACE)) != cell:
-        raise UserError(f"it is a file of {named}")
+    if (found := named(attrs)) != cell:
+        raise UserError(f"it is a file of {found}")
     sealed = read_seal(seal_file(path))
     if sealed is None or path.name not in sealed.files:
         raise UserError("its seal is damaged")

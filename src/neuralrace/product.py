@@ -5,7 +5,7 @@ configuration and code ask for, where the result files have changed, or where it
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,28 +63,36 @@ class Product(Strict):
             raise UserError(
                 "the library was edited after this run was planned; run the same command again"
             )
-        taken = self._taken()
-        yield
+        with taking(Path(self.root), self.inputs) as taken:
+            yield
         refuse_edited()
-        if self._taken() != taken:
-            raise UserError(
-                f"{self.root}: files changed while they were read; run the same command again"
-            )
         place = Path(self.seal)
         names = {os.path.relpath(file, place.parent): sha256(Path(file)) for file in files}
         Seal(self.key, names, taken).write(place)
 
-    def _taken(self) -> dict[str, str]:
-        """Checksums of its result files.
 
-        Raises:
-            UserError: one of them is not what was planned.
-        """
-        root = Path(self.root)
-        for name, planned in self.inputs.items():
+@contextmanager
+def taking(root: Path, wanted: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Checksums of result files, for something to be made from these files inside.
+
+    Args:
+        root: the results folder.
+        wanted: key that each file is to have, by its path in the folder.
+
+    Raises:
+        UserError: one of them was made from something else, or they were replaced meanwhile.
+    """
+
+    def found() -> dict[str, str]:
+        for name, planned in wanted.items():
             if key_of(root / name) != planned:
                 raise UserError(
                     f"{root / name}: was not made from the present configuration and code; run "
                     "the same command again"
                 )
-        return digests(root, self.inputs)
+        return digests(root, wanted)
+
+    taken = found()
+    yield taken
+    if found() != taken:
+        raise UserError(f"{root}: files changed while they were read; run the same command again")

@@ -52,7 +52,8 @@ rule train_part:
         runtime=grown(lambda w: part_of(cell_of(w)).minutes),
         disk_mb=lambda w: part_of(cell_of(w)).disk_mb,
     params:
-        key=lambda w: keys(cell_of(w), PLAN.cells[cell_of(w)])["trajectory"],
+        cell=cell_of,
+        key=lambda w: wanted(cell_of(w))["trajectory"],
         spec=lambda w: PLAN.cells[cell_of(w)].only(Ensemble).canonical(),
     script:
         "../scripts/train_part.py"

@@ -19,9 +19,7 @@ from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
 from neuralrace.training.trainer import train
 
 experiment, folder = snakemake.wildcards.experiment, Path(snakemake.output[0])
-with job(f"blind {experiment}", snakemake.log[0]) as this:
-    if LEFT_OUT:
-        this.report(LEFT_OUT)
+with job(f"blind {experiment}", snakemake.log[0], LEFT_OUT) as this:
     failed, variants = {}, json.loads(snakemake.params.variants)
     for number, (place, spec) in enumerate(variants.items(), start=1):
         cell, name = Cell.model_validate_json(spec), f"{experiment}/{Path(place).name}"

@@ -13,9 +13,7 @@ from neuralrace.make import Workshop
 from neuralrace.plan import Settings
 from neuralrace.spec import Cell
 
-with job(snakemake.rule, snakemake.log[0]) as this:
-    if LEFT_OUT:
-        this.report(LEFT_OUT)
+with job(snakemake.rule, snakemake.log[0], LEFT_OUT) as this:
     settings = Settings.of(snakemake.config)
     workshop = Workshop(Path(settings.results), settings.checkpoint_seconds, this)
     work, failed = json.loads(snakemake.params.work), []

@@ -1,6 +1,5 @@
 """Trains one part of a cell; goes on from a checkpoint where there is one."""
 
-import os
 from pathlib import Path
 
 from neuralrace.environment import settle
@@ -12,11 +11,8 @@ from neuralrace.make import Workshop
 from neuralrace.plan import Settings
 from neuralrace.spec import Ensemble
 
-w = snakemake.wildcards
-cell_id, part = os.path.dirname(w.folder), w.part
-with job(f"{cell_id} {part}", snakemake.log[0]) as this:
-    if LEFT_OUT:
-        this.report(LEFT_OUT)
+cell_id, part = snakemake.params.cell, snakemake.wildcards.part
+with job(f"{cell_id} {part}", snakemake.log[0], LEFT_OUT) as this:
     settings = Settings.of(snakemake.config)
     workshop = Workshop(Path(settings.results), settings.checkpoint_seconds, this)
     ensemble = Ensemble.model_validate_json(snakemake.params.spec)

@@ -34,6 +34,17 @@ PLACE = ["paper", "experiment", "cell"]
 """What the parts of an identifier are."""
 
 
+def named(attrs: Mapping[str, Any]) -> str:
+    """The cell that the attributes of a file name, `paper/experiment/label`."""
+    return "/".join(str(attrs.get(place)) for place in PLACE)
+
+
+def gallery(folder: Path) -> Path:
+    """Where the figures of a results folder are: in it, or else beside it."""
+    within = folder / "figures"
+    return within if within.is_dir() else folder.parent / "figures"
+
+
 class CellResults:
     """One cell: what was asked for, what came out, and its task.
 
@@ -134,8 +145,7 @@ class CellResults:
             UserError: missing or damaged, or the file of another cell.
         """
         dataset = read(self.path(kind), kind)
-        found = "/".join(str(dataset.attrs.get(place)) for place in PLACE)
-        if found != self.name:
+        if (found := named(dataset.attrs)) != self.name:
             raise UserError(
                 f"{self.path(kind)}: is the {kind} of {found}, not of {self.name}. Put it where it "
                 "belongs, or run the workflow again: it makes anew what is not in its place."

@@ -9,7 +9,7 @@ import xarray as xr
 from neuralrace.errors import UserError
 from neuralrace.given import SOURCES
 from neuralrace.records.files import read
-from neuralrace.records.results import PLACE
+from neuralrace.records.results import named
 from neuralrace.schedule import STAGES
 from neuralrace.seal import Seal, digest_of, key, read_seal, seal_file, sha256
 
@@ -114,8 +114,7 @@ def _key(dataset: xr.Dataset, folder: Path) -> str:
     attrs = dataset.attrs
     others = [read_seal(seal_file(folder / f"{kind}.nc")) for kind in STAGES if kind != "metrics"]
     made_from = [each.key for each in others if each] if attrs["kind"] == "metrics" else []
-    cell_id = "/".join(attrs[place] for place in PLACE)
-    return key(cell_id, attrs["spec_sha256"], attrs["code_sha256"], *made_from)
+    return key(named(attrs), attrs["spec_sha256"], attrs["code_sha256"], *made_from)
 
 
 def _not_finite(dataset: xr.Dataset) -> Iterator[str]:
