@@ -10,9 +10,19 @@ from hypothesis import strategies as st
 
 from neuralrace import schedule
 from neuralrace.cost import cost_of
+from neuralrace.errors import UserError
 from neuralrace.plan import Plan
 from neuralrace.provenance import code_files
-from neuralrace.schedule import announced, groups, inputs, keys, on_processors, outdated, part
+from neuralrace.schedule import (
+    announced,
+    groups,
+    inputs,
+    keys,
+    on_processors,
+    outdated,
+    part,
+    refuse_another,
+)
 from neuralrace.seal import digests, key_of, seal, seal_file, sha256
 from neuralrace.spec import Cell
 
@@ -99,6 +109,25 @@ def test_what_cannot_be_told_is_made_again(tmp_path, damage):
         seal_file(path).write_bytes(b"\xff\x00")
     # and what was made from it, which may come out otherwise
     assert kinds(tmp_path, wanted) == {"one": {"theory", "metrics"}}
+
+
+def test_what_was_measured_in_other_numbers_is_measured_again(tmp_path):
+    wanted = plan(one=cell(), two=cell(seeds=3))
+    finish(tmp_path, wanted)
+    path = tmp_path / "paper/experiment/one/trajectory.nc"
+    path.write_bytes(b"of another machine, by the same specification and code")
+    seal(path, sha256(path), key_of(path))
+    assert kinds(tmp_path, wanted) == {"one": {"metrics"}}
+
+
+def test_nothing_is_made_but_what_was_planned(tmp_path):
+    planned, todo = tmp_path / "outdated.json", {"one": {"theory": "a", "metrics": "b"}}
+    refuse_another(todo, planned)  # none was needed
+    planned.write_text(json.dumps({"cells": todo | {"other": {"metrics": "c"}}}))
+    refuse_another(todo, planned)
+    refuse_another({"one": {"metrics": "b"}, "deleted since": {"metrics": "d"}}, planned)
+    with pytest.raises(UserError, match="one: configuration or code were changed after this run"):
+        refuse_another({"one": {"metrics": "of other code"}}, planned)
 
 
 @pytest.mark.parametrize(

@@ -160,3 +160,13 @@ def test_a_specification_of_another_version_is_named(ensemble, dataset, tmp_path
     (tmp_path / "trajectory.nc").touch()
     with pytest.raises(UserError, match=r"trajectory\.nc: its specification is none of this ver"):
         cell.spec  # noqa: B018
+
+
+def test_a_file_of_another_cell_is_refused(dataset, tmp_path):
+    for name in ("main", "other"):
+        write(dataset, tmp_path / f"paper/experiment/{name}/trajectory.nc")
+    cells = open_results(tmp_path)
+    assert cells["paper/experiment/main"].trajectory.sizes == dataset.sizes
+    told = r"other.trajectory\.nc: is the trajectory of paper/experiment/main, not of .*/other"
+    with pytest.raises(UserError, match=told):
+        cells["paper/experiment/other"].get("trajectory", "loss")
