@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -23,11 +24,17 @@ def made(path):
     }
 
 
-def training(submitting, steps):
-    """A cell that trains long; returns a function that tells whether its result is as it should be.
+@contextmanager
+def training(submitting, seconds):
+    """A cell that trains long; gives a function that tells whether its result is as it should be.
 
-    What it should be is made meanwhile in a copy, by the same command without SLURM and faults.
+    It rests between its steps, so that it takes these seconds and little more on any machine. What
+    it should be is made meanwhile in a copy, by the same command without SLURM and faults.
     """
+    steps = 400_000
+    step = "            done += made\n"
+    rest = f"            __import__('time').sleep(made / steps * {seconds})\n"
+    submitting.replace("src/neuralrace/training/trainer.py", step, step + rest)
     changed = submitting.workspace.layers
     changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": steps}
     changed["glorot_moments"]["record"]["every"] = steps // 20
@@ -37,16 +44,16 @@ def training(submitting, steps):
     )
     shutil.copytree(submitting.path, copy.path)
     command = [*copy.command(TARGET)[:-1], "1"]
-    undisturbed = subprocess.Popen(
+    with subprocess.Popen(
         command, cwd=copy.path, env=copy.environment(),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    ) as undisturbed:  # fmt: skip
 
-    def sound():
-        assert undisturbed.wait() == 0
-        return made(copy.path) == made(submitting.path)
+        def sound():
+            assert undisturbed.wait() == 0
+            return made(copy.path) == made(submitting.path)
 
-    return sound
+        yield sound
 
 
 def told(fault, submitting, run):
@@ -90,8 +97,10 @@ def test_a_job_asks_for_what_its_cells_need(submitting):
 
 
 def test_a_cancelled_job_goes_on(submitting, injecting):
-    sound = training(submitting, 1_500_000)
-    with injecting("job cancelled by scancel", group="Cluster", recovers="by itself") as fault:
+    with (
+        injecting("job cancelled by scancel", group="Cluster", recovers="by itself") as fault,
+        training(submitting, seconds=15) as sound,
+    ):
         with submitting.run(TARGET) as run:
             job = run.job(1)
             run.wait_for(lambda: ": step " in submitting.log())
@@ -105,9 +114,11 @@ def test_a_cancelled_job_goes_on(submitting, injecting):
 
 def test_a_job_at_its_time_limit_goes_on_with_more_time(submitting, injecting):
     submitting.replace("src/neuralrace/schedule.py", "10 + int(4 * self.seconds / 60)", "1")
-    sound = training(submitting, 20_000_000)
-    with injecting("time limit of a job in the middle of training", group="Cluster",
-                   recovers="by itself, with twice the time") as fault:  # fmt: skip
+    with (
+        injecting("time limit of a job in the middle of training", group="Cluster",
+                  recovers="by itself, with twice the time") as fault,
+        training(submitting, seconds=110) as sound,
+    ):  # fmt: skip
         with submitting.run(TARGET) as run, fault.injection():
             assert submitting.cluster.job(run.job(1))["TimeLimit"] == "00:01:00"
             second = run.job(2)
@@ -119,9 +130,11 @@ def test_a_job_at_its_time_limit_goes_on_with_more_time(submitting, injecting):
 
 
 def test_the_daemon_of_a_node_stops_and_starts_again(submitting, injecting):
-    sound = training(submitting, 1_000_000)
-    with injecting("slurmd stopped and started again", group="Cluster",
-                   recovers="by itself") as fault:  # fmt: skip
+    with (
+        injecting("slurmd stopped and started again", group="Cluster",
+                  recovers="by itself") as fault,
+        training(submitting, seconds=10) as sound,
+    ):  # fmt: skip
         with submitting.run(TARGET) as run:
             run.wait_for(lambda: ": step " in submitting.log())
             with fault.injection():
@@ -134,9 +147,11 @@ def test_the_daemon_of_a_node_stops_and_starts_again(submitting, injecting):
 
 
 def test_a_job_whose_node_fails_is_started_again_by_slurm(submitting, injecting):
-    sound = training(submitting, 1_500_000)
-    with injecting("node of a job fails", group="Cluster",
-                   recovers="by itself: SLURM starts the job again") as fault:  # fmt: skip
+    with (
+        injecting("node of a job fails", group="Cluster",
+                  recovers="by itself: SLURM starts the job again") as fault,
+        training(submitting, seconds=15) as sound,
+    ):  # fmt: skip
         with submitting.run(TARGET) as run:
             job = run.job(1)
             run.wait_for(lambda: ": step " in submitting.log())
