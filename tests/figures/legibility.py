@@ -1,5 +1,6 @@
 """What a reader cannot read in a figure."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -14,6 +15,9 @@ SMALLEST = 6.0
 """Points of the smallest letters, at the figure's own width."""
 SLACK = 0.5
 """Points that letters may reach into each other or over an edge: they are placed by pixels."""
+
+
+NO_NUMBER = re.compile(r"\b(?:nan|inf)\b")
 
 
 class Line(NamedTuple):
@@ -76,15 +80,16 @@ def lines(figure: Figure) -> list[Line]:
 def faults(figure: Figure) -> list[str]:
     """What is wrong with the text and the axes of a figure that was drawn, each in words.
 
-    Text that is smaller than can be read, leaves the page, is cut off, or lies in other text; axes
-    that leave the page or have no data; axes with data of which no label and no tick says what they
-    show, nor one of axes that share with them. Axes that are switched off (`set_axis_off`) are a
-    drawing.
+    Text that is smaller than can be read, tells a number that is none, leaves the page, is cut off,
+    or lies in other text; axes that leave the page or have no data; axes with data of which no
+    label and no tick says what they show, nor one of axes that share with them. Axes that are
+    switched off (`set_axis_off`) are a drawing.
     """
     slack = SLACK * figure.dpi / 72
     page = (0.0, 0.0, *figure.bbox.size)
     seen = [line for line in lines(figure) if not _hidden(line)]
     found = [f"too small: {line.words}" for line in seen if line.size < SMALLEST]
+    found += [f"no number: {line.words}" for line in seen if NO_NUMBER.search(line.words)]
     for line in seen:
         if _beyond(line.corners, line.window or page) > slack:
             found.append(f"{'cut off' if line.window else 'off the page'}: {line.words}")

@@ -350,6 +350,17 @@ def test_a_title_is_broken_where_the_next_panel_begins():
         assert axes["b"]._left_title.get_window_extent().x1 < figure.bbox.x1
 
 
+def test_a_title_without_a_number_to_tell_says_so():
+    with mpl.rc_context(SHEET):
+        figure = Canvas(figsize=(PAGE, 2))
+        axes = figure.subplot_mosaic("ab")
+        axes["a"].set_title("One takes nan times as long")
+        axes["b"].set_title("Nanometres of information")
+        entitle(figure, axes, {"a": "Fig. 4e"})
+        assert axes["a"].get_title(loc="left").endswith("Not reached (cf. Fig. 4e)")
+        assert axes["b"].get_title(loc="left").endswith("Nanometres of information")
+
+
 def test_a_split_panel_keeps_its_title_above_all():
     with mpl.rc_context(SHEET):
         figure = Canvas(figsize=(PAGE, 2))

@@ -55,6 +55,13 @@ def test_small_letters(size: float, known: list[str]):
     assert found(figure) == known
 
 
+@pytest.mark.parametrize("words", ["nan%", "up to inf", "$nan$ times"])
+def test_a_number_that_is_none(words: str):
+    figure, ax = plot()
+    ax.set_title(words)
+    assert found(figure) == [f"no number: {words}"]
+
+
 def test_letters_off_the_page():
     figure, ax = plot()
     ax.annotate("far", (0.5, 0.5), (1.3, 0.5), annotation_clip=False, in_layout=False)

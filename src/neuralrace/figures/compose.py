@@ -17,6 +17,8 @@ WORD = re.compile(r"(?:\$[^$]*\$|[^\s$])+")
 """A word of a title; formulas are not parted."""
 BOLD = re.compile(r"^\$\\bf\{(.)\}\$\s*")
 """The letter of a panel, before its title."""
+UNTOLD = re.compile(r"\b(?:nan|inf)\b")
+"""A number that is none, as of a time that a run was too short for."""
 
 
 def compose(name: str, results: Results) -> Figure:
@@ -46,18 +48,18 @@ def compose(name: str, results: Results) -> Figure:
 def entitle(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) -> None:
     """Puts letters before the titles of panels, and breaks them where the next panel begins.
 
+    A title that has no number for what it states says so.
+
     Args:
         figure: the panels, all that will be in it, are drawn.
         axes: of the panels, by letter.
         cf: the panels of a paper that they are to be set beside, told after the title, by letter.
     """
-    titles = {
-        letter: [
-            *WORD.findall(ax.get_title(loc="left")),
-            *([f"(cf. {cf[letter]})"] if letter in cf else []),
-        ]
-        for letter, ax in axes.items()
-    }
+    titles = {}
+    for letter, ax in axes.items():
+        title = ax.get_title(loc="left")
+        titles[letter] = WORD.findall("Not reached" if UNTOLD.search(title) else title)
+        titles[letter] += [f"(cf. {cf[letter]})"] if letter in cf else []
     for letter, ax in axes.items():
         ax.set_title(f"$\\bf{{{letter}}}$")
     style.arrange(figure)  # now it is known where they stand

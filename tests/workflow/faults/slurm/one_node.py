@@ -160,6 +160,7 @@ def started() -> Iterator[Cluster]:
         CONFIGURED.parent.mkdir(parents=True, exist_ok=True)
         CONFIGURED.symlink_to(folder / "slurm.conf")
         stack.callback(CONFIGURED.unlink)
+        stack.callback(kill_lost, cluster)
         cluster.start_controller()
         stack.callback(end, folder / "slurmctld.pid")
         cluster.start_node()
@@ -181,6 +182,19 @@ def _start_munge(folder: Path) -> None:
     options = [f"--{key}={own / name}" for key, name in told.items()]
     subprocess.run(["munged", *options], check=True, user="munge", group="munge")
     wait_for((own / "munge.sock").exists)
+
+
+def kill_lost(cluster: Cluster) -> None:
+    """Kills what jobs left behind.
+
+    Without control groups SLURM knows processes by their parents, and loses those whose parent
+    ended first. Snakemake may not end at SIGTERM: its handler takes a lock that its scheduler may
+    hold.
+    """
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("SLURM_CONF") == str(cluster.folder / "slurm.conf"):
+                process.kill()
 
 
 def cancel_all(cluster: Cluster) -> None:
