@@ -345,9 +345,23 @@ def test_a_title_is_broken_where_the_next_panel_begins():
         assert all(line.count("$") % 2 == 0 for line in narrow.split("\n"))
         assert " ".join(narrow.split()) == " ".join(wide.replace("{a}", "{b}").split())
         assert wide.endswith("(cf. Fig. 4e)")
-        left = axes["a"].get_window_extent().x0, axes["b"].get_window_extent().x0
-        assert axes["a"]._left_title.get_window_extent().x1 < left[1]
         assert axes["b"]._left_title.get_window_extent().x1 < figure.bbox.x1
+
+
+def test_a_title_has_the_room_of_its_own_row():
+    with mpl.rc_context(SHEET):
+        figure = Canvas(figsize=(PAGE, 4))
+        axes = figure.subplot_mosaic("ab;cc;de")
+        for ax in axes.values():
+            ax.set_title("A finding of many words, of which not all can stand beside another panel")
+        axes["e"].set_title("short")
+        entitle(figure, axes, {})
+        figure.draw_without_rendering()
+        breaks = [ax.get_title(loc="left").count("\n") for ax in axes.values()]
+        assert breaks == [1, 1, 0, 1, 0]
+        for one, other in ("ab", "de"):
+            start = axes[other].get_window_extent().x0
+            assert axes[one]._left_title.get_window_extent().x1 < start
 
 
 def test_a_title_without_a_number_to_tell_says_so():
