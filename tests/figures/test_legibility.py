@@ -3,7 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
-from legibility import SMALLEST, faults
+from legibility import faults
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
@@ -46,9 +46,7 @@ def test_a_figure_without_faults():
     assert found(figure) == []
 
 
-@pytest.mark.parametrize(
-    ("size", "known"), [(SMALLEST - 0.1, ["too small: panel"]), (SMALLEST, [])]
-)
+@pytest.mark.parametrize(("size", "known"), [(5.9, ["too small: panel"]), (6.0, [])])
 def test_small_letters(size: float, known: list[str]):
     figure, ax = plot()
     ax.set_title("panel", fontsize=size)
