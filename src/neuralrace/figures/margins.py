@@ -91,4 +91,11 @@ def examples(values: Sequence[float]) -> list[int]:
 def draw_crossover(ax: Axes) -> None:
     """The margin at which both kinds of pathways grow equally fast."""
     ax.axvline(CROSSOVER, **style.GUIDE | {"zorder": 0})
-    ax.annotate(r"$\Delta^*$", (CROSSOVER, 0), (2, 4), ax.get_xaxis_transform(), "offset points")
+    ax.annotate(
+        r"$\Delta^*$",
+        (CROSSOVER, 0),
+        (-2, 4),
+        ax.get_xaxis_transform(),
+        "offset points",
+        ha="right",
+    )

@@ -70,8 +70,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     colours = style.mode_colours(cell.strength)
     for mode in (min(colours), max(colours)):
         s = float(cell.strength.sel(mode=mode))
-        end = {"x": ax.get_xlim()[1], "y": s, "ha": "right", "va": "top", "fontsize": 6}
-        ax.text(s=f"$s$ = {s:g}", color=colours[mode], **end)
+        end = {"x": ax.get_xlim()[1], "y": s, "va": "center", "fontsize": 6.5}
+        ax.text(s=f" $s$ = {s:g}", color=colours[mode], **end)
     ax.set_title(f"{len(cell.strength)} modes grow one by one, each to its $s$")
 
 

@@ -140,7 +140,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         largest.append(f"{off[at]:.2g} at time {time[at]:.0f}")
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylabel="distance of losses", ylim=(0, None))
     two, one, *_ = largest
-    ax.set_title(f"Farthest from the ReLU network: {two}, for $q=1$ {one}")
+    ax.set_title(f"Farthest from the ReLU network: $q=2$ by {two}, $q=1$ by {one}")
 
 
 def _networks(results: Results) -> list[tuple[str, CellResults, dict[str, Any]]]:
