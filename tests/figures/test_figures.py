@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 import xarray as xr
 from docutils.core import publish_doctree
+from hypothesis import given
+from hypothesis import strategies as st
 from legibility import faults
 from PIL import Image
 
@@ -36,6 +38,7 @@ from neuralrace.figures.style import (
     ordered,
     settled,
     split,
+    typical,
 )
 from neuralrace.records.files import read, write
 from neuralrace.records.results import open_results
@@ -296,6 +299,18 @@ def test_settled_is_where_the_last_curve_comes_to_rest():
     rates = xr.DataArray([1.0, 2.0], dims="mode")
     assert settled(np.exp(-rates * time), time) == pytest.approx(np.log(100), abs=0.02)
     assert settled(0 * time, time) == 10
+
+
+@given(st.lists(st.sampled_from([0.1, 1.0, 2.0, np.nan]), min_size=1, max_size=9), st.data())
+def test_the_typical_run_is_the_same_whatever_the_rounding(values, data):
+    seeds = np.arange(len(values)) + 3
+    noise = data.draw(st.lists(st.sampled_from([-4e-15, 0.0, 4e-15]), min_size=9, max_size=9))
+    exact = xr.DataArray(values, {"seed": seeds}, ["seed"])
+    chosen = typical(exact)
+    assert typical(exact * (1 + np.array(noise[: len(values)]))) == chosen
+    if exact.count():
+        rank = (exact < exact.sel(seed=chosen)).sum(), (exact <= exact.sel(seed=chosen)).sum()
+        assert rank[0] <= exact.count() // 2 < rank[1]
 
 
 def test_ordered_colours_differ_in_grey():

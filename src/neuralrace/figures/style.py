@@ -277,9 +277,14 @@ def width(text: str, size: int | float) -> float:
 
 
 def typical(values: xr.DataArray) -> int:
-    """The seed whose value is the median, of those that are numbers; where none is, one of all."""
+    """The seed whose value is the median, of those that are numbers; where none is, one of all.
+
+    Values that differ by rounding alone are the same, so that every machine shows the same run.
+    """
     numbers = values.dropna("seed")
-    ranked = (numbers if numbers.size else values).sortby(numbers)["seed"]
+    known = numbers if numbers.size else values
+    rounded = [float(f"{value:.9g}") for value in known.values]
+    ranked = known["seed"].values[np.argsort(rounded, kind="stable")]
     return int(ranked[ranked.size // 2])
 
 
