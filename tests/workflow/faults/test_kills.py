@@ -1,6 +1,7 @@
 """Jobs and Snakemakes that are killed: the same command goes on, and comes to the same end."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -41,7 +42,7 @@ def started(workspace, command) -> subprocess.Popen:
     )  # fmt: skip
 
 
-def at_work(controller: subprocess.Popen) -> list[psutil.Process]:
+def jobs_of(controller: subprocess.Popen) -> list[psutil.Process]:
     """The processes in which jobs of a run are at work, once there are some."""
     deadline = time.monotonic() + LONGEST
     while controller.poll() is None and time.monotonic() < deadline:
@@ -58,6 +59,28 @@ def at_work(controller: subprocess.Popen) -> list[psutil.Process]:
             return found
         time.sleep(0.02)
     return []
+
+
+def told(workspace) -> str:
+    """What jobs have told so far, which they do once they have imported what they need."""
+    return "".join(path.read_text() for path in sorted(workspace.path.glob("results/logs/*.log")))
+
+
+def struck(workspace, command, strike, wait, at_work) -> str:
+    """What a run printed that was struck; one that came to its end before that begins anew."""
+    while True:
+        before = told(workspace)
+        controller = started(workspace, command)
+        jobs = jobs_of(controller)
+        while at_work and controller.poll() is None and told(workspace) in ("", before):
+            time.sleep(0.02)
+        time.sleep(wait)
+        if hit := controller.poll() is None and bool(jobs):
+            strike(controller, [job for job in jobs if job.is_running()] or jobs)
+        printed = controller.communicate(timeout=LONGEST)[0]
+        if hit:
+            return printed
+        shutil.rmtree(workspace.path / "results")
 
 
 def kill_job(controller, jobs) -> None:
@@ -110,14 +133,11 @@ def test_the_same_command_goes_on(workspace, truth, injecting, kind, strike, mes
     command, random = long(workspace), np.random.default_rng(len(kind))
     with injecting(kind, group=GROUP, chance=True) as fault:
         printed = ""
-        for _ in range(TIMES):
+        for turn in range(TIMES):
             with fault.injection():
-                controller = started(workspace, command)
-                jobs = at_work(controller)
-                time.sleep(random.uniform(0, 4))
-                if controller.poll() is None and jobs:
-                    strike(controller, [job for job in jobs if job.is_running()] or jobs)
-                printed += controller.communicate(timeout=LONGEST)[0]
+                # at work; else at any time, such as while they import
+                wait = random.uniform(0, 1 if turn % 2 else 4)
+                printed += struck(workspace, command, strike, wait, at_work=bool(turn % 2))
         final = workspace.snakemake(*command)
         made = results(workspace.path)
         fault.lost += len(truth.keys() - made.keys())
@@ -149,7 +169,7 @@ def test_code_that_is_edited_and_taken_back_makes_nothing_wrong(building, inject
                 file.unlink()
             with fault.injection():
                 controller = started(workspace, ("cells",))
-                at_work(controller)
+                jobs_of(controller)
                 time.sleep(random.uniform(0, 1))
                 path.write_text(text.replace(TRUE, FALSE))
                 time.sleep(random.uniform(0, 2))
@@ -175,7 +195,7 @@ def test_configuration_that_is_edited_while_it_runs_is_for_the_next_run(building
         for file in workspace.path.glob("results/*/*/*/*.nc"):
             file.unlink()
         controller = started(workspace, ("cells",))
-        at_work(controller)
+        jobs_of(controller)
         workspace.configure("deep_linear", changed)
         controller.communicate(timeout=LONGEST)
         fault.wrong += results(workspace.path) != true
