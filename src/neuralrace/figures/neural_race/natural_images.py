@@ -30,7 +30,7 @@ SETS = {
 }
 """Names of image sets as people know them."""
 FEATURES = {
-    "pixels": "",
+    "pixels": "pixels",
     "principal_components": "components",
     "random_convolutions": "convolutions",
 }
@@ -156,19 +156,23 @@ def panel_f(results: Results, ax: Axes) -> None:
         name = cell.name.split("/")[1]
         if name.startswith("images_cifar_"):
             sets[name] = domains.by_partners(results, name)
-    for index, cells in enumerate(sets.values()):
+    found: dict[str, list[str]] = {}
+    for index, (name, cells) in enumerate(sets.items()):
         look = {"color": style.distinct(index), "marker": style.marker(index)}
         ratios = [cell.get("metrics", "zero_shot_ratio").isel(init_scale=0) for cell in cells]
         domains.draw_by_partners(ax, cells, ratios, look)
-        ax.plot([], [], **look, label=_seen(cells[0]))
+        near = domains.nearest_first(cells)[0]
+        ratio = float(near.get("metrics", "zero_shot_ratio").mean())
+        found.setdefault(_seen(near), []).append(f"{ratio:.2f}")
+        features = FEATURES[near.spec.dataset.features.name]
+        ax.plot([], [], **look, label=_images(near) if name == "images" else features)
     ax.axvline(domains.SHARE, **style.PAPER)
     for height in (0, 1):
         ax.axhline(height, **style.GUIDE)
     ax.set(xlabel="$K/M$", xticks=SHARES, ylabel="ratio of explained power", ylim=(LEAST, 1.1))
-    ax.legend(loc="lower right")
-    near = _example(results)
-    ratio = float(near.get("metrics", "zero_shot_ratio").mean())
-    ax.set_title(f"Ratio on {_seen(near)}: {ratio:.2f} at {domains.share(near)}")
+    ax.legend(loc="lower right", fontsize=6)
+    told = ", ".join(f"{', '.join(ratios)} ({seen})" for seen, ratios in found.items())
+    ax.set_title(f"Ratio at {domains.share(_example(results))}: {told}")
 
 
 def panel_g(results: Results, ax: Axes) -> None:
@@ -210,10 +214,8 @@ def _images(cell: CellResults) -> str:
 
 
 def _seen(cell: CellResults) -> str:
-    """Image set, features that are no pixels, and number of domains."""
-    dataset = cell.spec.dataset
-    words = (_images(cell), FEATURES[dataset.features.name])
-    return f"{' '.join(filter(None, words))}, $M$ = {dataset.count}"
+    """Image set and number of domains."""
+    return f"{_images(cell)}, $M$ = {cell.spec.dataset.count}"
 
 
 def _trained(cell: CellResults) -> str:
