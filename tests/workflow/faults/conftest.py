@@ -99,7 +99,7 @@ class Reliability:
 def table(faults: list[Fault]) -> Iterator[str]:
     """The lines of the table, a part for each group."""
     for group in sorted({fault.group for fault in faults}):
-        yield from (f"### {group}", "", HEAD, "|---" * 7 + "|")
+        yield from (f"## {group}", "", HEAD, "|---" * 7 + "|")
         for fault in sorted((f for f in faults if f.group == group), key=lambda f: f.kind):
             mean = sum(fault.seconds) / len(fault.seconds)
             cells = (fault.kind, len(fault.seconds), fault.lost, fault.wrong, fault.message)
