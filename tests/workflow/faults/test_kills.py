@@ -81,6 +81,7 @@ def struck(workspace, command, strike, wait, at_work) -> str:
         if hit:
             return printed
         shutil.rmtree(workspace.path / "results")
+        wait /= 2  # a fast machine is sooner done
 
 
 def kill_job(controller, jobs) -> None:
