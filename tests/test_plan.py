@@ -665,6 +665,27 @@ def test_sweep_sets_what_it_names():
     assert cell.network.hidden == (6,)
 
 
+def test_sweep_changes_no_more_than_it_names():
+    # an alias of YAML makes both candidates one object
+    config = {
+        "experiments": {
+            "paper": {
+                "experiment": experiment(
+                    {"network": RELU, "sweep": {"candidates.one.hidden": [[2]]}}
+                )
+                | {"candidates": dict.fromkeys(["one", "two"], GATED)}
+            }
+        }
+    }
+    before = copy.deepcopy(config)
+    (cell,) = read_plan(config, {}).cells.values()
+    assert {name: other.hidden for name, other in cell.candidates.items()} == {
+        "one": (2,),
+        "two": (4,),
+    }
+    assert config == before
+
+
 def test_same_specification_has_the_same_hash_however_it_is_written():
     def sha(changes):
         (cell,) = plan_of(changes).cells.values()

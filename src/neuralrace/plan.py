@@ -5,7 +5,6 @@ A configuration holds `experiments: {paper: {experiment: ...}}`. An experiment i
 are joined by commas take their values together.
 """
 
-import copy
 import itertools
 import json
 import math
@@ -16,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, SkipValidation, ValidationError
 from pydantic_core import ErrorDetails
 
 from neuralrace import devices
@@ -88,7 +87,7 @@ class Settings(Strict):
 class Plan(Settings):
     """A configuration, fanned out into cells."""
 
-    cells: dict[str, Cell]
+    cells: SkipValidation[dict[str, Cell]]
     """Cells by identifier `paper/experiment/label`."""
 
     @cached_property
@@ -254,15 +253,17 @@ def _fan_out(
             _refuse((*where, "sweep"), ".".join(other), f"no key inside {'.'.join(one)}", files)
     seen: set[str] = set()
     for points in itertools.product(*axes):
-        cell = copy.deepcopy(experiment)
+        cell = dict(experiment)
         chosen = list(itertools.chain(*points))
         for path, value in chosen:
             node: Any = cell
             for key in path[:-1]:
-                node = node.setdefault(key, {})
-                if not isinstance(node, dict):
-                    _refuse((*where, "sweep", ".".join(path)), node, f"{key} as a mapping", files)
-            node[path[-1]] = copy.deepcopy(value)
+                inside = node.get(key, {})
+                if not isinstance(inside, dict):
+                    _refuse((*where, "sweep", ".".join(path)), inside, f"{key} as a mapping", files)
+                node[key] = dict(inside)  # a copy, as other cells have it too
+                node = node[key]
+            node[path[-1]] = value
         label = "_".join(f"{path[-1]}-{_slug(value)}" for path, value in chosen)
         if label in seen:
             _refuse((*where, "sweep"), label, "values with distinct names", files)

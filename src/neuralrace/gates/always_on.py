@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from neuralrace.datasets import Data
+from neuralrace.datasets import Data, Dataset
 from neuralrace.gates.base import DomainScheme, Family, SampleScheme
 
 
@@ -19,6 +19,10 @@ class AlwaysOnSamples(SampleScheme):
     ) -> Float[np.ndarray, "pathway sample"]:
         """See `SampleScheme.gates`."""
         return np.ones((1, len(data.x)))
+
+    def count(self, dataset: Dataset) -> int:
+        """See `SampleScheme.count`."""
+        return 1
 
 
 class AlwaysOnDomains(DomainScheme):

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
@@ -53,13 +54,18 @@ class Architecture(Strict):
             raise ValueError(f"edges name the nodes {sorted(unknown)}, which nodes does not list")
         if twice := {edge for edge in self.edges if self.edges.count(edge) > 1}:
             raise ValueError(f"edges lists {[list(edge) for edge in sorted(twice)]} twice")
-        # imported where it is needed: reading a configuration has to start fast
-        from networkx import find_cycle, is_directed_acyclic_graph
+        sources = {name: {s for s, target in self.edges if target == name} for name in self.nodes}
+        try:
+            TopologicalSorter(sources).prepare()
+        except CycleError:
+            # imported where it is needed: reading a configuration has to start fast
+            from networkx import find_cycle
 
-        if not is_directed_acyclic_graph(self.graph):
             cycle = " -> ".join(source for source, _ in find_cycle(self.graph))
-            raise ValueError(f"edges form the cycle {cycle}; signals must flow from inputs on")
-        if alone := [name for name in self.nodes if self.graph.degree(name) == 0]:
+            raise ValueError(
+                f"edges form the cycle {cycle}; signals must flow from inputs on"
+            ) from None
+        if alone := [name for name in self.nodes if name not in itertools.chain(*self.edges)]:
             raise ValueError(f"nodes {alone} lie on no pathway; connect them or leave them out")
         return self
 
