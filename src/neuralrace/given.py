@@ -44,6 +44,7 @@ def given(kind: Kind, names: tuple[str, ...]) -> Mapping[str, Variable]:
     return found
 
 
+@cache
 def pattern(variable: str) -> str:
     """The name with `{layer}` in place of the number that it ends in, as it is declared if so."""
     return re.sub(r"_[1-9]\d*$", "_{layer}", variable)
@@ -54,10 +55,10 @@ def missing(cell: Cell, kind: Kind, variable: str) -> str | None:
     names = {"theory": cell.solutions, "metrics": cell.metrics}
     known = given(kind, names.get(kind, cell.record.observables))
     wanted = {variable, pattern(variable)}
-    if wanted & {*known}:
+    if wanted & known.keys():
         return None
     key, registry = SOURCES[kind]
-    givers = [name for name, entry in registry.items() if wanted & {*entry.declaration.gives}]
+    givers = [name for name, entry in registry.items() if wanted & entry.declaration.gives.keys()]
     if givers:
         return f"add {' or '.join(givers)} to its {key}"
     there = ", ".join(sorted(known)) or "nothing"

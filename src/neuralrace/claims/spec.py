@@ -1,10 +1,10 @@
 """What claims and findings are, as they are written in `config/<paper>/claims.yaml`."""
 
+import fnmatch
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -443,13 +443,13 @@ def matching(globs: Sequence[str], cell_ids: Sequence[str]) -> list[str]:
     """
     found: set[str] = set()
     for glob in globs:
-        hits = {cell for cell in cell_ids if fnmatchcase(cell, glob)}
+        hits = fnmatch.filter(cell_ids, glob)
         if not hits:
             experiments = sorted({cell.rpartition("/")[0] + "/*" for cell in cell_ids})
             raise UserError(
                 f"cells: {glob!r} matches no cell; there are {', '.join(experiments) or 'none'}"
             )
-        found |= hits
+        found.update(hits)
     return sorted(found)
 
 

@@ -6,8 +6,10 @@ a function of results and axes, to be put into a figure of one's own:
     neuralrace.figures.deep_linear.staircase.panel_a(neuralrace.open_results("results"), ax)
 """
 
+import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
@@ -18,8 +20,7 @@ def variables(figure: str, cell: str) -> dict[str, set[str]]:
     """What a figure `paper/figure` reads of a cell `paper/experiment/label`, by kind of file."""
     paper, found = figure.partition("/")[0], {}
     for experiments, kinds in FIGURES[figure].declaration.reads.items():
-        globs = (name if "/" in name else f"{paper}/{name}" for name in experiments.split())
-        if any(fnmatchcase(cell, f"{glob}/*") for glob in globs):
+        if _cells(paper, experiments).match(cell):
             for kind, names in kinds.items():
                 found.setdefault(kind, set()).update(names.split())
     return found
@@ -27,7 +28,16 @@ def variables(figure: str, cell: str) -> dict[str, set[str]]:
 
 def matching(figure: str, cell_ids: Iterable[str]) -> list[str]:
     """The cells that a figure shows, in the order given."""
-    return [cell for cell in cell_ids if variables(figure, cell)]
+    reads = FIGURES[figure].declaration.reads
+    shown = _cells(figure.partition("/")[0], " ".join(name for name in reads if reads[name]))
+    return [cell for cell in cell_ids if shown.match(cell)]
+
+
+@cache
+def _cells(paper: str, experiments: str) -> re.Pattern[str]:
+    """Pattern of the cells of experiments that stand side by side, of a paper or `paper/name`."""
+    globs = [name if "/" in name else f"{paper}/{name}" for name in experiments.split()]
+    return re.compile("|".join(translate(f"{glob}/*") for glob in globs) or "(?!)")
 
 
 def inputs(figure: str, cell_ids: Iterable[str]) -> list[tuple[str, str]]:
