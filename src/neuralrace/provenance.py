@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -80,16 +81,14 @@ def versions(*packages: str) -> str:
 
 @cache
 def _sha256(names: frozenset[str]) -> str:
-    digest = hashlib.sha256()
-    for path in _together(names):
-        digest.update(_described(path))
-    return digest.hexdigest()
+    return hashlib.sha256(b"".join(map(_described, _together(names)))).hexdigest()
 
 
 @cache
 def _together(names: frozenset[str]) -> tuple[Path, ...]:
     """Files that modules rest on, sorted."""
-    return tuple(sorted(frozenset[Path]().union(*map(_reached, names))))
+    # the order of paths themselves, which compare four times as slowly
+    return tuple(sorted(frozenset[Path]().union(*map(_reached, names)), key=attrgetter("parts")))
 
 
 @cache

@@ -147,8 +147,8 @@ def _defined_in(value: Any) -> Iterator[str]:
     """Modules of the classes of a configuration and of all that is inside it."""
     if isinstance(value, Strict):
         yield type(value).__module__
-        value = dict(value)
-    if isinstance(value, Mapping):
+        value = vars(value)
+    if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, list | tuple):
         return
