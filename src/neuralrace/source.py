@@ -20,7 +20,7 @@ IMPORT = re.compile(
 """An import statement: module, names in parentheses or without; or modules alone."""
 COMMENT = re.compile(r"#.*")
 BODY = re.compile(
-    rb'^(def (?:[^"\n]|\n[ )])*?:\n    """.*?"""\n)(?:(?:    [^\n]*)?\n)*', re.MULTILINE | re.DOTALL
+    rb'^(def (?:[^"\n]|\n[ )])*?:\n    r?""".*?"""\n)(?:(?:    [^\n]*)?\n)*', re.MULTILINE | re.DOTALL
 )
 """A function of a module from its head to its end: all up to its docstring, and the rest."""
 
