@@ -138,10 +138,9 @@ def _files(name: str) -> tuple[Path, ...]:
     """Files that importing a dotted name runs; none for names of other libraries."""
     package, *names = name.split(".")
     root = _roots().get(package)
-    if root is None:
-        return ()
     # the library's own __init__ is no step of any stage: it only opens results for people
-    first = 0 if package == GROUP else -1
-    stems = [root.joinpath(*names[: depth + 1]) for depth in range(first, len(names))]
-    paths = [path for stem in stems for path in (stem / "__init__.py", stem.with_suffix(".py"))]
-    return tuple(path for path in paths if path.is_file())
+    if root is None or name == GROUP:
+        return ()
+    stem = root.joinpath(*names)
+    paths = (path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file())
+    return (*_files(name.rpartition(".")[0]), *paths)
