@@ -1,67 +1,75 @@
-# Claims and findings are judged from metrics alone; the tables are written whatever they say.
+# Claims and findings, judged from metrics alone; the tables are written whatever they say.
+TABLES = [f"{RESULTS}/{name}.{kind}" for name in ("claims", "findings") for kind in ("md", "json", "csv")]
+
+
 rule judge:
     input:
-        metrics=lambda w: result_files(claimed()),
+        metrics=lambda w: claimed(),
         claims=CLAIMS,
-        again=lambda w: again(judged()),
     output:
-        report(update(f"{RESULTS}/claims.md"), caption="../report/claims.rst", category="claims"),
-        update(f"{RESULTS}/claims.json"),
-        report(update(f"{RESULTS}/claims.csv"), caption="../report/claims.rst", category="claims"),
-        report(update(f"{RESULTS}/findings.md"), caption="../report/claims.rst", category="claims"),
-        update(f"{RESULTS}/findings.json"),
-        update(f"{RESULTS}/findings.csv"),
+        report(update("<results>/claims.md"), caption="../report/claims.rst", category="claims"),
+        update("<results>/claims.json"),
+        report(update("<results>/claims.csv"), caption="../report/claims.rst", category="claims"),
+        report(update("<results>/findings.md"), caption="../report/claims.rst", category="claims"),
+        update("<results>/findings.json"),
+        update("<results>/findings.csv"),
     log:
-        f"{RESULTS}/logs/judge.log",
-    localrule: True
-    conda:
-        "../../environment.yml"
+        "<results>/logs/judge.log",
     params:
-        # with the digest of blind.json, which is no input: who judges the claims must not thereby
-        # ask for an hour of blind runs
-        product=lambda w: judged().canonical(),
-        cells=list(PLAN.cells),
-    script:
-        "../scripts/judge.py"
+        code=code_sha256("judge"),
+        cells=digests_of(PLAN.cells),
+        # no input: to judge the claims must not ask for an hour of robustness runs
+        robustness=sha256(Path(RESULTS, "blind.json")) if os.path.exists(f"{RESULTS}/blind.json") else "",
+    localrule: True
+    run:
+        work(
+            "judge",
+            "claims",
+            log,
+            code=params.code,
+            cells=params.cells,
+            root=RESULTS,
+            claims=list(input.claims),
+            inputs=list(input.metrics),
+            paths=list(output),
+        )
 
 
 # An unexpected failure, or a known discrepancy that no longer is one, stops here.
 rule accept_claims:
     input:
-        claims=f"{RESULTS}/claims.json",
-        findings=f"{RESULTS}/findings.json",
+        "<results>/claims.json",
+        "<results>/findings.json",
     output:
-        touch(f"{RESULTS}/claims.accepted"),
+        touch("<results>/claims.accepted"),
     log:
-        f"{RESULTS}/logs/accept_claims.log",
+        "<results>/logs/accept_claims.log",
     localrule: True
-    conda:
-        "../../environment.yml"
-    script:
-        "../scripts/accept_claims.py"
+    run:
+        work("accept", "claims", log, root=RESULTS)
 
 
-# Seeds that nobody looked at, and what is ours doubled: one job runs all variants of an experiment.
+# Robustness: fresh seeds, and what a paper does not print doubled, for all cells of an experiment.
 rule blind_runs:
     output:
-        directory(f"{RESULTS}/blind/{{experiment}}"),
+        directory("<results>/blind/{experiment}"),
     log:
-        f"{RESULTS}/logs/blind/{{experiment}}.log",
-    wildcard_constraints:
-        experiment="[a-z0-9_]+/[a-z0-9_]+",
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=grown(lambda w: blind_job(w.experiment).asked_mb, ROOM),
-        runtime=grown(lambda w: blind_job(w.experiment).minutes),
-        disk_mb=lambda w: blind_job(w.experiment).disk_mb,
+        "<results>/logs/blind/{experiment}.log",
     params:
-        made_from=lambda w: [keys(*item) for item in blind_runs()[w.experiment].items()],
-        variants=lambda w: json.dumps(
-            {place: cell.canonical() for place, cell in blind_runs()[w.experiment].items()}
-        ),
-    script:
-        "../scripts/blind.py"
+        variants=lambda w: {name: c.canonical() for name, c in blind_runs()[w.experiment].items()},
+        code=lambda w: [code(*item) for c in blind_runs()[w.experiment].values() for item in specifications(c).items()],
+    resources:
+        mem_mb=lambda w, attempt: 2 ** attempt * max(cost_of(c).memory_mb for c in blind_runs()[w.experiment].values()),
+        runtime=minutes(blind_seconds),
+    run:
+        work(
+            "blind",
+            f"blind {wildcards.experiment}",
+            log,
+            experiment=wildcards.experiment,
+            variants=params.variants,
+            folder=output[0],
+        )
 
 
 rule judge_blind:
@@ -69,14 +77,20 @@ rule judge_blind:
         folders=lambda w: [f"{RESULTS}/blind/{name}" for name in blind_runs()],
         claims=CLAIMS,
     output:
-        f"{RESULTS}/blind.json",
+        "<results>/blind.json",
     log:
-        f"{RESULTS}/logs/judge_blind.log",
-    localrule: True
-    conda:
-        "../../environment.yml"
+        "<results>/logs/judge_blind.log",
     params:
         code=code_sha256("judge"),
         cells={name: cell.canonical() for name, cell in PLAN.cells.items()},
-    script:
-        "../scripts/judge_blind.py"
+    localrule: True
+    run:
+        work(
+            "judge_blind",
+            "blind",
+            log,
+            cells=params.cells,
+            claims=list(input.claims),
+            folders=list(input.folders),
+            path=output[0],
+        )

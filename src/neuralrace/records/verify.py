@@ -10,8 +10,7 @@ from neuralrace.errors import UserError
 from neuralrace.given import SOURCES
 from neuralrace.records.files import read
 from neuralrace.records.results import named
-from neuralrace.schedule import STAGES
-from neuralrace.seal import Seal, digest_of, key, read_seal, seal_file, sha256
+from neuralrace.seal import Seal, digest_of, fingerprint, read_seal, seal_file, sha256
 
 # Singular values are padded to the largest rank; there may be no pair that is never trained.
 UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
@@ -100,21 +99,15 @@ def _of_file(path: Path, planned: str | None) -> Iterator[str]:
         yield str(error).removeprefix(f"{path}: ")
         return
     if found is not None:
-        if planned not in (None, found.key):
+        attrs = dataset.attrs
+        own = fingerprint(named(attrs), attrs["spec_sha256"], attrs["code_sha256"])
+        if planned not in (None, found.fingerprint):
             yield "was made from another configuration or other code than the present ones"
-        elif found.key and found.key != _key(dataset, path.parent):
+        elif found.fingerprint not in ("", own):
             yield "names another cell, specification or code than it was sealed with"
         # cells of other runs may lie in folders of this one
         yield from _of_inputs(found, path.parent.parent.parent.parent)
     yield from _not_finite(dataset)
-
-
-def _key(dataset: xr.Dataset, folder: Path) -> str:
-    """The key that follows from what a file says of itself, and from its inputs."""
-    attrs = dataset.attrs
-    others = [read_seal(seal_file(folder / f"{kind}.nc")) for kind in STAGES if kind != "metrics"]
-    made_from = [each.key for each in others if each] if attrs["kind"] == "metrics" else []
-    return key(named(attrs), attrs["spec_sha256"], attrs["code_sha256"], *made_from)
 
 
 def _not_finite(dataset: xr.Dataset) -> Iterator[str]:
