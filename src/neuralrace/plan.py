@@ -59,9 +59,6 @@ class Settings(Strict):
     """Run axes trained together in one job; the others fan out into jobs and are gathered again."""
     checkpoint_seconds: Annotated[float, Field(ge=0)] = 300.0
     """Seconds of training between two checkpoints, from which an interrupted training goes on."""
-    job_seconds: Annotated[float, Field(gt=0)] = 40.0
-    """Estimated core-seconds of work that cells share a job up to; a cell that costs as much has a
-    job of its own."""
     gpus: Annotated[int, Field(ge=0)] | None = None
     """GPUs of each machine that trains; cells that are faster there ask for one. When absent, those
     of this machine, where jobs run on it; a profile of a cluster has to say."""
@@ -77,12 +74,6 @@ class Settings(Strict):
     memory_mb: Annotated[int, Field(gt=0)] | None = None
     """Megabytes of memory of the machines that train; what cannot fit is refused before anything
     runs. When absent, those of the machine that plans."""
-
-    @classmethod
-    def of(cls, config: Mapping[str, Any]) -> "Settings":
-        """The settings in a configuration that `read_plan` has accepted."""
-        given = {key: value for key, value in config.items() if key in cls.model_fields}
-        return cls.model_validate_json(json.dumps(given))
 
 
 class Plan(Settings):

@@ -41,7 +41,7 @@ def code_files(stage: Stage, more: Iterable[str] = ()) -> list[Path]:
 def code_sha256(stage: Stage, more: Iterable[str] = ()) -> str:
     """Hex digest over names and contents of the files that a stage rests on; see `code_files`.
 
-    What the workflow makes is outdated when it changes, and nothing else is.
+    What the stage computes is stale when it changes, and nothing else is.
     """
     return _sha256(_entries(stage, more))
 

@@ -43,6 +43,4 @@ def run(
         blind = read_blind(folder / "blind.json")
         judged, findings = judge_papers(files, folder, list(cells), blind, cells)
         write_tables(judged, findings, folder)
-    job.report(
-        f"{len(judged)} claims: {folder}/claims.md, {len(findings)} findings: findings.md"
-    )
+    job.report(f"{len(judged)} claims: {folder}/claims.md, {len(findings)} findings: findings.md")

@@ -9,8 +9,9 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from threading import Lock
-from typing import Any
+from typing import IO, Any, cast
 
 import psutil
 
@@ -27,12 +28,14 @@ class Worker:
         threads, gpu = kind
         device = "gpu" if gpu else "cpu"
         self.kind = kind
-        self.process = subprocess.Popen(
+        self.process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "neuralrace.workflow.worker", str(threads), device],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
         )
+        self.requests = cast(IO[str], self.process.stdin)
+        self.replies = cast(IO[str], self.process.stdout)
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """What it answers to a job.
@@ -40,22 +43,17 @@ class Worker:
         Raises:
             UserError: it ended meanwhile.
         """
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         line = ""
-        try:
-            print(json.dumps(request), file=self.process.stdin, flush=True)
-            line = self.process.stdout.readline()
-        except OSError:  # it ended before it could read the job
-            pass
+        with suppress(OSError):  # it ended before it could read the job
+            print(json.dumps(request), file=self.requests, flush=True)
+            line = self.replies.readline()
         if not line:
             raise UserError(f"{request['name']}: {_ended(self.process.wait())}")
         return json.loads(line)
 
     def end(self) -> None:
         """Ends it."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
+        self.requests.close()
         self.process.wait()
 
 
