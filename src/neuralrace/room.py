@@ -1,8 +1,8 @@
 """What cannot fit: told from a specification, before anything is loaded or allocated."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping
-from math import inf, prod
+from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any
 
 from neuralrace.base import Strict
@@ -10,7 +10,7 @@ from neuralrace.cost import examples, numbers, recorded
 from neuralrace.spec import Cell
 
 MOST = 100_000
-"""Cells of a plan, and jobs that one cell is trained in, at most."""
+"""Cells of a plan, at most."""
 COPIES = 3
 """How often records are held at once: as they came, as arrays of all runs, and read back."""
 Key = tuple[str, ...]
@@ -21,32 +21,25 @@ def memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def excess(cell: Cell, batch: Collection[str], room: int) -> tuple[Key, str] | None:
+def excess(cell: Cell, room: int) -> tuple[Key, str] | None:
     """What makes a cell too large: its key, and the value with the remedy; None if it can fit.
 
     Only what is needed at the least counts: `neuralrace.training.memory` knows better, later.
 
     Args:
         cell: its specification.
-        batch: run axes trained together in one job.
         room: bytes of memory of the machine that trains.
 
     Raises:
         UserError: gates or trained pairs that do not fit the domains; a dataset that cannot be
             loaded, where its size or pathways are not known without.
     """
-    runs = {"init_scale": len(cell.init_scales), "seed": cell.seeds}
-    jobs = prod(number for axis, number in runs.items() if axis not in batch)
-    if jobs > MOST:
-        return ("seeds",), f"{cell.seeds}: makes {jobs} jobs, at most {MOST} are made; use fewer"
-    one = {"init_scales": cell.init_scales[: runs["init_scale"] if "init_scale" in batch else 1]}
-    job = cell.model_copy(update=one if "seed" in batch else one | {"seeds": 1})
-    # all records are gathered in one file; to count weights may take loading the dataset: last
+    # to count weights may take loading the dataset: last
     sizes = cell.dataset.sizes
     counts = (
-        lambda: examples(job, sizes),
+        lambda: examples(cell, sizes),
         lambda: COPIES * recorded(cell, sizes),
-        lambda: numbers(job, job.resolved.arithmetic(job.dataset, sizes, job.training), sizes),
+        lambda: numbers(cell, cell.resolved.arithmetic(cell.dataset, sizes, cell.training), sizes),
     )
     for count in counts:
         try:

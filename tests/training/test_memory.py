@@ -253,9 +253,8 @@ def test_the_message_names_the_sizes_and_the_keys():
     assert message.startswith("digits: training needs 30.000 GB, 1.500 GB for each of 20 runs,")
     assert "25.000 GB left" in message
     for key in (
-        "batch",
         "seeds",
-        "init_scale",
+        "init_scales",
         "dataset.count",
         "network.hidden",
         "training.batch.size",

@@ -99,10 +99,9 @@ def refuse_if_too_large(plan: MemoryPlan, available: int | None, what: str) -> N
     if available is not None and plan.total > available:
         raise UserError(
             f"{what}: training needs {_needs(plan)} of memory, and the device has "
-            f"{_gigabytes(available)} left; train fewer runs at once (leave seed or init_scale out "
-            "of the top-level key batch, or lower seeds), or take fewer domains (dataset.count), "
-            "narrower layers (network.hidden), a smaller training.batch.size, fewer images "
-            "(dataset.images.samples) or precision: float32"
+            f"{_gigabytes(available)} left; train fewer runs (seeds, init_scales), or take fewer "
+            "domains (dataset.count), narrower layers (network.hidden), a smaller "
+            "training.batch.size, fewer images (dataset.images.samples) or precision: float32"
         )
 
 
