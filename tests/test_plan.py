@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuralrace import plan
+from neuralrace import memory
 from neuralrace.errors import UserError
 from neuralrace.plan import read_plan
 from neuralrace.spec import Ensemble, SolvedEnsemble
@@ -796,7 +796,7 @@ def test_other_limits_are_told_at_once():
 
 
 def test_memory_is_that_of_the_machine_unless_the_configuration_says(monkeypatch):
-    monkeypatch.setattr(plan, "memory", lambda: 10**7)
+    monkeypatch.setattr(memory, "installed", lambda: 10**7)
     many = {"seeds": 2000, "network.hidden": [100]}
     assert "seeds: 2000: needs" in refusal(many)
     assert plan_of(many, memory_mb=1000).cells

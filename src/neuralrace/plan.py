@@ -19,12 +19,11 @@ from typing import Annotated, Any, NoReturn, TypeVar
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from neuralrace import devices
+from neuralrace import devices, memory
 from neuralrace.base import Strict
 from neuralrace.bundled import root
 from neuralrace.documents import read_yaml
 from neuralrace.errors import UserError, alike, brief, yaml_hint
-from neuralrace.room import MOST, excess, memory
 from neuralrace.spec import Cell
 
 Files = Mapping[str, Mapping[str, Any]]
@@ -33,6 +32,8 @@ M = TypeVar("M", bound=Strict)
 NAME = r"[a-z][a-z0-9_]{0,99}"
 PATH = rf"{NAME}(\.{NAME})*"
 SWEPT = rf"{PATH}( *, *{PATH})*"
+MOST = 100_000
+"""Cells of a plan, at most."""
 LONGEST = 200
 """Letters of a cell's label and of a results folder, at most: file systems have room for 255."""
 YTE = "__use_yte__"
@@ -157,7 +158,7 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     """
     given = {key: value for key, value in config.items() if key != "experiments"}
     settings = _validate(Settings, given, (), files)
-    room = 10**6 * settings.memory_mb if settings.memory_mb else memory()
+    limit = 10**6 * settings.memory_mb if settings.memory_mb else memory.installed()
     cells: dict[str, Cell] = {}
     known: list[str] = []
     for paper, experiments in _mapping(config.get("experiments"), ("experiments",), files).items():
@@ -173,7 +174,7 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                     continue
                 cell = _validate(Cell, raw_cell, where, files, swept)
                 try:
-                    wrong = excess(cell, room)
+                    wrong = memory.too_large(cell, limit)
                 except UserError as error:  # gates or pairs that do not fit the domains
                     raise UserError(_told(where, str(error), files)) from error
                 if wrong:

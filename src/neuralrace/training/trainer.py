@@ -21,12 +21,12 @@ from jax import Array
 from jax.stages import Compiled
 from jaxtyping import Float, Int
 
+from neuralrace import memory
 from neuralrace.base import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.observables._view import View
 from neuralrace.registry import OBSERVABLES
 from neuralrace.spec import Ensemble
-from neuralrace.training import memory
 from neuralrace.training.base import Task
 from neuralrace.training.checkpoints import Checkpoints, State
 from neuralrace.training.progress import Progress
@@ -98,6 +98,8 @@ class Trainer:
     Attributes:
         ensemble: what is trained.
         task: how it is trained.
+        scales: init scales of the ensemble.
+        seeds: seeds of the ensemble.
         graph: structure of the network, without its weights.
         data: what all runs share, on the device.
     """
@@ -337,18 +339,18 @@ class Trainer:
         """Trains all runs; see `neuralrace.training.trainer.train`."""
         record, steps = self.ensemble.record, self.ensemble.training.steps
         shape = len(self.scales), len(self.seeds)
-        available = memory.available(jax.devices()[0])
+        available = memory.available_on(jax.devices()[0])
         number = jax.ShapeDtypeStruct((), jnp.asarray(0).dtype)
         advance = compiled(self.advance, *self.shapes, self.data, *[number] * 3, donate=True)
-        plan = memory.plan(advance, len(self.scales) * len(self.seeds))
-        report(memory.describe(plan, available))
-        memory.refuse_if_too_large(plan, available, "memory")
+        needed = memory.program_memory(advance, len(self.scales) * len(self.seeds))
+        report(memory.describe(needed, available))
+        memory.refuse_program(needed, available)
         observe = partial(self.observe_all, self.large)
         snapshot = compiled(observe, *self.shapes, self.data) if self.large else None
         kept = (1 + steps // record.every) * memory.size_of([*self._record.values()])
         if snapshot:
             kept += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
-        memory.refuse_records(kept, memory.of_machine())
+        memory.refuse_records(kept, memory.available())
         members, fixed = self.start()
 
         def go_on(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:
