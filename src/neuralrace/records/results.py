@@ -422,7 +422,7 @@ def open_results(
     """
     root = Path(folder)
     if cell_ids is None:
-        # parts of cells, blind trials and smoke runs lie deeper
+        # blind trials and smoke runs lie deeper
         places = [root]
         for _ in PLACE:
             places = [inside for folder in places for inside in _folders(folder)]
