@@ -16,7 +16,7 @@ from neuralrace.source import imports
 
 ROOT = Path(__file__).parent
 SEEN: dict[Path, tuple[int, ...]] = {}
-"""State of source files when this process first saw them: before they were imported, for workers."""
+"""State of source files when this process first saw them; workers look before they import any."""
 
 Stage = Literal["train", "solve", "measure", "tabulate", "judge", "draw"]
 

@@ -20,7 +20,7 @@ from neuralrace.errors import UserError
 FINGERPRINT, INPUT = "# made from ", "# input "
 ENTRY = re.compile(r"([0-9a-f]{64})  (.+)")
 PATIENCE, PAUSE = 0.5, 0.02
-"""Seconds that a reader waits for the checksum of a file that was replaced just now, and between."""
+"""Seconds that a reader waits for the checksum of a file that was just replaced, and between."""
 REMEDY = "add --forcerun {path} to the snakemake command that made it, and it is computed again"
 """What to do about a file that is not as it was written."""
 

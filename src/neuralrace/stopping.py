@@ -1,4 +1,6 @@
-"""Requests to end: SIGTERM of a scheduler or of a worker's Snakemake that ended, SIGINT of a person.
+"""Graceful shutdown on SIGTERM and SIGINT.
+
+SIGTERM comes from a scheduler, or to a worker whose Snakemake ended; SIGINT from a person.
 
 A request ends the work at once, by an exception. Work that can keep what it has done holds requests
 back until it has.

@@ -1,35 +1,26 @@
-# The files of a cell. The last good file stays until there is another one: update().
-# Jobs of the longest cells go first, and what is begun is finished before more is begun.
+# The files of a cell. update(): the last good file stays until there is another one.
+# Long trainings go first, and what is begun is finished before more is begun.
 rule train:
     output:
         update("<results>/{cell}/trajectory.nc"),
     log:
         "<results>/logs/{cell}/train.log",
-    params:
-        spec=spec_of("trajectory"),
-        code=code_of("trajectory"),
+    priority: lambda w: study.seconds(w.cell)
     group:
         submission
-    priority: seconds("compile", "train")
-    threads: lambda w: 1 + int(cost(w.cell).train / 600)
+    threads: lambda w: 1 + int(study.seconds(w.cell) / 600)
     resources:
-        gpu=lambda w: int(cost(w.cell).place == "gpu"),
-        mem_mb=memory,
-        runtime=minutes(seconds("compile", "train")),
-        disk_mb=lambda w: cost(w.cell).disk_mb,
+        gpu=lambda w: int(study.cost(w.cell).place == "gpu"),
+        mem_mb=lambda w, attempt: study.memory(w.cell, attempt),
+        runtime=lambda w, attempt: study.minutes(study.seconds(w.cell), attempt),
+        disk_mb=lambda w: study.cost(w.cell).disk_mb,
+    params:
+        spec=lambda w: study.spec(w.cell, "trajectory"),
+        code=lambda w: study.code(w.cell, "trajectory"),
     run:
+        often = study.plan.checkpoint_seconds
         work(
-            "train",
-            wildcards.cell,
-            log,
-            threads,
-            resources.gpu,
-            cell=wildcards.cell,
-            spec=params.spec,
-            code=params.code,
-            path=output[0],
-            checkpoint=f"{RESULTS}/checkpoints/{wildcards.cell}.npz",
-            seconds=PLAN.checkpoint_seconds,
+            "train", wildcards.cell, input, output, params, log, threads, resources, often=often
         )
 
 
@@ -38,77 +29,50 @@ rule solve:
         update("<results>/{cell}/theory.nc"),
     log:
         "<results>/logs/{cell}/solve.log",
-    params:
-        spec=spec_of("theory"),
-        code=code_of("theory"),
+    priority: 10_000
     group:
         submission
-    priority: seconds("compile", "train")
     resources:
-        mem_mb=memory,
-        runtime=minutes(seconds("solve")),
+        mem_mb=lambda w, attempt: study.memory(w.cell, attempt),
+        runtime=lambda w, attempt: study.minutes(study.cost(w.cell).solve, attempt),
+    params:
+        spec=lambda w: study.spec(w.cell, "theory"),
+        code=lambda w: study.code(w.cell, "theory"),
     run:
-        work(
-            "solve",
-            wildcards.cell,
-            log,
-            cell=wildcards.cell,
-            spec=params.spec,
-            code=params.code,
-            path=output[0],
-        )
+        work("solve", wildcards.cell, input, output, params, log)
 
 
 rule measure:
     input:
-        trajectory="<results>/{cell}/trajectory.nc",
-        theory=lambda w: f"{RESULTS}/{w.cell}/theory.nc" if PLAN.cells[w.cell].solutions else [],
+        "<results>/{cell}/trajectory.nc",
+        lambda w: study.theory(w.cell),
     output:
         update("<results>/{cell}/metrics.nc"),
     log:
         "<results>/logs/{cell}/measure.log",
-    params:
-        spec=spec_of("metrics"),
-        code=code_of("metrics"),
+    priority: 20_000
     group:
         submission
-    priority: 10_000
     resources:
-        mem_mb=memory,
-        runtime=minutes(seconds("measure")),
+        mem_mb=lambda w, attempt: study.memory(w.cell, attempt),
+        runtime=lambda w, attempt: study.minutes(study.cost(w.cell).measure, attempt),
+    params:
+        spec=lambda w: study.spec(w.cell, "metrics"),
+        code=lambda w: study.code(w.cell, "metrics"),
     run:
-        work(
-            "measure",
-            wildcards.cell,
-            log,
-            cell=wildcards.cell,
-            spec=params.spec,
-            code=params.code,
-            path=output[0],
-            inputs=list(input),
-        )
+        work("measure", wildcards.cell, input, output, params, log)
 
 
 # What takes a second runs where Snakemake does, on a cluster too: to wait in a queue costs more.
 rule tabulate:
     input:
-        result_files(all_metrics()),
+        study.metrics,
     output:
         update("<results>/metrics.csv"),
     log:
         "<results>/logs/tabulate.log",
-    params:
-        code=code_sha256("tabulate"),
-        cells=digests_of(PLAN.cells),
     localrule: True
+    params:
+        **study.judgement("tabulate"),
     run:
-        work(
-            "tabulate",
-            "metrics.csv",
-            log,
-            code=params.code,
-            cells=params.cells,
-            root=RESULTS,
-            inputs=list(input),
-            path=output[0],
-        )
+        work("tabulate", "metrics.csv", input, output, params, log)

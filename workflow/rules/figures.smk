@@ -1,35 +1,25 @@
 # A figure, drawn from result files alone, as soon as they are there.
 rule draw:
     input:
-        figure_files,
+        lambda w: study.figure_inputs(f"{w.paper}/{w.figure}"),
     output:
-        png=report(
+        report(
             update("<figures>/{paper}/{figure}.png"),
             caption="../report/figure.rst",
             category="{paper}",
             labels={"figure": "{figure}"},
         ),
-        pdf=update("<figures>/{paper}/{figure}.pdf"),
-        svg=update("<figures>/{paper}/{figure}.svg"),
-        slim=update("<figures>/slim/{paper}/{figure}.png"),
+        update("<figures>/{paper}/{figure}.pdf"),
+        update("<figures>/{paper}/{figure}.svg"),
+        update("<figures>/slim/{paper}/{figure}.png"),
     log:
         "<figures>/logs/{paper}/{figure}.log",
-    params:
-        caption=lambda w: caption(f"{w.paper}/{w.figure}", PLAN.cells),
-        code=lambda w: code_sha256("draw", [FIGURES[f"{w.paper}/{w.figure}"].module]),
-        cells=lambda w: digests_of(figure_cells(f"{w.paper}/{w.figure}")),
-    priority: 20_000
+    priority: 30_000
     localrule: True
+    params:
+        caption=lambda w: study.caption(f"{w.paper}/{w.figure}"),
+        code=lambda w: study.figure_code(f"{w.paper}/{w.figure}"),
+        cells=lambda w: study.digests(study.figure_cells(f"{w.paper}/{w.figure}")),
     run:
-        work(
-            "draw",
-            f"{wildcards.paper}/{wildcards.figure}",
-            log,
-            figure=f"{wildcards.paper}/{wildcards.figure}",
-            caption=params.caption,
-            code=params.code,
-            cells=params.cells,
-            root=RESULTS,
-            inputs=list(input),
-            paths=list(output),
-        )
+        name = f"{wildcards.paper}/{wildcards.figure}"
+        work("draw", name, input, output, params, log, root=study.results)

@@ -1,20 +1,20 @@
 # What a person asks for.
 rule figures:
     input:
-        gallery(),
+        study.gallery(),
         "<results>/claims.md",
 
 
 # Every figure, whatever the claims say.
 rule gallery:
     input:
-        gallery(),
+        study.gallery(),
 
 
 # Metrics of everything that is planned.
 rule cells:
     input:
-        result_files(all_metrics()),
+        study.metrics,
 
 
 rule metrics:
@@ -42,9 +42,9 @@ rule verify:
         "<results>/logs/verify.log",
     localrule: True
     run:
-        planned = {
-            f"{RESULTS}/{cell}/{kind}.nc": key
-            for cell, spec in PLAN.cells.items()
-            for kind, key in fingerprints(cell, spec).items()
+        wanted = {
+            "root": study.results,
+            "gallery": study.figures,
+            "planned": study.fingerprints,
         }
-        work("verify", "verify", log, root=RESULTS, gallery=GALLERY, planned=planned)
+        work("verify", "verify", input, output, params, log, **wanted)

@@ -7,29 +7,40 @@ from pathlib import Path
 from neuralrace.claims.judge import judge_blind
 from neuralrace.claims.spec import read_claims
 from neuralrace.claims.table import write_blind
+from neuralrace.provenance import planned
 from neuralrace.spec import Cell
 from neuralrace.workflow.job import Job
 
 
 def run(
-    job: Job, cells: Mapping[str, str], claims: Sequence[str], folders: Sequence[str], path: str
+    job: Job,
+    name: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    code: str,
+    cells: Mapping[str, str],
 ) -> None:
     """Writes `blind.json`.
 
     Args:
         job: what it reports to.
+        name: of the table.
+        inputs: folders of the robustness runs, and paths of the papers' `claims.yaml`.
+        outputs: path of the judgements, beside the folder of all robustness runs, `blind`.
+        code: digest of the code that it was planned with.
         cells: canonical JSON of all cells, by `paper/experiment/label`.
-        claims: paths of the papers' `claims.yaml`.
-        folders: of the robustness runs, one for each experiment.
-        path: where the judgements go, beside these folders' common one, `blind`.
 
     Raises:
         UserError: a claim that cannot be judged, or a file that cannot be read or written.
     """
+    guard = planned("judge", (), code)
+    (path,) = map(Path, outputs)
+    claims = [Path(each) for each in inputs if each.endswith(".yaml")]
+    folders = [each for each in inputs if not each.endswith(".yaml")]
     configured = {name: Cell.model_validate_json(spec) for name, spec in cells.items()}
     listed = [json.loads(Path(folder, "failed.json").read_text()) for folder in folders]
     failed = {place: reason for each in listed for place, reason in each.items()}
-    statements = read_claims([Path(claim) for claim in claims])
-    judged = judge_blind(statements, configured, Path(path).parent / "blind", failed)
-    write_blind(judged, Path(path))
+    judged = judge_blind(read_claims(claims), configured, path.parent / "blind", failed)
+    guard()
+    write_blind(judged, path)
     job.report(f"{len(judged)} statements judged; make claims shows which verdicts survive")

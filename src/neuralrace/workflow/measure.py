@@ -14,31 +14,33 @@ from neuralrace.workflow.job import Job
 from neuralrace.workflow.stages import specifications
 
 
-def run(job: Job, cell: str, spec: str, code: str, path: str, inputs: Sequence[str]) -> None:
+def run(
+    job: Job, name: str, inputs: Sequence[str], outputs: Sequence[str], spec: str, code: str
+) -> None:
     """Computes every metric of a cell.
 
     Args:
         job: what it reports to.
-        cell: `paper/experiment/label`.
-        spec: canonical JSON of its `Cell`.
+        name: of the cell, `paper/experiment/label`.
+        inputs: paths of trajectory and theory, if it has any.
+        outputs: path of the metrics, beside these.
+        spec: canonical JSON of the `Cell`.
         code: digest of the code that it was planned with.
-        path: where the metrics go, beside trajectory and theory.
-        inputs: paths of trajectory and theory.
 
     Raises:
         UserError: what a metric refuses, a damaged file or one of another specification, a file
             that cannot be written, or code that was edited.
     """
-    whole = Cell.model_validate_json(spec)
-    guard = planned("measure", whole.modules, code)
-    if any(METRICS[name].declaration.trains for name in whole.metrics):
+    (path,) = map(Path, outputs)
+    cell = Cell.model_validate_json(spec)
+    guard = planned("measure", cell.modules, code)
+    if any(METRICS[metric].declaration.trains for metric in cell.metrics):
         from neuralrace.training.trainer import COMPILED
 
         job.count_compilation(COMPILED)
-    folder = Path(path).parent
-    expected = {kind: part.sha256() for kind, part in specifications(whole).items()}
-    with job.stage("measure", cell):
-        with unchanged(folder.parents[2], map(Path, inputs)) as checksums:
-            dataset = metrics_dataset(CellResults(cell, folder, whole, expected=expected))
+    expected = {kind: part.sha256() for kind, part in specifications(cell).items()}
+    with job.stage("measure", name):
+        with unchanged(path.parents[3], map(Path, inputs)) as checksums:
+            dataset = metrics_dataset(CellResults(name, path.parent, cell, expected=expected))
         guard()
-        write(dataset, path, fingerprint(cell, whole.sha256(), code), checksums)
+        write(dataset, path, fingerprint(name, cell.sha256(), code), checksums)

@@ -1,5 +1,7 @@
 """Solve a cell: from its specification to `theory.nc`."""
 
+from collections.abc import Sequence
+
 from neuralrace.provenance import planned
 from neuralrace.records.files import write
 from neuralrace.records.theory import theory_dataset
@@ -8,15 +10,18 @@ from neuralrace.spec import SolvedEnsemble
 from neuralrace.workflow.job import Job
 
 
-def run(job: Job, cell: str, spec: str, code: str, path: str) -> None:
+def run(
+    job: Job, name: str, inputs: Sequence[str], outputs: Sequence[str], spec: str, code: str
+) -> None:
     """Solves the theory of a cell for the initial weights of its runs, without training.
 
     Args:
         job: what it reports to.
-        cell: `paper/experiment/label`.
-        spec: canonical JSON of its `SolvedEnsemble`.
+        name: of the cell, `paper/experiment/label`.
+        inputs: none.
+        outputs: path of the theory.
+        spec: canonical JSON of the `SolvedEnsemble`.
         code: digest of the code that it was planned with.
-        path: where the theory goes.
 
     Raises:
         UserError: a theory that is not for these data or weights, a file that cannot be written, or
@@ -24,7 +29,7 @@ def run(job: Job, cell: str, spec: str, code: str, path: str) -> None:
     """
     ensemble = SolvedEnsemble.model_validate_json(spec)
     guard = planned("solve", ensemble.modules, code)
-    with job.stage("solve", cell):
-        dataset = theory_dataset(cell, ensemble)
+    with job.stage("solve", name):
+        dataset = theory_dataset(name, ensemble)
         guard()
-        write(dataset, path, fingerprint(cell, ensemble.sha256(), code))
+        write(dataset, outputs[0], fingerprint(name, ensemble.sha256(), code))

@@ -7,36 +7,36 @@ from neuralrace.analysis import to_frame
 from neuralrace.atomic import write_text
 from neuralrace.provenance import planned
 from neuralrace.records.results import open_results
-from neuralrace.seal import recorded
+from neuralrace.seal import recorded, seal_file
 from neuralrace.workflow.job import Job
 
 
 def run(
     job: Job,
+    name: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
     code: str,
     cells: Mapping[str, Mapping[str, str]],
-    root: str,
-    inputs: Sequence[str],
-    path: str,
 ) -> None:
     """Writes `metrics.csv`.
 
     Args:
         job: what it reports to.
+        name: of the table.
+        inputs: paths of the metrics of all cells.
+        outputs: path of the table.
         code: digest of the code that it was planned with.
         cells: all cells, and digest of the specification of each of their files.
-        root: the results folder.
-        inputs: paths of their metrics.
-        path: where the table goes.
 
     Raises:
         UserError: as `neuralrace.workflow.draw.run`.
     """
     guard = planned("tabulate", (), code)
-    checksums = Path(f"{path}.sha256")
+    (path,) = map(Path, outputs)
     with (
         job.stage("tabulate"),
-        recorded(checksums, Path(root), inputs, [path], code, guard=guard),
+        recorded(seal_file(path), path.parent, inputs, outputs, code, guard=guard),
     ):
-        table = to_frame(open_results(root, cells, expected=cells))
+        table = to_frame(open_results(path.parent, cells, expected=cells))
         write_text(table.to_csv(index=False), path)
