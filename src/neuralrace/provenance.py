@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from neuralrace.errors import UserError
 from neuralrace.registry import GROUP, packages
@@ -19,8 +19,6 @@ SEEN: dict[Path, tuple[int, ...]] = {}
 """State of source files when this process first saw them; workers look before they import any."""
 
 Stage = Literal["train", "solve", "measure", "tabulate", "judge", "draw"]
-
-STAGES: tuple[Stage, ...] = get_args(Stage)
 """Each has a module of its name in `neuralrace.workflow`, which its jobs call."""
 RUNNER = "neuralrace.workflow.worker"
 """What calls it, and prepares the process for it."""

@@ -72,8 +72,9 @@ def work(job, name, input, output, params, log, threads=1, resources={}, **more)
     files = {"inputs": list(input), "outputs": list(output)}
     arguments = {"name": name, **files, **dict(params.items()), **more}
     try:
-        with LOCK:
-            announce()
+        if job == "train":
+            with LOCK:
+                announce()
         WORKERS.run(job, name, log[0], arguments, threads, bool(resources.get("gpu")))
     except UserError as error:
         raise WorkflowError(str(error)) from None

@@ -41,7 +41,7 @@ def unmade(root: Path, cells: Mapping[str, Cell]) -> dict[str, list[Kind]]:
         root: the results folder.
         cells: specifications by `paper/experiment/label`.
     """
-    found = {
+    found: dict[str, list[Kind]] = {
         cell_id: [
             kind
             for kind, planned in fingerprints(cell_id, cell).items()

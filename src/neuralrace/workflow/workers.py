@@ -87,11 +87,11 @@ class Workers:
         """
         worker = self._take((threads, gpu))
         request = {"job": job, "name": name, "log": log, "arguments": arguments}
-        reply = None
+        reply: dict[str, Any] = {}
         try:
             reply = worker.run(request)
         finally:
-            self._give_back(worker, reply)
+            self._give_back(worker, reply.get("megabytes"))
         if reply["error"]:
             raise UserError(reply["error"])
         return reply["result"]
@@ -110,14 +110,14 @@ class Workers:
             worker.end()
         return Worker(kind)
 
-    def _give_back(self, worker: Worker, reply: dict[str, Any] | None) -> None:
+    def _give_back(self, worker: Worker, megabytes: int | None) -> None:
         """Keeps a worker for the next job, unless it has ended or holds too much memory."""
-        lasting = reply is not None and 1e6 * reply["megabytes"] < _share()
+        lasting = megabytes is not None and 1e6 * megabytes < _share()
         with self._lock:
             self._busy -= 1
             if lasting:
                 self._idle.append(worker)
-        if reply is not None and not lasting:
+        if megabytes is not None and not lasting:
             worker.end()
 
 
