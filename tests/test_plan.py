@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuralrace import plan
+from neuralrace import memory
 from neuralrace.errors import UserError
 from neuralrace.plan import read_plan
 from neuralrace.spec import Ensemble, SolvedEnsemble
@@ -557,7 +557,6 @@ def test_bad_input_is_named_with_file_key_value_and_remedy(case):
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"batch": ["init"]}, "batch.0: 'init': .*'init_scale' or 'seed'"),
         ({"paralel": True}, "paralel: True: unknown key"),
         ({"experiments": None}, "experiments: None: expected a mapping"),
         ({"experiments": {"paper": None}}, "experiments.paper: None: expected a mapping"),
@@ -737,26 +736,6 @@ def test_candidates_stand_beside_the_run(network):
     assert plain.only(SolvedEnsemble).sha256() != compared.only(SolvedEnsemble).sha256()
 
 
-@pytest.mark.parametrize(
-    ("batch", "expected"),
-    [
-        (None, []),
-        (["init_scale", "seed"], []),
-        (["seed"], [{"init_scale": 0}, {"init_scale": 1}]),
-        (["init_scale"], [{"seed": 0}, {"seed": 1}, {"seed": 2}]),
-        ([], [{"init_scale": i, "seed": k} for i in (0, 1) for k in (0, 1, 2)]),
-    ],
-    ids=["default", "all", "seed", "init_scale", "none"],
-)
-def test_parts_fan_out_along_unbatched_axes(batch, expected):
-    plan = plan_of({}, **({} if batch is None else {"batch": batch}))
-    parts = plan.parts("paper/experiment/main")
-    assert list(parts.values()) == expected
-    for name, indices in parts.items():
-        assert re.fullmatch(r"[a-z0-9_.-]+", name)
-        assert all(f"{axis}-{index}" in name for axis, index in indices.items())
-
-
 # Sizes -----------------------------------------------------------------------------------------
 
 BILLION = 10**9
@@ -823,8 +802,6 @@ def test_what_cannot_fit_is_refused_at_once(name):
 def test_other_limits_are_told_at_once():
     ring = {"name": "nonlinear_gaussian", "inputs": BILLION}
     assert f"dataset.inputs: {BILLION}: Input should be less" in timely_refusal({"dataset": ring})
-    jobs = timely_refusal({"seeds": BILLION}, batch=["init_scale"])
-    assert f"{WHERE}.seeds: {BILLION}: makes {BILLION} jobs, at most 100000" in jobs
     values = {"training.learning_rate": [0.1 * n for n in range(1, 101)]}
     values |= {"seeds": list(range(1, 101)), "first_seed": list(range(100))}
     assert f"{WHERE}.sweep: '1000000 cells'" in timely_refusal({"sweep": values})
@@ -839,11 +816,10 @@ def test_other_limits_are_told_at_once():
     assert told.startswith(f"{BASE}: {WHERE}: network.gates.size: 3: {BILLION} domains do not")
 
 
-def test_memory_is_that_of_one_job(monkeypatch):
-    monkeypatch.setattr(plan, "memory", lambda: 10**7)
+def test_memory_is_that_of_the_machine_unless_the_configuration_says(monkeypatch):
+    monkeypatch.setattr(memory, "installed", lambda: 10**7)
     many = {"seeds": 2000, "network.hidden": [100]}
     assert "seeds: 2000: needs" in refusal(many)
-    assert plan_of(many, batch=["init_scale"]).cells
     assert plan_of(many, memory_mb=1000).cells
 
 

@@ -37,7 +37,7 @@ from neuralrace.plan import (
 )
 from neuralrace.profile import check
 from neuralrace.profile import read as read_profile
-from neuralrace.schedule import outdated
+from neuralrace.workflow.stages import unmade
 
 FOLDER = click.Path(path_type=Path)
 INTERVAL = 2.0
@@ -151,10 +151,9 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     if Path(what).suffix == ".nc":
         return click.echo(layout(about_file(Path(what)), as_json))
     plan = _plan(_configuration([what], configfile, None))
-    todo = outdated(Path(plan.results), plan)
+    todo = unmade(Path(plan.results), plan.cells)
     cells = {
-        name: {"to_make": list(todo[name].keys) if name in todo else []}
-        | about_cell(cell, plan.gpus_each > 0)
+        name: {"to_make": todo.get(name, [])} | about_cell(cell, plan.gpus_each > 0)
         for name, cell in plan.cells.items()
     }
     return click.echo(layout(cells, as_json))

@@ -1,4 +1,4 @@
-"""What a cell costs, from its specification alone: arithmetic, bytes, and where it is trained.
+"""Cost of a cell, from its specification alone: time, disk, and where it is trained.
 
 The estimate is held against measured runs by `benchmarks/workflow.py`. It decides which cells share
 a job, whether a cell is trained on a GPU, and what a cluster is asked for.
@@ -6,12 +6,10 @@ a job, whether a cell is trained on a GPU, and what a cluster is asked for.
 
 from collections.abc import Container, Hashable
 from dataclasses import dataclass
-from math import prod
 from typing import Literal
 
-from neuralrace.datasets.base import Sizes
 from neuralrace.datasets.image_domains import ImageDomainDataset
-from neuralrace.given import given
+from neuralrace.memory import estimate_mb, examples, recorded
 from neuralrace.networks.base import Arithmetic
 from neuralrace.registry import METRICS
 from neuralrace.spec import Cell, Ensemble
@@ -39,8 +37,6 @@ FILES = 0.04
 """Core-seconds of a solution or a metric that trains nothing: mostly its file."""
 GPU_RATE, GPU_CALL, GPU_COMPILE = 2e12, 5e-6, 40.0
 """The same of a GPU, where the processor compiles for it."""
-PROCESS_MB = 700
-"""Megabytes of a process that has imported everything."""
 FILES_OF_RECORDS = 20
 """Bytes of the files of a cell for each byte that is recorded, where dimensions that sizes do not
 tell count as 1; with theory, metrics, and a file beside the one that it replaces."""
@@ -94,7 +90,7 @@ def cost_of(cell: Cell, gpu: bool = False) -> Cost:
         solve=FILES * len(cell.solutions),
         measure=(FILES + LOOK * loaded) * len(cell.metrics) + trained * train / 2,
         place=place,
-        memory_mb=PROCESS_MB + int(4 * numbers(cell, each, sizes) * 8 / 1e6),
+        memory_mb=estimate_mb(cell, each, sizes),
         disk_mb=1 + int(FILES_OF_RECORDS * 4 * width * recorded(cell, sizes) / 1e6),
         program=(
             runs,
@@ -122,32 +118,3 @@ def multiply_adds(ensemble: Ensemble, each: Arithmetic) -> float:
     runs = len(ensemble.init_scales) * ensemble.seeds
     records = ensemble.training.steps / ensemble.record.every
     return 3 * runs * (ensemble.training.steps * each.step + records * each.whole)
-
-
-def numbers(ensemble: Ensemble, each: Arithmetic, sizes: Sizes) -> float:
-    """Numbers held at once: weights and gradients, what all runs see, and what is recorded."""
-    runs = len(ensemble.init_scales) * ensemble.seeds
-    held = runs * (3 * each.weights + each.step ** (2 / 3))
-    return held + examples(ensemble, sizes) + recorded(ensemble, sizes)
-
-
-def examples(ensemble: Ensemble, sizes: Sizes) -> float:
-    """Numbers in inputs and targets: of the dataset, and of the batches of a step."""
-    batch = ensemble.training.batch
-    drawn = 0 if batch.whole else ensemble.seeds * batch.samples(sizes.samples)
-    return float(sizes.samples + drawn) * (sizes.inputs + sizes.outputs)
-
-
-def recorded(ensemble: Ensemble, sizes: Sizes) -> float:
-    """Numbers in the records of all runs: dimensions that sizes do not tell count as 1."""
-    known = {
-        "time": ensemble.training.steps // ensemble.record.every + 1,
-        "snapshot": ensemble.record.snapshots + 1,
-        "sample": sizes.samples,
-        "input": sizes.inputs,
-        "output": sizes.outputs,
-        "mode": min(sizes.inputs, sizes.outputs),
-    }
-    variables = given("trajectory", ensemble.record.observables).values()
-    each = sum(prod(known.get(dim, 1) for dim in variable.dims) for variable in variables)
-    return float(len(ensemble.init_scales) * ensemble.seeds * each)

@@ -1,4 +1,4 @@
-"""The environment that results are computed in, the same for all who compute them."""
+"""The environment variables that results are computed in, the same for all who compute them."""
 
 import os
 import re
@@ -13,12 +13,25 @@ HARMLESS = re.compile(
 )
 """Of these, those that choose a device, keep or tell something, or refuse code that is unclear."""
 
+DEFAULTS = {
+    # a compiled program is kept between runs; all three settings are needed to keep small ones
+    "JAX_COMPILATION_CACHE_DIR": os.path.abspath(".cache/jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    # jaxlib 0.10 warns of every program that it loads from there, on the machine that wrote it too
+    # (openxla issue 44565); errors reach us as exceptions
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    # on a GPU: room for the processes that only borrow it for a moment
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+}
+"""Variables that change no number, where nobody has set them."""
+
 FLAGS = "--xla_gpu_deterministic_ops=true"
 """Of the compiler: on a GPU, the same numbers in every run."""
 
 
 def settle(threads: int, gpu: bool = False) -> str:
-    """Makes the environment that of every job; to be called before JAX and NumPy are loaded.
+    """Makes the environment that of every worker; to be called before JAX and NumPy are loaded.
 
     Results follow from specification and code: what a person set for other programs is left out.
 
@@ -30,7 +43,7 @@ def settle(threads: int, gpu: bool = False) -> str:
     Returns:
         A line that names what was left out; empty where nothing was.
     """
-    if os.environ.get("XLA_FLAGS") == FLAGS:  # as a job of the same kind left it
+    if os.environ.get("XLA_FLAGS") == FLAGS:  # as a worker of the same kind left it
         del os.environ["XLA_FLAGS"]
     found = [name for name in os.environ if VALUES.fullmatch(name)]
     left_out = sorted(name for name in found if not HARMLESS.fullmatch(name))
@@ -39,6 +52,9 @@ def settle(threads: int, gpu: bool = False) -> str:
     for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = str(threads)
     os.environ["XLA_FLAGS"] = FLAGS
+    os.environ["MPLBACKEND"] = "agg"  # nothing is shown, whatever a person has it shown by
+    for name, value in DEFAULTS.items():
+        os.environ.setdefault(name, value)
     if gpu:
         take()
     else:

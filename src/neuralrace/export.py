@@ -19,7 +19,7 @@ from neuralrace.claims.table import read_tables, write_tables
 from neuralrace.errors import UserError, alike
 from neuralrace.given import SOURCES
 from neuralrace.records.results import gallery, open_results
-from neuralrace.seal import digest_of, digests, read_seal, seal_file, sha256, sound
+from neuralrace.seal import digest_of, digests, intact, read_seal, seal_file, sha256
 
 R = TypeVar("R", bound=Row)
 README = """\
@@ -144,7 +144,7 @@ def _figures(folder: Path, packed: Mapping[str, str]) -> tuple[tuple[str, ...], 
     names, files = [], {}
     for place in sorted(drawn_in.glob("*/*.sha256")):
         drawn = read_seal(place)
-        if drawn and drawn.inputs.items() <= packed.items() and sound(place):
+        if drawn and drawn.inputs.items() <= packed.items() and intact(place):
             names.append(place.relative_to(drawn_in).with_suffix("").as_posix())
             for path in (place, *(place.parent / name for name in drawn.files)):
                 _refuse_link(path, drawn_in)

@@ -176,7 +176,7 @@ def _held(path: Path, cell: str, kind: Kind) -> Held:
     sealed = read_seal(seal_file(path))
     if sealed is None or path.name not in sealed.files:
         raise UserError("its seal is damaged")
-    return Held(sealed.files[path.name], sealed.key, sealed.inputs, attrs)
+    return Held(sealed.files[path.name], sealed.fingerprint, sealed.inputs, attrs)
 
 
 def _chosen(

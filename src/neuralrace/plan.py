@@ -13,26 +13,26 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Set
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import AfterValidator, Field, SkipValidation, ValidationError
 from pydantic_core import ErrorDetails
 
-from neuralrace import devices
+from neuralrace import devices, memory
 from neuralrace.base import Strict
 from neuralrace.bundled import root
 from neuralrace.documents import read_yaml
 from neuralrace.errors import UserError, alike, brief, yaml_hint
-from neuralrace.room import MOST, excess, memory
 from neuralrace.spec import Cell
 
 Files = Mapping[str, Mapping[str, Any]]
 Key = tuple[str, ...]
-RunAxis = Literal["init_scale", "seed"]
 M = TypeVar("M", bound=Strict)
 NAME = r"[a-z][a-z0-9_]{0,99}"
 PATH = rf"{NAME}(\.{NAME})*"
 SWEPT = rf"{PATH}( *, *{PATH})*"
+MOST = 100_000
+"""Cells of a plan, at most."""
 LONGEST = 200
 """Letters of a cell's label and of a results folder, at most: file systems have room for 255."""
 YTE = "__use_yte__"
@@ -54,13 +54,8 @@ WORDS = {
 class Settings(Strict):
     """Settings of the whole workflow, beside `experiments`."""
 
-    batch: tuple[RunAxis, ...] = ("init_scale", "seed")
-    """Run axes trained together in one job; the others fan out into jobs and are gathered again."""
     checkpoint_seconds: Annotated[float, Field(ge=0)] = 300.0
     """Seconds of training between two checkpoints, from which an interrupted training goes on."""
-    job_seconds: Annotated[float, Field(gt=0)] = 40.0
-    """Estimated core-seconds of work that cells share a job up to; a cell that costs as much has a
-    job of its own."""
     gpus: Annotated[int, Field(ge=0)] | None = None
     """GPUs of each machine that trains; cells that are faster there ask for one. When absent, those
     of this machine, where jobs run on it; a profile of a cluster has to say."""
@@ -77,12 +72,6 @@ class Settings(Strict):
     """Megabytes of memory of the machines that train; what cannot fit is refused before anything
     runs. When absent, those of the machine that plans."""
 
-    @classmethod
-    def of(cls, config: Mapping[str, Any]) -> "Settings":
-        """The settings in a configuration that `read_plan` has accepted."""
-        given = {key: value for key, value in config.items() if key in cls.model_fields}
-        return cls.model_validate_json(json.dumps(given))
-
 
 class Plan(Settings):
     """A configuration, fanned out into cells."""
@@ -94,28 +83,6 @@ class Plan(Settings):
     def gpus_each(self) -> int:
         """GPUs of each machine that trains: as is said, or as this machine has."""
         return len(devices.gpus()) if self.gpus is None else self.gpus
-
-    def parts(self, cell_id: str) -> dict[str, dict[str, int]]:
-        """The jobs that a cell is trained in, where `batch` leaves an axis out.
-
-        Returns:
-            Index of the init scale, and seed, of each part where they are not batched; empty when
-            one job trains all.
-        """
-        cell = self.cells[cell_id]
-        axes: dict[str, range] = {
-            "init_scale": range(len(cell.init_scales)),
-            "seed": cell.seed_numbers,
-        }
-        alone = [axis for axis in axes if axis not in self.batch]
-        if not alone:
-            return {}
-        return {
-            ".".join(f"{axis}-{index}" for axis, index in zip(alone, indices, strict=True)): dict(
-                zip(alone, indices, strict=True)
-            )
-            for indices in itertools.product(*(axes[axis] for axis in alone))
-        }
 
 
 def configuration() -> Path:
@@ -181,7 +148,7 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     """
     given = {key: value for key, value in config.items() if key != "experiments"}
     settings = _validate(Settings, given, (), files)
-    room = 10**6 * settings.memory_mb if settings.memory_mb else memory()
+    limit = 10**6 * settings.memory_mb if settings.memory_mb else memory.installed()
     cells: dict[str, Cell] = {}
     known: list[str] = []
     for paper, experiments in _mapping(config.get("experiments"), ("experiments",), files).items():
@@ -197,7 +164,7 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                     continue
                 cell = _validate(Cell, raw_cell, where, files, swept)
                 try:
-                    wrong = excess(cell, settings.batch, room)
+                    wrong = memory.too_large(cell, limit)
                 except UserError as error:  # gates or pairs that do not fit the domains
                     raise UserError(_told(where, str(error), files)) from error
                 if wrong:

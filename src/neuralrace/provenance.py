@@ -3,7 +3,7 @@
 import hashlib
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -16,20 +16,13 @@ from neuralrace.registry import GROUP, packages
 from neuralrace.source import imports
 
 ROOT = Path(__file__).parent
-READ: dict[Path, tuple[int, ...]] = {}
-"""Source files that a digest of this process rests on, with the state that they were read in."""
+SEEN: dict[Path, tuple[int, ...]] = {}
+"""State of source files when this process first saw them; workers look before they import any."""
 
 Stage = Literal["train", "solve", "measure", "tabulate", "judge", "draw"]
-
-ENTRIES: dict[Stage, tuple[str, ...]] = {
-    "train": ("neuralrace.records.trajectory", "neuralrace.records.files"),
-    "solve": ("neuralrace.records.theory", "neuralrace.records.files"),
-    "measure": ("neuralrace.metrics.measure", "neuralrace.records.files"),
-    "tabulate": ("neuralrace.analysis",),
-    "judge": ("neuralrace.claims.judge", "neuralrace.claims.table"),
-    "draw": ("neuralrace.figures.save",),
-}
-"""Modules that the job of each stage calls. A figure adds its own module to `draw`."""
+"""Each has a module of its name in `neuralrace.workflow`, which its jobs call."""
+RUNNER = "neuralrace.workflow.worker"
+"""What calls it, and prepares the process for it."""
 
 
 def code_files(stage: Stage, more: Iterable[str] = ()) -> list[Path]:
@@ -38,45 +31,72 @@ def code_files(stage: Stage, more: Iterable[str] = ()) -> list[Path]:
     Those of this library and of the packages that extend it; see `neuralrace.registry`.
 
     Args:
-        stage: whose entry modules to follow.
-        more: names of modules to follow beside them, such as what a cell names.
+        stage: whose module to follow.
+        more: names of modules to follow beside its own, such as what a cell names.
     """
-    return list(_together(frozenset([*ENTRIES[stage], *more])))
+    return list(_together(_entries(stage, more)))
 
 
 def code_sha256(stage: Stage, more: Iterable[str] = ()) -> str:
     """Hex digest over names and contents of the files that a stage rests on; see `code_files`.
 
-    What the workflow makes is outdated when it changes, and nothing else is.
+    What the stage computes is stale when it changes, and nothing else is.
     """
-    return _sha256(frozenset([*ENTRIES[stage], *more]))
+    return _sha256(_entries(stage, more))
 
 
-def refuse_edited() -> None:
-    """Refuses to go on once a source file is not as it was when its digest was taken.
+def watch() -> None:
+    """Notes the state of all source files, before they are imported: see `planned`."""
+    for root in _roots().values():
+        SEEN.update({path: _state(path) for path in root.rglob("*.py")})
 
-    To be asked before anything is written: what was imported since may be another text than the
-    digest tells of, even where that was taken back meanwhile.
+
+def planned(stage: Stage, more: Iterable[str], digest: str) -> Callable[[], None]:
+    """Refuses code other than a job was planned with.
+
+    Args:
+        stage: of the job.
+        more: names of modules that it rests on beside those of the stage.
+        digest: `code_sha256` of them when the job was planned.
+
+    Returns:
+        A function to call before anything is written. It refuses to go on once a source file that
+        the job rests on was edited since this process first saw it: what was imported may be
+        another text than the digest tells of, even where the edit was taken back.
 
     Raises:
-        UserError: the library was edited; which file.
+        UserError: the library was edited after the job was planned.
     """
-    for path, state in READ.items():
-        try:
-            same = _state(path) == state
-        except OSError:
-            same = False
-        if not same:
-            raise UserError(
-                f"{path}: was edited while this job ran; nothing was written, as nobody could tell "
-                "by which code it was made. Run the same command again"
-            )
+    entries = _entries(stage, more)
+    if _sha256(entries) != digest:
+        raise UserError(
+            "the library was edited after this run was planned; run the same command again"
+        )
+
+    def guard() -> None:
+        for path in _together(entries):
+            try:
+                same = _state(path) == SEEN[path]
+            except OSError:
+                same = False
+            if not same:
+                raise UserError(
+                    f"{path}: was edited while this job ran; nothing was written, as nobody could "
+                    "tell by which code it was computed. Run the same command again"
+                )
+
+    return guard
 
 
 def versions(*packages: str) -> str:
     """Versions of Python and of the packages that a result depends on."""
     named = [f"{package} {version(package)}" for package in ("neuralrace", "numpy", *packages)]
     return ", ".join([f"python {platform.python_version()}", *named])
+
+
+def _entries(stage: Stage, more: Iterable[str]) -> frozenset[str]:
+    """Names of the modules that a stage begins with."""
+    return frozenset([RUNNER, f"{GROUP}.workflow.{stage}", *more])
 
 
 @cache
@@ -95,7 +115,7 @@ def _together(names: frozenset[str]) -> tuple[Path, ...]:
 def _described(path: Path) -> bytes:
     """Name and content of a file, for a digest."""
     root = next(root for root in _roots().values() if path.is_relative_to(root))
-    READ[path] = _state(path)
+    SEEN.setdefault(path, _state(path))
     return path.relative_to(root).as_posix().encode() + path.read_bytes()
 
 

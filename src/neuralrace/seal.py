@@ -1,90 +1,77 @@
-"""Seals: of what files a product consists, and what it was made from.
+"""Checksum files: what a file holds, and what it was computed from.
 
-A seal is a text as `sha256sum --check` reads it, with the checksum of each file. In comments stand
-the key of all that the product was made from, and the checksums of the result files among that. It
-can be told without opening the files themselves.
+Beside a result file stands `<file>.sha256`, beside the files of a figure or table one for all of
+them. `sha256sum --check` reads it. In comments it tells the fingerprint of specification and code,
+and the checksums of the result files that the content was computed from.
 """
 
 import hashlib
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
 
-KEY, INPUT = "# made from ", "# input "
+FINGERPRINT, INPUT = "# made from ", "# input "
 ENTRY = re.compile(r"([0-9a-f]{64})  (.+)")
 PATIENCE, PAUSE = 0.5, 0.02
-"""Seconds that a reader waits for the seal of a file that was replaced just now, and between."""
+"""Seconds that a reader waits for the checksum of a file that was just replaced, and between."""
+REMEDY = "add --forcerun {path} to the snakemake command that made it, and it is computed again"
+"""What to do about a file that is not as it was written."""
 
 
 @dataclass(frozen=True)
 class Seal:
-    """What a seal says.
+    """What a checksum file says.
 
     Attributes:
-        key: stands for all that the product was made from; empty where nobody asks.
-        files: checksum of each file, by its path from the folder of the seal.
-        inputs: checksum of each result file that it was made from, by its path in the results.
+        fingerprint: of specification and code; empty where nobody asks.
+        files: checksum of each file, by its path from the folder of the checksum file.
+        inputs: checksum of each result file that it was computed from, by its path in the results.
     """
 
-    key: str
+    fingerprint: str
     files: Mapping[str, str]
     inputs: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, place: Path) -> None:
-        """Writes the seal, or replaces it.
+        """Writes the checksum file, or replaces it.
 
         Raises:
             UserError: the folder cannot be written to or is full.
         """
-        lines = [f"{KEY}{self.key}"]
+        lines = [f"{FINGERPRINT}{self.fingerprint}"]
         lines += [f"{INPUT}{digest}  {name}" for name, digest in self.inputs.items()]
         lines += [f"{digest}  {name}" for name, digest in self.files.items()]
         write_text("\n".join(lines) + "\n", place)
 
 
 def read_seal(place: Path) -> Seal | None:
-    """What a seal says; None where there is none, or it is damaged."""
+    """What a checksum file says; None where there is none, or it is damaged."""
     try:
         first, *lines = place.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):  # no text, or an empty one
         return None
     entries = [ENTRY.fullmatch(line.removeprefix(INPUT)) for line in lines]
-    if not first.startswith(KEY) or not lines or None in entries:
+    if not first.startswith(FINGERPRINT) or not lines or None in entries:
         return None
     of_inputs = [line.startswith(INPUT) for line in lines]
     named = [(entry[2], entry[1]) for entry in entries if entry]
     return Seal(
-        first.removeprefix(KEY),
+        first.removeprefix(FINGERPRINT),
         dict(each for each, of_input in zip(named, of_inputs, strict=True) if not of_input),
         dict(each for each, of_input in zip(named, of_inputs, strict=True) if of_input),
     )
 
 
 def seal_file(path: Path) -> Path:
-    """Where the seal of a result file stands."""
+    """Where the checksum of a result file stands."""
     return path.with_name(f"{path.name}.sha256")
-
-
-def seal(path: Path, digest: str, key: str, inputs: Mapping[str, str] | None = None) -> None:
-    """Writes the seal of a result file.
-
-    Args:
-        path: the file.
-        digest: `sha256` of its content.
-        key: stands for all that it was made from; empty where nobody asks.
-        inputs: checksums of result files that it was made from.
-
-    Raises:
-        UserError: the folder cannot be written to or is full.
-    """
-    Seal(key, {path.name: digest}, inputs or {}).write(seal_file(path))
 
 
 def sha256(path: Path) -> str:
@@ -93,31 +80,90 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
-def key(*made_from: str) -> str:
-    """One text that stands for many."""
-    return hashlib.sha256(" ".join(made_from).encode()).hexdigest()
+def fingerprint(*computed_from: str) -> str:
+    """Hex digest of all that something is computed from."""
+    return hashlib.sha256(" ".join(computed_from).encode()).hexdigest()
+
+
+def fingerprint_of(path: Path) -> str | None:
+    """What a result file was computed from; None where it or its checksum is missing."""
+    found = read_seal(seal_file(path)) if os.path.isfile(path) else None
+    return found.fingerprint if found else None
 
 
 def digest_of(path: Path) -> str | None:
-    """The checksum that a result file was sealed with; None where it has no seal."""
+    """The checksum that a result file was written with; None where none is known."""
     found = read_seal(seal_file(path))
     return found.files.get(path.name) if found else None
 
 
 def digests(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """Checksums that result files were sealed with, by name; none of what has no seal."""
+    """Checksums that result files were written with, by name; without those where none is known."""
     found = {name: digest_of(root / name) for name in names}
     return {name: digest for name, digest in found.items() if digest is not None}
 
 
-def key_of(path: Path) -> str | None:
-    """The key of what a result file was made from; None where the file or its seal is missing."""
-    found = read_seal(seal_file(path)) if os.path.isfile(path) else None
-    return found.key if found else None
+def intact(place: Path) -> bool:
+    """Whether all files of a checksum file are there, with the content they were written with."""
+    found = read_seal(place)
+    try:
+        return found is not None and all(
+            sha256(place.parent / name) == digest for name, digest in found.files.items()
+        )
+    except OSError:
+        return False
+
+
+@contextmanager
+def unchanged(root: Path, paths: Iterable[Path]) -> Iterator[dict[str, str]]:
+    """Checksums of result files, by their path in the results, for the time that they are read.
+
+    Args:
+        root: the results folder.
+        paths: of the files.
+
+    Raises:
+        UserError: one of them was replaced meanwhile.
+    """
+    names = [path.relative_to(root).as_posix() for path in paths]
+    before = digests(root, names)
+    yield before
+    if digests(root, names) != before:
+        raise UserError(f"{root}: files changed while they were read; run the same command again")
+
+
+@contextmanager
+def recorded(
+    place: Path,
+    root: Path,
+    inputs: Sequence[str],
+    files: Sequence[str],
+    *computed_from: str,
+    guard: Callable[[], None],
+) -> Iterator[None]:
+    """Writes the checksum file of a figure or table that is written inside.
+
+    Args:
+        place: where the checksum file goes.
+        root: the results folder.
+        inputs: paths of the result files that are read.
+        files: paths of the files that are written.
+        computed_from: what else they are computed from.
+        guard: refuses code that was edited meanwhile.
+
+    Raises:
+        UserError: what `guard` refuses, inputs that changed meanwhile, or a folder that cannot be
+            written to.
+    """
+    with unchanged(root, map(Path, inputs)) as checksums:
+        yield
+    guard()
+    names = {os.path.relpath(file, place.parent): sha256(Path(file)) for file in files}
+    Seal(fingerprint(*computed_from), names, checksums).write(place)
 
 
 def refuse_damage(path: Path, digest: str) -> None:
-    """Refuses a result file with another checksum than its seal; one without a seal passes.
+    """Refuses a result file with another checksum than it was written with; none known passes.
 
     Args:
         path: the file.
@@ -128,15 +174,15 @@ def refuse_damage(path: Path, digest: str) -> None:
     """
     if digest_of(path) not in (None, digest):
         raise UserError(
-            f"{path}: its content does not have the checksum it was written with; it is damaged. "
-            "Run the workflow again: it sets the file aside and makes it anew."
+            f"{path}: is damaged: its content does not have the checksum it was written with; "
+            + REMEDY.format(path=path)
         )
 
 
 def refuse_unsound(path: Path) -> None:
-    """Refuses a result file whose content is not what it was sealed with.
+    """Refuses a result file whose content is not what it was written with.
 
-    A file and its seal are replaced one after the other; who reads in between waits for the seal.
+    A file and its checksum are replaced one after the other; who reads in between waits.
 
     Raises:
         UserError: it is damaged, or cannot be read.
@@ -153,27 +199,3 @@ def refuse_unsound(path: Path) -> None:
         if not fresh or digest_of(path) in (None, digest):
             return refuse_damage(path, digest)
         time.sleep(PAUSE)
-
-
-def sound(place: Path) -> bool:
-    """Whether the files of a seal are there, with the content that they were sealed with.
-
-    What was not changed since it was sealed, as the file system says, is not read again: no program
-    can set the time of the last change of a file's entry (ctime), and moved, copied, touched or
-    edited files have a later one. Those are read, and if all are sound the seal is touched.
-    """
-    found = read_seal(place)
-    if found is None:
-        return False
-    try:
-        sealed = place.stat().st_ctime_ns
-        paths = {place.parent / name: digest for name, digest in found.files.items()}
-        changed = {path: each for path, each in paths.items() if path.stat().st_ctime_ns > sealed}
-        if any(sha256(path) != digest for path, digest in changed.items()):
-            return False
-    except OSError:
-        return False
-    if changed:
-        with suppress(OSError):  # such as a folder that is read only: they are read each time
-            os.utime(place)
-    return True

@@ -1,6 +1,5 @@
 """A trajectory file says what it holds, in which units, and where it comes from."""
 
-import itertools
 import json
 
 import numpy as np
@@ -8,11 +7,9 @@ import pytest
 import xarray as xr
 
 from neuralrace.records.axes import axes
-from neuralrace.records.files import read, write
+from neuralrace.records.files import write
 from neuralrace.records.schema import RUNS, build, variable
-from neuralrace.records.trajectory import gather, trajectory_dataset
 from neuralrace.spec import Ensemble
-from neuralrace.training.trainer import Trajectory
 
 
 @pytest.fixture(scope="module")
@@ -71,40 +68,6 @@ def test_attributes_carry_specification_and_origin(opened, ensemble):
 def test_selection_by_name_is_the_array(opened, trajectory):
     chosen = opened["layer_norm"].sel(init_scale=0.3, seed=2, layer=2)
     np.testing.assert_array_equal(chosen, trajectory.variables["layer_norm"][1, 2, :, 1])
-
-
-@pytest.mark.parametrize(
-    "alone", [("init_scale",), ("seed",), ("init_scale", "seed")], ids="-".join
-)
-def test_gathered_parts_are_the_whole(dataset, ensemble, trajectory, alone, tmp_path):
-    indices = {axis: range(dataset.sizes[axis]) for axis in alone}
-    parts = []
-    for number, chosen in enumerate(itertools.product(*indices.values())):
-        index = dict(zip(alone, chosen, strict=True))
-        scales = [index["init_scale"]] if "init_scale" in index else None
-        seeds = [index["seed"]] if "seed" in index else None
-        cut = np.ix_(
-            [0, 1] if scales is None else scales,
-            [0, 1, 2] if seeds is None else seeds,
-        )
-        part = Trajectory(
-            variables={name: values[cut] for name, values in trajectory.variables.items()},
-            diverged_at=trajectory.diverged_at[cut],
-            samples=trajectory.samples,
-        )
-        path = tmp_path / f"{number}.nc"
-        write(trajectory_dataset("paper/experiment/main", ensemble, part, scales, seeds), path)
-        parts.append(read(path, "trajectory"))
-    xr.testing.assert_identical(gather(parts).drop_attrs(), dataset.drop_attrs())
-    backwards = gather(parts[::-1])
-    np.testing.assert_array_equal(backwards["seed"], dataset["seed"])
-    xr.testing.assert_identical(
-        backwards.sel(init_scale=dataset["init_scale"].values).drop_attrs(), dataset.drop_attrs()
-    )
-    whole, one = tmp_path / "whole.nc", tmp_path / "gathered.nc"
-    write(dataset, whole)
-    write(gather(parts), one)
-    xr.testing.assert_identical(read(one), read(whole))
 
 
 def test_unknown_variables_are_refused():

@@ -96,12 +96,6 @@ def test_imitation_is_trained_as_the_network_is():
             )
 
 
-def test_a_part_of_the_runs():
-    ensemble = run_of()
-    whole, part = imitate(ensemble, gated()), imitate(ensemble, gated(), scales=[1], seeds=[1])
-    np.testing.assert_allclose(part.variables["loss"], whole.variables["loss"][1:, 1:], rtol=1e-12)
-
-
 def test_imitations_see_all_samples():
     training = SPEC["training"] | {"batch": {"name": "mini", "size": 2}}
     with pytest.raises(UserError, match=r"training.batch.name: 'mini': .* use full"):

@@ -217,7 +217,8 @@ def test_nothing_is_undefined(trained, kind):
 def test_seeds_trained_alone_agree_with_the_whole(trained, make_run):
     _, whole = trained["routing"]
     ensemble = make_run(**PARTS["routing"], **recorded("imbalance"))
-    part = train(ensemble, scales=[1], seeds=[1])
+    alone = {"init_scales": ensemble.init_scales[1:], "first_seed": 1, "seeds": 1}
+    part = train(ensemble.model_copy(update=alone))
     assert part.samples == whole.samples == 4 * 2 * 4  # domains, partners, items
     for name, values in part.variables.items():
         np.testing.assert_allclose(values, whole.variables[name][1:, 1:], **ROUNDING)

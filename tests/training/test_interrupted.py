@@ -166,9 +166,9 @@ def test_a_request_to_end_is_answered_by_a_checkpoint(make_run, tmp_path, monkey
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(make_run, monkeypatch):
-    monkeypatch.setattr(trainer.memory, "available", lambda device: 1000)
+    monkeypatch.setattr(trainer.memory, "available_on", lambda device: 1000)
     monkeypatch.setattr(trainer.Trainer, "start", lambda *_: pytest.fail("memory was taken first"))
     lines = []
-    with pytest.raises(UserError, match=r"device has 0\.000 GB left.*batch"):
+    with pytest.raises(UserError, match=r"device has 0\.000 GB left.*seeds"):
         train(make_run(), report=lines.append)
     assert lines[0].startswith("memory: ")

@@ -15,8 +15,15 @@ from hypothesis import strategies as st
 from jax.stages import Compiled
 
 from neuralrace.errors import UserError
+from neuralrace.memory import (
+    ProgramMemory,
+    available,
+    available_on,
+    describe,
+    program_memory,
+    refuse_program,
+)
 from neuralrace.training import trainer
-from neuralrace.training.memory import MemoryPlan, available, describe, plan, refuse_if_too_large
 
 GB = 10**9
 
@@ -34,27 +41,29 @@ def grown(a, b):
     return a + 1, jnp.sort(a @ b, axis=0)[0].sum()
 
 
-# Plans ---------------------------------------------------------------------------------------
+# Programs ------------------------------------------------------------------------------------
 
 
 def test_arguments_are_counted_to_the_byte():
-    assert plan(compiled(grown, (30, 20), (20, 50))).arguments == 4 * (30 * 20 + 20 * 50)
+    assert program_memory(compiled(grown, (30, 20), (20, 50))).arguments == 4 * (30 * 20 + 20 * 50)
 
 
-def test_a_plan_grows_with_the_precision():
+def test_memory_grows_with_the_precision():
     with jax.enable_x64(True):
-        double = plan(compiled(grown, (30, 20), (20, 50), dtype=jnp.float64))
-    assert double.arguments == 2 * plan(compiled(grown, (30, 20), (20, 50))).arguments
+        double = program_memory(compiled(grown, (30, 20), (20, 50), dtype=jnp.float64))
+    assert double.arguments == 2 * program_memory(compiled(grown, (30, 20), (20, 50))).arguments
 
 
 def test_working_memory_holds_outputs_and_intermediate_values():
     outputs = 4 * (300 * 20 + 1)
-    working = plan(compiled(grown, (300, 20), (20, 50))).working
+    working = program_memory(compiled(grown, (300, 20), (20, 50))).working
     assert outputs + 4 * 300 * 50 <= working <= outputs + 2 * 4 * 300 * 50
 
 
 def test_a_donated_argument_is_not_counted_again_as_output():
-    kept, donated = (plan(compiled(lambda a: a + 1, (300, 20), donate=d)) for d in ((), (0,)))
+    kept, donated = (
+        program_memory(compiled(lambda a: a + 1, (300, 20), donate=d)) for d in ((), (0,))
+    )
     assert kept.arguments == donated.arguments == 4 * 300 * 20
     assert kept.working - donated.working == 4 * 300 * 20
 
@@ -63,7 +72,7 @@ def test_a_scan_over_runs_grows_with_their_number():
     def train(weights):
         return jax.lax.fori_loop(0, 5, lambda _, w: jax.vmap(lambda m: m - m @ m.T @ m)(w), weights)
 
-    one, ten = (plan(compiled(train, (n, 40, 40), donate=0), runs=n) for n in (1, 10))
+    one, ten = (program_memory(compiled(train, (n, 40, 40), donate=0), runs=n) for n in (1, 10))
     assert ten.arguments == 10 * one.arguments
     assert 5 * one.working <= ten.working <= 10 * one.working + 4096
 
@@ -77,22 +86,22 @@ def without_analysis(program):
 def test_shapes_stand_in_where_the_compiler_tells_nothing():
     for donate, outputs in (((), 4 * (300 * 20 + 1)), ((0,), 4)):
         silent = without_analysis(compiled(grown, (300, 20), (20, 50), donate=donate))
-        told = plan(silent, 3)
-        assert told == MemoryPlan(4 * (300 * 20 + 20 * 50), outputs, 3, exact=False)
+        told = program_memory(silent, 3)
+        assert told == ProgramMemory(4 * (300 * 20 + 20 * 50), outputs, 3, exact=False)
         assert "at least" in describe(told, GB)
 
 
 def test_shapes_of_random_keys_are_counted():
     key = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 7))
     program = jax.jit(lambda keys: jax.random.key_data(keys)).lower(key).compile()
-    told = plan(without_analysis(program))
+    told = program_memory(without_analysis(program))
     assert (told.arguments, told.working) == (7 * 8, 7 * 8)
 
 
 MEASURED = """
 import pathlib
 import jax, jax.numpy as jnp, psutil
-from neuralrace.training.memory import plan
+from neuralrace.memory import program_memory
 
 def train(weights, inputs):
     def step(_, w):
@@ -108,13 +117,13 @@ jax.block_until_ready(program(*arrays))
 # of this program alone: getrusage also counts what its parent held when it started it
 status = pathlib.Path("/proc/self/status").read_text()
 peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
-told = plan(program)
+told = program_memory(program)
 print(told.arguments, told.working, peak - before)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count the peak in other units")
-def test_the_plan_is_what_a_process_takes_also_from_the_cache(tmp_path):
+def test_program_memory_is_what_a_process_takes_also_from_the_cache(tmp_path):
     """In a process of its own, compiled anew and from the cache of compiled programs."""
     cache = {
         "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
@@ -147,12 +156,12 @@ def accelerator(stats):
 
 def test_an_accelerator_tells_what_its_pool_has_left():
     stats = {"bytes_limit": 100 * GB, "bytes_in_use": 30 * GB, "peak_bytes_in_use": 99 * GB}
-    assert available(accelerator(stats)) == 70 * GB
+    assert available_on(accelerator(stats)) == 70 * GB
 
 
 @pytest.mark.parametrize("stats", [None, {}, {"bytes_in_use": 3}])
 def test_an_accelerator_that_tells_nothing_is_not_taken_for_the_host(stats):
-    assert available(accelerator(stats)) is None
+    assert available_on(accelerator(stats)) is None
 
 
 @pytest.fixture
@@ -168,7 +177,7 @@ def machine(tmp_path, monkeypatch):
             here.mkdir(parents=True, exist_ok=True)
             for name, content in files.items():
                 (here / name).write_text(f"{content}\n")
-        return available(jax.devices("cpu")[0], tmp_path)
+        return available(tmp_path)
 
     return group
 
@@ -190,7 +199,7 @@ def v1(limit, used, cached=0):
 
 
 def test_without_control_groups_the_machine_is_the_limit(tmp_path, machine):
-    assert available(jax.devices("cpu")[0], tmp_path) == 8 * GB
+    assert available(tmp_path) == 8 * GB
 
 
 def test_version_2(machine):
@@ -227,7 +236,7 @@ def test_a_full_group_has_nothing_left(machine):
 
 
 def test_this_machine():
-    assert 0 < available(jax.devices("cpu")[0]) <= psutil.virtual_memory().total
+    assert 0 < available_on(jax.devices("cpu")[0]) <= psutil.virtual_memory().total
 
 
 # Refusal -------------------------------------------------------------------------------------
@@ -238,24 +247,23 @@ sizes = st.integers(0, 10**12)
 
 @given(arguments=sizes, working=sizes, left=sizes)
 def test_refused_exactly_when_it_does_not_fit(arguments, working, left):
-    wanted = MemoryPlan(arguments, working)
+    wanted = ProgramMemory(arguments, working)
     if arguments + working > left:
         with pytest.raises(UserError, match="training needs"):
-            refuse_if_too_large(wanted, left, "cell")
+            refuse_program(wanted, left)
     else:
-        refuse_if_too_large(wanted, left, "cell")
+        refuse_program(wanted, left)
 
 
 def test_the_message_names_the_sizes_and_the_keys():
     with pytest.raises(UserError) as caught:
-        refuse_if_too_large(MemoryPlan(12 * GB, 18 * GB, runs=20), 25 * GB, "digits")
+        refuse_program(ProgramMemory(12 * GB, 18 * GB, runs=20), 25 * GB)
     message = str(caught.value)
-    assert message.startswith("digits: training needs 30.000 GB, 1.500 GB for each of 20 runs,")
+    assert message.startswith("memory: training needs 30.000 GB, 1.500 GB for each of 20 runs,")
     assert "25.000 GB left" in message
     for key in (
-        "batch",
         "seeds",
-        "init_scale",
+        "init_scales",
         "dataset.count",
         "network.hidden",
         "training.batch.size",
@@ -266,16 +274,16 @@ def test_the_message_names_the_sizes_and_the_keys():
 
 
 def test_nothing_is_refused_where_nothing_is_known():
-    refuse_if_too_large(MemoryPlan(10**15, 0), None, "cell")
-    assert describe(MemoryPlan(10**15, 0), None).endswith("an unknown amount left on the device")
+    refuse_program(ProgramMemory(10**15, 0), None)
+    assert describe(ProgramMemory(10**15, 0), None).endswith("an unknown amount left on the device")
 
 
 def test_the_line_for_the_log():
-    assert describe(MemoryPlan(GB, 2 * GB, runs=1), 4 * GB) == (
+    assert describe(ProgramMemory(GB, 2 * GB, runs=1), 4 * GB) == (
         "memory: 3.000 GB (1.000 GB arguments, 2.000 GB working), 4.000 GB left on the device"
     )
     assert "3.000 GB, 1.500 GB for each of 2 runs," in describe(
-        MemoryPlan(GB, 2 * GB, runs=2), 4 * GB
+        ProgramMemory(GB, 2 * GB, runs=2), 4 * GB
     )
 
 

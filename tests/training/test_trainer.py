@@ -271,8 +271,9 @@ def test_mini_batches_depend_on_the_seed_alone(mini, make_run):
     np.testing.assert_array_equal(seen[0], seen[1])
     assert not np.array_equal(seen[0, 0], seen[0, 1])
     assert not np.array_equal(seen[0, 0, :3], seen[0, 0, 3:6])
-    # a part that was trained alone saw the same samples
-    part = train(ensemble, scales=[1], seeds=[1]).variables
+    # one run that is trained alone sees the same samples
+    alone = {"init_scales": ensemble.init_scales[1:], "first_seed": 1, "seeds": 1}
+    part = train(ensemble.model_copy(update=alone)).variables
     for name, values in trajectory.variables.items():
         np.testing.assert_allclose(part[name][0, 0], values[1, 1], rtol=ROUNDING, atol=ROUNDING)
 
@@ -374,13 +375,13 @@ def test_record_starts_with_the_initial_weights(dense):
             np.testing.assert_array_equal(variables[f"weight_{number}"][member][0], w)
 
 
-def test_parts_agree_with_the_whole(dense):
+def test_runs_trained_alone_agree_with_the_whole(dense):
     ensemble, whole = dense
     for part, index in [
-        ({"seeds": [1]}, np.s_[:, 1:]),
-        ({"scales": [1], "seeds": [0]}, np.s_[1:, :1]),
+        ({"first_seed": 1, "seeds": 1}, np.s_[:, 1:]),
+        ({"init_scales": ensemble.init_scales[1:], "seeds": 1}, np.s_[1:, :1]),
     ]:
-        for name, values in train(ensemble, **part).variables.items():
+        for name, values in train(ensemble.model_copy(update=part)).variables.items():
             np.testing.assert_allclose(values, whole[name][index], rtol=ROUNDING, atol=ROUNDING)
 
 

@@ -1,82 +1,67 @@
-# Claims and findings are judged from metrics alone; the tables are written whatever they say.
+# Claims and findings, judged from metrics alone; the tables are written whatever they say.
 rule judge:
     input:
-        metrics=lambda w: result_files(claimed()),
-        claims=CLAIMS,
-        again=lambda w: again(judged()),
+        lambda w: study.claim_inputs(),
+        study.claims,
     output:
-        report(update(f"{RESULTS}/claims.md"), caption="../report/claims.rst", category="claims"),
-        update(f"{RESULTS}/claims.json"),
-        report(update(f"{RESULTS}/claims.csv"), caption="../report/claims.rst", category="claims"),
-        report(update(f"{RESULTS}/findings.md"), caption="../report/claims.rst", category="claims"),
-        update(f"{RESULTS}/findings.json"),
-        update(f"{RESULTS}/findings.csv"),
+        report(update("<results>/claims.md"), caption="../report/claims.rst", category="claims"),
+        update("<results>/claims.json"),
+        report(update("<results>/claims.csv"), caption="../report/claims.rst", category="claims"),
+        report(update("<results>/findings.md"), caption="../report/claims.rst", category="claims"),
+        update("<results>/findings.json"),
+        update("<results>/findings.csv"),
     log:
-        f"{RESULTS}/logs/judge.log",
+        "<results>/logs/judge.log",
     localrule: True
-    conda:
-        "../../environment.yml"
     params:
-        # with the digest of blind.json, which is no input: who judges the claims must not thereby
-        # ask for an hour of blind runs
-        product=lambda w: judged().canonical(),
-        cells=list(PLAN.cells),
-    script:
-        "../scripts/judge.py"
+        **study.judgement("judge"),
+        # no input: to judge the claims must not ask for an hour of robustness runs
+        robustness=study.robustness(),
+    run:
+        work("judge", "claims", input, output, params, log)
 
 
 # An unexpected failure, or a known discrepancy that no longer is one, stops here.
 rule accept_claims:
     input:
-        claims=f"{RESULTS}/claims.json",
-        findings=f"{RESULTS}/findings.json",
+        "<results>/claims.json",
+        "<results>/findings.json",
     output:
-        touch(f"{RESULTS}/claims.accepted"),
+        touch("<results>/claims.accepted"),
     log:
-        f"{RESULTS}/logs/accept_claims.log",
+        "<results>/logs/accept_claims.log",
     localrule: True
-    conda:
-        "../../environment.yml"
-    script:
-        "../scripts/accept_claims.py"
+    run:
+        work("accept", "claims", input, output, params, log)
 
 
-# Seeds that nobody looked at, and what is ours doubled: one job runs all variants of an experiment.
+# Robustness: fresh seeds, and what a paper does not print doubled, for all cells of an experiment.
 rule blind_runs:
     output:
-        directory(f"{RESULTS}/blind/{{experiment}}"),
+        directory("<results>/blind/{experiment}"),
     log:
-        f"{RESULTS}/logs/blind/{{experiment}}.log",
-    wildcard_constraints:
-        experiment="[a-z0-9_]+/[a-z0-9_]+",
-    conda:
-        "../../environment.yml"
+        "<results>/logs/blind/{experiment}.log",
     resources:
-        mem_mb=grown(lambda w: blind_job(w.experiment).asked_mb, ROOM),
-        runtime=grown(lambda w: blind_job(w.experiment).minutes),
-        disk_mb=lambda w: blind_job(w.experiment).disk_mb,
+        mem_mb=lambda w, attempt: study.blind_memory(w.experiment, attempt),
+        runtime=lambda w, attempt: study.minutes(study.blind_seconds(w.experiment), attempt),
     params:
-        made_from=lambda w: [keys(*item) for item in blind_runs()[w.experiment].items()],
-        variants=lambda w: json.dumps(
-            {place: cell.canonical() for place, cell in blind_runs()[w.experiment].items()}
-        ),
-    script:
-        "../scripts/blind.py"
+        cells=lambda w: {name: c.canonical() for name, c in study.blind[w.experiment].items()},
+        code=lambda w: study.blind_code(w.experiment),
+    run:
+        work("blind", wildcards.experiment, input, output, params, log)
 
 
 rule judge_blind:
     input:
-        folders=lambda w: [f"{RESULTS}/blind/{name}" for name in blind_runs()],
-        claims=CLAIMS,
+        lambda w: [f"{study.results}/blind/{name}" for name in study.blind],
+        study.claims,
     output:
-        f"{RESULTS}/blind.json",
+        "<results>/blind.json",
     log:
-        f"{RESULTS}/logs/judge_blind.log",
+        "<results>/logs/judge_blind.log",
     localrule: True
-    conda:
-        "../../environment.yml"
     params:
-        code=code_sha256("judge"),
-        cells={name: cell.canonical() for name, cell in PLAN.cells.items()},
-    script:
-        "../scripts/judge_blind.py"
+        code=study.judgement("judge")["code"],
+        cells={name: cell.canonical() for name, cell in study.plan.cells.items()},
+    run:
+        work("judge_blind", "blind", input, output, params, log)

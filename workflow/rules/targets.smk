@@ -1,78 +1,50 @@
 # What a person asks for.
 rule figures:
     input:
-        gallery(),
-        f"{RESULTS}/claims.md",
+        study.gallery(),
+        "<results>/claims.md",
 
 
-# Every figure, whatever the numbers say of claims.
+# Every figure, whatever the claims say.
 rule gallery:
     input:
-        gallery(),
+        study.gallery(),
 
 
-for paper in sorted({name.partition("/")[0] for name in FIGURES}):
-
-    rule:
-        name:
-            f"figures_{paper}"
-        input:
-            gallery(paper),
-
-
-# Metrics of what is planned, without the table of all.
+# Metrics of everything that is planned.
 rule cells:
     input:
-        result_files(cell_files("metrics")),
+        study.metrics,
 
 
 rule metrics:
     input:
         rules.cells.input,
-        f"{RESULTS}/metrics.csv",
+        "<results>/metrics.csv",
 
 
 rule claims:
     input:
-        f"{RESULTS}/claims.md",
-        f"{RESULTS}/claims.csv",
-        f"{RESULTS}/findings.md",
-        f"{RESULTS}/claims.accepted",
+        "<results>/claims.md",
+        "<results>/claims.csv",
+        "<results>/findings.md",
+        "<results>/claims.accepted",
 
 
 rule blind:
     input:
-        f"{RESULTS}/blind.json",
+        "<results>/blind.json",
 
 
-# No output: it runs whenever it is asked for. No input: who verifies wants nothing made.
+# No output: it runs whenever it is asked for. No input: who verifies wants nothing computed.
 rule verify:
     log:
-        f"{RESULTS}/logs/verify.log",
-    conda:
-        "../../environment.yml"
-    params:
-        results=RESULTS,
-        gallery=GALLERY,
-        planned={f"{RESULTS}/{c}/{kind}.nc": k for c in PLAN.cells for kind, k in wanted(c).items()},
-    script:
-        "../scripts/verify.py"
-
-
-onstart:
-    if workflow.is_main_process:
-        with refusing():
-            prepare(Path(RESULTS), Path(GALLERY), map(Path, to_make()), ALONE)
-
-
-onsuccess:
-    finish(map(Path, to_make()))
-    write_own_cost()
-    print(f"figures: {os.path.abspath(GALLERY)}")
-    if os.path.exists(f"{RESULTS}/claims.md"):
-        print(f"claims:  {os.path.abspath(RESULTS)}/claims.md")
-
-
-onerror:
-    finish(map(Path, to_make()))
-    print("A job failed; its message stands above and in its log, under " f"{RESULTS}/logs/.")
+        "<results>/logs/verify.log",
+    localrule: True
+    run:
+        wanted = {
+            "root": study.results,
+            "gallery": study.figures,
+            "planned": study.fingerprints,
+        }
+        work("verify", "verify", input, output, params, log, **wanted)

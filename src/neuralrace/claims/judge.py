@@ -132,6 +132,7 @@ def judge_papers(
     results_root: Path,
     cell_ids: Sequence[str],
     blind: Blind = MappingProxyType({}),
+    expected: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[list[ClaimRow], list[FindingRow]]:
     """Every claim of the papers and every finding, judged from metrics files.
 
@@ -140,11 +141,13 @@ def judge_papers(
         results_root: folder that holds `<cell id>/metrics.nc`.
         cell_ids: all cells that there are, `paper/experiment/label`.
         blind: what came out on fresh seeds, where that was looked at.
+        expected: by cell, digest of the specification that each of its files must have.
 
     Raises:
-        UserError: a mistake in a claim, or a metrics file that is missing or damaged.
+        UserError: a mistake in a claim, or a metrics file that is missing, damaged or of another
+            specification.
     """
-    results = open_results(results_root, cell_ids)
+    results = open_results(results_root, cell_ids, expected=expected)
     claims, findings = [], []
     for file, written in read_claims(claim_files).items():
         for claim in written.claims:

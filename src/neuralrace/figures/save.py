@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,8 +16,6 @@ from neuralrace.atomic import replacing
 from neuralrace.figures import matching
 from neuralrace.figures.compose import alternative, compose
 from neuralrace.figures.style import arrange, sheet
-from neuralrace.job import job
-from neuralrace.product import Product
 from neuralrace.records.results import open_results
 
 DPI, SLIM_DPI = 300, 130
@@ -35,7 +33,7 @@ FREQUENT = 5 / 8
 def save(
     name: str,
     results_root: str | os.PathLike[str],
-    cell_ids: Sequence[str],
+    cells: Mapping[str, Mapping[str, str]],
     caption: str,
     png_path: str | os.PathLike[str],
     pdf_path: str | os.PathLike[str],
@@ -50,7 +48,8 @@ def save(
     Args:
         name: `paper/figure`, a key of `FIGURES`.
         results_root: folder that holds `<cell id>/{trajectory,theory,metrics}.nc`.
-        cell_ids: all cells that there are; the figure takes those that it shows.
+        cells: all cells that there are, each with the digest of the specification that its files
+            must have, by kind; the figure takes those that it shows.
         caption: its caption.
         png_path: where the picture goes.
         pdf_path: where the vector graphic goes.
@@ -61,7 +60,7 @@ def save(
         UserError: a missing or damaged result file, a missing cell or variable, or a folder that
             cannot be written to.
     """
-    results = open_results(Path(results_root), matching(name, cell_ids))
+    results = open_results(Path(results_root), matching(name, cells), expected=cells)
     with sheet():
         figure = compose(name, results)
         arrange(figure)
@@ -114,26 +113,3 @@ def palette(picture: Image.Image, colours: int) -> Image.Image:
     few = Image.fromarray(nearest[np.asarray(picture, dtype=np.int32) @ DIGITS])
     few.putpalette(chosen.astype(np.uint8).tobytes())
     return few
-
-
-def draw(
-    name: str, product: str, cell_ids: Sequence[str], caption: str, log: str, *paths: str
-) -> None:
-    """The job that draws a figure; see `save`.
-
-    Args:
-        name: `paper/figure`, a key of `FIGURES`.
-        product: the figure as it is planned, `neuralrace.product.Product` as JSON.
-        cell_ids: the cells that it shows.
-        caption: its caption.
-        log: where messages go.
-        paths: as those of `save`.
-
-    Raises:
-        SystemExit: it could not be drawn; the log says why.
-    """
-    with job(name, log) as this:
-        planned = Product.model_validate_json(product)
-        with this.stage("draw", name), planned.making(paths):
-            save(name, planned.root, cell_ids, caption, *paths)
-        this.report(f"drawn in {paths[0]}")

@@ -75,7 +75,7 @@ def gate_identification(cell: CellResults) -> Values:
     """
     # here, as measuring other cells need not load JAX and scikit-learn
     from neuralrace.reln.identification import NoGatingError, gate_patterns, identify
-    from neuralrace.reln.imitation import imitate, loss_gap, output_error
+    from neuralrace.reln.imitation import altered, imitate, loss_gap, output_error
 
     spec, data = cell.spec, cell.data
     units = spec.layered.hidden[0]
@@ -104,6 +104,8 @@ def gate_identification(cell: CellResults) -> Values:
     for scale, (at, source) in product(range(len(spec.init_scales)), enumerate(SOURCES)):
         patterns = gate_patterns([weight[scale] for weight in weights], data.x, source)
         runs = [scale], slice(len(trained_runs))
+        own_scale = spec.init_scales[scale : scale + 1]
+        imitated = altered(spec, init_scales=own_scale, seeds=len(trained_runs))
         for row, clusters in enumerate(CLUSTERS.tolist()):
             with suppress(NoGatingError):
                 gating = identify(patterns, clusters, units)
@@ -111,7 +113,7 @@ def gate_identification(cell: CellResults) -> Values:
                 gates[scale, at, row, found] = gating.gates
                 centroids[scale, at, row, found] = gating.centroids
                 shares[scale, at, row, found] = gating.shares
-                trained = imitate(spec, gating.network, [scale], trained_runs)
+                trained = imitate(imitated, gating.network)
                 own = outputs[runs].values
                 errors[scale, at, row] = output_error(
                     levels[runs].values, own, trained, data.y

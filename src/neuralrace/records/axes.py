@@ -38,12 +38,7 @@ def record_steps(ensemble: Ensemble) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def axes(
-    ensemble: Ensemble,
-    samples: int,
-    scales: Sequence[int] | None = None,
-    seeds: Sequence[int] | None = None,
-) -> Coordinates:
+def axes(ensemble: Ensemble, samples: int) -> Coordinates:
     """Coordinates of an ensemble: values, dimension and unit by name.
 
     `samples` is the size of the dataset. `time` counts epochs for full-batch training and steps
@@ -52,18 +47,9 @@ def axes(
     unit = "epochs" if isinstance(ensemble.training.batch, FullBatch) else "steps"
     clock = ensemble.training.flow_step(samples)
     step, snapshot = record_steps(ensemble)
-    init_scales = np.asarray(ensemble.init_scales)
     return {
-        "init_scale": (
-            "init_scale",
-            init_scales if scales is None else init_scales[list(scales)],
-            "1",
-        ),
-        "seed": (
-            "seed",
-            np.asarray(ensemble.seed_numbers) if seeds is None else np.asarray(seeds),
-            "1",
-        ),
+        "init_scale": ("init_scale", np.asarray(ensemble.init_scales), "1"),
+        "seed": ("seed", np.asarray(ensemble.seed_numbers), "1"),
         "time": ("time", step, unit),
         "flow_time": ("time", clock * step, "1"),
         "snapshot": ("snapshot", snapshot, unit),

@@ -14,7 +14,7 @@ from neuralrace.atomic import replacing
 from neuralrace.errors import UserError
 from neuralrace.given import Kind
 from neuralrace.records.schema import check, check_origin
-from neuralrace.seal import refuse_unsound, seal, sha256
+from neuralrace.seal import REMEDY, Seal, refuse_unsound, seal_file, sha256
 
 PLAIN: dict[str, Any] = {"engine": "netcdf4", "decode_times": False}
 """How result files are opened: no axis is one of dates, and to look for them takes time."""
@@ -23,20 +23,20 @@ PLAIN: dict[str, Any] = {"engine": "netcdf4", "decode_times": False}
 def write(
     dataset: xr.Dataset,
     path: str | os.PathLike[str],
-    key: str = "",
+    fingerprint: str = "",
     inputs: Mapping[str, str] | None = None,
 ) -> None:
     """Writes a result file that is either whole or absent.
 
     The file is written under a temporary name in the same folder, flushed, reopened and compared,
     and only then takes its name. Every chunk carries a checksum (fletcher32), so that a flipped bit
-    is an error on reading. The same dataset gives the same bytes. Beside it stands its seal.
+    is an error on reading. The same dataset gives the same bytes. Its checksum stands beside it.
 
     Args:
         dataset: follows the schema.
         path: where it goes.
-        key: stands for all that it was made from; see `neuralrace.seal`.
-        inputs: checksums of result files that it was made from, by their paths in the results.
+        fingerprint: of specification and code; see `neuralrace.seal`.
+        inputs: checksums of result files that it was computed from, by their paths in the results.
 
     Raises:
         UserError: the folder cannot be written to or is full.
@@ -49,7 +49,7 @@ def write(
         with xr.open_dataset(temporary, engine="netcdf4") as back:
             xr.testing.assert_identical(back.load(), dataset)
         digest = sha256(temporary)
-    seal(path, digest, key, inputs)
+    Seal(fingerprint, {path.name: digest}, inputs or {}).write(seal_file(path))
 
 
 def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
@@ -116,7 +116,7 @@ def _whole(path: str | os.PathLike[str]) -> Iterator[None]:
     except (OSError, RuntimeError, ValueError, KeyError, AttributeError) as error:
         raise UserError(
             f"{path}: cannot be read ({error}); it is damaged, or no result file. If the workflow "
-            "wrote it, run that again: it makes anew what is damaged."
+            f"wrote it, {REMEDY.format(path=path)}"
         ) from error
 
 

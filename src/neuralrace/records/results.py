@@ -28,6 +28,7 @@ from neuralrace.given import SOURCES, Kind, missing
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.routing import Routing
 from neuralrace.records.files import attributes, read
+from neuralrace.seal import REMEDY
 from neuralrace.spec import Cell, flat
 
 PLACE = ["paper", "experiment", "cell"]
@@ -55,6 +56,7 @@ class CellResults:
         trajectory: in place of the file, as while a cell is made.
         theory: likewise.
         metrics: likewise.
+        expected: digest of the specification that each file must have; any when absent.
 
     Example:
         >>> import neuralrace as nr
@@ -73,9 +75,11 @@ class CellResults:
         trajectory: xr.Dataset | None = None,
         theory: xr.Dataset | None = None,
         metrics: xr.Dataset | None = None,
+        expected: Mapping[str, str] | None = None,
     ):
         self.name = name
         self.folder = folder
+        self.expected = expected or {}
         made = {"spec": spec, "trajectory": trajectory, "theory": theory, "metrics": metrics}
         vars(self).update({key: each for key, each in made.items() if each is not None})
 
@@ -142,13 +146,20 @@ class CellResults:
         """One of its files.
 
         Raises:
-            UserError: missing or damaged, or the file of another cell.
+            UserError: missing or damaged, or the file of another cell or specification.
         """
-        dataset = read(self.path(kind), kind)
+        path = self.path(kind)
+        dataset = read(path, kind)
         if (found := named(dataset.attrs)) != self.name:
             raise UserError(
-                f"{self.path(kind)}: is the {kind} of {found}, not of {self.name}. Put it where it "
-                "belongs, or run the workflow again: it makes anew what is not in its place."
+                f"{path}: is the {kind} of {found}, not of {self.name}; put it where it belongs, "
+                f"or {REMEDY.format(path=path)}"
+            )
+        specification = dataset.attrs["spec_sha256"]
+        if self.expected.get(kind, specification) != specification:
+            raise UserError(
+                f"{path}: was computed from another specification than the configuration has now; "
+                + REMEDY.format(path=path)
             )
         return dataset
 
@@ -383,7 +394,10 @@ class Results(Mapping[str, CellResults]):
 
 
 def open_results(
-    folder: str | Path = "results", cell_ids: Iterable[str] | None = None, variant: str = ""
+    folder: str | Path = "results",
+    cell_ids: Iterable[str] | None = None,
+    variant: str = "",
+    expected: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Results:
     """The cells of a results folder; their files are read when they are asked for.
 
@@ -392,6 +406,8 @@ def open_results(
         cell_ids: which, `paper/experiment/label`, in this order; all that have files when absent.
         variant: which variant of them, in `<paper>/<experiment>/<variant>/<label>`; the cells
             themselves when absent.
+        expected: by cell, digest of the specification that each of its files must have; any when
+            absent.
 
     Raises:
         UserError: there are none, or a folder cannot be read.
@@ -406,7 +422,7 @@ def open_results(
     """
     root = Path(folder)
     if cell_ids is None:
-        # parts of cells, blind trials and smoke runs lie deeper
+        # blind trials and smoke runs lie deeper
         places = [root]
         for _ in PLACE:
             places = [inside for folder in places for inside in _folders(folder)]
@@ -416,7 +432,7 @@ def open_results(
         cell_ids = [path.relative_to(root).as_posix() for path in found]
     parted = ((name, *name.rpartition("/")) for name in cell_ids)
     return Results(
-        CellResults(name, root / experiment / variant / label)
+        CellResults(name, root / experiment / variant / label, expected=(expected or {}).get(name))
         for name, experiment, _, label in parted
     )
 

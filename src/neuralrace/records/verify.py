@@ -10,8 +10,7 @@ from neuralrace.errors import UserError
 from neuralrace.given import SOURCES
 from neuralrace.records.files import read
 from neuralrace.records.results import named
-from neuralrace.schedule import STAGES
-from neuralrace.seal import Seal, digest_of, key, read_seal, seal_file, sha256
+from neuralrace.seal import Seal, digest_of, fingerprint, read_seal, seal_file, sha256
 
 # Singular values are padded to the largest rank; there may be no pair that is never trained.
 UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
@@ -21,36 +20,38 @@ def verify(
     root: Path,
     gallery: Path,
     report: Callable[[str], None],
-    keys: Mapping[Path, str] | None = None,
+    planned: Mapping[Path, str] | None = None,
 ) -> None:
     """Checks every file of a results folder and of its figures.
 
     Of each, its checksum; of result files schema, finite values, and that specification and code
-    which they name are those of their key; of what was made from result files, that it was made
-    from those that are there.
+    which they name are those of their fingerprint; of what was computed from result files, that
+    they are those that are there.
 
     Args:
         root: the results folder.
         gallery: the folder of its figures.
         report: takes the line that tells how many files are sound.
-        keys: key that each result file should have, by path; those that are there, whatever they
-            were made from, when absent.
+        planned: fingerprint that each result file should have, by path; those that are there,
+            whatever they were computed from, when absent.
 
     Raises:
-        UserError: there are no files; what is wrong in which file and how to mend it, a line each.
+        UserError: there are no files; what is wrong in which file, a line each, and the command
+            that mends it.
     """
     found = [path for path in root.rglob("*.nc") if path.stem in SOURCES]
-    files = sorted(found) if keys is None else list(keys)
+    files = sorted(found) if planned is None else list(planned)
     if not files:
         raise UserError(f"{root}: no result files; name the folder that holds some")
     products = sorted([*root.glob("*.sha256"), *gallery.glob("*/*.sha256")])
-    problems = {path: list(_of_file(path, (keys or {}).get(path))) for path in files}
+    problems = {path: list(_of_file(path, (planned or {}).get(path))) for path in files}
     problems |= {place: list(_of_product(place, root)) for place in products}
     wrong = [f"{path}: {what}" for path, told in problems.items() for what in told]
     if wrong:
+        again = " ".join(str(_output(path)) for path, told in problems.items() if told)
         advice = (
-            "Run the workflow again: it makes anew what is named here, and nothing else; what came "
-            "from elsewhere is to be fetched again. Nothing was changed."
+            f"To compute them again: snakemake --cores all --forcerun {again}\n"
+            "with the --configfile of these results, if they have one. Nothing was changed."
         )
         count = f"{len(wrong)} problem{'s' * (len(wrong) > 1)}"
         raise UserError("\n".join([count, *wrong, advice]))
@@ -61,17 +62,25 @@ def verify(
     )
 
 
+def _output(path: Path) -> Path:
+    """The file that Snakemake computes, for a checksum file of a figure or table."""
+    if path.suffix != ".sha256":
+        return path
+    figure = path.parent.parent.name == "figures"
+    return path.with_suffix(".png" if figure else "" if path.stem.endswith(".csv") else ".md")
+
+
 def _of_product(place: Path, root: Path) -> Iterator[str]:
     """What is wrong with pictures or tables, as their seal says."""
     found = read_seal(place)
     if found is None:
-        yield "is no seal; it is damaged"
+        yield "is no checksum file; it is damaged"
         return
     for name, digest in found.files.items():
         path = place.parent / name
         try:
             if sha256(path) != digest:
-                yield f"{path}: is not what was made; it was changed or damaged"
+                yield f"{path}: is not what was written; it was changed or damaged"
         except OSError as error:
             yield f"{path}: cannot be read ({error.strerror})"
     yield from _of_inputs(found, root)
@@ -80,7 +89,7 @@ def _of_product(place: Path, root: Path) -> Iterator[str]:
 def _of_inputs(found: Seal, root: Path) -> Iterator[str]:
     for name, digest in found.inputs.items():
         if digest_of(root / name) != digest:
-            yield f"was made from another {root / name} than there is"
+            yield f"was computed from another {root / name} than there is"
 
 
 def _of_file(path: Path, planned: str | None) -> Iterator[str]:
@@ -100,21 +109,15 @@ def _of_file(path: Path, planned: str | None) -> Iterator[str]:
         yield str(error).removeprefix(f"{path}: ")
         return
     if found is not None:
-        if planned not in (None, found.key):
-            yield "was made from another configuration or other code than the present ones"
-        elif found.key and found.key != _key(dataset, path.parent):
-            yield "names another cell, specification or code than it was sealed with"
+        attrs = dataset.attrs
+        own = fingerprint(named(attrs), attrs["spec_sha256"], attrs["code_sha256"])
+        if planned not in (None, found.fingerprint):
+            yield "was computed from another configuration or other code than the present ones"
+        elif found.fingerprint not in ("", own):
+            yield "names another cell, specification or code than its checksum file"
         # cells of other runs may lie in folders of this one
         yield from _of_inputs(found, path.parent.parent.parent.parent)
     yield from _not_finite(dataset)
-
-
-def _key(dataset: xr.Dataset, folder: Path) -> str:
-    """The key that follows from what a file says of itself, and from its inputs."""
-    attrs = dataset.attrs
-    others = [read_seal(seal_file(folder / f"{kind}.nc")) for kind in STAGES if kind != "metrics"]
-    made_from = [each.key for each in others if each] if attrs["kind"] == "metrics" else []
-    return key(named(attrs), attrs["spec_sha256"], attrs["code_sha256"], *made_from)
 
 
 def _not_finite(dataset: xr.Dataset) -> Iterator[str]:

@@ -4,8 +4,6 @@ Outputs are compared where both have the same loss, which leaves out how fast ei
 are compared at the same time.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Float
 
@@ -15,12 +13,7 @@ from neuralrace.spec import Ensemble, Record
 from neuralrace.training.trainer import Trajectory, train
 
 
-def imitate(
-    ensemble: Ensemble,
-    network: Gated,
-    scales: Sequence[int] | None = None,
-    seeds: Sequence[int] | None = None,
-) -> Trajectory:
+def imitate(ensemble: Ensemble, network: Gated) -> Trajectory:
     """Trains a gated network as a run trains its own.
 
     Dataset, law and scales of initial weights, seeds, gradient descent and precision are those of
@@ -29,8 +22,6 @@ def imitate(
     Args:
         ensemble: training of the network to imitate.
         network: gated network.
-        scales: indices into `ensemble.init_scales`; all when absent.
-        seeds: seeds to train; all when absent.
 
     Returns:
         Loss along time, and at each of its entries outputs and similarity of samples as snapshots.
@@ -46,7 +37,7 @@ def imitate(
         )
     steps, every = ensemble.training.steps, ensemble.record.every
     record = Record(every=every, snapshots=steps // every, observables=("outputs", "similarity"))
-    return train(altered(ensemble, network=network, record=record), scales, seeds)
+    return train(altered(ensemble, network=network, record=record))
 
 
 def altered(ensemble: Ensemble, **parts: object) -> Ensemble:

@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from neuralrace.atomic import replacing
-from neuralrace.provenance import refuse_edited
 from neuralrace.stopping import Requests, Stopped
 
 Parts = list[dict[str, np.ndarray]]
@@ -44,7 +43,14 @@ class State:
 class Checkpoints:
     """The newest checkpoint of one training, in a file of its own."""
 
-    def __init__(self, path: Path, key: str, seconds: float, requests: Requests | None = None):
+    def __init__(
+        self,
+        path: Path,
+        key: str,
+        seconds: float,
+        requests: Requests | None = None,
+        guard: Callable[[], None] = lambda: None,
+    ):
         """Nothing is read or written yet.
 
         Args:
@@ -52,11 +58,13 @@ class Checkpoints:
             key: identity of the training; a checkpoint with another key is of no use to it.
             seconds: time between two checkpoints.
             requests: requests to end the process, which a checkpoint answers; none when absent.
+            guard: is called before a checkpoint is written, and may refuse to.
         """
         self.path = path
         self.key = key
         self.seconds = seconds
         self.requests = requests or Requests()
+        self.guard = guard
         self.since = time.monotonic()
 
     def due(self) -> bool:
@@ -96,11 +104,11 @@ class Checkpoints:
         """Replaces the checkpoint; a kill at any moment leaves the old one or the new one.
 
         Raises:
-            UserError: the folder cannot be written to or is full, or the library was edited; the
-                old checkpoint stays.
+            UserError: the folder cannot be written to or is full, or `guard` refuses; the old
+                checkpoint stays.
             Stopped: the process was asked to end, and the checkpoint is written.
         """
-        refuse_edited()
+        self.guard()
         arrays = {
             "members": {name: np.asarray(leaf) for name, leaf in _named(state.members)},
             "series": _joined(state.series),

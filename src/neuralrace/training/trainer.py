@@ -21,12 +21,12 @@ from jax import Array
 from jax.stages import Compiled
 from jaxtyping import Float, Int
 
+from neuralrace import memory
 from neuralrace.base import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.observables._view import View
 from neuralrace.registry import OBSERVABLES
 from neuralrace.spec import Ensemble
-from neuralrace.training import memory
 from neuralrace.training.base import Task
 from neuralrace.training.checkpoints import Checkpoints, State
 from neuralrace.training.progress import Progress
@@ -58,17 +58,13 @@ class Trajectory:
 
 def train(
     ensemble: Ensemble,
-    scales: Sequence[int] | None = None,
-    seeds: Sequence[int] | None = None,
     report: Callable[[str], None] = lambda line: None,
     checkpoints: Checkpoints | None = None,
 ) -> Trajectory:
-    """Trains all runs of a cell, or a part of them.
+    """Trains all runs of a cell.
 
     Args:
         ensemble: what to train.
-        scales: indices into `ensemble.init_scales`; all when absent.
-        seeds: seeds to train; all when absent.
         report: takes a line of progress every few seconds.
         checkpoints: where an interrupted training goes on from; none are kept when absent.
 
@@ -84,7 +80,7 @@ def train(
         jax.enable_x64(ensemble.precision == "float64"),
         jax.default_matmul_precision(ensemble.matmul_precision),
     ):
-        trajectory = Trainer(ensemble, scales, seeds).train(report, checkpoints)
+        trajectory = Trainer(ensemble).train(report, checkpoints)
     if (trajectory.diverged_at >= 0).all():
         first = int(trajectory.diverged_at.min())
         raise UserError(
@@ -95,40 +91,31 @@ def train(
 
 
 class Trainer:
-    """All runs of a cell, or a part of them, and the program that trains them.
+    """All runs of a cell, and the program that trains them.
 
     Make it and call it at the precision of the ensemble; see `train`.
 
     Attributes:
         ensemble: what is trained.
         task: how it is trained.
-        scales: init scales that are trained.
-        seeds: seeds that are trained.
+        scales: init scales of the ensemble.
+        seeds: seeds of the ensemble.
         graph: structure of the network, without its weights.
         data: what all runs share, on the device.
     """
 
-    def __init__(
-        self,
-        ensemble: Ensemble,
-        scales: Sequence[int] | None = None,
-        seeds: Sequence[int] | None = None,
-        task: Task | None = None,
-    ):
+    def __init__(self, ensemble: Ensemble, task: Task | None = None):
         """Loads the data; weights of all runs are only made by `start`.
 
         Args:
             ensemble: what to train.
-            scales: indices into `ensemble.init_scales`; all when absent.
-            seeds: seeds to train; all when absent.
             task: how to train; made from the ensemble when absent.
 
         Raises:
             UserError: a batch larger than the dataset, or fresh samples of one that is fixed.
         """
         self.ensemble = ensemble
-        self.scales = [ensemble.init_scales[i] for i in scales or range(len(ensemble.init_scales))]
-        self.seeds = list(ensemble.seed_numbers if seeds is None else seeds)
+        self.scales, self.seeds = ensemble.init_scales, ensemble.seed_numbers
         self.task = task or task_of(ensemble)
         self.optimiser = ensemble.training.optimiser.transformation()
         chosen = [OBSERVABLES[name] for name in ensemble.record.observables]
@@ -352,18 +339,18 @@ class Trainer:
         """Trains all runs; see `neuralrace.training.trainer.train`."""
         record, steps = self.ensemble.record, self.ensemble.training.steps
         shape = len(self.scales), len(self.seeds)
-        available = memory.available(jax.devices()[0])
+        available = memory.available_on(jax.devices()[0])
         number = jax.ShapeDtypeStruct((), jnp.asarray(0).dtype)
         advance = compiled(self.advance, *self.shapes, self.data, *[number] * 3, donate=True)
-        plan = memory.plan(advance, len(self.scales) * len(self.seeds))
-        report(memory.describe(plan, available))
-        memory.refuse_if_too_large(plan, available, "memory")
+        needed = memory.program_memory(advance, len(self.scales) * len(self.seeds))
+        report(memory.describe(needed, available))
+        memory.refuse_program(needed, available)
         observe = partial(self.observe_all, self.large)
         snapshot = compiled(observe, *self.shapes, self.data) if self.large else None
         kept = (1 + steps // record.every) * memory.size_of([*self._record.values()])
         if snapshot:
             kept += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
-        memory.refuse_records(kept, memory.of_machine())
+        memory.refuse_records(kept, memory.available())
         members, fixed = self.start()
 
         def go_on(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:

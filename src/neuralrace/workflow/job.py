@@ -1,13 +1,12 @@
-"""What every job of the workflow does around its work: a log, messages for people, its own cost.
+"""A job: its log, its messages to people, and what it cost.
 
-It tells its cost itself: to measure a process from outside, by all the memory that it maps, takes
-Snakemake a third of a second each time, and cannot tell cells apart.
+It tells its cost itself: Snakemake's `benchmark:` would measure Snakemake's own process, which only
+hands work to workers.
 """
 
 import json
 import logging
 import resource
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,14 +15,16 @@ from pathlib import Path
 
 from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
-from neuralrace.stopping import Requests, Stopped, follow
+from neuralrace.stopping import Requests, Stopped
 
-Stage = dict[str, str | float]
+Cost = dict[str, str | float]
 """Name, cell (or none) and core-seconds of a stage."""
+_spent = 0.0
+"""Core-seconds of this process that earlier jobs have told."""
 
 
 class Job:
-    """A job that tells what it does, and counts the core-seconds that it spends on what.
+    """A job that reports what it does, and counts the core-seconds that it spends on what.
 
     Attributes:
         requests: requests to end it.
@@ -33,9 +34,7 @@ class Job:
         """Nothing is counted yet."""
         self.logger = logger
         self.requests = Requests()
-        self.stages: list[Stage] = []
-        self.compiling = 0.0
-        self.counting = False
+        self.stages: list[Cost] = []
         self.started = time.time()
 
     def report(self, line: str) -> None:
@@ -52,25 +51,19 @@ class Job:
     @contextmanager
     def stage(self, name: str, cell_id: str = "") -> Iterator[None]:
         """Counts what is done inside, for a cell; what JAX takes to compile is told apart."""
-        begin, compiling = time.process_time(), self.compiling
+        begin, compiling = time.process_time(), _Compiling.seconds
         yield
-        compiling = self.compiling - compiling
-        self._spent("compile", cell_id, compiling)
-        self._spent(name, cell_id, time.process_time() - begin - compiling)
+        compiling = _Compiling.seconds - compiling
+        self._count("compile", cell_id, compiling)
+        self._count(name, cell_id, time.process_time() - begin - compiling)
 
-    def count_compilation(self, told: str) -> None:
-        """Counts what is told to JAX's monitoring under a name; once is enough."""
+    def count_compilation(self, event: str) -> None:
+        """Counts what is told to JAX's monitoring under a name, in this and all later jobs."""
         import jax
 
-        if self.counting:
-            return
-        self.counting = True
-
-        def count(event: str, duration_secs: float, **_: object) -> None:
-            if event == told:
-                self.compiling += duration_secs
-
-        jax.monitoring.register_event_duration_secs_listener(count)
+        if not _Compiling.event:
+            _Compiling.event = event
+            jax.monitoring.register_event_duration_secs_listener(_Compiling.count)
 
     def write(self, path: Path) -> None:
         """Writes what was counted; all else, such as imports, was spent on the start.
@@ -80,20 +73,34 @@ class Job:
         """
         write_record("start", self.started, path, self.stages)
 
-    def _spent(self, stage: str, cell_id: str, seconds: float) -> None:
+    def _count(self, stage: str, cell_id: str, seconds: float) -> None:
         if seconds > 0:
-            self.stages.append(_stage(stage, cell_id, seconds))
+            self.stages.append(_cost(stage, cell_id, seconds))
 
 
-def _stage(stage: str, cell_id: str, seconds: float) -> Stage:
+class _Compiling:
+    """Core-seconds that this process has spent on compilation."""
+
+    event = ""
+    seconds = 0.0
+
+    @classmethod
+    def count(cls, event: str, duration_secs: float, **_: object) -> None:
+        """Listens to JAX's monitoring."""
+        if event == cls.event:
+            cls.seconds += duration_secs
+
+
+def _cost(stage: str, cell_id: str, seconds: float) -> Cost:
     return {"stage": stage, "cell": cell_id, "core_seconds": round(seconds, 3)}
 
 
-def write_record(rest: str, started: float, path: Path, stages: Sequence[Stage] = ()) -> None:
-    """Writes what a process cost: seconds, megabytes at most, and core-seconds by stage.
+def write_record(rest: str, started: float, path: Path, stages: Sequence[Cost] = ()) -> None:
+    """Writes what a job cost: seconds, megabytes of its process at most, core-seconds by stage.
 
     Args:
-        rest: stage that core-seconds of no other stage belong to.
+        rest: stage that core-seconds of no other stage belong to: those since the last record of
+            this process.
         started: when it began, in seconds since the epoch.
         path: where to.
         stages: what is known, by stage and cell.
@@ -101,51 +108,56 @@ def write_record(rest: str, started: float, path: Path, stages: Sequence[Stage] 
     Raises:
         UserError: the folder cannot be written to or is full.
     """
+    global _spent
+    whole = time.process_time()
     known = sum(float(entry["core_seconds"]) for entry in stages)
     record = {
         "seconds": round(time.time() - started, 3),
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "stages": [*stages, _stage(rest, "", time.process_time() - known)],
+        "stages": [*stages, _cost(rest, "", max(whole - _spent - known, 0.0))],
     }
     write_text(json.dumps(record, indent=1) + "\n", path)
+    _spent = whole
 
 
 @contextmanager
-def job(name: str, log: str, first: str = "") -> Iterator[Job]:
+def job(name: str, log: str) -> Iterator[Job]:
     """A job that reports to the terminal and to its log; what it cost goes to a `.json` beside it.
 
-    It begins with the line `first`, if that says anything.
+    An error is told there, in words if it is a `UserError` or a request to end, and raised.
 
-    A `UserError` ends the process with its message and exit status 1, without a traceback; so does
-    a request to end, with the status that shells give its signal. Any other error is a bug and
-    keeps its own.
+    Raises:
+        UserError: the log cannot be written, or what the job refuses.
+        Stopped: the process was asked to end.
     """
     logger = logging.getLogger("neuralrace")
     logger.setLevel(logging.INFO)
     logger.propagate = False
     logging.raiseExceptions = False  # of a full disk tells what was to be written, not its log
     try:
+        Path(log).parent.mkdir(parents=True, exist_ok=True)
         written = logging.FileHandler(log, mode="w", encoding="utf-8")
     except OSError as error:
-        print(f"error: {log}: cannot be written ({error.strerror})", file=sys.stderr)
-        sys.exit(1)
-    for handler in (written, logging.StreamHandler(sys.stderr)):
+        raise UserError(f"{log}: cannot be written ({error.strerror})") from error
+    handlers = (written, logging.StreamHandler(sys.stderr))
+    for handler in handlers:
         handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s", "%H:%M:%S"))
         logger.addHandler(handler)
     this = Job(logger)
     try:
         with this.requests.heard():
-            follow()
-            if first:
-                this.report(first)
             yield this
             this.write(Path(log).with_suffix(".json"))
     except Stopped as stopped:
         this.report(str(stopped))
-        sys.exit(128 + signal.Signals[this.requests.asked])
+        raise
     except UserError as error:
         this.failed("", error)
-        sys.exit(1)
+        raise
     except Exception as error:
         this.failed(name, error)
         raise
+    finally:
+        for handler in handlers:
+            logger.removeHandler(handler)
+        written.close()

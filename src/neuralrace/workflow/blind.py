@@ -1,0 +1,58 @@
+"""Robustness runs of an experiment: fresh seeds, and sizes that a paper does not print doubled."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from neuralrace.atomic import write_text
+from neuralrace.errors import UserError
+from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.records.files import write
+from neuralrace.records.results import CellResults
+from neuralrace.records.theory import theory_dataset
+from neuralrace.records.trajectory import trajectory_dataset
+from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
+from neuralrace.training.trainer import train
+from neuralrace.workflow.job import Job
+
+
+def run(
+    job: Job,
+    name: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    cells: Mapping[str, str],
+    code: Sequence[str],
+) -> None:
+    """Trains, solves and measures all variants of an experiment's cells, one after the other.
+
+    That a variant cannot be run, as all its runs diverge, is an outcome of the trial.
+
+    Args:
+        job: what it reports to.
+        name: of the experiment, `paper/experiment`.
+        inputs: none.
+        outputs: folder for their metrics, and for `failed.json`: what could not be run, and why.
+        cells: canonical JSON of each cell, by `variant/label`.
+        code: digests of the code that they were planned with.
+
+    Raises:
+        UserError: a file that cannot be written.
+    """
+    del code
+    (folder,) = map(Path, outputs)
+    failed = {}
+    for number, (place, spec) in enumerate(cells.items(), start=1):
+        cell, cell_id = Cell.model_validate_json(spec), f"{name}/{Path(place).name}"
+        job.report(f"{place}: {number} of {len(cells)}")
+        try:
+            ensemble = cell.only(Ensemble)
+            trained = trajectory_dataset(cell_id, ensemble, train(ensemble, job.report))
+            solved = theory_dataset(cell_id, cell.only(SolvedEnsemble)) if cell.solutions else None
+            results = CellResults(cell_id, folder / place, cell, trained, solved)
+            measured = metrics_dataset(results)
+        except UserError as error:
+            failed[f"{name}/{place}"] = str(error)
+        else:
+            write(measured, results.path("metrics"))
+    write_text(json.dumps(failed, indent=2) + "\n", folder / "failed.json")

@@ -1,0 +1,252 @@
+"""A study: what a configuration asks for, as the rules of the workflow take it.
+
+Rules take inputs, parameters and resources of their jobs from here. Nothing is written, and what
+only some targets need is read when it is asked for.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatch
+from functools import cache, cached_property, reduce
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from neuralrace.claims.blind import blind_cells
+from neuralrace.claims.plan import needed_cells
+from neuralrace.claims.spec import read_claims
+from neuralrace.cost import Cost, cost_of
+from neuralrace.errors import UserError
+from neuralrace.figures import inputs
+from neuralrace.figures.caption import caption
+from neuralrace.figures.plan import shown
+from neuralrace.given import Kind
+from neuralrace.plan import laid_over, papers, read_file, read_plan
+from neuralrace.provenance import Stage, code_sha256
+from neuralrace.registry import FIGURES
+from neuralrace.seal import fingerprint, sha256
+from neuralrace.spec import Cell, Ensemble
+from neuralrace.workflow.stages import code, fingerprints, specifications, unmade
+
+PLANNED = "NEURALRACE_PLANNED"
+"""Environment variable that jobs on other machines inherit: process and fingerprint of a plan."""
+PICTURES = (".png", ".pdf", ".svg")
+TABLES = ("md", "json", "csv")
+
+
+class Study:
+    """Everything that is planned, and where it goes.
+
+    Attributes:
+        config: the merged configuration.
+        plan: its cells and settings.
+        results: the results folder.
+        figures: the folder of figures: `figures`, or inside of other results than `results`.
+        claims: paths of the papers' claims.
+    """
+
+    def __init__(self, config: Mapping[str, Any], files: Iterable[str | os.PathLike[str]]):
+        """Reads the papers' experiments and other configuration files.
+
+        They are read here, as Snakemake's loader runs what a file tells it to, and cannot say which
+        file a value is from.
+
+        Args:
+            config: what was given on the command line, which comes last.
+            files: configuration files laid over the papers', strongest last.
+
+        Raises:
+            UserError: a mistake in one of them; file, key, value and remedy.
+        """
+        self._files = {str(path): read_file(Path(path)) for path in (*papers(), *files)}
+        self.config = reduce(laid_over, [*self._files.values(), config])
+        self.plan = read_plan(self.config, self._files)
+        self.results = self.plan.results
+        self.figures = "figures" if self.results == "results" else f"{self.results}/figures"
+        self.claims = list(map(str, papers("claims.yaml")))
+
+    # Cells ---------------------------------------------------------------------------------------
+
+    @cache  # noqa: B019 there is one study in a process
+    def specifications(self, cell: str) -> Mapping[Kind, Ensemble]:
+        """The part of its specification that fixes each file of a cell."""
+        return specifications(self.plan.cells[cell])
+
+    def spec(self, cell: str, kind: Kind) -> str:
+        """The specification of a file, as JSON."""
+        return self.specifications(cell)[kind].canonical()
+
+    def code(self, cell: str, kind: Kind) -> str:
+        """Digest of the code that computes a file of a cell."""
+        return code(kind, self.specifications(cell)[kind])
+
+    def theory(self, cell: str) -> list[str]:
+        """Path of the theory of a cell, where it has solutions."""
+        return self.paths([(cell, "theory")])
+
+    def paths(self, files: Iterable[tuple[str, str]]) -> list[str]:
+        """Paths of result files by cell and kind; theory where there is any."""
+        return [
+            f"{self.results}/{c}/{kind}.nc" for c, kind in files if kind in self.specifications(c)
+        ]
+
+    @property
+    def metrics(self) -> list[str]:
+        """Paths of all metrics."""
+        return self.paths((cell, "metrics") for cell in self.plan.cells)
+
+    def digests(self, cells: Iterable[str]) -> dict[str, dict[Kind, str]]:
+        """Digest of the specification of each file of cells."""
+        return {
+            cell: {kind: part.sha256() for kind, part in self.specifications(cell).items()}
+            for cell in cells
+        }
+
+    @cached_property
+    def fingerprints(self) -> dict[str, str]:
+        """Fingerprint that each result file is to have, by its path."""
+        return {
+            f"{self.results}/{cell}/{kind}.nc": planned
+            for cell, spec in self.plan.cells.items()
+            for kind, planned in fingerprints(cell, spec).items()
+        }
+
+    # Figures and claims --------------------------------------------------------------------------
+
+    @cache  # noqa: B019
+    def figure_cells(self, figure: str) -> Sequence[str]:
+        """The cells that a figure shows.
+
+        Raises:
+            UserError: an experiment that it names is not configured, or records too little.
+        """
+        return shown(figure, self.plan.cells, self._files)
+
+    def figure_inputs(self, figure: str) -> list[str]:
+        """Paths of the result files that a figure reads."""
+        return self.paths(inputs(figure, self.figure_cells(figure)))
+
+    def figure_code(self, figure: str) -> str:
+        """Digest of the code that draws a figure."""
+        return code_sha256("draw", [FIGURES[figure].module])
+
+    def caption(self, figure: str) -> str:
+        """The caption of a figure."""
+        return caption(figure, self.plan.cells)
+
+    def gallery(self, paper: str = "*") -> list[str]:
+        """Paths of the pictures of all figures, or of those of a paper."""
+        return [f"{self.figures}/{name}.png" for name in FIGURES if fnmatch(name, f"{paper}/*")]
+
+    @property
+    def tables(self) -> list[str]:
+        """Paths of the tables of claims and findings."""
+        return [
+            f"{self.results}/{name}.{kind}" for name in ("claims", "findings") for kind in TABLES
+        ]
+
+    @cached_property
+    def _statements(self) -> Any:
+        return read_claims([Path(name) for name in self.claims])
+
+    def claim_inputs(self) -> list[str]:
+        """Paths of the metrics that decide the claims.
+
+        Raises:
+            UserError: a mistake in a claim.
+        """
+        cells = needed_cells(self._statements, self.plan.cells)
+        return self.paths((cell, "metrics") for cell in cells)
+
+    @cached_property
+    def blind(self) -> dict[str, dict[str, Cell]]:
+        """Cells of the robustness runs, by experiment and by variant and label.
+
+        Raises:
+            UserError: a mistake in a claim.
+        """
+        return blind_cells(self._statements, self.plan.cells)
+
+    def blind_code(self, experiment: str) -> list[str]:
+        """Digests of the code that computes the robustness runs of an experiment."""
+        parts = (specifications(cell) for cell in self.blind[experiment].values())
+        return sorted({code(kind, part) for each in parts for kind, part in each.items()})
+
+    def judgement(self, stage: Stage) -> dict[str, Any]:
+        """What tables of all cells are computed from, beside their metrics."""
+        return {"code": code_sha256(stage), "cells": self.digests(self.plan.cells)}
+
+    def robustness(self) -> str:
+        """Checksum of what came out of the robustness runs; empty where there are none."""
+        path = Path(self.results, "blind.json")
+        return sha256(path) if path.is_file() else ""
+
+    # Resources -----------------------------------------------------------------------------------
+
+    @cache  # noqa: B019
+    def cost(self, cell: str) -> Cost:
+        """Estimated cost of a cell."""
+        return cost_of(self.plan.cells[cell], self.plan.gpus_each > 0)
+
+    def seconds(self, cell: str) -> float:
+        """Estimated core-seconds of training a cell."""
+        return self.cost(cell).compile + self.cost(cell).train
+
+    def memory(self, cell: str, attempt: int) -> float:
+        """Megabytes to ask a cluster for: twice what is estimated, and again at each attempt."""
+        return min(self.cost(cell).memory_mb * 2**attempt, self.plan.memory_mb or inf)
+
+    def minutes(self, seconds: float, attempt: int) -> int:
+        """Minutes to ask a cluster for: four times what is estimated, and twice at each attempt."""
+        return (1 + int(4 * seconds / 60)) * 2 ** (attempt - 1)
+
+    def blind_seconds(self, experiment: str) -> float:
+        """Estimated core-seconds of the robustness runs of an experiment."""
+        return sum(cost_of(cell).seconds() for cell in self.blind[experiment].values())
+
+    def blind_memory(self, experiment: str, attempt: int) -> float:
+        """Megabytes to ask a cluster for."""
+        most = max(cost_of(cell).memory_mb for cell in self.blind[experiment].values())
+        return min(most * 2**attempt, self.plan.memory_mb or inf)
+
+    # A run ---------------------------------------------------------------------------------------
+
+    def refuse_another_plan(self) -> None:
+        """Refuses to compute anything but what was planned, on a machine that plans anew.
+
+        Raises:
+            UserError: configuration or code were changed after the run was planned.
+        """
+        own, now = str(os.getpid()), fingerprint(*self.fingerprints.values())
+        process, digest = os.environ.setdefault(PLANNED, f"{own} {now}").split()
+        if process == own:
+            os.environ[PLANNED] = f"{own} {now}"
+        elif digest != now:
+            raise UserError(
+                "configuration or code were changed after this run was planned; let it end, and "
+                "run the same command again"
+            )
+
+    def outputs(self) -> list[str]:
+        """Paths of all files that the workflow writes."""
+        drawn = [
+            str(Path(png).with_suffix(suffix)) for png in self.gallery() for suffix in PICTURES
+        ]
+        slim = [f"{self.figures}/slim/{name}.png" for name in FIGURES]
+        return [*self.fingerprints, *drawn, *slim, *self.tables, f"{self.results}/metrics.csv"]
+
+    def ahead(self, factor: float) -> str:
+        """A line on what is missing or stale, and what it is estimated to cost.
+
+        Args:
+            factor: seconds of this machine for one of the estimate's.
+        """
+        programs, seconds = set[Any](), 0.0
+        todo = unmade(Path(self.results), self.plan.cells)
+        for cell in todo:
+            seconds += self.cost(cell).seconds(programs)
+            programs.add(self.cost(cell).program)
+        return (
+            f"{len(todo)} of {len(self.plan.cells)} cells are missing or stale: about "
+            f"{max(seconds * factor / 60, 0.1):.2g} core-minutes on this machine"
+        )

@@ -1,0 +1,42 @@
+"""Tabulate metrics: all of them as one tidy table."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from neuralrace.analysis import to_frame
+from neuralrace.atomic import write_text
+from neuralrace.provenance import planned
+from neuralrace.records.results import open_results
+from neuralrace.seal import recorded, seal_file
+from neuralrace.workflow.job import Job
+
+
+def run(
+    job: Job,
+    name: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    code: str,
+    cells: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Writes `metrics.csv`.
+
+    Args:
+        job: what it reports to.
+        name: of the table.
+        inputs: paths of the metrics of all cells.
+        outputs: path of the table.
+        code: digest of the code that it was planned with.
+        cells: all cells, and digest of the specification of each of their files.
+
+    Raises:
+        UserError: as `neuralrace.workflow.draw.run`.
+    """
+    guard = planned("tabulate", (), code)
+    (path,) = map(Path, outputs)
+    with (
+        job.stage("tabulate"),
+        recorded(seal_file(path), path.parent, inputs, outputs, code, guard=guard),
+    ):
+        table = to_frame(open_results(path.parent, cells, expected=cells))
+        write_text(table.to_csv(index=False), path)

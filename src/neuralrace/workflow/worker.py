@@ -1,0 +1,86 @@
+"""A worker: a process that runs one job after the other, for as long as its Snakemake lives.
+
+    python -m neuralrace.workflow.worker THREADS GPU
+
+It imports what jobs need once, and keeps compiled programs. Jobs come as lines of JSON at its
+standard input, and each is answered by such a line; messages for people go to standard error. When
+the input ends, as it does however Snakemake ends, so does the worker: a training writes a
+checkpoint first.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+from importlib import import_module
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TextIO
+
+from neuralrace.environment import settle
+
+
+def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
+    """Runs jobs until there are no more.
+
+    Args:
+        threads: to compute with.
+        gpu: whether to compute on a GPU.
+        requests: jobs, a line each: `job`, `name`, `log` and `arguments`.
+        replies: takes a line for each: `error` and `megabytes`.
+    """
+    left_out = settle(threads, gpu)
+    from neuralrace.provenance import watch
+
+    watch()  # before anything is imported that computes
+    if left_out:
+        print(left_out, file=sys.stderr)
+    lines: SimpleQueue[str] = SimpleQueue()
+    Thread(target=_listen, args=(requests, lines), daemon=True).start()
+    while True:
+        # between two jobs there is nothing to keep
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        request = json.loads(lines.get())
+        print(json.dumps(_answer(request)), file=replies, flush=True)
+        gc.freeze()  # to look through all that was imported, again and again, takes a tenth longer
+
+
+def _listen(requests: TextIO, lines: "SimpleQueue[str]") -> None:
+    """Hands on what comes; asks this process to end when nothing more can come."""
+    for line in requests:
+        lines.put(line)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Runs a job, and says what came of it."""
+    from neuralrace.errors import UserError
+    from neuralrace.stopping import Stopped
+    from neuralrace.workflow.job import job
+
+    error, result = "", None
+    try:
+        with job(request["name"], request["log"]) as this:
+            run = import_module(f"neuralrace.workflow.{request['job']}").run
+            result = run(this, **request["arguments"])
+    except (UserError, Stopped) as told:
+        error = str(told)
+    except Exception as bug:
+        error = f"{type(bug).__name__}: {bug}"
+    return {"error": error, "result": result, "megabytes": _megabytes()}
+
+
+def _megabytes() -> int:
+    """Memory that this process holds now."""
+    import psutil
+
+    return psutil.Process().memory_info().rss // 10**6
+
+
+if __name__ == "__main__":
+    # what libraries print is no reply
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    main(int(sys.argv[1]), sys.argv[2] == "gpu", sys.stdin, answers)

@@ -1,0 +1,91 @@
+# The configuration, and the processes that do the work.
+import os
+import re
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from neuralrace.errors import UserError
+from neuralrace.registry import FIGURES
+from neuralrace.workflow.job import write_record
+from neuralrace.workflow.recovery import claim, sweep
+from neuralrace.workflow.study import Study
+from neuralrace.workflow.workers import Workers
+
+STARTED = time.time()
+WORKERS = Workers()
+LOCK = threading.Lock()
+
+
+@contextmanager
+def refusing():
+    """Shows an error of the user's as one message, before anything runs."""
+    try:
+        yield
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+with refusing():
+    study = Study(config, workflow.configfiles)
+    study.refuse_another_plan()
+config.update(study.config)
+
+
+pathvars:
+    results=study.results,
+    figures=study.figures,
+
+
+wildcard_constraints:
+    cell="|".join(map(re.escape, study.plan.cells)) or "none",
+    paper="|".join(sorted({name.split("/")[0] for name in FIGURES})),
+    figure="|".join(sorted({name.split("/")[1] for name in FIGURES})),
+    experiment="[a-z0-9_]+/[a-z0-9_]+",
+
+
+def submission(w):
+    """Group of the jobs that a cluster gets as one submission, and one Snakemake there runs."""
+    # --force-use-threads does not reach it (Snakemake 9.27), and without, it would start itself
+    # anew for each of its jobs, and workers with it
+    workflow.execution_settings.use_threads = True
+    return "cells"
+
+
+@cache
+def announce():
+    """Says what is ahead, at the speed of this machine; once."""
+    print(
+        study.ahead(WORKERS.run("speed", "speed", f"{study.results}/logs/speed.log", {})),
+        file=sys.stderr,
+    )
+
+
+def work(job, name, input, output, params, log, threads=1, resources={}, **more):
+    """Hands a job to a warm worker, and waits for its end."""
+    files = {"inputs": list(input), "outputs": list(output)}
+    arguments = {"name": name, **files, **dict(params.items()), **more}
+    try:
+        if job == "train":
+            with LOCK:
+                announce()
+        WORKERS.run(job, name, log[0], arguments, threads, bool(resources.get("gpu")))
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def finish():
+    """Writes what Snakemake itself cost, if it ran any job, and lets it end."""
+    written = [path.stat().st_mtime for path in Path(study.results, "logs").rglob("*.json")]
+    if written and max(written) > STARTED:
+        write_record("scheduling", STARTED, Path(study.results, "logs/scheduling.json"))
+    # each start of jobs leaves a timer of its rate limit, and Python waits for all of them
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
