@@ -1,8 +1,5 @@
 """Files that people write: YAML, read as data alone."""
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,23 +16,6 @@ and levels of nesting: a few lines of aliases of aliases can stand for more than
 """
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Pauses Python's garbage collector.
-
-    What YAML is read by is freed without it. Set off by so many short-lived objects, it would go
-    through all that the process holds, and reading a plan would take twice as long.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@_uncollected()
 def read_yaml(path: Path) -> Any:
     """What a YAML file holds.
 

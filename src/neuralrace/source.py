@@ -19,26 +19,12 @@ IMPORT = re.compile(
 )
 """An import statement: module, names in parentheses or without; or modules alone."""
 COMMENT = re.compile(r"#.*")
-BODY = re.compile(
-    rb"^(def (?:[^\n]|\n[ )])*?:\n"
-    rb'(?:    r?""".*?"""\n|(?=    \w+[^\w"\'])))(?:(?:    [^\n]*)?\n)+',
-    re.MULTILINE | re.DOTALL,
-)
-"""A function of a module: its head with its docstring if it has one, and what it does."""
 
 
 @cache
 def syntax(path: Path) -> ast.Module:
-    """The syntax tree of a module, without what its functions do, where that is told by indents.
-
-    Every plan asks this of all extensions. Trees of what they compute as well are so many objects
-    that Python's garbage collector makes a plan take 0.4 s longer.
-    """
-    text = path.read_bytes()
-    try:
-        return ast.parse(BODY.sub(rb"\1    ...\n\n", text))
-    except SyntaxError:  # a text of several lines in a function, or a mistake
-        return ast.parse(text, str(path))
+    """The syntax tree of a module."""
+    return ast.parse(path.read_bytes(), str(path))
 
 
 def docstring(path: Path) -> str:
