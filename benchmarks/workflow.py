@@ -17,7 +17,6 @@ import matplotlib.pyplot as plt
 from neuralrace.atomic import replacing, write_text
 from neuralrace.cost import cost_of
 from neuralrace.plan import laid_over, papers, read_file, read_plan
-from neuralrace.schedule import groups
 
 WORK = ("train", "solve", "measure", "judge", "draw")
 """Stages that are the work itself; all others are what it takes to get there."""
@@ -30,24 +29,21 @@ def records() -> dict[str, dict]:
 
 
 def estimates(jobs: dict[str, dict], entries: list[dict]) -> tuple[list[float], list[float]]:
-    """Estimated over measured: core-seconds of each cell, programs shared by those of a job; memory
-    of each job of cells."""
+    """Estimated over measured of each cell: core-seconds, where cells share programs; memory."""
     measured: Counter[str] = Counter()
     for entry in entries:
         if entry["stage"] in ("compile", "train", "solve", "measure"):
             measured[entry["cell"]] += entry["core_seconds"]
     config = reduce(laid_over, map(read_file, papers()))
-    plan, ratios, memory = read_plan(config, {}), [], []
-    for group in groups(plan):
-        if job := jobs.get(f"results/logs/{group.name}"):
-            memory.append(group.memory_mb / job["peak_mb"])
-        known: set = set()
-        for cell_id in group.cells:
-            cost = cost_of(plan.cells[cell_id])
-            if measured[cell_id]:
-                ratios.append(cost.seconds(known) / measured[cell_id])
-            known.add(cost.program)
-    return ratios, memory
+    seconds, memory, known = [], [], set()
+    costs = {cell_id: cost_of(cell) for cell_id, cell in read_plan(config, {}).cells.items()}
+    # in the order of a run, as the first cell of a program compiles it
+    for cell_id, cost in sorted(costs.items(), key=lambda item: -item[1].compile - item[1].train):
+        if job := jobs.get(f"results/logs/{cell_id}/train"):
+            seconds.append(cost.seconds(known) / measured[cell_id])
+            memory.append(cost.memory_mb / job["peak_mb"])
+        known.add(cost.program)
+    return seconds, memory
 
 
 def main() -> None:
@@ -70,7 +66,7 @@ def main() -> None:
         print(f"{row['name']:<12}{row['core_seconds']:>9.1f}{row['share']:>8.1%}")
     print(f"all {whole:.0f} core-seconds; {overhead:.1%} of them are none of {', '.join(WORK)}")
     print(f"the estimate is within a factor of two for {within:.1%} of {len(ratios)} cells")
-    print(f"estimated memory is {min(memory):.2f} to {max(memory):.2f} times what jobs took")
+    print(f"estimated memory is {min(memory):.2f} to {max(memory):.2f} times what trainings took")
     report = {
         "stages": table,
         "overhead": overhead,

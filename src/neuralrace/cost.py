@@ -47,7 +47,7 @@ class Cost:
     """Estimated core-seconds of each stage, where the cell is trained, its memory and files."""
 
     compile: float
-    """For the first cell of its `program` in a job; later ones share it."""
+    """For the first cell of its `program`; later ones share it."""
     train: float
     solve: float
     measure: float

@@ -13,12 +13,16 @@ from contextlib import suppress
 from threading import Lock
 from typing import IO, Any, cast
 
-import psutil
-
 from neuralrace.errors import UserError
 
 Kind = tuple[int, bool]
-"""Threads that a worker computes with, and whether on a GPU."""
+"""Threads that a worker computes with, and whether on a GPU, which is its own until it ends."""
+LASTING_MB = 1000
+"""Memory that a worker may hold between two jobs, as compiled programs and what leaks add up.
+
+With what a job is estimated to take beside a process that has just begun, it is less than the twice
+of the estimate that a cluster is asked for.
+"""
 
 
 class Worker:
@@ -76,7 +80,7 @@ class Workers:
             name: what messages call it.
             log: where they go, beside the terminal.
             arguments: of the function, by name; plain values.
-            threads: to compute with.
+            threads: to compute with, where it is not on a GPU.
             gpu: whether to compute on a GPU.
 
         Returns:
@@ -85,7 +89,8 @@ class Workers:
         Raises:
             UserError: the job failed, or its worker ended; others go on.
         """
-        worker = self._take((threads, gpu))
+        # one worker for all jobs of a GPU: it keeps it, and another kind would wait for it forever
+        worker = self._take((1 if gpu else threads, gpu))
         request = {"job": job, "name": name, "log": log, "arguments": arguments}
         reply: dict[str, Any] = {}
         try:
@@ -112,18 +117,13 @@ class Workers:
 
     def _give_back(self, worker: Worker, megabytes: int | None) -> None:
         """Keeps a worker for the next job, unless it has ended or holds too much memory."""
-        lasting = megabytes is not None and 1e6 * megabytes < _share()
+        lasting = megabytes is not None and megabytes < LASTING_MB
         with self._lock:
             self._busy -= 1
             if lasting:
                 self._idle.append(worker)
         if megabytes is not None and not lasting:
             worker.end()
-
-
-def _share() -> float:
-    """Bytes that a worker may hold between two jobs: half of what there is for each processor."""
-    return psutil.virtual_memory().total / (os.cpu_count() or 1) / 2
 
 
 def _ended(status: int) -> str:
