@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from queue import SimpleQueue
 from threading import Thread
@@ -38,12 +39,12 @@ def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
         print(left_out, file=sys.stderr)
     lines: SimpleQueue[str] = SimpleQueue()
     Thread(target=_listen, args=(requests, lines), daemon=True).start()
-    while True:
-        # between two jobs there is nothing to keep
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        request = json.loads(lines.get())
-        print(json.dumps(_answer(request)), file=replies, flush=True)
+    # between two jobs there is nothing to keep
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    while line := lines.get():
+        with suppress(BrokenPipeError):  # nobody listens any more
+            print(json.dumps(_answer(json.loads(line))), file=replies, flush=True)
         gc.freeze()  # to look through all that was imported, again and again, takes a tenth longer
 
 
@@ -51,6 +52,7 @@ def _listen(requests: TextIO, lines: "SimpleQueue[str]") -> None:
     """Hands on what comes; asks this process to end when nothing more can come."""
     for line in requests:
         lines.put(line)
+    lines.put("")
     os.kill(os.getpid(), signal.SIGTERM)
 
 
