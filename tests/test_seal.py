@@ -1,109 +1,146 @@
-"""Seals: what they say, and whether what they say still holds."""
+"""Checksum files: what they say, and whether it still holds."""
 
 import os
 import shutil
 import threading
-import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from neuralrace import seal as seals
 from neuralrace.errors import UserError
 from neuralrace.seal import (
     Seal,
     digest_of,
     digests,
-    key,
+    fingerprint,
+    fingerprint_of,
+    intact,
     read_seal,
+    recorded,
     refuse_unsound,
-    seal,
     seal_file,
     sha256,
-    sound,
 )
+
+NAME = "paper/metrics.nc"
+
+
+def write(path, content, computed_from="a fingerprint"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    inputs = {"paper/trajectory.nc": "a" * 64}
+    Seal(computed_from, {path.name: sha256(path)}, inputs).write(seal_file(path))
 
 
 @pytest.fixture
-def sealed(tmp_path):
-    path = tmp_path / "paper/metrics.nc"
-    path.parent.mkdir()
-    path.write_bytes(b"content")
-    seal(path, sha256(path), "its key", {"paper/trajectory.nc": "a" * 64})
+def file(tmp_path):
+    path = tmp_path / NAME
+    write(path, b"content")
     return path
 
 
-def test_a_seal_says_what_was_written(sealed):
-    found = read_seal(seal_file(sealed))
+def test_it_says_what_was_written(file):
+    found = read_seal(seal_file(file))
     assert found == Seal(
-        "its key", {"metrics.nc": sha256(sealed)}, {"paper/trajectory.nc": "a" * 64}
+        "a fingerprint", {"metrics.nc": sha256(file)}, {"paper/trajectory.nc": "a" * 64}
     )
-    assert digests(sealed.parents[1], ["paper/metrics.nc", "paper/none.nc"]) == {
-        "paper/metrics.nc": sha256(sealed)
-    }
+    assert digests(file.parents[1], [NAME, "paper/none.nc"]) == {NAME: sha256(file)}
+
+
+@given(planned=st.from_regex(r"[0-9a-f]{64}", fullmatch=True), content=st.binary())
+def test_it_tells_fingerprint_and_checksum(tmp_path_factory, planned, content):
+    path = tmp_path_factory.mktemp("written") / "file.nc"
+    write(path, content, planned)
+    assert fingerprint_of(path) == planned
+    assert seal_file(path).read_text().splitlines()[-1] == f"{sha256(path)}  file.nc"
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\n", "no seal\n", "# made from x\n", "# made from x\nabc  file\n", "\0"]
+    "text", ["", "\n", "no checksum\n", "# made from x\n", "# made from x\nabc  file\n", "\0"]
 )
-def test_what_is_no_seal_says_nothing(sealed, text):
-    seal_file(sealed).write_text(text)
-    assert read_seal(seal_file(sealed)) is None
-    assert digest_of(sealed) is None
-    assert not sound(seal_file(sealed))
+def test_what_is_none_says_nothing(file, text):
+    seal_file(file).write_text(text)
+    assert read_seal(seal_file(file)) is None
+    assert digest_of(file) is None
+    assert not intact(seal_file(file))
 
 
-def test_a_key_stands_for_all_and_for_their_order():
-    assert len({key("a", "b"), key("b", "a"), key("a"), key()}) == 4
-
-
-def touched(path):
-    """A moment after which the file system tells a change from what was before."""
-    time.sleep(0.02)
-    return path
-
-
-def test_content_that_was_not_touched_is_not_read(sealed, monkeypatch):
-    read = []
-    monkeypatch.setattr(seals, "sha256", lambda path: read.append(path) or sha256(path))
-    assert sound(seal_file(sealed))
-    assert read == []
-    os.utime(touched(sealed))
-    assert sound(seal_file(sealed))
-    assert read == [sealed]
-    assert sound(seal_file(sealed)), "who was found sound is not read again"
-    assert read == [sealed]
+def test_a_fingerprint_stands_for_all_and_for_their_order():
+    assert len({fingerprint("a", "b"), fingerprint("b", "a"), fingerprint("a"), fingerprint()}) == 4
 
 
 @pytest.mark.parametrize("change", ["edited", "moved here", "deleted", "a folder"])
-def test_what_was_changed_is_not_sound(sealed, change):
-    times = sealed.stat().st_atime_ns, sealed.stat().st_mtime_ns
-    touched(sealed)
+def test_what_was_changed_is_not_intact(file, change):
+    times = file.stat().st_atime_ns, file.stat().st_mtime_ns
     if change == "edited":
-        sealed.write_bytes(b"kontent")
-        os.utime(sealed, ns=times)  # as if nothing had happened
+        file.write_bytes(b"kontent")
+        os.utime(file, ns=times)  # as if nothing had happened
     elif change == "moved here":
-        other = sealed.with_name("other")
+        other = file.with_name("other")
         other.write_bytes(b"kontent")
         os.utime(other, ns=times)
-        other.replace(sealed)
+        other.replace(file)
     else:
-        sealed.unlink()
+        file.unlink()
         if change == "a folder":
-            sealed.mkdir()
-    assert not sound(seal_file(sealed))
+            file.mkdir()
+    assert not intact(seal_file(file))
 
 
-def test_a_copied_folder_is_sound(sealed, tmp_path):
-    shutil.copytree(sealed.parent, tmp_path / "copy")
-    assert sound(seal_file(tmp_path / "copy/metrics.nc"))
+def test_a_copied_folder_is_intact(file, tmp_path):
+    shutil.copytree(file.parent, tmp_path / "copy")
+    assert intact(seal_file(tmp_path / "copy/metrics.nc"))
 
 
-def test_who_reads_between_a_file_and_its_seal_waits_for_it(sealed):
-    sealed.write_bytes(b"another")
-    writer = threading.Timer(0.1, seal, (sealed, sha256(sealed), "another key"))
+def test_who_reads_between_a_file_and_its_checksum_waits_for_it(file):
+    file.write_bytes(b"another")
+    checksum = Seal("another fingerprint", {file.name: sha256(file)})
+    writer = threading.Timer(0.1, checksum.write, [seal_file(file)])
     writer.start()
-    refuse_unsound(sealed)
+    refuse_unsound(file)
     writer.join()
-    sealed.write_bytes(b"damaged")
+    file.write_bytes(b"damaged")
     with pytest.raises(UserError, match="does not have the checksum it was written with"):
-        refuse_unsound(sealed)
+        refuse_unsound(file)
+
+
+# What is drawn or judged from result files -------------------------------------------------------
+
+
+def draw(tmp_path, content=b"dots", meanwhile=lambda: None, guard=lambda: None):
+    """Writes a picture of a result file, and returns the path of its checksum."""
+    picture = tmp_path / "figures/paper/one.png"
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    place, inputs = picture.with_suffix(".sha256"), [str(tmp_path / NAME)]
+    with recorded(place, tmp_path, inputs, [str(picture)], "code", "caption", guard=guard):
+        picture.write_bytes(content)
+        meanwhile()
+    return place
+
+
+def test_a_picture_says_what_it_was_drawn_from(file, tmp_path):
+    place = draw(tmp_path)
+    found = read_seal(place)
+    assert found is not None
+    assert found.inputs == {NAME: sha256(file)}
+    assert found.fingerprint == fingerprint("code", "caption")
+    assert intact(place)
+    place.with_suffix(".png").write_bytes(b"other dots")
+    assert not intact(place)
+
+
+def test_what_changes_meanwhile_is_not_recorded(file, tmp_path):
+    with pytest.raises(UserError, match="files changed while they were read"):
+        draw(tmp_path, meanwhile=lambda: write(file, b"others"))
+    assert not (tmp_path / "figures/paper/one.sha256").exists()
+
+
+@pytest.mark.usefixtures("file")
+def test_what_the_guard_refuses_is_not_recorded(tmp_path):
+    def refuse():
+        raise UserError("was edited")
+
+    with pytest.raises(UserError, match="was edited"):
+        draw(tmp_path, guard=refuse)
+    assert not (tmp_path / "figures/paper/one.sha256").exists()

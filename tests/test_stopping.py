@@ -1,14 +1,10 @@
 """Requests to end are heard once, and when it suits."""
 
-import os
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
-from neuralrace.stopping import LEADER, Requests, Stopped, follow, lead
+from neuralrace.stopping import Requests, Stopped
 
 
 def ask(name="SIGTERM"):
@@ -72,41 +68,3 @@ def test_handlers_are_those_of_before():
 
 def test_no_error_that_is_gone_on_after():
     assert not issubclass(Stopped, Exception)
-
-
-# Who leads ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def leader(monkeypatch):
-    """A process that leads this one."""
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    monkeypatch.setenv(LEADER, "")
-    lead()
-    monkeypatch.setenv(LEADER, os.environ[LEADER].rpartition(" ")[0] + f" {process.pid}")
-    yield process
-    process.kill()
-    process.communicate()
-
-
-def test_who_follows_ends_with_who_leads(leader):
-    def work(begin):
-        with Requests().heard():
-            follow()
-            begin()
-            time.sleep(30)
-
-    with pytest.raises(Stopped, match="SIGTERM"):
-        work(leader.kill)  # it is not waited for: nobody may be there to do so
-    leader.communicate()
-    with pytest.raises(Stopped, match="SIGTERM"):
-        work(lambda: None)
-
-
-@pytest.mark.parametrize("told", ["", "elsewhere 1", "elsewhere 99999999"])
-def test_nobody_follows_who_is_not_here(monkeypatch, told):
-    monkeypatch.setenv(LEADER, told)
-    requests = Requests()
-    with requests.heard():
-        follow()
-    assert requests.asked == ""
