@@ -1,10 +1,13 @@
 """What a job tells, where, and how it ends."""
 
-import signal
+import json
 import subprocess
 import sys
+import time
 
 import pytest
+
+from neuralrace.workflow.job import job
 
 BODIES = {
     "success": "this.report('half way')",
@@ -17,7 +20,7 @@ BODIES = {
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
-    """Exit status, stderr and log of a process for each way to end."""
+    """Output and log of a process for each way to end."""
     ends = {}
     for name, body in BODIES.items():
         log = tmp_path_factory.mktemp("logs") / "job.log"
@@ -25,13 +28,16 @@ def jobs(tmp_path_factory):
         code = (
             "import os, signal, sys, time\n"
             "from neuralrace.errors import UserError\n"
-            "from neuralrace.job import job\n"
-            "with job('train a/b/c', sys.argv[1]) as this:\n"
-            f"    {body}\n"
-            "print('went on')\n"
+            "from neuralrace.workflow.job import job\n"
+            "try:\n"
+            "    with job('train a/b/c', sys.argv[1]) as this:\n"
+            f"        {body}\n"
+            "    print('went on')\n"
+            "except BaseException as error:\n"
+            "    print(type(error).__name__)\n"
         )
         done = subprocess.run(
-            [sys.executable, "-c", code, str(log)], capture_output=True, text=True, check=False
+            [sys.executable, "-c", code, str(log)], capture_output=True, text=True, check=True
         )
         ends[name] = done, log.read_text()
     return ends
@@ -39,17 +45,15 @@ def jobs(tmp_path_factory):
 
 def test_progress_goes_to_terminal_and_log(jobs):
     done, log = jobs["success"]
-    assert done.returncode == 0
     assert done.stdout == "went on\n"
     assert log == done.stderr
     (line,) = log.splitlines()
     assert line.endswith(" train a/b/c: half way")
 
 
-def test_user_error_is_a_message_and_a_status(jobs):
+def test_user_error_is_a_message(jobs):
     done, log = jobs["user error"]
-    assert done.returncode == 1
-    assert done.stdout == ""
+    assert done.stdout == "UserError\n"
     assert log == done.stderr
     assert log.splitlines()[1:] == [
         f"{log.splitlines()[1][:8]} train a/b/c: error: config: key `steps` is 0; use more"
@@ -59,8 +63,7 @@ def test_user_error_is_a_message_and_a_status(jobs):
 
 def test_a_bug_keeps_its_traceback_in_both(jobs):
     done, log = jobs["bug"]
-    assert done.returncode == 1
-    assert done.stdout == ""
+    assert done.stdout == "ZeroDivisionError\n"
     for text in (done.stderr, log):
         assert "train a/b/c: unexpected error" in text
         assert "Traceback (most recent call last)" in text
@@ -70,8 +73,26 @@ def test_a_bug_keeps_its_traceback_in_both(jobs):
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_request_to_end_is_answered_in_a_line(jobs, name):
     done, log = jobs[name]
-    assert done.returncode == 128 + signal.Signals[name]
-    assert done.stdout == ""
+    assert done.stdout == "Stopped\n"
     assert log == done.stderr
     told = f"train a/b/c: stopped by {name}; the same command makes what is missing"
     assert log.splitlines()[1:] == [f"{log.splitlines()[1][:8]} {told}"]
+
+
+def test_what_it_cost_stands_beside_its_log(jobs_cost):
+    assert jobs_cost["seconds"] > 0
+    assert jobs_cost["peak_mb"] > 0
+    assert [entry["stage"] for entry in jobs_cost["stages"]] == ["train", "start"]
+    spent, rest = (entry["core_seconds"] for entry in jobs_cost["stages"])
+    assert spent >= 0.1
+    assert rest >= 0
+
+
+@pytest.fixture
+def jobs_cost(tmp_path):
+    """What a job says that it cost, which computes for a tenth of a second."""
+    with job("train a/b/c", str(tmp_path / "job.log")) as this, this.stage("train", "a/b/c"):
+        begin = time.process_time()
+        while time.process_time() < begin + 0.1:
+            pass
+    return json.loads((tmp_path / "job.json").read_text())

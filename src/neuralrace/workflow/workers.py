@@ -56,9 +56,11 @@ class Worker:
         return json.loads(line)
 
     def end(self) -> None:
-        """Ends it."""
-        self.requests.close()
+        """Ends it, if it has not ended."""
+        with suppress(OSError):  # of what it did not read
+            self.requests.close()
         self.process.wait()
+        self.replies.close()
 
 
 class Workers:
@@ -122,7 +124,7 @@ class Workers:
             self._busy -= 1
             if lasting:
                 self._idle.append(worker)
-        if megabytes is not None and not lasting:
+        if not lasting:
             worker.end()
 
 
