@@ -6,9 +6,7 @@ only some targets need is read when it is asked for.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatch
 from functools import cache, cached_property, reduce
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -134,16 +132,9 @@ class Study:
         """The caption of a figure."""
         return caption(figure, self.plan.cells)
 
-    def gallery(self, paper: str = "*") -> list[str]:
-        """Paths of the pictures of all figures, or of those of a paper."""
-        return [f"{self.figures}/{name}.png" for name in FIGURES if fnmatch(name, f"{paper}/*")]
-
-    @property
-    def tables(self) -> list[str]:
-        """Paths of the tables of claims and findings."""
-        return [
-            f"{self.results}/{name}.{kind}" for name in ("claims", "findings") for kind in TABLES
-        ]
+    def gallery(self) -> list[str]:
+        """Paths of the pictures of all figures."""
+        return [f"{self.figures}/{name}.png" for name in FIGURES]
 
     @cached_property
     def _statements(self) -> Any:
@@ -192,9 +183,10 @@ class Study:
         """Estimated core-seconds of training a cell."""
         return self.cost(cell).compile + self.cost(cell).train
 
-    def memory(self, cell: str, attempt: int) -> float:
+    def memory(self, cell: str, attempt: int) -> int:
         """Megabytes to ask a cluster for: twice what is estimated, and again at each attempt."""
-        return min(self.cost(cell).memory_mb * 2**attempt, self.plan.memory_mb or inf)
+        asked = self.cost(cell).memory_mb * 2**attempt
+        return min(asked, self.plan.memory_mb or asked)
 
     def minutes(self, seconds: float, attempt: int) -> int:
         """Minutes to ask a cluster for: four times what is estimated, and twice at each attempt."""
@@ -204,10 +196,10 @@ class Study:
         """Estimated core-seconds of the robustness runs of an experiment."""
         return sum(cost_of(cell).seconds() for cell in self.blind[experiment].values())
 
-    def blind_memory(self, experiment: str, attempt: int) -> float:
+    def blind_memory(self, experiment: str, attempt: int) -> int:
         """Megabytes to ask a cluster for."""
         most = max(cost_of(cell).memory_mb for cell in self.blind[experiment].values())
-        return min(most * 2**attempt, self.plan.memory_mb or inf)
+        return min(most * 2**attempt, self.plan.memory_mb or most * 2**attempt)
 
     # A run ---------------------------------------------------------------------------------------
 
@@ -233,7 +225,9 @@ class Study:
             str(Path(png).with_suffix(suffix)) for png in self.gallery() for suffix in PICTURES
         ]
         slim = [f"{self.figures}/slim/{name}.png" for name in FIGURES]
-        return [*self.fingerprints, *drawn, *slim, *self.tables, f"{self.results}/metrics.csv"]
+        tables = [f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
+        tables = [f"{self.results}/{name}" for name in (*tables, "metrics.csv")]
+        return [*self.fingerprints, *drawn, *slim, *tables]
 
     def ahead(self, factor: float) -> str:
         """A line on what is missing or stale, and what it is estimated to cost.
