@@ -207,7 +207,7 @@ def link(path):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (damage, "metrics.nc: its content does not have the checksum"),
+        (damage, "metrics.nc: is damaged: its content does not have the checksum"),
         (lambda r: [seal_file(r / c / "metrics.nc").unlink() for c in CELLS], "is finished; run"),
         (lambda r: link(r / CELLS[0] / "metrics.nc"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "deep_linear"), "metrics.nc: is a link out of results; put"),

@@ -120,7 +120,8 @@ def test_flipped_bit_in_data_is_noticed(dataset, path):
         damaged[position] ^= 0x10
         path.write_bytes(damaged)
         with pytest.raises(
-            UserError, match=r"trajectory\.nc: cannot be read .*damaged, or no .*run that again"
+            UserError,
+            match=r"trajectory\.nc: cannot be read .*damaged, or no .*--forcerun .*trajectory\.nc",
         ):
             read(path)
 
@@ -131,7 +132,8 @@ def test_truncated_file_is_noticed(path, share):
     seal_file(path).unlink()  # the file must notice by itself
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(
-        UserError, match=r"trajectory\.nc: cannot be read .*damaged, or no .*run that again"
+        UserError,
+        match=r"trajectory\.nc: cannot be read .*damaged, or no .*--forcerun .*trajectory\.nc",
     ):
         read(path)
 
@@ -141,7 +143,10 @@ def test_any_flipped_bit_differs_from_the_checksum(path, position):
     damaged = bytearray(path.read_bytes())
     damaged[int(position * len(damaged))] ^= 1
     path.write_bytes(damaged)
-    with pytest.raises(UserError, match=r"trajectory\.nc: .* checksum .*damaged\. Run"):
+    with pytest.raises(
+        UserError,
+        match=r"trajectory\.nc: is damaged: .* checksum .* add --forcerun .*trajectory\.nc",
+    ):
         read(path)
 
 

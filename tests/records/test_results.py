@@ -130,7 +130,7 @@ def test_a_folder_without_results_says_what_to_run(tmp_path):
 def test_a_damaged_file_is_named(folder):
     damaged = folder / CELLS[1] / "trajectory.nc"
     damaged.write_bytes(damaged.read_bytes()[:-7])
-    with pytest.raises(UserError, match=r"alpha/first/b/trajectory\.nc: .* is damaged"):
+    with pytest.raises(UserError, match=r"alpha/first/b/trajectory\.nc: is damaged"):
         _ = open_results(folder).table
 
 
