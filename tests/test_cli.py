@@ -24,10 +24,10 @@ from neuralrace.records.files import write
 from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.schedule import inputs, keys
 from neuralrace.seal import digests
 from neuralrace.spec import Ensemble, SolvedEnsemble
 from neuralrace.training.trainer import train
+from neuralrace.workflow.stages import fingerprints
 
 PROJECT = Path(__file__).parents[1]
 COMMANDS = (
@@ -78,8 +78,9 @@ def finished(tmp_path_factory):
     )
     results.metrics = metrics_dataset(results)
     for kind in ("trajectory", "theory", "metrics"):
-        taken = digests(folder / "results", inputs(name, cell)) if kind == "metrics" else {}
-        write(getattr(results, kind), results.path(kind), keys(name, cell)[kind], taken)
+        read = [f"{name}/trajectory.nc", f"{name}/theory.nc"] if kind == "metrics" else []
+        taken = digests(folder / "results", read)
+        write(getattr(results, kind), results.path(kind), fingerprints(name, cell)[kind], taken)
     write_tables([ROW], [], folder / "results")
     return folder
 

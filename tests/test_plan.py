@@ -573,7 +573,7 @@ def test_bad_input_is_named_with_file_key_value_and_remedy(case):
         ({"results": 3}, "results: 3: Input should be a valid string"),
         ({"results": ""}, "results: '': String should match"),
         ({"checkpoint_seconds": -1}, "checkpoint_seconds: -1: .*greater than or equal to 0"),
-        ({"job_seconds": math.nan}, "job_seconds: nan: .*finite"),
+        ({"checkpoint_seconds": math.nan}, "checkpoint_seconds: nan: .*finite"),
         ({"gpus": "maybe"}, "gpus: 'maybe': .*integer"),
         ({"gpus": -1}, "gpus: -1: .*greater than or equal to 0"),
         ({"memory_mb": "8 GB"}, "memory_mb: '8 GB': .*integer"),

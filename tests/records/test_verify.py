@@ -112,7 +112,7 @@ def test_another_code_than_its_checksum_file_names_is_told(broken, tmp_path):
     assert "names another cell, specification or code than its checksum file" in line
 
 
-# What was computed from result files ------------------------------------------------------------------
+# What was computed from result files --------------------------------------------------------------
 
 
 @pytest.fixture
