@@ -155,7 +155,9 @@ def test_a_damaged_file_is_told(finished, tmp_path, capsys):
     with (tmp_path / "metrics.nc").open("ab") as file:
         file.write(b"more")
     assert main(["verify", str(tmp_path)]) == 1
-    assert "metrics.nc: its content does not have the checksum" in capsys.readouterr().err
+    assert (
+        "metrics.nc: is damaged: its content does not have the checksum" in capsys.readouterr().err
+    )
 
 
 def test_claims_are_told(told, finished):
@@ -384,6 +386,10 @@ def test_numbers_are_short_for_people_and_whole_for_programs(finished, capsys):
     assert json.loads(capsys.readouterr().out)["measured"] == 1 / 3
 
 
+ONE_TRAINING = re.compile(r"^train +1$", re.MULTILINE)
+"""In Snakemake's table of jobs."""
+
+
 def outside(folder, *arguments, status=0):
     """What a command prints in a folder outside of any clone."""
     done = subprocess.run(
@@ -403,11 +409,11 @@ def test_a_new_paper_runs_outside_of_any_clone_and_needs_no_claims(tmp_path):
     command = outside(tmp_path, "new", "mine").splitlines()[-1]
     assert command == f"neuralrace run --configfile {MINE}"
     printed = outside(tmp_path, *command.split()[1:], "--results", "there", "-n")
-    assert "cells_mine_01" in printed
-    assert list(tmp_path.glob("there/*")) == [tmp_path / "there/outdated.json"]
+    assert ONE_TRAINING.search(printed)
+    assert not (tmp_path / "there").exists()
     (tmp_path / "config").mkdir()
     (tmp_path / "mine").rename(tmp_path / "config/mine")
-    assert "cells_mine_01" in outside(tmp_path, "run", "-n", "--cores", "1")
+    assert ONE_TRAINING.search(outside(tmp_path, "run", "-n", "--cores", "1"))
 
 
 @pytest.mark.workflow
@@ -416,9 +422,7 @@ def test_only_what_a_configuration_names_is_planned_beside_all_others():
     named = yaml.safe_load((PROJECT / smoke).read_text())["experiments"]["deep_linear"]
     assert "staircase" in named
     printed = outside(PROJECT, "run", "deep_linear/staircase", "--configfile", smoke, "-n")
-    assert "cells_deep_linear_01" in printed
-    assert "cells_deep_linear_02" not in printed
-    assert "make_haste_" not in printed
+    assert ONE_TRAINING.search(printed)
 
 
 @pytest.mark.workflow
@@ -435,10 +439,8 @@ def test_what_is_deployed_runs(tmp_path):
         text=True,
         check=True,
     ).stdout
-    assert "cells_deep_linear_01" in planned
+    assert ONE_TRAINING.search(planned)
     assert all((only.parent / name).exists() for name in bundled.FILES)
-    todo = json.loads((only.parent / "results/outdated.json").read_text())
-    assert list(todo["cells"]) == ["deep_linear/staircase/main"]
 
 
 @pytest.mark.workflow
@@ -447,7 +449,7 @@ def test_results_that_cannot_be_written_are_told(tmp_path):
     printed = outside(
         tmp_path, "run", "layer_dynamics/glorot_moments", "--results", "file", status=1
     )
-    assert "error: file/outdated.json: cannot be written" in printed
+    assert "error: results: file: a file is in the way; name a folder" in printed
     assert "Traceback" not in printed
 
 

@@ -128,8 +128,8 @@ def test_lock_names_no_place(lock: str):
     assert re.findall(place, (REPOSITORY / lock).read_text(encoding="utf-8")) == []
 
 
-PLANNED = re.compile(r"^(neuralrace_)?cells_\w+ +1$", re.MULTILINE)
-"""The one job of the experiment that `neuralrace new` writes, in Snakemake's table."""
+PLANNED = re.compile(r"^(neuralrace_)?train +\d+$", re.MULTILINE)
+"""Trainings of the experiment that `neuralrace new` writes, in Snakemake's table."""
 
 
 def built(source: Path, target: str, into: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The environment variables that results are computed in, the same for all who compute them."""
+"""The environment that results are computed in, the same for all who compute them."""
 
 import os
 import re
@@ -26,6 +26,8 @@ DEFAULTS = {
 }
 """Variables that change no number, where nobody has set them."""
 
+COMPILED = "/neuralrace/compiled"
+"""Event by which a training tells JAX's monitoring the core-seconds of its compilation."""
 FLAGS = "--xla_gpu_deterministic_ops=true"
 """Of the compiler: on a GPU, the same numbers in every run."""
 

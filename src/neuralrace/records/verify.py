@@ -67,7 +67,7 @@ def _output(path: Path) -> Path:
     if path.suffix != ".sha256":
         return path
     figure = path.parent.parent.name == "figures"
-    return path.with_suffix(".png" if figure else "" if path.stem.endswith(".csv") else ".md")
+    return path.with_suffix(".png" if figure else "" if "." in path.stem else ".md")
 
 
 def _of_product(place: Path, root: Path) -> Iterator[str]:

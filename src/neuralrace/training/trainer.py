@@ -23,6 +23,7 @@ from jaxtyping import Float, Int
 
 from neuralrace import memory
 from neuralrace.base import stable_hash
+from neuralrace.environment import COMPILED
 from neuralrace.errors import UserError
 from neuralrace.observables._view import View
 from neuralrace.registry import OBSERVABLES
@@ -34,7 +35,6 @@ from neuralrace.training.tasks import task_of
 
 Observe = Callable[[View], Mapping[str, Array]]
 
-COMPILED = "/neuralrace/compiled"
 # A run counts as diverged when its loss is not finite or has grown by this factor.
 DIVERGENCE_FACTOR = 1e6
 # Records that a call makes at most, and the bytes that they take at most.

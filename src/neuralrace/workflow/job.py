@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuralrace.atomic import write_text
+from neuralrace.environment import COMPILED
 from neuralrace.errors import UserError
 from neuralrace.stopping import Requests, Stopped
 
@@ -59,12 +60,12 @@ class Job:
         self._count("compile", cell_id, compiling)
         self._count(name, cell_id, time.process_time() - begin - compiling)
 
-    def count_compilation(self, event: str) -> None:
-        """Counts what is told to JAX's monitoring under a name, in this and all later jobs."""
+    def count_compilation(self) -> None:
+        """Counts what trainings compile, in this and all later jobs of this process."""
         import jax
 
-        if not _Compiling.event:
-            _Compiling.event = event
+        if not _Compiling.counted:
+            _Compiling.counted = True
             jax.monitoring.register_event_duration_secs_listener(_Compiling.count)
 
     def write(self, path: Path) -> None:
@@ -83,13 +84,13 @@ class Job:
 class _Compiling:
     """Core-seconds that this process has spent on compilation."""
 
-    event = ""
+    counted = False
     seconds = 0.0
 
     @classmethod
     def count(cls, event: str, duration_secs: float, **_: object) -> None:
         """Listens to JAX's monitoring."""
-        if event == cls.event:
+        if event == COMPILED:
             cls.seconds += duration_secs
 
 

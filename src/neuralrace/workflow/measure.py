@@ -35,9 +35,7 @@ def run(
     cell = Cell.model_validate_json(spec)
     guard = planned("measure", cell.modules, code)
     if any(METRICS[metric].declaration.trains for metric in cell.metrics):
-        from neuralrace.training.trainer import COMPILED
-
-        job.count_compilation(COMPILED)
+        job.count_compilation()
     expected = {kind: part.sha256() for kind, part in specifications(cell).items()}
     with job.stage("measure", name):
         with unchanged(path.parents[3], map(Path, inputs)) as checksums:

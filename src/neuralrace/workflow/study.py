@@ -60,6 +60,8 @@ class Study:
         self.config = reduce(laid_over, [*self._files.values(), config])
         self.plan = read_plan(self.config, self._files)
         self.results = self.plan.results
+        if any(path.is_file() for path in (Path(self.results), *Path(self.results).parents)):
+            raise UserError(f"results: {self.results}: a file is in the way; name a folder")
         self.figures = "figures" if self.results == "results" else f"{self.results}/figures"
         self.claims = list(map(str, papers("claims.yaml")))
 

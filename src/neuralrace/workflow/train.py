@@ -9,7 +9,7 @@ from neuralrace.records.trajectory import trajectory_dataset
 from neuralrace.seal import fingerprint
 from neuralrace.spec import Ensemble
 from neuralrace.training.checkpoints import Checkpoints
-from neuralrace.training.trainer import COMPILED, train
+from neuralrace.training.trainer import train
 from neuralrace.workflow.job import Job
 
 
@@ -44,7 +44,7 @@ def run(
     identity = fingerprint(name, ensemble.sha256(), code)
     checkpoint = path.parents[3] / "checkpoints" / f"{name}.npz"
     checkpoints = Checkpoints(checkpoint, identity, often, job.requests, guard)
-    job.count_compilation(COMPILED)
+    job.count_compilation()
     # the next checkpoint answers requests to end
     with job.stage("train", name), job.requests.held():
         dataset = trajectory_dataset(name, ensemble, train(ensemble, job.report, checkpoints))
