@@ -141,7 +141,8 @@ results = CellResults(name, Path(name), cell, trajectory, theory)
 metrics = metrics_dataset(results)
 print(metrics["travelled"].shape)
 write(metrics, results.path("metrics"))
-save("paper/journey", "", {name: {}}, "", *(f"journey.{n}" for n in ("png", "pdf", "svg", "slim.png")))
+files = [f"journey.{suffix}" for suffix in ("png", "pdf", "svg", "slim.png")]
+save("paper/journey", "", {name: {}}, "", *files)
 """
 
 
