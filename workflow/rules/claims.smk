@@ -1,7 +1,7 @@
 # Claims and findings, judged from metrics alone; the tables are written whatever they say.
 rule judge:
     input:
-        lambda w: study.claim_inputs(),
+        refusing()(lambda w: study.claim_inputs()),
         study.claims,
     output:
         report(update("<results>/claims.md"), caption="../report/claims.rst", category="claims"),
@@ -53,7 +53,7 @@ rule blind_runs:
 
 rule judge_blind:
     input:
-        lambda w: [f"{study.results}/blind/{name}" for name in study.blind],
+        refusing()(lambda w: [f"{study.results}/blind/{name}" for name in study.blind]),
         study.claims,
     output:
         "<results>/blind.json",

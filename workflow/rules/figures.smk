@@ -1,7 +1,7 @@
 # A figure, drawn from result files alone, as soon as they are there.
 rule draw:
     input:
-        lambda w: study.figure_inputs(f"{w.paper}/{w.figure}"),
+        refusing()(lambda w: study.figure_inputs(f"{w.paper}/{w.figure}")),
     output:
         report(
             update("<figures>/{paper}/{figure}.png"),
