@@ -232,6 +232,8 @@ def _fan_out(
                 node = node[key]
             node[path[-1]] = value
         label = "_".join(f"{path[-1]}-{_slug(value)}" for path, value in chosen)
+        # Snakemake takes a name that ends in twenty equal parts for a rule that feeds itself
+        label = re.sub(r"(.+)\1{19}$", r"\g<0>_", label)
         if label in seen:
             _refuse((*where, "sweep"), label, "values with distinct names", files)
         seen.add(label)

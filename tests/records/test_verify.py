@@ -32,7 +32,7 @@ def problems(root, planned=None):
         assert said == []
         count, *lines, advice, _ = str(error).splitlines()
         assert count == f"{len(lines)} problem{'s' * (len(lines) > 1)}"
-        assert advice.startswith("To compute them again: snakemake --cores all --forcerun ")
+        assert advice.startswith("To compute them again: snakemake --cores all --force ")
         return lines
     assert len(said) == 1
     return []

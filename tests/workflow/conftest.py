@@ -69,6 +69,8 @@ BEGINS = (
     "Building DAG",
 )
 """What Snakemake says before it asks for anything."""
+TARGETS = ("total", "figures", "gallery", "cells", "metrics", "claims", "blind")
+"""Lines of its table of jobs that stand for no work."""
 
 
 @dataclass
@@ -135,7 +137,7 @@ class Workspace:
         """Jobs that a dry run would start, by rule."""
         printed = self.snakemake("--dry-run", *targets)
         counts = re.findall(r"^([a-z_][a-z_0-9]*) +(\d+)$", printed, re.MULTILINE)
-        return {rule: int(n) for rule, n in counts if rule not in ("total", *targets)}
+        return {rule: int(n) for rule, n in counts if rule not in TARGETS}
 
     def planned_files(self, *targets: str) -> set[str]:
         """Files that a dry run would make."""

@@ -8,6 +8,7 @@ import time
 import pytest
 
 pytestmark = pytest.mark.workflow
+LOG = "results/logs/layer_dynamics/glorot_moments/main/train.log"
 
 
 def test_a_rate_that_diverges_everything_is_named(workspace):
@@ -34,13 +35,13 @@ def test_damaged_images_are_named(workspace):
     assert "Traceback" not in printed
 
 
-def test_a_cell_that_fails_does_not_stop_those_of_its_job(workspace):
+def test_a_cell_that_fails_does_not_stop_others(workspace):
     changed = workspace.deep
     changed["step_size"]["sweep"]["training.learning_rate"] = [50.0, 0.02]
     workspace.configure("deep_linear", changed)
     printed = workspace.snakemake("metrics", fails=True)
     cell = "deep_linear/step_size/learning_rate-50.0"
-    assert f"error: {cell}: training.learning_rate: 50.0: every run diverged" in printed
+    assert f"{cell}: error: training.learning_rate: 50.0: every run diverged" in printed
     assert "Traceback" not in printed
     results = workspace.path / "results"
     assert (results / "deep_linear/step_size/learning_rate-0.02/metrics.nc").is_file()
@@ -69,7 +70,7 @@ def test_a_killed_run_heals(workspace):
     changed["glorot_moments"]["record"]["every"] = 1_000_000
     workspace.configure("layer_dynamics", changed)
     target = "results/layer_dynamics/glorot_moments/main/trajectory.nc"
-    log = workspace.path / "results/logs/layer_dynamics_01.log"
+    log = workspace.path / LOG
     kill_once(log, workspace, target)
     assert not (workspace.path / target).exists()
     workspace.configure("layer_dynamics", workspace.layers)
@@ -85,13 +86,11 @@ def test_a_killed_training_goes_on_from_its_checkpoint(workspace):
     (workspace.path / "often.yaml").write_text("checkpoint_seconds: 0\n")
     cell = "layer_dynamics/glorot_moments/main"
     target, often = f"results/{cell}/trajectory.nc", ("--configfile", "often.yaml")
-    checkpoint = workspace.path / "results/checkpoints" / cell / "whole.npz"
+    checkpoint = workspace.path / "results/checkpoints" / f"{cell}.npz"
     kill_once(checkpoint, workspace, target, *often)
     assert not (workspace.path / target).exists()
     workspace.snakemake(target, *often)
-    assert (
-        "continuing at step" in (workspace.path / "results/logs/layer_dynamics_01.log").read_text()
-    )
+    assert "continuing at step" in (workspace.path / LOG).read_text()
     assert not checkpoint.exists()
     resumed = (workspace.path / target).read_bytes()
     (workspace.path / target).unlink()

@@ -50,7 +50,7 @@ def verify(
     if wrong:
         again = " ".join(str(_output(path)) for path, told in problems.items() if told)
         advice = (
-            f"To compute them again: snakemake --cores all --forcerun {again}\n"
+            f"To compute them again: snakemake --cores all --force {again}\n"
             "with the --configfile of these results, if they have one. Nothing was changed."
         )
         count = f"{len(wrong)} problem{'s' * (len(wrong) > 1)}"

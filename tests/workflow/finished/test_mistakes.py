@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 pytestmark = pytest.mark.workflow
+ALL = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
 CELL = "deep_linear/step_size/learning_rate-0.02"
 TRAJECTORY = f"results/{CELL}/trajectory.nc"
 
@@ -61,32 +62,32 @@ def test_verify_passes_and_tells_damage(finished):
     content, status = path.read_bytes(), path.stat()
     flipped = bytearray(content)
     flipped[len(flipped) // 2] ^= 1
-    damages = {"does not have the checksum": bytes(flipped), "it is damaged": content[:1000]}
-    for says, damaged in damages.items():
+    for damaged in (bytes(flipped), content[:1000]):
         path.write_bytes(damaged)
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         printed = finished.snakemake("verify", fails=True)
-        assert TRAJECTORY in printed
-        assert says in printed
+        assert f"{TRAJECTORY}: is damaged: its content does not have the checksum" in printed
         assert "Traceback" not in printed
         assert path.read_bytes() == damaged
     path.write_bytes(content)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def test_a_file_that_took_the_place_of_another_is_made_again(finished):
+def test_a_file_that_took_the_place_of_another_is_told_and_mended(finished):
     one = finished.path / TRAJECTORY
     other = finished.path / TRAJECTORY.replace("0.02", "0.01")
+    before = files(finished)
     for name in ("trajectory.nc", "trajectory.nc.sha256"):
-        one.with_name(name).rename(one.with_name(f"{name}.before"))
         shutil.copy2(other.with_name(name), one.with_name(name))
+    printed = finished.snakemake(f"results/{CELL}/metrics.nc", "--force", fails=True)
+    assert f"{TRAJECTORY}: is the trajectory of deep_linear/step_size/learning_rate-0.01" in printed
     printed = finished.snakemake("verify", fails=True)
-    planned = finished.planned_files("cells")
-    for name in ("trajectory.nc", "trajectory.nc.sha256"):
-        one.with_name(f"{name}.before").replace(one.with_name(name))
-    assert f"{TRAJECTORY}: was made from another configuration" in printed
-    assert planned == {TRAJECTORY, TRAJECTORY.replace("trajectory", "metrics")}
-    assert finished.planned("cells") == {}
+    assert f"{TRAJECTORY}: was computed from another configuration" in printed
+    mending, *_ = re.findall("To compute them again: snakemake --cores all (.*)", printed)
+    finished.snakemake(*mending.split())
+    assert files(finished) == before
+    assert finished.planned(*ALL) == {}
+    finished.snakemake("--touch", *ALL)  # as if it had never been
 
 
 def test_a_surprising_claim_fails_and_leaves_its_table(finished):

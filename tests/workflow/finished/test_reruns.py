@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -10,7 +11,7 @@ import xarray as xr
 pytestmark = pytest.mark.workflow
 ALL = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
 CELL = "results/deep_linear/step_size/learning_rate-0.02"
-DRAW = "draw_deep_linear_time_to_learn"
+LOG = CELL.replace("results", "results/logs") + "/train.log"
 NEW = {
     "metrics/nothing.py": '''"""Nothing."""
 
@@ -85,14 +86,14 @@ def test_everything_is_made_and_a_second_run_does_nothing(finished):
         "results/metrics.csv",
         "results/claims.md",
         "results/findings.md",
-        "results/logs/deep_linear_01.log",
-        "results/logs/deep_linear_01.json",
+        LOG,
+        LOG.replace(".log", ".json"),
     ):
         assert (finished.path / name).stat().st_size > 0
-    log = (finished.path / "results/logs/deep_linear_01.log").read_text()
+    log = (finished.path / LOG).read_text()
     assert "deep_linear/step_size/learning_rate-0.02: step 400/400" in log
-    cost = json.loads((finished.path / "results/logs/deep_linear_01.json").read_text())
-    assert {"start", "compile", "train"} <= {each["stage"] for each in cost["stages"]}
+    cost = json.loads((finished.path / LOG).with_suffix(".json").read_text())
+    assert {"start", "train"} <= {each["stage"] for each in cost["stages"]}
     assert cost["seconds"] > 0
     assert cost["peak_mb"] > 50
     assert finished.planned(*ALL) == {}
@@ -111,14 +112,13 @@ def test_one_number_makes_the_files_of_its_cell_again(finished):
     finished.configure("deep_linear", changed)
     planned, files = finished.planned("metrics"), finished.planned_files("metrics")
     finished.configure("deep_linear", finished.deep)
-    assert planned == {"cells_deep_linear_01": 1, "tabulate": 1}
+    assert planned == {"train": 1, "solve": 1, "measure": 1, "tabulate": 1}
     folder = CELL.replace("0.02", "0.008")
     made = {f"{folder}/{kind}.nc" for kind in ("trajectory", "theory", "metrics")}
     assert files == made | {"results/metrics.csv"}
 
 
 def test_a_metric_retrains_nothing(finished):
-    """What is there and outdated is made again; its mark goes with the next plan."""
     changed = finished.deep
     changed["time_to_learn"]["metrics"] = ["learning_times"]
     finished.configure("deep_linear", changed)
@@ -148,12 +148,12 @@ def test_new_extensions_make_nothing_again(finished):
 @pytest.mark.parametrize(
     ("edited", "expected"),
     [
-        ("figures/deep_linear/time_to_learn.py", {DRAW}),
+        ("figures/deep_linear/time_to_learn.py", {"draw"}),
         ("figures/deep_linear/staircase.py", set()),
         ("claims/judge.py", {"judge", "accept_claims"}),
         (
             "metrics/learning_times.py",
-            {"cells_deep_linear_01", "tabulate", "judge", "accept_claims", DRAW},
+            {"measure", "tabulate", "judge", "accept_claims", "draw"},
         ),
     ],
 )
@@ -165,32 +165,19 @@ def test_an_edited_file_reruns_what_rests_on_it(finished, edited, expected):
 
 
 def test_results_need_no_memory_of_snakemake(finished, tmp_path):
-    """Moved elsewhere they are up to date, and what is outdated is made again all the same."""
+    """Copied elsewhere they are used as they are, and `verify` says whether they fit."""
     for name in ("src", "workflow", "profiles", "config", "results", "figures"):
         shutil.copytree(finished.path / name, tmp_path / name)
     for name in ("Snakefile", "environment.yml"):
         shutil.copy2(finished.path / name, tmp_path / name)
-    moved = type(finished)(tmp_path)
-    assert moved.planned("metrics") == {}
-    moved.edit("metrics/learning_times.py")
+    copied = type(finished)(tmp_path)
+    assert copied.planned("metrics") == {}
+    assert "files and 3 figures and tables verified" in copied.snakemake("verify")
+    copied.edit("metrics/learning_times.py")
+    printed = copied.snakemake("verify", fails=True)
+    found = sorted(re.findall(r"^(results/.*): was computed from .* other code", printed, re.M))
     metrics = sorted(map(str, (tmp_path / "results").glob("deep_linear/*/*/metrics.nc")))
-    made = sorted(moved.planned_files("metrics") - {"results/metrics.csv"})
-    assert made == [os.path.relpath(path, tmp_path) for path in metrics]
-    moved.snakemake("metrics")
-    assert moved.planned("metrics") == {}
-
-
-def test_parts_read_like_the_whole(finished, workspace):
-    workspace.configure("deep_linear", {})
-    workspace.claims("deep_linear")
-    (workspace.path / "config/alone.yaml").write_text("batch: [init_scale]\n")
-    target = "results/layer_dynamics/glorot_moments/main/trajectory.nc"
-    workspace.snakemake(target, "--configfile", "config/alone.yaml")
-    parts = workspace.path / "results/layer_dynamics/glorot_moments/main/parts"
-    assert {p.name for p in parts.glob("*.nc")} == {f"seed-{n}.nc" for n in range(3)}
-    with (
-        xr.open_dataset(workspace.path / target) as gathered,
-        xr.open_dataset(finished.path / target) as whole,
-    ):
-        xr.testing.assert_allclose(gathered, whole, rtol=1e-12)
-        assert gathered.attrs == whole.attrs
+    assert found == [os.path.relpath(path, tmp_path) for path in metrics]
+    mending, *_ = re.findall("To compute them again: snakemake --cores all (.*)", printed)
+    copied.snakemake(*mending.split())
+    assert "files and 3 figures and tables verified" in copied.snakemake("verify")

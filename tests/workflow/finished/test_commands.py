@@ -1,0 +1,164 @@
+"""Commands of Snakemake's manual, in a finished folder: they do what is said there."""
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+pytestmark = pytest.mark.workflow
+ALL = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
+CELL = "results/deep_linear/time_to_learn/main"
+FIGURE = "figures/deep_linear/time_to_learn.png"
+STAGES = {"train": 4, "solve": 3, "measure": 4}
+"""Jobs of the four cells, of which one has no theory."""
+
+
+def test_forcerun_of_a_rule_runs_it_and_what_rests_on_it(finished):
+    expected = {"train": 4, "measure": 4, "tabulate": 1}
+    assert finished.planned("metrics", "--forcerun", "train") == expected
+    assert finished.planned("metrics", "-R", "train") == expected
+
+
+def test_force_of_a_file_runs_its_job_alone(finished):
+    assert finished.planned("--force", f"{CELL}/metrics.nc") == {"measure": 1}
+
+
+def test_forceall_runs_everything(finished):
+    drawn = {"tabulate": 1, "judge": 1, "accept_claims": 1, "draw": 1}
+    assert finished.planned(*ALL, "--forceall") == STAGES | drawn
+
+
+def test_until_and_omit_from_name_rules(finished):
+    upstream = {"train": 4, "solve": 3}
+    forced = (*ALL, "--forceall")
+    assert finished.planned(*forced, "--until", "train") == {"train": 4}
+    assert finished.planned(*forced, "--omit-from", "measure") == upstream
+    assert "draw" not in finished.planned(*forced, "--omit-from", "draw")
+
+
+def test_summary_has_a_line_for_each_file(finished):
+    printed = finished.snakemake("--summary", "cells")
+    lines = [line.split("\t") for line in printed.splitlines() if line.startswith("results/")]
+    assert len(lines) == sum(STAGES.values())
+    assert {rule for _, _, rule, *_ in lines} == set(STAGES)
+    assert {(status, plan) for *_, status, plan in lines} == {("ok", "no update")}
+
+
+def test_delete_all_output_lists_result_files(finished):
+    printed = finished.snakemake("--delete-all-output", "--dry-run", *ALL)
+    listed = set(re.findall(r"Would delete (\S+)", printed))
+    assert {f"{CELL}/{kind}.nc" for kind in ("trajectory", "theory", "metrics")} <= listed
+    assert FIGURE in listed
+
+
+def test_the_graph_of_rules_has_every_stage(finished):
+    printed = finished.snakemake("--rulegraph", "dot", *ALL)
+    names = dict(re.findall(r'(\d+)\[label = "(\w+)"', printed))
+    edges = {(names[one], names[other]) for one, other in re.findall(r"(\d+) -> (\d+)", printed)}
+    assert edges >= {
+        ("train", "measure"), ("solve", "measure"), ("measure", "draw"), ("measure", "judge"),
+        ("measure", "tabulate"), ("judge", "accept_claims"),
+    }  # fmt: skip
+
+
+def test_mtime_alone_as_a_trigger_lets_an_edit_be(finished):
+    edited = "metrics/learning_times.py"
+    try:
+        finished.edit(edited)
+        assert finished.planned(*ALL, "--rerun-triggers", "mtime") == {}
+        assert finished.planned(*ALL)["measure"] == 3
+    finally:
+        finished.restore(edited)
+
+
+def state(workspace) -> dict[str, tuple[int, int, int]]:
+    """All files of a folder, but what Snakemake notes for itself."""
+    found = {}
+    for folder, _, names in os.walk(workspace.path):
+        if ".snakemake" not in folder and "__pycache__" not in folder:
+            for path in (os.path.join(folder, name) for name in names):
+                stat = os.stat(path)
+                found[path] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    return found
+
+
+@pytest.mark.parametrize(
+    "command", [("-n", *ALL), ("--lint",), ("--summary", *ALL), ("--dag", "dot", *ALL)]
+)
+def test_a_question_touches_nothing(finished, command):
+    edited = "metrics/learning_times.py"
+    try:
+        finished.edit(edited)
+        before = state(finished)
+        finished.snakemake(*command)
+        assert state(finished) == before
+    finally:
+        finished.restore(edited)
+
+
+def test_a_question_beside_a_run_is_answered_and_another_run_is_refused(finished):
+    code = (
+        "import sys; from pathlib import Path; from neuralrace.workflow.recovery import claim\n"
+        "claim(Path('results')); print('claimed', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=finished.path, env=finished.environment(),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as run:  # fmt: skip
+        assert run.stdout.readline() == "claimed\n"
+        assert finished.planned(*ALL) == {}
+        told = finished.snakemake(f"{CELL}/metrics.nc", "--force", fails=True)
+        assert "error: results: another run is at work in this folder" in told
+        assert run.poll() is None
+        run.stdin.close()
+    finished.snakemake("cells")
+
+
+def test_touch_says_that_an_edit_changes_no_result(finished):
+    edited = "metrics/learning_times.py"
+    try:
+        finished.edit(edited)
+        assert finished.planned(*ALL)["measure"] == 3
+        finished.snakemake("--touch", *ALL)
+        assert finished.planned(*ALL) == {}
+    finally:
+        finished.restore(edited)
+    finished.snakemake("--touch", *ALL)
+    assert finished.planned(*ALL) == {}
+
+
+def test_a_report_has_figures_and_claims(finished):
+    finished.snakemake("--report", "report.zip", *ALL)
+    report = finished.path / "report.zip"
+    with zipfile.ZipFile(report) as packed:
+        names = " ".join(packed.namelist())
+    report.unlink()
+    assert "time_to_learn.png" in names
+    assert "claims.md" in names
+
+
+def test_one_file_of_one_cell_on_one_core(finished):
+    """Nothing else is computed, wherever results go; a value of the command line is strongest."""
+    file = "deep_linear/time_to_learn/main/trajectory.nc"
+    (finished.path / "own.yaml").write_text("{results: nowhere, checkpoint_seconds: 9}")
+    options = ("--configfile", "own.yaml", "--config", "results=elsewhere", "--cores", "1")
+    finished.snakemake(f"elsewhere/{file}", *options)
+    (finished.path / "own.yaml").unlink()
+    made = list((finished.path / "elsewhere").rglob("*.nc"))
+    assert made == [finished.path / "elsewhere" / file]
+    assert made[0].read_bytes() == (finished.path / "results" / file).read_bytes()
+    assert not (finished.path / "nowhere").exists()
+
+
+def test_a_label_of_many_equal_parts_is_a_wildcard_like_others(finished):
+    """Snakemake takes a name that repeats its end for a rule that feeds itself."""
+    changed = finished.layers
+    changed["glorot_moments"]["sweep"] = {"network.hidden": [[8] * 12, [8] * 40]}
+    finished.configure("layer_dynamics", changed)
+    try:
+        assert finished.planned("cells")["measure"] == 2
+    finally:
+        finished.configure("layer_dynamics", finished.layers)
