@@ -2,6 +2,7 @@
 rule figures:
     input:
         study.gallery(),
+        study.metrics,
         "<results>/claims.md",
 
 

@@ -137,17 +137,10 @@ def job(name: str, log: str) -> Iterator[Job]:
     logger.setLevel(logging.INFO)
     logger.propagate = False
     logging.raiseExceptions = False  # of a full disk tells what was to be written, not its log
+    this, format = Job(logger), f"%(asctime)s {name}: %(message)s"
     try:
-        Path(log).parent.mkdir(parents=True, exist_ok=True)
-        written = logging.FileHandler(log, mode="w", encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{log}: cannot be written ({error.strerror})") from error
-    handlers = (written, logging.StreamHandler(sys.stderr))
-    for handler in handlers:
-        handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s", "%H:%M:%S"))
-        logger.addHandler(handler)
-    this = Job(logger)
-    try:
+        _told_to(logger, logging.StreamHandler(sys.stderr), format)
+        _told_to(logger, _log_file(log), format)
         with this.requests.heard():
             yield this
             this.write(Path(log).with_suffix(".json"))
@@ -161,6 +154,19 @@ def job(name: str, log: str) -> Iterator[Job]:
         this.failed(name, error)
         raise
     finally:
-        for handler in handlers:
+        for handler in list(logger.handlers):
             logger.removeHandler(handler)
-        written.close()
+            handler.close()
+
+
+def _log_file(log: str) -> logging.Handler:
+    try:
+        Path(log).parent.mkdir(parents=True, exist_ok=True)
+        return logging.FileHandler(log, mode="w", encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{log}: cannot be written ({error.strerror})") from error
+
+
+def _told_to(logger: logging.Logger, handler: logging.Handler, format: str) -> None:
+    handler.setFormatter(logging.Formatter(format, "%H:%M:%S"))
+    logger.addHandler(handler)

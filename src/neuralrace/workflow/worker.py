@@ -29,7 +29,7 @@ def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
         threads: to compute with.
         gpu: whether to compute on a GPU.
         requests: jobs, a line each: `job`, `name`, `log` and `arguments`.
-        replies: takes a line for each: `error` and `megabytes`.
+        replies: takes a line for each: `failed`, `result` and `megabytes`.
     """
     left_out = settle(threads, gpu)
     from neuralrace.provenance import watch
@@ -58,20 +58,16 @@ def _listen(requests: TextIO, lines: "SimpleQueue[str]") -> None:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     """Runs a job, and says what came of it."""
-    from neuralrace.errors import UserError
     from neuralrace.stopping import Stopped
     from neuralrace.workflow.job import job
 
-    error, result = "", None
-    try:
-        with job(request["name"], request["log"]) as this:
-            run = import_module(f"neuralrace.workflow.{request['job']}").run
-            result = run(this, **request["arguments"])
-    except (UserError, Stopped) as told:
-        error = str(told)
-    except Exception as bug:
-        error = f"{type(bug).__name__}: {bug}"
-    return {"error": error, "result": result, "megabytes": _megabytes()}
+    failed, result = True, None
+    # what went wrong is told by the job, in the terminal and in its log
+    with suppress(Exception, Stopped), job(request["name"], request["log"]) as this:
+        run = import_module(f"neuralrace.workflow.{request['job']}").run
+        result = run(this, **request["arguments"])
+        failed = False
+    return {"failed": failed, "result": result, "megabytes": _megabytes()}
 
 
 def _megabytes() -> int:

@@ -99,8 +99,8 @@ class Workers:
             reply = worker.run(request)
         finally:
             self._give_back(worker, reply.get("megabytes"))
-        if reply["error"]:
-            raise UserError(reply["error"])
+        if reply["failed"]:
+            raise UserError(f"{name} failed; its message stands above and in {log}")
         return reply["result"]
 
     def _take(self, kind: Kind) -> Worker:

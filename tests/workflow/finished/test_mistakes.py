@@ -87,7 +87,7 @@ def test_a_file_that_took_the_place_of_another_is_told_and_mended(finished):
     finished.snakemake(*mending.split())
     assert files(finished) == before
     assert finished.planned(*ALL) == {}
-    finished.snakemake("--touch", *ALL)  # as if it had never been
+    finished.snakemake("--touch", "--forceall", *ALL)  # as if it had never been
 
 
 def test_a_surprising_claim_fails_and_leaves_its_table(finished):
