@@ -110,9 +110,10 @@ class Workers:
             if alike:
                 self._idle.remove(alike[0])
                 return alike[0]
-            # memory is for those at work
-            surplus = self._idle[: max(self._busy + len(self._idle) - (os.cpu_count() or 1), 0)]
-            self._idle = self._idle[len(surplus) :]
+            # memory is for those at work; who has a GPU keeps it
+            others = [worker for worker in self._idle if not worker.kind[1]]
+            surplus = others[: max(self._busy + len(others) - (os.cpu_count() or 1), 0)]
+            self._idle = [worker for worker in self._idle if worker not in surplus]
         for worker in surplus:
             worker.end()
         return Worker(kind)

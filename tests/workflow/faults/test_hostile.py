@@ -176,14 +176,14 @@ def test_names_that_no_folder_can_have(injecting):
 
 
 def test_names_that_folders_can_have(workspace, injecting):
-    """Planned, and made: many equal widths, in parts, in a folder of any name."""
+    """Planned, and made: many equal widths, in a folder of any name."""
     changed = workspace.layers
     changed["glorot_moments"]["sweep"] = {"network.hidden": [[2] * 21]}
     changed["glorot_moments"] |= {"seeds": 1, "training": {"learning_rate": 1e-6, "steps": 10}}
     workspace.configure("layer_dynamics", changed)
     workspace.configure("deep_linear", {})
     workspace.claims("deep_linear")
-    more = {"batch": [], "results": "./Ergebnisse für 'mich' \u03c3 $HOME/"}
+    more = {"results": "./Ergebnisse für 'mich' \u03c3 $HOME/"}
     (workspace.path / "more.yaml").write_text(yaml.safe_dump(more))
     with injecting("names that look odd", group=GROUP) as fault:
         with fault.injection():

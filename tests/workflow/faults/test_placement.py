@@ -1,20 +1,21 @@
-"""Jobs that share a machine of several GPUs, which are pretended."""
+"""Trainings on a machine of several GPUs, which are pretended."""
+
+from itertools import pairwise
 
 import pytest
 
 pytestmark = [pytest.mark.faults, pytest.mark.workflow]
 
-SECONDS = 15
-"""How long a job is made to take."""
 NOTED = """
-import time
+    import os, time
 
-with open("devices.txt", "a") as file:
-    file.write(f"{os.environ['CUDA_VISIBLE_DEVICES']} {time.time()}\\n")
-time.sleep(15)
-
-from neuralrace.job import job
+    with open("devices.txt", "a") as file:
+        begun = time.time()
+        time.sleep(2)
+        print(os.environ["CUDA_VISIBLE_DEVICES"], os.getpid(), begun, time.time(), file=file)
+    (path,) = map(Path, outputs)
 """
+"""What a training is made to do first: to say where and when it is at work."""
 
 
 def edit(path, old, new):
@@ -23,17 +24,20 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new))
 
 
-@pytest.mark.parametrize(("there_are", "used"), [("3,5", ["3", "5"]), ("3", ["3", "3"])])
-def test_no_two_jobs_share_a_gpu(workspace, monkeypatch, there_are, used):
+@pytest.mark.parametrize("there_are", ["3,5", "3"])
+def test_a_gpu_has_one_worker_and_one_training_at_a_time(workspace, monkeypatch, there_are):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", there_are)
-    cost = workspace.path / "src/neuralrace/cost.py"  # small cells, too, are worth a GPU
-    edit(cost, "GPU_COMPILE = 2e12, 5e-6, 40.0", "GPU_COMPILE = 2e12, 0, 0")
-    script = workspace.path / "workflow/scripts/make.py"
-    edit(script, "import json\n", "import json\nimport os\n")
-    edit(script, "\nfrom neuralrace.job import job\n", NOTED)
-    workspace.snakemake("cells")
+    library = workspace.path / "src/neuralrace"  # small cells, too, are worth a GPU
+    edit(library / "cost.py", "GPU_COMPILE = 2e12, 5e-6, 40.0", "GPU_COMPILE = 2e12, 0, 0")
+    edit(library / "workflow/train.py", "    (path,) = map(Path, outputs)\n", NOTED)
+    devices = there_are.split(",")
+    workspace.snakemake("cells", "--resources", f"gpu={len(devices)}")
     told = [line.split() for line in (workspace.path / "devices.txt").read_text().splitlines()]
-    assert sorted(device for device, _ in told) == used
-    first, second = sorted(float(begun) for _, begun in told)
-    if len(set(used)) == 1:
-        assert second - first > SECONDS
+    assert len(told) == 4
+    assert {device for device, *_ in told} == set(devices)
+    for device in devices:
+        here = sorted(
+            (float(begun), float(done)) for name, _, begun, done in told if name == device
+        )
+        assert all(done <= begun for (_, done), (begun, _) in pairwise(here))
+        assert len({worker for name, worker, *_ in told if name == device}) == 1

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.workflow]
 
 CELL = "layer_dynamics/glorot_moments/main"
 TARGET = f"results/{CELL}/metrics.nc"
-LOG = "results/logs/layer_dynamics_01.log"
+LOG = f"results/logs/{CELL}/train.log"
 TIMES = 10
 ANSWER = 10.0
 """Seconds within which a request has to be answered; a scheduler kills after thirty."""
