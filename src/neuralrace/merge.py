@@ -108,7 +108,8 @@ def merge(
             for source in found
             for cell, files in held[source.path].items()
             if chosen[cell] == source.path
-            for kind, file in files.items()
+            # metrics last: Snakemake takes what is older than its inputs for stale
+            for kind, file in sorted(files.items(), reverse=True)
             if kind not in had.get(cell, {})
         ],
         into,

@@ -174,7 +174,7 @@ def altered(folder: str, kind: str, change) -> None:
     metrics = path.with_name("metrics.nc")
     made_from = read_seal(seal_file(metrics))
     assert made_from is not None
-    write(change(read(path)), path, fingerprint_of(path) or "", made_from.inputs)
+    write(change(read(path)), path, fingerprint_of(path) or "")
     made_now = read_seal(seal_file(metrics))
     assert made_now is not None
     inputs = digests(Path(folder, "results"), made_from.inputs)
