@@ -57,7 +57,9 @@ def test_here_nothing_needs_to_be_said():
     ],
 )
 def test_what_is_not_said_is_named(written, resources, absent):
-    found = profile.read(written({"executor": "slurm", "default-resources": resources}))
+    found = profile.read(
+        written({"executor": "slurm", "default-resources": resources, "config": ["gpus=0"]})
+    )
     told = f"config.yaml: default-resources: {absent}: not said"
     with pytest.raises(UserError, match=told) if absent else nullcontext():
         profile.check(found)
@@ -88,15 +90,11 @@ def test_no_profile(tmp_path):
         profile.read(tmp_path)
 
 
-def test_the_command_line_is_laid_over(written, monkeypatch):
-    folder = written({"executor": "slurm", "default-resources": {"slurm_account": "mine"}})
-    monkeypatch.chdir(folder)
-    names = ("--workflow-profile", str(folder))
-    assert profile.given(["figures", *names]) == profile.read(folder)
-    told = profile.given(["--default-resources", "slurm_partition=a", "slurm_account=b", *names])
-    assert told.resources == {"slurm_partition", "slurm_account"}
-    assert profile.given([*names, "-e", "local"]).executor == "local"
-    assert not profile.given(["--cores", "2"]).elsewhere
+def test_gpus_of_the_nodes_are_to_be_said(written):
+    said = {"executor": "slurm", "default-resources": SAID}
+    with pytest.raises(UserError, match=r"config\.yaml: config: gpus: not said, .* gpus=0"):
+        profile.check(profile.read(written(said)))
+    profile.check(profile.read(written(said | {"config": {"gpus": 0}})))
 
 
 @pytest.mark.parametrize("config", [{"gpus": 2, "only": ["a"]}, ["gpus=2", "only=[a]"]])

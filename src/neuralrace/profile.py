@@ -7,9 +7,8 @@ scheduler refuses jobs one by one.
 """
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,10 @@ PLACES = {"slurm": ("slurm_partition", "slurm_account")}
 
 @dataclass(frozen=True)
 class Profile:
-    """What a profile and the command line say of where jobs run.
+    """What a profile says of where jobs run.
 
     Attributes:
-        name: what it is called in messages: its file, or the command line.
+        name: what it is called in messages: its file.
         executor: what runs the jobs.
         resources: names that are said among `default-resources`.
         config: configuration that it lays over files.
@@ -70,31 +69,12 @@ def read(path: Path) -> Profile:
     )
 
 
-def given(arguments: Sequence[str]) -> Profile:
-    """What a command line of Snakemake names, with what it says itself laid over.
-
-    Raises:
-        UserError: the profile cannot be read.
-    """
-    parser = ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--workflow-profile", default="default")
-    parser.add_argument("--executor", "-e")
-    parser.add_argument("--default-resources", "--default-res", nargs="*")
-    said, _ = parser.parse_known_args(arguments)
-    places = (Path(said.workflow_profile), Path("profiles", said.workflow_profile))
-    found = next((place for place in places if (place / FILE).is_file()), None)
-    below = read(found) if found else Profile("the command line", "local", frozenset(), {})
-    above = below if said.executor is None else replace(below, executor=said.executor)
-    if said.default_resources is None:
-        return above
-    return replace(above, resources=frozenset(_said(said.default_resources)))
-
-
 def check(profile: Profile) -> None:
     """Refuses a profile that does not say all that its executor needs.
 
     Raises:
-        UserError: the executor is not installed, or a person has not said where jobs go.
+        UserError: the executor is not installed, or a person has not said where jobs go, or how
+            many GPUs are there.
     """
     name = profile.executor
     if (
@@ -111,6 +91,11 @@ def check(profile: Profile) -> None:
         raise UserError(
             f"{profile.name}: default-resources: {' and '.join(absent)}: not said; take away the # "
             "before the line and write yours, or '' for a cluster that has none"
+        )
+    if profile.elsewhere and "gpus" not in profile.config:
+        raise UserError(
+            f"{profile.name}: config: gpus: not said, and this machine cannot know what the nodes "
+            "have; write gpus=0 for processors alone"
         )
 
 

@@ -58,7 +58,7 @@ def submission(w):
     # --force-use-threads does not reach it (Snakemake 9.27), and without, it would start itself
     # anew for each of its jobs, and workers with it
     workflow.execution_settings.use_threads = True
-    return "cells"
+    return "gpu_cells" if study.cost(w.cell).place == "gpu" else "cells"
 
 
 @cache

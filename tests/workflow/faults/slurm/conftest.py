@@ -80,8 +80,8 @@ class Submitting:
     @contextmanager
     def run(self, *arguments: str) -> Iterator[Run]:
         """Starts the run of some targets under the profile."""
-        command = self.workspace.command(*arguments)[:-2]  # not --cores
-        command += ["--workflow-profile", "profiles/slurm"]
+        # the node has two cores
+        command = [*self.workspace.command(*arguments), "--workflow-profile", "profiles/slurm"]
         command += ["--slurm-init-seconds-before-status-checks", "2"]
         printed = self.path / "printed.txt"
         with printed.open("w") as file:
@@ -95,8 +95,8 @@ class Submitting:
                 process.wait()
 
     def log(self) -> str:
-        """What the one job of layer_dynamics told."""
-        path = self.path / "results/logs/layer_dynamics_01.log"
+        """What the one training of layer_dynamics told."""
+        path = self.path / "results/logs/layer_dynamics/glorot_moments/main/train.log"
         return path.read_text() if path.exists() else ""
 
     def replace(self, name: str, old: str, new: str) -> None:

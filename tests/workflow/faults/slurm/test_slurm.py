@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ import pytest
 pytestmark = [pytest.mark.faults, pytest.mark.workflow]
 
 CELL = "layer_dynamics/glorot_moments/main"
-TARGET = f"results/{CELL}/metrics.nc"
+TARGET, TRAJECTORY = f"results/{CELL}/metrics.nc", f"results/{CELL}/trajectory.nc"
 FIGURES = "results/figures/deep_linear/time_to_learn"
 KINDS = {".nc", ".png", ".pdf", ".svg", ".csv", ".md"}
 
@@ -25,7 +26,7 @@ def made(path):
 
 
 @contextmanager
-def training(submitting, seconds):
+def training(submitting, seconds, target=TARGET):
     """A cell that trains long; gives a function that tells whether its result is as it should be.
 
     It rests between its steps, so that it takes these seconds and little more on any machine. What
@@ -43,7 +44,7 @@ def training(submitting, seconds):
         submitting.workspace, path=submitting.path.with_name(f"{submitting.path.name}_alone")
     )
     shutil.copytree(submitting.path, copy.path)
-    command = [*copy.command(TARGET)[:-1], "1"]
+    command = [*copy.command(target)[:-1], "1"]
     with subprocess.Popen(
         command, cwd=copy.path, env=copy.environment(),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -74,7 +75,7 @@ def test_the_results_are_those_of_one_machine_in_few_jobs(submitting, finished):
     targets = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
     with submitting.run(*targets) as run:
         run.succeeds()
-    assert len(run.submitted) == 2  # one for each paper
+    assert len(run.submitted) == 1  # one for all cells
     assert made(submitting.path) == made(finished.path)
 
 
@@ -113,13 +114,14 @@ def test_a_cancelled_job_goes_on(submitting, injecting):
 
 
 def test_a_job_at_its_time_limit_goes_on_with_more_time(submitting, injecting):
-    submitting.replace("src/neuralrace/schedule.py", "10 + int(4 * self.seconds / 60)", "1")
+    study = "src/neuralrace/workflow/study.py"
+    submitting.replace(study, "(1 + int(4 * seconds / 60)) * 2 ** (attempt - 1)", "attempt")
     with (
         injecting("time limit of a job in the middle of training", group="Cluster",
                   recovers="by itself, with twice the time") as fault,
-        training(submitting, seconds=110) as sound,
+        training(submitting, seconds=110, target=TRAJECTORY) as sound,
     ):  # fmt: skip
-        with submitting.run(TARGET) as run, fault.injection():
+        with submitting.run(TRAJECTORY) as run, fault.injection():
             assert submitting.cluster.job(run.job(1))["TimeLimit"] == "00:01:00"
             second = run.job(2)
             assert submitting.cluster.job(second)["TimeLimit"] == "00:02:00"
@@ -176,6 +178,10 @@ def test_a_job_whose_node_fails_is_started_again_by_slurm(submitting, injecting)
 )
 def test_what_a_profile_does_not_say_is_told_before_anything_is_submitted(submitting, line, told):
     submitting.replace("profiles/slurm/config.yaml", line, "")
-    printed = submitting.workspace.refusal(TARGET, "--workflow-profile", "profiles/slurm")
-    assert printed.startswith(f"profiles/slurm/config.yaml: {told}")
-    assert "\n" not in printed
+    done = subprocess.run(
+        [sys.executable, "-m", "neuralrace.profile", "profiles/slurm"], cwd=submitting.path,
+        env=submitting.workspace.environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: profiles/slurm/config.yaml: {told}")
+    assert done.stderr.count("\n") == 1
