@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -278,7 +279,10 @@ for case in {list(WRONG)!r}:
         found[case] = str(error)
 print(json.dumps(found))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},  # remarks of XLA on some processors
+    )  # fmt: skip
     assert not done.stderr, done.stderr
     return json.loads(done.stdout)
 

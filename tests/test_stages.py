@@ -110,7 +110,7 @@ def test_what_cannot_be_told_is_stale(tmp_path, damage):
         ("neuralrace.datasets.mnist", {}),
         ("neuralrace.gates.bumps", {}),
         ("neuralrace.metrics.balance", {}),
-        ("neuralrace.training.trainer", {"one": BARE, "two": BARE}),
+        ("neuralrace.training.trainer", {"one": {"trajectory"}, "two": {"trajectory"}}),
         ("neuralrace.training.sample_tasks", {"one": BARE, "two": BARE}),
         ("neuralrace.training.domain_tasks", {}),
         ("neuralrace.workflow.train", {"one": {"trajectory"}, "two": {"trajectory"}}),

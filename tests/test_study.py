@@ -32,7 +32,8 @@ ONE, TWO = "deep_linear/one/main", "deep_linear/two/main"
 def folder(tmp_path, monkeypatch):
     """A folder with a configuration of two cells, one of them without theory."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(PLANNED, raising=False)
+    monkeypatch.setenv(PLANNED, "")  # what is set is taken back at the end, other tests' runs
+    monkeypatch.delenv(PLANNED)  # would find it
     path = tmp_path / "config/deep_linear/experiments.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(yaml.safe_dump({"experiments": {"deep_linear": {"one": SOLVED, "two": CELL}}}))

@@ -8,7 +8,6 @@ routing networks record, and norms and balances of pathways, are curves that fal
 network behind them. Theory and metrics are the library's own.
 """
 
-from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 
@@ -201,12 +200,9 @@ def averaged_path(ensemble: Ensemble, network: Gated) -> dict[str, np.ndarray]:
     return {"loss": loss, "pathway_maps": maps}
 
 
-def imitation(
-    ensemble: Ensemble, scales: Sequence[int] | None, seeds: Sequence[int] | None
-) -> Trajectory:
+def imitation(ensemble: Ensemble) -> Trajectory:
     """Stands in for the training of a gated network in place of another one."""
-    chosen = range(len(ensemble.init_scales)) if scales is None else scales
-    runs = len(chosen), ensemble.seeds if seeds is None else len(seeds)
+    runs = len(ensemble.init_scales), ensemble.seeds
     samples = len(ensemble.dataset.load().x)
     return Trajectory(parallel_path(ensemble, ensemble.network, *runs), np.full(runs, -1), samples)
 

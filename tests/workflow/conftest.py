@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from neuralrace.workflow.study import PLANNED
+
 PROJECT = Path(__file__).parents[2]
 
 CELL = {
@@ -126,7 +128,7 @@ class Workspace:
         return [sys.executable, "-m", "snakemake", *arguments, "--cores", "2"]
 
     def environment(self) -> dict[str, str]:
-        return os.environ | {
+        return {name: value for name, value in os.environ.items() if name != PLANNED} | {
             "PYTHONPATH": str(self.path / "src"),
             "PYTHONDONTWRITEBYTECODE": "",  # many processes import the same
             "HTTPS_PROXY": "http://127.0.0.1:9",  # no test fetches anything

@@ -180,4 +180,5 @@ def test_results_need_no_memory_of_snakemake(finished, tmp_path):
     assert found == [os.path.relpath(path, tmp_path) for path in metrics]
     mending, *_ = re.findall("To compute them again: snakemake --cores all (.*)", printed)
     copied.snakemake(*mending.split())
+    copied.snakemake(*ALL)  # what follows from them
     assert "files and 3 figures and tables verified" in copied.snakemake("verify")
