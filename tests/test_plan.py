@@ -501,7 +501,7 @@ REFUSED = {
     "sweep with a name that no folder can have": (
         {"sweep": {"network.hidden": [[4] * 150]}},
         r"sweep: 'hidden-4x4x4.* \.\.\. .*4x4x4'",
-        "at most 200 letters, not 307",
+        "at most 200 letters, not 306",
     ),
     "empty sweep": ({"sweep": None}, "sweep: None", "a mapping of keys"),
     "number for a list": ({"init_scales": 0.1}, "init_scales: 0.1", "a list$"),

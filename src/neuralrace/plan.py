@@ -232,14 +232,14 @@ def _fan_out(
                 node = node[key]
             node[path[-1]] = value
         label = "_".join(f"{path[-1]}-{_slug(value)}" for path, value in chosen)
+        if len(label) > LONGEST:
+            allowed = f"at most {LONGEST} letters, not {len(label)}; sweep fewer or shorter values"
+            _refuse((*where, "sweep"), label, allowed, files)
         # Snakemake takes a name that ends in twenty equal parts for a rule that feeds itself
         label = re.sub(r"(.+)\1{19}$", r"\g<0>_", label)
         if label in seen:
             _refuse((*where, "sweep"), label, "values with distinct names", files)
         seen.add(label)
-        if len(label) > LONGEST:
-            allowed = f"at most {LONGEST} letters, not {len(label)}; sweep fewer or shorter values"
-            _refuse((*where, "sweep"), label, allowed, files)
         yield label or "main", cell, set(paths)
 
 

@@ -59,8 +59,9 @@ def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> N
 
 
 def saved(name: str, source: Path, cell_ids: list[str], target: Path) -> None:
-    """Draws a figure into a folder."""
-    save(name, source, cell_ids, "Caption: \u03c4.", *(target / file for file in FILES))
+    """Draws a figure into a folder, from files of any specification."""
+    cells: dict[str, dict[str, str]] = {cell: {} for cell in cell_ids}
+    save(name, source, cells, "Caption: \u03c4.", *(target / file for file in FILES))
 
 
 def watched(name: str, monkeypatch) -> dict[str, set[str]]:
