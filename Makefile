@@ -129,8 +129,9 @@ audit: $(TOOLS) ## ask for known vulnerabilities of what a run installs
 	@$(BIN)/python .ci/audit.py requirements.lock
 
 .PHONY: manual
-manual: $(TOOLS) ## regenerate config/schema.json, the key tables of config/README.md and docs/reference.md
+manual: $(TOOLS) ## regenerate config/schema.json, key tables in config/README.md, docs/reference.md and docs/rules.svg
 	$(BIN)/python -m neuralrace.manual
+	$(BIN)/snakemake --rulegraph dot figures metrics claims blind | $(BIN)/python docs/_ext/rulegraph.py docs/rules.svg
 
 SITE := .cache/docs
 

@@ -130,6 +130,10 @@ def test_every_figure_and_claim_of_the_papers_is_planned(tmp_path, monkeypatch):
         assert {*study.figure_inputs(figure)} <= {*study.fingerprints}
         assert study.caption(figure)
     assert len(study.gallery()) == len(FIGURES)
+    paper = Study({"only": ["make_haste"]}, []).gallery()
+    reads_others = {"make_haste/semantic"}
+    own = {name for name in FIGURES if name.startswith("make_haste/")} - reads_others
+    assert paper == [f"figures/{name}.png" for name in FIGURES if name in own]
     for experiment in study.blind:
         assert study.blind_memory(experiment, 1) > 0
         assert study.blind_seconds(experiment) > 0

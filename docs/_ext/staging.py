@@ -27,6 +27,8 @@ MOVED = {
 """Pages that stand elsewhere than in `docs/`, and where the site has them."""
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)")
 """Target of a Markdown link to a file, without a place in it."""
+RULES = "docs/rules.svg"
+PICTURES = (".png", ".svg")
 READS_RESULTS = re.compile(r"\b(open_results|open_tree|to_frame|claims_table)\b")
 NOTE = (
     "> **Without output.** This notebook reads the results of all papers, and there were none when "
@@ -61,9 +63,11 @@ def relinked(text: str, path: str, placed: dict[str, str], shown: set[str]) -> s
         there = posixpath.normpath(posixpath.join(posixpath.dirname(path), link[1]))
         if not (REPOSITORY / there).is_file():
             return link[1]  # Sphinx tells where it is broken
-        if there not in placed and not there.endswith(".png"):
-            shown.add(there)
-        site = there if there.endswith(".png") else placed.get(there, source_page(there))
+        if there.endswith(PICTURES):
+            site = there
+        else:
+            site = placed.get(there, source_page(there))
+            shown.update({there} - set(placed))
         return posixpath.relpath(site, posixpath.dirname(placed[path]) or ".")
 
     return LINK.sub(target, text)
@@ -116,10 +120,15 @@ def stage(app: Sphinx) -> None:
         if not page.is_file() or page.read_text(encoding="utf-8") != text:
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(text, encoding="utf-8")
-    for link, target in {"figures": REPOSITORY / "figures", "examples/results": results}.items():
-        link = root / link
+    linked = {
+        "figures": REPOSITORY / "figures",
+        "examples/results": results,
+        RULES: REPOSITORY / RULES,
+    }
+    for name, target in linked.items():
+        link = root / name
         link.unlink(missing_ok=True)
-        if target.is_dir():
+        if target.exists():
             link.parent.mkdir(exist_ok=True)
             link.symlink_to(target)
 

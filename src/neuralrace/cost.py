@@ -1,7 +1,7 @@
 """Cost of a cell, from its specification alone: time, disk, and where it is trained.
 
-The estimate is held against measured runs by `benchmarks/workflow.py`. It decides which cells share
-a job, whether a cell is trained on a GPU, and what a cluster is asked for.
+The estimate is held against measured runs by `benchmarks/workflow.py`. It decides in
+which order cells are trained, which of them on a GPU, and what a cluster is asked for.
 """
 
 from collections.abc import Container, Hashable
@@ -32,7 +32,7 @@ CACHE, UPDATE = 1e7, 3e-10
 LOAD, LOOK = 5e-7, 1.3e-6
 """Core-seconds for each number of a dataset, to load it and for a metric to go through it."""
 IMAGES = 0.03
-"""What images by domain cost of that: they are bytes, and averaged once for all cells of a job."""
+"""What images by domain cost of that: bytes, averaged once for all cells of a worker."""
 FILES = 0.04
 """Core-seconds of a solution or a metric that trains nothing: mostly its file."""
 GPU_RATE, GPU_CALL, GPU_COMPILE = 2e12, 5e-6, 40.0

@@ -10,6 +10,18 @@ from neuralrace.registry import FIGURES
 from neuralrace.spec import Cell
 
 
+def experiments(figure: str) -> list[str]:
+    """The experiments that a figure must have, `paper/experiment`.
+
+    Args:
+        figure: its name, `paper/figure`.
+    """
+    paper = figure.partition("/")[0]
+    names = " ".join(FIGURES[figure].declaration.reads).split()
+    required = [name for name in names if not set(name) & set("*?[")]
+    return [name if "/" in name else f"{paper}/{name}" for name in required]
+
+
 def shown(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
     """The cells that a figure shows, in the order given.
 
@@ -22,11 +34,9 @@ def shown(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
         UserError: there is no cell of an experiment that it names, where a glob may match none; a
             cell will not have a variable that it reads.
     """
-    paper = figure.partition("/")[0]
     there = {cell.rpartition("/")[0] for cell in cells}
-    for name in " ".join(FIGURES[figure].declaration.reads).split():
-        experiment = name if "/" in name else f"{paper}/{name}"
-        if experiment not in there and not set(name) & set("*?["):
+    for experiment in experiments(figure):
+        if experiment not in there:
             key = ("experiments", *experiment.split("/"))
             raise UserError(
                 f"{origin(key[:-1], files)}: {'.'.join(key)}: is missing, and the figure {figure} "

@@ -17,7 +17,7 @@ from neuralrace.cost import Cost, cost_of
 from neuralrace.errors import UserError
 from neuralrace.figures import inputs
 from neuralrace.figures.caption import caption
-from neuralrace.figures.plan import shown
+from neuralrace.figures.plan import experiments, shown
 from neuralrace.given import Kind
 from neuralrace.plan import laid_over, papers, read_file, read_plan
 from neuralrace.provenance import Stage, code_sha256
@@ -135,8 +135,10 @@ class Study:
         return caption(figure, self.plan.cells)
 
     def gallery(self) -> list[str]:
-        """Paths of the pictures of all figures."""
-        return [f"{self.figures}/{name}.png" for name in FIGURES]
+        """Paths of the pictures of all figures; with `only`, of those that it has all cells of."""
+        there = {cell.rpartition("/")[0] for cell in self.plan.cells}
+        names = [n for n in FIGURES if not self.plan.only or there.issuperset(experiments(n))]
+        return [f"{self.figures}/{name}.png" for name in names]
 
     @cached_property
     def _statements(self) -> Any:

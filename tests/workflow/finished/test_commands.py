@@ -2,13 +2,16 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.workflow
+PROJECT = Path(__file__).parents[3]
 ALL = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
 CELL = "results/deep_linear/time_to_learn/main"
 FIGURE = "figures/deep_linear/time_to_learn.png"
@@ -54,14 +57,30 @@ def test_delete_all_output_lists_result_files(finished):
     assert FIGURE in listed
 
 
-def test_the_graph_of_rules_has_every_stage(finished):
-    printed = finished.snakemake("--rulegraph", "dot", *ALL)
-    names = dict(re.findall(r'(\d+)\[label = "(\w+)"', printed))
-    edges = {(names[one], names[other]) for one, other in re.findall(r"(\d+) -> (\d+)", printed)}
+def graph_of(workspace, monkeypatch, *targets):
+    """The graph of rules, and how the docs draw it."""
+    monkeypatch.syspath_prepend(PROJECT / "docs" / "_ext")
+    from rulegraph import drawn, read_dot
+
+    graph = read_dot(workspace.snakemake("--rulegraph", "dot", *targets))
+    return set(graph.edges), drawn(graph)
+
+
+def test_the_graph_of_rules_has_every_stage(finished, monkeypatch):
+    edges, picture = graph_of(finished, monkeypatch, *ALL)
     assert edges >= {
         ("train", "measure"), ("solve", "measure"), ("measure", "draw"), ("measure", "judge"),
         ("measure", "tabulate"), ("judge", "accept_claims"),
     }  # fmt: skip
+    assert set(re.findall(r"<title>(\w+) before (\w+)</title>", picture)) == edges
+
+
+def test_the_picture_in_the_docs_is_that_of_the_rules(workspace, monkeypatch):
+    shutil.copytree(PROJECT / "config", workspace.path / "config", dirs_exist_ok=True)
+    targets = ("figures", "metrics", "claims", "blind")
+    _, picture = graph_of(workspace, monkeypatch, *targets)
+    shown = (PROJECT / "docs" / "rules.svg").read_text(encoding="utf-8")
+    assert shown == picture, "docs/rules.svg is that of other rules; run `make manual`"
 
 
 def test_mtime_alone_as_a_trigger_lets_an_edit_be(finished):
