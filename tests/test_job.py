@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from neuralrace.errors import UserError
 from neuralrace.workflow.job import job
 
 BODIES = {
@@ -96,3 +97,20 @@ def jobs_cost(tmp_path):
         while time.process_time() < begin + 0.1:
             pass
     return json.loads((tmp_path / "job.json").read_text())
+
+
+def test_what_a_failed_job_spent_is_not_of_the_next_one(tmp_path):
+    def failing():
+        with job("a", str(tmp_path / "a.log")):
+            begin = time.process_time()
+            while time.process_time() < begin + 0.3:
+                pass
+            raise UserError("of its own")
+
+    with pytest.raises(UserError):
+        failing()
+    with job("b", str(tmp_path / "b.log")):
+        pass
+    (rest,) = json.loads((tmp_path / "b.json").read_text())["stages"]
+    assert rest["stage"] == "start"
+    assert rest["core_seconds"] < 0.2

@@ -3,7 +3,7 @@
 SIGTERM comes from a scheduler, or to a worker whose Snakemake ended; SIGINT from a person.
 
 A request ends the work at once, by an exception. Work that can keep what it has done holds requests
-back until it has.
+back until it has; work that ends first is done.
 """
 
 import signal
@@ -46,21 +46,16 @@ class Requests:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Inside, a request is noted alone, and raises `Stopped` at the end of it."""
+        """Inside, a request is noted alone: the work looks at `asked`, or ends first."""
         self._held = True
         try:
             yield
         finally:
             self._held = False
-        self._stop()
 
     def _ask(self, number: int, _: FrameType | None) -> None:
         if self.asked:
             return
         self.asked = signal.Signals(number).name
         if not self._held:
-            self._stop()
-
-    def _stop(self) -> None:
-        if self.asked:
             raise Stopped(f"stopped by {self.asked}; the same command makes what is missing")

@@ -21,7 +21,7 @@ from neuralrace.stopping import Requests, Stopped
 Cost = dict[str, str | float]
 """Name, cell (or none) and core-seconds of a stage."""
 _spent = 0.0
-"""Core-seconds of this process that earlier jobs have told."""
+"""Core-seconds of this process up to the end of its last job."""
 
 
 class Job:
@@ -102,8 +102,8 @@ def write_record(rest: str, started: float, path: Path, stages: Sequence[Cost] =
     """Writes what a job cost: seconds, megabytes of its process at most, core-seconds by stage.
 
     Args:
-        rest: stage that core-seconds of no other stage belong to: those since the last record of
-            this process.
+        rest: stage that core-seconds of no other stage belong to: those since the last job of this
+            process.
         started: when it began, in seconds since the epoch.
         path: where to.
         stages: what is known, by stage and cell.
@@ -111,7 +111,6 @@ def write_record(rest: str, started: float, path: Path, stages: Sequence[Cost] =
     Raises:
         UserError: the folder cannot be written to or is full.
     """
-    global _spent
     whole = time.process_time()
     known = sum(float(entry["core_seconds"]) for entry in stages)
     record = {
@@ -120,7 +119,6 @@ def write_record(rest: str, started: float, path: Path, stages: Sequence[Cost] =
         "stages": [*stages, _cost(rest, "", max(whole - _spent - known, 0.0))],
     }
     write_text(json.dumps(record, indent=1) + "\n", path)
-    _spent = whole
 
 
 @contextmanager
@@ -133,6 +131,7 @@ def job(name: str, log: str) -> Iterator[Job]:
         UserError: the log cannot be written, or what the job refuses.
         Stopped: the process was asked to end.
     """
+    global _spent
     logger = logging.getLogger("neuralrace")
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -154,6 +153,7 @@ def job(name: str, log: str) -> Iterator[Job]:
         this.failed(name, error)
         raise
     finally:
+        _spent = time.process_time()  # those of a job that fails are not of the next one
         for handler in list(logger.handlers):
             logger.removeHandler(handler)
             handler.close()

@@ -36,7 +36,7 @@ def run(
     Raises:
         UserError: as `neuralrace.training.trainer.train`, a file that cannot be written, or code
             that was edited.
-        Stopped: the process was asked to end; a checkpoint or the trajectory is written.
+        Stopped: the process was asked to end; a checkpoint is written.
     """
     (path,) = map(Path, outputs)
     ensemble = Ensemble.model_validate_json(spec)
@@ -45,7 +45,7 @@ def run(
     checkpoint = path.parents[3] / "checkpoints" / f"{name}.npz"
     checkpoints = Checkpoints(checkpoint, identity, often, job.requests, guard)
     job.count_compilation()
-    # the next checkpoint answers requests to end
+    # the next checkpoint answers requests to end; after the last one, the trajectory is written
     with job.stage("train", name), job.requests.held():
         dataset = trajectory_dataset(name, ensemble, train(ensemble, job.report, checkpoints))
         guard()

@@ -45,7 +45,8 @@ def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
     while line := lines.get():
         with suppress(BrokenPipeError):  # nobody listens any more
             print(json.dumps(_answer(json.loads(line))), file=replies, flush=True)
-        gc.freeze()  # to look through all that was imported, again and again, takes a tenth longer
+        gc.collect()
+        gc.freeze()  # what stays is looked through no more: it would take a tenth longer
 
 
 def _listen(requests: TextIO, lines: "SimpleQueue[str]") -> None:

@@ -18,10 +18,10 @@ from neuralrace.errors import UserError
 Kind = tuple[int, bool]
 """Threads that a worker computes with, and whether on a GPU, which is its own until it ends."""
 LASTING_MB = 1000
-"""Memory that a worker may hold between two jobs, as compiled programs and what leaks add up.
+"""Megabytes that a worker may hold between two jobs; one that holds more is replaced.
 
-With what a job is estimated to take beside a process that has just begun, it is less than the twice
-of the estimate that a cluster is asked for.
+Compiled programs add up, and libraries leak. A cluster is asked for twice what a job is estimated
+to take in a fresh process, and this bound leaves a worn one below that.
 """
 
 
@@ -29,15 +29,26 @@ class Worker:
     """A process that runs jobs; see `neuralrace.workflow.worker`."""
 
     def __init__(self, kind: Kind):
+        """Starts it.
+
+        Raises:
+            UserError: there is no memory for it, or there are too many processes.
+        """
         threads, gpu = kind
         device = "gpu" if gpu else "cpu"
         self.kind = kind
-        self.process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "neuralrace.workflow.worker", str(threads), device],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            encoding="utf-8",
-        )
+        try:
+            self.process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-m", "neuralrace.workflow.worker", str(threads), device],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+            )
+        except OSError as error:
+            raise UserError(
+                f"no process can be started ({error.strerror}); the same command goes on, with "
+                "fewer jobs at once if you lower --cores"
+            ) from error
         self.requests = cast(IO[str], self.process.stdin)
         self.replies = cast(IO[str], self.process.stdout)
 
@@ -91,11 +102,14 @@ class Workers:
         Raises:
             UserError: the job failed, or its worker ended; others go on.
         """
-        # one worker for all jobs of a GPU: it keeps it, and another kind would wait for it forever
-        worker = self._take((1 if gpu else threads, gpu))
+        # a worker keeps its GPU, and one of another kind would wait for that forever
+        kind = (1 if gpu else threads, gpu)
         request = {"job": job, "name": name, "log": log, "arguments": arguments}
-        reply: dict[str, Any] = {}
+        worker, reply = None, dict[str, Any]()
+        with self._lock:
+            self._busy += 1
         try:
+            worker = self._take(kind)
             reply = worker.run(request)
         finally:
             self._give_back(worker, reply.get("megabytes"))
@@ -104,28 +118,29 @@ class Workers:
         return reply["result"]
 
     def _take(self, kind: Kind) -> Worker:
+        """An idle worker of a kind, or a new one in place of idle ones of other kinds."""
         with self._lock:
-            self._busy += 1
-            alike = [worker for worker in self._idle if worker.kind == kind]
-            if alike:
-                self._idle.remove(alike[0])
-                return alike[0]
-            # memory is for those at work; who has a GPU keeps it
-            others = [worker for worker in self._idle if not worker.kind[1]]
-            surplus = others[: max(self._busy + len(others) - (os.cpu_count() or 1), 0)]
-            self._idle = [worker for worker in self._idle if worker not in surplus]
+            surplus = [worker for worker in self._idle if worker.process.poll() is not None]
+            alive = [worker for worker in self._idle if worker not in surplus]
+            alike = [worker for worker in alive if worker.kind == kind][:1]
+            if not alike:
+                # no more workers than processors, as memory is for those at work; a GPU is kept
+                others = [worker for worker in alive if not worker.kind[1]]
+                surplus += others[: max(self._busy + len(others) - (os.cpu_count() or 1), 0)]
+            self._idle = [worker for worker in alive if worker not in (*surplus, *alike)]
         for worker in surplus:
             worker.end()
-        return Worker(kind)
+        return alike[0] if alike else Worker(kind)
 
-    def _give_back(self, worker: Worker, megabytes: int | None) -> None:
+    def _give_back(self, worker: Worker | None, megabytes: int | None) -> None:
         """Keeps a worker for the next job, unless it has ended or holds too much memory."""
-        lasting = megabytes is not None and megabytes < LASTING_MB
         with self._lock:
             self._busy -= 1
-            if lasting:
+            # the libraries of a GPU alone take more than others may hold
+            if worker and megabytes is not None and (worker.kind[1] or megabytes < LASTING_MB):
                 self._idle.append(worker)
-        if not lasting:
+                return
+        if worker:
             worker.end()
 
 
