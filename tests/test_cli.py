@@ -417,11 +417,12 @@ def test_a_new_paper_runs_outside_of_any_clone_and_needs_no_claims(tmp_path):
 
 
 @pytest.mark.workflow
-def test_only_what_a_configuration_names_is_planned_beside_all_others():
+def test_only_what_a_configuration_names_is_planned_beside_all_others(tmp_path):
     smoke = "config/deep_linear/smoke.yaml"
     named = yaml.safe_load((PROJECT / smoke).read_text())["experiments"]["deep_linear"]
     assert "staircase" in named
-    printed = outside(PROJECT, "run", "deep_linear/staircase", "--configfile", smoke, "-n")
+    command = ("run", "deep_linear/staircase", "--configfile", smoke, "-n")
+    printed = outside(PROJECT, *command, "--results", str(tmp_path / "there"))
     assert ONE_TRAINING.search(printed)
 
 
