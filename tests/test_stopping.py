@@ -1,10 +1,11 @@
 """Requests to end are heard once, and when it suits."""
 
 import signal
+from threading import Lock
 
 import pytest
 
-from neuralrace.stopping import Requests, Stopped
+from neuralrace.stopping import Requests, Stopped, answer_beside
 
 
 def ask(name="SIGTERM"):
@@ -65,3 +66,35 @@ def test_handlers_are_those_of_before():
 
 def test_no_error_that_is_gone_on_after():
     assert not issubclass(Stopped, Exception)
+
+
+@pytest.fixture
+def restored():
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_handler_waits_for_a_lock_of_the_thread_that_it_interrupts(restored):
+    lock, told, answered = Lock(), [], Lock()
+    answered.acquire()
+
+    def handler(number, frame):
+        if lock.acquire(timeout=10):  # without a thread of its own it comes to the end of these
+            told.append(number)
+        answered.release()
+
+    signal.signal(signal.SIGTERM, handler)
+    answer_beside()
+    with lock:
+        ask()
+        assert told == []
+    assert answered.acquire(timeout=10)
+    assert told == [signal.SIGTERM]
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_DFL, signal.SIG_IGN])
+def test_what_is_no_function_stays(restored, handler):
+    signal.signal(signal.SIGTERM, handler)
+    answer_beside()
+    assert signal.getsignal(signal.SIGTERM) == handler

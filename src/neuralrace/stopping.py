@@ -9,6 +9,7 @@ back until it has; work that ends first is done.
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Thread
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -59,3 +60,13 @@ class Requests:
         self.asked = signal.Signals(number).name
         if not self._held:
             raise Stopped(f"stopped by {self.asked}; the same command makes what is missing")
+
+
+def answer_beside() -> None:
+    """Has SIGTERM answered in a thread of its own, by the handler that is set now.
+
+    Snakemake's handler waits for a lock, which the thread that it interrupts may hold: for ever.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    if callable(handler):
+        signal.signal(signal.SIGTERM, lambda *told: Thread(target=handler, args=told).start())

@@ -13,6 +13,7 @@ from snakemake.exceptions import WorkflowError
 
 from neuralrace.errors import UserError
 from neuralrace.registry import FIGURES
+from neuralrace.stopping import answer_beside
 from neuralrace.workflow.job import write_record
 from neuralrace.workflow.recovery import claim, sweep
 from neuralrace.workflow.study import Study

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 
 import psutil
 
 CONFIGURED = Path("/etc/slurm/slurm.conf")
+PREFIX = "slurm-"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
 START = 30.0
 """Seconds that a daemon may take to start or to end."""
@@ -72,9 +73,20 @@ def missing() -> str:
         return f"{', '.join(absent)} not installed: apt-get install slurm-wlm munge"
     if os.geteuid() != 0:
         return "daemons of SLURM are started by root alone"
-    if CONFIGURED.exists():
+    if CONFIGURED.exists() and not left_behind():
         return f"{CONFIGURED} is of another SLURM"
     return ""
+
+
+def left_behind() -> bool:
+    """Whether the configuration is of such a SLURM as this, whose tests were killed."""
+    folder = CONFIGURED.resolve().parent
+    if (folder.parent, folder.name[: len(PREFIX)]) != (Path(gettempdir()).resolve(), PREFIX):
+        return False
+    with suppress(OSError, ValueError, psutil.Error):
+        process = psutil.Process(int((folder / "slurmctld.pid").read_text()))
+        return process.name() != "slurmctld"
+    return True
 
 
 @dataclass(frozen=True)
@@ -141,7 +153,7 @@ ALIVE = ("idle", "mixed", "allocated", "completing")
 @contextmanager
 def started() -> Iterator[Cluster]:
     """A SLURM, ended with all of its jobs when it is left."""
-    folder, host = Path(mkdtemp(prefix="slurm-")), socket.gethostname().partition(".")[0]
+    folder, host = Path(mkdtemp(prefix=PREFIX)), socket.gethostname().partition(".")[0]
     cluster = Cluster(folder, host)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -158,6 +170,8 @@ def started() -> Iterator[Cluster]:
             )
         )
         CONFIGURED.parent.mkdir(parents=True, exist_ok=True)
+        if left_behind():
+            CONFIGURED.unlink()
         CONFIGURED.symlink_to(folder / "slurm.conf")
         stack.callback(CONFIGURED.unlink)
         stack.callback(kill_lost, cluster)
