@@ -1,11 +1,17 @@
-# The files of a cell. update(): the last good file stays until there is another one.
-# Long trainings go first, and what is begun is finished before more is begun.
+# The files of a cell: one configured run, which is one point of a sweep (dataset, network,
+# initialisation, training), with all its init scales and seeds.
+#
+# spec is what to compute; code is a digest of the Python modules that compute it. A change of
+# either makes Snakemake run the rule again.
+# update(): when a job fails, the file of the last run stays.
+# Priorities: the longest training first; but solve, measure and draw before any training, so that
+# few jobs with many inputs wait.
 rule train:
     output:
         update("<results>/{cell}/trajectory.nc"),
     log:
         "<results>/logs/{cell}/train.log",
-    priority: lambda w: study.seconds(w.cell)
+    priority: lambda w: min(study.seconds(w.cell), 9_999)
     group:
         submission
     threads: lambda w: 1 + int(study.seconds(w.cell) / 600)
@@ -63,7 +69,8 @@ rule measure:
         work("measure", wildcards.cell, input, output, params, log)
 
 
-# What takes a second runs where Snakemake does, on a cluster too: to wait in a queue costs more.
+# All metrics as one table. Rules that take a second are local on a cluster, too: waiting in the
+# queue would cost more.
 rule tabulate:
     input:
         study.metrics,

@@ -1,4 +1,4 @@
-# Claims and findings, judged from metrics alone; the tables are written whatever they say.
+# Verdicts on the claims of the papers, from metrics alone. A claim that fails does not fail the job.
 rule judge:
     input:
         refusing()(lambda w: study.claim_inputs()),
@@ -15,13 +15,14 @@ rule judge:
     localrule: True
     params:
         **study.judgement("judge"),
-        # no input: to judge the claims must not ask for an hour of robustness runs
+        # checksum of blind.json, if there is one when Snakemake starts; not an input, as judging
+        # claims must not start an hour of robustness runs
         robustness=study.robustness(),
     run:
         work("judge", "claims", input, output, params, log)
 
 
-# An unexpected failure, or a known discrepancy that no longer is one, stops here.
+# Fails if a claim came out otherwise than its entry `expect` says.
 rule accept_claims:
     input:
         "<results>/claims.json",
@@ -35,7 +36,8 @@ rule accept_claims:
         work("accept", "claims", input, output, params, log)
 
 
-# Robustness: fresh seeds, and what a paper does not print doubled, for all cells of an experiment.
+# Robustness runs: all cells of an experiment again, with fresh seeds, and with each setting that the
+# paper does not state doubled.
 rule blind_runs:
     output:
         directory("<results>/blind/{experiment}"),

@@ -1,4 +1,4 @@
-# A figure, drawn from result files alone, as soon as they are there.
+# A figure, drawn from result files alone. The second PNG, in slim/, is a small one for screens.
 rule draw:
     input:
         refusing()(lambda w: study.figure_inputs(f"{w.paper}/{w.figure}")),

@@ -1,4 +1,5 @@
-# What a person asks for.
+# Targets.
+# All figures, with the metrics and claims behind them.
 rule figures:
     input:
         study.gallery(),
@@ -6,24 +7,26 @@ rule figures:
         "<results>/claims.md",
 
 
-# Every figure, whatever the claims say.
+# All figures, without judging claims.
 rule gallery:
     input:
         study.gallery(),
 
 
-# Metrics of everything that is planned.
+# Metrics of all cells, a file for each.
 rule cells:
     input:
         study.metrics,
 
 
+# The same, with all metrics in one table.
 rule metrics:
     input:
         rules.cells.input,
         "<results>/metrics.csv",
 
 
+# Verdicts on all claims; fails if one came out otherwise than expected.
 rule claims:
     input:
         "<results>/claims.md",
@@ -32,12 +35,13 @@ rule claims:
         "<results>/claims.accepted",
 
 
+# Verdicts on fresh seeds.
 rule blind:
     input:
         "<results>/blind.json",
 
 
-# No output: it runs whenever it is asked for. No input: who verifies wants nothing computed.
+# Checks all result files. No output, so that it always runs; no input, so that it computes nothing.
 rule verify:
     log:
         "<results>/logs/verify.log",
