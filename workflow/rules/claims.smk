@@ -1,4 +1,4 @@
-# Verdicts on the claims of the papers, from metrics alone. A claim that fails does not fail the job.
+# Verdicts on the claims of the papers, from metrics alone; a claim that fails fails no job.
 rule judge:
     input:
         refusing()(lambda w: study.claim_inputs()),
@@ -36,8 +36,8 @@ rule accept_claims:
         work("accept", "claims", input, output, params, log)
 
 
-# Robustness runs: all cells of an experiment again, with fresh seeds, and with each setting that the
-# paper does not state doubled.
+# Robustness runs: all cells of an experiment again, with fresh seeds, and with each setting
+# doubled that the paper does not state.
 rule blind_runs:
     output:
         directory("<results>/blind/{experiment}"),
