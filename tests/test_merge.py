@@ -25,7 +25,8 @@ def cell(folder, name, kinds=KINDS, place="", value=1.0, code="c" * 64, device="
     """Small files of a cell, as if from a specification, code and device."""
     parts = zip(("paper", "experiment", "cell"), name.split("/"), strict=True)
     attrs = dict(parts) | {"spec": json.dumps({"steps": 400, "training": spec}, sort_keys=True)}
-    attrs |= {"spec_sha256": fingerprint(str(spec)), "code_sha256": code, "versions": "python 3.11"}
+    attrs |= {"spec_sha256": fingerprint(attrs["spec"]), "code_sha256": code}
+    attrs |= {"versions": "python 3.11"}
     attrs |= {"device": device, "schema": SCHEMA_VERSION}
     values = (("init_scale", "seed", "time"), np.full((1, 2, 3), value))
     for kind in kinds:
