@@ -19,7 +19,16 @@ from neuralrace.claims.table import read_tables, write_tables
 from neuralrace.errors import UserError, alike
 from neuralrace.given import SOURCES
 from neuralrace.records.results import gallery, open_results
-from neuralrace.seal import Seal, digest_of, digests, intact, read_seal, seal_file, sha256
+from neuralrace.seal import (
+    Seal,
+    digest_of,
+    digests,
+    intact,
+    read_seal,
+    refuse_damage,
+    seal_file,
+    sha256,
+)
 
 R = TypeVar("R", bound=Row)
 README = """\
@@ -171,17 +180,22 @@ def _seal(folder: Path, packed: Mapping[str, str], made: Path) -> None:
 
 
 def _tell(folder: Path, cells: Collection[str], kind: str, made: Path) -> None:
-    """Writes what is told of some cells: tables, where there are any, and what the archive is."""
+    """Writes what is told of some cells: tables, where there are any, and what the archive is.
+
+    Raises:
+        UserError: a table that is not as it was written, or a link to elsewhere.
+    """
     papers = sorted({cell.partition("/")[0] for cell in cells})
     for name in ("claims.json", "findings.json", "metrics.csv"):
         _refuse_link(folder / name, folder)
     if folder.joinpath("claims.json").exists():
         claims, findings = read_tables(folder)
         write_tables(_about(claims, cells, papers), _about(findings, cells, papers), made)
-    if folder.joinpath("metrics.csv").exists():
+    if (metrics := folder / "metrics.csv").exists():
+        refuse_damage(metrics, sha256(metrics))
         places = {tuple(cell.split("/")) for cell in cells}
         with (
-            folder.joinpath("metrics.csv").open(encoding="utf-8", newline="") as table,
+            metrics.open(encoding="utf-8", newline="") as table,
             made.joinpath("metrics.csv").open("w", encoding="utf-8", newline="") as part,
         ):
             writer, lines = csv.writer(part, lineterminator="\n"), csv.reader(table)
