@@ -11,8 +11,8 @@ import neuralrace
 from neuralrace.errors import UserError
 from neuralrace.records.files import read, write
 from neuralrace.records.results import CellResults, open_results
-from neuralrace.seal import fingerprint
 from neuralrace.records.trajectory import trajectory_dataset
+from neuralrace.seal import fingerprint
 from neuralrace.spec import Cell
 
 CELLS = ("alpha/first/a", "alpha/first/b", "beta/second/main")

@@ -155,7 +155,9 @@ def _belongs(path: Path, root: Path, place: tuple[str, ...]) -> bool:
     """
     parts = path.parent.relative_to(root).parts
     plain = (*parts[:-2], *parts[-1:]) if set(parts[-2:-1]) & DOUBLED.keys() else parts
-    return any(place[-len(ends) :] == ends for ends in (parts[-3:], plain[-3:]) if ends) or not parts
+    return (
+        any(place[-len(ends) :] == ends for ends in (parts[-3:], plain[-3:]) if ends) or not parts
+    )
 
 
 def _not_finite(dataset: xr.Dataset) -> Iterator[str]:
