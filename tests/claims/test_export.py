@@ -101,7 +101,7 @@ def test_it_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
     ):
         assert main(command) == 0
     told = capsys.readouterr().out
-    assert "4 files verified" in told
+    assert "4 files and 2 figures and tables verified" in told
     assert "statement: Something is so." in told
     assert "4 metrics of 4 cells: 4 equal to the bit" in told
 
@@ -233,7 +233,7 @@ def link(path):
         (lambda r: link(r / CELLS[0] / "metrics.nc"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "deep_linear"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "claims.json"), "claims.json: is a link out of results; put"),
-        (lambda r: (r / "claims.json").write_text("["), "claims.json: is no table of judged"),
+        (lambda r: (r / "claims.json").write_text("["), "claims.json: is damaged: its content"),
     ],
 )
 def test_what_cannot_be_passed_on_is_refused_and_leaves_nothing(results, spoil, said):

@@ -187,11 +187,11 @@ CHANGES = {
     ),
     "specification that is no JSON": (
         lambda d: d.assign_attrs(spec="{", spec_sha256=fingerprint("{")),
-        "that is no JSON object",
+        r"has a specification \(spec\) that is no JSON object",
     ),
     "specification that nests without end": (
         lambda d: d.assign_attrs(spec="[" * 10**5, spec_sha256=fingerprint("[" * 10**5)),
-        "that is no JSON object",
+        r"has a specification \(spec\) that is no JSON object",
     ),
     "checksum of the specification as an array": (
         lambda d: d.assign_attrs(spec_sha256=[1.0, 2.0]),
@@ -258,7 +258,7 @@ FORGED = {
     "a sparse axis of 8 TB": (huge_axis, r"says that it holds 8e\+03 GB, more than the file"),
     "a chunk larger than what is in it": (huge_chunk, r"says that it holds 4\.\d+ GB"),
     "a scale factor of letters": (scaled, "cannot be read .* damaged, or no result file"),
-    "texts of any length": (texts, "'a' is of another type than numbers"),
+    "texts of any length": (texts, "is no result file: 'a' is of another type than numbers"),
 }
 
 

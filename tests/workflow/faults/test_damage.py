@@ -125,7 +125,7 @@ def over(path: Path, content: bytes, way: str) -> None:
 @pytest.mark.parametrize("copy", ["cp -a", "cp -r", "tar", "touch"])
 def test_damage_is_named_where_a_copy_gave_files_other_times(made, injecting, copy, way, tmp_path):
     """A copy of a folder gives checksum files newer times than their files."""
-    workspace, sound = made
+    workspace, _sound = made
     random = np.random.default_rng(len(copy) + len(way))
     moved = tmp_path / "results"
     if copy == "touch":
@@ -158,7 +158,7 @@ def test_damage_is_named_where_a_copy_gave_files_other_times(made, injecting, co
 
 
 def test_an_edited_verdict_is_named(made, injecting):
-    workspace, sound = made
+    workspace, _sound = made
     kind = "a verdict is edited by hand"
     with injecting(kind, group=GROUP, recovers=MENDING) as fault:
         for name in ("claims.md", "claims.json", "claims.csv"):
