@@ -171,6 +171,15 @@ def test_an_edited_verdict_is_named(made, injecting):
                     stamp = path.stat().st_mtime - age
                     os.utime(path, (stamp, stamp))
                     healed(made, [path], fault)
+        with fault.injection():
+            path = workspace.path / "results/claims.json"
+            path.write_text(path.read_text().replace(VERDICT, "contradicted"))
+            (workspace.path / "results/claims.accepted").unlink()
+            printed = workspace.snakemake("claims", fails=True)
+            again = re.search(r"claims.json: is damaged.*add (--forcerun \S+) to the", printed)
+            assert again, printed
+            workspace.snakemake("claims", *again[1].split())
+            healed(made, [], fault)
         fault.message = "FILE: is not what was written; it was changed or damaged"
 
 

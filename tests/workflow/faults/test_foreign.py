@@ -34,7 +34,9 @@ def test_a_run_touches_no_file_of_the_user_s(workspace, injecting, place):
         path.write_text(f"mine: {name}")
     before = files(workspace.path)
     command = ("--config", f"results={place}")
-    targets = ("metrics", "claims", f"{place}/figures/deep_linear/time_to_learn.png")
+    targets = ["metrics", "claims"]
+    if place != ".":  # Snakemake takes the first part off the name that is asked for
+        targets.append(f"{place}/figures/deep_linear/time_to_learn.png")
     kind = f"results go to a folder of other things ({place})"
     with injecting(
         kind, group=GROUP, recovers="nothing to recover: it makes no difference"
