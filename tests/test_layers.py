@@ -32,7 +32,7 @@ LAYERS = (
     {"networks"},
     {"spec"},
     {"given"},
-    {"archive", "memory"},
+    {"archive", "locking", "memory"},
     {"cost", "plan", "provenance", "theory", "variants"},
     {"observables", "solutions"},
     {"training"},

@@ -57,7 +57,8 @@ def test_files_of_cells_are_those_that_are_planned(study):
         *(f"results/{ONE}/{kind}.nc" for kind in ("trajectory", "theory", "metrics")),
         *(f"results/{TWO}/{kind}.nc" for kind in ("trajectory", "metrics")),
     }
-    assert set(study.outputs()) >= {*study.fingerprints, *study.gallery(), "results/metrics.csv"}
+    files = {*study.fingerprints, *study.gallery(), "results/metrics.csv", "results/claims.sha256"}
+    assert set(map(str, study.outputs())) >= files
 
 
 def test_parameters_of_a_file_are_those_it_is_computed_from(study, folder):

@@ -29,6 +29,16 @@ sys.argv = ["worker", "1", "cpu"]
 runpy.run_module("neuralrace.workflow.worker", run_name="__main__")
 """
 """A worker that knows one more kind of job."""
+SLOW = """
+import sys, time, types
+
+def run(job):
+    job.report("begun")
+    time.sleep(3600)
+
+sys.modules["neuralrace.workflow.slow"] = types.SimpleNamespace(run=run)
+"""
+"""Site customisation by which a worker knows a job that takes an hour."""
 JOB = '{"job": "noisy", "name": "n", "log": "%s", "arguments": {"answer": %d}}\n'
 
 
@@ -114,9 +124,7 @@ def test_a_worker_that_was_killed_between_two_jobs_fails_none(workers, speed):
     speed()
     (worker,) = processes() - before
     os.kill(worker, signal.SIGKILL)
-    deadline = time.monotonic() + 30
-    while psutil.Process(worker).status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
-        time.sleep(0.01)
+    os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)  # all of its threads have ended
     assert speed() > 0
 
 
@@ -127,6 +135,25 @@ def test_a_process_that_cannot_be_started_fails_its_job_alone(workers, speed, mo
             speed()
     assert workers._busy == 0
     assert speed() > 0
+
+
+def test_workers_that_are_stopped_end_in_the_middle_of_a_job(workers, monkeypatch, tmp_path):
+    """Nobody sends the worker a signal, and its job would go on for an hour."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    log = tmp_path / "slow.log"
+    with ThreadPoolExecutor(1) as threads:
+        job = threads.submit(workers.run, "slow", "slow", str(log), {})
+        deadline = time.monotonic() + 60
+        while not log.exists() or "begun" not in log.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        workers.stop()
+        with pytest.raises(UserError, match="slow failed"):
+            job.result()
+    assert "stopped by SIGTERM; the same command makes what is missing" in log.read_text()
+    with pytest.raises(UserError, match="not begun, as this run ends"):
+        workers.run("speed", "speed", str(log), {})
 
 
 def test_a_worker_that_holds_too_much_memory_is_replaced(speed, monkeypatch):

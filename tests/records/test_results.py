@@ -12,6 +12,7 @@ from neuralrace.errors import UserError
 from neuralrace.records.files import read, write
 from neuralrace.records.results import CellResults, open_results
 from neuralrace.records.trajectory import trajectory_dataset
+from neuralrace.seal import fingerprint
 from neuralrace.spec import Cell
 
 CELLS = ("alpha/first/a", "alpha/first/b", "beta/second/main")
@@ -155,7 +156,8 @@ def test_a_folder_that_cannot_be_read_is_named(folder, monkeypatch):
 
 def test_a_specification_of_another_version_is_named(ensemble, dataset, tmp_path):
     spec = json.loads(dataset.attrs["spec"])
-    other = dataset.assign_attrs(spec=json.dumps(spec | {"momentum": 0.9}))
+    changed = json.dumps(spec | {"momentum": 0.9})
+    other = dataset.assign_attrs(spec=changed, spec_sha256=fingerprint(changed))
     cell = CellResults("a/b/main", tmp_path, trajectory=other)
     (tmp_path / "trajectory.nc").touch()
     with pytest.raises(UserError, match=r"trajectory\.nc: its specification is none of this ver"):

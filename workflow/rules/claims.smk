@@ -40,7 +40,7 @@ rule accept_claims:
 # doubled that the paper does not state.
 rule blind_runs:
     output:
-        directory("<results>/blind/{experiment}"),
+        update("<results>/blind/{experiment}/failed.json"),
     log:
         "<results>/logs/blind/{experiment}.log",
     resources:
@@ -55,15 +55,15 @@ rule blind_runs:
 
 rule judge_blind:
     input:
-        refusing()(lambda w: [f"{study.results}/blind/{name}" for name in study.blind]),
+        refusing()(lambda w: [f"{study.results}/blind/{name}/failed.json" for name in study.blind]),
         study.claims,
     output:
-        "<results>/blind.json",
+        update("<results>/blind.json"),
     log:
         "<results>/logs/judge_blind.log",
     localrule: True
     params:
-        code=study.judgement("judge")["code"],
+        code=study.judgement("judge_blind")["code"],
         cells={name: cell.canonical() for name, cell in study.plan.cells.items()},
     run:
         work("judge_blind", "blind", input, output, params, log)

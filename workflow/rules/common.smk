@@ -5,17 +5,19 @@ import re
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from neuralrace.atomic import sweep
 from neuralrace.errors import UserError
+from neuralrace.locking import locked
 from neuralrace.registry import FIGURES
-from neuralrace.stopping import answer_beside
+from neuralrace.seal import fingerprint_of
+from neuralrace.stopping import answer_for_snakemake
 from neuralrace.workflow.job import write_record
-from neuralrace.workflow.recovery import claim, sweep
 from neuralrace.workflow.study import Study
 from neuralrace.workflow.workers import Workers
 
@@ -24,6 +26,7 @@ gc.disable()
 STARTED = time.time()
 WORKERS = Workers()
 LOCK = threading.Lock()
+LOCKED = ExitStack()  # left by the end of the process alone
 
 
 @contextmanager
@@ -82,6 +85,22 @@ def work(job, name, input, output, params, log, threads=1, resources={}, **more)
         WORKERS.run(job, name, log[0], arguments, threads, bool(resources.get("gpu")))
     except UserError as error:
         raise WorkflowError(str(error)) from None
+
+
+def ask_again():
+    """Has the next run make what failed, where a former result stays in its place.
+
+    Snakemake puts that back as if the job that failed had made it, with the parameters of this job
+    and the present time (9.27), and would find nothing to do.
+    """
+    planned = study.fingerprints
+    for failed in workflow.scheduler.failed:
+        for job in failed if failed.is_group() else [failed]:
+            made = failed.is_group() and all(
+                fingerprint_of(Path(file)) == planned.get(file) for file in map(str, job.output)
+            )
+            if not made:
+                workflow.persistence.started(job)
 
 
 def finish():

@@ -121,11 +121,23 @@ class CellResults:
         """What was asked for by dotted key, as one of the files says; its arrays are not read.
 
         Raises:
-            UserError: a missing or damaged file.
+            UserError: a file that is missing, damaged, or of another cell.
+        """
+        return flat(json.loads(self.attributes(kind)["spec"]))
+
+    def attributes(self, kind: Kind) -> dict[str, Any]:
+        """The attributes of one of the files; its arrays are not read.
+
+        Raises:
+            UserError: a file that is missing, damaged, or of another cell or specification.
         """
         loaded: xr.Dataset | None = vars(self).get(kind)
-        attrs = attributes(self.path(kind), kind) if loaded is None else loaded.attrs
-        return flat(json.loads(attrs["spec"]))
+        if loaded is not None:
+            return loaded.attrs
+        path = self.path(kind)
+        attrs = attributes(path, kind)
+        self._refuse_other(attrs, path, kind)
+        return attrs
 
     @cached_property
     def trajectory(self) -> xr.Dataset:
@@ -150,18 +162,21 @@ class CellResults:
         """
         path = self.path(kind)
         dataset = read(path, kind)
-        if (found := named(dataset.attrs)) != self.name:
+        self._refuse_other(dataset.attrs, path, kind)
+        return dataset
+
+    def _refuse_other(self, attrs: Mapping[str, Any], path: Path, kind: Kind) -> None:
+        if (found := named(attrs)) != self.name:
             raise UserError(
                 f"{path}: is the {kind} of {found}, not of {self.name}; put it where it belongs, "
                 f"or {REMEDY.format(path=path)}"
             )
-        specification = dataset.attrs["spec_sha256"]
+        specification = attrs["spec_sha256"]
         if self.expected.get(kind, specification) != specification:
             raise UserError(
                 f"{path}: was computed from another specification than the configuration has now; "
                 + REMEDY.format(path=path)
             )
-        return dataset
 
     def get(self, kind: Kind, variable: str, **labels: str) -> xr.DataArray:
         """A variable of one of the files, at the given labels.

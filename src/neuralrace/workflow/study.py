@@ -22,7 +22,7 @@ from neuralrace.given import Kind
 from neuralrace.plan import laid_over, papers, read_file, read_plan
 from neuralrace.provenance import Stage, code_sha256
 from neuralrace.registry import FIGURES
-from neuralrace.seal import fingerprint, sha256
+from neuralrace.seal import fingerprint, seal_file, sha256
 from neuralrace.spec import Cell, Ensemble
 from neuralrace.workflow.stages import code, fingerprints, specifications, unmade
 
@@ -60,8 +60,10 @@ class Study:
         self.config = reduce(laid_over, [*self._files.values(), config])
         self.plan = read_plan(self.config, self._files)
         self.results = self.plan.results
-        if any(path.is_file() for path in (Path(self.results), *Path(self.results).parents)):
-            raise UserError(f"results: {self.results}: a file is in the way; name a folder")
+        for path in (Path(self.results), *Path(self.results).parents):
+            if os.path.lexists(path) and not os.path.isdir(path):
+                what = "a link that leads nowhere" if path.is_symlink() else "a file"
+                raise UserError(f"results: {path}: {what} is in the way; name a folder")
         self.figures = "figures" if self.results == "results" else f"{self.results}/figures"
         self.claims = list(map(str, papers("claims.yaml")))
 
@@ -162,10 +164,10 @@ class Study:
         """
         return blind_cells(self._statements, self.plan.cells)
 
-    def blind_code(self, experiment: str) -> list[str]:
-        """Digests of the code that computes the robustness runs of an experiment."""
-        parts = (specifications(cell) for cell in self.blind[experiment].values())
-        return sorted({code(kind, part) for each in parts for kind, part in each.items()})
+    def blind_code(self, experiment: str) -> dict[str, str]:
+        """Digest of the code that computes each robustness run of an experiment."""
+        cells = self.blind[experiment].items()
+        return {place: code_sha256("blind", cell.modules) for place, cell in cells}
 
     def judgement(self, stage: Stage) -> dict[str, Any]:
         """What tables of all cells are computed from, beside their metrics."""
@@ -223,15 +225,15 @@ class Study:
                 "run the same command again"
             )
 
-    def outputs(self) -> list[str]:
-        """Paths of all files that the workflow writes."""
-        drawn = [
-            str(Path(png).with_suffix(suffix)) for png in self.gallery() for suffix in PICTURES
-        ]
-        slim = [f"{self.figures}/slim/{name}.png" for name in FIGURES]
-        tables = [f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
-        tables = [f"{self.results}/{name}" for name in (*tables, "metrics.csv")]
-        return [*self.fingerprints, *drawn, *slim, *tables]
+    def outputs(self) -> list[Path]:
+        """Paths of all files that the workflow writes, with their checksum files."""
+        drawn = [Path(png) for png in self.gallery()]
+        pictures = [png.with_suffix(kind) for png in drawn for kind in (*PICTURES, ".sha256")]
+        judged = [f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
+        alone = [Path(self.results, name) for name in ("metrics.csv", "blind.json")]
+        alone += map(Path, self.fingerprints)
+        together = [Path(self.results, name) for name in (*judged, "claims.sha256")]
+        return [*alone, *map(seal_file, alone), *pictures, *together]
 
     def ahead(self, factor: float) -> str:
         """A line on what is missing or stale, and what it is estimated to cost.

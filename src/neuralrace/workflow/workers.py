@@ -59,17 +59,21 @@ class Worker:
             UserError: it ended meanwhile.
         """
         line = ""
-        with suppress(OSError):  # it ended before it could read the job
+        with suppress(OSError, ValueError):  # it ended, or was ended, before it could read the job
             print(json.dumps(request), file=self.requests, flush=True)
             line = self.replies.readline()
         if not line:
             raise UserError(f"{request['name']}: {_ended(self.process.wait())}")
         return json.loads(line)
 
-    def end(self) -> None:
-        """Ends it, if it has not ended."""
+    def ask_to_end(self) -> None:
+        """Closes its input: it ends as if Snakemake had, a training with a checkpoint."""
         with suppress(OSError):  # of what it did not read
             self.requests.close()
+
+    def end(self) -> None:
+        """Ends it, if it has not ended."""
+        self.ask_to_end()
         self.process.wait()
         self.replies.close()
 
@@ -81,6 +85,8 @@ class Workers:
         """None is started before there is a job."""
         self._idle: list[Worker] = []
         self._busy = 0
+        self._at_work: list[Worker] = []
+        self._stopped = False
         self._lock = Lock()
 
     def run(
@@ -100,7 +106,7 @@ class Workers:
             What the function returns, a plain value.
 
         Raises:
-            UserError: the job failed, or its worker ended; others go on.
+            UserError: the job failed, or its worker ended, and others go on; or `stop` was called.
         """
         # a worker keeps its GPU, and one of another kind would wait for that forever
         kind = (1 if gpu else threads, gpu)
@@ -110,12 +116,21 @@ class Workers:
             self._busy += 1
         try:
             worker = self._take(kind)
+            self._at_work.append(worker)
+            if self._stopped:  # asked for last: `stop` sees the worker, or this sees what it said
+                raise UserError(f"{name}: not begun, as this run ends; the same command goes on")
             reply = worker.run(request)
         finally:
             self._give_back(worker, reply.get("megabytes"))
         if reply["failed"]:
             raise UserError(f"{name} failed; its message stands above and in {log}")
         return reply["result"]
+
+    def stop(self) -> None:
+        """Asks all workers at work to end, and takes no more jobs; it waits for nothing."""
+        self._stopped = True
+        for worker in tuple(self._at_work):
+            worker.ask_to_end()
 
     def _take(self, kind: Kind) -> Worker:
         """An idle worker of a kind, or a new one in place of idle ones of other kinds."""
@@ -136,6 +151,7 @@ class Workers:
         """Keeps a worker for the next job, unless it has ended or holds too much memory."""
         with self._lock:
             self._busy -= 1
+            self._at_work = [each for each in self._at_work if each is not worker]
             # the libraries of a GPU alone take more than others may hold
             if worker and megabytes is not None and (worker.kind[1] or megabytes < LASTING_MB):
                 self._idle.append(worker)

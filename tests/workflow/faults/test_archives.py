@@ -17,7 +17,16 @@ import xarray as xr
 
 from neuralrace.cli import main
 from neuralrace.records.files import read, write
-from neuralrace.seal import Seal, digest_of, digests, fingerprint_of, read_seal, seal_file, sha256
+from neuralrace.seal import (
+    Seal,
+    digest_of,
+    digests,
+    fingerprint,
+    fingerprint_of,
+    read_seal,
+    seal_file,
+    sha256,
+)
 
 pytestmark = pytest.mark.faults
 GROUP = "Passing results on"
@@ -189,7 +198,7 @@ def values(dataset: xr.Dataset) -> xr.Dataset:
 def specification(dataset: xr.Dataset) -> xr.Dataset:
     spec = dataset.attrs["spec"].replace('"steps":400', '"steps":800')
     assert spec != dataset.attrs["spec"]
-    return dataset.assign_attrs(spec=spec)
+    return dataset.assign_attrs(spec=spec, spec_sha256=fingerprint(spec))
 
 
 def code(dataset: xr.Dataset) -> xr.Dataset:
