@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from neuralrace.base import Strict
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.documents import read_yaml
-from neuralrace.errors import UserError, yaml_hint
+from neuralrace.errors import UserError
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
 Status = Literal["reproduced", "discrepant", "differs here", "undecided", "not assessed"]
@@ -468,12 +468,8 @@ def _each(claims: Claims) -> Iterator[tuple[Path, Claim | Finding]]:
 
 def _read(file: Path) -> ClaimFile:
     raw = read_yaml(file)
-    try:
-        text = json.dumps(raw, default=str)  # dates become text
-    except TypeError as error:
-        raise UserError(f"{file}: keys must be text: {error}") from error
     try:  # JSON mode, so that YAML lists are welcome where tuples are kept
-        return ClaimFile.model_validate_json(text)
+        return ClaimFile.model_validate_json(json.dumps(raw))
     except ValidationError as error:
         raise UserError(f"{file}: " + f"\n{file}: ".join(_mistakes(error, raw))) from None
 
@@ -500,7 +496,7 @@ def _mistakes(error: ValidationError, raw: Any) -> list[str]:
             names = [str(known or place), ".".join(map(str, path[2:]))]
         if not isinstance(node, dict | list | None):
             names.append(repr(node))
-        reason = mistake["msg"].removeprefix("Value error, ") + yaml_hint(node)
+        reason = mistake["msg"].removeprefix("Value error, ")
         if mistake["type"] == "extra_forbidden":
             reason = "unknown key; docs/claims.md lists the known ones"
         told.setdefault(": ".join(filter(None, names)), []).append(reason)

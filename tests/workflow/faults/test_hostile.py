@@ -187,7 +187,7 @@ def test_names_that_folders_can_have(workspace, injecting):
     (workspace.path / "more.yaml").write_text(yaml.safe_dump(more))
     with injecting("names that look odd", group=GROUP) as fault:
         with fault.injection():
-            workspace.snakemake("cells", "--configfile", "more.yaml")
+            workspace.snakemake("cells", "--config", "settings=more.yaml")
         made = (workspace.path / "Ergebnisse für 'mich' \u03c3 $HOME").glob("*/*/*/metrics.nc")
         fault.lost += len(list(made)) != 1
         fault.message = "none"

@@ -163,7 +163,7 @@ def test_one_file_of_one_cell_on_one_core(finished):
     """Nothing else is computed, wherever results go; a value of the command line is strongest."""
     file = "deep_linear/time_to_learn/main/trajectory.nc"
     (finished.path / "own.yaml").write_text("{results: nowhere, checkpoint_seconds: 9}")
-    options = ("--configfile", "own.yaml", "--config", "results=elsewhere", "--cores", "1")
+    options = ("--config", "settings=own.yaml", "results=elsewhere", "--cores", "1")
     finished.snakemake(f"elsewhere/{file}", *options)
     (finished.path / "own.yaml").unlink()
     made = list((finished.path / "elsewhere").rglob("*.nc"))
