@@ -2,7 +2,7 @@
 rule judge:
     input:
         refusing()(lambda w: study.claim_inputs()),
-        study.claims,
+        ancient(study.claims),  # what they say is a parameter: a comment is none of it
     output:
         report(update("<results>/claims.md"), caption="../report/claims.rst", category="claims"),
         update("<results>/claims.json"),
@@ -17,6 +17,7 @@ rule judge:
         **study.judgement("judge"),
         # no input: to judge the claims must not ask for an hour of robustness runs
         robustness=study.robustness(),
+        statements=refusing()(lambda w: study.statements()),
     run:
         work("judge", "claims", input, output, params, log)
 
@@ -54,7 +55,7 @@ rule blind_runs:
 rule judge_blind:
     input:
         refusing()(lambda w: [f"{study.results}/blind/{name}" for name in study.blind]),
-        study.claims,
+        ancient(study.claims),
     output:
         "<results>/blind.json",
     log:
@@ -62,6 +63,7 @@ rule judge_blind:
     localrule: True
     params:
         code=study.judgement("judge")["code"],
+        statements=refusing()(lambda w: study.statements()),
         cells={name: cell.canonical() for name, cell in study.plan.cells.items()},
     run:
         work("judge_blind", "blind", input, output, params, log)

@@ -37,9 +37,8 @@ def refusing():
 
 
 with refusing():
-    given = workflow.config_settings
-    if config == given.overwrite_config:
-        study = Study(given.config, workflow.configfiles)
+    if workflow.modifier.namespace is None:
+        study = Study(workflow.config_settings.config, workflow.configfiles)
     else:  # what a workflow hands over that has this one as a module
         study = Study(config)
     study.refuse_another_plan()

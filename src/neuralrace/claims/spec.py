@@ -14,6 +14,7 @@ from neuralrace.base import Strict
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.documents import read_yaml
 from neuralrace.errors import UserError
+from neuralrace.seal import fingerprint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
 Status = Literal["reproduced", "discrepant", "differs here", "undecided", "not assessed"]
@@ -460,6 +461,27 @@ def naming(file: Path, statement: Statement) -> Iterator[None]:
         yield
     except UserError as error:
         raise UserError(f"{file}: {statement.id}: {error}") from error
+
+
+def stated(claims: Claims) -> str:
+    """Fingerprint of what claims and findings say, without comments and layout."""
+    return fingerprint(*(each.model_dump_json() for each in claims.values()))
+
+
+def planned_claims(files: Sequence[Path], statements: str) -> Claims:
+    """The claims and findings that a job was planned with.
+
+    Args:
+        files: as for `read_claims`.
+        statements: fingerprint of what they said, `stated`.
+
+    Raises:
+        UserError: they say something else; as `read_claims`.
+    """
+    claims = read_claims(files)
+    if stated(claims) != statements:
+        raise UserError("claims were edited after this run was planned; run the same command again")
+    return claims
 
 
 def _each(claims: Claims) -> Iterator[tuple[Path, Claim | Finding]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from neuralrace.claims.judge import judge_blind
-from neuralrace.claims.spec import read_claims
+from neuralrace.claims.spec import planned_claims
 from neuralrace.claims.table import write_blind
 from neuralrace.provenance import planned
 from neuralrace.spec import Cell
@@ -19,6 +19,7 @@ def run(
     outputs: Sequence[str],
     code: str,
     cells: Mapping[str, str],
+    statements: str,
 ) -> None:
     """Writes `blind.json`.
 
@@ -29,6 +30,7 @@ def run(
         outputs: path of the judgements, beside the folder of all robustness runs, `blind`.
         code: digest of the code that it was planned with.
         cells: canonical JSON of all cells, by `paper/experiment/label`.
+        statements: fingerprint of what the claims say.
 
     Raises:
         UserError: a claim that cannot be judged, or a file that cannot be read or written.
@@ -36,11 +38,12 @@ def run(
     guard = planned("judge", (), code)
     (path,) = map(Path, outputs)
     claims = [Path(each) for each in inputs if each.endswith(".yaml")]
+    written = planned_claims(claims, statements)
     folders = [each for each in inputs if not each.endswith(".yaml")]
     configured = {name: Cell.model_validate_json(spec) for name, spec in cells.items()}
     listed = [json.loads(Path(folder, "failed.json").read_text()) for folder in folders]
     failed = {place: reason for each in listed for place, reason in each.items()}
-    judged = judge_blind(read_claims(claims), configured, path.parent / "blind", failed)
+    judged = judge_blind(written, configured, path.parent / "blind", failed)
     guard()
     write_blind(judged, path)
     job.report(f"{len(judged)} statements judged; make claims shows which verdicts survive")

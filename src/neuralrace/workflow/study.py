@@ -13,7 +13,7 @@ from typing import Any
 
 from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.plan import needed_cells
-from neuralrace.claims.spec import read_claims
+from neuralrace.claims.spec import read_claims, stated
 from neuralrace.cost import Cost, cost_of
 from neuralrace.errors import UserError, brief
 from neuralrace.figures import inputs
@@ -191,6 +191,14 @@ class Study:
         """
         cells = needed_cells(self._statements, self.plan.cells)
         return self.paths((cell, "metrics") for cell in cells)
+
+    def statements(self) -> str:
+        """Fingerprint of what the claims say.
+
+        Raises:
+            UserError: a mistake in a claim.
+        """
+        return stated(self._statements)
 
     @cached_property
     def blind(self) -> dict[str, dict[str, Cell]]:
