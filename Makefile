@@ -94,7 +94,7 @@ report: $(INSTALLED) ## pack figures, claims and provenance of finished results 
 
 .PHONY: smoke
 smoke: $(RUNNING) ## the whole workflow at a fraction of its size, into results/smoke
-	$(SNAKEMAKE) gallery metrics --configfile config/*/smoke.yaml
+	$(SNAKEMAKE) gallery metrics --config settings='config/*/smoke.yaml'
 
 .PHONY: benchmarks
 benchmarks: $(INSTALLED) ## measure training throughput, and where the time of make figures goes

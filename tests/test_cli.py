@@ -433,7 +433,17 @@ def test_what_is_deployed_runs(tmp_path):
     only = tmp_path / "papers/only.yaml"
     only.write_text("only: [deep_linear/staircase]")
     planned = subprocess.run(
-        [sys.executable, "-m", "snakemake", "-n", "-c", "1", "--configfile", only, "--", "cells"],
+        [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "-n",
+            "cells",
+            "-c",
+            "1",
+            "--config",
+            f"settings={only}",
+        ],
         cwd=only.parent,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,

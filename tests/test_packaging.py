@@ -198,7 +198,7 @@ def test_the_wheel_holds_the_library_and_the_workflow_alone(released):
 def test_the_workflow_of_the_wheel_plans_an_experiment_elsewhere(installed):
     root = installed("-c", "from neuralrace.bundled import root; print(root())").strip()
     assert root.endswith("neuralrace/bundled")
-    options = ("--dry-run", "--configfile", "mine/experiments.yaml", "--", "cells")
+    options = ("--dry-run", "--config", "settings=mine/experiments.yaml", "--", "cells")
     told = installed("-m", "snakemake", "--snakefile", f"{root}/Snakefile", *options)
     assert PLANNED.search(told)
     assert f"specific profile {root}/profiles/default" in told

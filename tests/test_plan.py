@@ -4,7 +4,7 @@ import copy
 import datetime
 import math
 import re
-import time
+import tracemalloc
 
 import pytest
 import yaml
@@ -83,23 +83,19 @@ REFUSED = {
         "training.learning_rate: 'fast'",
         "valid number",
     ),
-    "number that YAML reads as text": (
-        {"training.learning_rate": "1e-3"},
-        "training.learning_rate: '1e-3'",
-        "YAML reads 1e-3 as text: write 0.001",
-    ),
     "the same inside a list": (
         {"init_scales": [0.1, "1e-3"]},
         "init_scales.1: '1e-3'",
-        "write 0.001",
+        "valid number$",
     ),
     "no for a name": (
         {"network.activation": False},
         "network.activation: False",
-        "'linear', 'relu'.*YAML reads yes, no",
+        "'linear', 'relu'",
     ),
     "text for a boolean": ({"network.bias": "no"}, "network.bias: 'no'", "valid boolean"),
-    "boolean for a number": ({"seeds": True}, "seeds: True", "valid integer.*YAML reads yes"),
+    "boolean for a number": ({"seeds": True}, "seeds: True", "valid integer$"),
+    "whole number with a point": ({"seeds": 10.0}, "seeds: 10.0", "valid integer$"),
     "fraction for a count": ({"seeds": 2.5}, "seeds: 2.5", "valid integer"),
     "list for a mapping": ({"training": [1]}, r"training: \[1\]", "a mapping of keys"),
     "text for a mapping": ({"dataset": "modes"}, "dataset: 'modes'", "a mapping of keys"),
@@ -780,18 +776,21 @@ TOO_LARGE = {
 }  # fmt: skip
 
 
-def timely_refusal(changes, **settings):
-    """A refusal that nothing large was made for."""
-    begin = time.monotonic()
-    told = refusal(changes, **settings)
-    assert time.monotonic() - begin < 1
-    return told
+@pytest.fixture
+def nothing_large():
+    """Fails where much memory was taken, however briefly."""
+    tracemalloc.start()
+    yield
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 300e6
 
 
+@pytest.mark.usefixtures("nothing_large")
 @pytest.mark.parametrize("name", TOO_LARGE)
-def test_what_cannot_fit_is_refused_at_once(name):
+def test_what_cannot_fit_is_refused_before_memory_is_taken(name):
     changes, key, value = TOO_LARGE[name]
-    told = timely_refusal(changes, memory_mb=100_000)
+    told = refusal(changes, memory_mb=100_000)
     assert re.fullmatch(
         rf"{BASE}: {WHERE}\.{key}: {value}: needs .* GB of memory, and the machine has 100 GB; "
         "(use less|record less often), or say by memory_mb what machines have",
@@ -799,21 +798,47 @@ def test_what_cannot_fit_is_refused_at_once(name):
     )
 
 
-def test_other_limits_are_told_at_once():
+@pytest.mark.usefixtures("nothing_large")
+def test_other_limits_are_told_before_memory_is_taken():
     ring = {"name": "nonlinear_gaussian", "inputs": BILLION}
-    assert f"dataset.inputs: {BILLION}: Input should be less" in timely_refusal({"dataset": ring})
+    assert f"dataset.inputs: {BILLION}: Input should be less" in refusal({"dataset": ring})
     values = {"training.learning_rate": [0.1 * n for n in range(1, 101)]}
     values |= {"seeds": list(range(1, 101)), "first_seed": list(range(100))}
-    assert f"{WHERE}.sweep: '1000000 cells'" in timely_refusal({"sweep": values})
+    assert f"{WHERE}.sweep: '1000000 cells'" in refusal({"sweep": values})
     many = {"training.learning_rate": [1e-9 * n for n in range(1, 10**6)]}
-    assert f"{WHERE}.sweep: '999999 cells'" in timely_refusal({"sweep": many})
-    assert "training.steps: 10000" in timely_refusal({"training.steps": 10**30})
+    assert f"{WHERE}.sweep: '999999 cells'" in refusal({"sweep": many})
+    assert "training.steps: 10000" in refusal({"training.steps": 10**30})
     short = {"training.steps": 2**31, "record.every": 2**20, "precision": "float32"}
-    assert "training.steps: 2147483648: float32 counts up to" in timely_refusal(short)
+    assert "training.steps: 2147483648: float32 counts up to" in refusal(short)
     groups = ROUTING["network"] | {"gates": {"name": "groups", "size": 3}}
     routing = ROUTING | {"network": groups, "dataset": {"name": "routing", "count": BILLION}}
-    told = timely_refusal(routing)
+    told = refusal(routing)
     assert told.startswith(f"{BASE}: {WHERE}: network.gates.size: 3: {BILLION} domains do not")
+
+
+@pytest.mark.usefixtures("nothing_large")
+def test_a_sweep_of_many_long_cells_is_refused():
+    """Each is small enough, and all together are more than any memory holds."""
+    layers = {"network.hidden": [1] * 10**4, "sweep": {"first_seed": list(range(10**5))}}
+    assert re.search(
+        f"{WHERE}.sweep: '100000 cells of [0-9]* letters': expected at most 100000000 letters",
+        refusal(layers),
+    )
+
+
+@pytest.mark.parametrize("count", [10**4])
+def test_many_keys_are_compared_in_no_time(count):
+    """Every swept key with every other would be hours."""
+    keys = {f"dataset.k{n}": [1] for n in range(count)}
+    assert f"{WHERE}.sweep: 'k0-1_k1-1" in refusal({"sweep": keys})
+    inside = refusal({"sweep": keys | {"dataset": [{"name": "modes"}]}})
+    assert "no key inside dataset" in inside
+
+
+def test_many_mistakes_are_told_in_part():
+    told = refusal({"init_scales": ["x"] * 10**4}).splitlines()
+    assert len(told) == 21
+    assert told[-1] == "and 9980 more mistakes"
 
 
 def test_memory_is_that_of_the_machine_unless_the_configuration_says(monkeypatch):
@@ -832,10 +857,9 @@ def test_memory_is_that_of_the_machine_unless_the_configuration_says(monkeypatch
     ],
     ids=["steps", "a pathway for each of many samples", "number of a seed"],
 )
-def test_what_takes_long_alone_is_accepted_at_once(changes):
-    begin = time.monotonic()
+@pytest.mark.usefixtures("nothing_large")
+def test_what_takes_long_alone_is_accepted(changes):
     assert plan_of(changes).cells
-    assert time.monotonic() - begin < 1
 
 
 # A part of a configuration ----------------------------------------------------------------------

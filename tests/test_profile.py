@@ -1,6 +1,7 @@
 """What a profile has to say before jobs go to a cluster."""
 
 import re
+import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -24,6 +25,7 @@ def installed(monkeypatch):
 def written(tmp_path):
     def write(content):
         (tmp_path / "config.yaml").write_text(yaml.safe_dump(content))
+        (tmp_path / "nodes.yaml").write_text("gpus: 2\nmemory_mb: 8000\n")
         return tmp_path
 
     return write
@@ -39,6 +41,7 @@ def test_partition_and_account_are_two_lines_to_uncomment(tmp_path, capsys):
     said, edits = re.subn(r"# (slurm_(?:partition|account): \w+)", r"\1", text)
     assert edits == 2
     (tmp_path / "config.yaml").write_text(said)
+    shutil.copy(PROFILES / "slurm/nodes.yaml", tmp_path)
     assert profile.main([str(tmp_path)]) == 0
 
 
@@ -58,7 +61,7 @@ def test_here_nothing_needs_to_be_said():
 )
 def test_what_is_not_said_is_named(written, resources, absent):
     found = profile.read(
-        written({"executor": "slurm", "default-resources": resources, "config": ["gpus=0"]})
+        written({"executor": "slurm", "default-resources": resources, "configfile": "nodes.yaml"})
     )
     told = f"config.yaml: default-resources: {absent}: not said"
     with pytest.raises(UserError, match=told) if absent else nullcontext():
@@ -92,11 +95,41 @@ def test_no_profile(tmp_path):
 
 def test_gpus_of_the_nodes_are_to_be_said(written):
     said = {"executor": "slurm", "default-resources": SAID}
-    with pytest.raises(UserError, match=r"config\.yaml: config: gpus: not said, .* gpus=0"):
+    with pytest.raises(UserError, match=r"config\.yaml: configfile: gpus: not said, .* gpus: 0"):
         profile.check(profile.read(written(said)))
-    profile.check(profile.read(written(said | {"config": {"gpus": 0}})))
+    profile.check(profile.read(written(said | {"configfile": "nodes.yaml"})))
 
 
-@pytest.mark.parametrize("config", [{"gpus": 2, "only": ["a"]}, ["gpus=2", "only=[a]"]])
-def test_configuration_of_a_profile(written, config):
-    assert profile.read(written({"config": config})).config == {"gpus": 2, "only": ["a"]}
+def test_what_a_profile_says_of_nodes_stands_in_a_file_beside_it(written, tmp_path):
+    file = str(tmp_path / "nodes.yaml")
+    for named in ("nodes.yaml", [file]):
+        found = profile.read(written({"configfile": named}))
+        assert found.files == {file: {"gpus": 2, "memory_mb": 8000}}
+    for name in ("config.yaml", "profile.yaml"):  # by the file, as Snakemake does
+        (tmp_path / "config.yaml").rename(tmp_path / name)
+        assert profile.read(tmp_path / name) == profile.read(tmp_path)
+        (tmp_path / name).rename(tmp_path / "config.yaml")
+
+
+@pytest.mark.parametrize("config", [{"gpus": 2}, ["gpus=2"]])
+def test_what_snakemake_would_lose_is_refused(written, config):
+    """It leaves out `config` of a profile where anything is given by --config."""
+    with pytest.raises(UserError, match=r"config\.yaml: config: Snakemake leaves it out as soon"):
+        profile.check(profile.read(written({"config": config})))
+
+
+@pytest.mark.parametrize("name", ["profile.yaml", "config.v9+.yaml", "profile.v1+.yaml"])
+def test_another_file_that_snakemake_takes_for_the_profile(written, name):
+    folder = written({})
+    (folder / name).write_text("executor: slurm")
+    with pytest.raises(UserError, match="and Snakemake takes one of them; leave one"):
+        profile.read(folder)
+
+
+@pytest.mark.parametrize(
+    "text", ["__use_yte__: true\ncores: ?1", "cores: !!python/name:os.system", "a: &a [*a]"]
+)
+def test_a_profile_that_is_no_data(tmp_path, capsys, text):
+    (tmp_path / "config.yaml").write_text(text)
+    assert profile.main([str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path}/config.yaml: ")

@@ -147,6 +147,8 @@ def test_digest_follows_names_and_contents(library):
     assert code_sha256("train") == before
     library("c", "x = 1\n")
     assert code_sha256("train") != before
+    library("c", "\n# a comment, which computes nothing\n\n")
+    assert code_sha256("train") == before
     library("c")
     assert code_sha256("train") == before
 

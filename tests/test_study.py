@@ -1,17 +1,21 @@
 """What rules take from a study: files, parameters and resources of their jobs."""
 
+import datetime
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given, settings
 
 from neuralrace.errors import UserError
 from neuralrace.plan import papers
-from neuralrace.registry import FIGURES
+from neuralrace.registry import FIGURES, Figure
 from neuralrace.seal import Seal, seal_file, sha256
 from neuralrace.workflow.study import PLANNED, Study
+from odd_configurations import contents, outcome
 
 PROJECT = Path(__file__).parents[1]
 CELL = {
@@ -138,3 +142,118 @@ def test_every_figure_and_claim_of_the_papers_is_planned(tmp_path, monkeypatch):
     for experiment in study.blind:
         assert study.blind_memory(experiment, 1) > 0
         assert study.blind_seconds(experiment) > 0
+
+
+# How a configuration is given --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ("one.yaml", 1.0),
+        ("one.yaml,two.yaml", 2.0),
+        ("two.yaml, one.yaml", 1.0),
+        (["two.yaml", "one.yaml"], 1.0),
+        ("[a-z]*.yaml", 2.0),
+        ("*/one.yaml,two.yaml", 2.0),
+        ("odd [a-z]*.yaml", 3.0),
+        ([], 300.0),
+        (None, 300.0),
+    ],
+)
+def test_files_that_settings_names_are_laid_over_one_another(folder, settings, seconds):
+    (folder / "inside").mkdir()
+    for name, value in {"one": 1, "two": 2, "odd [a-z]*": 3, "inside/one": 4}.items():
+        (folder / f"{name}.yaml").write_text(f"checkpoint_seconds: {value}")
+    study = Study({"settings": settings}, [])
+    assert study.plan.checkpoint_seconds == seconds
+    assert "settings" not in study.config
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("gone.yaml", "gone.yaml: cannot be read as YAML: No such file"),
+        ("gone/*.yaml", r"settings: 'gone/\*.yaml': matches no file"),
+        (3, "settings: 3: expected a file, several with commas between them, or a glob in quotes"),
+        ([3], r"settings: \[3\]: expected a file"),
+        ({"a": "b"}, r"settings: \{'a': 'b'\}: expected a file"),
+        ("a\0b*", "settings: 'a.x00b.': matches no file"),
+        ("code.yaml", "code.yaml: __use_yte__: a configuration is data .* stand for$"),
+        ("wrong.yaml", "wrong.yaml: results: 3: Input should be a valid string"),
+        ("more.yaml", "more.yaml: settings: 'wrong.yaml': unknown key"),
+    ],
+)
+def test_mistakes_in_settings_name_the_file(folder, settings, told):
+    (folder / "wrong.yaml").write_text("results: 3")
+    (folder / "code.yaml").write_text("__use_yte__: true")
+    (folder / "more.yaml").write_text("settings: wrong.yaml")
+    with pytest.raises(UserError, match=told):
+        Study({"settings": settings})
+
+
+def test_what_comes_later_is_stronger(folder):
+    (folder / "before.yaml").write_text("{results: before, memory_mb: 1, checkpoint_seconds: 1}")
+    (folder / "own.yaml").write_text("{results: own, memory_mb: 9000}")
+    plan = Study({"settings": "own.yaml", "results": "said"}, ["before.yaml"]).plan
+    assert (plan.results, plan.memory_mb, plan.checkpoint_seconds) == ("said", 9000, 1)
+
+
+def test_a_value_of_the_command_line_is_told_as_one(folder):
+    (folder / "own.yaml").write_text("seeds: 3")
+    for values, told in (
+        ({"seeds": 3}, "--config: seeds: 3: unknown key"),
+        ({"settings": "own.yaml"}, "own.yaml: seeds: 3: unknown key"),
+        ({"only": "one"}, "--config: only: 'one': expected a list"),
+        ({"only": ["one"]}, "--config: only: 'one': no such paper"),
+    ):
+        with pytest.raises(UserError, match=f"^{told}"):
+            Study(values)
+    nested = {"experiments": {"deep_linear": {"one": {"seeds": "3"}}}}
+    where = "--config: experiments.deep_linear.one.seeds: '3': Input should be a valid integer"
+    with pytest.raises(UserError, match=f"^{where}; Snakemake reads what is nested in --config as"):
+        Study(nested)
+
+
+def test_what_snakemake_ran_already_is_said_so(folder):
+    (folder / "code.yaml").write_text("__use_yte__: true")
+    with pytest.raises(UserError, match=r"code.yaml: __use_yte__: .* Snakemake has run them alre"):
+        Study({}, ["code.yaml"])
+
+
+def test_a_figure_of_an_extension_whose_experiment_is_not_there_names_itself(study, monkeypatch):
+    entry = replace(FIGURES["deep_linear/time_to_learn"], module="mypackage.figures.mine.left")
+    declared = Figure(layout="a", height=2, reads={"first": {"metrics": "half_time"}})
+    own = replace(entry, name="mine/left", declaration=declared)
+    monkeypatch.setitem(FIGURES._entries, "mine/left", own)
+    with pytest.raises(UserError) as caught:
+        study.figure_cells("mine/left")
+    assert str(caught.value) == (
+        "figure mine/left (mypackage.figures.mine.left): experiments.mine.first: is not "
+        "configured, and the figure shows it; add it, in a file of yours by --config "
+        "settings=FILE, or leave the figure out"
+    )
+
+
+@pytest.mark.parametrize("key", [1, datetime.date(2024, 1, 1)])
+def test_keys_that_another_workflow_hands_over_are_text(folder, key):
+    with pytest.raises(UserError, match=r"^--config: "):
+        Study({"results": {key: 1}})
+
+
+@pytest.fixture(scope="module")
+def odd_folder(tmp_path_factory):
+    """A folder without a paper of its own, for all examples."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("odd")
+        (folder / "config/mine").mkdir(parents=True)
+        (folder / "config/mine/experiments.yaml").write_text("experiments: {}")
+        patch.chdir(folder)
+        yield folder
+
+
+@pytest.mark.usefixtures("odd_folder")
+@settings(max_examples=150)
+@given(content=contents)
+def test_any_configuration_is_planned_or_refused_in_a_message(content):
+    assert outcome(content)

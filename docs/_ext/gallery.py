@@ -109,7 +109,7 @@ def _figure(entry: Entry, cited: Cited, repository: Path) -> str:
     for variant in _variants(entry, repository):
         changes = variant.rpartition(".")[2]
         made = f"results/{changes}/figures/{entry.name}.png"
-        command = f"{made} --configfile config/{paper}/{changes}.yaml"
+        command = f"{made} --config settings=config/{paper}/{changes}.yaml"
         pictures.append(_picture(variant, command, repository))
     return f"""\
 {heading(words(title(entry)), "-", anchor(entry.name))}

@@ -4,6 +4,7 @@ What only some commands need, such as xarray, they import themselves: to list an
 of it.
 """
 
+import json
 import os
 import re
 import shutil
@@ -14,11 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, reduce
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
-import yaml
 from click.shell_completion import CompletionItem
 
 from neuralrace.answers import about_cell, about_file, layout
@@ -190,24 +189,23 @@ def run(
     up to date is not made again.
     """
     files = _configuration(what, configfile, results)
-    where = ["--cores", cores or "all"]
-    if profile is not None:
-        chosen = read_profile(profile)
-        check(chosen)
-        last = {"command line": files.pop("command line")}
-        files |= {chosen.name: chosen.config} | last
-        where = ["--workflow-profile", str(profile), *(["--cores", cores] if cores else [])]
-    _plan(files)  # mistakes are told before Snakemake starts
-    with TemporaryDirectory() as folder:
-        said = Path(folder, "command_line.yaml")
-        said.write_text(yaml.safe_dump(files["command line"]), encoding="utf-8")
-        order = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
-        order += [*where, *(["--dry-run"] if dry_run else [])]
-        order += ["--configfile", *map(str, configfile), str(said), "--", "cells"]
-        with subprocess.Popen(order, env=os.environ | _home()) as process:  # noqa: S603
-            with suppress(KeyboardInterrupt):  # it is told too, and stops its jobs first
-                return process.wait()
+    # also the one that Snakemake would find by itself, which may have come with somebody's files
+    own = Path("profiles", "default")
+    found = profile or (own if own.exists() else root() / own)
+    chosen = read_profile(found)
+    check(chosen)
+    said = files.pop("command line")
+    _plan(chosen.files | files | {"command line": said})  # mistakes are told before it starts
+    order = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
+    order += ["--workflow-profile", str(found), *(["--dry-run"] if dry_run else [])]
+    order += ["--cores", cores or "all"] if cores or profile is None else []
+    values = {"settings": list(map(str, configfile))} | said
+    # as JSON, which is YAML too: Snakemake takes what looks like a number for one
+    order += ["--config", *(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in values.items())]
+    with subprocess.Popen([*order, "--", "cells"], env=os.environ | _home()) as process:  # noqa: S603
+        with suppress(KeyboardInterrupt):  # it is told too, and stops its jobs first
             return process.wait()
+        return process.wait()
 
 
 @command("mine")

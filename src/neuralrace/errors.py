@@ -33,17 +33,3 @@ def brief(text: str, most: int = 400) -> str:
     """A text, without its middle where it is longer than `most` letters: what a message repeats."""
     half = most // 2
     return text if len(text) <= most else f"{text[:half]} ... {text[-half:]}"
-
-
-def yaml_hint(value: object) -> str:
-    """What YAML made of a value that was meant otherwise, to follow a message; empty if nothing."""
-    if isinstance(value, bool):
-        return " (YAML reads yes, no, on and off as booleans: quote them)"
-    if value in ("true", "false"):
-        return f" (on the command line, write {str(value).capitalize()})"
-    if isinstance(value, str):
-        try:
-            return f" (YAML reads {value} as text: write {float(value)!r})"
-        except ValueError:
-            pass
-    return ""

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -21,8 +21,8 @@ from pydantic_core import ErrorDetails
 from neuralrace import devices, memory
 from neuralrace.base import Strict
 from neuralrace.bundled import root
-from neuralrace.documents import read_yaml
-from neuralrace.errors import UserError, alike, brief, yaml_hint
+from neuralrace.documents import read_mapping
+from neuralrace.errors import UserError, alike, brief
 from neuralrace.spec import Cell
 
 Files = Mapping[str, Mapping[str, Any]]
@@ -33,10 +33,14 @@ PATH = rf"{NAME}(\.{NAME})*"
 SWEPT = rf"{PATH}( *, *{PATH})*"
 MOST = 100_000
 """Cells of a plan, at most."""
+MOST_LETTERS = 10**8
+"""Letters of the specifications of all cells of an experiment, at most."""
+MOST_MESSAGES = 20
+"""Mistakes that are told at once, at most."""
+COMMAND_LINE = "--config"
+"""What messages call values that are given to Snakemake itself, in place of a file."""
 LONGEST = 200
 """Letters of a cell's label and of a results folder, at most: file systems have room for 255."""
-YTE = "__use_yte__"
-"""What makes Snakemake's own loader take texts of a file for Python."""
 TAKEN = frozenset({"blind", "checkpoints", "figures", "logs", "slim", "smoke"})
 """Folders beside those of papers, in results and among figures."""
 WORDS = {
@@ -104,21 +108,18 @@ def papers(name: str = "experiments.yaml") -> list[Path]:
     return sorted(configuration().glob(f"*/{name}"))
 
 
-def read_file(path: Path) -> Mapping[str, Any]:
+def read_file(path: Path, after_snakemake: bool = False) -> Mapping[str, Any]:
     """The content of a configuration file.
+
+    Args:
+        path: the file.
+        after_snakemake: whether Snakemake has read it too; see `neuralrace.documents`.
 
     Raises:
         UserError: it cannot be read, is no mapping, or asks for code to be run.
     """
-    content = read_yaml(path)
-    if not isinstance(content, Mapping):
-        raise UserError(f"{path}: expected a mapping of keys to values at the top")
+    content = read_mapping(path, after_snakemake)
     _mapping(content.get("experiments", {}), ("experiments",), {str(path): content})
-    if YTE in content:
-        raise UserError(
-            f"{path}: {YTE}: a configuration is data and runs no code; leave the key out, and "
-            "write out what its expressions stand for"
-        )
     return content
 
 
@@ -149,18 +150,20 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     given = {key: value for key, value in config.items() if key != "experiments"}
     settings = _validate(Settings, given, (), files)
     limit = 10**6 * settings.memory_mb if settings.memory_mb else memory.installed()
+    chosen = _chosen(settings.only)
     cells: dict[str, Cell] = {}
-    known: list[str] = []
+    known: dict[str, None] = {}
     for paper, experiments in _mapping(config.get("experiments"), ("experiments",), files).items():
         refuse_taken(paper, _told(("experiments", paper), "", files))
         for experiment, raw in _mapping(experiments, ("experiments", paper), files).items():
             where = ("experiments", paper, experiment)
-            known += [paper, f"{paper}/{experiment}"]
-            if not _chosen(known[-1], settings.only, part=True):
+            name = f"{paper}/{experiment}"
+            known |= {paper: None, name: None}
+            if not chosen(name, part=True):
                 continue
             for label, raw_cell, swept in _fan_out(raw, where, files, MOST - len(cells)):
-                known.append(f"{paper}/{experiment}/{label}")
-                if not _chosen(known[-1], settings.only):
+                known[f"{name}/{label}"] = None
+                if not chosen(f"{name}/{label}"):
                     continue
                 cell = _validate(Cell, raw_cell, where, files, swept)
                 try:
@@ -170,7 +173,7 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                 if wrong:
                     key, what = wrong
                     raise UserError(_told(_spelt(where, key, swept), what, files))
-                cells[known[-1]] = cell
+                cells[f"{name}/{label}"] = cell
     for name in settings.only:
         if name not in known:
             told = f"{name!r}: no such paper, experiment or cell; {alike(name, known)}"
@@ -195,10 +198,20 @@ def refuse_taken(paper: str, where: str = "") -> None:
         )
 
 
-def _chosen(name: str, only: Collection[str], part: bool = False) -> bool:
-    """Whether what has a name is asked for, or in part: something inside it."""
-    inside = any(f"{name}/".startswith(f"{each}/") for each in only or (name,))
-    return inside or (part and any(each.startswith(f"{name}/") for each in only))
+def _chosen(only: Collection[str]) -> Callable[..., bool]:
+    """Tells of a name whether what has it is asked for, or in part: something inside it."""
+    asked = frozenset(only)
+    around = frozenset(folder for name in only for folder in _folders(name))
+
+    def chosen(name: str, part: bool = False) -> bool:
+        return not asked or not asked.isdisjoint(_folders(name)) or (part and name in around)
+
+    return chosen
+
+
+def _folders(name: str) -> Iterable[str]:
+    """A name and those of what it is in: `paper`, `paper/experiment` and so on."""
+    return itertools.accumulate(name.split("/"), "{}/{}".format)
 
 
 def _fan_out(
@@ -213,9 +226,13 @@ def _fan_out(
     count = math.prod(map(len, sweep.values()))
     if count > most:
         _refuse((*where, "sweep"), f"{count} cells", f"at most {MOST} in a configuration", files)
+    letters = _letters(experiment) + sum(max(map(_letters, v)) for v in sweep.values())
+    if count * letters > MOST_LETTERS:
+        what = f"{count} cells of {letters} letters"
+        _refuse((*where, "sweep"), what, f"at most {MOST_LETTERS} letters in all", files)
     axes = [list(_axis(key, values, where, files)) for key, values in sweep.items()]
-    paths = [path for axis in axes for path, _ in axis[0]]
-    for one, other in itertools.permutations(paths, 2):
+    paths = sorted(path for axis in axes for path, _ in axis[0])
+    for one, other in itertools.pairwise(paths):  # what is inside a key comes next to it
         if other[: len(one)] == one:
             _refuse((*where, "sweep"), ".".join(other), f"no key inside {'.'.join(one)}", files)
     seen: set[str] = set()
@@ -252,6 +269,11 @@ def _axis(key: str, values: list[Any], where: Key, files: Files) -> Iterator[lis
         yield list(zip(paths, point, strict=True))
 
 
+def _letters(value: Any) -> int:
+    """How long a value is as JSON."""
+    return len(json.dumps(value, default=str, skipkeys=True))
+
+
 def _slug(value: Any) -> str:
     """A swept value as part of a path."""
     if isinstance(value, dict):
@@ -277,17 +299,23 @@ def _validate(
 ) -> M:
     """`raw` as a model; JSON mode, so that YAML lists are welcome where tuples are kept."""
     try:
-        return model.model_validate_json(json.dumps(raw, default=str))  # YAML dates become text
+        # dates and the like, which other workflows may hand over, become text
+        return model.model_validate_json(json.dumps(raw, default=str))
+    except TypeError as error:
+        raise UserError(_told(where, f"{error}: put keys into quotes", files)) from error
     except ValidationError as error:
         mistakes = error.errors()
-        inside = [mistake["loc"] for mistake in mistakes if mistake["type"] != "too_short"]
-        told = [  # a list whose items are wrong is not too short for that
-            _message(mistake, raw, where, files, swept)
+        inside = {
+            mistake["loc"][:depth]
             for mistake in mistakes
             if mistake["type"] != "too_short"
-            or all(loc[: len(mistake["loc"])] != mistake["loc"] for loc in inside)
-        ]
-        raise UserError("\n".join(told)) from None
+            for depth in range(len(mistake["loc"]) + 1)
+        }
+        # a list whose items are wrong is not too short for that
+        own = [m for m in mistakes if m["type"] != "too_short" or m["loc"] not in inside]
+        told = [_message(mistake, raw, where, files, swept) for mistake in own[:MOST_MESSAGES]]
+        more = len(own) - len(told)
+        raise UserError("\n".join(told + [f"and {more} more mistakes"] * (more > 0))) from None
 
 
 def _message(error: ErrorDetails, raw: Any, where: Key, files: Files, swept: Set[Key]) -> str:
@@ -311,16 +339,16 @@ def _message(error: ErrorDetails, raw: Any, where: Key, files: Files, swept: Set
         said = error.get("ctx", {})
         known = said.get("expected_tags", "").replace("'", "").split(", ")
         reason = WORDS[error["type"]].format(**said, meant=alike(str(said.get("tag")), known))
-    hint = ""
     value = error["input"]
     if error["type"] == "missing":
         return f"{origin(full[:-1], files)}: {'.'.join(full)}: is required and missing"
     if error["type"] == "extra_forbidden":
         reason = "unknown key; config/README.md lists the known ones"
-    elif files and error["type"] not in WORDS:
-        hint = yaml_hint(value)
+    file = origin(full, files)
+    if file == COMMAND_LINE and isinstance(value, str) and len(full) > 1:
+        reason += f"; Snakemake reads what is nested in {file} as text: write a file, settings=FILE"
     shown = "" if isinstance(value, dict) else f" {brief(repr(value), 80)}:"
-    return f"{origin(full, files)}: {'.'.join(full) or 'top level'}:{shown} {reason}{hint}"
+    return f"{file}: {'.'.join(full) or 'top level'}:{shown} {reason}"
 
 
 def _spelt(where: Key, key: Key, swept: Set[Key]) -> Key:

@@ -3,22 +3,23 @@
     python -m neuralrace.profile profiles/slurm
 
 Told beforehand, since Snakemake itself calls a plug-in that is absent an invalid choice, and a
-scheduler refuses jobs one by one.
+scheduler refuses jobs one by one. A profile is read as data here, before Snakemake reads it.
 """
 
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from neuralrace.documents import read_yaml
+from neuralrace.documents import read_mapping
 from neuralrace.errors import UserError
 
 FILE = "config.yaml"
+NAMES = re.compile(r"(profile|config)(\.v\d+\+)?.yaml")
+"""Files of a folder that Snakemake takes for its profile; of several, it chooses by its version."""
 HERE = ("local", "dryrun", "touch")
 """Executors whose jobs run on this machine, or nowhere."""
 PLACES = {"slurm": ("slurm_partition", "slurm_account")}
@@ -33,13 +34,15 @@ class Profile:
         name: what it is called in messages: its file.
         executor: what runs the jobs.
         resources: names that are said among `default-resources`.
-        config: configuration that it lays over files.
+        config: whether it says values of the configuration itself.
+        files: content of the configuration files that it names, by name.
     """
 
     name: str
     executor: str
     resources: frozenset[str]
-    config: Mapping[str, Any]
+    config: bool
+    files: Mapping[str, Mapping[str, Any]]
 
     @property
     def elsewhere(self) -> bool:
@@ -48,25 +51,37 @@ class Profile:
 
 
 def read(path: Path) -> Profile:
-    """The profile in a folder.
+    """The profile in a folder, or in a file.
 
     Raises:
-        UserError: there is none, or it is no mapping.
+        UserError: there is none, or there are several; it is no mapping, or asks for code to be
+            run.
     """
-    file = path / FILE
-    if not file.is_file():
+    files = [path] if path.is_file() else [each for each in path.glob("*") if is_profile(each)]
+    if not files:
         found = sorted(str(each.parent) for each in path.parent.glob(f"*/{FILE}"))
         known = f"; there are {', '.join(found)}" if found else ""
         raise UserError(f"{path}: is no profile, as it has no {FILE}{known}")
-    content = read_yaml(file)
-    if not isinstance(content, Mapping):
-        raise UserError(f"{file}: expected a mapping of keys to values at the top")
+    if len(files) > 1:
+        names = " and ".join(sorted(each.name for each in files))
+        raise UserError(f"{path}: has {names}, and Snakemake takes one of them; leave one")
+    (file,) = files
+    content = read_mapping(file)
+    named = content.get("configfile", content.get("configfiles"))
+    if isinstance(named, str):  # Snakemake looks beside the profile, for a single one
+        named = [file.parent / named if (file.parent / named).exists() else named]
     return Profile(
         name=str(file),
         executor=str(content.get("executor", "local")),
-        resources=frozenset(_said(content.get("default-resources"))),
-        config=_said(content.get("config")),
+        resources=frozenset(_names(content.get("default-resources"))),
+        config="config" in content,
+        files={str(each): read_mapping(Path(each)) for each in named or ()},
     )
+
+
+def is_profile(path: Path) -> bool:
+    """Whether Snakemake takes a file for the profile of its folder."""
+    return NAMES.fullmatch(path.name) is not None
 
 
 def check(profile: Profile) -> None:
@@ -92,19 +107,24 @@ def check(profile: Profile) -> None:
             f"{profile.name}: default-resources: {' and '.join(absent)}: not said; take away the # "
             "before the line and write yours, or '' for a cluster that has none"
         )
-    if profile.elsewhere and "gpus" not in profile.config:
+    if profile.config:
         raise UserError(
-            f"{profile.name}: config: gpus: not said, and this machine cannot know what the nodes "
-            "have; write gpus=0 for processors alone"
+            f"{profile.name}: config: Snakemake leaves it out as soon as --config says anything; "
+            "write these keys into a file beside the profile, and its name behind configfile"
+        )
+    if profile.elsewhere and not any("gpus" in content for content in profile.files.values()):
+        raise UserError(
+            f"{profile.name}: configfile: gpus: not said, and this machine cannot know what the "
+            "nodes have; name a file there, and write gpus: 0 into it for processors alone"
         )
 
 
-def _said(content: object) -> dict[str, Any]:
-    """A mapping, or a list of `name=value`, as a mapping of what has a value."""
+def _names(content: object) -> Iterator[str]:
+    """Names of a mapping, or of a list of `name=value`, that have a value."""
     if isinstance(content, Mapping):
-        return {str(name): value for name, value in content.items() if value is not None}
-    pairs = [str(entry).partition("=") for entry in content] if isinstance(content, list) else []
-    return {name: yaml.safe_load(value) for name, _, value in pairs}
+        yield from (str(name) for name, value in content.items() if value is not None)
+    elif isinstance(content, list):
+        yield from (str(entry).partition("=")[0] for entry in content)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from neuralrace.errors import UserError
 from neuralrace.registry import GROUP, packages
-from neuralrace.source import imports
+from neuralrace.source import imports, without_comments
 
 ROOT = Path(__file__).parent
 SEEN: dict[Path, tuple[int, ...]] = {}
@@ -113,10 +113,11 @@ def _together(names: frozenset[str]) -> tuple[Path, ...]:
 
 @cache
 def _described(path: Path) -> bytes:
-    """Name and content of a file, for a digest."""
+    """Name and content of a file, for a digest: without comments, where it is the library's own."""
     root = next(root for root in _roots().values() if path.is_relative_to(root))
     SEEN.setdefault(path, _state(path))
-    return path.relative_to(root).as_posix().encode() + path.read_bytes()
+    content = without_comments(path).encode() if root == ROOT else path.read_bytes()
+    return path.relative_to(root).as_posix().encode() + content
 
 
 def _state(path: Path) -> tuple[int, ...]:

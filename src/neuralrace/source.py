@@ -19,12 +19,36 @@ IMPORT = re.compile(
 )
 """An import statement: module, names in parentheses or without; or modules alone."""
 COMMENT = re.compile(r"#.*")
+REMARK = re.compile(
+    r"""
+      ( \"{3} [^"\\]* (?: (?: \\. | "(?!"") ) [^"\\]* )* \"{3}  # a text: it stays
+      | '{3} [^'\\]* (?: (?: \\. | '(?!'') ) [^'\\]* )* '{3}
+      | " [^"\\]* (?: \\. [^"\\]* )* "
+      | ' [^'\\]* (?: \\. [^'\\]* )* '
+      )
+    | (?: \n [ \t]* (?: \#[^\n]* )? )+ (?= \n )  # lines that are blank or a comment
+    | [ \t]* \#[^\n]*
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""Comments and blank lines, and texts, in which neither is one.
+
+Exact up to Python 3.11. Later ones take the same quotes again inside an f-string.
+"""
 
 
 @cache
 def syntax(path: Path) -> ast.Module:
     """The syntax tree of a module."""
     return ast.parse(path.read_bytes(), str(path))
+
+
+def without_comments(path: Path) -> str:
+    """A module of this library as it would be without comments and blank lines.
+
+    Every plan asks this of the whole library, and the tokens of Python take thirty times as long.
+    """
+    return REMARK.sub(r"\1", path.read_text(encoding="utf-8")).lstrip("\n")
 
 
 def docstring(path: Path) -> str:

@@ -148,9 +148,9 @@ class Workspace:
         return {name.removesuffix(" (update)") for names in outputs for name in names.split(", ")}
 
     def edit(self, name: str) -> "Workspace":
-        """Adds a comment to a file of the library."""
+        """Adds a line to a file of the library."""
         path = self.path / "src/neuralrace" / name
-        path.write_text(path.read_text() + "\n# edited\n")
+        path.write_text(path.read_text() + "\nEDITED = True\n")
         return self
 
     def restore(self, name: str) -> None:

@@ -85,7 +85,7 @@ def test_a_killed_training_goes_on_from_its_checkpoint(workspace):
     workspace.configure("layer_dynamics", changed)
     (workspace.path / "often.yaml").write_text("checkpoint_seconds: 0\n")
     cell = "layer_dynamics/glorot_moments/main"
-    target, often = f"results/{cell}/trajectory.nc", ("--configfile", "often.yaml")
+    target, often = f"results/{cell}/trajectory.nc", ("--config", "settings=often.yaml")
     checkpoint = workspace.path / "results/checkpoints" / f"{cell}.npz"
     kill_once(checkpoint, workspace, target, *often)
     assert not (workspace.path / target).exists()

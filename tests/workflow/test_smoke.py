@@ -14,7 +14,7 @@ def test_a_configuration_says_where_its_results_go(workspace):
     (workspace.path / "smoke.yaml").write_text(yaml.safe_dump(smoke))
     (workspace.path / "own.yaml").write_text(yaml.safe_dump(own))
     file = "results/small/deep_linear/time_to_learn/main/trajectory.nc"
-    workspace.snakemake(file, "--configfile", "smoke.yaml", "own.yaml")
+    workspace.snakemake(file, "--config", "settings=smoke.yaml,own.yaml")
     trajectory = xr.load_dataset(workspace.path / file)
     assert trajectory.time.values.tolist() == [0, 15, 30]
     assert trajectory.sizes["seed"] == 1
@@ -28,9 +28,8 @@ def test_figures_of_another_folder_leave_the_gallery_alone(workspace):
     assert f"elsewhere/{figure}" in planned
     assert not {name for name in planned if not name.startswith("elsewhere/")}
     (workspace.path / "own.yaml").write_text("results: a*b\n")
-    told = workspace.refusal("-n", figure, "--configfile", "own.yaml")
-    place = workspace.path / "own.yaml"
-    assert told.startswith(f"{place}: results: 'a*b': String should match pattern")
+    told = workspace.refusal("-n", figure, "--config", "settings=own.yaml")
+    assert told.startswith("own.yaml: results: 'a*b': String should match pattern")
 
 
 def test_a_picture_is_drawn_where_another_kind_of_file_of_it_is_missing(workspace):

@@ -2,7 +2,7 @@
 rule judge:
     input:
         refusing()(lambda w: study.claim_inputs()),
-        study.claims,
+        ancient(study.claims),  # what they say is a parameter: a comment is none of it
     output:
         report(update("<results>/claims.md"), caption="../report/claims.rst", category="claims"),
         update("<results>/claims.json"),
@@ -18,6 +18,7 @@ rule judge:
         # checksum of blind.json, if there is one when Snakemake starts; not an input, as judging
         # claims must not start an hour of robustness runs
         robustness=study.robustness(),
+        statements=refusing()(lambda w: study.statements()),
     run:
         work("judge", "claims", input, output, params, log)
 
@@ -56,7 +57,7 @@ rule blind_runs:
 rule judge_blind:
     input:
         refusing()(lambda w: [f"{study.results}/blind/{name}/failed.json" for name in study.blind]),
-        study.claims,
+        ancient(study.claims),
     output:
         update("<results>/blind.json"),
     log:
@@ -64,6 +65,7 @@ rule judge_blind:
     localrule: True
     params:
         code=study.judgement("judge_blind")["code"],
+        statements=refusing()(lambda w: study.statements()),
         cells={name: cell.canonical() for name, cell in study.plan.cells.items()},
     run:
         work("judge_blind", "blind", input, output, params, log)

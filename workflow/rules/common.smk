@@ -40,7 +40,10 @@ def refusing():
 
 
 with refusing():
-    study = Study(config, workflow.configfiles)
+    if workflow.modifier.namespace is None:
+        study = Study(workflow.config_settings.config, workflow.configfiles)
+    else:  # what a workflow hands over that has this one as a module
+        study = Study(config)
     study.refuse_another_plan()
 config.update(study.config)
 

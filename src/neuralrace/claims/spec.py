@@ -13,7 +13,8 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from neuralrace.base import Strict
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.documents import read_yaml
-from neuralrace.errors import UserError, yaml_hint
+from neuralrace.errors import UserError
+from neuralrace.seal import fingerprint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
 Status = Literal["reproduced", "discrepant", "differs here", "undecided", "not assessed"]
@@ -462,18 +463,35 @@ def naming(file: Path, statement: Statement) -> Iterator[None]:
         raise UserError(f"{file}: {statement.id}: {error}") from error
 
 
+def stated(claims: Claims) -> str:
+    """Fingerprint of what claims and findings say, without comments and layout."""
+    return fingerprint(*(each.model_dump_json() for each in claims.values()))
+
+
+def planned_claims(files: Sequence[Path], statements: str) -> Claims:
+    """The claims and findings that a job was planned with.
+
+    Args:
+        files: as for `read_claims`.
+        statements: fingerprint of what they said, `stated`.
+
+    Raises:
+        UserError: they say something else; as `read_claims`.
+    """
+    claims = read_claims(files)
+    if stated(claims) != statements:
+        raise UserError("claims were edited after this run was planned; run the same command again")
+    return claims
+
+
 def _each(claims: Claims) -> Iterator[tuple[Path, Claim | Finding]]:
     return ((file, each) for file, listed in claims.items() for each in listed.statements)
 
 
 def _read(file: Path) -> ClaimFile:
     raw = read_yaml(file)
-    try:
-        text = json.dumps(raw, default=str)  # dates become text
-    except TypeError as error:
-        raise UserError(f"{file}: keys must be text: {error}") from error
     try:  # JSON mode, so that YAML lists are welcome where tuples are kept
-        return ClaimFile.model_validate_json(text)
+        return ClaimFile.model_validate_json(json.dumps(raw))
     except ValidationError as error:
         raise UserError(f"{file}: " + f"\n{file}: ".join(_mistakes(error, raw))) from None
 
@@ -500,7 +518,7 @@ def _mistakes(error: ValidationError, raw: Any) -> list[str]:
             names = [str(known or place), ".".join(map(str, path[2:]))]
         if not isinstance(node, dict | list | None):
             names.append(repr(node))
-        reason = mistake["msg"].removeprefix("Value error, ") + yaml_hint(node)
+        reason = mistake["msg"].removeprefix("Value error, ")
         if mistake["type"] == "extra_forbidden":
             reason = "unknown key; docs/claims.md lists the known ones"
         told.setdefault(": ".join(filter(None, names)), []).append(reason)

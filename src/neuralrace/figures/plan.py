@@ -37,10 +37,11 @@ def shown(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
     there = {cell.rpartition("/")[0] for cell in cells}
     for experiment in experiments(figure):
         if experiment not in there:
-            key = ("experiments", *experiment.split("/"))
+            key = f"experiments.{experiment.replace('/', '.')}"
             raise UserError(
-                f"{origin(key[:-1], files)}: {'.'.join(key)}: is missing, and the figure {figure} "
-                f"shows it; {alike(experiment, there)}add it, or leave the figure out"
+                f"figure {figure} ({FIGURES[figure].module}): {key}: is not configured, and the "
+                f"figure shows it; {alike(experiment, there)}add it, in a file of yours by "
+                "--config settings=FILE, or leave the figure out"
             )
     found = matching(figure, cells)
     for cell in found:

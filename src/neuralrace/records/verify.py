@@ -57,8 +57,8 @@ def verify(
         again = " ".join(str(_output(path)) for path, told in problems.items() if told)
         advice = (
             f"To compute them again: snakemake --cores all --force {again}\n"
-            "with the --configfile of these results, if they have one. Then run what you ran: it "
-            "computes what rests on them. Nothing was changed."
+            "with --config settings=FILE, if these results have a file of yours. Then run what you "
+            "ran: it computes what rests on them. Nothing was changed."
         )
         count = f"{len(wrong)} problem{'s' * (len(wrong) > 1)}"
         raise UserError("\n".join([count, *wrong, advice]))

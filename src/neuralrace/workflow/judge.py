@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from neuralrace.claims.judge import judge_papers
+from neuralrace.claims.spec import planned_claims
 from neuralrace.claims.table import read_blind, write_tables
 from neuralrace.provenance import planned
-from neuralrace.seal import recorded, sha256
+from neuralrace.seal import recorded
 from neuralrace.workflow.job import Job
 
 
@@ -18,6 +19,7 @@ def run(
     code: str,
     cells: Mapping[str, Mapping[str, str]],
     robustness: str,
+    statements: str,
 ) -> None:
     """Writes the tables of claims and findings, whatever they say.
 
@@ -29,6 +31,7 @@ def run(
         code: digest of the code that it was planned with.
         cells: all cells, and digest of the specification of each of their files.
         robustness: checksum of `blind.json` beside the tables; empty where there is none.
+        statements: fingerprint of what the claims say.
 
     Raises:
         UserError: as `neuralrace.workflow.draw.run`, or a claim that cannot be judged.
@@ -37,7 +40,8 @@ def run(
     folder = Path(outputs[0]).parent
     files = [Path(path) for path in inputs if path.endswith(".yaml")]
     metrics = [path for path in inputs if path.endswith(".nc")]
-    seal, digests = folder / "claims.sha256", [*map(sha256, files), robustness]
+    planned_claims(files, statements)
+    seal, digests = folder / "claims.sha256", (statements, robustness)
     with (
         job.stage("judge"),
         recorded(seal, folder, metrics, outputs, code, *digests, guard=guard),

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from neuralrace.claims.judge import judge_blind
-from neuralrace.claims.spec import read_claims
+from neuralrace.claims.spec import planned_claims
 from neuralrace.claims.table import write_blind
 from neuralrace.provenance import planned
 from neuralrace.seal import recorded, seal_file, sha256
@@ -20,6 +20,7 @@ def run(
     outputs: Sequence[str],
     code: str,
     cells: Mapping[str, str],
+    statements: str,
 ) -> None:
     """Writes `blind.json`.
 
@@ -30,6 +31,7 @@ def run(
         outputs: path of the judgements, beside the folder of all robustness runs, `blind`.
         code: digest of the code that it was planned with.
         cells: canonical JSON of all cells, by `paper/experiment/label`.
+        statements: fingerprint of what the claims say.
 
     Raises:
         UserError: a claim that cannot be judged, or a file that cannot be read or written.
@@ -38,10 +40,11 @@ def run(
     (path,) = map(Path, outputs)
     claims = [Path(each) for each in inputs if each.endswith(".yaml")]
     lists = [Path(each) for each in inputs if each.endswith(".json")]
+    written = planned_claims(claims, statements)
     configured = {name: Cell.model_validate_json(spec) for name, spec in cells.items()}
     failed = {k: v for each in lists for k, v in json.loads(each.read_text()).items()}
     digests = map(sha256, [*claims, *lists])
     with recorded(seal_file(path), path.parent, (), outputs, code, *digests, guard=guard):
-        judged = judge_blind(read_claims(claims), configured, path.parent / "blind", failed)
+        judged = judge_blind(written, configured, path.parent / "blind", failed)
         write_blind(judged, path)
     job.report(f"{len(judged)} statements judged; make claims shows which verdicts survive")

@@ -7,19 +7,20 @@ only some targets need is read when it is asked for.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property, reduce
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
 from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.plan import needed_cells
-from neuralrace.claims.spec import read_claims
+from neuralrace.claims.spec import read_claims, stated
 from neuralrace.cost import Cost, cost_of
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, brief
 from neuralrace.figures import inputs
 from neuralrace.figures.caption import caption
 from neuralrace.figures.plan import experiments, shown
 from neuralrace.given import Kind
-from neuralrace.plan import laid_over, papers, read_file, read_plan
+from neuralrace.plan import COMMAND_LINE, laid_over, papers, read_file, read_plan
 from neuralrace.provenance import Stage, code_sha256
 from neuralrace.registry import FIGURES
 from neuralrace.seal import fingerprint, seal_file, sha256
@@ -30,6 +31,35 @@ PLANNED = "NEURALRACE_PLANNED"
 """Environment variable that jobs on other machines inherit: process and fingerprint of a plan."""
 PICTURES = (".png", ".pdf", ".svg")
 TABLES = ("md", "json", "csv")
+
+
+SETTINGS = "settings"
+"""Key of the configuration that names more files of it."""
+
+
+def listed(named: Any) -> list[Path]:
+    """Configuration files that are named, strongest last.
+
+    Args:
+        named: a file, several with commas between them, or a list; each may be a glob, whose files
+            are sorted.
+
+    Raises:
+        UserError: it is none of these, or a glob that matches no file.
+    """
+    names = named.split(",") if isinstance(named, str) else [] if named is None else named
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UserError(
+            f"{SETTINGS}: {brief(repr(named), 80)}: expected a file, several with commas between "
+            "them, or a glob in quotes"
+        )
+    found: list[Path] = []
+    for name in map(str.strip, names):
+        files = sorted(glob(name)) if has_magic(name) and not os.path.exists(name) else [name]
+        if not files:
+            raise UserError(f"{SETTINGS}: {name!r}: matches no file")
+        found += map(Path, files)
+    return found
 
 
 class Study:
@@ -43,21 +73,30 @@ class Study:
         claims: paths of the papers' claims.
     """
 
-    def __init__(self, config: Mapping[str, Any], files: Iterable[str | os.PathLike[str]]):
+    def __init__(
+        self, config: Mapping[str, Any], read_before: Iterable[str | os.PathLike[str]] = ()
+    ):
         """Reads the papers' experiments and other configuration files.
 
         They are read here, as Snakemake's loader runs what a file tells it to, and cannot say which
-        file a value is from.
+        file a value is from. What comes later is stronger: the papers', files of --configfile,
+        those that the key `settings` names, and last all other keys that are given.
 
         Args:
-            config: what was given on the command line, which comes last.
-            files: configuration files laid over the papers', strongest last.
+            config: what was given on the command line, or by a workflow that has this one as a
+                module.
+            read_before: files that Snakemake has read.
 
         Raises:
             UserError: a mistake in one of them; file, key, value and remedy.
         """
-        self._files = {str(path): read_file(Path(path)) for path in (*papers(), *files)}
-        self.config = reduce(laid_over, [*self._files.values(), config])
+        values = dict(config)
+        named = listed(values.pop(SETTINGS, None))
+        self._files = {str(path): read_file(path) for path in papers()}
+        self._files |= {str(path): read_file(Path(path), True) for path in read_before}
+        self._files |= {str(path): read_file(path) for path in named}
+        self._files |= {COMMAND_LINE: values} if values else {}
+        self.config = reduce(laid_over, self._files.values())
         self.plan = read_plan(self.config, self._files)
         self.results = self.plan.results
         for path in (Path(self.results), *Path(self.results).parents):
@@ -154,6 +193,14 @@ class Study:
         """
         cells = needed_cells(self._statements, self.plan.cells)
         return self.paths((cell, "metrics") for cell in cells)
+
+    def statements(self) -> str:
+        """Fingerprint of what the claims say.
+
+        Raises:
+            UserError: a mistake in a claim.
+        """
+        return stated(self._statements)
 
     @cached_property
     def blind(self) -> dict[str, dict[str, Cell]]:

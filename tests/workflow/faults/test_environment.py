@@ -136,7 +136,7 @@ def test_the_clock_decides_nothing(finished, copied, injecting):
     with injecting(kind, group=GROUP, recovers=NOTHING) as fault, without(copied, "time_to_learn"):
         (copied.path / "often.yaml").write_text("checkpoint_seconds: 0\n")
         with fault.injection():
-            run(copied, *TARGETS, "--configfile", "often.yaml")
+            run(copied, *TARGETS, "--config", "settings=often.yaml")
         fault.wrong += made(copied.path) != made(finished.path)
         fault.message = "none"
 

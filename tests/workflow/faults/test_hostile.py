@@ -1,16 +1,18 @@
 """Configurations that were written to do harm, or by mistake beyond all measure."""
 
 import random
-import time
+import resource
 from functools import reduce
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
 
 from neuralrace.claims.spec import read_claims
 from neuralrace.cli import main
 from neuralrace.errors import UserError
 from neuralrace.plan import laid_over, read_file, read_plan
+from odd_configurations import contents, outcome
 
 pytestmark = pytest.mark.faults
 GROUP = "Configuration"
@@ -53,7 +55,8 @@ TEXTS = {
         "experiments: {a: {b: }}", "experiments: {1: {}}", "experiments: {[1]: 2}",
         "experiments: [", "experiments: {a: {b: {}}}\nexperiments: {}", "a: 1\n---\nb: 2",
         "experiments: 2024-13-45", "experiments:\n\ta: 1", "experiments: \0", "experiments: *a",
-        b"\xff\xfe\x00", b"experiments: {\xe4: 1}",
+        b"\xff\xfe\x00", b"experiments: {\xe4: 1}", "experiments: {}".encode("utf-16"),
+        random.Random(0).randbytes(1000), "2024-01-01: 1", "1: 1",
     ],
 }  # fmt: skip
 
@@ -75,7 +78,6 @@ def test_a_text_that_nobody_can_mean(kind, tmp_path, injecting):
                 planned(path)
             assert str(caught.value).startswith(f"{path}: "), text[:40]
             assert len(str(caught.value)) < 1000
-        assert max(fault.seconds) < 2
         fault.message = "mine.yaml: where: what it is; what to do"
 
 
@@ -100,28 +102,120 @@ def test_a_text_that_was_damaged(tmp_path, injecting):
         fault.message = "mine.yaml: key: value: what is allowed"
 
 
-def test_a_text_that_asks_for_code(tmp_path, monkeypatch, capsys, injecting):
-    monkeypatch.chdir(tmp_path)
-    mark = tmp_path / "mark"
-    asks = [
-        f"__use_yte__: true\nresults: \"?open('{mark}', 'w').name\"",
-        f"__use_yte__: true\n__definitions__:\n  - open('{mark}', 'w')",
-        f"results: !!python/object/apply:os.mkdir ['{mark}']",
-        f"results: !!python/object/new:os.mkdir ['{mark}']",
-        "results: !!python/name:os.system",
-        "results: !!python/module:antigravity",
-        f'results: \'{{open("{mark}", "w")}}\'',
-    ]
+ASKING = (
+    "__use_yte__: true\nresults: \"?open('{mark}', 'w').name\"",
+    "__use_yte__: true\n__definitions__:\n  - open('{mark}', 'w')",
+    "__use_yte__: true\n__variables__:\n  x: \"?open('{mark}', 'w')\"",
+    "'__use_yte__': yes\n\"?open('{mark}', 'w').name\": 1",
+    "\"__use\\x5fyte__\": 1\n?if open('{mark}', 'w'):\n  results: a",
+    "a: &a __use_yte__\n*a : true\nresults: \"?open('{mark}', 'w').name\"",
+    "<<: {{__use_yte__: true}}\nresults: \"?open('{mark}', 'w').name\"",
+)
+"""Ways to have Snakemake's own reader run something."""
+TAGS = (
+    "results: !!python/object/apply:os.mkdir ['{mark}']",
+    "results: !!python/object/new:os.mkdir ['{mark}']",
+    "results: !!python/name:os.system",
+    "results: !!python/module:antigravity",
+    'results: \'{{{{open("{mark}", "w")}}}}\'',
+)
+
+
+def test_a_text_that_asks_for_code(workspace, monkeypatch, capsys, injecting):
+    monkeypatch.chdir(workspace.path)
+    mark = workspace.path / "mark"
     kind = "a configuration that asks for code to be run"
     with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
-        for text in asks:
-            (tmp_path / "mine.yaml").write_text(f"{text}\nexperiments: {{}}\n")
+        for text in (*ASKING, *TAGS):
+            (workspace.path / "mine.yaml").write_text(text.format(mark=mark))
             with fault.injection():
-                status = main(["run", "deep_linear/staircase", "-n", "--configfile", "mine.yaml"])
+                status = main(["run", "deep_linear/step_size", "-n", "--configfile", "mine.yaml"])
                 fault.wrong += mark.exists()
             assert status == 1
             assert capsys.readouterr().err.startswith("error: mine.yaml: ")
+            for how in ((), ("-n",)) if text in ASKING else (("-n",),):
+                with fault.injection():
+                    told = workspace.refusal("cells", *how, "--config", "settings=mine.yaml")
+                    fault.wrong += mark.exists()
+                assert told.startswith("mine.yaml: ")
+        assert not (workspace.path / "results").exists()
         fault.message = "mine.yaml: __use_yte__: a configuration is data and runs no code"
+
+
+def test_a_text_that_asks_for_code_by_the_flag_of_snakemake(workspace, injecting):
+    """Snakemake runs it before there is a workflow, which says so and goes no further."""
+    mark = workspace.path / "mark"
+    kind = "the same by the flag --configfile, where Snakemake runs it first"
+    with injecting(kind, group=GROUP, recovers="by hand: what it ran is done") as fault:
+        for text in ASKING:
+            (workspace.path / "mine.yaml").write_text(text.format(mark=mark))
+            with fault.injection():
+                told = workspace.refusal("cells", "--configfile", "mine.yaml")
+            assert mark.exists()
+            mark.unlink()
+            assert "mine.yaml: __use_yte__: a configuration is data and runs no code" in told
+            assert "Snakemake has run them already" in told
+            assert not (workspace.path / "results").exists()
+        fault.message = "mine.yaml: __use_yte__: ... Snakemake has run them already"
+
+
+def test_a_profile_that_asks_for_code(workspace, monkeypatch, capsys, injecting):
+    """Also one that came with somebody's files, and that Snakemake would find by itself."""
+    monkeypatch.chdir(workspace.path)
+    mark = workspace.path / "mark"
+    kind = "a profile that asks for code to be run"
+    with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
+        for folder, how in (("mine", ("--profile", "mine")), ("profiles/default", ())):
+            (workspace.path / folder).mkdir(exist_ok=True)
+            for text in ASKING:
+                (workspace.path / folder / "config.yaml").write_text(text.format(mark=mark))
+                with fault.injection():
+                    status = main(["run", "deep_linear/step_size", "-n", *how])
+                    fault.wrong += mark.exists()
+                assert status == 1
+                assert capsys.readouterr().err.startswith(f"error: {folder}/config.yaml: __use_")
+        fault.message = "mine/config.yaml: __use_yte__: a configuration is data and runs no code"
+
+
+def test_a_text_that_nobody_can_mean_given_to_the_workflow(workspace, injecting):
+    kind = "YAML that is none, or stands for more than memory holds, in a run"
+    with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
+        for text in (text for kind in TEXTS.values() for text in kind):
+            path = workspace.path / "mine.yaml"
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+            with fault.injection():
+                told = workspace.refusal("cells", "--config", "settings=mine.yaml")
+            assert told.startswith("mine.yaml: ")
+            assert len(told) < 1000
+        fault.message = "mine.yaml: where: what it is; what to do"
+
+
+def test_any_configuration_for_two_minutes(tmp_path, monkeypatch, injecting):
+    """Random bytes, pieces of YAML, odd values in odd places: planned, or told in a message."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config/mine").mkdir(parents=True)
+    (tmp_path / "config/mine/experiments.yaml").write_text("experiments: {}")
+    kind, seconds, before = "configurations at random", 120, memory()
+    with injecting(kind, group=GROUP, recovers=NOTHING, chance=True) as fault:
+
+        @settings(
+            max_examples=500, database=None, derandomize=False,
+            suppress_health_check=list(HealthCheck),
+        )  # fmt: skip
+        @given(content=contents)
+        def tried(content):
+            with fault.injection():
+                assert outcome(content)
+
+        while sum(fault.seconds) < seconds:
+            tried()
+        assert memory() - before < 1e9
+        fault.message = "mine.yaml: where: what it is; what to do"
+
+
+def memory():
+    """Bytes of memory that this process has had at most."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 SIZES = {
@@ -148,7 +242,6 @@ def test_sizes_beyond_any_machine(injecting):
                 read_plan(config, {"mine.yaml": config})
             assert str(caught.value).startswith("mine.yaml: experiments.paper.one"), key
             assert len(str(caught.value)) < 1000
-        assert max(fault.seconds) < 2
         fault.message = "mine.yaml: ... network.hidden.0: 1000000000: needs 480 GB of memory, ..."
 
 
@@ -187,7 +280,7 @@ def test_names_that_folders_can_have(workspace, injecting):
     (workspace.path / "more.yaml").write_text(yaml.safe_dump(more))
     with injecting("names that look odd", group=GROUP) as fault:
         with fault.injection():
-            workspace.snakemake("cells", "--configfile", "more.yaml")
+            workspace.snakemake("cells", "--config", "settings=more.yaml")
         made = (workspace.path / "Ergebnisse für 'mich' \u03c3 $HOME").glob("*/*/*/metrics.nc")
         fault.lost += len(list(made)) != 1
         fault.message = "none"
@@ -199,9 +292,7 @@ def test_claims_that_nobody_can_mean(workspace, injecting):
     with injecting("claims that are none", group=GROUP, recovers="the same command") as fault:
         for text in texts:
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
-            begin = time.monotonic()
             with fault.injection(), pytest.raises(UserError) as caught:
                 read_claims([path])
             assert str(caught.value).startswith(str(path))
-            assert time.monotonic() - begin < 2
         fault.message = "claims.yaml: where: what it is; what to do"

@@ -30,7 +30,7 @@ def long(workspace):
     workspace.configure("deep_linear", deep)
     workspace.configure("layer_dynamics", layers)
     (workspace.path / "often.yaml").write_text("checkpoint_seconds: 0\n")
-    return ("cells", "--configfile", "often.yaml")
+    return ("cells", "--config", "settings=often.yaml")
 
 
 def started(workspace, command) -> subprocess.Popen:

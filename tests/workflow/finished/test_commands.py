@@ -163,13 +163,40 @@ def test_one_file_of_one_cell_on_one_core(finished):
     """Nothing else is computed, wherever results go; a value of the command line is strongest."""
     file = "deep_linear/time_to_learn/main/trajectory.nc"
     (finished.path / "own.yaml").write_text("{results: nowhere, checkpoint_seconds: 9}")
-    options = ("--configfile", "own.yaml", "--config", "results=elsewhere", "--cores", "1")
+    options = ("--config", "settings=own.yaml", "results=elsewhere", "--cores", "1")
     finished.snakemake(f"elsewhere/{file}", *options)
     (finished.path / "own.yaml").unlink()
     made = list((finished.path / "elsewhere").rglob("*.nc"))
     assert made == [finished.path / "elsewhere" / file]
     assert made[0].read_bytes() == (finished.path / "results" / file).read_bytes()
     assert not (finished.path / "nowhere").exists()
+
+
+def test_a_file_of_the_flag_of_snakemake_is_weaker_and_read_the_same(finished):
+    """As its manual says; a number is what YAML 1.2 takes it for, whichever way it is given."""
+    write = {"flag": "{results: flag, checkpoint_seconds: 1e1}", "own": "results: own"}
+    for name, text in write.items():
+        (finished.path / f"{name}.yaml").write_text(text)
+    flag = ("--configfile", "flag.yaml", "--config")
+    for options, folder in (
+        (("--configfile", "flag.yaml"), "flag"),
+        ((*flag, "settings=own.yaml"), "own"),
+        ((*flag, "settings=own.yaml", "results=said"), "said"),
+    ):
+        files = finished.planned_files("cells", *options)
+        assert files
+        assert {name.split("/")[0] for name in files} == {folder}
+    (finished.path / "own.yaml").write_text("checkpoint_seconds: 1:30")
+    for options in (("--config", "settings=own.yaml"), ("--configfile", "own.yaml")):
+        told = finished.refusal("-n", "cells", *options)
+        assert told.endswith("own.yaml: checkpoint_seconds: '1:30': Input should be a valid number")
+    for name in write:
+        (finished.path / f"{name}.yaml").unlink()
+
+
+def test_a_value_of_the_command_line_is_told_as_one(finished):
+    told = finished.refusal("-n", "cells", "--config", "seeds=3")
+    assert told == "--config: seeds: 3: unknown key; config/README.md lists the known ones"
 
 
 def test_a_label_of_many_equal_parts_is_a_wildcard_like_others(finished):

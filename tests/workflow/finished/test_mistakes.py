@@ -22,7 +22,7 @@ def files(workspace) -> dict[str, bytes]:
         ("seeds", 0, "greater than 0"),
         ("seeds", "2", "integer"),
         ("colour", "red", "unknown key"),
-        ("init_scales", ["1e-3"], "0.001"),
+        ("init_scales", ["small"], "valid number"),
         ("seeds", 10**9, "needs .* GB of memory, and the machine has .*; use less"),
     ],
 )
@@ -51,8 +51,8 @@ def test_a_claim_of_what_no_metric_gives_is_refused(finished, how):
 def test_a_figure_of_an_experiment_that_is_not_there_is_refused(finished):
     told = finished.refusal("figures/deep_linear/semantic.png")
     assert told.startswith(
-        "config/deep_linear/experiments.yaml: experiments.deep_linear.semantic_deep: is missing, "
-        "and the figure deep_linear/semantic shows it; "
+        "figure deep_linear/semantic (neuralrace.figures.deep_linear.semantic): experiments."
+        "deep_linear.semantic_deep: is not configured, and the figure shows it; "
     )
 
 

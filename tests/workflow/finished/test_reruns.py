@@ -164,6 +164,27 @@ def test_an_edited_file_reruns_what_rests_on_it(finished, edited, expected):
         finished.restore(edited)
 
 
+COMMENTED = (
+    "src/neuralrace/metrics/learning_times.py", "src/neuralrace/claims/judge.py",
+    "config/deep_linear/claims.yaml", "config/deep_linear/experiments.yaml",
+    "workflow/rules/cells.smk", "Snakefile",
+)  # fmt: skip
+
+
+def test_a_comment_makes_nothing_again(finished):
+    texts = {finished.path / name: (finished.path / name).read_text() for name in COMMENTED}
+    try:
+        for path, text in texts.items():
+            path.write_text(f"# a comment\n\n{text}\n# and another\n")
+        assert finished.planned(*ALL) == {}
+        finished.claim(quote="It takes this long.")
+        assert set(finished.planned(*ALL)) == {"judge", "accept_claims"}
+    finally:
+        for path, text in texts.items():
+            path.write_text(text)
+    assert finished.planned(*ALL) == {}
+
+
 def test_results_need_no_memory_of_snakemake(finished, tmp_path):
     """Copied elsewhere they are used as they are, and `verify` says whether they fit."""
     for name in ("src", "workflow", "profiles", "config", "results", "figures"):

@@ -80,7 +80,7 @@ def test_the_results_are_those_of_one_machine_in_few_jobs(submitting, finished):
 
 
 def test_a_job_asks_for_what_its_cells_need(submitting):
-    submitting.replace("profiles/slurm/config.yaml", "gpus=0", "gpus=1")
+    submitting.replace("profiles/slurm/nodes.yaml", "gpus: 0", "gpus: 1")
     submitting.replace(  # small cells, too, are worth a GPU
         "src/neuralrace/cost.py", "GPU_COMPILE = 2e12, 5e-6, 40.0", "GPU_COMPILE = 2e12, 0, 0"
     )
@@ -172,7 +172,10 @@ def test_a_job_whose_node_fails_is_started_again_by_slurm(submitting, injecting)
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("- gpus=0", "config: gpus: not said, and this machine cannot know what the nodes have"),
+        (
+            "configfile: nodes.yaml",
+            "configfile: gpus: not said, and this machine cannot know what the nodes have",
+        ),
         ("slurm_account: mine", "default-resources: slurm_account: not said"),
     ],
 )
