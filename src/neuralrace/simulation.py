@@ -521,13 +521,13 @@ def _solved(
     left_out: dict[str, str] = {}
     problem = Problem(cell, record_steps(cell)[0])
     for name in SOLUTIONS if automatic else cell.solutions:
-        if wrong := unmet(cell, SOLUTIONS[name].declaration.needs):
+        if wrong := unmet(cell, SOLUTIONS[name].declaration.needs, data=True):
             left_out[name] = wrong
             continue
         tell(f"solving {name}")
         try:
             answers[name] = SOLUTIONS[name].load()(problem)
-        except (UserError, RuntimeError) as error:  # not for these data, or the solver gives up
+        except RuntimeError as error:  # the solver gives up
             if not automatic:
                 raise
             left_out[name] = str(error)
