@@ -58,7 +58,8 @@ def influences() -> dict[str, str]:
         name: effect
         for name, value in os.environ.items()
         for pattern, effect in EFFECTS.items()
-        if re.fullmatch(pattern, name) and not HARMLESS.fullmatch(name)
+        if re.fullmatch(pattern, name)
+        and not HARMLESS.fullmatch(name)
         # as a worker of the same kind left it
         and (name, value) != ("XLA_FLAGS", FLAGS)
     }

@@ -216,6 +216,11 @@ def context_family(ensemble: Any) -> str | None:
         return f"network.gates.shown: {gates.shown!r}: use first_group"
     if len(gates.open_in) > 1:
         return f"network.gates.open_in: {list(gates.open_in)}: give one number of contexts at most"
+    if gates.open_in and gates.open_in[0] >= ensemble.dataset.contexts:
+        contexts = ensemble.dataset.contexts
+        return (
+            f"network.gates.open_in: {list(gates.open_in)}: give less than the {contexts} contexts"
+        )
     return None
 
 
@@ -234,7 +239,9 @@ def trained_candidates(ensemble: Any) -> str | None:
         if network.readout != "trained":
             return f"candidates.{name}.readout: {network.readout!r}: use trained"
         if len(network.hidden) != 1:
-            return f"candidates.{name}.hidden: {list(network.hidden)}: give exactly one hidden layer"
+            return (
+                f"candidates.{name}.hidden: {list(network.hidden)}: give exactly one hidden layer"
+            )
     return None
 
 

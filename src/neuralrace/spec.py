@@ -196,7 +196,6 @@ class SolvedEnsemble(Ensemble):
                 raise ValueError(f"solutions: {name!r} needs another run: {missing}")
         return self
 
-
     def unfit(self) -> str | None:
         """What requires other data or another start, in words; None where all fits.
 

@@ -210,7 +210,7 @@ def test_gates_that_never_open_predict_nothing(relu):
         ({"hidden": [2]}, r"candidates.odd.hidden: \[2\]: give pathways of one unit"),
         ({"readout": "trained"}, "candidates.odd.readout: 'trained': use mean"),
         ({"gates": {"name": "half_space", "pathways": 3}}, r"candidates.odd.gates: make 3 .* 4"),
-        ({"gates": {"name": "per_example"}}, r"candidates.odd.gates: make 80 pathways"),
+        ({"gates": {"name": "per_example"}}, "candidates.odd.gates.name: 'per_example': gates of"),
         (
             {"gates": {"name": "listed", "rows": [[1.0] * SAMPLES] * UNITS}},
             r"candidates.odd.gates.name: 'listed': gates of single samples",

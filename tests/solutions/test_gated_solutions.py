@@ -148,7 +148,12 @@ REFUSED = [  # by the specification alone
     ("routing", "reduction", {"pairs": DOMAINS}, "network.pairs.name: 'random_regular': trains"),
     ("xor", "reduction", {"init": {"name": "normal"}}, "init.name: 'normal': use aligned"),
     ("contexts", "reduction", {"init": {"name": "orthogonal"}}, "init.name: 'orthogonal': use"),
-    ("routing", "routing_race", {"init": {"name": "normal"}}, "init.name: 'normal': use orthogonal"),
+    (
+        "routing",
+        "routing_race",
+        {"init": {"name": "normal"}},
+        "init.name: 'normal': use orthogonal",
+    ),
 ]
 DEDICATED = {"name": "parallel", "dedicated": 4}
 HALVES = {"name": "half_space", "pathways": 3}

@@ -326,6 +326,7 @@ def test_a_unit_whose_gate_never_fires_stays_and_leaves_the_others_alone():
 
 def test_bad_moments_are_refused(monkeypatch):
     monkeypatch.setattr(config, "jaxtyping_disable", True)  # as users run the library
+    x, y, _, start = samples(13, "half-spaces")
     with pytest.raises(ValueError, match="does not fit"):
         FrozenGates(np.zeros((2, 3)), np.eye(6), 1.0)
     eye = np.eye(3)

@@ -3,10 +3,9 @@
 import csv
 import hashlib
 import io
-import warnings
 import zipfile
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
@@ -18,7 +17,8 @@ from jaxtyping import Float, Int
 from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import MOST_NUMBERS, Data, Dataset
-from neuralrace.datasets.content import content_of
+from neuralrace.datasets.content import content_of, refuse_kind, refuse_size
+from neuralrace.datasets.netcdf import read_netcdf
 from neuralrace.errors import UserError, brief
 
 LARGEST = 1e100
@@ -100,39 +100,20 @@ def _content(path: str) -> bytes:
     return content_of(path, 8 * MOST_NUMBERS, "put the file there, or mend `path`")
 
 
-def _refuse_size(path: str, name: str, shape: Sequence[int]) -> None:
-    """Refuses an array that its file only announces, before memory is taken for it."""
-    if prod(shape) > MOST_NUMBERS:
-        raise UserError(
-            f"{path}: {name}: has the shape {tuple(shape)}, and at most {MOST_NUMBERS:.0e} numbers "
-            "are read; use fewer samples"
-        )
-
-
-def _refuse_kind(path: str, name: str, dtype: np.dtype) -> None:
-    if dtype.hasobject:
-        raise UserError(
-            f"{path}: {name}: holds objects, which are not read; save it as an array of numbers, "
-            "its rows equally long"
-        )
-    if dtype.kind not in "fiub":
-        held = brief(str(dtype), 80)
-        raise UserError(f"{path}: {name}: holds {held}, no real numbers; save it as float64")
-
-
 def _matrix(path: str, name: str, unit: str, array: np.ndarray) -> Float[np.ndarray, "sample unit"]:
-    _refuse_kind(path, name, array.dtype)
+    refuse_kind(path, name, array.dtype)
     if array.ndim != 2 or not array.size:
         raise UserError(
             f"{path}: {name}: has the shape {array.shape}; give it (sample, {unit}), none of them 0"
         )
     with np.errstate(over="ignore"):  # of longer numbers
         matrix = array.astype(np.float64)
-    if not (finite := (np.abs(matrix) <= LARGEST).all(axis=1)).all():
-        raise UserError(
-            f"{path}: {name}: row {finite.argmin()} is not finite, or beyond {LARGEST:.0e}; mend "
-            "it or leave the sample out"
-        )
+    for wrong, most, remedy in (
+        ("is not finite", np.finfo(float).max, "mend it or leave the sample out"),
+        (f"holds more than {LARGEST:.0e}", LARGEST, "use other units"),
+    ):
+        if not (within := (np.abs(matrix) <= most).all(axis=1)).all():
+            raise UserError(f"{path}: {name}: row {within.argmin()} {wrong}; {remedy}")
     matrix.flags.writeable = False
     return matrix
 
@@ -171,10 +152,10 @@ def _npy(path: str, name: str, archive: zipfile.ZipFile) -> np.ndarray:
     with archive.open(f"{name}.npy") as stream:
         read_header = HEADERS[np.lib.format.read_magic(stream)]
         shape, by_column, dtype = read_header(stream)
-        _refuse_kind(path, name, dtype)
-        _refuse_size(path, name, shape)
+        refuse_kind(path, name, dtype)
+        refuse_size(path, name, shape)
         size, there = prod(shape) * dtype.itemsize, archive.getinfo(f"{name}.npy").file_size
-        if size != there - stream.tell():
+        if size != there - stream.tell() or min(shape, default=0) < 0:
             raise ValueError(f"of shape {shape} in {there} bytes")
         numbers = np.frombuffer(stream.read(size), dtype)
     return numbers.reshape(shape, order="F" if by_column else "C")
@@ -188,23 +169,7 @@ HEADERS = {
 
 
 def _nc(path: str, content: bytes) -> Arrays:
-    import netCDF4  # only such a file needs it
-
-    arrays = {}
-    with _readable(path, "cannot be read as NetCDF", "write it again"), warnings.catch_warnings():
-        warnings.simplefilter("error")  # of attributes that cannot be applied
-        with netCDF4.Dataset(path, memory=content) as dataset:
-            for name in set(NAMES) & set(dataset.variables):
-                variable = dataset[name]
-                _refuse_kind(path, name, np.dtype(variable.dtype))
-                _refuse_size(path, name, variable.shape)
-                array = variable[...]
-                if np.ma.is_masked(array):
-                    raise UserError(
-                        f"{path}: {name}: has missing values; mend them or leave the samples out"
-                    )
-                arrays[name] = np.asarray(array)
-    return arrays
+    return read_netcdf(path, content, NAMES)
 
 
 @contextmanager
@@ -242,7 +207,7 @@ def _csv(path: str, content: bytes) -> Arrays:
                     f"{path}: row {row} has {len(line)} entries, and {len(names)} columns are "
                     "named in the first line; give one for each"
                 )
-            _refuse_size(path, "row", (row, len(names)))
+            refuse_size(path, "row", (row, len(names)))
             try:
                 numbers.extend(map(float, line))
             except ValueError as error:

@@ -1,7 +1,5 @@
 """The least loss that the gates of averaged pathways allow, in samples and beyond."""
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float
 

@@ -16,7 +16,7 @@ from neuralrace.theory.unit_flow import mean_field_flow
 
 @Solution(
     needs="given_gates gated mean_readout unit_pathways squared_error gradient_flow gates_fit "
-    "one_output sees_all_inputs",
+    "sees_all_inputs one_output",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "receptive_fields": (
@@ -36,7 +36,7 @@ def frozen_gates(problem: Problem) -> Arrays:
 
 @Solution(
     needs="given_gates gated mean_readout unit_pathways squared_error gradient_descent gates_fit "
-    "one_output sees_all_inputs",
+    "sees_all_inputs one_output",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "receptive_fields": (

@@ -77,7 +77,7 @@ def train(
             samples from, the runs do not fit into memory, every run diverged, or compilation is
             switched off.
     """
-    if jax.config.read("jax_disable_jit"):
+    if jax.config.values["jax_disable_jit"]:
         raise UserError(
             "JAX_DISABLE_JIT: 1: networks are trained by a compiled program; unset it, or call "
             "jax.config.update('jax_disable_jit', False)"
