@@ -23,7 +23,7 @@ from neuralrace.records.results import named, open_results
 from neuralrace.seal import read_seal, seal_file, sha256
 from neuralrace.spec import flat
 
-MADE_WITH = ("versions", "device", "xla_flags")
+MADE_WITH = ("versions", "device", "xla_flags", "blas", "cpu_features")
 """Attributes of a file that may tell why it has other values."""
 SHOWN = 12
 """Digits of a digest that tell it from another one."""

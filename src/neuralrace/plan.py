@@ -136,7 +136,8 @@ def laid_over(below: Any, above: Any) -> Any:
 def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     """The validated plan of a merged configuration.
 
-    Everything is told from the specifications: nothing is trained, and nothing large allocated.
+    Everything is told from the specifications, and of small datasets also from their samples:
+    nothing is trained, and nothing large allocated.
 
     Args:
         config: merged content of all configuration files.
@@ -145,7 +146,8 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
 
     Raises:
         UserError: anything unknown, of the wrong type or out of range; more cells than can be
-            planned, or one that cannot fit into memory.
+            planned; a cell that cannot fit into memory, or whose data or initial weights are not
+            what theory or metrics require.
     """
     given = {key: value for key, value in config.items() if key != "experiments"}
     settings = _validate(Settings, given, (), files)
@@ -173,6 +175,8 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                 if wrong:
                     key, what = wrong
                     raise UserError(_told(_spelt(where, key, swept), what, files))
+                if unfit := cell.unfit():
+                    raise UserError(_told(where, unfit, files))
                 cells[f"{name}/{label}"] = cell
     for name in settings.only:
         if name not in known:

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import xarray as xr
 
+from neuralrace.environment import warn_of_influences
 from neuralrace.errors import UserError
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.needs import unmet
@@ -189,6 +190,7 @@ def simulate(
         '0 of 3 runs diverged'
         >>> figure = nr.plot(tree)
     """
+    warn_of_influences()
     tell = _tell if progress else lambda *_: None
     with _by_argument(asked.get("network")):
         cell, answers, left_out = _solved(x, y, theory, asked, tell)
@@ -238,6 +240,7 @@ def solve(
         >>> theory["mode_strength"].dims
         ('init_scale', 'seed', 'solution', 'time', 'mode')
     """
+    warn_of_influences()
     with _by_argument(asked.get("network")):
         cell, answers, left_out = _solved(
             x, y, theory, asked, _tell if progress else lambda *_: None
@@ -277,6 +280,7 @@ def find_reln(
         >>> reln.output_error.shape  # (init_scale, seed, snapshot)
         (1, 2, 21)
     """
+    warn_of_influences()
     if not {"network", "gates"} & asked.keys():
         asked = {"activation": "relu"} | asked
     asked = {"snapshots": 20} | asked
@@ -327,6 +331,7 @@ def reduce(x: Any, y: Any = None, **asked: Any) -> xr.Dataset:
         >>> (end.sel(edge="eye->hidden") * end.sel(edge="hidden->name")).values.round(1).tolist()
         [3.0, 1.0]
     """
+    warn_of_influences()
     asked = {"init": "aligned", "seeds": 1} | asked | {"theory": ["reduction"]}
     cell = specify(x, y, **asked)
     with _by_argument(asked.get("network")):
@@ -521,13 +526,13 @@ def _solved(
     left_out: dict[str, str] = {}
     problem = Problem(cell, record_steps(cell)[0])
     for name in SOLUTIONS if automatic else cell.solutions:
-        if wrong := unmet(cell, SOLUTIONS[name].declaration.needs):
+        if wrong := unmet(cell, SOLUTIONS[name].declaration.needs, data=True):
             left_out[name] = wrong
             continue
         tell(f"solving {name}")
         try:
             answers[name] = SOLUTIONS[name].load()(problem)
-        except (UserError, RuntimeError) as error:  # not for these data, or the solver gives up
+        except RuntimeError as error:  # the solver gives up
             if not automatic:
                 raise
             left_out[name] = str(error)

@@ -366,7 +366,7 @@ def test_killed_writer_leaves_the_old_file(dataset, path, stage):
         assert child.stdout.readline() == "start\n"
         if stage == "replace":
             assert child.stdout.readline() == "ready\n"
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while not (partial := list(path.parent.glob(".*.tmp"))) or not partial[0].stat().st_size:
             assert time.monotonic() < deadline
             assert child.poll() is None

@@ -111,7 +111,7 @@ class Workspace:
         """What snakemake prints; it must succeed, or must not."""
         done = subprocess.run(
             self.command(*arguments), cwd=self.path, env=self.environment(), capture_output=True,
-            text=True, timeout=300, check=False,
+            text=True, timeout=900, check=False,
         )  # fmt: skip
         printed = done.stdout + done.stderr
         assert (done.returncode != 0) == fails, printed

@@ -129,6 +129,30 @@ class Domains:
         return self.inputs.transpose(0, 2, 1) @ self.inputs / self.inputs.shape[1]
 
     @cached_property
+    def modes(
+        self,
+    ) -> (
+        tuple[
+            Float[np.ndarray, "domain output mode"],
+            Float[np.ndarray, " mode"],
+            Float[np.ndarray, "domain input mode"],
+        ]
+        | None
+    ):
+        """Singular vectors u and v of each domain, and the strengths s that all pairs share.
+
+        None where pairs of domains differ in their modes, or have fewer than there may be.
+        """
+        sigma = self.sigma_yx
+        first, s, second = np.linalg.svd(sigma[0, 0], full_matrices=False)
+        if s[-1] <= 1e-9 * s[0]:
+            return None
+        v = np.einsum("iyx,yk->ixk", sigma[:, 0], first) / s
+        u = np.einsum("jyx,kx->jyk", sigma[0], second) / s
+        alike = np.allclose(np.einsum("jyk,k,ixk->ijyx", u, s, v), sigma, atol=1e-9 * s[0])
+        return (u, s, v) if alike else None
+
+    @cached_property
     def y_power(self) -> Float[np.ndarray, " output_domain"]:
         """<|y_j|^2> of every output domain."""
         return np.einsum("jno,jno->j", self.targets, self.targets) / self.targets.shape[1]
@@ -193,6 +217,9 @@ class Dataset(Strict, ABC):
     reads_files: ClassVar[bool] = False
     """Whether it reads files that are no part of the library; `neuralrace.conformance` does not
     load it then."""
+    may_be_white: ClassVar[bool] = True
+    """Whether its inputs may vary alike in all directions; where they never do, a theory that
+    requires it is refused without loading."""
 
     @property
     def sizes(self) -> Sizes:

@@ -137,6 +137,12 @@ class Architecture(Strict):
         return tuple(pathway for name in self.inputs for pathway in walk((name,), ()))
 
     @cached_property
+    def in_parallel(self) -> bool:
+        """Whether each pathway has one hidden layer, and an encoder and a decoder of its own."""
+        short = all(len(pathway.edges) == 2 for pathway in self.pathways)
+        return short and len(self.edges) == 2 * len(self.pathways)
+
+    @cached_property
     def levels(self) -> tuple[int, ...]:
         """Layer of each edge: the longest distance of its source from an input node."""
         distance: dict[str, int] = {}

@@ -53,7 +53,7 @@ def run(workspace, *targets, fails=False, **environment):
     done = subprocess.run(
         workspace.command(*(targets or TARGETS)), cwd=workspace.path, capture_output=True,
         env={name: value for name, value in known.items() if value is not None},
-        encoding="utf-8", errors="replace", timeout=300, check=False,
+        encoding="utf-8", errors="replace", timeout=900, check=False,
     )  # fmt: skip
     printed = done.stdout + done.stderr
     assert (done.returncode != 0) == fails, printed
