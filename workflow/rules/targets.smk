@@ -18,6 +18,12 @@ rule cells:
         study.metrics,
 
 
+# A plot of each cell that no figure module shows; `neuralrace run` asks for these.
+rule plots:
+    input:
+        lambda w: study.plots,
+
+
 rule metrics:
     input:
         rules.cells.input,

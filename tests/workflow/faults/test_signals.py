@@ -54,7 +54,7 @@ def test_a_training_is_stopped_and_goes_on(workspace, injecting):
     random.seed(0)
     log, stopped = workspace.path / LOG, [0]
     with injecting(
-        "Ctrl-C, or SIGTERM to a job, in the middle of training", group="Stops", chance=True
+        "Ctrl-C, or SIGTERM to a job, during training", group="Runs", chance=True
     ) as fault:
         for number in range(TIMES):
             name, send = REQUESTS[number % 2]
@@ -73,7 +73,7 @@ def test_a_training_is_stopped_and_goes_on(workspace, injecting):
                 assert time.monotonic() - asked < ANSWER
                 printed = controller.communicate(timeout=60)[0]
             assert controller.returncode != 0
-            assert "Traceback" not in printed
+            fault.output(printed)
             (step,) = re.findall(rf"stopped by {name} at step (\d+); the same", log.read_text())
             fault.lost += int(step) < stopped[-1]
             stopped.append(int(step))
