@@ -39,7 +39,6 @@ from neuralrace.profile import check
 from neuralrace.profile import read as read_profile
 from neuralrace.workflow.stages import unmade
 
-FOLDER = click.Path(path_type=Path)
 INTERVAL = 2.0
 """Seconds between two progress lines."""
 TEMPLATE = """\
@@ -64,6 +63,21 @@ experiments:
 
 
 # Arguments ---------------------------------------------------------------------------------------
+
+
+class Named(click.Path):
+    """A path of a file or folder; an empty text is refused, as Python reads it as this folder."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """See `click.ParamType.convert`."""
+        if value == "":
+            self.fail("an empty text is no name of a file or folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = Named(path_type=Path)
 
 
 @click.group(
@@ -113,7 +127,7 @@ def core_count(_: click.Context, __: click.Parameter, value: str | None) -> str 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 configfile = click.option(
     "--configfile",
-    type=FOLDER,
+    type=PATH,
     multiple=True,
     metavar="FILE",
     help="Configuration laid over config/*/experiments.yaml; may be repeated.",
@@ -178,7 +192,7 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
 @click.option("--cores", metavar="N", callback=core_count, help="Processors to use; default: all.")
 @click.option(
     "--profile",
-    type=FOLDER,
+    type=PATH,
     metavar="FOLDER",
     help="Snakemake profile that says where jobs run, such as profiles/slurm.",
 )
@@ -232,7 +246,7 @@ def new(name: str) -> None:
             "begin with a letter"
         )
     refuse_taken(name)
-    if Path(name).exists() or Path("config", name).exists():
+    if Path(name).exists() or (configuration() / name).exists():
         raise UserError(f"{name}: exists already; use another name")
     write_text(TEMPLATE.replace("NAME", name), path)
     click.echo(f"Wrote {path}. Edit it, then:")
@@ -241,7 +255,7 @@ def new(name: str) -> None:
 
 
 @command("mypapers")
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=PATH)
 def deploy(folder: Path) -> None:
     """Copy the workflow and its configuration into FOLDER.
 
@@ -268,7 +282,7 @@ def deploy(folder: Path) -> None:
 
 @command("half-time")
 @click.argument("id", required=False, shell_complete=named("claims"))
-@click.option("--results", default="results", type=FOLDER, metavar="FOLDER", help="Folder of results.")
+@click.option("--results", default="results", type=PATH, metavar="FOLDER", help="Folder of results.")
 @as_json
 def claims(id: str | None, results: Path, as_json: bool) -> None:
     """Show the status of claims and findings.
@@ -294,7 +308,7 @@ def claims(id: str | None, results: Path, as_json: bool) -> None:
 
 
 @command("results")
-@click.argument("folder", default="results", type=FOLDER)
+@click.argument("folder", default="results", type=PATH)
 def verify(folder: Path) -> None:
     """Check result files, figures and tables for damage.
 
@@ -308,8 +322,8 @@ def verify(folder: Path) -> None:
 
 
 @command("results other/results")
-@click.argument("folder", type=FOLDER)
-@click.argument("other", type=FOLDER)
+@click.argument("folder", type=PATH)
+@click.argument("other", type=PATH)
 def compare(folder: Path, other: Path) -> None:
     """Compare two results folders.
 
@@ -327,8 +341,8 @@ def compare(folder: Path, other: Path) -> None:
 
 
 @command("results.zip --only deep_linear")
-@click.argument("folder", nargs=-1, type=FOLDER, metavar="[FOLDER]")
-@click.argument("file", type=FOLDER, metavar="FILE.zip")
+@click.argument("folder", nargs=-1, type=PATH, metavar="[FOLDER]")
+@click.argument("file", type=PATH, metavar="FILE.zip")
 @click.option(
     "--only",
     multiple=True,
@@ -355,18 +369,18 @@ def export(folder: Sequence[Path], file: Path, only: Sequence[str], force: bool)
 
 
 @command("anna.zip ben/results --into results")
-@click.argument("source", nargs=-1, required=True, type=FOLDER)
+@click.argument("source", nargs=-1, required=True, type=PATH)
 @click.option(
     "--into",
     required=True,
-    type=FOLDER,
+    type=PATH,
     metavar="FOLDER",
     help="Folder for the merged results. Cells in it stay, and count as a source.",
 )
 @click.option(
     "--prefer",
     multiple=True,
-    type=FOLDER,
+    type=PATH,
     metavar="SOURCE",
     help="Source to take a cell from where only values differ; may be repeated.",
 )
@@ -405,8 +419,8 @@ def _configuration(names: Sequence[str], extra: Sequence[Path], results: str | N
             "there is no config/*/experiments.yaml in this folder, so name what to run: a paper, "
             "an experiment or a cell of `neuralrace list experiments`, or a file by --configfile"
         )
-    said = {"only": list(dict.fromkeys(names)), "results": results}
-    return files | {"command line": {key: value for key, value in said.items() if value}}
+    only = {"only": list(dict.fromkeys(names))} if names else {}
+    return files | {"command line": only | ({} if results is None else {"results": results})}
 
 
 def _progress() -> Callable[[str, int, int], None]:

@@ -142,7 +142,7 @@ def _figures(folder: Path, packed: Mapping[str, str]) -> tuple[tuple[str, ...], 
     """
     drawn_in = gallery(folder)
     names, files = [], {}
-    for place in sorted(drawn_in.glob("*/*.sha256")):
+    for place in sorted(drawn_in.rglob("*.sha256")):
         drawn = read_seal(place)
         if drawn and drawn.inputs.items() <= packed.items() and intact(place):
             names.append(place.relative_to(drawn_in).with_suffix("").as_posix())

@@ -43,12 +43,12 @@ def verify(
     files = sorted(found) if planned is None else list(planned)
     if not files:
         raise UserError(f"{root}: no result files; name the folder that holds some")
-    products = sorted([*root.glob("*.sha256"), *gallery.glob("*/*.sha256")])
+    products = sorted([*root.glob("*.sha256"), *gallery.rglob("*.sha256")])
     problems = {path: list(_of_file(path, (planned or {}).get(path))) for path in files}
     problems |= {place: list(_of_product(place, root)) for place in products}
     wrong = [f"{path}: {what}" for path, told in problems.items() for what in told]
     if wrong:
-        again = " ".join(str(_output(path)) for path, told in problems.items() if told)
+        again = " ".join(str(_output(path, gallery)) for path, told in problems.items() if told)
         advice = (
             f"To compute them again: snakemake --cores all --force {again}\n"
             "with the --configfile of these results, if they have one. Then run what you ran: it "
@@ -63,12 +63,13 @@ def verify(
     )
 
 
-def _output(path: Path) -> Path:
+def _output(path: Path, gallery: Path) -> Path:
     """The file that Snakemake computes, for a checksum file of a figure or table."""
     if path.suffix != ".sha256":
         return path
-    figure = path.parent.parent.name == "figures"
-    return path.with_suffix(".png" if figure else "" if "." in path.stem else ".md")
+    if path.is_relative_to(gallery):
+        return path.with_suffix(".png")
+    return path.with_suffix("" if "." in path.stem else ".md")
 
 
 def _of_product(place: Path, root: Path) -> Iterator[str]:
