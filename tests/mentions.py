@@ -9,11 +9,13 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from fnmatch import fnmatch
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 import yaml
@@ -22,7 +24,9 @@ from snakemake.cli import get_argument_parser
 
 from neuralrace import cli
 from neuralrace.catalogue import KINDS, experiments, meanings
+from neuralrace.errors import UserError
 from neuralrace.manual import config_schema
+from neuralrace.plan import read_plan
 from neuralrace.registry import FIGURES
 from neuralrace.workflow.study import Study
 
@@ -32,16 +36,18 @@ SCHEMA = config_schema()
 CELL = SCHEMA["$defs"]["Cell"]["properties"]
 KEYS = CELL["sweep"]["properties"]
 """Every key of an experiment, dotted."""
-OWN = re.compile(r"(\.\./)*(neuralrace/)?(mine|my|mypackage|mypapers|anna|ben|other|part)\b.*")
+OWN = re.compile(
+    r"(\.\./)*(neuralrace/)?(mine|my|mypackage|mypapers|anna|ben|other|part|train|test)\b.*"
+)
 """Names of what a reader makes."""
 PLACEHOLDER = re.compile(r"[A-Z]+(\.\w+)?|<.*>|\.\.\.")
-FOREIGN = frozenset(
-    """
-    KillWait MinJobAge PartitionConfig PartitionTimeLimit nvidia-smi squeue sacct -k
-    --xla_gpu_deterministic_ops=true
-    """.split()
+FOREIGN = re.compile(
+    "KillWait|MinJobAge|Partition(Config|TimeLimit)|sacct|squeue|nvidia-smi|tmux|matplotlibrc"
+    r"|-k|standard_name|yes|--xla_gpu_deterministic_ops=true|xarray\..*"
 )
 """Names of other programs."""
+VALUES = re.compile(r"[\w.|*-]+( [\w|*-]+)*")
+"""Values in code, side by side, and no sentence."""
 MADE = ("results/checkpoints", "data", ".venv", ".snakemake")
 """Folders that commands make, beside those of the rules' files."""
 SKIPPED = {".git", ".venv", ".cache", ".snakemake", "results", "__pycache__", "_build"}
@@ -64,7 +70,7 @@ def blocks(page: Path, language: str) -> list[str]:
 @cache
 def spans(page: Path) -> frozenset[str]:
     """Code spans of a page, outside of its code blocks."""
-    prose = re.sub(r"^```.*?^```|\{[\w:]+\}`[^`]*`", "", text(page), flags=re.S | re.M)
+    prose = re.sub(r"^```.*?^```|\{(term|doc|ref)\}`[^`]*`", "", text(page), flags=re.S | re.M)
     return frozenset(re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose))
 
 
@@ -84,7 +90,10 @@ def cells(page: Path | None) -> frozenset[str]:
     """Papers, experiments and cells: those configured, and those that a page configures itself."""
     found = set(Study({}, []).plan.cells) if page is None else set(cells(None))
     for block in blocks(page, "yaml") if page else ():
-        found.update(f"{name}/main" for name in experiments(yaml.safe_load(block) or {}))
+        content = yaml.safe_load(block) or {}
+        found.update(experiments(content))
+        with suppress(UserError):  # some only change an experiment, or read data
+            found.update(read_plan(content, {}).cells)
     return frozenset("/".join(name.split("/")[:depth]) for name in found for depth in (1, 2, 3))
 
 
@@ -110,11 +119,14 @@ def written() -> tuple[re.Pattern[str], ...]:
     """Patterns of the files that rules write, of their checksum files, and of folders of both."""
     found = set()
     for name in re.findall(r'"<((?:results|figures)>/[^"]+)"', _rules()):
-        whole = name.replace(">", "").replace("{cell}", "{a}/{b}/{c}")
-        parts = [re.sub(r"\\\{\w+\\\}", r"[^/]+", re.escape(part)) for part in whole.split("/")]
-        found |= {parts[-1], *("/".join(parts[: depth + 1]) for depth in range(len(parts)))}
-        found.add(re.sub(r"(\\\.\w+)?$", r"(\1)?\.sha256", "/".join(parts)))
-    return tuple(re.compile(rf"(results/\w+/)?{pattern}") for pattern in found)
+        whole = name.replace(">", "").replace("{cell}", "{paper}/{experiment}/{label}")
+        *folders, file = whole.split("/")
+        found |= {"/".join(folders[:depth]) for depth in range(1, len(folders) + 1)}
+        files = {whole, f"{whole}.sha256", whole.rpartition(".")[0] + ".sha256"}
+        found |= files | ({file} if "{" not in file else set())
+    patterns = (re.escape(each).replace(r"\{label\}", "[^/]+") for each in found if each)
+    patterns = (re.sub(r"\\\{\w+\\\}", r"\\w+", each) for each in patterns)
+    return tuple(re.compile(rf"(results/\w+/)?{each}") for each in patterns)
 
 
 @cache
@@ -133,7 +145,9 @@ def targets() -> frozenset[str]:
 @cache
 def extras() -> frozenset[str]:
     """Extras that can be installed."""
-    return frozenset(tomllib.loads(text(REPOSITORY / "pyproject.toml"))["project"]["optional-dependencies"])
+    return frozenset(
+        tomllib.loads(text(REPOSITORY / "pyproject.toml"))["project"]["optional-dependencies"]
+    )
 
 
 @cache
@@ -152,10 +166,21 @@ def parser():
 
 
 @cache
-def vocabulary() -> frozenset[str]:
-    """Names in code, profiles and declarations."""
-    found = {*rules(), *targets(), *extras(), *options(), *FOREIGN, *FIGURES}
-    found |= {name for kind in KINDS for name in meanings(kind)}
+def names(kind: str) -> frozenset[str]:
+    """Names that `neuralrace list` lists."""
+    return frozenset(meanings(kind))
+
+
+@cache
+def vocabulary(page: Path) -> frozenset[str]:
+    """Names in code, profiles and declarations, and in the code blocks of a page."""
+    return _everywhere() | {n for b in blocks(page, r"\w+") for n in re.findall(r"[\w-]+", b)}
+
+
+@cache
+def _everywhere() -> frozenset[str]:
+    found = {*rules(), *targets(), *extras(), *options(), *FIGURES}
+    found |= {name for kind in KINDS for name in names(kind)}
     found |= {part for name in (*KEYS, *FIGURES) for part in re.split("[./]", name)}
     for path in (REPOSITORY / "profiles").rglob("*.yaml"):
         found.update(re.findall(r"[\w-]+", text(path)))
@@ -165,7 +190,7 @@ def vocabulary() -> frozenset[str]:
 
 
 def _identifiers(module: ast.Module) -> Iterator[str]:
-    """Names in a module, and words of its short texts: values, environment variables, dimensions."""
+    """Names in a module, and words of its short texts, such as values and dimensions."""
     for node in ast.walk(module):
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.alias(name=name):
@@ -174,7 +199,7 @@ def _identifiers(module: ast.Module) -> Iterator[str]:
                 yield name
             case ast.keyword(arg=str(name)):
                 yield name
-            case ast.Constant(value=str(words)) if len(words) < 100:
+            case ast.Constant(value=str(words)) if VALUES.fullmatch(words):
                 yield from words.split()
 
 
@@ -203,11 +228,12 @@ def is_output(name: str) -> bool:
     if is_open(name) or name.removeprefix("neuralrace_") in rules():
         return True
     folder, _, file = name.rpartition("/")
-    paper = folder.rpartition("/")[2]
+    inside = re.sub(".*(figures|results)/", "", folder)
     if file.endswith(".png"):
-        known = {each for each in FIGURES if each.startswith(f"{paper}/")}
-        return bool(known) if file == "FIGURE.png" else f"{paper}/{file[:-4]}" in known
-    return is_file(name) and folder.removeprefix("results/") in cells(None)
+        known = {each for each in FIGURES if each.startswith(f"{inside}/")}
+        found = bool(known) if file == "FIGURE.png" else f"{inside}/{file[:-4]}" in known
+        return found or is_open(inside)
+    return is_file(name) and inside in cells(None)
 
 
 def missing(names: Iterable[str]) -> str:
@@ -235,7 +261,7 @@ def neuralrace(words: list[str], page: Path | None) -> str:
     named = [*given.get("only", ()), *([what] if isinstance(what, str) else what)]
     wrong = [name for name in named if not (name in cells(page) or is_output(name))]
     wrong += [name for name in (given.get("kind"),) if name not in (None, *KINDS)]
-    wrong += [name for name in (given.get("id"),) if name not in (None, "ID", *meanings("claims"))]
+    wrong += [name for name in (given.get("id"),) if name not in (None, "ID", *names("claims"))]
     return missing([*wrong, *(str(p) for p in given.get("configfile", ()) if not is_file(str(p)))])
 
 
@@ -311,19 +337,25 @@ def resolves(name: str) -> bool:
     return False
 
 
-def wrong_entry(entry: str) -> str | None:
+def wrong_entry(span: str) -> str | None:
     """What is wrong with `key: value` of a configuration; None where it is no such entry."""
     try:
-        ((key, value),) = yaml.safe_load(entry).items()
+        ((key, value),) = yaml.safe_load(span).items()
     except (ValueError, AttributeError, yaml.YAMLError):
         return None
+    if "..." in span or (isinstance(value, str) and " " in value):
+        return None  # a message
     if key in SCHEMA["properties"]:
-        content = {key: value}
-    elif key in CELL or key in KEYS or "," in key:
-        swept = {key: value if "," in key else [value]}
-        content = {"experiments": {"paper": {"experiment": {key: value} if key in CELL else {"sweep": swept}}}}
-    else:
+        return _invalid({key: value})
+    if key not in {*CELL, *KEYS} and "," not in key:
         return None
+    # outside of `sweep`, inside of it, or as one of its values
+    entries = [{key: value}, {"sweep": {key: value}}, {"sweep": {key: [value]}}]
+    wrong = [_invalid({"experiments": {"paper": {"name": entry}}}) for entry in entries]
+    return "" if "" in wrong else wrong[0]
+
+
+def _invalid(content: dict[str, Any]) -> str:
     return "; ".join(error.message for error in Draft202012Validator(SCHEMA).iter_errors(content))
 
 
@@ -334,22 +366,28 @@ def wrong_name(span: str, page: Path) -> str:
         span: the text of it.
         page: where it stands; code blocks on the same page define names, too.
     """
-    if ": " in span and "..." not in span and (wrong := wrong_entry(span)) is not None:
+    if FOREIGN.fullmatch(span):
+        return ""
+    if re.match("[a-z_., ]+: ", span) and (wrong := wrong_entry(span)) is not None:
         return wrong
     if re.fullmatch(r"--?[a-z][\w-]*([ =].*)?", span):
-        option = re.split("[ =]", span)[0]
-        return "" if {span, option} & (options() | FOREIGN) else "no such option"
-    if re.fullmatch(r"[\w.<>*-]*/[\w./{}<>*,-]*|[\w<>.*]+\.(py|nc|md|ya?ml|json|csv|png|lock)", span):
+        return "" if re.split("[ =]", span)[0] in options() else "no such option"
+    if re.fullmatch(
+        r"[\w.<>*-]*/[\w./{}<>*,-]*|[\w<>.*-]+\.(py|nc|md|ya?ml|toml|json|csv|lock)", span
+    ):
         known = span in cells(page) or span in FIGURES or span.startswith(("paper/", "1/"))
         return "" if known or is_file(span) else "no such file"
     name = re.sub(r"\(.*\)$", "", span).lstrip(".@")
     if re.match(r"(nr|neuralrace)\.[\w.]+$", name):
         return "" if resolves(name) else "no such name in the library"
-    first, *rest = name.split(".")
-    if rest and first in CELL:
+    if not re.fullmatch(r"[A-Za-z_][\w-]*(\.[A-Za-z_]\w*)*", name) or is_open(name):
+        return ""
+    parts = name.split(".")
+    if parts[1:] and parts[0] in CELL:
         return "" if name in KEYS else "no such key"
-    if re.fullmatch(r"[A-Za-z_][\w-]*(\.[A-Za-z_]\w*)*", name) and not is_open(name):
-        own = {word for block in blocks(page, r"\w+") for word in re.findall(r"[\w-]+", block)}
-        known = vocabulary() | own
-        return "" if name in known or first == "xarray" or {first, *rest} <= known else "no such name"
-    return ""
+    if parts[1:] and find_spec(f"neuralrace.{parts[0]}"):
+        return "" if resolves(f"neuralrace.{name}") else "no such name in the library"
+    known = vocabulary(page)
+    affix = "_" in (name[0], name[-1]) and any(name in each for each in known)
+    found = affix or known >= set(parts) or {name, span} & known or is_file(span)
+    return "" if found else "no such name"

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from mentions import PROGRAMS, REPOSITORY, blocks, lines, spans, wrong_command, wrong_name
 
+from mentions import PROGRAMS, REPOSITORY, blocks, lines, spans, wrong_command, wrong_name
 from neuralrace import cli
 from neuralrace.plan import read_plan
 
@@ -107,7 +107,7 @@ def test_a_command_that_does_not_exist_is_found(line):
 @pytest.mark.parametrize(
     "span",
     [
-        "beta",
+        "betas",
         "training.momentum",
         "training: {optimiser: {name: momentum, beta: 0.9}}",
         "dataset.name: digit",

@@ -51,7 +51,7 @@ def meanings(kind: str) -> dict[str, str]:
 
 
 def experiments(content: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the experiments in a configuration, `paper/experiment`; malformed parts give none."""
+    """Names of experiments in a configuration, `paper/experiment`; malformed parts have none."""
     for paper, inside in _items(content.get("experiments")):
         yield from (f"{paper}/{name}" for name, _ in _items(inside))
 

@@ -68,9 +68,7 @@ experiments:
 class Named(click.Path):
     """A path of a file or folder; an empty text is refused, as Python reads it as this folder."""
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See `click.ParamType.convert`."""
         if value == "":
             self.fail("an empty text is no name of a file or folder", param, ctx)
@@ -282,7 +280,9 @@ def deploy(folder: Path) -> None:
 
 @command("half-time")
 @click.argument("id", required=False, shell_complete=named("claims"))
-@click.option("--results", default="results", type=PATH, metavar="FOLDER", help="Folder of results.")
+@click.option(
+    "--results", default="results", type=PATH, metavar="FOLDER", help="Folder of results."
+)
 @as_json
 def claims(id: str | None, results: Path, as_json: bool) -> None:
     """Show the status of claims and findings.

@@ -42,7 +42,9 @@ def test_an_experiment_of_ones_own_is_plotted(workspace):
 
     assert workspace.planned("cells", "plots", *CONFIGURATION) == {}
     edited = workspace.edit("figures/cell.py")
-    assert edited.planned("cells", "plots", "--config", "only=[mine]", *CONFIGURATION) == {"plot": 2}
+    assert edited.planned("cells", "plots", "--config", "only=[mine]", *CONFIGURATION) == {
+        "plot": 2
+    }
     workspace.restore("figures/cell.py")
 
     whole = (workspace.path / PLOTS[1]).read_bytes()

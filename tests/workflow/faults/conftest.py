@@ -1,6 +1,6 @@
 """The fixture that counts injected faults, and the table of docs/reliability.md.
 
-`pytest -m faults --reliability docs/reliability.md` writes the table between the marks of that page.
+`pytest -m faults --reliability docs/reliability.md` writes it between the marks of that page.
 """
 
 import json
@@ -64,7 +64,7 @@ Injecting = Callable[..., "Iterator[Fault]"]
 
 @pytest.fixture
 def injecting(record_property) -> Injecting:
-    """Opens a `Fault` to count injections in; it fails if anything is lost, wrong or a traceback."""
+    """Opens a `Fault` to count injections in; fails if anything is lost, wrong or a traceback."""
 
     @contextmanager
     def counted(
@@ -114,7 +114,8 @@ def table(faults: list[Fault]) -> Iterator[str]:
             counts = (len(fault.seconds), fault.lost, fault.wrong, fault.traceback)
             mean = sum(fault.seconds) / len(fault.seconds)
             cells = (fault.kind, *counts, fault.message, fault.recovers, f"{mean:.1f}")
-            yield f"| {' | '.join(str(cell).replace('|', '\\|') for cell in cells)} |"
+            escaped = [str(cell).replace("|", "\\|") for cell in cells]
+            yield f"| {' | '.join(escaped)} |"
         yield ""
 
 

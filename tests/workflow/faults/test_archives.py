@@ -199,7 +199,9 @@ def code(dataset: xr.Dataset) -> xr.Dataset:
 def test_results_that_contradict_each_other(packed, injecting, merging):
     changes = {"training.steps: ": specification, "code: ": code, "values alone: ": values}
     with injecting(
-        "contradicting results merged", group=GROUP, recovers="leave one source out, or use `--prefer`"
+        "contradicting results merged",
+        group=GROUP,
+        recovers="leave one source out, or use `--prefer`",
     ) as fault:
         for number, (said, change) in enumerate(changes.items()):
             for kind in ("trajectory", "theory", "metrics"):
@@ -219,7 +221,9 @@ def test_results_that_contradict_each_other(packed, injecting, merging):
 
 def test_results_of_another_version(packed, finished, workspace, injecting, merging, monkeypatch):
     with injecting(
-        "results of another version merged", group=GROUP, recovers="run the command that `verify` prints"
+        "results of another version merged",
+        group=GROUP,
+        recovers="run the command that `verify` prints",
     ) as fault:
         altered("schema", "theory", lambda dataset: dataset)
         path = Path("schema/results", CELL, "theory.nc")

@@ -157,7 +157,9 @@ def test_a_damaged_file_of_a_data_set_is_fetched_again(folder, server, injecting
     path, before = folder / f"{STEM}.gz", load(folder)
     official, rng = path.read_bytes(), np.random.default_rng(1)
     server.answer = Answer(official)
-    with injecting("a downloaded data file is damaged (bit flipped, or cut)", group=GROUP, chance=True) as fault:
+    with injecting(
+        "a downloaded data file is damaged (bit flipped, or cut)", group=GROUP, chance=True
+    ) as fault:
         for _ in range(20):
             with fault.injection():
                 path.write_bytes(damaged(official, rng))
@@ -189,7 +191,9 @@ def test_a_file_of_ones_own_that_changed(tmp_path, injecting):
     content = path.read_bytes()
     planned = File(name="file", path=str(path))
     before = planned.load().x
-    with injecting("your own data file changes after planning", group=GROUP, recovers=RESTORE, chance=True) as fault:
+    with injecting(
+        "your own data file changes after planning", group=GROUP, recovers=RESTORE, chance=True
+    ) as fault:
         for _ in range(10):
             with fault.injection():
                 path.write_bytes(damaged(content, rng))

@@ -120,7 +120,9 @@ def test_no_home(finished, copied, injecting):
 
 def test_a_folder_of_any_name(finished, copied, injecting):
     with injecting(
-        "a working folder with spaces, quotes and other scripts in its name", group=GROUP, recovers=NOTHING
+        "a working folder with spaces, quotes and other scripts in its name",
+        group=GROUP,
+        recovers=NOTHING,
     ) as fault:
         odd = type(finished)(copied.path.rename(copied.path.with_name(ODD)))
         with fault.injection(), without(odd, "time_to_learn"):

@@ -84,7 +84,10 @@ def test_a_text_that_was_damaged(tmp_path, injecting):
     text = yaml.safe_dump({"experiments": {"paper": {"one": CELL}}, "batch": ["seed"]}).encode()
     chance, path = random.Random(0), tmp_path / "mine.yaml"
     with injecting(
-        "a configuration file is damaged (bits flipped, cut or extended)", group=GROUP, recovers=NOTHING, chance=True
+        "a configuration file is damaged (bits flipped, cut or extended)",
+        group=GROUP,
+        recovers=NOTHING,
+        chance=True,
     ) as fault:
         for _ in range(200):
             content = bytearray(text)

@@ -212,7 +212,10 @@ def test_configuration_that_is_edited_while_it_runs_is_for_the_next_run(building
 
 def test_two_runs_at_once_make_everything_once(building, injecting):
     workspace = building("twice")
-    with injecting("two runs at once in one results folder", group=GROUP) as fault, fault.injection():
+    with (
+        injecting("two runs at once in one results folder", group=GROUP) as fault,
+        fault.injection(),
+    ):
         both = [started(workspace, ("cells",)) for _ in range(2)]
         printed = [each.communicate(timeout=2 * LONGEST)[0] for each in both]
         status = sorted(each.returncode for each in both)
