@@ -25,8 +25,9 @@ from neuralrace.answers import about_cell, about_file, layout
 from neuralrace.atomic import write_text
 from neuralrace.bundled import FILES, root
 from neuralrace.catalogue import KINDS, experiments, meanings
-from neuralrace.errors import UserError, alike
+from neuralrace.errors import UserError, alike, brief
 from neuralrace.plan import (
+    NAME,
     Plan,
     configuration,
     laid_over,
@@ -217,7 +218,7 @@ def run(
         last = {"command line": files.pop("command line")}
         files |= {chosen.name: chosen.config} | last
         where = ["--workflow-profile", str(profile), *(["--cores", cores] if cores else [])]
-    _plan(files)  # reports mistakes before Snakemake starts
+    _plan(files)  # mistakes are told before Snakemake starts
     with TemporaryDirectory() as folder:
         said = Path(folder, "command_line.yaml")
         said.write_text(yaml.safe_dump(files["command line"]), encoding="utf-8")
@@ -225,7 +226,7 @@ def run(
         order += [*where, *(["--dry-run"] if dry_run else [])]
         order += ["--configfile", *map(str, configfile), str(said), "--", "cells", "plots"]
         with subprocess.Popen(order, env=os.environ | _home()) as process:  # noqa: S603
-            with suppress(KeyboardInterrupt):  # Snakemake gets it too, and stops its jobs first
+            with suppress(KeyboardInterrupt):  # it is told too, and stops its jobs first
                 return process.wait()
             return process.wait()
 
@@ -238,10 +239,10 @@ def new(name: str) -> None:
     The file NAME/experiments.yaml holds the experiment NAME/first, which runs as it is. Edit it.
     """
     path = Path(name, "experiments.yaml")
-    if not re.fullmatch("[a-z][a-z0-9_]*", name):
+    if not re.fullmatch(NAME, name):
         raise UserError(
-            f"{name!r}: is no valid name; use lower-case letters, digits and underscores, and "
-            "begin with a letter"
+            f"{brief(repr(name), 80)}: is no valid name; use lower-case letters, digits and "
+            "underscores, at most 100, and begin with a letter"
         )
     refuse_taken(name)
     if Path(name).exists() or (configuration() / name).exists():
@@ -413,6 +414,8 @@ def _home() -> dict[str, str]:
 def _configuration(names: Sequence[str], extra: Sequence[Path], results: str | None) -> dict:
     """Content of each configuration file, weakest first; the last is the command line's."""
     files = {str(path): read_file(path) for path in (*papers(), *extra)}
+    if given := [name for name in names if Path(name).suffix in (".yaml", ".yml")]:
+        raise UserError(f"{given[0]}: is no name of an experiment; give files by --configfile")
     names = names or [name for path in extra for name in experiments(files[str(path)])]
     if not names and configuration() != Path("config"):
         raise UserError(
@@ -443,7 +446,16 @@ def _plan(files: Mapping[str, Mapping]) -> Plan:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit status, 1 after an error message."""
     try:
+        os.getcwd()
+    except FileNotFoundError:
+        click.echo("error: the current folder was deleted; change to another one", err=True)
+        return 1
+    try:
         return commands.main(arguments, prog_name="neuralrace", standalone_mode=False) or 0
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        told = f"the output cannot be written ({error.strerror})"
     except UserError as error:
         told = str(error)
     except click.UsageError as error:

@@ -108,7 +108,7 @@ def _finished(folder: Path, only: Collection[str]) -> tuple[tuple[str, ...], lis
     known = {"/".join(name.split("/")[:depth]) for name in results for depth in (1, 2, 3)}
     for name in only:
         if name not in known:
-            told = alike(name, known)
+            told = alike(name, known) or "name a paper, experiment or cell of it"
             raise UserError(f"--only: {name!r}: {folder} has nothing of that name; {told}")
     chosen = [
         (name, cell.path(kind))

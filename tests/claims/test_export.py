@@ -212,7 +212,7 @@ def link(path):
         (lambda r: link(r / CELLS[0] / "metrics.nc"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "deep_linear"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "claims.json"), "claims.json: is a link out of results; put"),
-        (lambda r: (r / "claims.json").write_text("["), "claims.json: is no table of judged"),
+        (lambda r: (r / "claims.json").write_text("["), "claims.json: is damaged, or no table of"),
     ],
 )
 def test_what_cannot_be_passed_on_is_refused_and_leaves_nothing(results, spoil, said):

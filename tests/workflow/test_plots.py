@@ -27,7 +27,7 @@ def neuralrace(workspace, *arguments: str) -> str:
 
 def test_an_experiment_of_ones_own_is_plotted(workspace):
     experiment = workspace.deep["step_size"]
-    content = {"experiments": {"mine": {"first": experiment}}}
+    content = {"only": ["mine"], "experiments": {"mine": {"first": experiment}}}
     (workspace.path / "mine.yaml").write_text(yaml.safe_dump(content))
     printed = neuralrace(workspace, "run", *CONFIGURATION)
     places = dict(re.findall(r"^(\w+): (/.*)$", printed, re.MULTILINE))
@@ -42,14 +42,12 @@ def test_an_experiment_of_ones_own_is_plotted(workspace):
 
     assert workspace.planned("cells", "plots", *CONFIGURATION) == {}
     edited = workspace.edit("figures/cell.py")
-    assert edited.planned("cells", "plots", "--config", "only=[mine]", *CONFIGURATION) == {
-        "plot": 2
-    }
+    assert edited.planned("cells", "plots", *CONFIGURATION) == {"plot": 2}
     workspace.restore("figures/cell.py")
 
     whole = (workspace.path / PLOTS[1]).read_bytes()
     (workspace.path / PLOTS[1]).write_bytes(whole[:1000])
-    told = workspace.snakemake("verify", "--config", "only=[mine]", *CONFIGURATION, fails=True)
+    told = workspace.snakemake("verify", *CONFIGURATION, fails=True)
     assert f"{PLOTS[1]}: is not what was written" in told
     command, *_ = re.findall("To compute them again: snakemake --cores all (.*)", told)
     workspace.snakemake(*command.split(), *CONFIGURATION)
