@@ -61,8 +61,22 @@ def test_files_of_cells_are_those_that_are_planned(study):
         *(f"results/{ONE}/{kind}.nc" for kind in ("trajectory", "theory", "metrics")),
         *(f"results/{TWO}/{kind}.nc" for kind in ("trajectory", "metrics")),
     }
-    files = {*study.fingerprints, *study.gallery(), "results/metrics.csv", "results/claims.sha256"}
+    files = {
+        *study.fingerprints,
+        *study.gallery(),
+        *study.plots,
+        "results/metrics.csv",
+        "results/claims.sha256",
+    }
     assert set(map(str, study.outputs())) >= files
+
+
+def test_cells_that_no_figure_shows_have_a_plot(study, monkeypatch):
+    assert study.plots == [f"figures/{cell}.png" for cell in (ONE, TWO)]
+    monkeypatch.chdir(PROJECT)
+    papers = Study({}, [])
+    shown = {cell for figure in FIGURES for cell in papers.figure_cells(figure)}
+    assert not shown & {path.removeprefix("figures/").removesuffix(".png") for path in papers.plots}
 
 
 def test_parameters_of_a_file_are_those_it_is_computed_from(study, folder):

@@ -34,7 +34,7 @@ RESULT = re.compile(
 """Names of result files and of their seals."""
 BESIDE = re.compile(
     rf"{NAME}/(README\.md|claims\.sha256|(claims|findings)\.(md|json|csv)|metrics\.csv(\.sha256)?|"
-    r"figures/(slim/)?[a-z0-9_]+/[a-z0-9_]+\.(png|pdf|svg|sha256))"
+    r"figures/(slim/)?[a-z0-9_]+/[a-z0-9_]+(/[a-z0-9_][a-z0-9._-]*)?\.(png|pdf|svg|sha256))"
 )
 """Names of all else, for people: no merge reads it."""
 SMALL = 1 << 16

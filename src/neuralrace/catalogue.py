@@ -1,6 +1,6 @@
-"""What has a name, and what it means: papers, experiments, claims, and all they can be made of.
+"""Names and one-line descriptions for `neuralrace list`.
 
-Texts are the first sentence of a docstring, of a comment in `config/`, or of a statement.
+A description is the first sentence of a docstring, of a comment in `config/`, or of a claim.
 """
 
 import re
@@ -30,11 +30,11 @@ CLASSES: dict[str, Sequence[type[Strict]]] = {
     "optimisers": OPTIMISERS,
 }
 KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES)
-"""Kinds of what has a name."""
+"""Kinds of names that are listed."""
 
 
 def meanings(kind: str) -> dict[str, str]:
-    """Every name of a kind, one of `KINDS`, with what it means.
+    """Description of every name of a kind, one of `KINDS`.
 
     Raises:
         UserError: a file in `config/` cannot be read.
@@ -51,7 +51,7 @@ def meanings(kind: str) -> dict[str, str]:
 
 
 def experiments(content: Mapping[str, Any]) -> Iterator[str]:
-    """Experiments in a configuration, `paper/experiment`; what is no mapping holds none."""
+    """Names of experiments in a configuration, `paper/experiment`; malformed parts have none."""
     for paper, inside in _items(content.get("experiments")):
         yield from (f"{paper}/{name}" for name, _ in _items(inside))
 
@@ -61,7 +61,7 @@ def _items(value: Any) -> Sequence[tuple[Any, Any]]:
 
 
 def _commented(kind: str) -> dict[str, str]:
-    """Papers by the comment that their file begins with, experiments by the last one above."""
+    """Descriptions from comments: the first in a paper's file, the last above an experiment."""
     found: dict[str, str] = {}
     for path in papers():
         text = path.read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def _comment(text: str, above: str) -> str:
 
 
 def _first(text: str) -> str:
-    """The first sentence of a text; what follows a point and begins small goes on with it."""
+    """The first sentence of a text; a full stop before a lower-case letter does not end it."""
     told = " ".join(text.partition("\n\n")[0].split())
     return re.split(r"(?<=\.) (?=[A-Z])", told)[0]
 

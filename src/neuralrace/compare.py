@@ -118,13 +118,15 @@ def _relative(one: xr.DataArray, other: xr.DataArray) -> float:
 def report(one: Path, other: Path) -> Iterator[str]:
     """The comparison in words: figures, claims, and where each metric differs most.
 
-    Two folders of figures have nothing but these.
+    Two folders of figures have nothing but these. Where neither folder has judged claims, as with
+    an experiment of one's own, nothing is said of claims.
 
     Raises:
         UserError: folders that cannot be compared.
     """
     alone = (_gallery(one), _gallery(other)) == (one, other)
-    outcomes = [] if alone else list(other_outcomes(one, other))
+    judged = any((folder / "claims.json").exists() for folder in (one, other))
+    outcomes = [] if alone or not judged else list(other_outcomes(one, other))
     found = [] if alone else list(differences(one, other))
     figures = pictures(one, other)
     other_looks = {name: what for name, what in figures.items() if what}
@@ -132,7 +134,8 @@ def report(one: Path, other: Path) -> Iterator[str]:
     yield from (f"- {name}: {what}" for name, what in other_looks.items())
     if alone:
         return
-    yield f"{len(outcomes)} claims and findings come out otherwise"
+    if judged:
+        yield f"{len(outcomes)} claims and findings come out otherwise"
     yield from (f"- {line}" for line in outcomes)
     beyond = [difference for difference in found if difference.beyond]
     yield (

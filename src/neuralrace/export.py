@@ -117,7 +117,7 @@ def _finished(folder: Path, only: Collection[str]) -> tuple[tuple[str, ...], lis
     known = {"/".join(name.split("/")[:depth]) for name in results for depth in (1, 2, 3)}
     for name in only:
         if name not in known:
-            told = alike(name, known)
+            told = alike(name, known) or "name a paper, experiment or cell of it"
             raise UserError(f"--only: {name!r}: {folder} has nothing of that name; {told}")
     chosen = [
         (name, cell.path(kind))
@@ -152,7 +152,7 @@ def _figures(folder: Path, packed: Mapping[str, str]) -> tuple[tuple[str, ...], 
     """
     drawn_in = gallery(folder)
     names, files = [], {}
-    for place in sorted(drawn_in.glob("*/*.sha256")):
+    for place in sorted(drawn_in.rglob("*.sha256")):
         drawn = read_seal(place)
         if drawn and drawn.inputs.items() <= packed.items() and intact(place):
             names.append(place.relative_to(drawn_in).with_suffix("").as_posix())

@@ -19,7 +19,9 @@ ROOT = Path(__file__).parent
 SEEN: dict[Path, tuple[int, ...]] = {}
 """State of source files when this process first saw them; workers look before they import any."""
 
-Stage = Literal["train", "solve", "measure", "tabulate", "judge", "draw", "blind", "judge_blind"]
+Stage = Literal[
+    "train", "solve", "measure", "tabulate", "judge", "draw", "plot", "blind", "judge_blind"
+]
 """Each has a module of its name in `neuralrace.workflow`, which its jobs call."""
 RUNNER = "neuralrace.workflow.worker"
 """What calls it, and prepares the process for it."""

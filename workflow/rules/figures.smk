@@ -23,3 +23,21 @@ rule draw:
     run:
         name = f"{wildcards.paper}/{wildcards.figure}"
         work("draw", name, input, output, params, log, root=study.results)
+
+
+# The standard figure of a cell, for experiments that no figure module shows.
+rule plot:
+    input:
+        "<results>/{cell}/trajectory.nc",
+        lambda w: study.theory(w.cell),
+    output:
+        update("<figures>/{cell}.png"),
+    log:
+        "<figures>/logs/{cell}.log",
+    priority: 30_000
+    localrule: True
+    params:
+        code=lambda w: study.plot_code,
+        cells=lambda w: study.digests([w.cell]),
+    run:
+        work("plot", wildcards.cell, input, output, params, log, root=study.results)

@@ -19,6 +19,12 @@ rule cells:
         study.metrics,
 
 
+# A plot of each cell that no figure module shows; `neuralrace run` asks for these.
+rule plots:
+    input:
+        lambda w: study.plots,
+
+
 # The same, with all metrics in one table.
 rule metrics:
     input:

@@ -22,7 +22,7 @@ from neuralrace.claims.judge import (
     Row,
     allowed,
 )
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, brief
 from neuralrace.seal import refuse_damage
 
 R = TypeVar("R", bound=Row)
@@ -125,13 +125,17 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
 
 
 def _read(path: Path, parse: Callable[[bytes], list[R]]) -> list[R]:
+    again = "judge the claims: snakemake --cores all claims"
     try:
         content = path.read_bytes()
         refuse_damage(path, hashlib.sha256(content).hexdigest(), path.with_name("claims.sha256"))
         return parse(content)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); {again}") from error
+    except ValueError as error:
+        what = brief(str(error).partition("\n")[0], 80)
         raise UserError(
-            f"{path}: is no table of judged statements ({error}). Judge the claims again."
+            f"{path}: is damaged, or no table of judged claims ({what}); {again}"
         ) from error
 
 

@@ -54,7 +54,7 @@ def verify(
     problems |= {place: list(_of_product(place, root)) for place in products}
     wrong = [f"{path}: {what}" for path, told in problems.items() for what in told]
     if wrong:
-        again = " ".join(str(_output(path)) for path, told in problems.items() if told)
+        again = " ".join(str(_output(path, gallery)) for path, told in problems.items() if told)
         advice = (
             f"To compute them again: snakemake --cores all --force {again}\n"
             "with --config settings=FILE, if these results have a file of yours. Then run what you "
@@ -78,21 +78,22 @@ def _products(root: Path, gallery: Path) -> Iterator[tuple[Path, list[Path]]]:
     yield root / "claims.sha256", judged
     for name in ("metrics.csv", "blind.json"):
         yield seal_file(root / name), [root / name]
-    drawn = {place.with_suffix("") for place in gallery.glob("*/*.sha256") if read_seal(place)}
-    for picture in sorted(drawn | {gallery / name for name in FIGURES}):
-        yield picture.with_suffix(".sha256"), [picture.with_suffix(kind) for kind in PICTURES]
+    drawn = {place for place in gallery.rglob("*.sha256") if read_seal(place)}
+    for place in sorted(drawn | {gallery / f"{name}.sha256" for name in FIGURES}):
+        yield place, [place.with_suffix(kind) for kind in PICTURES]
 
 
 def _any(*paths: Path) -> bool:
     return any(map(os.path.lexists, paths))
 
 
-def _output(path: Path) -> Path:
+def _output(path: Path, gallery: Path) -> Path:
     """The file that Snakemake computes, for a checksum file of a figure or table."""
     if path.suffix != ".sha256":
         return path
-    figure = path.parent.parent.name == "figures"
-    return path.with_suffix(".png" if figure else "" if "." in path.stem else ".md")
+    if path.is_relative_to(gallery):
+        return path.with_suffix(".png")
+    return path.with_suffix("" if "." in path.stem else ".md")
 
 
 def _of_product(place: Path, root: Path) -> Iterator[str]:

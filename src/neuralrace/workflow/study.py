@@ -16,7 +16,7 @@ from neuralrace.claims.plan import needed_cells
 from neuralrace.claims.spec import read_claims, stated
 from neuralrace.cost import Cost, cost_of
 from neuralrace.errors import UserError, brief
-from neuralrace.figures import inputs
+from neuralrace.figures import inputs, matching
 from neuralrace.figures.caption import caption
 from neuralrace.figures.plan import experiments, shown
 from neuralrace.given import Kind
@@ -181,6 +181,17 @@ class Study:
         names = [n for n in FIGURES if not self.plan.only or there.issuperset(experiments(n))]
         return [f"{self.figures}/{name}.png" for name in names]
 
+    @property
+    def plots(self) -> list[str]:
+        """Paths of the standard figures of cells that no figure module shows."""
+        shown = {cell for figure in FIGURES for cell in matching(figure, self.plan.cells)}
+        return [f"{self.figures}/{cell}.png" for cell in self.plan.cells if cell not in shown]
+
+    @cached_property
+    def plot_code(self) -> str:
+        """Digest of the code that draws the standard figure of a cell."""
+        return code_sha256("plot")
+
     @cached_property
     def _statements(self) -> Any:
         return read_claims([Path(name) for name in self.claims])
@@ -274,13 +285,22 @@ class Study:
 
     def outputs(self) -> list[Path]:
         """Paths of all files that the workflow writes, with their checksum files."""
-        drawn = [Path(png) for png in self.gallery()]
+        drawn = [Path(png) for png in (*self.gallery(), *self.plots)]
         pictures = [png.with_suffix(kind) for png in drawn for kind in (*PICTURES, ".sha256")]
         judged = [f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
         alone = [Path(self.results, name) for name in ("metrics.csv", "blind.json")]
         alone += map(Path, self.fingerprints)
         together = [Path(self.results, name) for name in (*judged, "claims.sha256")]
         return [*alone, *map(seal_file, alone), *pictures, *together]
+
+    def locations(self) -> dict[str, str]:
+        """Paths that a person looks at after a run, by what they hold; those that exist."""
+        paths = {
+            "results": self.results,
+            "figures": self.figures,
+            "claims": f"{self.results}/claims.md",
+        }
+        return {what: path for what, path in paths.items() if os.path.exists(path)}
 
     def ahead(self, factor: float) -> str:
         """A line on what is missing or stale, and what it is estimated to cost.

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.faults
 GROUP = "Passing results on"
 CELL = "deep_linear/time_to_learn/main"
 FIGURE = "figures/deep_linear/time_to_learn.png"
-AGAIN = "another archive, and the same command"
+AGAIN = "ask for another archive, and run the same command again"
 
 
 def sealed(folder: Path) -> dict[str, str]:
@@ -208,7 +208,9 @@ def code(dataset: xr.Dataset) -> xr.Dataset:
 def test_results_that_contradict_each_other(packed, injecting, merging):
     changes = {"training.steps: ": specification, "code: ": code, "values alone: ": values}
     with injecting(
-        "contradicting results merged", group=GROUP, recovers="without one of them, or `--prefer`"
+        "contradicting results merged",
+        group=GROUP,
+        recovers="leave one source out, or use `--prefer`",
     ) as fault:
         for number, (said, change) in enumerate(changes.items()):
             for kind in ("trajectory", "theory", "metrics"):
@@ -228,7 +230,9 @@ def test_results_that_contradict_each_other(packed, injecting, merging):
 
 def test_results_of_another_version(packed, finished, workspace, injecting, merging, monkeypatch):
     with injecting(
-        "results of another version merged", group=GROUP, recovers="the command that `verify` names"
+        "results of another version merged",
+        group=GROUP,
+        recovers="run the command that `verify` prints",
     ) as fault:
         altered("schema", "theory", lambda dataset: dataset)
         path = Path("schema/results", CELL, "theory.nc")

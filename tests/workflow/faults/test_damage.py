@@ -20,7 +20,7 @@ SIBLINGS = ("learning_rate-0.01", "learning_rate-0.02")
 GROUP = "Finished files"
 PICTURES = (".png", ".pdf", ".svg")
 VERDICT = "reproduced"
-MENDING = "the command that `verify` names"
+MENDING = "run the command that `verify` prints"
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -65,7 +65,7 @@ def healed(made, damaged, fault) -> str:
     fault.lost += len(sound.keys() - now.keys())
     fault.wrong += sum(now[path] != content for path, content in sound.items() if path in now)
     fault.wrong += bool(told(workspace.path))
-    assert "Traceback" not in printed
+    fault.output(printed)
     return said
 
 
@@ -270,7 +270,7 @@ def test_a_checksum_that_was_edited_or_lost_is_noticed(made, injecting):
 
 def test_clocks_that_jump_cost_nothing(made, injecting):
     workspace, sound = made
-    with injecting("time stamps of the future and of 1971", group=GROUP) as fault:
+    with injecting("files are dated 2031 or 1971", group=GROUP) as fault:
         for year in (2031 - 1970, 1):
             with fault.injection(len(sound)):
                 for path in sound:
@@ -287,9 +287,9 @@ def test_a_cell_that_fails_leaves_what_was_there(made, injecting):
     workspace, sound = made
     with (
         injecting(
-            "a job that fails where results were",
+            "a job fails whose earlier results exist",
             group="Runs",
-            recovers="the configuration as it was",
+            recovers="correct the configuration, and run the same command again",
         ) as fault,
         fault.injection(),
     ):

@@ -28,6 +28,7 @@ pytestmark = [
 ]
 GROUP = "Data"
 MUTATIONS = Path(__file__).parents[2] / "datasets/mutations.py"
+RESTORE = "put the former file back, or run with the new one"
 STEM = "train-images-idx3-ubyte"
 SHAPES = {
     STEM: (40, 28, 28),
@@ -122,12 +123,12 @@ def load(folder):
 
 DOWNLOADS = {
     "cut short": lambda file: Answer(file[: len(file) // 2], announced=len(file)),
-    "a byte less": lambda file: Answer(file[:-1]),
+    "one byte missing": lambda file: Answer(file[:-1]),
     "another file": lambda file: Answer(gzip.compress(b"another set of images")),
     "empty": lambda file: Answer(b""),
-    "not there (404)": lambda file: Answer(b"not found", status=404),
-    "an error of the server (500)": lambda file: Answer(b"sorry", status=500),
-    "redirected to a page": lambda file: Answer(b"", 302, headers={"Location": "/elsewhere"}),
+    "page not found (404)": lambda file: Answer(b"not found", status=404),
+    "server error (500)": lambda file: Answer(b"sorry", status=500),
+    "redirected to a login page": lambda file: Answer(b"", 302, headers={"Location": "/elsewhere"}),
     "no answer": lambda file: Answer(file, silent=True),
 }
 
@@ -138,7 +139,7 @@ def test_a_download_that_is_not_the_file(kind, folder, server, injecting):
     official = path.read_bytes()
     path.unlink()
     left = {each.name for each in folder.iterdir()}
-    with injecting(f"a download: {kind}", group=GROUP) as fault:
+    with injecting(f"download: {kind}", group=GROUP) as fault:
         with fault.injection():
             server.answer = DOWNLOADS[kind](official)
             server.patience = 0.5 if server.answer.silent else Server.patience
@@ -168,7 +169,9 @@ def test_a_damaged_file_of_a_data_set_is_fetched_again(folder, server, injecting
     path, before = folder / f"{STEM}.gz", load(folder)
     official, rng = path.read_bytes(), np.random.default_rng(1)
     server.answer = Answer(official)
-    with injecting("a data file: a bit flipped, or cut", group=GROUP, chance=True) as fault:
+    with injecting(
+        "a downloaded data file is damaged (bit flipped, or cut)", group=GROUP, chance=True
+    ) as fault:
         for _ in range(20):
             with fault.injection():
                 path.write_bytes(damaged(official, rng))
@@ -186,7 +189,7 @@ def test_a_damaged_file_beside_a_whole_one(folder, injecting, monkeypatch):
     path, before = folder / f"{STEM}.gz", load(folder)
     official, rng = path.read_bytes(), np.random.default_rng(2)
     (folder / STEM).write_bytes(gzip.decompress(official))
-    with injecting("a damaged .gz beside the file itself", group=GROUP, chance=True) as fault:
+    with injecting("a damaged .gz beside the intact file", group=GROUP, chance=True) as fault:
         for _ in range(10):
             with fault.injection():
                 path.write_bytes(damaged(official, rng))
@@ -229,7 +232,9 @@ def test_a_file_of_ones_own_that_changed(tmp_path, injecting):
     content = path.read_bytes()
     planned = File(name="file", path=str(path))
     before = planned.load().x
-    with injecting("data of one's own that changed", group=GROUP, chance=True) as fault:
+    with injecting(
+        "your own data file changes after planning", group=GROUP, recovers=RESTORE, chance=True
+    ) as fault:
         for _ in range(10):
             with fault.injection():
                 path.write_bytes(damaged(content, rng))

@@ -125,11 +125,11 @@ def results(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("kind", "strike", "message"),
     [
-        ("a job is killed", kill_job, "A job failed; its message stands above"),
-        ("Snakemake is killed, its jobs are not", kill_controller, ""),
-        ("Snakemake and its jobs are killed", kill_all, ""),
-        ("interrupted from the keyboard", interrupt, "stopped by SIG"),
-        ("Snakemake is asked to end", ask_to_end, ""),
+        ("a job is killed (SIGKILL)", kill_job, "A job failed; its message stands above"),
+        ("Snakemake is killed, its jobs are not (SIGKILL)", kill_controller, ""),
+        ("Snakemake and its jobs are killed (SIGKILL)", kill_all, ""),
+        ("Ctrl-C", interrupt, "stopped by SIG"),
+        ("SIGTERM to Snakemake", ask_to_end, ""),
     ],
 )
 def test_the_same_command_goes_on(workspace, truth, injecting, kind, strike, message):
@@ -145,7 +145,8 @@ def test_the_same_command_goes_on(workspace, truth, injecting, kind, strike, mes
         made = results(workspace.path)
         fault.lost += len(truth.keys() - made.keys())
         fault.wrong += sum(made.get(name) != content for name, content in truth.items())
-        assert "Traceback" not in final
+        fault.output(printed)
+        fault.output(final)
         assert not list(workspace.path.rglob(".*.tmp"))
         assert message in printed
         fault.message = message or "none: the next run goes on"
@@ -182,7 +183,7 @@ def test_code_that_is_edited_and_taken_back_makes_nothing_wrong(building, inject
     true, path = results(workspace.path), workspace.path / "src/neuralrace" / name
     text = path.read_text()
     assert right in text
-    printed, kind = "", f"code is edited while it runs, and taken back: {what}"
+    printed, kind = "", f"code is edited during a run, and edited back: {what}"
     with injecting(kind, group=GROUP, chance=True) as fault:
         for _ in range(TIMES):
             for file in workspace.path.glob(f"results/*/*/*/{remade}"):
@@ -208,7 +209,7 @@ def test_code_that_is_edited_and_taken_back_makes_nothing_wrong(building, inject
 def test_configuration_that_is_edited_while_it_runs_is_for_the_next_run(building, injecting):
     workspace = building("configured")
     workspace.snakemake("cells")
-    true, kind = results(workspace.path), "configuration is edited while it runs"
+    true, kind = results(workspace.path), "the configuration is edited during a run"
     changed = workspace.deep
     changed["time_to_learn"]["training"]["learning_rate"] = 0.01
     with injecting(kind, group=GROUP) as fault, fault.injection():
@@ -246,7 +247,10 @@ def test_two_clones_on_one_results_folder_are_noticed(building, injecting, tmp_p
 
 def test_two_runs_at_once_make_everything_once(building, injecting):
     workspace = building("twice")
-    with injecting("two Snakemakes at once", group=GROUP) as fault, fault.injection():
+    with (
+        injecting("two runs at once in one results folder", group=GROUP) as fault,
+        fault.injection(),
+    ):
         both = [started(workspace, ("cells",)) for _ in range(2)]
         printed = [each.communicate(timeout=2 * LONGEST)[0] for each in both]
         status = sorted(each.returncode for each in both)
