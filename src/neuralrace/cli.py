@@ -216,11 +216,11 @@ def run(
     chosen = read_profile(found)
     check(chosen)
     said = files.pop("command line")
-    _plan(chosen.files | files | {"command line": said})  # mistakes are told before it starts
+    _plan({**chosen.files, **files, "command line": said})  # mistakes are told before it starts
     order = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
     order += ["--workflow-profile", str(found), *(["--dry-run"] if dry_run else [])]
     order += ["--cores", cores or "all"] if cores or profile is None else []
-    values = {"settings": list(map(str, configfile))} | said
+    values = {"settings": list(map(str, configfile)), **said}
     # as JSON, which is YAML too: Snakemake takes what looks like a number for one
     order += ["--config", *(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in values.items())]
     with subprocess.Popen([*order, "--", "cells", "plots"], env=os.environ | _home()) as process:  # noqa: S603
@@ -409,7 +409,9 @@ def _home() -> dict[str, str]:
 # Configuration -----------------------------------------------------------------------------------
 
 
-def _configuration(names: Sequence[str], extra: Sequence[Path], results: str | None) -> dict:
+def _configuration(
+    names: Sequence[str], extra: Sequence[Path], results: str | None
+) -> dict[str, Mapping[str, Any]]:
     """Content of each configuration file, weakest first; the last is the command line's."""
     files = {str(path): read_file(path) for path in (*papers(), *extra)}
     if given := [name for name in names if Path(name).suffix in (".yaml", ".yml")]:
