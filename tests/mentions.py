@@ -88,24 +88,24 @@ def lines(page: Path) -> Iterator[str]:
 @cache
 def cells(page: Path | None) -> frozenset[str]:
     """Papers, experiments and cells: those configured, and those that a page configures itself."""
-    found = set(Study({}, []).plan.cells) if page is None else set(cells(None))
+    known = set(Study({}, []).plan.cells) if page is None else set(cells(None))
     for block in blocks(page, "yaml") if page else ():
         content = yaml.safe_load(block) or {}
-        found.update(experiments(content))
+        known.update(experiments(content))
         with suppress(UserError):  # some only change an experiment, or read data
-            found.update(read_plan(content, {}).cells)
-    return frozenset("/".join(name.split("/")[:depth]) for name in found for depth in (1, 2, 3))
+            known.update(read_plan(content, {}).cells)
+    return frozenset("/".join(name.split("/")[:depth]) for name in known for depth in (1, 2, 3))
 
 
 @cache
 def tree() -> tuple[str, ...]:
     """Files and folders of the repository, by their path in it."""
-    found, folders = [], [REPOSITORY]
+    paths, folders = [], [REPOSITORY]
     while folders:
         inside = [path for path in folders.pop().iterdir() if path.name not in SKIPPED]
-        found += inside
+        paths += inside
         folders += [path for path in inside if path.is_dir()]
-    return tuple(path.relative_to(REPOSITORY).as_posix() for path in found)
+    return tuple(path.relative_to(REPOSITORY).as_posix() for path in paths)
 
 
 @cache
@@ -117,14 +117,14 @@ def rules() -> frozenset[str]:
 @cache
 def written() -> tuple[re.Pattern[str], ...]:
     """Patterns of the files that rules write, of their checksum files, and of folders of both."""
-    found = set()
+    templates = set()
     for name in re.findall(r'"<((?:results|figures)>/[^"]+)"', _rules()):
         whole = name.replace(">", "").replace("{cell}", "{paper}/{experiment}/{label}")
         *folders, file = whole.split("/")
-        found |= {"/".join(folders[:depth]) for depth in range(1, len(folders) + 1)}
+        templates |= {"/".join(folders[:depth]) for depth in range(1, len(folders) + 1)}
         files = {whole, f"{whole}.sha256", whole.rpartition(".")[0] + ".sha256"}
-        found |= files | ({file} if "{" not in file else set())
-    patterns = (re.escape(each).replace(r"\{label\}", "[^/]+") for each in found if each)
+        templates |= files | ({file} if "{" not in file else set())
+    patterns = (re.escape(each).replace(r"\{label\}", "[^/]+") for each in templates if each)
     patterns = (re.sub(r"\\\{\w+\\\}", r"\\w+", each) for each in patterns)
     return tuple(re.compile(rf"(results/\w+/)?{each}") for each in patterns)
 
@@ -138,8 +138,8 @@ def _rules() -> str:
 def targets() -> frozenset[str]:
     """Targets and variables of make."""
     makefile = text(REPOSITORY / "Makefile")
-    found = re.findall(r"^([a-z]+):", makefile, re.M)
-    return frozenset(found + re.findall(r"^(?:ifdef )?([A-Z]+)(?: \?=|$)", makefile, re.M))
+    rules = re.findall(r"^([a-z]+):", makefile, re.M)
+    return frozenset(rules + re.findall(r"^(?:ifdef )?([A-Z]+)(?: \?=|$)", makefile, re.M))
 
 
 @cache
@@ -154,9 +154,9 @@ def extras() -> frozenset[str]:
 def options() -> frozenset[str]:
     """Options of `neuralrace` and of Snakemake, with and without their dashes."""
     parameters = [each for command in cli.commands.commands.values() for each in command.params]
-    found = {name for each in parameters for name in each.opts} | {"--help", "--version"}
-    found.update(name for action in parser()._actions for name in action.option_strings)
-    return frozenset(found | {name.lstrip("-") for name in found})
+    names = {name for each in parameters for name in each.opts} | {"--help", "--version"}
+    names.update(name for action in parser()._actions for name in action.option_strings)
+    return frozenset(names | {name.lstrip("-") for name in names})
 
 
 @cache
@@ -179,14 +179,14 @@ def vocabulary(page: Path) -> frozenset[str]:
 
 @cache
 def _everywhere() -> frozenset[str]:
-    found = {*rules(), *targets(), *extras(), *options(), *FIGURES}
-    found |= {name for kind in KINDS for name in names(kind)}
-    found |= {part for name in (*KEYS, *FIGURES) for part in re.split("[./]", name)}
+    words = {*rules(), *targets(), *extras(), *options(), *FIGURES}
+    words |= {name for kind in KINDS for name in names(kind)}
+    words |= {part for name in (*KEYS, *FIGURES) for part in re.split("[./]", name)}
     for path in (REPOSITORY / "profiles").rglob("*.yaml"):
-        found.update(re.findall(r"[\w-]+", text(path)))
+        words.update(re.findall(r"[\w-]+", text(path)))
     for path in LIBRARY.rglob("*.py"):
-        found |= {path.stem, path.parent.name, *_identifiers(ast.parse(text(path)))}
-    return frozenset(found)
+        words |= {path.stem, path.parent.name, *_identifiers(ast.parse(text(path)))}
+    return frozenset(words)
 
 
 def _identifiers(module: ast.Module) -> Iterator[str]:
@@ -231,8 +231,8 @@ def is_output(name: str) -> bool:
     inside = re.sub(".*(figures|results)/", "", folder)
     if file.endswith(".png"):
         known = {each for each in FIGURES if each.startswith(f"{inside}/")}
-        found = bool(known) if file == "FIGURE.png" else f"{inside}/{file[:-4]}" in known
-        return found or is_open(inside)
+        drawn = bool(known) if file == "FIGURE.png" else f"{inside}/{file[:-4]}" in known
+        return drawn or is_open(inside)
     return is_file(name) and inside in cells(None)
 
 
@@ -250,19 +250,19 @@ def neuralrace(words: list[str], page: Path | None) -> str:
     if command is None:
         return missing(words[:1])
     try:
-        given = command.make_context(words[0], words[1:]).params
+        values = command.make_context(words[0], words[1:]).params
     except click.exceptions.Exit:  # --help
         return ""
     except click.MissingParameter as error:  # a mention of the command alone passes
         return error.format_message() if words[1:] else ""
     except click.UsageError as error:
         return error.format_message()
-    what = given.get("what", ())
-    named = [*given.get("only", ()), *([what] if isinstance(what, str) else what)]
-    wrong = [name for name in named if not (name in cells(page) or is_output(name))]
-    wrong += [name for name in (given.get("kind"),) if name not in (None, *KINDS)]
-    wrong += [name for name in (given.get("id"),) if name not in (None, "ID", *names("claims"))]
-    return missing([*wrong, *(str(p) for p in given.get("configfile", ()) if not is_file(str(p)))])
+    what = values.get("what", ())
+    asked = [*values.get("only", ()), *([what] if isinstance(what, str) else what)]
+    wrong = [name for name in asked if not (name in cells(page) or is_output(name))]
+    wrong += [name for name in (values.get("kind"),) if name not in (None, *KINDS)]
+    wrong += [name for name in (values.get("id"),) if name not in (None, "ID", *names("claims"))]
+    return missing([*wrong, *(str(p) for p in values.get("configfile", ()) if not is_file(str(p)))])
 
 
 def snakemake(words: list[str], page: Path | None) -> str:
@@ -270,12 +270,16 @@ def snakemake(words: list[str], page: Path | None) -> str:
     if len(words) == 1 and words[0] in options():  # a mention of the option alone
         return ""
     try:
-        given = parser().parse_args(words)
+        values = parser().parse_args(words)
     except SystemExit:
         return "Snakemake does not take these arguments"
-    wrong = {*given.targets, *(given.forcerun or ()), *(given.until or ())}
-    wrong = {name for name in wrong if not is_output(name)}
-    return missing([*wrong, *(str(p) for p in given.configfile or () if not is_file(str(p)))])
+    outputs = {*values.targets, *(values.forcerun or ()), *(values.until or ())}
+    settings = dict(entry.split("=", 1) for entry in values.config or ())
+    files = {*map(str, values.configfile or ()), *settings.pop("settings", "").split()}
+    wrong = {name for name in outputs if not is_output(name)} | {*settings} - {
+        *SCHEMA["properties"]
+    }
+    return missing(wrong | {name for name in files if not is_file(name)})
 
 
 def make(words: list[str], page: Path | None) -> str:
@@ -328,9 +332,9 @@ def resolves(name: str) -> bool:
     parts = name.replace("nr.", "neuralrace.", 1).split(".")
     for depth in range(len(parts), 0, -1):
         try:
-            found = import_module(".".join(parts[:depth]))
+            value = import_module(".".join(parts[:depth]))
             for part in parts[depth:]:
-                found = getattr(found, part)
+                value = getattr(value, part)
         except (ImportError, AttributeError):
             continue
         return True
@@ -389,5 +393,5 @@ def wrong_name(span: str, page: Path) -> str:
         return "" if resolves(f"neuralrace.{name}") else "no such name in the library"
     known = vocabulary(page)
     affix = "_" in (name[0], name[-1]) and any(name in each for each in known)
-    found = affix or known >= set(parts) or {name, span} & known or is_file(span)
-    return "" if found else "no such name"
+    exists = affix or known >= set(parts) or {name, span} & known or is_file(span)
+    return "" if exists else "no such name"

@@ -62,18 +62,18 @@ def _items(value: Any) -> Sequence[tuple[Any, Any]]:
 
 def _commented(kind: str) -> dict[str, str]:
     """Descriptions from comments: the first in a paper's file, the last above an experiment."""
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for path in papers():
         text = path.read_text(encoding="utf-8")
         for name in experiments(read_file(path)):
             paper, experiment = name.split("/", 1)
             if kind == "papers":
-                found[paper] = _comment(text, "")
+                descriptions[paper] = _comment(text, "")
             else:
-                above = next(reversed(found), "")
-                same = found[above] if above.startswith(f"{paper}/") else ""
-                found[name] = _comment(text, f"{experiment}:") or same
-    return found
+                above = next(reversed(descriptions), "")
+                same = descriptions[above] if above.startswith(f"{paper}/") else ""
+                descriptions[name] = _comment(text, f"{experiment}:") or same
+    return descriptions
 
 
 def _comment(text: str, above: str) -> str:
@@ -83,8 +83,8 @@ def _comment(text: str, above: str) -> str:
 
 def _first(text: str) -> str:
     """The first sentence of a text; a full stop before a lower-case letter does not end it."""
-    told = " ".join(text.partition("\n\n")[0].split())
-    return re.split(r"(?<=\.) (?=[A-Z])", told)[0]
+    paragraph = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z])", paragraph)[0]
 
 
 def _name(cls: type[Strict]) -> str:

@@ -105,8 +105,8 @@ def named(*kinds: str) -> Callable[..., list[CompletionItem]]:
         known: list[str] = [] if kinds else list(KINDS)
         with suppress(UserError):
             known += [name for kind in kinds for name in meanings(kind)]
-        found = [CompletionItem(name) for name in known if name.startswith(begun)]
-        return found or [CompletionItem(begun, type="file")]
+        items = [CompletionItem(name) for name in known if name.startswith(begun)]
+        return items or [CompletionItem(begun, type="file")]
 
     return complete
 
@@ -291,12 +291,12 @@ def claims(id: str | None, results: Path, as_json: bool) -> None:
     """
     from neuralrace.claims.table import read_tables
 
-    claimed, found = read_tables(results)
-    rows = {row.id: row.model_dump(mode="json", exclude_none=True) for row in (*claimed, *found)}
+    claims, findings = read_tables(results)
+    rows = {row.id: row.model_dump(mode="json", exclude_none=True) for row in (*claims, *findings)}
     if id is None:
         keys = ("status", "measured", "interval", "statement")
-        told = {name: {k: row[k] for k in keys if k in row} for name, row in rows.items()}
-        return click.echo(layout(told, as_json, digits=6))
+        shown = {name: {k: row[k] for k in keys if k in row} for name, row in rows.items()}
+        return click.echo(layout(shown, as_json, digits=6))
     if id not in rows:
         raise UserError(
             f"{id!r}: is no claim or finding of {results}; {alike(id, rows)}"
@@ -394,8 +394,8 @@ def merge(source: Sequence[Path], into: Path, prefer: Sequence[Path]) -> None:
 
     counts = merged(source, into, prefer, _progress())
     there = counts.pop(into)
-    told = [f"{count} from {path}" for path, count in counts.items()] + [f"{there} were there"]
-    click.echo(f"{into} holds {sum(counts.values(), there)} cells: {', '.join(told)}")
+    counted = [f"{count} from {path}" for path, count in counts.items()] + [f"{there} were there"]
+    click.echo(f"{into} holds {sum(counts.values(), there)} cells: {', '.join(counted)}")
     click.echo("Claims and metrics.csv follow from them: snakemake --cores all claims metrics")
 
 
@@ -414,8 +414,9 @@ def _configuration(
 ) -> dict[str, Mapping[str, Any]]:
     """Content of each configuration file, weakest first; the last is the command line's."""
     files = {str(path): read_file(path) for path in (*papers(), *extra)}
-    if given := [name for name in names if Path(name).suffix in (".yaml", ".yml")]:
-        raise UserError(f"{given[0]}: is no name of an experiment; give files by --configfile")
+    for name in names:
+        if Path(name).suffix in (".yaml", ".yml"):
+            raise UserError(f"{name}: is no name of an experiment; give files by --configfile")
     names = names or [name for path in extra for name in experiments(files[str(path)])]
     if not names and configuration() != Path("config"):
         raise UserError(
@@ -455,16 +456,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename is not None:
             raise
-        told = f"the output cannot be written ({error.strerror})"
+        message = f"the output cannot be written ({error.strerror})"
     except UserError as error:
-        told = str(error)
+        message = str(error)
     except click.UsageError as error:
-        told = error.format_message()
-        told += "" if told.endswith((".", "?", "?)")) else "."
-        told += f" See {error.ctx.command_path if error.ctx else 'neuralrace'} --help"
+        message = error.format_message()
+        message += "" if message.endswith((".", "?", "?)")) else "."
+        message += f" See {error.ctx.command_path if error.ctx else 'neuralrace'} --help"
     except click.Abort:
-        told = "stopped"
-    click.echo(f"error: {told}", err=True)
+        message = "stopped"
+    click.echo(f"error: {message}", err=True)
     return 1
 
 
