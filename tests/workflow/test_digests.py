@@ -79,7 +79,7 @@ UNNAMED = {
     for file in provenance._together(frozenset(CHOICES))
     if (place := file.relative_to(provenance.ROOT.parent).as_posix()).split("/")[1] in CHOSEN
 }
-UNNAMED |= {"outside/datasets/spiral.py"}
+UNNAMED |= {f"outside/{name}.py" for name in ("__init__", "datasets/__init__", "datasets/spiral")}
 
 
 def relative(files):
