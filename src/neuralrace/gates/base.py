@@ -45,6 +45,11 @@ class SampleScheme(Strict, ABC):
         """Number of pathways. Planning asks: override it where they are as many as samples."""
         return len(self.gates(dataset.load()))
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether every pathway sees all inputs; see `sees`."""
+        return True
+
     def sees(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
         """Which inputs each pathway sees; all of them unless a scheme says otherwise."""
         return np.ones((len(self.gates(data)), data.x.shape[1]), dtype=bool)
