@@ -511,8 +511,7 @@ def candidates_of_units(ensemble: Any) -> str | None:
             needs = "gated mean_readout unit_pathways gates_of_any_sample sees_all_inputs"
             if missing := unmet(as_network, needs, data=True):
                 raise UserError(missing)
-            normals = network.gates.normals(ensemble.dataset.sizes.inputs)  # without its samples
-            pathways = network.gates.count(ensemble.dataset) if normals is None else len(normals)
+            pathways = network.gates.count(ensemble.dataset)
             if pathways != units:
                 raise UserError(
                     f"network.gates: make {pathways} pathways, which start from the weights of "

@@ -42,7 +42,7 @@ class SampleScheme(Strict, ABC):
         """
 
     def count(self, dataset: Dataset) -> int:
-        """Number of pathways. Planning asks: override it where they are as many as samples."""
+        """Number of pathways. Planning asks: override it where it is known without samples."""
         return len(self.gates(dataset.load()))
 
     @property
