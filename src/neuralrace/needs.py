@@ -19,6 +19,8 @@ Need = Callable[[Any], str | None]
 NEEDS: dict[str, Need] = {}
 OF_DATA: set[str] = set()
 """Names of the requirements that load the dataset."""
+FEW_SAMPLES = 1000
+"""Samples that planning opens gates on; of more, training tells at its start whether they fit."""
 MOST_PATTERNED = 12
 """Samples that have few enough gate patterns to try one by one."""
 _answers: dict[tuple[str, ...], str | None] = {}
@@ -329,13 +331,20 @@ def fresh_samples(ensemble: Any) -> str | None:
 @need
 def known_input_law(ensemble: Any) -> str | None:
     """Inputs that are functions of a Gaussian process, with known moments."""
-    law = ensemble.dataset.mixture()
-    if law is not None and law.marginal is not None:
+    if ensemble.dataset.has_input_law:
         return None
     return (
         f"dataset.name: {ensemble.dataset.name!r}: its inputs have no known law; use "
         "nonlinear_gaussian"
     )
+
+
+@need
+def sees_all_inputs(ensemble: Any) -> str | None:
+    """Every pathway sees all inputs."""
+    if ensemble.network.gates.sees_all:
+        return None
+    return "network.gates: some pathways do not see all inputs; use gates that do"
 
 
 @need
@@ -391,10 +400,14 @@ def pathway_blocks_alike(ensemble: Any) -> str | None:
 
 @data_need
 def start_exists(ensemble: Any) -> str | None:
-    """The law of initial weights exists for this network and these data."""
+    """The law of initial weights exists for this network."""
     law, network = ensemble.init, ensemble.resolved
-    if not law.exists_anywhere and domains_spelled_out(ensemble) is None:
-        network.initial(law, _built_on(ensemble, network), (1.0,), ensemble.seed_numbers[:1])
+    if law.exists_anywhere:
+        return None
+    if network.gates_given:  # modes of its pathways take long: training tells what lacks in these
+        return None if law.for_graphs else f"init.name: {law.name!r}: use one for graphs, as normal"
+    start = SimpleNamespace(data=ensemble.dataset.load())
+    network.initial(law, start, (1.0,), ensemble.seed_numbers[:1])
     return None
 
 
@@ -464,12 +477,12 @@ def few_samples(ensemble: Any) -> str | None:
 
 @data_need
 def gates_fit(ensemble: Any) -> str | None:
-    """Gates and trained pairs, where there are any, fit the samples or domains."""
+    """Gates and trained pairs fit the samples or domains; of many samples, training tells."""
     network, dataset = ensemble.resolved, ensemble.dataset
     if network.by_domain:  # without its wiring, which grows as the square of the domains
         network.families(dataset.count)
         network.partners(dataset.count)
-    elif network.gates_given:
+    elif network.gates_given and dataset.sizes.samples <= FEW_SAMPLES:
         _built_on(ensemble, network)
     return None
 
@@ -508,14 +521,6 @@ def candidates_of_units(ensemble: Any) -> str | None:
 
 
 @data_need
-def sees_all_inputs(ensemble: Any) -> str | None:
-    """Every pathway sees all inputs."""
-    if not _built_on(ensemble, ensemble.network).wiring.sees:
-        return None
-    return "network.gates: some pathways do not see all inputs; use gates that do"
-
-
-@data_need
 def parallel_pathways(ensemble: Any) -> str | None:
     """Pathways side by side, each with one hidden layer, an encoder and a decoder of its own."""
     if _built_on(ensemble, ensemble.network).wiring.architecture.in_parallel:
@@ -529,7 +534,10 @@ def parallel_pathways(ensemble: Any) -> str | None:
 @data_need
 def common_modes(ensemble: Any) -> str | None:
     """What all pathways learn from is diagonal in common bases."""
-    modes = _built_on(ensemble, ensemble.network).wiring.effective.modes
+    network = ensemble.network
+    if network.by_domain and ensemble.dataset.domains().joint:
+        return None  # the modes of all pathways together take long
+    modes = _built_on(ensemble, network).wiring.effective.modes
     if modes.joint:
         return None
     return (

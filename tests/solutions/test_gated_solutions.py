@@ -168,7 +168,7 @@ UNSOLVED = [
     ("routing", "reduction", {"gates": {"name": "groups", "size": 3}}, "divide"),
     ("routing", "reduction", {"pairs": {"name": "band", "partners": 9}}, "partners: 9"),
     ("contexts", "reduction", {"gates": {"a": [1, 0]}}, "2 values; the dataset has 3 contexts"),
-    ("routing", "reduction", {"hidden": [2, 2]}, "fewer units"),
+    ("xor", "gated_flow", {"init": {"name": "tied"}}, "init.name: 'tied': use one for graphs"),
 ]
 
 

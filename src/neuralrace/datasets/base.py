@@ -153,6 +153,15 @@ class Domains:
         return (u, s, v) if alike else None
 
     @cached_property
+    def joint(self) -> bool:
+        """Whether input correlations of all domains are diagonal in modes that all pairs share."""
+        if self.modes is None:
+            return False
+        rotated = np.einsum("dik,dij,djl->dkl", v := self.modes[2], self.sigma_xx, v)
+        rest = self.sigma_xx @ v - v * np.einsum("dkk->dk", rotated)[:, None]
+        return bool(np.linalg.norm(rest) < 1e-9 * np.linalg.norm(self.sigma_xx))
+
+    @cached_property
     def y_power(self) -> Float[np.ndarray, " output_domain"]:
         """<|y_j|^2> of every output domain."""
         return np.einsum("jno,jno->j", self.targets, self.targets) / self.targets.shape[1]
@@ -217,6 +226,8 @@ class Dataset(Strict, ABC):
     reads_files: ClassVar[bool] = False
     """Whether it reads files that are no part of the library; `neuralrace.conformance` does not
     load it then."""
+    has_input_law: ClassVar[bool] = False
+    """Whether inputs are functions of a Gaussian process, whose moments `mixture` tells."""
     may_be_white: ClassVar[bool] = True
     """Whether its inputs may vary alike in all directions; where they never do, a theory that
     requires it is refused without loading."""

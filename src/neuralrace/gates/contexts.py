@@ -58,6 +58,11 @@ class Contexts(SampleScheme):
             open_.insert(0, np.ones(len(data.x), dtype=bool))
         return np.reshape(open_, (len(open_), len(data.x))).astype(float)
 
+    @property
+    def sees_all(self) -> bool:
+        """See `SampleScheme.sees_all`."""
+        return self.shown == "everything" or not self.open_in
+
     def sees(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
         """See `SampleScheme.sees`.
 

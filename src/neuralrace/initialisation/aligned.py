@@ -20,6 +20,7 @@ class Aligned(Law):
     """
 
     aligned: ClassVar[bool] = True
+    for_graphs: ClassVar[bool] = True
     in_modes: ClassVar[bool] = True
     name: Literal["aligned"]
     layer_strengths: tuple[Annotated[float, Field(gt=0)], ...] | None = None

@@ -45,12 +45,14 @@ class Law(Strict, ABC):
     """Whether every layer is diagonal in the modes of the task."""
     orthogonal: ClassVar[bool] = False
     """Whether every layer is a multiple of a semi-orthogonal matrix."""
+    for_graphs: ClassVar[bool] = False
+    """Whether it draws the edges of a graph; see `draw_edges`."""
     in_modes: ClassVar[bool] = False
     """Whether weights lie in the modes of the task, and so in no general position."""
 
     @property
     def exists_anywhere(self) -> bool:
-        """Whether it exists for every network; planning makes a draw of one that may not."""
+        """Whether it exists for every network; planning makes a draw for a layered one if not."""
         return False
 
     @abstractmethod

@@ -77,6 +77,9 @@ SETTINGS = {
         "JAX_DEFAULT_PRNG_IMPL": "rbg", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
         "JAX_DISABLE_JIT": "0", "JAX_PLATFORMS": "cuda",
     },
+    "BLAS kernels are chosen for another program": {
+        "OPENBLAS_CORETYPE": "Nehalem", "OPENBLAS_L2_SIZE": "64", "MKL_CBWR": "COMPATIBLE",
+    },
     "other thread counts, hash seed and -O of Python": {
         "NPROC": "7", "OMP_NUM_THREADS": "3", "OPENBLAS_NUM_THREADS": "5", "PYTHONHASHSEED": "3",
         "PYTHONOPTIMIZE": "1",
@@ -85,7 +88,10 @@ SETTINGS = {
 TOLD = {
     "JAX_* and XLA_FLAGS are set for another program": (
         "JAX_DEBUG_NANS, JAX_DEFAULT_MATMUL_PRECISION, JAX_DEFAULT_PRNG_IMPL, "
-    )
+    ),
+    "BLAS kernels are chosen for another program": (
+        "MKL_CBWR, OPENBLAS_CORETYPE, OPENBLAS_L2_SIZE: left out"
+    ),
 }
 
 
