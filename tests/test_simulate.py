@@ -115,7 +115,7 @@ def test_arguments_are_a_configuration():
     assert cell.dataset.name == "table"
 
 
-def test_theory_of_such_networks_that_was_not_solved_is_told_by_reason(tree):
+def test_left_out_names_the_theory_of_such_networks_by_reason(tree):
     reasons = dict(line.split(": ", 1)[::-1] for line in tree.attrs["left_out"].splitlines())
     whitened = next(why for why in reasons if "whitened" in why)  # sigma_xx = I/4
     assert {"exact", "tied", "untied_modes"} <= set(reasons[whitened].split(", "))
@@ -127,22 +127,22 @@ def test_theory_of_such_networks_that_was_not_solved_is_told_by_reason(tree):
     assert tree.attrs["status"] == "0 of 6 runs diverged"
 
 
-def test_requirements_of_the_network_are_known_by_name():
+def test_requirements_of_the_network_exist():
     assert set(NEEDS) >= OF_THE_NETWORK
 
 
-def test_training_that_no_theory_follows_is_told_for_all_of_them():
+def test_left_out_names_the_optimiser_that_no_theory_follows():
     options = FEW | {"hidden": [8], "optimiser": "adam", "learning_rate": 0.01, "steps": 20}
     (nothing, why) = simulate(X, Y, **options).attrs["left_out"].splitlines()
     assert nothing == "theory: none is solved for this network; see left_out for each"
     assert re.search(r"aligned_modes.*flow.*: optimiser\.name: 'adam': use one that follows", why)
 
 
-def test_relu_networks_are_told_what_there_is_for_them(capsys):
+def test_simulate_says_what_holds_for_relu_networks(capsys):
     options = FEW | {"hidden": [8], "activation": "relu", "steps": 20}
-    told = simulate(X, Y, **options | {"progress": True}).attrs["left_out"].splitlines()[0]
-    assert told in capsys.readouterr().err
-    assert re.match(r"theory: none is solved for ReLU .* nr\.find_reln\(x, y, pathways=", told)
+    line = simulate(X, Y, **options | {"progress": True}).attrs["left_out"].splitlines()[0]
+    assert line in capsys.readouterr().err
+    assert re.match(r"theory: none is solved for ReLU .* nr\.find_reln\(x, y, pathways=", line)
     # which is true
     assert find_reln(X, Y, pathways=4, controls=False, hidden=[40], seeds=2).gating.gates.any()
     measured = simulate(X, Y, **options | {"metrics": ["balance"], "steps": None})["metrics"]
@@ -194,22 +194,21 @@ def test_records_are_as_many_as_fit(records, snapshots, steps, fitting):
     assert cell.training.steps // cell.record.every == fitting
 
 
-def test_records_that_were_chosen_are_told(capsys):
+def test_chosen_records_are_printed(capsys):
     simulate(X, Y, hidden=[8], theory=None, **FEW | {"steps": 30, "progress": True})
     assert re.match(r"chosen: learning_rate=[\d.e-]+, records=15\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("function", [specify, simulate, solve, find_reln, reduce])
-def test_help_tells_every_argument(function):
+def test_docstrings_describe_every_argument(function):
     arguments = list(inspect.signature(function).parameters)
-    told = re.findall(r"^    (\w+): \S", inspect.getdoc(function), re.MULTILINE)
-    assert set(arguments) <= set(told)
-    assert len(told) == len(set(told))
+    described = re.findall(r"^    (\w+): \S", inspect.getdoc(function), re.MULTILINE)
+    assert [name for name in described if name in arguments] == arguments
     with pytest.raises(UserError, match=rf"^hiden: is no argument of {function.__name__}; did you"):
         function(X, Y, hiden=[8])
 
 
-def test_arrays_and_numbers_of_other_libraries_are_taken():
+def test_arrays_and_numbers_of_other_libraries_are_accepted():
     code = """
 import numpy as np, pandas as pd, xarray as xr, neuralrace as nr
 class Tensor:
@@ -314,10 +313,8 @@ def test_modes_are_labelled_by_where_they_end(tmp_path):
     tree = simulate(x, y, hidden=[8], seeds=2, init_scales=[0.05], records=50, progress=False)
     figure = plot(tree)
     (legend,) = figure.legends
-    told = [text.get_text() for text in legend.get_texts() if "mode" in text.get_text()]
-    ends = [
-        float(re.fullmatch(r"mode \d ends at (\S+)", each)[1]) for each in told if "ends" in each
-    ]
+    labels = [text.get_text() for text in legend.get_texts()]
+    ends = [float(label.rpartition(" ")[2]) for label in labels if label.startswith("mode ")]
     reached = tree["trajectory"]["mode_strength"].isel(init_scale=0, time=-1).mean("seed")
     np.testing.assert_allclose(ends, reached, rtol=2 * pace.TOLERANCE)
     singular = np.linalg.svd(y.T @ x / 200, compute_uv=False)
@@ -511,6 +508,7 @@ def messages() -> dict[str, str]:
     code = f"""
 import json
 import numpy as np
+import pandas as pd
 import xarray as xr
 import neuralrace as nr
 UserError = nr.simulate.__globals__["UserError"]

@@ -212,15 +212,15 @@ def _listed(cells: Any) -> list[CellResults]:
         cells = [cells]
     if not isinstance(cells, Iterable) or isinstance(cells, Mapping):
         raise UserError(f"cells: {type(cells).__name__}: {GIVE}")
-    found: list[CellResults] = []
+    listed: list[CellResults] = []
     for each in cells:
         if isinstance(each, xr.DataTree):
-            found += cells_of(each)
+            listed += cells_of(each)
         elif isinstance(each, Results | CellResults):
-            found += each.values() if isinstance(each, Results) else [each]
+            listed += each.values() if isinstance(each, Results) else [each]
         else:
             raise UserError(f"cells: holds a {type(each).__name__}: {GIVE}")
-    return found
+    return listed
 
 
 def _of_init_scales(

@@ -104,9 +104,9 @@ def _with_arguments_of_specify(function: F) -> F:
     if shown.pop("asked", None):
         shown = {**signature(specify).parameters, **shown}
         meant = {
-            found[1]: found[0]
-            for each in (specify.__doc__ or "", text)
-            for found in ARGUMENT.finditer(each)
+            match[1]: match[0]
+            for docstring in (specify.__doc__ or "", text)
+            for match in ARGUMENT.finditer(docstring)
         }
         before, _, after = re.split(r"^(Args:\n(?: {4}.*\n)+)", text, flags=re.MULTILINE)
         text = before + "Args:\n" + "".join(meant[name] for name in shown) + after
@@ -225,8 +225,8 @@ def specify(
             "precision": precision,
         }
         cell = _cell(asked)
-        given = {"init_scales": init_scales, "learning_rate": learning_rate, "steps": steps}
-        if missing := [name for name in CHOSEN if given[name] is None]:
+        arguments = {"init_scales": init_scales, "learning_rate": learning_rate, "steps": steps}
+        if missing := [name for name in CHOSEN if arguments[name] is None]:
             _refuse_to_choose(cell, missing)
         if init_scales is None:
             asked["init_scales"] = [_small_scale(cell)]
@@ -572,7 +572,7 @@ def _text(key: str, value: Any) -> str:
 
 @contextmanager
 def _by_argument(network: Any) -> Iterator[None]:
-    """Mistakes are told with the arguments' names in place of the keys of a configuration."""
+    """Messages name arguments in place of the keys of a configuration."""
     try:
         yield
     except UserError as error:

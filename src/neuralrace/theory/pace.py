@@ -140,21 +140,21 @@ def _modes(
 ]:
     """s, d, layers and initial strength of each mode of each pathway."""
     floor = ROUNDING * np.sqrt(_largest(data.x) * _largest(data.y))
-    found = []
+    parts = []
     for sigma_yx, sigma_xx, weights in pathways:
         u, s, vt = np.linalg.svd(sigma_yx, full_matrices=False)
-        told = s > floor
-        u, s, v = u[:, told], s[told], vt[told].T
+        there = s > floor
+        u, s, v = u[:, there], s[there], vt[there].T
         d = np.einsum("ik,ij,jk->k", v, sigma_xx, v)
         if len(weights) == 2:
             starts = aligned_initial_mode(weights[0], weights[1], u, v)
         else:
             product = reduce(lambda below, above: above @ below, weights)
             starts = np.abs(np.einsum("ok,roi,ik->rk", u, product, v))
-        found.append((s, d, np.full(s.shape, float(len(weights))), starts))
-    if not found:  # each pathway of a graph may lack inputs
+        parts.append((s, d, np.full(s.shape, float(len(weights))), starts))
+    if not parts:  # each pathway of a graph may lack inputs
         return np.empty(0), np.empty(0), np.empty(0), np.empty((1, 0))
-    s, d, depth, starts = (np.concatenate(each, axis=-1) for each in zip(*found, strict=True))
+    s, d, depth, starts = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
     return s, d, depth, starts
 
 
