@@ -337,18 +337,19 @@ def _message(error: ErrorDetails, raw: Any, where: Key, files: Files, swept: Set
     reason = brief(error["msg"].removeprefix("Value error, "))
     if error["type"] in WORDS:
         said = error.get("ctx", {})
+        said["tag"] = brief(str(said.get("tag")), 80)
         known = said.get("expected_tags", "").replace("'", "").split(", ")
-        reason = WORDS[error["type"]].format(**said, meant=alike(str(said.get("tag")), known))
+        reason = WORDS[error["type"]].format(**said, meant=alike(said["tag"], known))
     value = error["input"]
     if error["type"] == "missing":
-        return f"{origin(full[:-1], files)}: {'.'.join(full)}: is required and missing"
+        return f"{origin(full[:-1], files)}: {_dotted(full)}: is required and missing"
     if error["type"] == "extra_forbidden":
         reason = "unknown key; config/README.md lists the known ones"
     file = origin(full, files)
     if file == COMMAND_LINE and isinstance(value, str) and len(full) > 1:
         reason += f"; Snakemake reads what is nested in {file} as text: write a file, settings=FILE"
     shown = "" if isinstance(value, dict) else f" {brief(repr(value), 80)}:"
-    return f"{file}: {'.'.join(full) or 'top level'}:{shown} {reason}"
+    return f"{file}: {_dotted(full) or 'top level'}:{shown} {reason}"
 
 
 def _spelt(where: Key, key: Key, swept: Set[Key]) -> Key:
@@ -363,7 +364,11 @@ def _refuse(where: Key, value: Any, allowed: str, files: Files) -> NoReturn:
 
 
 def _told(where: Key, what: str, files: Files) -> str:
-    return f"{origin(where, files)}: {'.'.join(where)}: {what}"
+    return f"{origin(where, files)}: {_dotted(where)}: {what}"
+
+
+def _dotted(key: Key) -> str:
+    return brief(".".join(key))
 
 
 def origin(path: Key, files: Files) -> str:
