@@ -769,6 +769,12 @@ TOO_LARGE = {
     "pathways": (
         {"network": GATED | {"gates": {"name": "half_space", "pathways": BILLION}}},
         "network.gates.pathways", BILLION),
+    "choices of contexts": (
+        {
+            "dataset": {"name": "contextual", "contexts": 40, "objects": 2},
+            "network": GATED | {"gates": {"name": "contexts", "open_in": [20]}},
+        },
+        "dataset.contexts", 40),
     "domains": (
         ROUTING | {"dataset": {"name": "routing", "count": BILLION}}, "dataset.count", BILLION),
     "domains of images": (ROUTING | IMAGES, "dataset.count", BILLION),

@@ -7,7 +7,7 @@ read too.
 
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ import yaml
 
 from neuralrace.errors import UserError, brief
 
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """In C where there is one: every plan reads thousands of lines."""
 MOST_BYTES, MOST_VALUES, MOST_LETTERS, MOST_DEPTH = 10_000_000, 200_000, 3_000, 64
 """Bytes of a file at most, values in it, letters of each of them, and levels of nesting.
@@ -45,7 +45,7 @@ class Loader(LOADER):  # pyright: ignore[reportGeneralTypeIssues]
     yaml_implicit_resolvers: ClassVar[dict] = {}
     yaml_constructors: ClassVar[dict] = {
         tag: LOADER.yaml_constructors[tag]
-        for tag in (None, *(TAG + name for name in ("str", "seq", "map", "null")))
+        for tag in (None, *(TAG + name for name in ("str", "seq", "map")))
     }
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
@@ -58,30 +58,33 @@ class Loader(LOADER):  # pyright: ignore[reportGeneralTypeIssues]
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
 
 
-def _boolean(loader: Any, node: yaml.Node) -> bool:
-    return loader.construct_scalar(node).lower() == "true"
-
-
-def _integer(loader: Any, node: yaml.Node) -> int:
-    text = loader.construct_scalar(node)
+def _integer(text: str) -> int:
     return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
 
 
-def _float(loader: Any, node: yaml.Node) -> float:
-    return float(re.sub(r"\.(?=[a-zA-Z])", "", loader.construct_scalar(node)))
+def _float(text: str) -> float:
+    return float(re.sub(r"\.(?=[a-zA-Z])", "", text))
 
 
-# an integer is a float too, so it comes first
-for name, pattern, first, constructor in (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""], None),
-    ("bool", r"true|True|TRUE|false|False|FALSE", [*"tTfF"], _boolean),
-    ("int", INTEGER, [*"-+0123456789"], _integer),
-    ("float", FLOAT, [*"-+.0123456789"], _float),
-    ("merge", r"<<", ["<"], None),
-):
-    Loader.add_implicit_resolver(TAG + name, re.compile(rf"(?:{pattern})\Z"), first)
-    if constructor:
-        Loader.add_constructor(TAG + name, constructor)
+def _add(name: str, pattern: str, first: str, value: Callable[[str], Any]) -> None:
+    """Gives plain texts of a pattern a value, found by their first letters."""
+    meant = re.compile(rf"(?:{pattern})\Z")
+
+    def construct(loader: Any, node: yaml.Node) -> Any:
+        text = loader.construct_scalar(node)
+        if not meant.match(text):  # whoever wrote the tag
+            raise ValueError(f"{brief(repr(text), 80)}: is no {name}, as its tag says")
+        return value(text)
+
+    Loader.add_implicit_resolver(TAG + name, meant, [*first, ""])
+    Loader.add_constructor(TAG + name, construct)
+
+
+_add("null", r"~|null|Null|NULL|", "~nN", lambda _: None)
+_add("bool", r"true|True|TRUE|false|False|FALSE", "tTfF", lambda text: text.lower() == "true")
+_add("int", INTEGER, "-+0123456789", _integer)  # before those that it is one of
+_add("float", FLOAT, "-+.0123456789", _float)
+Loader.add_implicit_resolver(f"{TAG}merge", re.compile("<<\\Z"), ["<"])
 
 
 def read_yaml(path: Path) -> Any:

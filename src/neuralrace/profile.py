@@ -42,7 +42,7 @@ class Profile:
     executor: str
     resources: frozenset[str]
     config: bool
-    files: Mapping[str, Mapping[str, Any]]
+    files: dict[str, Mapping[str, Any]]
 
     @property
     def elsewhere(self) -> bool:

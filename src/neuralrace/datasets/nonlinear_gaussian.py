@@ -67,7 +67,8 @@ class NonlinearGaussian(Dataset):
         """<z_0 z_i> of each class: the first row of C."""
         steps = np.arange(self.inputs)
         distance = np.minimum(steps, self.inputs - steps)
-        return np.exp(-((distance / np.array(self.xi)[:, None]) ** 2))
+        with np.errstate(over="ignore"):  # of the exponential that is zero then
+            return np.exp(-((distance / np.array(self.xi)[:, None]) ** 2))
 
     def _eigenvalues(self) -> Float[np.ndarray, "class frequency"]:
         """Eigenvalues of C of each class, by frequency from zero up."""

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from itertools import combinations
+from math import comb
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import Field
 
-from neuralrace.datasets import Data
+from neuralrace.datasets import Data, Dataset
 from neuralrace.errors import UserError
 from neuralrace.gates.base import SampleScheme
 
@@ -38,25 +39,35 @@ class Contexts(SampleScheme):
         Raises:
             UserError: the dataset has no contexts, or fewer than a pathway is to be open in.
         """
-        if data.contexts is None:
-            raise UserError(
-                "network.gates.name: 'contexts': the dataset has no contexts; use one that has, "
-                "such as contextual"
-            )
-        count = int(data.contexts.max()) + 1
-        if beyond := [q for q in self.open_in if q > count]:
-            raise UserError(
-                f"network.gates.open_in: {beyond[0]}: the dataset has {count} contexts; use at "
-                "most that"
-            )
+        contexts = _contexts(data)
+        count = self._fitting(int(contexts.max()) + 1)
         open_ = [
-            np.isin(data.contexts, chosen)
+            np.isin(contexts, chosen)
             for q in self.open_in
             for chosen in combinations(range(count), q)
         ]
         if self.common:
             open_.insert(0, np.ones(len(data.x), dtype=bool))
         return np.reshape(open_, (len(open_), len(data.x))).astype(float)
+
+    def count(self, dataset: Dataset) -> int:
+        """See `SampleScheme.count`. None is made: there may be more than any memory holds.
+
+        Raises:
+            UserError: as `gates`.
+        """
+        said = getattr(dataset, "contexts", None)
+        known = isinstance(said, int)
+        count = self._fitting(said if known else int(_contexts(dataset.load()).max()) + 1)
+        return int(self.common) + sum(comb(count, q) for q in self.open_in)
+
+    def _fitting(self, count: int) -> int:
+        if beyond := [q for q in self.open_in if q > count]:
+            raise UserError(
+                f"network.gates.open_in: {beyond[0]}: the dataset has {count} contexts; use at "
+                "most that"
+            )
+        return count
 
     @property
     def sees_all(self) -> bool:
@@ -78,3 +89,13 @@ class Contexts(SampleScheme):
                 )
             seen[int(self.common) :, data.input_groups[0] :] = False
         return seen
+
+
+def _contexts(data: Data) -> Int[np.ndarray, " sample"]:
+    """The context of each sample."""
+    if data.contexts is None:
+        raise UserError(
+            "network.gates.name: 'contexts': the dataset has no contexts; use one that has, "
+            "such as contextual"
+        )
+    return data.contexts
