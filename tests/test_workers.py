@@ -2,19 +2,21 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psutil
 import pytest
 
 from neuralrace.errors import UserError
 from neuralrace.workflow import workers as pool
-from neuralrace.workflow.workers import Workers
+from neuralrace.workflow.workers import Worker, Workers
 
 NOISY = """
 import runpy, sys, types
@@ -65,6 +67,31 @@ def speed(workers, tmp_path):
 def processes() -> set[int]:
     """The workers that this process has."""
     return {each.pid for each in psutil.Process().children() if each.is_running()}
+
+
+def catches_interrupts(process: subprocess.Popen) -> bool:
+    """Whether Python has set up its handler of SIGINT in a process."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return bool(int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (signal.SIGINT - 1) & 1)
+
+
+@pytest.fixture
+def interruptible():
+    """Processes that are started here can be interrupted, as those of pytest-xdist cannot."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_worker_that_is_interrupted_while_it_starts_prints_no_traceback(interruptible, capfd):
+    worker, begun = Worker((1, False)), time.monotonic()
+    while not catches_interrupts(worker.process) and time.monotonic() - begun < 5:
+        time.sleep(0.001)
+    worker.process.send_signal(signal.SIGINT)
+    worker.process.wait()
+    worker.end()
+    assert worker.process.returncode == -signal.SIGINT
+    assert capfd.readouterr().err == ""
 
 
 def test_one_process_runs_one_job_after_the_other(speed):

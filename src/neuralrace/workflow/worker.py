@@ -79,6 +79,9 @@ def _megabytes() -> int:
 
 
 if __name__ == "__main__":
+    # who started this process has blocked it; see `workers.Worker`
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # what libraries print is no reply
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

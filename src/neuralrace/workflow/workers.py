@@ -37,6 +37,8 @@ class Worker:
         threads, gpu = kind
         device = "gpu" if gpu else "cpu"
         self.kind = kind
+        # Ctrl-C reaches the worker too; while Python starts there, it would print a traceback
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", "neuralrace.workflow.worker", str(threads), device],
@@ -49,6 +51,8 @@ class Worker:
                 f"no process can be started ({error.strerror}); the same command goes on, with "
                 "fewer jobs at once if you lower --cores"
             ) from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self.requests = cast(IO[str], self.process.stdin)
         self.replies = cast(IO[str], self.process.stdout)
 

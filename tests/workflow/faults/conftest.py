@@ -48,7 +48,9 @@ class Fault:
 
     def output(self, text: str) -> str:
         """Counts a Python traceback in what a command printed; returns the text."""
-        self.traceback += TRACEBACK in text
+        if TRACEBACK in text:
+            self.traceback += 1
+            print(text)  # pytest shows it when the test fails
         return text
 
     @contextmanager
