@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralrace import locking
-from neuralrace.atomic import _temporary, replacing, sweep, write_text
+from neuralrace.atomic import _temporary, remove_temporaries, replacing, write_text
 from neuralrace.errors import UserError
 from neuralrace.locking import LOCK, locked
 from neuralrace.seal import Seal, seal_file, sha256
@@ -90,7 +90,7 @@ def run(root: Path) -> None:
     """What a run does in a results folder: at its start, for each file, and at its end."""
     outputs = [root / name for name in OUTPUTS]
     with locked(root, outputs):
-        sweep(outputs)
+        remove_temporaries(outputs)
         for path in outputs:
             if path.suffix != ".sha256":
                 write_text("a result", path)
@@ -170,9 +170,9 @@ def test_what_killed_runs_left_of_planned_files_is_removed(tmp_path):
         writing.__enter__().touch()
         KILLED.append(writing)
     assert len(list(cell.iterdir())) == 2
-    sweep([tmp_path / name for name in OUTPUTS if "metrics" in name])
+    remove_temporaries([tmp_path / name for name in OUTPUTS if "metrics" in name])
     assert len(list(cell.iterdir())) == 2
-    sweep([tmp_path / name for name in OUTPUTS])
+    remove_temporaries([tmp_path / name for name in OUTPUTS])
     assert list(cell.iterdir()) == []
 
 

@@ -5,7 +5,7 @@ from threading import Lock
 
 import pytest
 
-from neuralrace.stopping import Requests, Stopped, answer_for_snakemake
+from neuralrace.stopping import Requests, Stopped, handle_snakemake_signals
 
 
 def ask(name="SIGTERM"):
@@ -87,7 +87,7 @@ def test_a_handler_waits_for_a_lock_of_the_thread_that_it_interrupts(restored):
         answered.release()
 
     signal.signal(signal.SIGTERM, handler)
-    answer_for_snakemake(lambda: None)
+    handle_snakemake_signals(lambda: None)
     with lock:
         ask()
         assert told == []
@@ -98,7 +98,7 @@ def test_a_handler_waits_for_a_lock_of_the_thread_that_it_interrupts(restored):
 def test_an_interrupt_reaches_jobs_before_snakemake(restored):
     told = []
     signal.signal(signal.SIGINT, lambda number, frame: told.append(number))
-    answer_for_snakemake(lambda: told.append("jobs"))
+    handle_snakemake_signals(lambda: told.append("jobs"))
     ask("SIGINT")
     assert told == ["jobs", signal.SIGINT]
 
@@ -107,6 +107,6 @@ def test_an_interrupt_reaches_jobs_before_snakemake(restored):
 def test_what_is_no_function_stays(restored, handler):
     for name in ("SIGTERM", "SIGINT"):
         signal.signal(signal.Signals[name], handler)
-    answer_for_snakemake(lambda: None)
+    handle_snakemake_signals(lambda: None)
     for name in ("SIGTERM", "SIGINT"):
         assert signal.getsignal(signal.Signals[name]) == handler

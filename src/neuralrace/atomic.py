@@ -45,7 +45,7 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink()
 
 
-def sweep(paths: Iterable[Path]) -> None:
+def remove_temporaries(paths: Iterable[Path]) -> None:
     """Removes temporary files that killed processes left of some files, and nothing else.
 
     Nobody else may be writing these files now: see `neuralrace.locking`.

@@ -62,7 +62,7 @@ class Requests:
             raise Stopped(f"stopped by {self.asked}; the same command makes what is missing")
 
 
-def answer_for_snakemake(interrupted: Callable[[], None]) -> None:
+def handle_snakemake_signals(interrupted: Callable[[], None]) -> None:
     """Has signals to Snakemake answered at once; to be called once its own handlers are set.
 
     Its handler of SIGTERM waits for a lock, which the thread that it interrupts may hold: for ever.

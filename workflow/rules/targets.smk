@@ -2,27 +2,27 @@
 # All figures, with the metrics and claims behind them.
 rule figures:
     input:
-        study.gallery(),
-        study.metrics,
+        study.figure_files(),
+        study.metrics_files,
         "<results>/claims.md",
 
 
 # All figures, without judging claims.
 rule gallery:
     input:
-        study.gallery(),
+        study.figure_files(),
 
 
 # Metrics of all cells, a file for each.
 rule cells:
     input:
-        study.metrics,
+        study.metrics_files,
 
 
 # A plot of each cell that no figure module shows; `neuralrace run` asks for these.
 rule plots:
     input:
-        lambda w: study.plots,
+        lambda w: study.plot_files,
 
 
 # The same, with all metrics in one table.
@@ -53,9 +53,5 @@ rule verify:
         "<results>/logs/verify.log",
     localrule: True
     run:
-        wanted = {
-            "root": study.results,
-            "gallery": study.figures,
-            "planned": study.fingerprints,
-        }
-        work("verify", "verify", input, output, params, log, **wanted)
+        paths = {"root": study.results, "gallery": study.figures, "planned": study.fingerprints}
+        run_in_worker("verify", "verify", input, output, params, log, **paths)

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from neuralrace.atomic import replacing, sweep
+from neuralrace.atomic import remove_temporaries, replacing
 from neuralrace.stopping import Requests, Stopped
 
 Parts = list[dict[str, np.ndarray]]
@@ -132,7 +132,7 @@ class Checkpoints:
 
     def clear(self) -> None:
         """Removes the checkpoint, and what a killed process left of another."""
-        sweep([self.path])
+        remove_temporaries([self.path])
         with suppress(OSError):
             self.path.unlink()
 
