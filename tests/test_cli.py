@@ -364,7 +364,7 @@ MISTAKES = [
     (["merge", "gone.zip", "--into", "new"], "gone.zip: cannot be read ([Errno 2] No such file"),
     (["merge", "mine", "--into", "new"], "mine: no results found"),
     (["merge", "there.zip", "--into", "new"], "there.zip: cannot be read (File is not a zip file"),
-    (["merge", "results", "--into", "file"], "file/mine/first/main/trajectory.nc: cannot be writ"),
+    (["merge", "results", "--into", "file"], "file: cannot be written (File exists); check"),
     (["merge", "results", "--into", "new", "--prefer", "mine"], "--prefer mine: is none of the s"),
 ]  # fmt: skip
 

@@ -181,8 +181,8 @@ def _reading(path: Path) -> Iterator[zipfile.ZipFile]:
         UserError: it cannot be read, or is none.
     """
     with _refusing(path):
-        if not path.is_file():  # a pipe would be waited for
-            raise FileNotFoundError("no such file")
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise OSError("it is no file")
         with _Whole(path) as file, zipfile.ZipFile(file) as archive:
             yield archive
 

@@ -43,7 +43,10 @@ def locked(root: Path, outputs: Sequence[Path] = ()) -> Iterator[bool]:
         root.mkdir(parents=True, exist_ok=True)
         handle = os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise UserError(f"{root}: cannot be written ({error.strerror})") from error
+        raise UserError(
+            f"{root}: cannot be written ({error.strerror}); check its permissions, or name another "
+            "folder"
+        ) from error
     try:
         alone = _lock(handle, root)
         if new and outputs:
