@@ -400,14 +400,16 @@ def pathway_blocks_alike(ensemble: Any) -> str | None:
 
 @data_need
 def start_exists(ensemble: Any) -> str | None:
-    """The law of initial weights exists for this network."""
+    """The law of initial weights exists for this network and these data."""
     law, network = ensemble.init, ensemble.resolved
     if law.exists_anywhere:
         return None
-    if network.gates_given:  # modes of its pathways take long: training tells what lacks in these
-        return None if law.for_graphs else f"init.name: {law.name!r}: use one for graphs, as normal"
-    start = SimpleNamespace(data=ensemble.dataset.load())
-    network.initial(law, start, (1.0,), ensemble.seed_numbers[:1])
+    if network.gates_given and not law.for_graphs:
+        return f"init.name: {law.name!r}: use one for graphs, such as normal"
+    # modes of many pathways or samples take long: training tells what lacks in these
+    if not network.by_domain and ensemble.dataset.sizes.samples <= FEW_SAMPLES:
+        start = _built_on(ensemble, network)
+        network.initial(law, start, (1.0,), ensemble.seed_numbers[:1])
     return None
 
 

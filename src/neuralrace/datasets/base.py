@@ -97,7 +97,8 @@ class Data:
             output_basis=output_basis,
             input_basis=input_basis,
             s=np.asarray(s, dtype=float),
-            d=np.diag(rotated)[:rank].copy(),
+            # of a direction in which inputs do not vary, rounding may leave less than nothing
+            d=np.maximum(np.diag(rotated)[:rank], 0),
             violation=float(np.linalg.norm(off_diagonal) / np.linalg.norm(self.sigma_xx)),
         )
 

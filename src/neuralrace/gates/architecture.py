@@ -146,7 +146,10 @@ class Architecture(Strict):
     def levels(self) -> tuple[int, ...]:
         """Layer of each edge: the longest distance of its source from an input node."""
         distance: dict[str, int] = {}
-        for name in self.order:
+        sources = {
+            target: [self.edges[e][0] for e in into] for target, into in self.incoming.items()
+        }
+        for name in TopologicalSorter(sources).static_order():
             below = [distance[self.edges[edge][0]] + 1 for edge in self.incoming[name]]
             distance[name] = max(below, default=0)
         return tuple(distance[source] for source, _ in self.edges)
