@@ -281,6 +281,18 @@ def test_trees_are_cells(trees, kind):
         np.testing.assert_array_equal(part, one[name])
 
 
+def test_runs_that_simulations_share_are_the_same_but_for_rounding():
+    options = {"hidden": [4], "seeds": 2, "learning_rate": 0.05, "steps": 200, "progress": False}
+    x, y = np.eye(3), np.diag([3.0, 2, 1])
+    scales = ([0.01, 0.1], [0.1, 1.0])
+    trees = [neuralrace.simulate(x, y, init_scales=each, **options) for each in scales]
+    theory = neuralrace.combine(trees, "theory")
+    assert theory["init_scale"].values.tolist() == [0.01, 0.1, 1.0]
+    own = [tree["theory"]["loss"].sel(init_scale=0.1) for tree in trees]
+    assert 0 < float(abs(own[0] - own[1]).max()) < 1e-6  # runs are integrated as one system
+    np.testing.assert_array_equal(theory["loss"].sel(init_scale=0.1), own[0])
+
+
 def test_a_table_of_trees_tells_them_apart(trees):
     table = neuralrace.to_frame(trees, "network.hidden")
     assert set(table["init_scale"]) == {0.1, 0.5}

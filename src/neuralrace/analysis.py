@@ -27,6 +27,9 @@ GIVE = "give what open_results, open_tree or simulate gives, or a list of these"
 LONGEST = 40
 """Letters of a list in a label, at most; a longer one is its beginning and a checksum."""
 
+ROUNDING = {"float64": 1e-6, "float32": 1e-3}
+"""What rounding may grow to during training, relative to the largest entry of a variable."""
+
 Cells = Results | CellResults | xr.DataTree | Iterable[Results | CellResults | xr.DataTree]
 """What `open_results`, `open_tree` or `simulate` gives, or a list of these."""
 
@@ -70,8 +73,9 @@ def combine(cells: Cells | str | Path, kind: Kind = "metrics") -> xr.Dataset:
     key is a coordinate along them. Cells that differ in their init scales or seeds are joined along
     `init_scale` and `seed`, and a key that follows from the init scale, such as the steps that
     `simulate` chooses, is a coordinate along `init_scale`. A run that several cells have must be
-    the same in all of them. What is measured over all seeds or scales of a cell together, without
-    such an axis, stands at each of them where cells differ in it.
+    the same in all of them, but for rounding; that of the first counts. What is measured over all
+    seeds or scales of a cell together, without such an axis, stands at each of them where cells
+    differ in it.
 
     Numbers are sorted, and other values are labels: `8x4` for a list, `none` for an empty one and
     in a cell that lacks the key. A combination that no cell has is NaN, and so is what only other
@@ -158,7 +162,7 @@ def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) ->
     chosen = _listed(cells)
     if not chosen:
         raise UserError("cells: there are none; give some of open_results(...) or of simulate(...)")
-    keys = [keys] if isinstance(keys, str) else list(keys)
+    keys = [keys] if isinstance(keys, str) else _items("keys", keys, "give a list of names")
     variables = [
         (row, str(name), cell.metrics.variables[name])
         for row, cell in enumerate(chosen)
@@ -210,10 +214,8 @@ def _listed(cells: Any) -> list[CellResults]:
         cells = open_results(cells)
     if isinstance(cells, Results | CellResults | xr.DataTree):
         cells = [cells]
-    if not isinstance(cells, Iterable) or isinstance(cells, Mapping):
-        raise UserError(f"cells: {type(cells).__name__}: {GIVE}")
     listed: list[CellResults] = []
-    for each in cells:
+    for each in _items("cells", cells, GIVE):
         if isinstance(each, xr.DataTree):
             listed += cells_of(each)
         elif isinstance(each, Results | CellResults):
@@ -221,6 +223,20 @@ def _listed(cells: Any) -> list[CellResults]:
         else:
             raise UserError(f"cells: holds a {type(each).__name__}: {GIVE}")
     return listed
+
+
+def _items(name: str, values: Any, remedy: str) -> list[Any]:
+    """What is in a list, or in anything like it that is no mapping.
+
+    Raises:
+        UserError: it is no list.
+    """
+    try:
+        if not isinstance(values, Mapping):
+            return list(values)
+    except TypeError:
+        pass
+    raise UserError(f"{name}: {type(values).__name__}: {remedy}")
 
 
 def _of_init_scales(
@@ -280,8 +296,29 @@ def _of_runs(members: Mapping[str, xr.Dataset], axes: Sequence[str] = RUNS) -> x
 
 
 def _same(one: xr.Dataset, other: xr.Dataset, name: Any) -> bool:
-    """Whether a variable is the same in both, to the last bit."""
-    return name in other.variables and bool(one.variables[name].equals(other.variables[name]))
+    """Whether a variable is the same in both, but for what rounding explains."""
+    if name not in other.variables:
+        return False
+    values = one.variables[name], other.variables[name]
+    if any(value.dtype.kind not in "iuf" for value in values):
+        return bool(values[0].equals(values[1]))
+    allowed = ROUNDING[json.loads(one.attrs["spec"]).get("precision", "float64")]
+    return values[0].dims == values[1].dims and relative_difference(*values) <= allowed
+
+
+def relative_difference(one: Any, other: Any) -> float:
+    """Largest difference over the largest entry, in either; infinite where only one is finite.
+
+    Args:
+        one: numbers, an array of NumPy or xarray.
+        other: likewise.
+    """
+    a, b = (np.asarray(each, float) for each in (one, other))
+    if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
+        return np.inf
+    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
+    gap = float(np.max(np.abs(a - b), initial=0))
+    return gap / float(np.max(np.abs([a, b]))) if gap else 0.0
 
 
 def _concatenated(parts: Sequence[xr.Dataset], dim: str, data_vars: Any) -> xr.Dataset:
@@ -332,11 +369,12 @@ def _axis(values: Sequence[Any]) -> list[Any]:
     return pd.Series(values, dtype=object).fillna("none").astype(str).tolist()
 
 
-def _refuse_unknown(keys: Iterable[str], known: Iterable[str]) -> None:
+def _refuse_unknown(keys: Iterable[Any], known: Iterable[str]) -> None:
     """Refuses what is no key of any specification."""
+    names = list(known)
     for key in keys:
-        if key not in (found := list(known)):
+        if not isinstance(key, str) or key not in names:
             raise UserError(
-                f"{key!r} is no key of these specifications; {alike(str(key), found)}"
+                f"{key!r} is no key of these specifications; {alike(str(key), names)}"
                 "config/README.md lists them"
             )

@@ -11,17 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-import xarray as xr
-
+from neuralrace.analysis import ROUNDING, relative_difference
 from neuralrace.claims.table import read_tables
 from neuralrace.errors import UserError
 from neuralrace.figures.likeness import unlike
 from neuralrace.records.results import gallery, open_results
 from neuralrace.registry import FIGURES
-
-ROUNDING = {"float64": 1e-6, "float32": 1e-3}
-"""What rounding may grow to during training, relative to the largest entry of a metric."""
 
 
 class Difference(NamedTuple):
@@ -58,7 +53,7 @@ def differences(one: Path, other: Path) -> Iterator[Difference]:
         allowed = ROUNDING[json.loads(specs[0])["precision"]]
         for name in pair[0].data_vars:
             first, second = (dataset[name] for dataset in pair)
-            yield Difference(cell, str(name), _relative(first, second), allowed)
+            yield Difference(cell, str(name), relative_difference(first, second), allowed)
 
 
 def other_outcomes(one: Path, other: Path) -> Iterator[str]:
@@ -104,15 +99,6 @@ def _gallery(folder: Path) -> Path:
     if any((folder / f"{name}.png").is_file() for name in FIGURES):
         return folder
     return gallery(folder)
-
-
-def _relative(one: xr.DataArray, other: xr.DataArray) -> float:
-    a, b = (np.asarray(each.values, float) for each in (one, other))
-    if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
-        return np.inf
-    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
-    gap = float(np.max(np.abs(a - b), initial=0))
-    return gap / float(np.max(np.abs([a, b]))) if gap else 0.0
 
 
 def report(one: Path, other: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ same code as in the workflow.
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from inspect import cleandoc, signature
@@ -282,7 +282,7 @@ def simulate(
         >>> figure = nr.plot(tree)
     """
     warn_of_influences()
-    tell = _tell if progress else lambda *_: None
+    tell = _teller(progress)
     with _by_argument(asked.get("network")):
         cell, answers, left_out = _solved(x, y, theory, asked, tell)
         trained = train(cell.only(Ensemble), report=tell)
@@ -340,9 +340,7 @@ def solve(
     """
     warn_of_influences()
     with _by_argument(asked.get("network")):
-        cell, answers, left_out = _solved(
-            x, y, theory, asked, _tell if progress else lambda *_: None
-        )
+        cell, answers, left_out = _solved(x, y, theory, asked, _teller(progress))
         if not answers:
             raise UserError(f"theory: {theory!r}: no solution is for this ensemble\n{left_out}")
         solved = theory_dataset(NAME, cell.only(SolvedEnsemble), answers)
@@ -593,7 +591,7 @@ def _as_arguments(message: str, network: Any) -> str:
         r"^dataset\b": "x",
         r"\bsolutions(?=\b(?! have))": "theory",
         r", or say by memory_mb what machines have": "",
-    } | ({} if network else {r"\bnetwork\.(?=hidden|activation|gates)": ""})
+    } | ({} if network is not None else {r"\bnetwork\.(?=hidden|activation|gates)": ""})
     for key, name in keys.items():
         message = re.sub(key, name, message, flags=re.MULTILINE)
     return message
@@ -609,7 +607,7 @@ def _standard(cell: Cell, metrics: Any) -> list[str]:
         for name, more in STANDARD.items()
         if not unmet(cell, f"{OBSERVABLES[name].declaration.needs} {more}")
     ]
-    names = metrics if isinstance(metrics, Iterable) else ()  # else refused by validation
+    names = metrics if isinstance(metrics, list | tuple) else ()  # else refused by validation
     for metric in (name for name in names if isinstance(name, str)):
         wanted = METRICS[metric].declaration.observables if metric in METRICS else ""
         for names in (each.split("|") for each in wanted.split()):
@@ -763,6 +761,13 @@ def _nothing_solved(cell: Cell) -> str:
         return FOR_RELU
     why = unmet(cell, "linear") or "see left_out for each"
     return f"theory: none is solved for this network; {why}"
+
+
+def _teller(progress: Any) -> Callable[..., None]:
+    """What prints a line, or nothing where no progress is wanted."""
+    if not isinstance(progress, bool):
+        raise UserError(f"progress: {progress!r}: give True or False")
+    return _tell if progress else lambda *_: None
 
 
 def _tell(line: str, done: bool = False) -> None:

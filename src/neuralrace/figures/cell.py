@@ -103,7 +103,7 @@ def _shown(theory: xr.Dataset, name: str | None) -> xr.Dataset:
             raise UserError(f"theory: {name!r}: nothing was solved; leave it out")
         return xr.Dataset()
     there = theory["solution"].values.tolist()
-    if name is not None and name not in there:
+    if name is not None and (not isinstance(name, str) or name not in there):
         raise UserError(f"theory: {name!r}: was not solved; there is {', '.join(there)}")
     wanted = [name] if name else [each for each in INTEGRATED if each in there] or there
     return theory.sel(solution=wanted)

@@ -518,8 +518,10 @@ def open_results(
         if not found:
             raise UserError(f"{folder}: no results found. Run `snakemake --cores all figures`.")
         cell_ids = [path.relative_to(root).as_posix() for path in found]
-    listed = isinstance(cell_ids, Iterable) and not isinstance(cell_ids, str)
-    names: list[Any] = list(cell_ids) if listed else [cell_ids]
+    try:
+        names: list[Any] = [cell_ids] if isinstance(cell_ids, str) else list(cell_ids)
+    except TypeError:
+        names = [cell_ids]
     for name in names:
         if not isinstance(name, str) or name.count("/") != len(PLACE) - 1:
             raise UserError(f"cell_ids: {name!r}: give identifiers paper/experiment/label")
