@@ -1,8 +1,8 @@
 # A cell is one point of a sweep (dataset, network, initialisation, training), with all its init
 # scales and seeds. `spec` is what to compute, `code` a digest of the modules that compute it; a
 # change of either runs the rule again. update(): when a job fails, the former file stays.
-# Priorities: solve, measure and draw before any training, so that few jobs with many inputs wait;
-# among trainings the longest first.
+# Priorities: solve, measure and draw before any training, as Snakemake is slow while many jobs
+# wait; among trainings the longest first.
 rule train:
     output:
         update("<results>/{cell}/trajectory.nc"),
@@ -48,7 +48,7 @@ rule solve:
 rule measure:
     input:
         "<results>/{cell}/trajectory.nc",
-        lambda w: study.theory_files(w.cell),
+        lambda w: study.theory_files(w.cell),  # none for a cell without solutions
     output:
         update("<results>/{cell}/metrics.nc"),
     log:

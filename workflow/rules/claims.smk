@@ -1,8 +1,9 @@
-# Verdicts on the claims of the papers, from metrics alone; a claim that fails fails no job.
+# Verdicts on claims, which papers make, and on findings, which we make. Whatever they are, this
+# rule does not fail; accept_claims does.
 rule judge:
     input:
         exit_on_user_error()(lambda w: study.claim_inputs()),
-        ancient(study.claims_files),  # their content is a param, so that comments judge nothing again
+        ancient(study.claims_files),  # their content is the param `statements`
     output:
         report(update("<results>/claims.md"), caption="../report/claims.rst", category="claims"),
         update("<results>/claims.json"),
@@ -23,7 +24,7 @@ rule judge:
         run_in_worker("judge", "claims", input, output, params, log)
 
 
-# Fails if a claim came out otherwise than its entry `expect` says.
+# Fails if a claim or finding came out otherwise than its entry `expect` says.
 rule accept_claims:
     input:
         "<results>/claims.json",
@@ -38,7 +39,7 @@ rule accept_claims:
 
 
 # Robustness runs: all cells of an experiment again, with fresh seeds, and with each setting
-# doubled that the paper does not state.
+# doubled that the paper does not state. Their metrics lie beside the list of runs that failed.
 rule blind_runs:
     output:
         update("<results>/blind/{experiment}/failed.json"),

@@ -56,7 +56,7 @@ wildcard_constraints:
 
 
 def submission_group(w):
-    """Group of a job: a cluster gets many jobs of one group as one submission."""
+    """Group of a job: a cluster gets many jobs of one group as one submission; see profiles/."""
     # the Snakemake inside a submission ignores --force-use-threads (9.27) and would start another
     # Snakemake, with workers of its own, for each job
     workflow.execution_settings.use_threads = True
@@ -71,7 +71,7 @@ def print_estimate():
 
 
 def run_in_worker(job, name, input, output, params, log, threads=1, resources={}, **more):
-    """Calls `neuralrace.workflow.<job>.run(name, inputs, outputs, **params, **more)` in a worker."""
+    """Calls `neuralrace.workflow.<job>.run(name, inputs, outputs, **params)` in a worker process."""
     files = {"inputs": list(input), "outputs": list(output)}
     arguments = {"name": name, **files, **dict(params.items()), **more}
     try:
@@ -84,8 +84,9 @@ def run_in_worker(job, name, input, output, params, log, threads=1, resources={}
 
 
 def mark_incomplete():
-    """Makes the next run repeat failed jobs: update() puts their former files back as if new."""
+    """Marks outputs of failed jobs: update() puts the former files back, which look complete."""
     for failed in workflow.scheduler.failed:
         for job in failed if failed.is_group() else [failed]:
-            if not (failed.is_group() and study.up_to_date(job.output)):
-                workflow.persistence.started(job)
+            if failed.is_group() and study.up_to_date(job.output):
+                continue  # it had ended before another job of its group failed
+            workflow.persistence.started(job)

@@ -19,20 +19,20 @@ rule cells:
         study.metrics_files,
 
 
-# A plot of each cell that no figure module shows; `neuralrace run` asks for these.
-rule plots:
-    input:
-        lambda w: study.plot_files,
-
-
-# The same, with all metrics in one table.
+# The same, and all metrics in one table.
 rule metrics:
     input:
         rules.cells.input,
         "<results>/metrics.csv",
 
 
-# Verdicts on all claims; fails if one came out otherwise than expected.
+# A plot of each cell that no figure module shows; `neuralrace run` asks for these.
+rule plots:
+    input:
+        lambda w: study.plot_files,
+
+
+# Verdicts on claims and findings; fails if one came out otherwise than expected.
 rule claims:
     input:
         "<results>/claims.md",
@@ -41,7 +41,7 @@ rule claims:
         "<results>/claims.accepted",
 
 
-# Verdicts on fresh seeds.
+# Verdicts by the robustness runs.
 rule blind:
     input:
         "<results>/blind.json",
