@@ -93,7 +93,7 @@ report: $(INSTALLED) ## pack figures, claims and provenance of finished results 
 	$(SNAKEMAKE) --report report.zip
 
 .PHONY: smoke
-smoke: $(RUNNING) ## the whole workflow at a fraction of its size, into results/smoke
+smoke: $(RUNNING) ## train, solve, measure and draw everything at a fraction of its size, into results/smoke
 	$(SNAKEMAKE) gallery metrics --config settings='config/*/smoke.yaml'
 
 .PHONY: benchmarks
@@ -125,7 +125,7 @@ check: $(TOOLS) ## lint, formatting and types
 	$(BIN)/pyright
 
 .PHONY: audit
-audit: $(TOOLS) ## ask for known vulnerabilities of what a run installs
+audit: $(TOOLS) ## ask for known vulnerabilities of what a run installs; fails where nobody knows
 	@$(BIN)/python .ci/audit.py requirements.lock
 
 .PHONY: manual

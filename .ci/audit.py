@@ -1,7 +1,7 @@
-"""Asks for known vulnerabilities of what a run installs, and says so where nobody answers.
+"""Asks for known vulnerabilities of what a run installs.
 
-pip-audit itself calls a lock clean whose packages its source does not know, as a mirror behind a
-proxy knows none.
+pip-audit reports a lock as clean whose packages its source does not know, as a mirror behind a
+proxy knows none. Here that is an outcome of its own: nothing is known.
 """
 
 import json
@@ -10,44 +10,53 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-AUDIT = (sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes", "-f", "json")
+PIP_AUDIT = (sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes", "-f", "json")
+CLEAN, VULNERABLE, NOT_ASSURED = 0, 1, 2
+"""Exit status: no vulnerability is known; one is, or the lock cannot be read; nobody knows."""
 
 
 def audit(lock: str) -> int:
-    """Prints what is known of the packages of a lock; the exit status, 1 where one is vulnerable.
+    """Prints what is known of the packages of a lock, and returns the exit status.
 
-    That nobody could be asked is no failure, as it says nothing of the packages; that the lock
-    cannot be read, or lacks a hash, is one.
+    Args:
+        lock: path of a requirements file with hashes.
     """
-    order = [*AUDIT, "--progress-spinner", "off", "--requirement", lock]
-    read = subprocess.run([*order, "--dry-run"], capture_output=True, text=True, check=False)  # noqa: S603
-    if read.returncode:
-        print(f"audit: {lock}: {read.stderr.strip()}")
-        return 1
-    asked = subprocess.run(order, capture_output=True, text=True, check=False)  # noqa: S603
-    if not asked.stdout.strip():
-        why = asked.stderr.strip().splitlines()[-1]
-        print(f"audit: says nothing, its source did not answer ({why})")
-        return 0
-    return told(json.loads(asked.stdout)["dependencies"])
+    command = [*PIP_AUDIT, "--progress-spinner", "off", "--requirement", lock]
+    parsed = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=False)  # noqa: S603
+    if parsed.returncode:
+        print(f"audit: {lock}: {parsed.stderr.strip()}")
+        return VULNERABLE
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if not answer.stdout.strip():
+        reason = answer.stderr.strip().splitlines()[-1]
+        print(f"audit: not assured: the source of vulnerabilities did not answer ({reason})")
+        return NOT_ASSURED
+    return report(json.loads(answer.stdout)["dependencies"])
 
 
-def told(packages: Sequence[dict[str, Any]]) -> int:
-    """Prints what a source said of packages; the exit status, 1 where one is vulnerable."""
+def report(packages: Sequence[dict[str, Any]]) -> int:
+    """Prints what is known of packages, and returns the exit status.
+
+    Args:
+        packages: as pip-audit lists them; those that its source does not know have a `skip_reason`.
+    """
     unknown = [package["name"] for package in packages if "skip_reason" in package]
     if len(unknown) == len(packages):
-        print(f"audit: says nothing, its source knows none of {len(packages)} packages")
-        return 0
+        print(
+            f"audit: not assured: the source of vulnerabilities knows none of {len(packages)} "
+            "packages"
+        )
+        return NOT_ASSURED
     found = [(package, each) for package in packages for each in package.get("vulns", ())]
-    known = f"audit: {len(packages) - len(unknown)} of {len(packages)} packages"
-    print(f"{known}, {len(found)} known vulnerabilities")
+    known = len(packages) - len(unknown)
+    print(f"audit: {known} of {len(packages)} packages, {len(found)} known vulnerabilities")
     for package, each in found:
         mended = ", ".join(each["fix_versions"]) or "no version"
         names = ", ".join([each["id"], *each["aliases"]])
         print(f"- {package['name']} {package['version']}: {names}; mended in {mended}")
     if unknown:
-        print(f"- not known there: {', '.join(unknown)}")
-    return 1 if found else 0
+        print(f"- not assured, as their source does not know them: {', '.join(unknown)}")
+    return VULNERABLE if found else CLEAN
 
 
 if __name__ == "__main__":

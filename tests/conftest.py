@@ -8,6 +8,9 @@ when its functions are called.
 import os
 from pathlib import Path
 
+# kernels that a machine is set up with; workers leave them out too
+os.environ.pop("OPENBLAS_CORETYPE", None)
+os.environ.pop("OPENBLAS_L2_SIZE", None)
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"

@@ -116,7 +116,7 @@ def outcome(content: bytes) -> str:
     Path("odd.yaml").write_bytes(content)
     try:
         study = Study({"settings": "odd.yaml"})
-        return " ".join(["planned", *study.metrics, *study.fingerprints])
+        return " ".join(["planned", *study.metrics_files, *study.fingerprints])
     except UserError as error:
         told = str(error)
     assert told.startswith("odd.yaml: ")

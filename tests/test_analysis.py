@@ -15,20 +15,26 @@ from neuralrace.errors import UserError
 from neuralrace.records.files import write
 from neuralrace.records.results import CellResults, Results
 from neuralrace.records.schema import SCHEMA_VERSION
+from neuralrace.seal import fingerprint
 
 DESCRIBED = {"long_name": "made up", "units": "1"}
 PUBLIC = {name: getattr(neuralrace, name) for name in neuralrace.__all__ if name != "__version__"}
 PUBLIC |= {each.__name__: each for each in (CellResults, Results)}
 
 
-def cell(root, name, spec, scales=(1.0,), solution=()):
-    """A trajectory and metrics, whose half times are ten over the learning rate, plus the mode."""
+def cell(root, name, spec, scales=(1.0,), solution=(), seeds=(0, 1)):
+    """A trajectory and metrics.
+
+    Half times are ten over the learning rate, plus the mode. Discretisation errors are the learning
+    rate, plus the init scale and the seed: each run has its own.
+    """
     paper, experiment, label = name.split("/")
-    attrs = dict.fromkeys(("spec_sha256", "code_sha256", "versions"), "x")
+    attrs = dict.fromkeys(("code_sha256", "versions"), "x")
     attrs |= {"paper": paper, "experiment": experiment, "cell": label}
     attrs |= {"spec": json.dumps(spec), "schema": SCHEMA_VERSION}
-    runs = {"init_scale": list(scales), "seed": [0, 1]}
-    shape = (len(scales), 2)
+    attrs["spec_sha256"] = fingerprint(attrs["spec"])
+    runs = {"init_scale": list(scales), "seed": list(seeds)}
+    shape = (len(scales), len(seeds))
     trajectory = xr.Dataset(attrs=attrs | {"kind": "trajectory"}, coords=runs | {"time": [0, 5]})
     rate = spec["training"]["learning_rate"]
     trajectory = trajectory.assign_coords(flow_time=("time", [0.0, 5 * rate]))
@@ -40,7 +46,8 @@ def cell(root, name, spec, scales=(1.0,), solution=()):
     half = np.broadcast_to(10 / rate + metrics["mode"].values, (*shape, 2))
     metrics["half_time"] = (("init_scale", "seed", "mode"), half, DESCRIBED)
     metrics["diverged_at"] = (("init_scale", "seed"), np.full(shape, -1), DESCRIBED)
-    metrics["discretisation_error"] = (("init_scale", "seed"), np.full(shape, rate), DESCRIBED)
+    own = rate + np.add.outer(scales, seeds)
+    metrics["discretisation_error"] = (("init_scale", "seed"), own, DESCRIBED)
     metrics["single"] = ((), 3.5, DESCRIBED)
     if solution:
         metrics["error"] = ("solution", np.arange(len(solution)) / 10, DESCRIBED)
@@ -110,12 +117,15 @@ def test_a_tree_is_selected_by_place_and_by_key(folder):
     names = {f"/{name}" for name in neuralrace.open_results(folder)}
     at = {(): names, ("paper", "layer_dynamics"): {"/layer_dynamics/relu/main"}}
     at["training__learning_rate", 0.01] = {name for name in names if not re.search("0.0[02]", name)}
-    at["paper", "nobody"] = set()
     for select, found in at.items():
         tree = neuralrace.open_tree(folder, **dict([select] if select else []))
         assert {name for name in tree.groups if name.count("/") == 3} == found
-    with pytest.raises(UserError, match=r"'training\.speed' is no key"):
+    with pytest.raises(UserError, match=r"'training\.speed' is no column; .*training\.steps"):
         neuralrace.open_tree(folder, training__speed=1)
+    with pytest.raises(
+        UserError, match=r"paper: 'layer': no cell has it; there is deep_linear, lay"
+    ):
+        neuralrace.open_tree(folder, paper="layer")
     other = folder / "layer_dynamics/relu/main/metrics.nc"
     other.write_bytes(b"nothing")
     neuralrace.open_tree(folder, paper="deep_linear")
@@ -172,14 +182,142 @@ def test_missing_combinations_and_variables_are_undefined(tmp_path):
     assert np.isnan(sweep["error"].sel({"network.hidden": "none"})).all()
 
 
-def test_cells_that_cannot_be_told_apart_are_refused(folder):
+def test_one_cell_is_its_file(folder):
     results = neuralrace.open_results(folder)
     one = results.cell("relu")
     assert neuralrace.combine([one]) is one.metrics
-    with pytest.raises(UserError, match="there are no cells"):
-        neuralrace.combine([])
-    with pytest.raises(UserError, match="cannot be told apart: layer_dynamics/relu/main, "):
-        neuralrace.combine([one, one])
+    xr.testing.assert_identical(neuralrace.combine([one, one]), neuralrace.combine([one]))
+
+
+def pieces(root, *runs):
+    """Cells that differ in their runs alone: scales and seeds of each."""
+    for number, (scales, seeds, more) in enumerate(runs):
+        written = spec(**{"init_scales": list(scales), "seeds": len(seeds)} | more)
+        cell(root, f"p/e/{number}", written, scales, seeds=seeds)
+    return list(neuralrace.open_results(root).values())
+
+
+def test_other_init_scales_continue_the_axis(tmp_path):
+    cells = pieces(tmp_path, ((0.5,), (0, 1), {}), ((0.1, 0.2), (0, 1), {}))
+    sweep = neuralrace.combine(cells)
+    assert sweep["half_time"].dims == ("init_scale", "seed", "mode")
+    assert sweep["init_scale"].values.tolist() == [0.1, 0.2, 0.5]
+    assert sweep["half_time"].notnull().all()
+    assert sweep["single"].dims == (), "the same in all"
+    for each in cells:
+        part = sweep["discretisation_error"].sel(init_scale=each.metrics["init_scale"])
+        xr.testing.assert_equal(part, each.metrics["discretisation_error"])
+
+
+def test_other_seeds_continue_the_axis(tmp_path):
+    later = {"first_seed": 2}
+    cells = pieces(
+        tmp_path, ((0.5,), (0, 1), {}), ((0.5,), (2, 3, 4), later), ((0.1,), (0, 1), {})
+    )  # fmt: skip
+    sweep = neuralrace.combine(cells)
+    assert sweep["seed"].values.tolist() == [0, 1, 2, 3, 4]
+    assert sweep["half_time"].sel(init_scale=0.5).notnull().all()
+    assert (
+        sweep["half_time"].sel(init_scale=0.1, mode=1).notnull().values.tolist()
+        == [True] * 2 + [False] * 3
+    )
+
+
+def test_runs_that_cells_share_are_joined_where_they_are_the_same(tmp_path):
+    runs = ((0.1, 0.2), (0, 1), {}), ((0.2, 0.5), (1, 2), {"first_seed": 1})
+    cells = pieces(tmp_path, *runs)
+    sweep = neuralrace.combine(cells)["discretisation_error"]
+    there = sweep.notnull().values.tolist()
+    assert there == [[True, True, False], [True, True, True], [False, True, True]]
+    cells[1].metrics["half_time"][:] += 1  # in memory
+    with pytest.raises(
+        UserError,
+        match=r"number 1 \(p/e/0\) and number 2 \(p/e/1\) agree in all that is swept and both have "
+        r"the run of init_scale 0\.2, seed 1, but differ there in half_time; leave one out",
+    ):
+        neuralrace.combine(cells)
+
+
+def test_what_follows_from_the_init_scale_stands_along_it(tmp_path):
+    """As the steps that are chosen for each scale; a swept width stays a dimension."""
+    cells = pieces(
+        tmp_path,
+        *(
+            ((scale,), (0, 1), {"hidden": [width], "rate": scale / 10})
+            for width in (4, 8)
+            for scale in (0.5, 0.1)
+        ),
+    )
+    sweep = neuralrace.combine(cells)
+    assert sweep["half_time"].dims == ("network.hidden", "init_scale", "seed", "mode")
+    assert sweep["half_time"].notnull().all()
+    assert sweep["training.learning_rate"].dims == ("init_scale",)
+    assert sweep["training.learning_rate"].values.tolist() == [0.01, 0.05]
+
+
+# Simulations -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trees():
+    x, y = np.eye(3), np.diag([3.0, 2, 1])
+    options = {"hidden": [4], "seeds": 2, "records": 10, "theory": None, "progress": False}
+    return [neuralrace.simulate(x, y, init_scales=[scale], **options) for scale in (0.1, 0.5)]
+
+
+@pytest.mark.parametrize("kind", ["trajectory", "metrics"])
+def test_trees_are_cells(trees, kind):
+    sweep = neuralrace.combine(trees, kind)
+    assert sweep["init_scale"].values.tolist() == [0.1, 0.5]
+    assert sweep["training.steps"].dims == ("init_scale",)
+    steps = [json.loads(tree.attrs["spec"])["training"]["steps"] for tree in trees]
+    assert sweep["training.steps"].values.tolist() == steps
+    assert steps[0] != steps[1]
+    one = neuralrace.combine(trees[0], kind)
+    assert set(one.variables) == set(trees[0][kind].to_dataset().variables)
+    for name in one.data_vars:
+        part = sweep[name].sel(init_scale=[0.1])
+        part = part.sel({axis: one[axis] for axis in one[name].dims if axis in one.coords})
+        np.testing.assert_array_equal(part, one[name])
+
+
+def test_runs_that_simulations_share_are_the_same_but_for_rounding():
+    options = {"hidden": [4], "seeds": 2, "learning_rate": 0.05, "steps": 200, "progress": False}
+    x, y = np.eye(3), np.diag([3.0, 2, 1])
+    scales = ([0.01, 0.1], [0.1, 1.0])
+    trees = [neuralrace.simulate(x, y, init_scales=each, **options) for each in scales]
+    theory = neuralrace.combine(trees, "theory")
+    assert theory["init_scale"].values.tolist() == [0.01, 0.1, 1.0]
+    own = [tree["theory"]["loss"].sel(init_scale=0.1) for tree in trees]
+    assert 0 < float(abs(own[0] - own[1]).max()) < 1e-6  # runs are integrated as one system
+    np.testing.assert_array_equal(theory["loss"].sel(init_scale=0.1), own[0])
+
+
+def test_a_table_of_trees_tells_them_apart(trees):
+    table = neuralrace.to_frame(trees, "network.hidden")
+    assert set(table["init_scale"]) == {0.1, 0.5}
+    assert table["training.steps"].nunique() == 2
+    assert set(table["network.hidden"]) == {"4"}
+    alone = neuralrace.to_frame(trees[0])
+    assert len(table) == 2 * len(alone)
+
+
+def test_simulations_of_other_data_are_distinguished_by_a_checksum(trees):
+    other = neuralrace.simulate(
+        np.eye(3), np.ones((3, 3)), hidden=[4], init_scales=[0.1], seeds=2, records=10,
+        theory=None, progress=False, learning_rate=0.1, steps=20,
+    )  # fmt: skip
+    sweep = neuralrace.combine([trees[0], other])
+    (label, _) = sweep["dataset.y"].values
+    assert len(label) < 40
+
+
+def test_results_and_trees_are_joined(folder, trees):
+    results = neuralrace.open_results(folder)
+    table = neuralrace.to_frame([results, results.cell("relu"), *trees])
+    assert {"deep_linear", "layer_dynamics", "python"} == set(table["paper"])
+    whole = neuralrace.to_frame(neuralrace.open_tree(folder))
+    assert whole.equals(neuralrace.to_frame(folder))
 
 
 # Table -----------------------------------------------------------------------------------------

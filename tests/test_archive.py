@@ -1,6 +1,8 @@
 """Reading an archive that may come from anybody: what is refused before any of it is unpacked."""
 
+import os
 import stat
+import struct
 import zipfile
 from pathlib import Path
 
@@ -74,6 +76,8 @@ def test_other_names_are_refused(tmp_path, name):
         ("results/README.md", {"extra": b"\x01\x00\x00\x00\x50\x4b\x00\x00"}, "has a note"),
         ("results/a/b/c/metrics.nc", {"compress_type": zipfile.ZIP_DEFLATED}, "is compressed"),
         ("results/a/b/c/metrics.nc", {"compress_type": zipfile.ZIP_LZMA}, "is compressed"),
+        ("results/a/b/c/metrics.nc.sha256", {"compress_type": zipfile.ZIP_LZMA}, "by another"),
+        ("results/a/b/c/metrics.nc.sha256", {"compress_type": zipfile.ZIP_BZIP2}, "by another"),
     ],
 )
 def test_links_and_what_may_grow_are_refused(tmp_path, last, changes, said):
@@ -162,3 +166,27 @@ def test_no_room_to_unpack_is_no_damage(tmp_path, monkeypatch):
         found.file("paper/experiment/main/metrics.nc"),
     ):
         pass
+
+
+def test_a_directory_that_says_it_is_larger_than_any_is_not_read(tmp_path):
+    """Four GB of which none are on the disk."""
+    path = tmp_path / "a.zip"
+    with path.open("wb") as file:
+        file.truncate(4 * 10**9)
+        file.seek(0, 2)
+        file.write(struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, 4 * 10**9, 0, 0))
+    with pytest.raises(UserError, match="its directory is too large"):
+        opened(path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to itself", "device"])
+def test_what_is_no_file_is_not_waited_for(tmp_path, kind):
+    path = tmp_path / "a.zip"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else path)
+    with pytest.raises(UserError, match=r"a\.zip: cannot be read"):
+        opened(path)

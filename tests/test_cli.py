@@ -1,5 +1,6 @@
 """The command line: what it tells, what it runs, and what it refuses."""
 
+import errno
 import json
 import os
 import re
@@ -244,7 +245,7 @@ MISTAKES = [
     ([], "Missing command. See neuralrace --help"),
     (["lst"], "No such command 'lst'. Did you mean 'list'? See neuralrace --help"),
     (["--cores", "2"], "No such option '--cores'. See neuralrace --help"),
-    (["list", "metric"], "'metric': no such kind; did you mean metrics? there are papers, exp"),
+    (["list", "metric"], "'metric': is no kind of name; did you mean metrics? choose one of pap"),
     (["list", "metrics", "solutions"], "unexpected extra argument (solutions). See neuralrace l"),
     (["list", "--yaml"], "No such option '--yaml'. See neuralrace list --help"),
     (["show"], "Missing argument 'CELL|EXPERIMENT|FILE'. See neuralrace show --help"),
@@ -281,7 +282,7 @@ MISTAKES = [
     (["run", "--configfile", "code.yaml"], "could not determine a constructor for the tag"),
     (["run", "mine", "--configfile", "list.yaml"], "list.yaml: experiments: [1]: expected a map"),
     (["run", "--configfile", "key.yaml"], "key.yaml: experiments.mine.first.seed: 5: unknown"),
-    (["run", "--configfile", MINE, "--results", "a*"], "command line: results: 'a*': String"),
+    (["run", "--configfile", MINE, "--results", "a*"], "command line: results: 'a*': name a f"),
     (["run", "other", "--configfile", MINE], "command line: only: 'other': no such paper"),
     (["run", "deep linear"], "only: 'deep linear': no such paper, experiment or cell; did you"),
     (["run", "deep_linear/σ"], "only: 'deep_linear/σ': no such paper, experiment or cell"),
@@ -290,23 +291,23 @@ MISTAKES = [
     (["run", "mine", "--json"], "No such option '--json'. See neuralrace run --help"),
     (["run", "mine", "--dry-run=no"], "Option '--dry-run' does not take a value. See neuralrace"),
     (["new"], "Missing argument 'NAME'. See neuralrace new --help"),
-    (["new", "My Paper"], "'My Paper': is no name of a paper; begin with a lower-case letter"),
-    (["new", "../up"], "'../up': is no name of a paper"),
-    (["new", "größe"], "'größe': is no name of a paper"),
-    (["new", ""], "'': is no name of a paper"),
-    (["new", "mine"], "mine: is there already; use another name"),
+    (["new", "My Paper"], "'My Paper': is no valid name; use lower-case letters, digits and un"),
+    (["new", "../up"], "'../up': is no valid name"),
+    (["new", "größe"], "'größe': is no valid name"),
+    (["new", ""], "'': is no valid name"),
+    (["new", "mine"], "mine: exists already; use another name"),
     (["deploy"], "Missing argument 'FOLDER'. See neuralrace deploy --help"),
-    (["deploy", "mine"], "mine: is there already and not empty; name a new folder"),
-    (["deploy", "file"], "file: is there already and not empty; name a new folder"),
+    (["deploy", "mine"], "mine: exists already and is not empty; name a new folder"),
+    (["deploy", "file"], "file: exists already and is not empty; name a new folder"),
     (["deploy", "file/inside"], "file/inside: cannot be written"),
-    (["claims", "--results", "gone"], "gone/claims.json: is no table of judged statements"),
+    (["claims", "--results", "gone"], "gone/claims.json: cannot be read (No such file or"),
     (["claims", "half-tim"], "did you mean half-time? `neuralrace claims` lists them"),
     (["verify", "gone"], "gone: no result files; name the folder that holds some"),
     (["verify", "file"], "file: no result files; name the folder that holds some"),
     (["verify", "results", "--json"], "No such option '--json'. See neuralrace verify --help"),
     (["compare", "results"], "Missing argument 'OTHER'. See neuralrace compare --help"),
-    (["compare", "results", "gone"], "gone: no such folder; name two results folders"),
-    (["compare", "results", "mine"], "mine/claims.json: is no table of judged statements"),
+    (["compare", "results", "gone"], "gone: is no folder; name two results folders"),
+    (["compare", "results", "mine"], "mine/claims.json: cannot be read (No such file or"),
     (["export"], "Missing argument 'FILE.zip'. See neuralrace export --help"),
     (["export", "results"], "results: is no name of an archive; end it in .zip"),
     (["export", "there.zip"], "there.zip: is there already; use another name, or --force"),
@@ -317,12 +318,53 @@ MISTAKES = [
     (["export", "new.zip", "--only", "mine/frst"], "'mine/frst': results has nothing of that name"
      "; did you mean mine/first"),
     (["export", "file/new.zip"], "file/new.zip: cannot be written"),
+    ([""], "No such command ''. See neuralrace --help"),
+    (["-h"], "No such option '-h'. See neuralrace --help"),
+    (["--json", "list"], "No such option '--json'."),
+    (["list", ""], "'': is no kind of name; choose one of papers, experiments, claims, figures"),
+    (["show", "."], "only: '.': no such paper, experiment or cell; `neuralrace list experiments`"),
+    (["show", "mine/first/main/more", "--configfile", MINE], "did you mean mine/first/main"),
+    (["show", "deep_linear/*"], "only: 'deep_linear/*': no such paper, experiment or cell"),
+    (["show", "Deep_Linear/staircase"], "did you mean deep_linear/staircase"),
+    (["show", "a\nb"], r"only: 'a\nb': no such paper, experiment or cell"),
+    (["show", MINE], f"{MINE}: is no name of an experiment; give files by --configfile"),
+    (["show", "mine", "--configfile", ""], "'--configfile': an empty text is no name of a file or"),
+    (["show", "mine", "--configfile", "mine"], "mine: cannot be read as YAML: Is a directory"),
+    (["show", "mine", "more"], "Got unexpected extra argument (more). See neuralrace show --help"),
+    (["run", MINE], f"{MINE}: is no name of an experiment; give files by --configfile"),
+    (["run", "mine", "--configfile", MINE, "--results", ""], "results: '': name a folder, without"),
+    (["run", "mine", "--configfile", MINE, "--results", "a\nb"], r"results: 'a\nb': name a folder"),
+    (["run", "mine", "--cores", "ALL"], "--cores: 'ALL': give a whole number above 0, or all"),
+    (["run", "mine", "--core", "2"], "No such option '--core'. Did you mean '--cores'? See neura"),
+    (["run", "--configfile", MINE, "--", "-n"], "only: '-n': no such paper, experiment or cell"),
+    (["run", "deep_linear/staircase", "--profile", "gone"], "gone: is no profile, as it has no c"),
+    (["run", "deep_linear/staircase", "--profile", ""], "'--profile': an empty text is no name of"),
+    (["run", "--configfile", MINE, "--configfile", "gone.yaml"], "gone.yaml: cannot be read as "),
+    (["new", "deep_linear"], "deep_linear: exists already; use another name"),
+    (["new", "a" * 300], "aaa': is no valid name; use lower-case letters, digits and underscores, "
+     "at most 100, and begin with a letter"),
+    (["new", "two", "three"], "Got unexpected extra argument (three). See neuralrace new --help"),
+    (["new", "--", "-n"], "'-n': is no valid name"),
+    (["deploy", ""], "'FOLDER': an empty text is no name of a file or folder. See neuralrace depl"),
+    (["deploy", "new", "more"], "Got unexpected extra argument (more). See neuralrace deploy --h"),
+    (["claims", "--results", "file"], "file/claims.json: cannot be read (Not a directory); judge "),
+    (["claims", "--results", "damaged"], "damaged/claims.json: is damaged, or no table of judged "),
+    (["claims", "half-time", "more"], "Got unexpected extra argument (more). See neuralrace claim"),
+    (["verify", ""], "'[FOLDER]': an empty text is no name of a file or folder. See neuralrace"),
+    (["verify", "file/inside"], "file/inside: no result files; name the folder that holds some"),
+    (["compare", "results", "file"], "file: is no folder; name two results folders"),
+    (["compare", "a", "b", "c"], "Got unexpected extra argument (c). See neuralrace compare"),
+    (["export", ""], "'FILE.zip': an empty text is no name of a file or folder. See neuralrace"),
+    (["export", "new.tar.gz"], "new.tar.gz: is no name of an archive; end it in .zip"),
+    (["export", "new.zip", "--only", ""], "has nothing of that name; name a paper, experiment or"),
+    (["merge", "results", "--into", ""], "'--into': an empty text is no name of a file or folder"),
+    (["merge", "results", "--into", "new", "--prefer", "a.zip"], "--prefer a.zip: is none of"),
     (["merge"], "Missing argument 'SOURCE...'. See neuralrace merge --help"),
     (["merge", "results"], "Missing option '--into'. See neuralrace merge --help"),
     (["merge", "gone.zip", "--into", "new"], "gone.zip: cannot be read ([Errno 2] No such file"),
     (["merge", "mine", "--into", "new"], "mine: no results found"),
     (["merge", "there.zip", "--into", "new"], "there.zip: cannot be read (File is not a zip file"),
-    (["merge", "results", "--into", "file"], "file/mine/first/main/trajectory.nc: cannot be writ"),
+    (["merge", "results", "--into", "file"], "file: cannot be written (File exists); check"),
     (["merge", "results", "--into", "new", "--prefer", "mine"], "--prefer mine: is none of the s"),
 ]  # fmt: skip
 
@@ -334,8 +376,9 @@ def mistaken(finished):
     mine["experiments"]["mine"]["first"]["seed"] = 5
     for name, content in (FILES | {"key.yaml": yaml.safe_dump(mine).encode()}).items():
         (finished / name).write_bytes(content)
-    for name in ("folder.nc", "folder.zip"):
+    for name in ("folder.nc", "folder.zip", "damaged"):
         (finished / name).mkdir()
+    (finished / "damaged/claims.json").write_text('{"a": 1}')
     xr.Dataset({"x": 1.0}).to_netcdf(finished / "foreign.nc")
     return finished
 
@@ -351,6 +394,31 @@ def test_mistakes_end_in_one_message(mistaken, monkeypatch, capsys, arguments, s
     assert not re.search("Traceback|pydantic|neuralrace/[a-z_]*.py|NoneType|<unicode", told)
     assert printed.out == ""
     assert not Path("new.zip").exists()
+
+
+def test_an_output_that_cannot_be_written_ends_in_one_message(monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.stdout, "write", full)
+        assert main(["list", "metrics"]) == 1
+    told = "error: the output cannot be written (No space left on device)\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_folder_that_was_deleted_is_told(tmp_path, monkeypatch, capsys):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert main(["verify"]) == 1
+    told = "error: the current folder was deleted; change to another one\n"
+    assert capsys.readouterr().err == told
+
+
+def test_help_of_list_names_every_kind(capsys):
+    assert main(["list", "--help"]) == 0
+    assert set(KINDS) <= set(re.findall(r"\w+", capsys.readouterr().out))
 
 
 def test_without_the_workflow_nothing_runs(finished, monkeypatch, capsys):

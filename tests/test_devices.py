@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from neuralrace import devices
-from neuralrace.environment import FLAGS, settle
 
 CLAIM = """
 import os, sys
@@ -79,28 +78,3 @@ def test_otherwise_all_of_the_machine_are(monkeypatch, tmp_path):
     assert devices.gpus() == ("0", "1")
     tool.write_text("#!/bin/sh\necho 'no driver'\nexit 9\n")
     assert devices.gpus() == ()
-
-
-def test_processors_alone(monkeypatch):
-    for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "JAX_PLATFORMS"):
-        monkeypatch.setenv(name, "of before")
-    monkeypatch.setenv("XLA_FLAGS", FLAGS)
-    assert settle(3) == ""
-    assert os.environ["JAX_PLATFORMS"] == "cpu"
-    assert os.environ["XLA_FLAGS"] == FLAGS
-    assert {os.environ[name] for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")} == {
-        "3"
-    }
-
-
-def test_what_may_change_values_is_left_out_and_told(monkeypatch):
-    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
-    monkeypatch.setenv("JAX_ENABLE_X64", "1")
-    for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "JAX_PLATFORMS"):
-        monkeypatch.setenv(name, "of before")
-    told = settle(1)
-    assert (
-        told == "JAX_ENABLE_X64, XLA_FLAGS: left out of the environment, as they may change results"
-    )
-    assert os.environ["XLA_FLAGS"] == FLAGS
-    assert "JAX_ENABLE_X64" not in os.environ

@@ -21,8 +21,8 @@ from neuralrace.spec import DATASETS, LAWS, NETWORKS
 REPOSITORY = Path(__file__).parents[1]
 LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (
-    {"devices", "errors", "needs", "source", "stopping"},
-    {"atomic", "base", "bundled", "documents", "environment", "second_moments"},
+    {"devices", "errors", "source", "stopping"},
+    {"atomic", "base", "bundled", "documents", "environment", "needs", "second_moments"},
     {"profile", "registry"},
     {"reference", "seal"},
     {"datasets", "optimisers"},
@@ -32,7 +32,7 @@ LAYERS = (
     {"networks"},
     {"spec"},
     {"given"},
-    {"archive", "memory"},
+    {"archive", "locking", "memory"},
     {"cost", "plan", "provenance", "theory", "variants"},
     {"observables", "solutions"},
     {"training"},

@@ -11,6 +11,7 @@ import xarray as xr
 from neuralrace.cli import main
 from neuralrace.errors import UserError
 from neuralrace.export import export
+from neuralrace.locking import LOCK, locked
 from neuralrace.merge import merge
 from neuralrace.records.files import write
 from neuralrace.records.results import open_results
@@ -25,7 +26,8 @@ def cell(folder, name, kinds=KINDS, place="", value=1.0, code="c" * 64, device="
     """Small files of a cell, as if from a specification, code and device."""
     parts = zip(("paper", "experiment", "cell"), name.split("/"), strict=True)
     attrs = dict(parts) | {"spec": json.dumps({"steps": 400, "training": spec}, sort_keys=True)}
-    attrs |= {"spec_sha256": fingerprint(str(spec)), "code_sha256": code, "versions": "python 3.11"}
+    attrs |= {"spec_sha256": fingerprint(attrs["spec"]), "code_sha256": code}
+    attrs |= {"versions": "python 3.11"}
     attrs |= {"device": device, "schema": SCHEMA_VERSION}
     values = (("init_scale", "seed", "time"), np.full((1, 2, 3), value))
     for kind in kinds:
@@ -38,8 +40,8 @@ def cell(folder, name, kinds=KINDS, place="", value=1.0, code="c" * 64, device="
 
 
 def files(folder):
-    """Content of all files of a folder, by name."""
-    found = (path for path in Path(folder).rglob("*") if path.is_file())
+    """Content of all files of a folder but its lock, by name."""
+    found = (path for path in Path(folder).rglob("*") if path.is_file() and path.name != LOCK)
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
@@ -111,11 +113,26 @@ def test_what_is_unfinished_is_left_out_and_made_good(two):
     merge(two, Path("all"))
     assert not Path("all", C, "metrics.nc").exists()
     torn = Path("all", A, "metrics.nc")
-    seal_file(torn).unlink()
-    torn.write_bytes(b"half")
+    seal_file(torn).unlink()  # as after a kill between the two
     merge(two, Path("all"))
     assert torn.read_bytes() == Path("anna", A, "metrics.nc").read_bytes()
     assert seal_file(torn).is_file()
+
+
+def test_a_file_that_is_no_result_is_not_replaced(two):
+    path = Path("all", A, "metrics.nc")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"of somebody else")
+    (told,) = refused(two)
+    assert told.startswith(f"{path}: is there already, without a sound checksum file beside it")
+
+
+def test_a_folder_in_which_a_run_is_at_work_is_refused(two):
+    with locked(Path("all")):
+        before = files(".")
+        with pytest.raises(UserError, match="another run is at work in this folder"):
+            merge(two, Path("all"))
+        assert files(".") == before
 
 
 def test_conflicts_are_refused_with_a_list(two):
@@ -182,7 +199,10 @@ def flip(path):
             lambda: cell("ben", C, KINDS[:1], value=2.0),
             f"{C}/metrics.nc: was made from another trajectory.nc than it has",
         ),
-        (lambda: seal_file(Path("ben", C, "theory.nc")).write_text("?"), "its seal is damaged"),
+        (
+            lambda: seal_file(Path("ben", C, "theory.nc")).write_text("?"),
+            "its checksum theory.nc.sha256 is missing",
+        ),
     ],
 )
 def test_files_that_cannot_be_used_are_named(two, spoil, said):

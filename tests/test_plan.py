@@ -567,7 +567,7 @@ def test_bad_input_is_named_with_file_key_value_and_remedy(case):
         ({"experiments": {"paper": {"a": "b"}}}, "experiments.paper.a: 'b': expected a mapping"),
         ({"only": "paper"}, "only: 'paper': expected a list"),
         ({"results": 3}, "results: 3: Input should be a valid string"),
-        ({"results": ""}, "results: '': String should match"),
+        ({"results": ""}, "results: '': name a folder, without "),
         ({"checkpoint_seconds": -1}, "checkpoint_seconds: -1: .*greater than or equal to 0"),
         ({"checkpoint_seconds": math.nan}, "checkpoint_seconds: nan: .*finite"),
         ({"gpus": "maybe"}, "gpus: 'maybe': .*integer"),

@@ -21,6 +21,7 @@ from neuralrace.seal import (
     refuse_unsound,
     seal_file,
     sha256,
+    unchanged,
 )
 
 NAME = "paper/metrics.nc"
@@ -68,6 +69,38 @@ def test_what_is_none_says_nothing(file, text):
 
 def test_a_fingerprint_stands_for_all_and_for_their_order():
     assert len({fingerprint("a", "b"), fingerprint("b", "a"), fingerprint("a"), fingerprint()}) == 4
+
+
+def test_a_checksum_file_is_read_only_where_it_can_be_one(file):
+    """Not a disk full of zeros, nor a pipe that nobody writes to."""
+    place = seal_file(file)
+    text = place.read_text()
+    with place.open("a") as handle:
+        handle.truncate(40 * 10**9)  # takes no room on the disk
+    assert read_seal(place) is None
+    place.unlink()
+    os.mkfifo(place)
+    assert read_seal(place) is None
+    place.unlink()
+    place.write_text(text)
+    assert read_seal(place) is not None
+
+
+@pytest.mark.parametrize("damage", ["", "no checksum", "# made from x\n", None])
+def test_a_damaged_checksum_file_vouches_for_nothing(file, tmp_path, damage):
+    place = seal_file(file)
+    place.unlink()
+    if damage is None:
+        refuse_unsound(file)  # a file that came alone
+    else:
+        place.write_text(damage)
+        with pytest.raises(UserError, match=r"checksum metrics.nc.sha256 is .*--forcerun .*nc to"):
+            refuse_unsound(file)
+    with (
+        pytest.raises(UserError, match=r"its checksum metrics.nc.sha256 is missing or damaged"),
+        unchanged(tmp_path, [file]),
+    ):
+        pass  # but nothing is computed from it
 
 
 @pytest.mark.parametrize("change", ["edited", "moved here", "deleted", "a folder"])

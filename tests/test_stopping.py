@@ -5,7 +5,7 @@ from threading import Lock
 
 import pytest
 
-from neuralrace.stopping import Requests, Stopped, answer_beside
+from neuralrace.stopping import Requests, Stopped, handle_snakemake_signals
 
 
 def ask(name="SIGTERM"):
@@ -70,9 +70,11 @@ def test_no_error_that_is_gone_on_after():
 
 @pytest.fixture
 def restored():
-    before = signal.getsignal(signal.SIGTERM)
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in numbers}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_a_handler_waits_for_a_lock_of_the_thread_that_it_interrupts(restored):
@@ -80,21 +82,31 @@ def test_a_handler_waits_for_a_lock_of_the_thread_that_it_interrupts(restored):
     answered.acquire()
 
     def handler(number, frame):
-        if lock.acquire(timeout=10):  # without a thread of its own it comes to the end of these
+        if lock.acquire(timeout=300):  # without a thread of its own it comes to the end of these
             told.append(number)
         answered.release()
 
     signal.signal(signal.SIGTERM, handler)
-    answer_beside()
+    handle_snakemake_signals(lambda: None)
     with lock:
         ask()
         assert told == []
-    assert answered.acquire(timeout=10)
+    assert answered.acquire(timeout=300)
     assert told == [signal.SIGTERM]
+
+
+def test_an_interrupt_reaches_jobs_before_snakemake(restored):
+    told = []
+    signal.signal(signal.SIGINT, lambda number, frame: told.append(number))
+    handle_snakemake_signals(lambda: told.append("jobs"))
+    ask("SIGINT")
+    assert told == ["jobs", signal.SIGINT]
 
 
 @pytest.mark.parametrize("handler", [signal.SIG_DFL, signal.SIG_IGN])
 def test_what_is_no_function_stays(restored, handler):
-    signal.signal(signal.SIGTERM, handler)
-    answer_beside()
-    assert signal.getsignal(signal.SIGTERM) == handler
+    for name in ("SIGTERM", "SIGINT"):
+        signal.signal(signal.Signals[name], handler)
+    handle_snakemake_signals(lambda: None)
+    for name in ("SIGTERM", "SIGINT"):
+        assert signal.getsignal(signal.Signals[name]) == handler

@@ -54,14 +54,31 @@ def everything(folder: Path) -> dict[Path, tuple[int, int]]:
 
 
 def test_files_of_cells_are_those_that_are_planned(study):
-    assert study.metrics == [f"results/{cell}/metrics.nc" for cell in (ONE, TWO)]
-    assert study.theory(ONE) == [f"results/{ONE}/theory.nc"]
-    assert study.theory(TWO) == []
+    assert study.metrics_files == [f"results/{cell}/metrics.nc" for cell in (ONE, TWO)]
+    assert study.theory_files(ONE) == [f"results/{ONE}/theory.nc"]
+    assert study.theory_files(TWO) == []
     assert set(study.fingerprints) == {
         *(f"results/{ONE}/{kind}.nc" for kind in ("trajectory", "theory", "metrics")),
         *(f"results/{TWO}/{kind}.nc" for kind in ("trajectory", "metrics")),
     }
-    assert set(study.outputs()) >= {*study.fingerprints, *study.gallery(), "results/metrics.csv"}
+    files = {
+        *study.fingerprints,
+        *study.figure_files(),
+        *study.plot_files,
+        "results/metrics.csv",
+        "results/claims.sha256",
+    }
+    assert set(map(str, study.outputs())) >= files
+
+
+def test_cells_that_no_figure_shows_have_a_plot(study, monkeypatch):
+    assert study.plot_files == [f"figures/{cell}.png" for cell in (ONE, TWO)]
+    monkeypatch.chdir(PROJECT)
+    papers = Study({}, [])
+    shown = {cell for figure in FIGURES for cell in papers.figure_cells(figure)}
+    assert not shown & {
+        path.removeprefix("figures/").removesuffix(".png") for path in papers.plot_files
+    }
 
 
 def test_parameters_of_a_file_are_those_it_is_computed_from(study, folder):
@@ -70,7 +87,9 @@ def test_parameters_of_a_file_are_those_it_is_computed_from(study, folder):
     changed = Study(solved, [])
     for kind, same in {"trajectory": True, "theory": True, "metrics": False}.items():
         assert (changed.spec(ONE, kind) == study.spec(ONE, kind)) == same
-        assert (changed.digests([ONE])[ONE][kind] == study.digests([ONE])[ONE][kind]) == same
+        assert (
+            changed.spec_digests([ONE])[ONE][kind] == study.spec_digests([ONE])[ONE][kind]
+        ) == same
     assert study.code(ONE, "trajectory") == study.code(TWO, "trajectory")
     assert study.code(ONE, "metrics") != study.code(ONE, "theory")
 
@@ -92,49 +111,49 @@ def test_a_cluster_is_asked_for_more_at_each_attempt(study, folder):
 def test_to_plan_touches_no_file(folder):
     before = everything(folder)
     study = Study({}, [])
-    study.refuse_another_plan()
+    study.refuse_changed_plan()
     assert study.fingerprints
     assert study.outputs()
-    assert study.ahead(1.0)
-    assert study.robustness() == ""
+    assert study.estimate(1.0)
+    assert study.robustness_checksum() == ""
     assert everything(folder) == before
 
 
 def test_a_run_says_what_is_ahead_at_the_speed_of_this_machine(study, folder):
-    assert study.ahead(1.0).startswith("2 of 2 cells are missing or stale: about ")
-    minutes = [float(study.ahead(factor).split()[-5]) for factor in (60.0, 600.0)]
+    assert study.estimate(1.0).startswith("2 of 2 cells are missing or stale: about ")
+    minutes = [float(study.estimate(factor).split()[-5]) for factor in (60.0, 600.0)]
     assert minutes[1] == pytest.approx(10 * minutes[0], rel=0.1)
     for path, fingerprint in study.fingerprints.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
         Seal(fingerprint, {file.name: sha256(file)}).write(seal_file(file))
-    assert study.ahead(1.0).startswith("0 of 2 cells are missing or stale")
+    assert study.estimate(1.0).startswith("0 of 2 cells are missing or stale")
 
 
 def test_a_job_on_another_machine_computes_what_was_planned(study, monkeypatch):
-    study.refuse_another_plan()
+    study.refuse_changed_plan()
     told = os.environ[PLANNED]
-    Study({}, []).refuse_another_plan()
+    Study({}, []).refuse_changed_plan()
     assert os.environ[PLANNED] == told
     monkeypatch.setattr(os, "getpid", lambda: 1)  # as a process elsewhere, that inherits
-    Study({}, []).refuse_another_plan()
+    Study({}, []).refuse_changed_plan()
     monkeypatch.setattr(Study, "fingerprints", {"results/one.nc": "of other code"})
     with pytest.raises(UserError, match="configuration or code were changed after this run"):
-        Study({}, []).refuse_another_plan()
+        Study({}, []).refuse_changed_plan()
 
 
 def test_every_figure_and_claim_of_the_papers_is_planned(tmp_path, monkeypatch):
     shutil.copytree(PROJECT / "config", tmp_path / "config")
     monkeypatch.chdir(tmp_path)
     study = Study({}, [])
-    assert {*study.claims} == {*map(str, papers("claims.yaml"))}
-    assert {*study.claim_inputs()} <= {*study.metrics}
+    assert {*study.claims_files} == {*map(str, papers("claims.yaml"))}
+    assert {*study.claim_inputs()} <= {*study.metrics_files}
     for figure in FIGURES:
         assert {*study.figure_inputs(figure)} <= {*study.fingerprints}
         assert study.caption(figure)
-    assert len(study.gallery()) == len(FIGURES)
-    paper = Study({"only": ["make_haste"]}, []).gallery()
+    assert len(study.figure_files()) == len(FIGURES)
+    paper = Study({"only": ["make_haste"]}, []).figure_files()
     reads_others = {"make_haste/semantic"}
     own = {name for name in FIGURES if name.startswith("make_haste/")} - reads_others
     assert paper == [f"figures/{name}.png" for name in FIGURES if name in own]

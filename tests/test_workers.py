@@ -2,19 +2,21 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psutil
 import pytest
 
 from neuralrace.errors import UserError
 from neuralrace.workflow import workers as pool
-from neuralrace.workflow.workers import Workers
+from neuralrace.workflow.workers import Worker, Workers
 
 NOISY = """
 import runpy, sys, types
@@ -29,6 +31,16 @@ sys.argv = ["worker", "1", "cpu"]
 runpy.run_module("neuralrace.workflow.worker", run_name="__main__")
 """
 """A worker that knows one more kind of job."""
+SLOW = """
+import sys, time, types
+
+def run(job):
+    job.report("begun")
+    time.sleep(3600)
+
+sys.modules["neuralrace.workflow.slow"] = types.SimpleNamespace(run=run)
+"""
+"""Site customisation by which a worker knows a job that takes an hour."""
 JOB = '{"job": "noisy", "name": "n", "log": "%s", "arguments": {"answer": %d}}\n'
 
 
@@ -55,6 +67,31 @@ def speed(workers, tmp_path):
 def processes() -> set[int]:
     """The workers that this process has."""
     return {each.pid for each in psutil.Process().children() if each.is_running()}
+
+
+def catches_interrupts(process: subprocess.Popen) -> bool:
+    """Whether Python has set up its handler of SIGINT in a process."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return bool(int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (signal.SIGINT - 1) & 1)
+
+
+@pytest.fixture
+def interruptible():
+    """Processes that are started here can be interrupted, as those of pytest-xdist cannot."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_worker_that_is_interrupted_while_it_starts_prints_no_traceback(interruptible, capfd):
+    worker, begun = Worker((1, False)), time.monotonic()
+    while not catches_interrupts(worker.process) and time.monotonic() - begun < 5:
+        time.sleep(0.001)
+    worker.process.send_signal(signal.SIGINT)
+    worker.process.wait()
+    worker.end()
+    assert worker.process.returncode == -signal.SIGINT
+    assert capfd.readouterr().err == ""
 
 
 def test_one_process_runs_one_job_after_the_other(speed):
@@ -96,7 +133,7 @@ def test_a_worker_that_is_killed_fails_its_job_and_is_replaced(workers, speed, n
     before = processes()
 
     def kill():
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while not (found := processes() - before) and time.monotonic() < deadline:
             time.sleep(0.01)
         os.kill(found.pop(), number)
@@ -114,9 +151,7 @@ def test_a_worker_that_was_killed_between_two_jobs_fails_none(workers, speed):
     speed()
     (worker,) = processes() - before
     os.kill(worker, signal.SIGKILL)
-    deadline = time.monotonic() + 30
-    while psutil.Process(worker).status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
-        time.sleep(0.01)
+    os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)  # all of its threads have ended
     assert speed() > 0
 
 
@@ -127,6 +162,25 @@ def test_a_process_that_cannot_be_started_fails_its_job_alone(workers, speed, mo
             speed()
     assert workers._busy == 0
     assert speed() > 0
+
+
+def test_workers_that_are_stopped_end_in_the_middle_of_a_job(workers, monkeypatch, tmp_path):
+    """Nobody sends the worker a signal, and its job would go on for an hour."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    log = tmp_path / "slow.log"
+    with ThreadPoolExecutor(1) as threads:
+        job = threads.submit(workers.run, "slow", "slow", str(log), {})
+        deadline = time.monotonic() + 60
+        while not log.exists() or "begun" not in log.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        workers.stop()
+        with pytest.raises(UserError, match="slow failed"):
+            job.result()
+    assert "stopped by SIGTERM; the same command makes what is missing" in log.read_text()
+    with pytest.raises(UserError, match="not begun, as this run ends"):
+        workers.run("speed", "speed", str(log), {})
 
 
 def test_a_worker_that_holds_too_much_memory_is_replaced(speed, monkeypatch):

@@ -24,7 +24,9 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
         UserError: a dataset whose sizes are told by loading it cannot be loaded.
     """
     cost, sizes = cost_of(cell, gpu), cell.dataset.sizes
-    holds = {name: unmet(cell, entry.declaration.needs) for name, entry in SOLUTIONS.items()}
+    holds = {
+        name: unmet(cell, entry.declaration.needs, data=True) for name, entry in SOLUTIONS.items()
+    }
     return {
         "runs": len(cell.init_scales) * cell.seeds,
         **sizes._asdict(),

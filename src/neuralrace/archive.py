@@ -5,6 +5,7 @@ that it chooses, and whatever `neuralrace.export` does not write is refused.
 """
 
 import hashlib
+import io
 import re
 import shutil
 import stat
@@ -33,11 +34,13 @@ RESULT = re.compile(
 """Names of result files and of their seals."""
 BESIDE = re.compile(
     rf"{NAME}/(README\.md|claims\.sha256|(claims|findings)\.(md|json|csv)|metrics\.csv(\.sha256)?|"
-    r"figures/(slim/)?[a-z0-9_]+/[a-z0-9_]+\.(png|pdf|svg|sha256))"
+    r"figures/(slim/)?[a-z0-9_]+/[a-z0-9_]+(/[a-z0-9_][a-z0-9._-]*)?\.(png|pdf|svg|sha256))"
 )
 """Names of all else, for people: no merge reads it."""
 SMALL = 1 << 16
 """Bytes that a seal has at most."""
+LISTED = 1 << 26
+"""Bytes of the directory at most: half a million files. It is read whole."""
 
 
 def add(path: Path, name: str, archive: zipfile.ZipFile) -> Iterator[int]:
@@ -92,7 +95,7 @@ class Archive:
         with room as folder:
             path = Path(folder, Path(name).name)
             inside = f"{NAME}/{name}"
-            with _refusing(self.path), zipfile.ZipFile(self.path) as archive:
+            with _reading(self.path) as archive:
                 for source, target in ((inside, path), (f"{inside}.sha256", seal_file(path))):
                     with archive.open(source) as packed, target.open("wb") as unpacked:
                         shutil.copyfileobj(packed, unpacked, CHUNK)
@@ -106,7 +109,7 @@ def opened(path: Path) -> Archive:
         UserError: it is none, is damaged, or is not as `neuralrace.export` writes it: other names,
             links, names that stand twice, other compression, or sizes that cannot be true.
     """
-    with _refusing(path), zipfile.ZipFile(path) as archive:
+    with _reading(path) as archive:
         entries = archive.infolist()
     sizes: dict[str, int] = {}
     seals, names = set[str](), set[str]()
@@ -151,9 +154,37 @@ def _wrong(entry: zipfile.ZipInfo, result: re.Match | None, names: set[str]) -> 
     if not result:
         return None  # is never read
     if result["seal"]:
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            return "is compressed by another method"  # some take memory before they unpack a byte
         return "is too large for a seal" if entry.file_size > SMALL else None
     stored = entry.compress_type == zipfile.ZIP_STORED and entry.file_size == entry.compress_size
     return None if stored else "is compressed"
+
+
+class _Whole(io.FileIO):
+    """A file of which nobody reads more at once than an archive can need.
+
+    `zipfile` reads as many bytes as the archive says that its directory has.
+    """
+
+    def read(self, size: int = -1, /) -> bytes:
+        if size > LISTED:
+            raise zipfile.BadZipFile("its directory is too large")
+        return super().read(size)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[zipfile.ZipFile]:
+    """An archive open for reading.
+
+    Raises:
+        UserError: it cannot be read, or is none.
+    """
+    with _refusing(path):
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise OSError("it is no file")
+        with _Whole(path) as file, zipfile.ZipFile(file) as archive:
+            yield archive
 
 
 @contextmanager

@@ -1,15 +1,20 @@
-"""Files that are either whole or as they were before."""
+"""Atomic file writes: a file is either whole or as it was before.
+
+A file is written under a temporary name beside it. That name carries a checksum of itself, so that
+what a killed process left can be told from a file of the user's with a name like it.
+"""
 
 import os
 import shutil
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuralrace.errors import UserError
 
 TEMPORARY = ".tmp"
-"""How the name of a file ends that is not complete; it begins with a dot."""
+"""How a temporary name ends; it begins with a dot."""
 LEAST = 2**17
 """Bytes that are left of a disk which is as good as full."""
 
@@ -21,7 +26,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         UserError: the folder cannot be written to or is full.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
+    temporary = path.with_name(_temporary(path.name, str(os.getpid())))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -38,6 +43,32 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # the first error is the one to tell
             temporary.unlink()
+
+
+def remove_temporaries(paths: Iterable[Path]) -> None:
+    """Removes temporary files that killed processes left of some files, and nothing else.
+
+    Nobody else may be writing these files now: see `neuralrace.locking`.
+
+    Args:
+        paths: of the files themselves, which are left as they are.
+    """
+    names: dict[Path, set[str]] = {}
+    for path in paths:
+        names.setdefault(path.parent, set()).add(path.name)
+    for folder, known in names.items():
+        for path in folder.glob(f".*{TEMPORARY}"):
+            name, _, process = path.name[1 : -len(TEMPORARY)].rpartition(".")[0].rpartition(".")
+            ours = name in known and path.name == _temporary(name, process)
+            if ours and path.is_file() and not path.is_symlink():
+                with suppress(OSError):
+                    path.unlink()
+
+
+def _temporary(name: str, process: str) -> str:
+    """The temporary name of a file, with a checksum of file name and process."""
+    stem = f"{name}.{process}"
+    return f".{stem}.{zlib.crc32(f'neuralrace {stem}'.encode()):08x}{TEMPORARY}"
 
 
 def _full(folder: Path) -> bool:

@@ -1,6 +1,6 @@
-"""What has a name, and what it means: papers, experiments, claims, and all they can be made of.
+"""Names and one-line descriptions for `neuralrace list`.
 
-Texts are the first sentence of a docstring, of a comment in `config/`, or of a statement.
+A description is the first sentence of a docstring, of a comment in `config/`, or of a claim.
 """
 
 import re
@@ -30,11 +30,11 @@ CLASSES: dict[str, Sequence[type[Strict]]] = {
     "optimisers": OPTIMISERS,
 }
 KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES)
-"""Kinds of what has a name."""
+"""Kinds of names that are listed."""
 
 
 def meanings(kind: str) -> dict[str, str]:
-    """Every name of a kind, one of `KINDS`, with what it means.
+    """Description of every name of a kind, one of `KINDS`.
 
     Raises:
         UserError: a file in `config/` cannot be read.
@@ -51,7 +51,7 @@ def meanings(kind: str) -> dict[str, str]:
 
 
 def experiments(content: Mapping[str, Any]) -> Iterator[str]:
-    """Experiments in a configuration, `paper/experiment`; what is no mapping holds none."""
+    """Names of experiments in a configuration, `paper/experiment`; malformed parts have none."""
     for paper, inside in _items(content.get("experiments")):
         yield from (f"{paper}/{name}" for name, _ in _items(inside))
 
@@ -61,19 +61,19 @@ def _items(value: Any) -> Sequence[tuple[Any, Any]]:
 
 
 def _commented(kind: str) -> dict[str, str]:
-    """Papers by the comment that their file begins with, experiments by the last one above."""
-    found: dict[str, str] = {}
+    """Descriptions from comments: the first in a paper's file, the last above an experiment."""
+    descriptions: dict[str, str] = {}
     for path in papers():
         text = path.read_text(encoding="utf-8")
         for name in experiments(read_file(path)):
             paper, experiment = name.split("/", 1)
             if kind == "papers":
-                found[paper] = _comment(text, "")
+                descriptions[paper] = _comment(text, "")
             else:
-                above = next(reversed(found), "")
-                same = found[above] if above.startswith(f"{paper}/") else ""
-                found[name] = _comment(text, f"{experiment}:") or same
-    return found
+                above = next(reversed(descriptions), "")
+                same = descriptions[above] if above.startswith(f"{paper}/") else ""
+                descriptions[name] = _comment(text, f"{experiment}:") or same
+    return descriptions
 
 
 def _comment(text: str, above: str) -> str:
@@ -82,9 +82,9 @@ def _comment(text: str, above: str) -> str:
 
 
 def _first(text: str) -> str:
-    """The first sentence of a text; what follows a point and begins small goes on with it."""
-    told = " ".join(text.partition("\n\n")[0].split())
-    return re.split(r"(?<=\.) (?=[A-Z])", told)[0]
+    """The first sentence of a text; a full stop before a lower-case letter does not end it."""
+    paragraph = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z])", paragraph)[0]
 
 
 def _name(cls: type[Strict]) -> str:

@@ -11,17 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-import xarray as xr
-
+from neuralrace.analysis import ROUNDING, relative_difference
 from neuralrace.claims.table import read_tables
 from neuralrace.errors import UserError
 from neuralrace.figures.likeness import unlike
 from neuralrace.records.results import gallery, open_results
 from neuralrace.registry import FIGURES
-
-ROUNDING = {"float64": 1e-6, "float32": 1e-3}
-"""What rounding may grow to during training, relative to the largest entry of a metric."""
 
 
 class Difference(NamedTuple):
@@ -58,7 +53,7 @@ def differences(one: Path, other: Path) -> Iterator[Difference]:
         allowed = ROUNDING[json.loads(specs[0])["precision"]]
         for name in pair[0].data_vars:
             first, second = (dataset[name] for dataset in pair)
-            yield Difference(cell, str(name), _relative(first, second), allowed)
+            yield Difference(cell, str(name), relative_difference(first, second), allowed)
 
 
 def other_outcomes(one: Path, other: Path) -> Iterator[str]:
@@ -106,25 +101,18 @@ def _gallery(folder: Path) -> Path:
     return gallery(folder)
 
 
-def _relative(one: xr.DataArray, other: xr.DataArray) -> float:
-    a, b = (np.asarray(each.values, float) for each in (one, other))
-    if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
-        return np.inf
-    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
-    gap = float(np.max(np.abs(a - b), initial=0))
-    return gap / float(np.max(np.abs([a, b]))) if gap else 0.0
-
-
 def report(one: Path, other: Path) -> Iterator[str]:
     """The comparison in words: figures, claims, and where each metric differs most.
 
-    Two folders of figures have nothing but these.
+    Two folders of figures have nothing but these. Where neither folder has judged claims, as with
+    an experiment of one's own, nothing is said of claims.
 
     Raises:
         UserError: folders that cannot be compared.
     """
     alone = (_gallery(one), _gallery(other)) == (one, other)
-    outcomes = [] if alone else list(other_outcomes(one, other))
+    judged = any((folder / "claims.json").exists() for folder in (one, other))
+    outcomes = [] if alone or not judged else list(other_outcomes(one, other))
     found = [] if alone else list(differences(one, other))
     figures = pictures(one, other)
     other_looks = {name: what for name, what in figures.items() if what}
@@ -132,7 +120,8 @@ def report(one: Path, other: Path) -> Iterator[str]:
     yield from (f"- {name}: {what}" for name, what in other_looks.items())
     if alone:
         return
-    yield f"{len(outcomes)} claims and findings come out otherwise"
+    if judged:
+        yield f"{len(outcomes)} claims and findings come out otherwise"
     yield from (f"- {line}" for line in outcomes)
     beyond = [difference for difference in found if difference.beyond]
     yield (

@@ -36,7 +36,7 @@ FLOAT = (
 )
 
 
-class Loader(LOADER):
+class Loader(LOADER):  # pyright: ignore[reportGeneralTypeIssues]
     """The core schema of YAML 1.2, where PyYAML has that of 1.1; see the module.
 
     Keys are text, and no other tags are known.

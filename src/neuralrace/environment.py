@@ -2,16 +2,33 @@
 
 import os
 import re
+import warnings
 
 from neuralrace.devices import take
 
-VALUES = re.compile(r"JAX_.*|XLA_FLAGS|NVIDIA_TF32_OVERRIDE")
-"""Variables that may change what is computed: arithmetic, random streams, compiled loops."""
+EFFECTS = {
+    r"JAX_\w+": "JAX's arithmetic, random numbers or compilation",
+    r"XLA_FLAGS": "the arithmetic of compiled programs",
+    r"NVIDIA_TF32_OVERRIDE": "the precision of products on a GPU",
+    # another kernel sums in another order: some 1e-13 of a result
+    r"(OPENBLAS|GOTO|MKL|BLIS)_\w+": "the kernels of linear algebra",
+    r"NPY_(EN|DIS)ABLE_CPU_FEATURES": "the instructions that NumPy sums with",
+}
+"""What variables may change that change results, by patterns of their names."""
 HARMLESS = re.compile(
     r"JAX_(PLATFORMS|\w*VISIBLE_DEVICES|\w*CACHE\w*|NUMPY_(DTYPE|RANK)_PROMOTION"
-    r"|LOG\w*|EXPLAIN\w*|TRACEBACK\w*)"
+    r"|LOG\w*|EXPLAIN\w*|TRACEBACK\w*)|\w+_(NUM_THREADS|VERBOSE|THREAD_TIMEOUT|MAIN_FREE)"
 )
-"""Of these, those that choose a device, keep or tell something, or refuse code that is unclear."""
+"""Of these, those that choose a device or threads, keep or tell something, or refuse code that is
+unclear."""
+THREADS = (
+    "NPROC",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+)
+"""Variables that say on how many threads to compute."""
 
 DEFAULTS = {
     # a compiled program is kept between runs; all three settings are needed to keep small ones
@@ -32,6 +49,39 @@ FLAGS = "--xla_gpu_deterministic_ops=true"
 """Of the compiler: on a GPU, the same numbers in every run."""
 
 
+_warned: set[str] = set()
+
+
+def influences() -> dict[str, str]:
+    """Variables of the environment that may change results, and what each of them changes."""
+    return {
+        name: effect
+        for name, value in os.environ.items()
+        for pattern, effect in EFFECTS.items()
+        if re.fullmatch(pattern, name)
+        and not HARMLESS.fullmatch(name)
+        # as a worker of the same kind left it
+        and (name, value) != ("XLA_FLAGS", FLAGS)
+    }
+
+
+def warn_of_influences() -> None:
+    """Warns, once for each, of variables that change what this process computes.
+
+    Jobs of the workflow leave them out; here libraries are loaded already.
+    """
+    found = {name: effect for name, effect in influences().items() if name not in _warned}
+    if found:
+        _warned.update(found)
+        effects = "; ".join(f"{name} changes {effect}" for name, effect in sorted(found.items()))
+        warnings.warn(
+            f"{effects}: results may differ from those of the workflow, which leaves it out; to "
+            "do so too, unset it before Python starts",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
 def settle(threads: int, gpu: bool = False) -> str:
     """Makes the environment that of every worker; to be called before JAX and NumPy are loaded.
 
@@ -45,13 +95,10 @@ def settle(threads: int, gpu: bool = False) -> str:
     Returns:
         A line that names what was left out; empty where nothing was.
     """
-    if os.environ.get("XLA_FLAGS") == FLAGS:  # as a worker of the same kind left it
-        del os.environ["XLA_FLAGS"]
-    found = [name for name in os.environ if VALUES.fullmatch(name)]
-    left_out = sorted(name for name in found if not HARMLESS.fullmatch(name))
+    left_out = sorted(influences())
     for name in left_out:
         del os.environ[name]
-    for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    for name in THREADS:
         os.environ[name] = str(threads)
     os.environ["XLA_FLAGS"] = FLAGS
     os.environ["MPLBACKEND"] = "agg"  # nothing is shown, whatever a person has it shown by

@@ -19,7 +19,16 @@ from neuralrace.claims.table import read_tables, write_tables
 from neuralrace.errors import UserError, alike
 from neuralrace.given import SOURCES
 from neuralrace.records.results import gallery, open_results
-from neuralrace.seal import digest_of, digests, intact, read_seal, seal_file, sha256
+from neuralrace.seal import (
+    Seal,
+    digest_of,
+    digests,
+    intact,
+    read_seal,
+    refuse_damage,
+    seal_file,
+    sha256,
+)
 
 R = TypeVar("R", bound=Row)
 README = """\
@@ -75,8 +84,8 @@ def export(
         Identifiers of the packed cells, and names of the packed figures, sorted.
 
     Raises:
-        UserError: nothing is finished, an unknown name, a damaged file, a link out of the folder,
-            or a file that cannot be written or is there already.
+        UserError: nothing is finished, an unknown name, a damaged file or one of another cell, a
+            link out of the folder, or a file that cannot be written or is there already.
     """
     if file.suffix != ".zip":
         raise UserError(f"{file}: is no name of an archive; end it in .zip")
@@ -108,7 +117,7 @@ def _finished(folder: Path, only: Collection[str]) -> tuple[tuple[str, ...], lis
     known = {"/".join(name.split("/")[:depth]) for name in results for depth in (1, 2, 3)}
     for name in only:
         if name not in known:
-            told = alike(name, known)
+            told = alike(name, known) or "name a paper, experiment or cell of it"
             raise UserError(f"--only: {name!r}: {folder} has nothing of that name; {told}")
     chosen = [
         (name, cell.path(kind))
@@ -119,9 +128,10 @@ def _finished(folder: Path, only: Collection[str]) -> tuple[tuple[str, ...], lis
     found = [(name, path) for name, path in chosen if path.is_file() and digest_of(path)]
     if not found:
         raise UserError(f"{folder}: nothing in it is finished; run the workflow to its end")
-    for _, path in found:
+    for name, path in found:
         _refuse_link(path, folder)
         _refuse_link(seal_file(path), folder)
+        results[name].attributes(path.stem)  # pyright: ignore[reportArgumentType]
     return tuple(dict.fromkeys(name for name, _ in found)), [path for _, path in found]
 
 
@@ -142,7 +152,7 @@ def _figures(folder: Path, packed: Mapping[str, str]) -> tuple[tuple[str, ...], 
     """
     drawn_in = gallery(folder)
     names, files = [], {}
-    for place in sorted(drawn_in.glob("*/*.sha256")):
+    for place in sorted(drawn_in.rglob("*.sha256")):
         drawn = read_seal(place)
         if drawn and drawn.inputs.items() <= packed.items() and intact(place):
             names.append(place.relative_to(drawn_in).with_suffix("").as_posix())
@@ -153,27 +163,39 @@ def _figures(folder: Path, packed: Mapping[str, str]) -> tuple[tuple[str, ...], 
 
 
 def _seal(folder: Path, packed: Mapping[str, str], made: Path) -> None:
-    """Copies the seals of tables of which no statement and no cell was left out."""
-    for place in folder.glob("*.sha256"):
+    """Writes the checksum files of the tables that go along, with those inputs that do.
+
+    A table of which nothing was left out keeps its checksum file.
+    """
+    for place in (folder / "claims.sha256", folder / "metrics.csv.sha256"):
         table = read_seal(place)
-        if table and table.inputs.items() <= packed.items():
-            paths = {made / name: digest for name, digest in table.files.items()}
-            if all(path.is_file() and sha256(path) == paths[path] for path in paths):
-                made.joinpath(place.name).write_bytes(place.read_bytes())
+        if table is None:
+            continue
+        files = {name: sha256(made / name) for name in table.files if (made / name).is_file()}
+        inputs = {name: digest for name, digest in table.inputs.items() if name in packed}
+        if files == table.files and inputs == table.inputs:
+            made.joinpath(place.name).write_bytes(place.read_bytes())
+        elif files:
+            Seal("", files, inputs).write(made / place.name)
 
 
 def _tell(folder: Path, cells: Collection[str], kind: str, made: Path) -> None:
-    """Writes what is told of some cells: tables, where there are any, and what the archive is."""
+    """Writes what is told of some cells: tables, where there are any, and what the archive is.
+
+    Raises:
+        UserError: a table that is not as it was written, or a link to elsewhere.
+    """
     papers = sorted({cell.partition("/")[0] for cell in cells})
     for name in ("claims.json", "findings.json", "metrics.csv"):
         _refuse_link(folder / name, folder)
     if folder.joinpath("claims.json").exists():
         claims, findings = read_tables(folder)
         write_tables(_about(claims, cells, papers), _about(findings, cells, papers), made)
-    if folder.joinpath("metrics.csv").exists():
+    if (metrics := folder / "metrics.csv").exists():
+        refuse_damage(metrics, sha256(metrics))
         places = {tuple(cell.split("/")) for cell in cells}
         with (
-            folder.joinpath("metrics.csv").open(encoding="utf-8", newline="") as table,
+            metrics.open(encoding="utf-8", newline="") as table,
             made.joinpath("metrics.csv").open("w", encoding="utf-8", newline="") as part,
         ):
             writer, lines = csv.writer(part, lineterminator="\n"), csv.reader(table)

@@ -17,12 +17,13 @@ from neuralrace.archive import Archive, opened
 from neuralrace.atomic import replacing, write_text
 from neuralrace.errors import UserError
 from neuralrace.given import SOURCES, Kind
+from neuralrace.locking import locked
 from neuralrace.records.files import attributes
 from neuralrace.records.results import named, open_results
 from neuralrace.seal import read_seal, seal_file, sha256
 from neuralrace.spec import flat
 
-MADE_WITH = ("versions", "device", "xla_flags")
+MADE_WITH = ("versions", "device", "xla_flags", "blas", "cpu_features")
 """Attributes of a file that may tell why it has other values."""
 SHOWN = 12
 """Digits of a digest that tell it from another one."""
@@ -92,43 +93,48 @@ def merge(
     Raises:
         UserError: a source that is none; files that are damaged, or of another cell or version; the
             same cell with another specification, code, or, where no source is preferred, other
-            values; no room, or a folder that cannot be written to.
+            values; a file in the folder that is no result; no room, a folder that cannot be written
+            to, or in which a run is at work.
     """
     if unknown := [path for path in prefer if path not in (into, *sources)]:
         raise UserError(f"--prefer {unknown[0]}: is none of the sources; name one of them")
     others = [path for path in sources if path.resolve() != into.resolve()]
-    begun = any(into.glob("*/*/*/*.nc"))
-    found = [_source(path) for path in ([into] if begun else []) + others]
+    here = [_folder(into)] if any(into.glob("*/*/*/*.nc")) else []
+    found = [*(each for each in here if each.sizes), *map(_source, others)]
     held = _checked(found, report)
     chosen = _chosen(held, into, prefer)
     had = held.get(into, {})
-    _copy(
-        [
-            (source, f"{cell}/{kind}.nc", file)
-            for source in found
-            for cell, files in held[source.path].items()
-            if chosen[cell] == source.path
-            # metrics last: Snakemake takes what is older than its inputs for stale
-            for kind, file in sorted(files.items(), reverse=True)
-            if kind not in had.get(cell, {})
-        ],
-        into,
-        report,
-    )
+    files = [
+        (source, f"{cell}/{kind}.nc", file)
+        for source in found
+        for cell, kinds in held[source.path].items()
+        if chosen[cell] == source.path
+        # metrics last: Snakemake takes what is older than its inputs for stale
+        for kind, file in sorted(kinds.items(), reverse=True)
+        if kind not in had.get(cell, {})
+    ]
+    _refuse_unknown(files, into)
+    with locked(into):
+        _copy(files, into, report)
     return {path: list(chosen.values()).count(path) for path in (into, *others)}
 
 
 def _source(path: Path) -> Source:
     if not path.is_dir():
         return opened(path)
+    folder = _folder(path)
+    if not folder.sizes:
+        raise UserError(f"{path}: nothing in it is finished; run the workflow to its end")
+    return folder
+
+
+def _folder(path: Path) -> Folder:
     sizes = {
         f"{name}/{kind}.nc": cell.path(kind).stat().st_size
         for name, cell in open_results(path).items()
         for kind in SOURCES
         if cell.path(kind).is_file() and seal_file(cell.path(kind)).is_file()
     }
-    if not sizes:
-        raise UserError(f"{path}: nothing in it is finished; run the workflow to its end")
     return Folder(path, sizes)
 
 
@@ -246,6 +252,21 @@ def _conflicts(cell: str, kind: Kind, having: Mapping[Path, Cell]) -> list[Confl
         or differing("made from", lambda file: file.key[:SHOWN] or "nothing known")
         or differing("values alone", lambda f: f"{f.digest[:SHOWN]} ({made_with(f)})", True)
     )
+
+
+def _refuse_unknown(files: Sequence[tuple[Source, str, Held]], into: Path) -> None:
+    """Refuses to replace a file of which no checksum file says that it is a result.
+
+    Raises:
+        UserError: there is one, and it is no copy of what would replace it.
+    """
+    for _, name, held in files:
+        path = into / name
+        if path.exists() and sha256(path) != held.digest:
+            raise UserError(
+                f"{path}: is there already, without a sound checksum file beside it; nothing was "
+                "written. Move it elsewhere, or name another folder by --into."
+            )
 
 
 def _copy(files: Sequence[tuple[Source, str, Held]], into: Path, report: Report) -> None:

@@ -55,6 +55,21 @@ WORDS = {
 """What is wrong, by the type of a validation error, where its own message speaks of Python."""
 
 
+FOLDER = r"^[^{}*?\[\]\x00-\x1f]+$"
+"""Names of folders that Snakemake takes for no pattern."""
+
+
+def _folder(name: str) -> str:
+    """A name of a folder, in its shortest form.
+
+    Raises:
+        ValueError: it is none that results can go to.
+    """
+    if not re.fullmatch(FOLDER, name):
+        raise ValueError("name a folder, without {}, *, ?, [] or control characters in its name")
+    return os.path.normpath(name)
+
+
 class Settings(Strict):
     """Settings of the whole workflow, beside `experiments`."""
 
@@ -65,8 +80,8 @@ class Settings(Strict):
     of this machine, where jobs run on it; a profile of a cluster has to say."""
     results: Annotated[
         str,
-        Field(pattern=r"^[^{}*?\[\]\x00-\x1f]+$", max_length=LONGEST),
-        AfterValidator(os.path.normpath),
+        Field(max_length=LONGEST, json_schema_extra={"pattern": FOLDER}),
+        AfterValidator(_folder),
     ] = "results"
     """Folder that results go to. Figures of the default one go to `figures`, those of others to
     `figures` inside it."""
@@ -136,7 +151,8 @@ def laid_over(below: Any, above: Any) -> Any:
 def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     """The validated plan of a merged configuration.
 
-    Everything is told from the specifications: nothing is trained, and nothing large allocated.
+    Everything is told from the specifications, and of small datasets also from their samples:
+    nothing is trained, and nothing large allocated.
 
     Args:
         config: merged content of all configuration files.
@@ -145,7 +161,8 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
 
     Raises:
         UserError: anything unknown, of the wrong type or out of range; more cells than can be
-            planned, or one that cannot fit into memory.
+            planned; a cell that cannot fit into memory, or whose data or initial weights are not
+            what theory or metrics require.
     """
     given = {key: value for key, value in config.items() if key != "experiments"}
     settings = _validate(Settings, given, (), files)
@@ -173,11 +190,15 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                 if wrong:
                     key, what = wrong
                     raise UserError(_told(_spelt(where, key, swept), what, files))
+                if unfit := cell.unfit():
+                    raise UserError(_told(where, unfit, files))
                 cells[f"{name}/{label}"] = cell
     for name in settings.only:
         if name not in known:
             told = f"{name!r}: no such paper, experiment or cell; {alike(name, known)}"
-            raise UserError(_told(("only",), f"{told}`neuralrace list experiments`", files))
+            raise UserError(
+                _told(("only",), f"{told}`neuralrace list experiments` lists them", files)
+            )
     return Plan(**dict(settings), cells=cells)
 
 

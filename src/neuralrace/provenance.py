@@ -9,7 +9,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from neuralrace.errors import UserError
 from neuralrace.registry import GROUP, packages
@@ -19,7 +19,9 @@ ROOT = Path(__file__).parent
 SEEN: dict[Path, tuple[int, ...]] = {}
 """State of source files when this process first saw them; workers look before they import any."""
 
-Stage = Literal["train", "solve", "measure", "tabulate", "judge", "draw"]
+Stage = Literal[
+    "train", "solve", "measure", "tabulate", "judge", "draw", "plot", "blind", "judge_blind"
+]
 """Each has a module of its name in `neuralrace.workflow`, which its jobs call."""
 RUNNER = "neuralrace.workflow.worker"
 """What calls it, and prepares the process for it."""
@@ -92,6 +94,26 @@ def versions(*packages: str) -> str:
     """Versions of Python and of the packages that a result depends on."""
     named = [f"{package} {version(package)}" for package in ("neuralrace", "numpy", *packages)]
     return ", ".join([f"python {platform.python_version()}", *named])
+
+
+@cache
+def processor() -> dict[str, str]:
+    """What sums depend on beside versions: kernels of linear algebra, and instructions.
+
+    Other kernels and instructions sum in another order, which changes results in their last digits.
+    """
+    import numpy as np
+    import scipy.linalg  # noqa: F401 with a BLAS of its own, which is told although nobody asked yet
+    from threadpoolctl import threadpool_info
+
+    loaded = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    known = ("internal_api", "version", "architecture")
+    kernels = {" ".join(str(each[key]) for key in known if each.get(key)) for each in loaded}
+    extensions = cast(dict, np.show_config(mode="dicts"))["SIMD Extensions"]
+    return {
+        "blas": ", ".join(sorted(kernels)) or "unknown",
+        "cpu_features": " ".join([*extensions["baseline"], *extensions["found"]]) or "unknown",
+    }
 
 
 def _entries(stage: Stage, more: Iterable[str]) -> frozenset[str]:

@@ -66,8 +66,9 @@ def _conditions(entry: Entry) -> Iterator[str]:
             ("Observable", declaration.observables),
             ("Solution", declaration.solutions),
         ):
-            if names == "*":
-                yield f"Needs a [{kind.lower()}](#{kind.lower()}s) at least, whichever."
+            if names.startswith("*"):
+                given = f" that gives `{names[1:]}`" if names[1:] else ", whichever"
+                yield f"Needs a [{kind.lower()}](#{kind.lower()}s) at least{given}."
             elif names:
                 needed = (
                     " or ".join(_link(kind, name) for name in each.split("|"))

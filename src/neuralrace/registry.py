@@ -95,7 +95,7 @@ class Metric(Quantity):
     observables: str = ""
     """What must be recorded."""
     solutions: str = ""
-    """What must be solved; `*` for one at least, whichever."""
+    """What must be solved; `*` for one at least, whichever, and `*loss` for one that gives this."""
     trains: bool = False
     """Whether it trains networks of its own, to compare with."""
 
@@ -107,9 +107,14 @@ class Metric(Quantity):
         ):
             for each in wanted.split():
                 names = each.split("|")
-                if each == "*" and not given:
-                    return f"a {what}; add one to {key}"
-                if each != "*" and not set(names) & set(given):
+                if each.startswith("*"):
+                    variable = each.removeprefix("*")
+                    if not any(
+                        variable in ("", *SOLUTIONS[name].declaration.gives) for name in given
+                    ):
+                        what += f" that gives {variable}" if variable else ""
+                        return f"a {what}; add one to {key}"
+                elif not set(names) & set(given):
                     one = "it" if len(names) == 1 else "one"
                     return f"the {what} {' or '.join(names)}; add {one} to {key}"
         return None

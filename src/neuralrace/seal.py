@@ -3,6 +3,9 @@
 Beside a result file stands `<file>.sha256`, beside the files of a figure or table one for all of
 them. `sha256sum --check` reads it. In comments it tells the fingerprint of specification and code,
 and the checksums of the result files that the content was computed from.
+
+Content decides, never a time: copies have other times. Checksums protect against accidents, not
+against somebody who writes a new checksum file too.
 """
 
 import hashlib
@@ -19,6 +22,8 @@ from neuralrace.errors import UserError
 
 FINGERPRINT, INPUT = "# made from ", "# input "
 ENTRY = re.compile(r"([0-9a-f]{64})  (.+)")
+LONGEST = 1 << 24
+"""Bytes of a checksum file at most: those of tables have a line for each cell."""
 PATIENCE, PAUSE = 0.5, 0.02
 """Seconds that a reader waits for the checksum of a file that was just replaced, and between."""
 REMEDY = "add --forcerun {path} to the snakemake command that made it, and it is computed again"
@@ -54,6 +59,8 @@ class Seal:
 def read_seal(place: Path) -> Seal | None:
     """What a checksum file says; None where there is none, or it is damaged."""
     try:
+        if not place.is_file() or place.stat().st_size > LONGEST:
+            return None
         first, *lines = place.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):  # no text, or an empty one
         return None
@@ -91,9 +98,14 @@ def fingerprint_of(path: Path) -> str | None:
     return found.fingerprint if found else None
 
 
-def digest_of(path: Path) -> str | None:
-    """The checksum that a result file was written with; None where none is known."""
-    found = read_seal(seal_file(path))
+def digest_of(path: Path, place: Path | None = None) -> str | None:
+    """The checksum that a file was written with; None where none is known.
+
+    Args:
+        path: the file.
+        place: its checksum file, in the same folder; that of a result file when absent.
+    """
+    found = read_seal(place or seal_file(path))
     return found.files.get(path.name) if found else None
 
 
@@ -123,10 +135,13 @@ def unchanged(root: Path, paths: Iterable[Path]) -> Iterator[dict[str, str]]:
         paths: of the files.
 
     Raises:
-        UserError: one of them was replaced meanwhile.
+        UserError: one of them was replaced meanwhile, or has no checksum.
     """
     names = [path.relative_to(root).as_posix() for path in paths]
     before = digests(root, names)
+    for name in names:
+        if name not in before:
+            raise UserError(_without(root / name, seal_file(root / name)))
     yield before
     if digests(root, names) != before:
         raise UserError(f"{root}: files changed while they were read; run the same command again")
@@ -162,21 +177,33 @@ def recorded(
     Seal(fingerprint(*computed_from), names, checksums).write(place)
 
 
-def refuse_damage(path: Path, digest: str) -> None:
-    """Refuses a result file with another checksum than it was written with; none known passes.
+def refuse_damage(path: Path, digest: str, place: Path | None = None) -> None:
+    """Refuses a file with another checksum than it was written with.
+
+    A file without a checksum file passes; one whose checksum file is damaged does not.
 
     Args:
         path: the file.
         digest: `sha256` of its content.
+        place: its checksum file, in the same folder; that of a result file when absent.
 
     Raises:
-        UserError: it is damaged.
+        UserError: it is damaged, or its checksum file is.
     """
-    if digest_of(path) not in (None, digest):
+    place = place or seal_file(path)
+    known = digest_of(path, place)
+    if known is None and os.path.lexists(place):
+        raise UserError(_without(path, place))
+    if known not in (None, digest):
         raise UserError(
             f"{path}: is damaged: its content does not have the checksum it was written with; "
             + REMEDY.format(path=path)
         )
+
+
+def _without(path: Path, place: Path) -> str:
+    """What to tell of a file whose checksum is not known."""
+    return f"{path}: its checksum {place.name} is missing or damaged; " + REMEDY.format(path=path)
 
 
 def refuse_unsound(path: Path) -> None:

@@ -196,6 +196,18 @@ class SolvedEnsemble(Ensemble):
                 raise ValueError(f"solutions: {name!r} needs another run: {missing}")
         return self
 
+    def unfit(self) -> str | None:
+        """What requires other data or another start, in words; None where all fits.
+
+        It loads the dataset: planning asks once, and validation never does.
+        """
+        if missing := unmet(self, "start_exists gates_fit", data=True):
+            return missing
+        for name in self.solutions:
+            if missing := unmet(self, SOLUTIONS[name].declaration.needs, data=True):
+                return f"solutions: {name!r} needs another run: {missing}"
+        return None
+
 
 class Cell(SolvedEnsemble):
     """One point of a sweep: an ensemble, its theory, and what is measured in both."""
@@ -224,6 +236,15 @@ class Cell(SolvedEnsemble):
     def modules(self) -> frozenset[str]:
         """What metrics rest on: all of it, as some train candidates."""
         return super().modules | self.tasks | {METRICS[name].module for name in self.metrics}
+
+    def unfit(self) -> str | None:
+        """See `SolvedEnsemble.unfit`; metrics too."""
+        if missing := super().unfit():
+            return missing
+        for name in self.metrics:
+            if missing := unmet(self, METRICS[name].declaration.needs, data=True):
+                return f"metrics: {name!r}: {missing}"
+        return None
 
     def only(self, part: type[R]) -> R:
         """The part that fixes an earlier stage: editing a metric must not retrain anything."""

@@ -7,7 +7,7 @@ back until it has; work that ends first is done.
 """
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
 from types import FrameType
@@ -62,11 +62,24 @@ class Requests:
             raise Stopped(f"stopped by {self.asked}; the same command makes what is missing")
 
 
-def answer_beside() -> None:
-    """Has SIGTERM answered in a thread of its own, by the handler that is set now.
+def handle_snakemake_signals(interrupted: Callable[[], None]) -> None:
+    """Has signals to Snakemake answered at once; to be called once its own handlers are set.
 
-    Snakemake's handler waits for a lock, which the thread that it interrupts may hold: for ever.
+    Its handler of SIGTERM waits for a lock, which the thread that it interrupts may hold: for ever.
+    So it runs in a thread of its own. At SIGINT it waits for running jobs to end, which are threads
+    here and hear of no signal that is sent to Snakemake alone.
+
+    Args:
+        interrupted: has running jobs end; is called at SIGINT, before what was set for it.
     """
-    handler = signal.getsignal(signal.SIGTERM)
-    if callable(handler):
-        signal.signal(signal.SIGTERM, lambda *told: Thread(target=handler, args=told).start())
+    terminate = signal.getsignal(signal.SIGTERM)
+    if callable(terminate):
+        signal.signal(signal.SIGTERM, lambda *told: Thread(target=terminate, args=told).start())
+    interrupt = signal.getsignal(signal.SIGINT)
+    if callable(interrupt):
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            interrupted()
+            interrupt(number, frame)
+
+        signal.signal(signal.SIGINT, stop)

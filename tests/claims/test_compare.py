@@ -107,4 +107,15 @@ def test_command_line(folders, capsys):
     assert "| m | 0.0e+00 | deep_linear/e/main | 1e-06 |" in capsys.readouterr().out
     (Path(pair[0]) / "claims.json").write_text("[")
     assert main(["compare", *pair]) == 1
-    assert "is no table" in capsys.readouterr().err
+    assert "is damaged, or no table" in capsys.readouterr().err
+
+
+def test_results_without_claims_are_compared(folders, capsys):
+    pair = folders(VALUES, VALUES)
+    for folder in pair:
+        for name in ("claims.json", "findings.json"):
+            (folder / name).unlink()
+    assert main(["compare", *map(str, pair)]) == 0
+    printed = capsys.readouterr().out
+    assert "| m | 0.0e+00 | deep_linear/e/main | 1e-06 |" in printed
+    assert "claims" not in printed

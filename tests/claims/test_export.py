@@ -1,5 +1,6 @@
 """The archive of a results folder: what is in it, what is refused, and that it opens elsewhere."""
 
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from neuralrace.cli import main
 from neuralrace.errors import UserError
 from neuralrace.export import export
 from neuralrace.records.results import open_results
-from neuralrace.seal import Seal, digests, seal_file, sha256
+from neuralrace.seal import Seal, digests, read_seal, seal_file, sha256
 
 CELLS = ("deep_linear/e/main", "deep_linear/f/seeds-1", "deep_linear/f/seeds-2", "other/e/main")
 TABLES = {f"results/{name}" for name in ("claims.json", "claims.md", "claims.csv", "findings.json")}
 TABLES |= {f"results/{name}" for name in ("findings.md", "findings.csv", "metrics.csv")}
+SEALS = {f"results/{name}" for name in ("claims.sha256", "metrics.csv.sha256")}
 
 
 def packed_files(cells):
@@ -48,6 +50,11 @@ def results(tmp_path, monkeypatch):
     )
     write_tables(*judge_papers([file], place.results, place.cells), place.results)
     to_frame(place.results).to_csv(place.results / "metrics.csv", index=False)
+    inputs = digests(place.results, [f"{cell}/metrics.nc" for cell in CELLS])
+    for seal in ("claims.sha256", "metrics.csv.sha256"):
+        made = [Path(name).name for name in TABLES if ("metrics" in name) == ("metrics" in seal)]
+        sealed = {name: sha256(place.results / name) for name in made}
+        Seal("key", sealed, inputs).write(place.results / seal)
     for left in ("logs/a.log", "checkpoints/a/b/c/whole.npz", "blind/a/b/fresh/c/metrics.nc"):
         path = place.results / left
         path.parent.mkdir(parents=True)
@@ -59,8 +66,8 @@ def test_everything_that_is_finished_is_packed(results):
     assert export(results, Path("all.zip")) == (CELLS, ())
     files = read("all.zip")
     assert list(files) == sorted(files)
-    assert set(files) == packed_files(CELLS) | TABLES | {"results/README.md"}
-    for name in packed_files(CELLS) | TABLES:
+    assert set(files) == packed_files(CELLS) | TABLES | SEALS | {"results/README.md"}
+    for name in packed_files(CELLS) | TABLES | SEALS:
         assert files[name] == Path(name).read_bytes()
     about = files["results/README.md"].decode()
     assert ": 4 of deep_linear, other." in about
@@ -94,7 +101,7 @@ def test_it_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
     ):
         assert main(command) == 0
     told = capsys.readouterr().out
-    assert "4 files verified" in told
+    assert "4 files and 2 figures and tables verified" in told
     assert "statement: Something is so." in told
     assert "4 metrics of 4 cells: 4 equal to the bit" in told
 
@@ -114,6 +121,7 @@ def test_a_part_tells_of_itself_alone(results, tmp_path, only, cells, statements
     assert packed_files(CELLS) & set(files) == packed_files(cells)
     with zipfile.ZipFile("part.zip") as archive:
         archive.extractall("part")
+    assert main(["verify", "part/results"]) == 0
     told = [row.id for rows in read_tables(Path("part/results")) for row in rows]
     assert sorted(told) == statements
     table = to_frame(Path("part/results"))
@@ -123,8 +131,8 @@ def test_a_part_tells_of_itself_alone(results, tmp_path, only, cells, statements
 
 def test_what_is_not_finished_is_left_out(results):
     seal_file(results / CELLS[0] / "metrics.nc").unlink()
-    for name in ("claims.json", "metrics.csv"):
-        (results / name).unlink()
+    for name in TABLES | SEALS:
+        Path(name).unlink()
     assert export(results, Path("all.zip")) == (CELLS[1:], ())
     assert set(read("all.zip")) == packed_files(CELLS[1:]) | {"results/README.md"}
 
@@ -159,19 +167,32 @@ def test_figures_of_what_is_packed_go_along(results, gallery):
     assert export(results, Path("edited.zip"))[1] == ()
 
 
-def test_the_seal_of_a_table_goes_along_with_all_of_it(results):
-    names = ("claims.json", "claims.md", "findings.json")
-    inputs = digests(results, [f"{cell}/metrics.nc" for cell in CELLS])
-    sealed = {name: sha256(results / name) for name in names}
-    Seal("key", sealed, inputs).write(results / "claims.sha256")
-    Seal("key", {"metrics.csv": "0" * 64}, inputs).write(results / "metrics.csv.sha256")
-    export(results, Path("all.zip"))
-    seal = "results/claims.sha256"
-    assert read("all.zip")[seal] == Path(seal).read_bytes()
-    assert "results/metrics.csv.sha256" not in read("all.zip")
-    opened(Path("all.zip"))
+def test_a_part_of_a_table_has_a_checksum_file_of_its_own(results):
     export(results, Path("part.zip"), ["deep_linear"])
-    assert seal not in read("part.zip")
+    packed = read("part.zip")
+    with zipfile.ZipFile("part.zip") as archive:
+        archive.extractall("part")
+    for name in SEALS:
+        assert packed[name] != Path(name).read_bytes()
+        part = read_seal(Path("part", name))
+        whole = read_seal(Path(name))
+        assert set(part.files) == set(whole.files)
+        assert part.inputs.items() < whole.inputs.items()
+
+
+@pytest.mark.parametrize("name", ["claims.json", "findings.json", "metrics.csv"])
+def test_an_edited_table_is_not_packed(results, name):
+    text = (results / name).read_text()
+    (results / name).write_text(text.replace("1", "2", 1))
+    with pytest.raises(UserError, match=f"{name}: is damaged: .* add --forcerun results/{name}"):
+        export(results, Path("all.zip"))
+    assert not Path("all.zip").exists()
+
+
+def test_a_cell_in_the_place_of_another_is_not_packed(results):
+    shutil.copytree(results / CELLS[1], results / CELLS[2], dirs_exist_ok=True)
+    with pytest.raises(UserError, match=f"is the metrics of {CELLS[1]}, not of {CELLS[2]}"):
+        export(results, Path("all.zip"))
 
 
 def test_a_file_that_is_there_is_replaced_where_that_is_asked_for(results):
@@ -212,7 +233,7 @@ def link(path):
         (lambda r: link(r / CELLS[0] / "metrics.nc"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "deep_linear"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "claims.json"), "claims.json: is a link out of results; put"),
-        (lambda r: (r / "claims.json").write_text("["), "claims.json: is no table of judged"),
+        (lambda r: (r / "claims.json").write_text("["), "claims.json: is damaged: its content"),
     ],
 )
 def test_what_cannot_be_passed_on_is_refused_and_leaves_nothing(results, spoil, said):

@@ -9,6 +9,7 @@ import yaml
 from neuralrace.claims.judge import judge_papers
 from neuralrace.records import files
 from neuralrace.records.schema import SCHEMA_VERSION
+from neuralrace.seal import fingerprint
 
 SOURCE = {"title": "On learning", "authors": "A. Author", "text_sha256": "0" * 64}
 SETUP = {"locator": "sec. 2", "printed": {"network": "one hidden layer"}}
@@ -25,9 +26,10 @@ class Workplace:
     def metrics(self, cell, spec=None, **variables):
         """A metrics file: metrics as (tuple of dims, values), coordinates as (dim, values)."""
         paper, experiment, label = cell.split("/")
-        attrs = dict.fromkeys(("spec_sha256", "code_sha256", "versions"), "x")
+        attrs = dict.fromkeys(("code_sha256", "versions"), "x")
         attrs |= {"paper": paper, "experiment": experiment, "cell": label}
         attrs |= {"kind": "metrics", "schema": SCHEMA_VERSION, "spec": json.dumps(spec or {})}
+        attrs["spec_sha256"] = fingerprint(attrs["spec"])
         described = {"long_name": "made up", "units": "1"}
         data = {n: (*v, described) for n, v in variables.items() if isinstance(v[0], tuple)}
         coords = {n: v for n, v in variables.items() if not isinstance(v[0], tuple)}

@@ -2,11 +2,16 @@
 
 import hashlib
 import json
+import os
 import re
+import struct
+import tracemalloc
+import zipfile
 
 import netCDF4
 import numpy as np
 import pytest
+from mutations import fuzz
 
 from neuralrace.datasets.file import File
 from neuralrace.errors import UserError
@@ -123,12 +128,15 @@ def test_a_specification_is_read_without_the_file():
         (lambda: empty("my.npz"), "is no archive of NumPy"),
         (lambda: empty("my.nc"), "cannot be read as NetCDF"),
         (lambda: binary("my.csv"), "is no table .*name columns in its first line"),
-        (lambda: npz(x=np.array([[None], [1], [2]])), "x: cannot be read .*array of numbers"),
+        (lambda: npz(x=np.array([[None], [1], [2]])), "x: holds objects, .*array of numbers"),
         (lambda: npz(x=X[0]), r"x: has the shape \(2,\); give it \(sample, input\)"),
         (lambda: npz(y=Y[:2]), "y: 2 rows, and x has 3; give one of each"),
         (lambda: npz(y=Y[:, :0]), r"y: has the shape \(3, 0\)"),
         (lambda: npz(x=np.where(X == 2, np.inf, X)), "x: row 1 is not finite; mend it"),
-        (lambda: npz(y=np.array([[1], [2, 3], [4]], dtype=object)), "y: cannot be read .*equally"),
+        (
+            lambda: npz(y=np.array([[1], [2, 3], [4]], dtype=object)),
+            "y: holds objects, .*rows equally",
+        ),
         (lambda: npz(x=X * 1j), "x: holds complex128, no real numbers"),
         (lambda: npz(x=X.astype(str)), "x: holds <U32, no real numbers"),
         (lambda: npz(context=CONTEXT[:2]), r"context: int64 of shape \(2,\); give one whole"),
@@ -178,3 +186,107 @@ def test_an_archive_without_inputs_is_refused():
     np.savez("my.npz", y=Y)
     with pytest.raises(UserError, match=r"my.npz: x: is missing; give the arrays x and y"):
         plan({"name": "file", "path": "my.npz"})
+
+
+# Hostile files ----------------------------------------------------------------------------------
+
+HEADER = "{{'descr': '{}', 'fortran_order': False, 'shape': {}}}"
+
+
+def announced(shape, descr="<f8", content=b"\0" * 48, path="my.npz"):
+    """An archive whose array x has another header than content."""
+    npz(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        head = HEADER.format(descr, shape).encode().ljust(117) + b"\n"
+        archive.writestr(
+            "x.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + content
+        )
+    return path
+
+
+def pipe(path):
+    os.mkfifo(path)
+    return path
+
+
+def leading_to(target, path="my.csv"):
+    os.symlink(target, path)
+    return path
+
+
+def sparse(path="my.csv"):
+    with open(path, "wb") as file:
+        file.truncate(40 * 10**9)
+    return path
+
+
+def claiming(path="my.nc"):
+    """A NetCDF file whose variable announces 29 TiB and holds nothing."""
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("sample", 2 * 10**6)
+        file.createDimension("input", 2 * 10**6)
+        file.createVariable("x", "f8", ("sample", "input"), chunksizes=(1000, 1000))
+    return path
+
+
+def attributed(path="my.nc"):
+    nc(path)
+    with netCDF4.Dataset(path, "a") as file:
+        file["x"].scale_factor = "ten"
+    return path
+
+
+def texts(path="my.nc"):
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("sample", 2)
+        file.createVariable("x", str, ("sample",))[:] = np.array(["a", "b"], dtype=object)
+    return path
+
+
+LONG = np.longdouble("1e400")
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (lambda: pipe("my.npz"), r"cannot be read \(it is no regular file\); put the file there"),
+        (lambda: leading_to("/dev/zero"), r"cannot be read \(it is no regular file\)"),
+        (lambda: leading_to("my.csv"), r"cannot be read \(Too many levels of symbolic links\)"),
+        (sparse, r"cannot be read \(it has 40000 MB, and at most 1600 MB are read\)"),
+        (lambda: announced((10**15, 1)), r"x: has the shape \(1000000000000000, 1\), and at most"),
+        (lambda: announced((-3, -2)), r"x: cannot be read \(of shape \(-3, -2\) in"),
+        (lambda: announced((10**7, 1)), r"x: cannot be read \(of shape \(10000000, 1\) in 176 b"),
+        (lambda: announced((3, 2), content=bytes(10**8)), r"x: cannot be read \(of shape"),
+        (lambda: announced((3, 2), "|O"), "x: holds objects, which are not read"),
+        (lambda: announced((3, 2), "<f9"), "x: cannot be read"),
+        (lambda: announced("(" * 1000), "x: cannot be read"),
+        (lambda: npz(x=np.full((3, 2), LONG)), "x: row 0 is not finite; mend it"),
+        (lambda: npz(x=np.where(X == 2, 1e200, X)), "x: row 1 holds more than 1e\\+100; use"),
+        (lambda: npz(x=np.where(X == 2, np.nan, X)), "x: row 1 is not finite"),
+        (lambda: npz(context=np.array([0, 10**15, 1])), "has the numbers 0, 1, 1000000000000000;"),
+        (claiming, r"x: has the shape \(2000000, 2000000\), and at most 2e\+08 numbers are read"),
+        (attributed, "cannot be read as NetCDF .*scale_factor"),
+        (texts, "x: holds (<U0|object)"),
+        (lambda: csv("x,y\n" + "1" * 200_000 + ",2\n"), "is no table .*field limit"),
+        (lambda: csv('x,y\n"1,2\n' * 50_000), "is no table|row 0"),
+        (lambda: csv("x" * 10**6 + ",z\n1,2\n"), "is no table .*field limit"),
+        (lambda: csv("z" * 10**5 + ",x\n1,2\n"), r"'z{40} \.\.\. z{40}': is no column"),
+        (lambda: csv("x,y\n1,2\n\0,3\n"), "is no table|row 1"),
+    ],
+)
+def test_hostile_files_are_refused_before_memory_is_taken(write, said):
+    path = write()
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError, match=rf"{re.escape(path)}.*{said}") as caught:
+            plan({"name": "file", "path": path})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5e7
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(("suffix", "examples"), [(".npz", 300), (".csv", 300), (".nc", 8)])
+def test_damaged_files_are_refused_in_words_or_give_numbers(suffix, examples):
+    fuzz(suffix, examples)

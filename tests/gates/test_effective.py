@@ -13,6 +13,7 @@ from neuralrace.errors import UserError
 from neuralrace.gates.architecture import Architecture, chain
 from neuralrace.gates.contexts import Contexts
 from neuralrace.gates.effective import EffectiveData, effective_data
+from neuralrace.gates.wiring import Wiring
 from neuralrace.networks.gated import Gated
 
 
@@ -192,7 +193,7 @@ def test_modes_of_context_pathways_are_those_of_the_contextual_task(contexts):
 def test_data_of_other_width_are_refused(columns, letter):
     data = Data(x=np.ones((2, columns[0])), y=np.ones((2, columns[1])))
     with pytest.raises(UserError, match=f"units, but {letter} of the dataset has"):
-        effective_data(chain((5, 3)), np.ones((1, 2)), data)
+        Wiring(chain((5, 3)), {}, data)
 
 
 @st.composite

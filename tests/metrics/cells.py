@@ -39,7 +39,7 @@ def complete(spec: dict[str, Any]) -> Cell:
         ):
             for each in wanted.split():
                 names = each.split("|")
-                if each != "*" and not set(names) & set(given):
+                if not each.startswith("*") and not set(names) & set(given):
                     fit = (n for n in names if not unmet(ensemble, registry[n].declaration.needs))
                     given.append(next(fit, names[0]))
     record = record | {"observables": observables}

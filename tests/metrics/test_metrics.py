@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
-from neuralrace.errors import UserError
 from neuralrace.metrics.describe import crossing_time
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.needs import unmet
@@ -127,18 +126,18 @@ def close(actual, expected, **tolerance):
 # Registry and files ----------------------------------------------------------------------------
 
 
-def test_learning_times_name_the_solutions_they_start_from():
+def test_learning_times_are_measured_without_any_theory():
     cell = make_cell("learning_times")
-    with pytest.raises(
-        UserError, match=r"no 'initial_mode': add aligned_modes or .* to its solutions"
-    ):
-        measured(cell, observe(cell, wander(cell)))
+    found = measured(cell, observe(cell, wander(cell)))
+    assert "half_time" in found
+    assert "half_time_over_predicted" not in found
 
 
-def test_a_fit_needs_a_loss():
-    cell = make_cell("analytic_fit", solutions=["flow"])
-    with pytest.raises(UserError, match="theory has no 'loss'"):
-        measured(cell, observe(cell, wander(cell)))
+def test_a_fit_needs_a_solution_that_gives_a_loss():
+    absent = METRICS["analytic_fit"].declaration.absent
+    assert absent((), ("flow",)) is None
+    for solutions in ((), ("candidate_modes",)):
+        assert absent((), solutions) == "a solution that gives loss; add one to solutions"
 
 
 @pytest.fixture(scope="module")

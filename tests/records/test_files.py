@@ -1,6 +1,7 @@
 """Result files are whole or absent, and damage is noticed."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,8 +14,8 @@ import xarray as xr
 
 from neuralrace.errors import UserError
 from neuralrace.records import files
-from neuralrace.records.files import read, write
-from neuralrace.seal import seal_file
+from neuralrace.records.files import open_lazily, read, write
+from neuralrace.seal import Seal, fingerprint, seal_file, sha256
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_attributes_of_any_language_are_characters(dataset, tmp_path, monkeypatc
     monkeypatch.setattr(
         xr.Dataset, "to_netcdf", lambda self, *a, **k: [written.append(self), plain(self, *a, **k)]
     )
-    named = dataset.assign_attrs(spec=spec)
+    named = dataset.assign_attrs(spec=spec, spec_sha256=fingerprint(spec))
     named["loss"].attrs["comment"] = "groß"
     write(named, tmp_path / "a.nc")
     # text beyond ASCII is stored as strings of any length, bytes are not
@@ -180,6 +181,23 @@ CHANGES = {
     "other kind": (lambda d: d.assign_attrs(kind="theory"), r"is no trajectory file .*'theory'"),
     "unknown kind": (lambda d: d.assign_attrs(kind="recipe"), r"is no trajectory file .*'recipe'"),
     "other schema": (lambda d: d.assign_attrs(schema="0"), "has schema '0', this version reads"),
+    "edited specification": (
+        lambda d: d.assign_attrs(spec=d.attrs["spec"].replace("0.05", "0.07")),
+        r"has a specification \(spec\) that is not the one of its spec_sha256",
+    ),
+    "specification that is no JSON": (
+        lambda d: d.assign_attrs(spec="{", spec_sha256=fingerprint("{")),
+        r"has a specification \(spec\) that is no JSON object",
+    ),
+    "specification that nests without end": (
+        lambda d: d.assign_attrs(spec="[" * 10**5, spec_sha256=fingerprint("[" * 10**5)),
+        r"has a specification \(spec\) that is no JSON object",
+    ),
+    "checksum of the specification as an array": (
+        lambda d: d.assign_attrs(spec_sha256=[1.0, 2.0]),
+        r"lacks the attributes \['spec_sha256'\]",
+    ),
+    "kind as an array": (lambda d: d.assign_attrs(kind=[1, 2]), "is no trajectory file"),
     "no units": (
         lambda d: d.assign(layer_norm=d["layer_norm"].drop_attrs()),
         r"has variables without long_name or units: \['layer_norm'\]",
@@ -198,6 +216,63 @@ def test_other_content_is_refused(dataset, tmp_path, change):
 def test_untampered_content_is_not_refused(dataset, tmp_path):
     tampered(dataset, tmp_path / "a.nc", lambda d: d)
     xr.testing.assert_identical(read(tmp_path / "a.nc").drop_attrs(), dataset.drop_attrs())
+
+
+def forged(path, change):
+    """A sound file that somebody changed by the library, with a checksum file to match."""
+    with netCDF4.Dataset(path, "a") as stored:
+        change(stored)
+    Seal("", {path.name: sha256(path)}).write(seal_file(path))
+
+
+def huge(stored):
+    """Some 29 TiB that were never written, and take no room."""
+    for name, size in (("a", 2_000_000), ("b", 2_000_000)):
+        stored.createDimension(name, size)
+    stored.createVariable("sparse", "f8", ("a", "b"), chunksizes=(1000, 1000))
+
+
+def huge_axis(stored):
+    """An axis, which xarray reads as soon as it opens a file."""
+    stored.createDimension("a", 10**12)
+    stored.createVariable("a", "f8", ("a",), chunksizes=(10**6,))
+
+
+def huge_chunk(stored):
+    """One number, in a chunk of which four GB are unpacked to read it."""
+    stored.createDimension("a", None)
+    stored.createVariable("a", "f8", ("a",), zlib=True, chunksizes=(2**29 - 1,))
+
+
+def scaled(stored):
+    stored["loss"].scale_factor = "ten"
+
+
+def texts(stored):
+    stored.createDimension("a", 10)
+    stored.createVariable("a", str, ("a",))[:] = np.array(["x"] * 10, object)
+
+
+FORGED = {
+    "a sparse variable of 29 TiB": (huge, r"says that it holds 3.2e\+04 GB, more than the file"),
+    "a sparse axis of 8 TB": (huge_axis, r"says that it holds 8e\+03 GB, more than the file"),
+    "a chunk larger than what is in it": (huge_chunk, r"says that it holds 4\.\d+ GB"),
+    "a scale factor of letters": (scaled, "cannot be read .* damaged, or no result file"),
+    "texts of any length": (texts, "is no result file: 'a' is of another type than numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_a_forged_file_is_refused_before_memory_is_taken(path, kind):
+    change, message = FORGED[kind]
+    forged(path, change)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UserError, match=rf"trajectory\.nc: {message}"):
+        read(path)
+    if "scale" not in kind:
+        with pytest.raises(UserError, match=rf"trajectory\.nc: {message}"):
+            open_lazily(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
 
 
 def test_missing_file_is_named(tmp_path):
@@ -291,7 +366,7 @@ def test_killed_writer_leaves_the_old_file(dataset, path, stage):
         assert child.stdout.readline() == "start\n"
         if stage == "replace":
             assert child.stdout.readline() == "ready\n"
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while not (partial := list(path.parent.glob(".*.tmp"))) or not partial[0].stat().st_size:
             assert time.monotonic() < deadline
             assert child.poll() is None

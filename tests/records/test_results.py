@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -12,6 +13,7 @@ from neuralrace.errors import UserError
 from neuralrace.records.files import read, write
 from neuralrace.records.results import CellResults, open_results
 from neuralrace.records.trajectory import trajectory_dataset
+from neuralrace.seal import fingerprint
 from neuralrace.spec import Cell
 
 CELLS = ("alpha/first/a", "alpha/first/b", "beta/second/main")
@@ -63,7 +65,40 @@ def test_selecting_by_an_unknown_column_names_the_columns(folder):
 
 
 def test_a_selection_of_nothing_can_be_narrowed(folder):
-    assert not open_results(folder).select(paper="gamma").select(cell="a")
+    nothing = open_results(folder).select(paper="alpha", cell="main")
+    assert not nothing.select(cell="a")
+    assert repr(nothing).startswith("<Results: 0 cells>")
+
+
+def test_selecting_a_value_that_no_cell_has_names_the_closest(folder):
+    results = open_results(folder)
+    with pytest.raises(UserError, match=r"^paper: 'alhpa': no cell has it; did you mean alpha\?"):
+        results.select(paper="alhpa")
+    with pytest.raises(
+        UserError, match=r"^training\.learning_rate: 1: no .*; there is 0\.05, 0\.025$"
+    ):
+        results.select(training__learning_rate=1)
+    with pytest.raises(UserError, match=r"^paper: \['alpha', 'beta'\]: no cell has it"):
+        results.select(paper=["alpha", "beta"])
+    assert len(results.select(network__hidden=(5,))) == 3
+    assert len(results.select(network__hidden=np.array([5]))) == 3
+
+
+def test_selecting_by_paper_reads_no_file(folder):
+    (folder / CELLS[2] / "trajectory.nc").write_bytes(b"nothing")
+    assert list(open_results(folder).select(paper="alpha")) == list(CELLS[:2])
+
+
+def test_results_are_shown_by_what_they_hold(folder):
+    results = open_results(folder)
+    lines = repr(results).splitlines()
+    assert lines[0] == "<Results: 3 cells>"
+    assert [line.split() for line in lines[1:]] == [
+        ["paper", "experiment", "cells"], ["alpha", "first", "2"], ["beta", "second", "1"],
+    ]  # fmt: skip
+    assert "<td>first</td>" in results._repr_html_()
+    assert repr(results[CELLS[0]]) == "<CellResults alpha/first/a: trajectory>"
+    assert repr(CellResults("a/b/c", folder / "gone")) == "<CellResults a/b/c: no result files>"
 
 
 def test_a_cell_reads_its_files_once_and_only_when_asked(folder, ensemble):
@@ -155,7 +190,8 @@ def test_a_folder_that_cannot_be_read_is_named(folder, monkeypatch):
 
 def test_a_specification_of_another_version_is_named(ensemble, dataset, tmp_path):
     spec = json.loads(dataset.attrs["spec"])
-    other = dataset.assign_attrs(spec=json.dumps(spec | {"momentum": 0.9}))
+    changed = json.dumps(spec | {"momentum": 0.9})
+    other = dataset.assign_attrs(spec=changed, spec_sha256=fingerprint(changed))
     cell = CellResults("a/b/main", tmp_path, trajectory=other)
     (tmp_path / "trajectory.nc").touch()
     with pytest.raises(UserError, match=r"trajectory\.nc: its specification is none of this ver"):

@@ -1,12 +1,23 @@
 """What `verify` finds, and what it lets be."""
 
+import os
+import shutil
+
 import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
 from neuralrace.records.files import write
 from neuralrace.records.verify import verify
-from neuralrace.seal import Seal, digests, fingerprint, seal_file, sha256
+from neuralrace.seal import (
+    Seal,
+    digests,
+    fingerprint,
+    fingerprint_of,
+    read_seal,
+    seal_file,
+    sha256,
+)
 
 
 @pytest.fixture
@@ -87,9 +98,10 @@ def test_every_problem_of_every_file_is_told(broken, tmp_path):
         "unsigned": "its checksum trajectory.nc.sha256 is missing or damaged",
         "changed": "does not have the checksum it was written with",
         "foreign": "another configuration or other code",
-        "moved": "names another cell",
+        "moved": "is of paper/experiment/main, and lies in the place of another cell",
     }
-    for line, (name, what) in zip(problems(tmp_path, wanted), expected.items(), strict=True):
+    said = [line for line in problems(tmp_path, wanted) if "names another cell" not in line]
+    for line, (name, what) in zip(said, expected.items(), strict=True):
         assert line.startswith(f"{paths[name]}: ")
         assert f"{paths[name]}: {paths[name]}" not in line
         assert what in line
@@ -103,6 +115,52 @@ def test_a_file_may_have_several_problems(broken, tmp_path):
     lines = problems(tmp_path)
     assert len(lines) == 2
     assert all(line.startswith(f"{path}: ") for line in lines)
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_a_whole_cell_in_the_place_of_a_sibling_is_told(broken, tmp_path, planned):
+    """With its checksum files, so that each file is sound by itself."""
+    cells = {f"paper/experiment/{name}": name for name in ("one", "two")}
+    for cell, name in cells.items():
+        named = broken.assign_attrs(cell=name)
+        own = fingerprint(cell, named.attrs["spec_sha256"], named.attrs["code_sha256"])
+        write(named, tmp_path / cell / "trajectory.nc", own)
+    paths = [tmp_path / cell / "trajectory.nc" for cell in cells]
+    wanted = {path: fingerprint_of(path) for path in paths}
+    assert problems(tmp_path, wanted if planned else None) == []
+    shutil.copytree(paths[0].parent, paths[1].parent, dirs_exist_ok=True)
+    lines = problems(tmp_path, wanted if planned else None)
+    assert lines[0] == (
+        f"{paths[1]}: is of paper/experiment/one, and lies in the place of another cell"
+    )
+    assert len(lines) == 1 + planned
+    for folder in (tmp_path / "paper/experiment", tmp_path / "paper"):
+        assert len(problems(folder)) == 1
+    assert problems(paths[1].parent) == []  # alone, it may lie anywhere
+
+
+def test_robustness_runs_lie_in_folders_of_their_variant(broken, tmp_path):
+    write(broken, tmp_path / "blind/paper/experiment/fresh/main/trajectory.nc")
+    assert problems(tmp_path) == []
+    assert problems(tmp_path / "blind") == []
+
+
+def test_an_edited_specification_is_told(broken, tmp_path, monkeypatch):
+    path = tmp_path / CELL / "trajectory.nc"
+    spec = broken.attrs["spec"].replace("0.05", "0.07")
+    with monkeypatch.context() as patch:
+        patch.setattr("neuralrace.records.files.check", lambda *_: None)
+        write(broken.assign_attrs(spec=spec), path, fingerprinted(broken.attrs))
+    (line,) = problems(tmp_path)
+    assert "has a specification (spec) that is not the one of its spec_sha256" in line
+
+
+def test_files_of_others_are_nobodys_business(broken, tmp_path):
+    write(broken, tmp_path / CELL / "trajectory.nc")
+    for name in ("thesis.sha256", "figures/mine/thesis.sha256", "notes.md", "figures/mine/a.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{'a' * 64}  thesis.tex")
+    assert problems(tmp_path) == []
 
 
 def test_another_code_than_its_checksum_file_names_is_told(broken, tmp_path):
@@ -166,8 +224,44 @@ def test_what_was_computed_from_other_files_than_there_are_is_told(chain, broken
 
 def test_a_damaged_checksum_file_is_told(chain):
     (chain / "claims.sha256").write_text("no checksum")
-    (line,) = problems(chain)
-    assert line == f"{chain / 'claims.sha256'}: is no checksum file; it is damaged"
+    told = "is missing or no checksum file, so that nobody can tell whether its files are sound"
+    assert problems(chain) == [f"{chain / 'claims.sha256'}: {told}"]
+    (chain / "claims.sha256").unlink()
+    assert problems(chain) == [f"{chain / 'claims.sha256'}: {told}"]
+    (chain / "claims.json").unlink()
+    assert problems(chain) == []
+
+
+@pytest.mark.parametrize("copied", [True, False])
+@pytest.mark.parametrize("file", [f"{CELL}/metrics.nc", "claims.json", "figures/paper/one.png"])
+@pytest.mark.parametrize("way", ["in place", "renamed over", "copied over", "older version", "cut"])
+def test_damage_is_told_whatever_the_times_are(chain, tmp_path, file, way, copied):
+    """Copies and `touch` give all files other times, a checksum file a newer one than its file."""
+    path = chain / file
+    old = path.read_bytes()
+    if copied:
+        for each in sorted(chain.rglob("*"), reverse=True):
+            os.utime(each)
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    damaged = bytes([old[0] ^ 1]) + old[1:]
+    if way == "in place":
+        with path.open("r+b") as handle:
+            handle.write(damaged[:1])
+    elif way == "older version":
+        path.write_bytes(old + b"newer")
+        Seal("", {path.name: sha256(path)}).write(seal_file(path))
+        if path.suffix != ".nc":
+            place = path.with_suffix(".sha256")
+            kept = read_seal(place)
+            Seal("", {path.name: sha256(path)}, kept.inputs).write(place)
+            seal_file(path).unlink()
+        path.write_bytes(old)
+    else:
+        other = tmp_path.parent / "other"
+        other.write_bytes(old[: len(old) // 2] if way == "cut" else damaged)
+        other.replace(path) if way == "renamed over" else shutil.copyfile(other, path)
+    os.utime(path, ns=times)
+    assert any(str(path) in line for line in problems(chain))
 
 
 # Values ------------------------------------------------------------------------------------------

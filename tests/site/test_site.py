@@ -218,7 +218,7 @@ def test_pages_are_whole_in_a_narrow_window(site, tmp_path):
     shutil.copy(Path(__file__).with_name("check.html"), site)
     address = f"{(site / 'check.html').as_uri()}#{','.join(f'{page}.html' for page in LOOKED_AT)}"
     command = [CHROMIUM, *QUIET, f"--user-data-dir={tmp_path}", "--dump-dom", address]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     written = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout)
     assert written is not None, done.stderr
     seen = json.loads(written[1])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from neuralrace.errors import UserError
 from neuralrace.records.axes import record_steps
 from neuralrace.records.theory import solve
+from neuralrace.solutions.problem import Problem
 from neuralrace.spec import SolvedEnsemble
 from neuralrace.training.trainer import train
 
@@ -137,23 +137,31 @@ def test_other_networks_are_refused(make_run, name, parts, message):
         make_run(name, **parts)
 
 
+def test_a_unit_that_is_open_on_no_sample_stays_where_it_starts():
+    table = {"name": "table", "x": [[1.0, 0.5], [0.5, 1.0]], "y": [[1.0], [2.0]]}
+    ensemble = make("initial_gates", dataset=table, seeds=8)
+    start = Problem(ensemble, np.arange(1)).weights[0]
+    closed = (start @ np.array(table["x"]).T <= 0).all(axis=-1)
+    assert 0 < closed.sum() < closed.size
+    fields = answers(ensemble)["receptive_fields"][:, :, 0]
+    np.testing.assert_allclose(fields[closed], start[closed], rtol=1e-12)
+    assert not np.isclose(fields[~closed], start[~closed]).all()
+
+
 def test_inputs_of_no_known_law_have_no_mean_field():
-    ensemble = make("mean_field", dataset={"name": "single_pulse", "inputs": 12})
-    message = "dataset.name: 'single_pulse': solutions: mean_field needs the law"
-    with pytest.raises(UserError, match=message):
-        answers(ensemble)
+    with pytest.raises(ValidationError, match="'single_pulse': its inputs have no known law"):
+        make("mean_field", dataset={"name": "single_pulse", "inputs": 12})
 
 
 @pytest.mark.parametrize("make_run", [make, gated])
 def test_several_outputs_are_refused(make_run):
     name = "initial_gates" if make_run is make else "frozen_gates"
     modes = {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2}
-    with pytest.raises(UserError, match=r"dataset\.name: 'modes': has 2 outputs"):
-        answers(make_run(name, dataset=modes))
+    assert "dataset.name: 'modes': has 2 outputs" in make_run(name, dataset=modes).unfit()
 
 
 def test_pathways_see_all_inputs():
     task = {"name": "contextual", "contexts": 2, "objects": 2}
     network = GATED | {"gates": {"name": "contexts", "open_in": [1]}}
-    with pytest.raises(UserError, match="needs pathways that see all inputs"):
-        answers(gated("frozen_gates", dataset=task, network=network))
+    told = gated("frozen_gates", dataset=task, network=network).unfit()
+    assert "some pathways do not see all inputs" in told

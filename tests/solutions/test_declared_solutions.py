@@ -1,16 +1,24 @@
 """What the library's own solutions say beside what `neuralrace.conformance` asks of all."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
+from pydantic import ValidationError
 
-from neuralrace.conformance.cells import SMALL, cell_of
+from neuralrace.answers import about_cell
+from neuralrace.cli import TEMPLATE
+from neuralrace.conformance.cells import SMALL, cell_of, example_of, name_of
+from neuralrace.errors import UserError
 from neuralrace.needs import unmet
+from neuralrace.plan import read_plan
 from neuralrace.provenance import ROOT, code_files
 from neuralrace.records.theory import solve, theory_dataset
 from neuralrace.registry import SOLUTIONS
-from neuralrace.spec import SolvedEnsemble
+from neuralrace.solutions.problem import Problem
+from neuralrace.spec import LAWS, SolvedEnsemble
 
 
 def make(*solutions):
@@ -59,3 +67,57 @@ def test_a_file_rests_on_the_solutions_that_it_holds():
     other = make("aligned_modes")
     one, two = (theory_dataset("paper/experiment/main", each) for each in (ensemble, other))
     assert one.attrs["code_sha256"] == two.attrs["code_sha256"]  # both stand in one module
+
+
+# Requirements -----------------------------------------------------------------------------------
+
+SMALLER = {
+    "contextual": {"objects": 2, "contexts": 2},
+    "nonlinear_gaussian": {"samples": 12},
+}
+"""Of datasets whose flows take seconds otherwise, where each sample has a pathway."""
+SETUPS = [spec for name, spec in SMALL.items() if name != "images"]
+DATASETS = [spec["dataset"] | SMALLER.get(spec["dataset"]["name"], {}) for spec in SETUPS]
+NETWORKS = [{key: spec[key] for key in ("network", "candidates") if key in spec} for spec in SETUPS]
+
+
+def unlike(parts):
+    return [part for number, part in enumerate(parts) if part not in parts[:number]]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=name_of)
+def test_every_theory_that_is_listed_is_solved_and_no_other_is_planned(law):
+    """For each dataset and network that can be planned with this law of initial weights."""
+    listed = 0
+    for dataset, network in product(unlike(DATASETS), unlike(NETWORKS)):
+        spec = {"dataset": dataset, "init": example_of(law), **network}
+        try:
+            cell = cell_of(spec)
+        except ValidationError:
+            continue
+        if cell.unfit():
+            continue
+        theory = about_cell(cell, gpu=False)
+        problem = Problem(cell, np.arange(0, 21, 10))
+        for name in theory["theory_that_holds"]:
+            arrays = SOLUTIONS[name].load()(problem)
+            assert all(np.isfinite(each).all() for each in arrays.values()), (spec, name)
+            assert cell_of(spec, solutions=[name]).unfit() is None
+            listed += 1
+        for name, reason in theory["theory_that_does_not"].items():
+            try:
+                message = cell_of(spec, solutions=[name]).unfit()
+            except ValidationError as error:
+                message = str(error)
+            assert message is not None, (spec, name)
+            assert reason in message
+    assert listed
+
+
+def test_planning_says_what_a_theory_requires_of_data():
+    """That of `neuralrace new`: its inputs are not whitened."""
+    config = yaml.safe_load(TEMPLATE.replace("NAME", "mine"))
+    config["experiments"]["mine"]["first"]["solutions"] = ["exact"]
+    message = "^mine.yaml: experiments.mine.first: solutions: 'exact' .* are not whitened"
+    with pytest.raises(UserError, match=message):
+        read_plan(config, {"mine.yaml": config})

@@ -310,12 +310,23 @@ def test_printed_limit_and_redundant_pair():
     np.testing.assert_allclose(one[0], 1.5 * fit + decay @ (start[0] - 1.5 * fit))
 
 
-def test_bad_moments_are_refused(monkeypatch):
-    monkeypatch.setattr(config, "jaxtyping_disable", True)  # as users run the library
+def test_a_unit_whose_gate_never_fires_stays_and_leaves_the_others_alone():
     x, y, gates, start = samples(13, "half-spaces")
     gates[1] = 0
-    with pytest.raises(ValueError, match="gate of unit 1 never fires"):
-        FrozenGates.from_samples(x, y, gates)
+    time = np.array([0.0, 2.0, 50.0])
+    found = FrozenGates.from_samples(x, y, gates).weights(time, start)
+    np.testing.assert_allclose(found[:, 1], np.tile(start[1], (3, 1)), rtol=1e-12)
+    others = np.delete(np.arange(len(gates)), 1)
+    # the answer is a mean over all units, the silent one among them
+    scale = len(gates) / len(others)
+    alone = FrozenGates.from_samples(x, scale * y, gates[others])
+    rescaled = alone.weights(time / scale**2, start[others])
+    np.testing.assert_allclose(found[:, others], rescaled, rtol=1e-9, atol=1e-12)
+
+
+def test_bad_moments_are_refused(monkeypatch):
+    monkeypatch.setattr(config, "jaxtyping_disable", True)  # as users run the library
+    x, y, _, start = samples(13, "half-spaces")
     with pytest.raises(ValueError, match="does not fit"):
         FrozenGates(np.zeros((2, 3)), np.eye(6), 1.0)
     eye = np.eye(3)

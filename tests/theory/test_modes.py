@@ -12,6 +12,7 @@ from neuralrace.theory.modes import (
     aligned_initial_mode,
     deep_half_time,
     deep_mode,
+    final_strength,
     layered_mode_flow,
     mode_loss,
     shallow_half_time,
@@ -314,3 +315,28 @@ def test_other_bad_input_is_refused(monkeypatch):
         two_layer_limit_ratio(one, np.ones((3, 1)))
     with pytest.raises(ValueError, match="not learned"):
         two_layer_limit_ratio(0 * one, np.ones((2, 1)))
+
+
+@pytest.mark.parametrize(("hidden", "deficient"), [(4, False), (2, False), (4, True)])
+def test_final_strength_is_where_gradient_flow_ends(hidden, deficient):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(40, 4)) * [2.0, 1, 0.7, 0.0 if deficient else 0.5]
+    y = x @ rng.normal(size=(4, 3)) + 0.1 * rng.normal(size=(40, 3))
+    sigma_yx, sigma_xx = y.T @ x / 40, x.T @ x / 40
+    u, _, vt = np.linalg.svd(sigma_yx, full_matrices=False)
+    start = [0.05 * rng.normal(size=(hidden, 4)), 0.05 * rng.normal(size=(3, hidden))]
+    first, second = linear_flow(np.array([0.0, 500.0]), start, sigma_yx, sigma_xx)
+    reached = np.diag(u.T @ second[-1] @ first[-1] @ vt.T)
+    expected = final_strength(sigma_yx, sigma_xx, u, vt.T, min(hidden, 3))
+    np.testing.assert_allclose(expected, reached, atol=1e-6)
+
+
+def test_final_strength_of_whitened_inputs_is_the_singular_value():
+    s = np.array([3.0, 2, 1])
+    for rank, ends in ((3, s), (2, [3, 2, 0])):
+        np.testing.assert_allclose(
+            final_strength(np.diag(s), 2 * np.eye(3), np.eye(3), np.eye(3), rank),
+            np.divide(ends, 2), atol=1e-12,
+        )  # fmt: skip
+    equal = final_strength(np.eye(3), np.eye(3), np.eye(3), np.eye(3), 2)
+    assert np.isnan(equal).all()

@@ -71,7 +71,7 @@ BEGINS = (
     "Building DAG",
 )
 """What Snakemake says before it asks for anything."""
-TARGETS = ("total", "figures", "gallery", "cells", "metrics", "claims", "blind")
+TARGETS = ("total", "figures", "gallery", "cells", "plots", "metrics", "claims", "blind")
 """Lines of its table of jobs that stand for no work."""
 
 
@@ -111,7 +111,7 @@ class Workspace:
         """What snakemake prints; it must succeed, or must not."""
         done = subprocess.run(
             self.command(*arguments), cwd=self.path, env=self.environment(), capture_output=True,
-            text=True, timeout=300, check=False,
+            text=True, timeout=900, check=False,
         )  # fmt: skip
         printed = done.stdout + done.stderr
         assert (done.returncode != 0) == fails, printed

@@ -57,7 +57,7 @@ def kill_once(path, workspace, *arguments):
         workspace.command(*arguments), cwd=workspace.path, env=workspace.environment(),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     os.killpg(controller.pid, signal.SIGKILL)

@@ -47,7 +47,7 @@ def test_figures_of_another_folder_leave_the_gallery_alone(workspace):
     assert not {name for name in planned if not name.startswith("elsewhere/")}
     (workspace.path / "own.yaml").write_text("results: a*b\n")
     told = workspace.refusal("-n", figure, "--config", "settings=own.yaml")
-    assert told.startswith("own.yaml: results: 'a*b': String should match pattern")
+    assert told.startswith("own.yaml: results: 'a*b': name a folder, without")
 
 
 def test_a_picture_is_drawn_where_another_kind_of_file_of_it_is_missing(workspace):

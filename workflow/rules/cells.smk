@@ -1,13 +1,16 @@
-# The files of a cell. update(): the last good file stays until there is another one.
-# Long trainings go first, and what is begun is finished before more is begun.
+# A cell is one point of a sweep (dataset, network, initialisation, training), with all its init
+# scales and seeds. `spec` is what to compute, `code` a digest of the modules that compute it; a
+# change of either runs the rule again. update(): when a job fails, the former file stays.
+# Priorities: solve, measure and draw before any training, so that few jobs with many inputs wait;
+# among trainings the longest first.
 rule train:
     output:
         update("<results>/{cell}/trajectory.nc"),
     log:
         "<results>/logs/{cell}/train.log",
-    priority: lambda w: study.seconds(w.cell)
+    priority: lambda w: min(study.seconds(w.cell), 9_999)
     group:
-        submission
+        submission_group
     threads: lambda w: 1 + int(study.seconds(w.cell) / 600)
     resources:
         gpu=lambda w: int(study.cost(w.cell).place == "gpu"),
@@ -19,7 +22,7 @@ rule train:
         code=lambda w: study.code(w.cell, "trajectory"),
     run:
         often = study.plan.checkpoint_seconds
-        work(
+        run_in_worker(
             "train", wildcards.cell, input, output, params, log, threads, resources, often=often
         )
 
@@ -31,7 +34,7 @@ rule solve:
         "<results>/logs/{cell}/solve.log",
     priority: 10_000
     group:
-        submission
+        submission_group
     resources:
         mem_mb=lambda w, attempt: study.memory(w.cell, attempt),
         runtime=lambda w, attempt: study.minutes(study.cost(w.cell).solve, attempt),
@@ -39,20 +42,20 @@ rule solve:
         spec=lambda w: study.spec(w.cell, "theory"),
         code=lambda w: study.code(w.cell, "theory"),
     run:
-        work("solve", wildcards.cell, input, output, params, log)
+        run_in_worker("solve", wildcards.cell, input, output, params, log)
 
 
 rule measure:
     input:
         "<results>/{cell}/trajectory.nc",
-        lambda w: study.theory(w.cell),
+        lambda w: study.theory_files(w.cell),
     output:
         update("<results>/{cell}/metrics.nc"),
     log:
         "<results>/logs/{cell}/measure.log",
     priority: 20_000
     group:
-        submission
+        submission_group
     resources:
         mem_mb=lambda w, attempt: study.memory(w.cell, attempt),
         runtime=lambda w, attempt: study.minutes(study.cost(w.cell).measure, attempt),
@@ -60,19 +63,20 @@ rule measure:
         spec=lambda w: study.spec(w.cell, "metrics"),
         code=lambda w: study.code(w.cell, "metrics"),
     run:
-        work("measure", wildcards.cell, input, output, params, log)
+        run_in_worker("measure", wildcards.cell, input, output, params, log)
 
 
-# What takes a second runs where Snakemake does, on a cluster too: to wait in a queue costs more.
+# All metrics as one table. Rules that take a second are local on a cluster, too: waiting in the
+# queue would cost more.
 rule tabulate:
     input:
-        study.metrics,
+        study.metrics_files,
     output:
         update("<results>/metrics.csv"),
     log:
         "<results>/logs/tabulate.log",
     localrule: True
     params:
-        **study.judgement("tabulate"),
+        **study.table_params("tabulate"),
     run:
-        work("tabulate", "metrics.csv", input, output, params, log)
+        run_in_worker("tabulate", "metrics.csv", input, output, params, log)

@@ -1,8 +1,8 @@
-# Claims and findings, judged from metrics alone; the tables are written whatever they say.
+# Verdicts on the claims of the papers, from metrics alone; a claim that fails fails no job.
 rule judge:
     input:
-        refusing()(lambda w: study.claim_inputs()),
-        ancient(study.claims),  # what they say is a parameter: a comment is none of it
+        exit_on_user_error()(lambda w: study.claim_inputs()),
+        ancient(study.claims_files),  # their content is a param, so that comments judge nothing again
     output:
         report(update("<results>/claims.md"), caption="../report/claims.rst", category="claims"),
         update("<results>/claims.json"),
@@ -14,15 +14,16 @@ rule judge:
         "<results>/logs/judge.log",
     localrule: True
     params:
-        **study.judgement("judge"),
-        # no input: to judge the claims must not ask for an hour of robustness runs
-        robustness=study.robustness(),
-        statements=refusing()(lambda w: study.statements()),
+        **study.table_params("judge"),
+        # checksum of blind.json, if there is one when Snakemake starts; not an input, as judging
+        # claims must not start an hour of robustness runs
+        robustness=study.robustness_checksum(),
+        statements=exit_on_user_error()(lambda w: study.claims_fingerprint()),
     run:
-        work("judge", "claims", input, output, params, log)
+        run_in_worker("judge", "claims", input, output, params, log)
 
 
-# An unexpected failure, or a known discrepancy that no longer is one, stops here.
+# Fails if a claim came out otherwise than its entry `expect` says.
 rule accept_claims:
     input:
         "<results>/claims.json",
@@ -33,13 +34,14 @@ rule accept_claims:
         "<results>/logs/accept_claims.log",
     localrule: True
     run:
-        work("accept", "claims", input, output, params, log)
+        run_in_worker("accept", "claims", input, output, params, log)
 
 
-# Robustness: fresh seeds, and what a paper does not print doubled, for all cells of an experiment.
+# Robustness runs: all cells of an experiment again, with fresh seeds, and with each setting
+# doubled that the paper does not state.
 rule blind_runs:
     output:
-        directory("<results>/blind/{experiment}"),
+        update("<results>/blind/{experiment}/failed.json"),
     log:
         "<results>/logs/blind/{experiment}.log",
     resources:
@@ -49,21 +51,21 @@ rule blind_runs:
         cells=lambda w: {name: c.canonical() for name, c in study.blind[w.experiment].items()},
         code=lambda w: study.blind_code(w.experiment),
     run:
-        work("blind", wildcards.experiment, input, output, params, log)
+        run_in_worker("blind", wildcards.experiment, input, output, params, log)
 
 
 rule judge_blind:
     input:
-        refusing()(lambda w: [f"{study.results}/blind/{name}" for name in study.blind]),
-        ancient(study.claims),
+        exit_on_user_error()(lambda w: study.blind_files()),
+        ancient(study.claims_files),
     output:
-        "<results>/blind.json",
+        update("<results>/blind.json"),
     log:
         "<results>/logs/judge_blind.log",
     localrule: True
     params:
-        code=study.judgement("judge")["code"],
-        statements=refusing()(lambda w: study.statements()),
+        code=study.table_params("judge_blind")["code"],
+        statements=exit_on_user_error()(lambda w: study.claims_fingerprint()),
         cells={name: cell.canonical() for name, cell in study.plan.cells.items()},
     run:
-        work("judge_blind", "blind", input, output, params, log)
+        run_in_worker("judge_blind", "blind", input, output, params, log)

@@ -13,22 +13,20 @@ from snakemake.exceptions import WorkflowError
 
 from neuralrace.errors import UserError
 from neuralrace.registry import FIGURES
-from neuralrace.stopping import answer_beside
-from neuralrace.workflow.job import write_record
-from neuralrace.workflow.recovery import claim, sweep
+from neuralrace.stopping import handle_snakemake_signals
+from neuralrace.workflow.scheduling import begin_run, end_run
 from neuralrace.workflow.study import Study
 from neuralrace.workflow.workers import Workers
 
-# A plan is many small objects that stay: to look through them again and again takes half a second.
-gc.disable()
+gc.disable()  # until jobs start: collecting garbage would make planning half a second longer
 STARTED = time.time()
 WORKERS = Workers()
-LOCK = threading.Lock()
+ESTIMATE_LOCK = threading.Lock()
 
 
 @contextmanager
-def refusing():
-    """Shows an error of the user's as one message, before anything runs."""
+def exit_on_user_error():
+    """Prints a mistake in the configuration as one message, without a traceback."""
     try:
         yield
     except UserError as error:
@@ -36,12 +34,12 @@ def refusing():
         sys.exit(1)
 
 
-with refusing():
+with exit_on_user_error():
     if workflow.modifier.namespace is None:
         study = Study(workflow.config_settings.config, workflow.configfiles)
-    else:  # what a workflow hands over that has this one as a module
+    else:  # used as a module: the configuration of the workflow that uses it
         study = Study(config)
-    study.refuse_another_plan()
+    study.refuse_changed_plan()
 config.update(study.config)
 
 
@@ -57,42 +55,37 @@ wildcard_constraints:
     experiment="[a-z0-9_]+/[a-z0-9_]+",
 
 
-def submission(w):
-    """Group of the jobs that a cluster gets as one submission, and one Snakemake there runs."""
-    # --force-use-threads does not reach it (Snakemake 9.27), and without, it would start itself
-    # anew for each of its jobs, and workers with it
+def submission_group(w):
+    """Group of a job: a cluster gets many jobs of one group as one submission."""
+    # the Snakemake inside a submission ignores --force-use-threads (9.27) and would start another
+    # Snakemake, with workers of its own, for each job
     workflow.execution_settings.use_threads = True
     return "gpu_cells" if study.cost(w.cell).place == "gpu" else "cells"
 
 
 @cache
-def announce():
-    """Says what is ahead, at the speed of this machine; once."""
-    print(
-        study.ahead(WORKERS.run("speed", "speed", f"{study.results}/logs/speed.log", {})),
-        file=sys.stderr,
-    )
+def print_estimate():
+    """Prints once how long training will take, at the measured speed of this machine."""
+    speed = WORKERS.run("speed", "speed", f"{study.results}/logs/speed.log", {})
+    print(study.estimate(speed), file=sys.stderr)
 
 
-def work(job, name, input, output, params, log, threads=1, resources={}, **more):
-    """Hands a job to a warm worker, and waits for its end."""
+def run_in_worker(job, name, input, output, params, log, threads=1, resources={}, **more):
+    """Calls `neuralrace.workflow.<job>.run(name, inputs, outputs, **params, **more)` in a worker."""
     files = {"inputs": list(input), "outputs": list(output)}
     arguments = {"name": name, **files, **dict(params.items()), **more}
     try:
         if job == "train":
-            with LOCK:
-                announce()
+            with ESTIMATE_LOCK:
+                print_estimate()
         WORKERS.run(job, name, log[0], arguments, threads, bool(resources.get("gpu")))
     except UserError as error:
         raise WorkflowError(str(error)) from None
 
 
-def finish():
-    """Writes what Snakemake itself cost, if it ran any job, and lets it end."""
-    written = [path.stat().st_mtime for path in Path(study.results, "logs").rglob("*.json")]
-    if written and max(written) > STARTED:
-        write_record("scheduling", STARTED, Path(study.results, "logs/scheduling.json"))
-    # each start of jobs leaves a timer of its rate limit, and Python waits for all of them
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.cancel()
+def mark_incomplete():
+    """Makes the next run repeat failed jobs: update() puts their former files back as if new."""
+    for failed in workflow.scheduler.failed:
+        for job in failed if failed.is_group() else [failed]:
+            if not (failed.is_group() and study.up_to_date(job.output)):
+                workflow.persistence.started(job)

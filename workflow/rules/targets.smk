@@ -1,29 +1,38 @@
-# What a person asks for.
+# Targets.
+# All figures, with the metrics and claims behind them.
 rule figures:
     input:
-        study.gallery(),
-        study.metrics,
+        study.figure_files(),
+        study.metrics_files,
         "<results>/claims.md",
 
 
-# Every figure, whatever the claims say.
+# All figures, without judging claims.
 rule gallery:
     input:
-        study.gallery(),
+        study.figure_files(),
 
 
-# Metrics of everything that is planned.
+# Metrics of all cells, a file for each.
 rule cells:
     input:
-        study.metrics,
+        study.metrics_files,
 
 
+# A plot of each cell that no figure module shows; `neuralrace run` asks for these.
+rule plots:
+    input:
+        lambda w: study.plot_files,
+
+
+# The same, with all metrics in one table.
 rule metrics:
     input:
         rules.cells.input,
         "<results>/metrics.csv",
 
 
+# Verdicts on all claims; fails if one came out otherwise than expected.
 rule claims:
     input:
         "<results>/claims.md",
@@ -32,20 +41,17 @@ rule claims:
         "<results>/claims.accepted",
 
 
+# Verdicts on fresh seeds.
 rule blind:
     input:
         "<results>/blind.json",
 
 
-# No output: it runs whenever it is asked for. No input: who verifies wants nothing computed.
+# Checks all result files. No output, so that it always runs; no input, so that it computes nothing.
 rule verify:
     log:
         "<results>/logs/verify.log",
     localrule: True
     run:
-        wanted = {
-            "root": study.results,
-            "gallery": study.figures,
-            "planned": study.fingerprints,
-        }
-        work("verify", "verify", input, output, params, log, **wanted)
+        paths = {"root": study.results, "gallery": study.figures, "planned": study.fingerprints}
+        run_in_worker("verify", "verify", input, output, params, log, **paths)

@@ -1,6 +1,7 @@
 """Tables of claims, findings and blind trials, for programs (JSON, CSV) and people (Markdown)."""
 
 import csv
+import hashlib
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,8 @@ from neuralrace.claims.judge import (
     Row,
     allowed,
 )
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, brief
+from neuralrace.seal import refuse_damage
 
 R = TypeVar("R", bound=Row)
 
@@ -66,7 +68,7 @@ def read_tables(folder: Path) -> tuple[list[ClaimRow], list[FindingRow]]:
     """The rows of `claims.json` and of `findings.json`.
 
     Raises:
-        UserError: one is missing or no such table.
+        UserError: one is missing, no such table, or not as it was written.
     """
     return (
         _read(folder / "claims.json", _CLAIMS.validate_json),
@@ -123,11 +125,17 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
 
 
 def _read(path: Path, parse: Callable[[bytes], list[R]]) -> list[R]:
+    again = "judge the claims: snakemake --cores all claims"
     try:
-        return parse(path.read_bytes())
-    except (OSError, ValueError) as error:
+        content = path.read_bytes()
+        refuse_damage(path, hashlib.sha256(content).hexdigest(), path.with_name("claims.sha256"))
+        return parse(content)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); {again}") from error
+    except ValueError as error:
+        what = brief(str(error).partition("\n")[0], 80)
         raise UserError(
-            f"{path}: is no table of judged statements ({error}). Judge the claims again."
+            f"{path}: is damaged, or no table of judged claims ({what}); {again}"
         ) from error
 
 
@@ -144,12 +152,14 @@ def read_blind(path: Path) -> dict[str, Trials]:
     """Trials that were written; none where there is no such file.
 
     Raises:
-        UserError: it is none of trials.
+        UserError: it is none of trials, or not as it was written.
     """
     if not path.exists():
         return {}
     try:
-        return _BLIND.validate_json(path.read_bytes())
+        content = path.read_bytes()
+        refuse_damage(path, hashlib.sha256(content).hexdigest())
+        return _BLIND.validate_json(content)
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: holds no trials ({error}). Run make blind again.") from error
 

@@ -104,19 +104,19 @@ def observed(name: str) -> tuple[str, ...]:
     return tuple(
         each
         for each, entry in sound(OBSERVABLES).items()
-        if not unmet(cell_of(SMALL[name]), entry.declaration.needs)
+        if not unmet(cell_of(SMALL[name]), entry.declaration.needs, data=True)
         and _accepted(recording(SMALL[name], [each]))
     )
 
 
 @cache
 def solved(name: str) -> tuple[str, ...]:
-    """All that a small run meets the needs of; data or weights may still be refused."""
+    """All that a small run meets the requirements of."""
     ensemble = cell_of(SMALL[name])
     return tuple(
         each
         for each, entry in sound(SOLUTIONS).items()
-        if not unmet(ensemble, entry.declaration.needs)
+        if not unmet(ensemble, entry.declaration.needs, data=True)
     )
 
 
@@ -130,7 +130,7 @@ def measured(name: str) -> tuple[str, ...]:
     return tuple(
         each
         for each, entry in sound(METRICS).items()
-        if not unmet(ensemble, entry.declaration.needs)
+        if not unmet(ensemble, entry.declaration.needs, data=True)
         and not entry.declaration.absent(observed(name), solved(name))
         and not (entry.declaration.trains and of_library(entry.module))
     )
@@ -160,7 +160,8 @@ def trials() -> dict[str, Trial]:
         seen = tuple(each for each in observed(name) if each not in known or each in needed)
         if not {*seen, *foreign} <= known:
             wanted = {each for metric in declared for each in names(metric.solutions)}
-            solutions = (each for each in solved(name) if each in wanted or "*" in wanted)
+            every = any(each.startswith("*") for each in wanted)
+            solutions = (each for each in solved(name) if every or each in wanted)
             chosen[name] = Trial(seen, tuple(solutions), metrics)
             known.update(seen, metrics)
     return chosen

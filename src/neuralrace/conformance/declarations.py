@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from neuralrace.figures.caption import panels
 from neuralrace.given import RUNS, SOURCES, given, pattern
 from neuralrace.needs import NEEDS
-from neuralrace.records.schema import COORDINATES
+from neuralrace.records.schema import COORDINATES, theory_variables
 from neuralrace.registry import (
     FIGURES,
     METRICS,
@@ -51,7 +51,8 @@ def _by_itself(entry: Entry) -> Iterator[str]:
     if isinstance(declaration, Metric):
         for name in names(declaration.observables) - set(OBSERVABLES):
             yield f"needs the observable {name!r}, which does not exist"
-        for name in names(declaration.solutions) - {*SOLUTIONS, "*"}:
+        given = {f"*{variable}" for variable in ("", *theory_variables())}
+        for name in names(declaration.solutions) - {*SOLUTIONS, *given}:
             yield f"needs the solution {name!r}, which does not exist"
     for name, variable in declaration.variables.items():
         dims = list(variable.dims)

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from neuralrace.figures.cell import plot
 from neuralrace.records.files import read, write
+from neuralrace.records.results import CellResults
 from neuralrace.records.schema import variable
 from neuralrace.records.trajectory import trajectory_dataset
 from neuralrace.records.verify import verify
@@ -16,7 +18,7 @@ from neuralrace.training.trainer import train
 
 
 def check_training(cell: Cell, folder: Path) -> xr.Dataset:
-    """Trains, writes, verifies and reads back; gives what was recorded."""
+    """Trains, writes, verifies, reads back and plots; gives what was recorded."""
     ensemble = cell.only(Ensemble)
     trajectory = train(ensemble)
     assert (trajectory.diverged_at == -1).all()
@@ -40,11 +42,13 @@ def check_training(cell: Cell, folder: Path) -> xr.Dataset:
         assert not bad.any(), f"{name!r} is not finite"
     loss = trajectory.variables["loss"]
     assert (loss[..., -1] < loss[..., 0]).all(), "the loss does not fall"
-    dataset = trajectory_dataset("paper/experiment/main", ensemble, trajectory)
+    name = "paper/experiment/main"
+    dataset = trajectory_dataset(name, ensemble, trajectory)
     path, said = folder / "trajectory.nc", []
     write(dataset, path)
     verify(folder, folder / "figures", said.append)
     assert len(said) == 1
     back = read(path, "trajectory")
     xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
+    assert plot(CellResults(name, folder, cell, dataset)).axes  # as `neuralrace run` does
     return dataset

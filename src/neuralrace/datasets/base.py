@@ -97,7 +97,8 @@ class Data:
             output_basis=output_basis,
             input_basis=input_basis,
             s=np.asarray(s, dtype=float),
-            d=np.diag(rotated)[:rank].copy(),
+            # of a direction in which inputs do not vary, rounding may leave less than nothing
+            d=np.maximum(np.diag(rotated)[:rank], 0),
             violation=float(np.linalg.norm(off_diagonal) / np.linalg.norm(self.sigma_xx)),
         )
 
@@ -127,6 +128,39 @@ class Domains:
     def sigma_xx(self) -> Float[np.ndarray, "domain input input"]:
         """Input correlation <x_i x_i^T> of every input domain."""
         return self.inputs.transpose(0, 2, 1) @ self.inputs / self.inputs.shape[1]
+
+    @cached_property
+    def modes(
+        self,
+    ) -> (
+        tuple[
+            Float[np.ndarray, "domain output mode"],
+            Float[np.ndarray, " mode"],
+            Float[np.ndarray, "domain input mode"],
+        ]
+        | None
+    ):
+        """Singular vectors u and v of each domain, and the strengths s that all pairs share.
+
+        None where pairs of domains differ in their modes, or have fewer than there may be.
+        """
+        sigma = self.sigma_yx
+        first, s, second = np.linalg.svd(sigma[0, 0], full_matrices=False)
+        if s[-1] <= 1e-9 * s[0]:
+            return None
+        v = np.einsum("iyx,yk->ixk", sigma[:, 0], first) / s
+        u = np.einsum("jyx,kx->jyk", sigma[0], second) / s
+        alike = np.allclose(np.einsum("jyk,k,ixk->ijyx", u, s, v), sigma, atol=1e-9 * s[0])
+        return (u, s, v) if alike else None
+
+    @cached_property
+    def joint(self) -> bool:
+        """Whether input correlations of all domains are diagonal in modes that all pairs share."""
+        if self.modes is None:
+            return False
+        rotated = np.einsum("dik,dij,djl->dkl", v := self.modes[2], self.sigma_xx, v)
+        rest = self.sigma_xx @ v - v * np.einsum("dkk->dk", rotated)[:, None]
+        return bool(np.linalg.norm(rest) < 1e-9 * np.linalg.norm(self.sigma_xx))
 
     @cached_property
     def y_power(self) -> Float[np.ndarray, " output_domain"]:
@@ -193,6 +227,11 @@ class Dataset(Strict, ABC):
     reads_files: ClassVar[bool] = False
     """Whether it reads files that are no part of the library; `neuralrace.conformance` does not
     load it then."""
+    has_input_law: ClassVar[bool] = False
+    """Whether inputs are functions of a Gaussian process, whose moments `mixture` tells."""
+    may_be_white: ClassVar[bool] = True
+    """Whether its inputs may vary alike in all directions; where they never do, a theory that
+    requires it is refused without loading."""
 
     @property
     def sizes(self) -> Sizes:

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import tarfile
+import warnings
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -10,7 +11,8 @@ import numpy as np
 from pydantic import Field
 
 from neuralrace.base import generator
-from neuralrace.datasets.download import content_of, fetch
+from neuralrace.datasets.content import content_of
+from neuralrace.datasets.download import fetch
 from neuralrace.datasets.images import CLASSES, Images, ImageSet, Labelled
 from neuralrace.errors import UserError
 
@@ -19,6 +21,11 @@ ADDRESS = f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}"
 SHA256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
 TRAINING = tuple(f"cifar-10-batches-bin/data_batch_{batch}.bin" for batch in range(1, 6))
 TEST = ("cifar-10-batches-bin/test_batch.bin",)
+LARGEST = 200_000_000
+"""Bytes that are read of the archive; the official one has 170 million."""
+LARGEST_IMAGE = 1_000_000
+"""Bytes that are read of an image file, of some thousand."""
+AWAY = "take it away, and the official file is fetched"
 TESTED = 10000
 """Images of the test file."""
 
@@ -71,11 +78,11 @@ class Cifar10(ImageSet):
 
     def _part(self, names: tuple[str, ...]) -> Labelled:
         path = Path(self.folder) / ARCHIVE
-        content = content_of(path) if path.is_file() else b""
+        content = content_of(path, LARGEST, AWAY) if path.is_file() else b""
         if hashlib.sha256(content).hexdigest() != SHA256:
             found = "damaged (its checksum is not that of the official archive)"
             fetch(path, ADDRESS, SHA256, "cifar10", found if path.is_file() else "not found")
-            content = content_of(path)
+            content = content_of(path, LARGEST, AWAY)
         return read_records(content, names)
 
 
@@ -154,21 +161,23 @@ def _first(folder: Path, count: int) -> list[Path]:
 
 def _pixels(path: Path) -> np.ndarray:
     """Unsigned bytes of an image file, channel by channel."""
-    from PIL import Image, UnidentifiedImageError  # only such files need it
+    from PIL import Image  # only such files need it
 
+    content = content_of(path, LARGEST_IMAGE, "put it there again")
     try:
-        with Image.open(path) as image:
-            planes = np.asarray(image.convert("RGB")).transpose(2, 0, 1)
-    except (OSError, UnidentifiedImageError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # no pixel is read yet
+            image = Image.open(io.BytesIO(content))
+        if (image.height, image.width) == Cifar10.shape[1:]:
+            return np.asarray(image.convert("RGB")).transpose(2, 0, 1).reshape(-1)
+    except Exception as error:  # its readers raise whatever a damaged file leads them to
         raise UserError(
             f"{path}: cannot be read as an image ({error}); put it there again"
         ) from error
-    if planes.shape != Cifar10.shape:
-        raise UserError(
-            f"{path}: has {planes.shape[1]} x {planes.shape[2]} pixels, and images of CIFAR-10 "
-            "have 32 x 32; take the file away"
-        )
-    return planes.reshape(-1)
+    raise UserError(
+        f"{path}: has {image.height} x {image.width} pixels, and images of CIFAR-10 have 32 x 32; "
+        "take the file away"
+    )
 
 
 def read_records(content: bytes, names: tuple[str, ...]) -> Labelled:

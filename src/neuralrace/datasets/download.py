@@ -1,21 +1,9 @@
-"""Official files of image sets: taken from their folder, or fetched into it."""
+"""Downloads of the official files of image sets."""
 
 import logging
 from pathlib import Path
 
 from neuralrace.errors import UserError
-
-
-def content_of(path: Path) -> bytes:
-    """The bytes of a file.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); check permissions") from error
 
 
 def fetch(path: Path, url: str, sha256: str, dataset: str, found: str = "not found") -> None:
@@ -31,9 +19,11 @@ def fetch(path: Path, url: str, sha256: str, dataset: str, found: str = "not fou
         found: what is wrong with what is there.
 
     Raises:
-        UserError: the address cannot be reached, what it gives is another file, or the folder
-            cannot be written.
+        UserError: the address cannot be reached, what it gives is another file, the folder cannot
+            be written, or something is in the way that is no file.
     """
+    if path.exists() and not path.is_file():  # pooch would read a pipe, and never end
+        raise UserError(f"{path}: is no regular file; take it away, or set `folder` of {dataset}")
     import pooch  # only such a file needs it
 
     pooch.get_logger().setLevel(logging.WARNING)  # it announces every file

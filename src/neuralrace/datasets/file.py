@@ -4,8 +4,11 @@ import csv
 import hashlib
 import io
 import zipfile
-from collections.abc import Callable, Mapping
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,9 +16,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field, model_validator
 
-from neuralrace.datasets.base import Data, Dataset
-from neuralrace.errors import UserError
+from neuralrace.datasets.base import MOST_NUMBERS, Data, Dataset
+from neuralrace.datasets.content import content_of, refuse_kind, refuse_size
+from neuralrace.datasets.netcdf import read_netcdf
+from neuralrace.errors import UserError, brief
 
+LARGEST = 1e100
+"""Largest number that is read: correlations of larger ones may overflow."""
 NAMES = ("x", "y", "context")
 Arrays = Mapping[str, np.ndarray]
 
@@ -64,7 +71,7 @@ class File(Dataset):
 
         Raises:
             UserError: the file is missing, has another checksum, or cannot be read; an array is
-                missing, of another shape, or no finite numbers.
+                missing, too large, of another shape, or no finite numbers.
         """
         return _data(self.path, str(self.checksum))
 
@@ -90,27 +97,23 @@ def _data(path: str, checksum: str) -> Data:
 
 
 def _content(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UserError(
-            f"{path}: cannot be read ({reason}); put the file there, or mend `path`"
-        ) from error
+    return content_of(path, 8 * MOST_NUMBERS, "put the file there, or mend `path`")
 
 
 def _matrix(path: str, name: str, unit: str, array: np.ndarray) -> Float[np.ndarray, "sample unit"]:
-    if array.dtype.kind not in "fiub":
-        raise UserError(f"{path}: {name}: holds {array.dtype}, no real numbers; save it as float64")
+    refuse_kind(path, name, array.dtype)
     if array.ndim != 2 or not array.size:
         raise UserError(
             f"{path}: {name}: has the shape {array.shape}; give it (sample, {unit}), none of them 0"
         )
-    if not (finite := np.isfinite(array).all(axis=1)).all():
-        raise UserError(
-            f"{path}: {name}: row {finite.argmin()} is not finite; mend it or leave the sample out"
-        )
-    matrix = array.astype(np.float64)
+    with np.errstate(over="ignore"):  # of longer numbers
+        matrix = array.astype(np.float64)
+    for wrong, most, remedy in (
+        ("is not finite", np.finfo(float).max, "mend it or leave the sample out"),
+        (f"holds more than {LARGEST:.0e}", LARGEST, "use other units"),
+    ):
+        if not (within := (np.abs(matrix) <= most).all(axis=1)).all():
+            raise UserError(f"{path}: {name}: row {within.argmin()} {wrong}; {remedy}")
     matrix.flags.writeable = False
     return matrix
 
@@ -123,76 +126,94 @@ def _contexts(path: str, array: np.ndarray, samples: int) -> Int[np.ndarray, " s
             f"{path}: context: {array.dtype} of shape {array.shape}; give one whole number for "
             f"each sample, ({samples},)"
         )
-    if not np.array_equal(np.unique(numbers), np.arange(numbers.max() + 1)):
+    known = np.unique(numbers)
+    if not np.array_equal(known, np.arange(len(known))):
         raise UserError(
-            f"{path}: context: has the numbers {', '.join(map(str, np.unique(numbers)))}; number "
+            f"{path}: context: has the numbers {brief(', '.join(map(str, known)), 80)}; number "
             "contexts from 0 without gaps"
         )
     return numbers
 
 
 def _npz(path: str, content: bytes) -> Arrays:
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)):
-            archive = np.load(io.BytesIO(content), allow_pickle=False)
-    except zipfile.BadZipFile as error:
-        raise UserError(f"{path}: is no archive of NumPy ({error}); use numpy.savez") from error
     arrays = {}
-    for name in set(NAMES) & set(archive):
-        try:
-            arrays[name] = archive[name]
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise UserError(
-                f"{path}: {name}: cannot be read ({error}); save it as an array of numbers, its "
-                "rows equally long"
-            ) from error
+    with _readable(path, "is no archive of NumPy", "use numpy.savez"):
+        archive = zipfile.ZipFile(io.BytesIO(content))
+        members = set(archive.namelist())
+    for name in NAMES:
+        if f"{name}.npy" in members:
+            with _readable(path, f"{name}: cannot be read", "save it as an array of numbers"):
+                arrays[name] = _npy(path, name, archive)
     return arrays
+
+
+def _npy(path: str, name: str, archive: zipfile.ZipFile) -> np.ndarray:
+    """An array of an archive; its header is held against what there is before any of it is read."""
+    with archive.open(f"{name}.npy") as stream:
+        read_header = HEADERS[np.lib.format.read_magic(stream)]
+        shape, by_column, dtype = read_header(stream)
+        refuse_kind(path, name, dtype)
+        refuse_size(path, name, shape)
+        size, there = prod(shape) * dtype.itemsize, archive.getinfo(f"{name}.npy").file_size
+        if size != there - stream.tell() or min(shape, default=0) < 0:
+            raise ValueError(f"of shape {shape} in {there} bytes")
+        numbers = np.frombuffer(stream.read(size), dtype)
+    return numbers.reshape(shape, order="F" if by_column else "C")
+
+
+HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+"""What reads the header of an array, by the version of its format; later ones have no numbers."""
 
 
 def _nc(path: str, content: bytes) -> Arrays:
-    import netCDF4  # only such a file needs it
+    return read_netcdf(path, content, NAMES)
 
-    arrays = {}
+
+@contextmanager
+def _readable(path: str, wrong: str, remedy: str) -> Iterator[None]:
+    """Takes whatever a reader of a format raises of a file for damage of that file."""
     try:
-        with netCDF4.Dataset(path, memory=content) as dataset:
-            for name in set(NAMES) & set(dataset.variables):
-                array = dataset[name][...]
-                if np.ma.is_masked(array):
-                    raise UserError(
-                        f"{path}: {name}: has missing values; mend them or leave the samples out"
-                    )
-                arrays[name] = np.asarray(array)
-    except (OSError, RuntimeError) as error:
-        raise UserError(f"{path}: cannot be read as NetCDF ({error}); write it again") from error
-    return arrays
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{path}: {wrong} ({brief(str(error), 200)}); {remedy}") from error
 
 
 def _csv(path: str, content: bytes) -> Arrays:
-    try:
-        names, *lines = [
-            line for line in csv.reader(io.StringIO(content.decode("utf-8-sig"))) if line
-        ]
-    except (ValueError, csv.Error) as error:  # nothing in it, or no text
-        raise UserError(f"{path}: is no table ({error}); name columns in its first line") from error
+    with _readable(path, "is no table", "name columns in its first line"):
+        text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+        lines = (line for line in csv.reader(text) if line)
+        names = next(lines, [])
+        if not names:
+            raise ValueError("it is empty")
     columns = {
         name: [at for at, column in enumerate(names) if column.strip().startswith(name)]
         for name in NAMES
     }
-    if unknown := [names[at] for at in {*range(len(names))}.difference(*columns.values())]:
+    if unknown := sorted({*range(len(names))}.difference(*columns.values())):
         raise UserError(
-            f"{path}: {unknown[0]!r}: is no column of x, y or context; rename it or leave it out"
+            f"{path}: {brief(names[unknown[0]], 80)!r}: is no column of x, y or context; rename it "
+            "or leave it out"
         )
-    rows = np.empty((len(lines), len(names)))
-    for number, line in enumerate(lines):
-        if len(line) != len(names):
-            raise UserError(
-                f"{path}: row {number} has {len(line)} entries, and {len(names)} columns are named "
-                "in the first line; give one for each"
-            )
-        try:
-            rows[number] = line
-        except ValueError as error:
-            raise UserError(f"{path}: row {number}: {error}; give numbers") from error
+    numbers = array("d")  # a list of lines would take ten times the memory
+    with _readable(path, "is no table", "give numbers, parted by commas"):
+        for row, line in enumerate(lines):
+            if len(line) != len(names):
+                raise UserError(
+                    f"{path}: row {row} has {len(line)} entries, and {len(names)} columns are "
+                    "named in the first line; give one for each"
+                )
+            refuse_size(path, "row", (row, len(names)))
+            try:
+                numbers.extend(map(float, line))
+            except ValueError as error:
+                said = brief(str(error), 80)
+                raise UserError(f"{path}: row {row}: {said}; give numbers") from error
+    rows = np.frombuffer(numbers).reshape(-1, len(names))
     one = {"context": 0} if len(columns["context"]) == 1 else {}
     return {name: rows[:, at][:, one.get(name, slice(None))] for name, at in columns.items() if at}
 

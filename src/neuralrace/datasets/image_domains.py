@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -186,6 +186,8 @@ class ImageDomains(PixelDomains):
 
 class ImageDomainDataset(DomainDataset, ABC):
     """A dataset that shows images in every input domain, too many to spell out."""
+
+    may_be_white: ClassVar[bool] = False
 
     @property
     @abstractmethod

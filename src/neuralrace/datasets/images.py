@@ -35,6 +35,7 @@ class Images:
 class ImageSet(Dataset, ABC):
     """Labelled images of ten classes."""
 
+    may_be_white: ClassVar[bool] = False
     shape: ClassVar[tuple[int, int, int]]
     """Channels, rows and columns of an image."""
     class_names: ClassVar[tuple[str, ...]] = tuple("0123456789")

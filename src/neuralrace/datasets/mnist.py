@@ -2,7 +2,9 @@
 
 import gzip
 import hashlib
+import io
 import zlib
+from math import prod
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -10,7 +12,8 @@ import numpy as np
 from pydantic import Field
 
 from neuralrace.base import generator
-from neuralrace.datasets.download import content_of, fetch
+from neuralrace.datasets.content import content_of
+from neuralrace.datasets.download import fetch
 from neuralrace.datasets.images import ImageSet, Labelled
 
 ADDRESS = "https://storage.googleapis.com/cvdf-datasets/mnist/"
@@ -28,6 +31,8 @@ COMPRESSED_SHA256 = {
     "t10k-images-idx3-ubyte": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
     "t10k-labels-idx1-ubyte": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
 }
+LARGEST = 50_000_000
+"""Bytes that are read of a file; the largest official one has 47 million."""
 IDX_MAGIC = {1: 0x00000801, 3: 0x00000803}
 
 
@@ -98,9 +103,11 @@ def read_idx(folder: Path, stem: str) -> np.ndarray:
 
 
 def _official(path: Path, stem: str) -> np.ndarray:
-    content = content_of(path)
+    content = content_of(path, LARGEST, "take it away, and the official file is fetched")
     try:
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        if path.suffix == ".gz":
+            with gzip.open(io.BytesIO(content)) as packed:
+                content = packed.read(LARGEST)  # another file may unpack to more than memory holds
     except (EOFError, OSError, zlib.error) as error:
         raise ValueError(f"cannot be decompressed: {error}") from error
     array = parse_idx(content)
@@ -127,9 +134,9 @@ def parse_idx(content: bytes) -> np.ndarray:
         )
     header = 4 + 4 * rank
     shape = tuple(int(n) for n in np.frombuffer(content, ">u4", count=rank, offset=4))
-    if len(content) - header != int(np.prod(shape)):
+    if len(content) - header != prod(shape):
         raise ValueError(
             f"holds {len(content) - header} bytes of data where its header {shape} "
-            f"announces {int(np.prod(shape))}"
+            f"announces {prod(shape)}"
         )
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)

@@ -1,7 +1,7 @@
 """Gaussian processes on a ring, seen through a nonlinearity: two classes, two lengths."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +30,7 @@ class NonlinearGaussian(Dataset):
     """
 
     model_config = ConfigDict(defer_build=True)
+    has_input_law: ClassVar[bool] = True
     name: Literal["nonlinear_gaussian"]
     inputs: Annotated[int, Field(gt=0, le=10_000)] = 40
     """Input units, around the ring."""

@@ -1,9 +1,9 @@
 """The standard figure of any cell: what it learned, and its theory over it."""
 
-from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
+import numpy as np
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from neuralrace.errors import UserError
 from neuralrace.figures import style
 from neuralrace.figures.compose import entitle
-from neuralrace.records.results import CellResults
-from neuralrace.spec import Cell
+from neuralrace.needs import unmet
+from neuralrace.records.results import CellResults, cells_of
+from neuralrace.theory.modes import final_strength
 
 INTEGRATED = ("flow", "gated_flow")
 """Solutions without an assumption on the start: shown alone where there is one."""
@@ -24,6 +25,17 @@ ABREAST, HEIGHT = 3, 2.1
 """Panels in a row, and inches of each."""
 MOST_MODES = 8
 """Modes that are shown: colours of more cannot be told apart."""
+STRENGTH = (
+    r"Strength of mode $k$: $u_k^\top W v_k$, where $W$ is the product of all weights and $u_k$, "
+    r"$v_k$ are singular vectors of the input-output correlation $\langle yx^\top\rangle$."
+)
+BETWEEN_DOMAINS = "Strength of each mode of the task, averaged over trained pairs of domains."
+ENDS = (
+    r"Grey: where it ends by theory, $W$ the best linear map "
+    r"$\langle yx^\top\rangle\langle xx^\top\rangle^{-1}$; for uncorrelated inputs of variance 1 "
+    r"the singular value."
+)
+"""The caption under panels of modes: what they show, and their guides."""
 
 
 def plot(
@@ -32,6 +44,9 @@ def plot(
     """Loss over time, strengths of modes and errors of pairs of domains, where there are any.
 
     The mean over seeds is a line and their range a band; theory is dashed and black, and its mean.
+    A thin grey line is the strength that a mode ends at by theory, which the legend tells. It is
+    the singular value of the input-output correlation where inputs are uncorrelated with variance
+    1, and another number for other inputs.
 
     Args:
         results: what `simulate` gives, or a cell of `open_results`.
@@ -39,8 +54,11 @@ def plot(
         theory: the solution that is shown; when absent, the gradient flow of all weights where it
             was solved, and all solutions where it was not.
 
+    Returns:
+        The figure, which is shown in a notebook; that of `ax` where it is given.
+
     Raises:
-        UserError: there is no such solution.
+        UserError: something else than one cell, axes that are none, or no such solution.
 
     Example:
         >>> import neuralrace as nr
@@ -50,6 +68,8 @@ def plot(
         ['training loss', 'mode strength']
     """
     cell = _cell(results)
+    if not isinstance(ax, Axes | None):
+        raise UserError(f"ax: {type(ax).__name__}: give axes of matplotlib, as plt.subplots() does")
     with style.sheet():
         shown = _shown(cell.theory, theory)
         if ax is not None:
@@ -60,13 +80,20 @@ def plot(
         return _all(cell, shown)
 
 
-def _cell(results: xr.DataTree | CellResults) -> CellResults:
-    if isinstance(results, CellResults):
-        return results
-    datasets = {name: results[name].to_dataset() for name in results.children}
-    spec = Cell.model_validate_json(results.attrs["spec"])
-    theory = datasets.get("theory", xr.Dataset())
-    return CellResults(str(results.name), Path(), spec, datasets["trajectory"], theory)
+def _cell(results: Any) -> CellResults:
+    """The one cell that is shown.
+
+    Raises:
+        UserError: another number of cells, or none that is known.
+    """
+    cells = cells_of(results) if isinstance(results, xr.DataTree) else [results]
+    if len(cells) != 1:
+        raise UserError(f"results: holds {len(cells)} cells, and one is drawn; choose one of them")
+    if not isinstance(cells[0], CellResults):
+        raise UserError(
+            f"results: {type(results).__name__}: give what simulate gives or a cell of open_results"
+        )
+    return cells[0]
 
 
 def _shown(theory: xr.Dataset, name: str | None) -> xr.Dataset:
@@ -76,7 +103,7 @@ def _shown(theory: xr.Dataset, name: str | None) -> xr.Dataset:
             raise UserError(f"theory: {name!r}: nothing was solved; leave it out")
         return xr.Dataset()
     there = theory["solution"].values.tolist()
-    if name is not None and name not in there:
+    if name is not None and (not isinstance(name, str) or name not in there):
         raise UserError(f"theory: {name!r}: was not solved; there is {', '.join(there)}")
     wanted = [name] if name else [each for each in INTEGRATED if each in there] or there
     return theory.sel(solution=wanted)
@@ -101,18 +128,18 @@ def _all(cell: CellResults, shown: xr.Dataset) -> Figure:
     panels[0].legend(title="init scale", loc="upper right")
     entries: list[Artist] = [style.BAND]
     if strengths is not None:
-        colours = _colours(cell)
-        entries = [
-            *(style.entry(f"$s$ = {float(cell.strength.sel(mode=m)):.3g}", color=c)
-              for m, c in colours.items()),
-            *entries,
-        ]  # fmt: skip
+        colours, ends = _colours(cell), _ends(cell)
+        entries = [*(_mode_entry(m, c, ends) for m, c in colours.items()), *entries]
         for ax, scale in zip(panels[1:], scales, strict=False):
             for mode, colour in colours.items():
                 at = {"init_scale": scale, "mode": mode}
+                if mode in ends:
+                    ax.axhline(ends[mode], **style.GUIDE)
                 style.over_seeds(ax, trajectory["time"], strengths.sel(at), color=colour)
                 _theory(ax, shown, "mode_strength", at)
             ax.set_ylabel("mode strength")
+        caption = [BETWEEN_DOMAINS if pairs else STRENGTH, *([ENDS] if ends else [])]
+        figure.supxlabel("\n".join(caption), x=0.01, ha="left", fontsize=6, color="0.35")
     if pairs:
         _pairs(panels[-1], cell, pairs)
     for ax, title in zip(panels, titles, strict=True):
@@ -160,6 +187,23 @@ def _colours(cell: CellResults) -> dict[int, tuple[float, float, float]]:
     """A colour for each mode that is shown, the strongest of those that are to be learned."""
     s = cell.strength
     return style.mode_colours(s.where((s > 1e-10 * s.max()) & (s["mode"] <= MOST_MODES), 0))
+
+
+def _ends(cell: CellResults) -> dict[int, float]:
+    """The strength that each mode ends at by theory, where there is theory of it."""
+    if unmet(cell.spec, "layered linear trained_readout squared_error"):
+        return {}
+    data = cell.data
+    widths = (data.x.shape[1], *cell.spec.layered.hidden, data.y.shape[1])
+    modes = data.modes
+    ends = final_strength(data.sigma_yx, data.sigma_xx, modes.u, modes.v, min(widths))
+    return {n: float(end) for n, end in enumerate(ends, 1) if np.isfinite(end)}
+
+
+def _mode_entry(mode: int, colour: Any, ends: dict[int, float]) -> Artist:
+    """A mode in the legend, with where it ends."""
+    end = f" ends at {ends[mode]:.3g}" if mode in ends else ""
+    return style.entry(f"mode {mode}{end}", color=colour)
 
 
 def _looks(shown: xr.Dataset) -> dict[str, dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib as mpl
@@ -63,16 +64,11 @@ def save(
     results = open_results(Path(results_root), matching(name, cells), expected=cells)
     with sheet():
         figure = compose(name, results)
-        arrange(figure)
-    with sheet(), mpl.rc_context({"figure.constrained_layout.use": False}):
-        figure.set_layout_engine(None)  # all files have the same places
-        # the solver of the layout goes by addresses, so that its last bits are chance
-        for ax in figure.axes:
-            ax.set_position(np.round(ax.get_position(original=True).bounds, PLACES).tolist())
+    with fixed_layout(figure):
         title, said = {"Title": name}, alternative(figure)
         texts = title | {"Description": said, "Comment": caption}
-        _picture(figure, DPI, COLOURS, texts, Path(png_path))
-        _picture(figure, SLIM_DPI, SLIM_COLOURS, texts, Path(slim_path))
+        save_picture(figure, texts, Path(png_path))
+        save_picture(figure, texts, Path(slim_path), SLIM_DPI, SLIM_COLOURS)
         undated = dict.fromkeys(["CreationDate", "Creator", "Producer"])
         with replacing(Path(pdf_path)) as temporary:
             figure.savefig(temporary, format="pdf", metadata=title | {"Subject": said} | undated)
@@ -83,8 +79,34 @@ def save(
             )
 
 
-def _picture(figure: Figure, dpi: int, colours: int, texts: dict[str, str], path: Path) -> None:
-    """Writes a picture of few colours that carries texts."""
+@contextmanager
+def fixed_layout(figure: Figure) -> Iterator[None]:
+    """Keeps all axes where the layout has put them, so that all files of a figure look the same."""
+    with sheet():
+        arrange(figure)
+    with sheet(), mpl.rc_context({"figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
+        # the solver of the layout goes by addresses, so that its last bits are chance
+        for ax in figure.axes:
+            ax.set_position(np.round(ax.get_position(original=True).bounds, PLACES).tolist())
+        yield
+
+
+def save_picture(
+    figure: Figure, texts: Mapping[str, str], path: Path, dpi: int = DPI, colours: int = COLOURS
+) -> None:
+    """Writes a PNG picture with a palette; an existing file is replaced only by a whole one.
+
+    Args:
+        figure: inside `fixed_layout`, so that the same figure gives the same bytes.
+        texts: texts that the file carries, by PNG keyword, such as `Title` and `Description`.
+        path: where the picture goes.
+        dpi: dots per inch.
+        colours: size of the palette, at most 256.
+
+    Raises:
+        UserError: a folder that cannot be written to.
+    """
     with io.BytesIO() as dots:
         figure.savefig(dots, format="rgba", dpi=dpi)
         size = tuple((figure.get_size_inches() * dpi).astype(int).tolist())

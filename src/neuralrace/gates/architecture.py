@@ -137,10 +137,19 @@ class Architecture(Strict):
         return tuple(pathway for name in self.inputs for pathway in walk((name,), ()))
 
     @cached_property
+    def in_parallel(self) -> bool:
+        """Whether each pathway has one hidden layer, and an encoder and a decoder of its own."""
+        short = all(len(pathway.edges) == 2 for pathway in self.pathways)
+        return short and len(self.edges) == 2 * len(self.pathways)
+
+    @cached_property
     def levels(self) -> tuple[int, ...]:
         """Layer of each edge: the longest distance of its source from an input node."""
         distance: dict[str, int] = {}
-        for name in self.order:
+        sources = {
+            target: [self.edges[e][0] for e in into] for target, into in self.incoming.items()
+        }
+        for name in TopologicalSorter(sources).static_order():
             below = [distance[self.edges[edge][0]] + 1 for edge in self.incoming[name]]
             distance[name] = max(below, default=0)
         return tuple(distance[source] for source, _ in self.edges)

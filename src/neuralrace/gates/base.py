@@ -42,8 +42,13 @@ class SampleScheme(Strict, ABC):
         """
 
     def count(self, dataset: Dataset) -> int:
-        """Number of pathways. Planning asks: override it where they are as many as samples."""
+        """Number of pathways. Planning asks: override it where it is known without samples."""
         return len(self.gates(dataset.load()))
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether every pathway sees all inputs; see `sees`."""
+        return True
 
     def sees(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
         """Which inputs each pathway sees; all of them unless a scheme says otherwise."""

@@ -69,6 +69,11 @@ class Contexts(SampleScheme):
             )
         return count
 
+    @property
+    def sees_all(self) -> bool:
+        """See `SampleScheme.sees_all`."""
+        return self.shown == "everything" or not self.open_in
+
     def sees(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
         """See `SampleScheme.sees`.
 

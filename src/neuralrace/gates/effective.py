@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float
 
 from neuralrace.base import generator
 from neuralrace.datasets import Data
-from neuralrace.errors import UserError
 from neuralrace.gates.architecture import Architecture
 
 # Directions of modes below this share of the largest correlation cannot be told from rounding.
@@ -188,19 +187,7 @@ def effective_data(
         data: the samples.
         sees: inputs that an edge sees, by its name; all of them for edges that are not named.
 
-    Raises:
-        UserError: the data do not have as many columns as the boundary nodes have units.
     """
-    nodes = architecture.nodes
-    for letter, side, have in (
-        ("x", architecture.inputs, data.x.shape[1]),
-        ("y", architecture.outputs, data.y.shape[1]),
-    ):
-        if (need := sum(nodes[name] for name in side)) != have:
-            raise UserError(
-                f"network.nodes: {', '.join(side)} together have {need} units, but {letter} of the "
-                f"dataset has {have} columns"
-            )
     pathways, samples = architecture.pathways, len(data.x)
     x = gated_inputs(architecture, gates, data, sees)
     sigma_yx = [data.y[:, architecture.columns(p.target)].T @ x[n] / samples

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from pydantic import Field
 
 from neuralrace.base import generator
-from neuralrace.datasets import Data
+from neuralrace.datasets import Data, Dataset
 from neuralrace.gates.base import SampleScheme
 
 
@@ -36,6 +36,10 @@ class HalfSpaces(SampleScheme):
             UserError: as `normals`.
         """
         return half_spaces(data.x, self.normals(data.x.shape[1]))
+
+    def count(self, dataset: Dataset) -> int:
+        """See `SampleScheme.count`: without its samples."""
+        return len(self.normals(dataset.sizes.inputs))
 
 
 class HalfSpace(HalfSpaces):

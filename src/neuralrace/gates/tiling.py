@@ -8,7 +8,7 @@ from jaxtyping import Float
 from pydantic import Field, model_validator
 
 from neuralrace.base import generator
-from neuralrace.datasets import Data
+from neuralrace.datasets import Data, Dataset
 from neuralrace.gates.base import SampleScheme
 from neuralrace.gates.bumps import bumps
 
@@ -54,6 +54,10 @@ class Tiling(SampleScheme):
         rounding = data.x.shape[1] * np.finfo(float).eps * terms.max(axis=0)
         first = (overlap >= overlap.max(axis=0) - rounding).argmax(axis=0)
         return (np.arange(self.pathways)[:, None] == first).astype(float)
+
+    def count(self, dataset: Dataset) -> int:
+        """See `SampleScheme.count`: without its samples."""
+        return self.pathways
 
     def _directions(self, inputs: int) -> Float[np.ndarray, "pathway input"]:
         """Directions of equal length."""

@@ -32,6 +32,16 @@ class Wiring:
     """Inputs that an edge out of an input node sees, by its name `a->b`; all of them otherwise."""
 
     def __post_init__(self) -> None:
+        nodes = self.architecture.nodes
+        for letter, side, have in (
+            ("x", self.architecture.inputs, self.data.x.shape[1]),
+            ("y", self.architecture.outputs, self.data.y.shape[1]),
+        ):
+            if (units := sum(nodes[name] for name in side)) != have:
+                raise UserError(
+                    f"network.nodes: {', '.join(side)} together have {units} units, but {letter} "
+                    f"of the dataset has {have} columns"
+                )
         edges = map(self.architecture.edge_name, range(len(self.architecture.edges)))
         known = {*self.architecture.nodes, *edges}
         for name, gate in self.gates.items():

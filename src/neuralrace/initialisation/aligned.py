@@ -1,6 +1,6 @@
 """Layers diagonal in the basis of the task."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -19,6 +19,9 @@ class Aligned(Law):
     of an edge is its distance from the inputs (Saxe, Sodhani, Lewallen 2022, reduction).
     """
 
+    aligned: ClassVar[bool] = True
+    for_graphs: ClassVar[bool] = True
+    in_modes: ClassVar[bool] = True
     name: Literal["aligned"]
     layer_strengths: tuple[Annotated[float, Field(gt=0)], ...] | None = None
     """Strength of each layer, first layer first; 1 in every layer when absent."""

@@ -8,6 +8,7 @@ activations or learning rates start from the same directions and are compared in
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -35,7 +36,24 @@ def layer(seed: int, number: int) -> np.random.Generator:
 
 
 class Law(Strict, ABC):
-    """An initialisation law as a person writes it in `config/`."""
+    """An initialisation law as a person writes it in `config/`.
+
+    What theories require of initial weights is said by attributes of the class.
+    """
+
+    aligned: ClassVar[bool] = False
+    """Whether every layer is diagonal in the modes of the task."""
+    orthogonal: ClassVar[bool] = False
+    """Whether every layer is a multiple of a semi-orthogonal matrix."""
+    for_graphs: ClassVar[bool] = False
+    """Whether it draws the edges of a graph; see `draw_edges`."""
+    in_modes: ClassVar[bool] = False
+    """Whether weights lie in the modes of the task, and so in no general position."""
+
+    @property
+    def exists_anywhere(self) -> bool:
+        """Whether it exists for every network; planning makes a draw for a layered one if not."""
+        return False
 
     @abstractmethod
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
@@ -73,6 +91,11 @@ class Law(Strict, ABC):
 
 class EdgeLaw(Law):
     """A law that draws every matrix of weights by its shape alone."""
+
+    @property
+    def exists_anywhere(self) -> bool:
+        """See `Law.exists_anywhere`."""
+        return True
 
     @abstractmethod
     def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:

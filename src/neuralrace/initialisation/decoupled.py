@@ -1,6 +1,6 @@
 """Modes that share no hidden unit."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ class Decoupled(Law):
     standard normal vectors times `init_scale`: unaligned and unbalanced, yet never coupled.
     """
 
+    in_modes: ClassVar[bool] = True
     name: Literal["decoupled"]
 
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:

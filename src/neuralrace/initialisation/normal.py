@@ -16,6 +16,11 @@ class Normal(EdgeLaw):
     basis: Literal["coordinates", "modes"] = "coordinates"
     """`modes` draws in the singular basis of the task: equal draws for rotated tasks."""
 
+    @property
+    def exists_anywhere(self) -> bool:
+        """See `Law.exists_anywhere`."""
+        return self.basis == "coordinates"
+
     def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
         """See `EdgeLaw.edge`."""
         return rng.normal(size=(n_out, n_in))

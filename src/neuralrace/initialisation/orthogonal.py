@@ -1,6 +1,6 @@
 """Semi-orthogonal layers."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from neuralrace.initialisation.base import EdgeLaw, orthonormal
 class Orthogonal(EdgeLaw):
     """Semi-orthogonal layers: every singular value equals `init_scale`."""
 
+    orthogonal: ClassVar[bool] = True
     name: Literal["orthogonal"]
 
     def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:

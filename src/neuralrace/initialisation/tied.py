@@ -1,6 +1,6 @@
 """Decoders that equal their encoders."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from neuralrace.datasets.base import Modes
 from neuralrace.initialisation.base import Law, Weights, layer
@@ -9,6 +9,7 @@ from neuralrace.initialisation.base import Law, Weights, layer
 class Tied(Law):
     """Encoder and decoder equal in the basis of the task: W_2^T u_k = W_1 v_k, normal entries."""
 
+    in_modes: ClassVar[bool] = True
     name: Literal["tied"]
 
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:

@@ -6,7 +6,7 @@ from neuralrace.registry import Metric
 
 
 @Metric(
-    solutions="*",
+    solutions="*loss",
     gives={
         "loss_error_sup": ("solution", "largest distance of loss from theory over initial loss"),
         "loss_error_mean": ("solution", "mean distance of loss from theory over initial loss"),

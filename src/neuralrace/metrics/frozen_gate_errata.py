@@ -5,20 +5,18 @@ from jaxtyping import Float
 
 from neuralrace.datasets import Data
 from neuralrace.metrics.describe import Values
-from neuralrace.metrics.gating_loss import averaged_gates
 from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.as_written import unreachable_share, written_redundant, written_weights
 from neuralrace.theory.frozen_gates import FrozenGates, exclusive_weights, redundant_weights
 
-USER = "metrics: frozen_gate_errata"
 EQUATIONS = ("7", "24", "30", "31")
 FITTED_ON = ("own gate", "next gate", "all")
 Weights = Float[np.ndarray, "unit input"]
 
 
 @Metric(
-    needs="gated mean_readout unit_pathways squared_error",
+    needs="gated mean_readout unit_pathways squared_error one_output sees_all_inputs",
     observables="pathway_maps",
     gives={
         "written_error": ("equation", "distance of weights from an equation as written"),
@@ -58,13 +56,10 @@ def frozen_gate_errata(cell: CellResults) -> Values:
     differences is how far the weights of neighbouring pathways, the first and second, third and
     fourth, ... have moved apart or together, over how far apart they were.
 
-    Raises:
-        UserError: the dataset has more than one output, or pathways do not see all inputs.
-
     Source: notes on localisation, sections 3.3 to 3.5.
     """
     spec, data, trajectory = cell.spec, cell.data, cell.trajectory
-    gates = averaged_gates(cell.gated, data, USER)
+    gates = cell.gated.gates.gates(data)
     maps = cell.trajectory["pathway_maps"].isel(output=0)
     # maps hold the readout, 1/K
     weights = len(gates) * maps.values.astype(float)

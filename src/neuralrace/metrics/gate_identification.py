@@ -22,7 +22,7 @@ ELBOW = 2.0
 
 
 @Metric(
-    needs="layered relu one_hidden",
+    needs="layered relu one_hidden full_batch",
     observables="outputs weights",
     trains=True,
     gives={

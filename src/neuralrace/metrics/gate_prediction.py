@@ -8,10 +8,9 @@ from jaxtyping import Float
 
 from neuralrace.datasets import Data
 from neuralrace.datasets.base import Mixture
-from neuralrace.errors import UserError, configured_as
 from neuralrace.gates.half_space import half_spaces
 from neuralrace.metrics.describe import Values
-from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, require_one_output, sampled
+from neuralrace.metrics.gating_loss import sampled
 from neuralrace.metrics.receptive_fields import (
     class_shares,
     overlap,
@@ -19,7 +18,6 @@ from neuralrace.metrics.receptive_fields import (
     unit_mean,
     weights_on_ring,
 )
-from neuralrace.needs import unmet
 from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.theory.frozen_gates import FrozenGates
@@ -27,7 +25,6 @@ from neuralrace.theory.frozen_gates import FrozenGates
 Fields = Float[np.ndarray, "*runs unit input"]
 Rule = Callable[[Data], Float[np.ndarray, "unit sample"]]
 Normals = Float[np.ndarray, "unit input"]
-USER = "metrics: gate_prediction"
 NAMES = (
     "frozen_loss",
     "frozen_fresh_loss",
@@ -45,7 +42,8 @@ NAMES = (
 
 
 @Metric(
-    needs="layered relu one_hidden mean_readout squared_error fresh_samples",
+    needs="layered relu one_hidden mean_readout squared_error fresh_samples one_output "
+    "candidates_of_units",
     observables="weights",
     gives={
         "frozen_loss": ("gates_from", "loss with frozen gates at the end of training"),
@@ -114,14 +112,9 @@ def gate_prediction(cell: CellResults) -> Values:
         Values along `gates_from`; NaN for runs that diverged, where a gate of the run is open on no
         sample, and for Gaussian samples unless gates are half-spaces and classes have mean zero.
 
-    Raises:
-        UserError: the dataset has more than one output, or a candidate is no network of as many
-            gated units.
-
     Source: notes on localisation, sec. 2.2, with the closed form of section 3.3.
     """
     spec, data = cell.spec, cell.data
-    require_one_output(data, USER)
     fields, like = weights_on_ring(cell)
     start, end = fields[:, :, 0], fields[:, :, -1]
     fresh, time = sampled(spec, 1), cell.flow_time.values[[-1]]
@@ -170,7 +163,6 @@ def _rules(
     end: Float[np.ndarray, "init_scale seed unit input"],
 ) -> dict[str, list[tuple[tuple[Any, ...], Rule, Normals | None]]]:
     """By source, which runs have the same gates, what gives these on any samples, and normals."""
-    candidates = cell.spec.candidates
     rules: dict[str, list[tuple[tuple[Any, ...], Rule, Normals | None]]] = {
         # initial weights of a seed differ by a positive factor, which no gate depends on
         "initial": [
@@ -182,22 +174,9 @@ def _rules(
             for ensemble in np.ndindex(end.shape[:2])
         ],
     }
-    if taken := set(rules) & set(candidates):
-        name = min(taken)
-        raise UserError(f"candidates.{name}: {USER} has gates by this name; use another")
-    for name, network in candidates.items():
-        with configured_as(f"candidates.{name}"):
-            as_network = cell.spec.model_copy(update={"network": network})
-            if missing := unmet(as_network, "mean_readout unit_pathways"):
-                raise UserError(missing)
-            gates = averaged_gates(network, cell.data, USER)
-            if len(gates) != start.shape[2]:
-                raise UserError(
-                    f"network.gates: make {len(gates)} pathways: {USER} starts them from the "
-                    f"weights of {start.shape[2]} hidden units; make as many"
-                )
-            normals = network.gates.normals(start.shape[3])
-            rules[name] = [(np.s_[:, :], gating_rule(network, USER), normals)]
+    for name, network in cell.spec.candidates.items():
+        normals = network.gates.normals(start.shape[3])
+        rules[name] = [(np.s_[:, :], network.gates.gates, normals)]
     return rules
 
 

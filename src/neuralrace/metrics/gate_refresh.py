@@ -7,7 +7,6 @@ from neuralrace.datasets import Data
 from neuralrace.gates.half_space import half_spaces
 from neuralrace.metrics.describe import Values
 from neuralrace.metrics.gate_prediction import sample_loss
-from neuralrace.metrics.gating_loss import require_one_output
 from neuralrace.metrics.receptive_fields import (
     class_shares,
     participation,
@@ -26,7 +25,8 @@ MOMENTS = ("one gate", "all gates", "all gates, other start")
 
 
 @Metric(
-    needs="layered relu one_hidden mean_readout squared_error full_batch gradient_descent",
+    needs="layered relu one_hidden mean_readout squared_error full_batch gradient_descent "
+    "one_output",
     observables="weights",
     gives={
         "refresh_interval": ("refreshes", "flow time between refreshes of gates"),
@@ -77,13 +77,9 @@ def gate_refresh(cell: CellResults) -> Values:
     all gates, and behind all gates with the basis of the start of the next seed. Moments are over
     samples with the symmetries of the law, as those of `ring_structure`.
 
-    Raises:
-        UserError: the dataset has more than one output.
-
     Source: notes on localisation, sec. 2.3 and first idea of section 5.
     """
     spec, data = cell.spec, cell.data
-    require_one_output(data, "metrics: gate_refresh")
     training = spec.training
     fields, like = weights_on_ring(cell)
     start, end = fields[:, :, 0], fields[:, :, -1]

@@ -1,12 +1,9 @@
 """The least loss that the gates of averaged pathways allow, in samples and beyond."""
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float
 
 from neuralrace.datasets import Data
-from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values
 from neuralrace.networks.gated import Gated
 from neuralrace.records.results import CellResults
@@ -35,7 +32,8 @@ EQUATIONS = ("12", "14", "15", "17")
 
 
 @Metric(
-    needs="gated mean_readout unit_pathways fresh_samples",
+    needs="gated mean_readout unit_pathways fresh_samples gates_of_any_sample one_output "
+    "sees_all_inputs",
     gives={
         "optimal_loss": ("", "loss of the least-squares weights of the gates, on their samples"),
         "optimal_fresh_loss": ("", "loss of the same weights on fresh samples"),
@@ -69,20 +67,15 @@ def gating_loss(cell: CellResults) -> Values:
         Values along `seed`; equations 15 and 17, which are for balanced classes, are NaN unless
         targets are 1 and 0, the overlap is for a single pathway.
 
-    Raises:
-        UserError: the dataset has more than one output, pathways do not see all inputs, or gates
-            are those of single samples.
-
     Source: notes on localisation, eqs. 12 to 17.
     """
     spec, seeds = cell.spec, cell.trajectory["seed"]
-    user = "metrics: gating_loss"
     rows, equations = [], []
     for seed in map(int, seeds.values):
         data, fresh = (sampled(spec, ahead) for ahead in (seed, seed + len(seeds)))
         network = _redrawn(cell.gated, seed)
-        gates = averaged_gates(network, data, user)
-        losses, row = _gating(data, gates, fresh, gating_rule(network, user)(fresh))
+        gates = network.gates.gates(data)
+        losses, row = _gating(data, gates, fresh, network.gates.gates(fresh))
         rows.append(row)
         equations.append(_by_equation(data, gates, losses))
     factor = spec.training.loss.factor(len(cell.data.x))
@@ -147,50 +140,3 @@ def sampled(ensemble: Ensemble, ahead: int) -> Data:
     """
     dataset = ensemble.dataset
     return dataset.model_copy(update={"seed": dataset.seed + ahead}).load()
-
-
-def require_one_output(data: Data, user: str) -> None:
-    """Refuses a dataset with several outputs, which only its samples tell.
-
-    Raises:
-        UserError: it has several.
-    """
-    if data.y.shape[1] != 1:
-        raise UserError(f"dataset: has {data.y.shape[1]} outputs: {user} is for one")
-
-
-def averaged_gates(network: Gated, data: Data, user: str) -> Float[np.ndarray, "unit sample"]:
-    """The gates of a network that averages pathways of one unit.
-
-    Args:
-        network: as `mean_readout` and `unit_pathways` need it.
-        data: the samples.
-        user: what needs such a network, for the message.
-
-    Raises:
-        UserError: the dataset has several outputs, pathways do not see all inputs, or the gates do
-            not fit the dataset.
-    """
-    require_one_output(data, user)
-    wiring = network.wiring(data)
-    if wiring.sees:
-        raise UserError(f"network.gates: {user} is for pathways that see all inputs")
-    return wiring.pathway_gates
-
-
-def gating_rule(network: Gated, user: str) -> Callable[[Data], Float[np.ndarray, "unit sample"]]:
-    """What gives the gates of a network on any samples.
-
-    Args:
-        network: with given gates.
-        user: what needs it, for the message.
-
-    Raises:
-        UserError: the gates are those of single samples.
-    """
-    if network.gates.of_single_samples:
-        raise UserError(
-            f"network.gates.name: {network.gates.name!r}: gates of single samples say nothing of "
-            f"others, which {user} needs; use half_space, bumps or tiling"
-        )
-    return network.gates.gates

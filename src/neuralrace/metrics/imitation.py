@@ -18,7 +18,7 @@ LEAST_PLATEAU, MOST_PLATEAU = 0.02, 0.9
 
 
 @Metric(
-    needs="candidates",
+    needs="candidates full_batch candidates_fit",
     observables="outputs",
     trains=True,
     gives={

@@ -50,7 +50,7 @@ from neuralrace.theory.modes import deep_half_time, shallow_half_time
 def learning_times(cell: CellResults) -> Values:
     """Times to half of each mode's target s/d, measured, and against the curves of every solution.
 
-    Linear layers in a row have closed forms besides; see `_closed_forms`.
+    Where a solution gives `initial_mode`, closed forms stand beside them; see `_closed_forms`.
     """
     strength = cell.trajectory["mode_strength"]
     target = cell.target
@@ -67,8 +67,7 @@ def learning_times(cell: CellResults) -> Values:
     at = (strength >= target / 2).argmax("time").where(learned, drop=True).astype(int)
     later = share.isel(time=at).where(ranked & reached.notnull())
     values = {"half_time": half}
-    network = cell.spec.resolved
-    if network.linear and not network.by_domain:
+    if "initial_mode" in cell.theory:
         values |= _closed_forms(cell, cell.spec.layered, strength, half)
     if "mode_strength" in cell.theory:
         solved = crossing_time(cell.theory["mode_strength"], target / 2, cell.flow_time)
@@ -105,7 +104,7 @@ def _closed_forms(
     to s/d - eps. The summary gives log(s/eps)/s for both; the closed form for whitened inputs gives
     log(s/eps - 1)/(2 s).
     """
-    start = cell.get("theory", "initial_mode")
+    start = cell.theory["initial_mode"]
     modes = cell.data.modes
     target = cell.target
     learned = target > 0

@@ -4,14 +4,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values
 from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 
 
 @Metric(
-    needs="gated",
+    needs="gated two_input_groups gates_fit",
     gives={
         "pathway_commutator": (
             "pathway",
@@ -40,18 +39,10 @@ def pathway_correlations(cell: CellResults) -> Values:
 
     Depends on task and gates alone. NaN where a pathway or the inputs have no correlation.
 
-    Raises:
-        UserError: the inputs come in no two groups.
-
     Source: Jarvis et al., "Make Haste Slowly", assumption 2.1 and appendix A.1, which verify that
     correlations are mutually diagonalisable, and appendix E, on the residual.
     """
     network, data = cell.gated, cell.data
-    if len(data.input_groups) != 2:
-        raise UserError(
-            f"dataset.name: {cell.spec.dataset.name!r}: metrics: pathway_correlations is for "
-            "inputs in two groups, such as those of contextual"
-        )
     effective = network.wiring(data).effective
     apart = [
         commutator(sigma_yx.T @ sigma_yx, effective.sigma_xx[pathway, pathway])

@@ -3,20 +3,17 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.errors import UserError
 from neuralrace.metrics.describe import Values
 from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
 from neuralrace.reln.gates import relu_gates
 from neuralrace.theory import gate_patterns
 
-# More samples than these have too many patterns to try one by one.
-MOST_SAMPLES = 12
 KINDS = ("all", "realisable", "beyond the lemma")
 
 
 @Metric(
-    needs="layered relu one_hidden contexts",
+    needs="layered relu one_hidden contexts two_input_groups few_samples",
     observables="weights",
     gives={
         "patterns": ("pattern_kind", "gate patterns over all samples"),
@@ -41,22 +38,9 @@ def realisable_patterns(cell: CellResults) -> Values:
     set of units is that of what all carry, and may be negative or exceed 1 before anything is
     learned.
 
-    Raises:
-        UserError: the inputs come in no groups, or there are too many samples.
-
     Source: Jarvis et al., "Make Haste Slowly", lemma 4.1 and appendix D.
     """
-    spec, data = cell.spec, cell.data
-    if not data.input_groups:
-        raise UserError(
-            f"dataset.name: {spec.dataset.name!r}: metrics: realisable_patterns is for inputs "
-            "in groups, such as those of contextual"
-        )
-    if len(data.x) > MOST_SAMPLES:
-        raise UserError(
-            f"dataset: has {len(data.x)} samples: metrics: realisable_patterns is for at most "
-            f"{MOST_SAMPLES}; use fewer objects or contexts"
-        )
+    data = cell.data
     encoder, readout = (weight[:, :, -1] for weight in cell.weights())
     (gates,) = relu_gates([encoder, readout], data.x)
     carried = np.maximum(encoder @ data.x.T, 0) * (readout.mT @ data.y.T)

@@ -4,7 +4,7 @@ import numpy as np
 
 from neuralrace.datasets import Data
 from neuralrace.metrics.describe import Values
-from neuralrace.metrics.gating_loss import averaged_gates, gating_rule, sampled
+from neuralrace.metrics.gating_loss import sampled
 from neuralrace.networks.gated import Gated
 from neuralrace.records.results import CellResults
 from neuralrace.registry import Metric
@@ -16,7 +16,8 @@ SHOWN = 100
 
 
 @Metric(
-    needs="gated mean_readout unit_pathways fresh_samples",
+    needs="gated mean_readout unit_pathways fresh_samples gates_of_any_sample one_output "
+    "sees_all_inputs",
     gives={
         "input_circulance_law": (
             "",
@@ -56,28 +57,22 @@ def ring_structure(cell: CellResults) -> Values:
         Values along `seed`; joint shifts are NaN where pathways do not divide the inputs, moments
         behind two gates for a single pathway.
 
-    Raises:
-        UserError: the dataset has more than one output, pathways do not see all inputs, or gates
-            are those of single samples.
-
     Source: notes on localisation, first idea of section 5.
     """
     spec, seeds = cell.spec, cell.trajectory["seed"]
-    user = "metrics: ring_structure"
     network = cell.gated
-    averaged_gates(network, cell.data, user)
     samples = [sampled(spec, int(seed)) for seed in seeds.values]
-    rows = [_structure(data, network, user) for data in samples]
+    rows = [_structure(data, network) for data in samples]
     law = circulant_violation(spec.dataset.mixture().covariances.mean(axis=0))
     values = {"input_circulance_law": np.full(len(seeds), law)}
     values |= {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return {name: seeds.copy(data=each) for name, each in values.items()}
 
 
-def _structure(data: Data, network: Gated, user: str) -> dict[str, float]:
+def _structure(data: Data, network: Gated) -> dict[str, float]:
     """Values of one sample by name."""
     symmetric = at_every_place(data)
-    gates = gating_rule(network, user)(symmetric)
+    gates = network.gates.gates(symmetric)
     _, second, _ = gated_moments(symmetric.x, symmetric.y[:, 0], gates)
     units, inputs = second.shape[:2]
     blocks = np.array([[circulant_violation(second[i, :, j]) for j in range(units)]

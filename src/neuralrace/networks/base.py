@@ -31,6 +31,11 @@ class Network(Strict, ABC):
     """Whether it routes input domains to output domains."""
 
     @property
+    def gates_given(self) -> bool:
+        """Whether it has a `wiring` on samples: its gates do not follow its weights."""
+        return True
+
+    @property
     def resolved(self) -> "Network":
         """The network; one with gates of its own making as the ordinary network that it is."""
         return self

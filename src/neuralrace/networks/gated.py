@@ -52,6 +52,11 @@ class Gated(Network):
         return not self.gates.learned
 
     @property
+    def gates_given(self) -> bool:
+        """See `Network.gates_given`."""
+        return not self.gates.learned
+
+    @property
     def averaged(self) -> bool:
         """See `Network.averaged`."""
         return self.readout == "mean"

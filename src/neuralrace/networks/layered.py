@@ -33,6 +33,11 @@ class Layered(Network):
         """See `Network.linear`."""
         return self.activation == "linear" and not self.bias
 
+    @property
+    def gates_given(self) -> bool:
+        """See `Network.gates_given`: its units are their own gates."""
+        return False
+
     def task(self, dataset: Dataset) -> str:
         """See `Network.task`."""
         return "neuralrace.training.sample_tasks.LayeredTask"

@@ -1,4 +1,4 @@
-"""Gradient steps with momentum."""
+"""Gradient descent with momentum (Polyak 1964)."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -9,10 +9,10 @@ from neuralrace.optimisers.base import Optimiser
 
 
 class Momentum(Optimiser):
-    """Heavy ball: steps along the sum of all gradients so far, each older one weighing less.
+    """Gradient descent with momentum: steps along a decaying sum of all gradients so far.
 
-    With momentum beta, a gradient moves weights 1/(1 - beta) times as far in the end, and small
-    learning rates follow gradient flow so much faster.
+    A gradient moves the weights 1/(1 - momentum) times as far as a plain step does, spread over the
+    steps that follow; so small learning rates follow gradient flow that much faster.
 
     Source: Polyak 1964.
     """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuralrace.descent import FullBatch
-from neuralrace.provenance import Stage, code_sha256, versions
+from neuralrace.provenance import Stage, code_sha256, processor, versions
 from neuralrace.spec import Ensemble
 
 Coordinates = dict[str, tuple[str, np.ndarray, str]]
@@ -26,6 +26,7 @@ def provenance(
         "spec_sha256": spec.sha256(),
         "code_sha256": code_sha256(stage, spec.modules),
         "versions": versions(*packages),
+        **processor(),
     }
 
 

@@ -1,5 +1,6 @@
 """The only reader and writer of result files."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,10 @@ from neuralrace.given import Kind
 from neuralrace.records.schema import check, check_origin
 from neuralrace.seal import REMEDY, Seal, refuse_unsound, seal_file, sha256
 
+DENSEST = 1032
+"""Bytes that one byte of a file can stand for: zlib makes nothing smaller."""
+NUMBERS = ("f", "i", "u", "b", "S")
+"""Kinds of data types that result files have: numbers, and characters."""
 PLAIN: dict[str, Any] = {"engine": "netcdf4", "decode_times": False}
 """How result files are opened: no axis is one of dates, and to look for them takes time."""
 
@@ -59,9 +64,12 @@ def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
         UserError: missing, unreadable, damaged, or not of this kind.
     """
     path = _sound(path)
-    with _whole(path), xr.open_dataset(path, **PLAIN) as dataset:
-        check(dataset, path, kind)
-        return dataset.load()
+    with _whole(path):
+        with netCDF4.Dataset(path) as stored:
+            _refuse_bomb(stored, path)
+        with xr.open_dataset(path, **PLAIN) as dataset:
+            check(dataset, path, kind)
+            return dataset.load()
 
 
 def open_lazily(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
@@ -72,7 +80,10 @@ def open_lazily(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Da
     Raises:
         UserError: unreadable, or not of this kind.
     """
+    path = Path(path)
     with _whole(path):
+        with netCDF4.Dataset(path) as stored:
+            _refuse_bomb(stored, path)
         dataset = xr.open_dataset(path, cache=False, **PLAIN)
         check(dataset, path, kind)
         return dataset
@@ -108,12 +119,39 @@ def _sound(path: str | os.PathLike[str]) -> Path:
     return path
 
 
+def _refuse_bomb(stored: netCDF4.Dataset, path: Path) -> None:
+    """Refuses a file that says it holds more than it can, before memory is taken for it.
+
+    Raises:
+        UserError: it does, or holds what no result file has: arrays of other than numbers and
+            characters.
+    """
+    size = 0
+    for name, variable in stored.variables.items():
+        if getattr(variable.datatype, "kind", None) not in NUMBERS:
+            raise UserError(f"{path}: is no result file: {name!r} is of another type than numbers")
+        chunks = variable.chunking()
+        # a chunk is unpacked whole, and may be larger than what is read of it
+        each = math.prod(chunks) if isinstance(chunks, list) else 0
+        size += max(math.prod(variable.shape), each) * variable.dtype.itemsize
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    most = min(DENSEST * path.stat().st_size, installed)
+    if size > most:
+        raise UserError(
+            f"{path}: says that it holds {size / 1e9:.3g} GB, more than the file or the memory of "
+            f"this machine can ({most / 1e9:.3g} GB). If the workflow wrote it, "
+            + REMEDY.format(path=path)
+        )
+
+
 @contextmanager
 def _whole(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Refuses a damaged file."""
+    """Refuses a damaged or forged file, whatever its library says of it."""
     try:
         yield
-    except (OSError, RuntimeError, ValueError, KeyError, AttributeError) as error:
+    except UserError:
+        raise
+    except Exception as error:
         raise UserError(
             f"{path}: cannot be read ({error}); it is damaged, or no result file. If the workflow "
             f"wrote it, {REMEDY.format(path=path)}"

@@ -23,7 +23,7 @@ from neuralrace.datasets.image_domains import (
     ImageDomains,
     image_domains,
 )
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, alike, brief
 from neuralrace.given import SOURCES, Kind, missing
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.routing import Routing
@@ -83,18 +83,26 @@ class CellResults:
         made = {"spec": spec, "trajectory": trajectory, "theory": theory, "metrics": metrics}
         vars(self).update({key: each for key, each in made.items() if each is not None})
 
+    def __repr__(self) -> str:
+        """Its identifier, and the kinds of files that it has."""
+        return f"<CellResults {self.name}: {', '.join(self._there()) or 'no result files'}>"
+
     def path(self, kind: Kind) -> Path:
         """One of its files."""
         return self.folder / f"{kind}.nc"
 
+    def _there(self) -> list[Kind]:
+        """The kinds of files that are in its folder or in memory."""
+        return [kind for kind in SOURCES if kind in vars(self) or self.path(kind).is_file()]
+
     @property
     def kinds(self) -> list[Kind]:
-        """The files that there are, in the order in which they are made.
+        """The files that there are, or datasets in their place, in the order of their making.
 
         Raises:
             UserError: there is none.
         """
-        found: list[Kind] = [kind for kind in SOURCES if self.path(kind).is_file()]
+        found = self._there()
         if not found:
             raise UserError(f"{self.name}: no result files. Run the workflow to make them.")
         return found
@@ -121,11 +129,23 @@ class CellResults:
         """What was asked for by dotted key, as one of the files says; its arrays are not read.
 
         Raises:
-            UserError: a missing or damaged file.
+            UserError: a file that is missing, damaged, or of another cell.
+        """
+        return flat(json.loads(self.attributes(kind)["spec"]))
+
+    def attributes(self, kind: Kind) -> dict[str, Any]:
+        """The attributes of one of the files; its arrays are not read.
+
+        Raises:
+            UserError: a file that is missing, damaged, or of another cell or specification.
         """
         loaded: xr.Dataset | None = vars(self).get(kind)
-        attrs = attributes(self.path(kind), kind) if loaded is None else loaded.attrs
-        return flat(json.loads(attrs["spec"]))
+        if loaded is not None:
+            return loaded.attrs
+        path = self.path(kind)
+        attrs = attributes(path, kind)
+        self._refuse_other(attrs, path, kind)
+        return attrs
 
     @cached_property
     def trajectory(self) -> xr.Dataset:
@@ -150,18 +170,21 @@ class CellResults:
         """
         path = self.path(kind)
         dataset = read(path, kind)
-        if (found := named(dataset.attrs)) != self.name:
+        self._refuse_other(dataset.attrs, path, kind)
+        return dataset
+
+    def _refuse_other(self, attrs: Mapping[str, Any], path: Path, kind: Kind) -> None:
+        if (found := named(attrs)) != self.name:
             raise UserError(
                 f"{path}: is the {kind} of {found}, not of {self.name}; put it where it belongs, "
                 f"or {REMEDY.format(path=path)}"
             )
-        specification = dataset.attrs["spec_sha256"]
+        specification = attrs["spec_sha256"]
         if self.expected.get(kind, specification) != specification:
             raise UserError(
                 f"{path}: was computed from another specification than the configuration has now; "
                 + REMEDY.format(path=path)
             )
-        return dataset
 
     def get(self, kind: Kind, variable: str, **labels: str) -> xr.DataArray:
         """A variable of one of the files, at the given labels.
@@ -319,6 +342,23 @@ class Results(Mapping[str, CellResults]):
         """No file is read."""
         self._cells = {cell.name: cell for cell in cells}
 
+    def __repr__(self) -> str:
+        """How many cells each experiment has."""
+        return f"<Results: {len(self)} cells>\n{self._counts().to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        return f"Results: {len(self)} cells{self._counts().to_html(index=False)}"
+
+    def _counts(self) -> pd.DataFrame:
+        """Number of cells of each experiment; no file is read."""
+        counts = self._places().groupby(PLACE[:2], sort=False).count()
+        return counts.rename(columns={"cell": "cells"}).reset_index()
+
+    def _places(self) -> pd.DataFrame:
+        """Paper, experiment and cell of each identifier."""
+        return pd.DataFrame([name.split("/") for name in self], columns=PLACE)
+
     def __getitem__(self, name: str) -> CellResults:
         return self._cells[name]
 
@@ -376,21 +416,67 @@ class Results(Mapping[str, CellResults]):
     def select(self, **values: Any) -> "Results":
         """The cells whose columns have these values; write dots in keys as two underscores.
 
-        `select(paper="deep_linear", network__activation="linear")`.
+        `select(paper="deep_linear", network__activation="linear")`. No file is read to select by
+        paper, experiment and cell.
+
+        Args:
+            **values: for each column of `table`, the value that it must have.
 
         Raises:
-            UserError: an unknown column.
+            UserError: an unknown column, or a value that no cell has.
         """
-        table = self.table
-        for key, value in values.items():
-            column = key.replace("__", ".")
-            if column not in table:
-                raise UserError(f"{column!r} is no column; there are {', '.join(table.columns)}")
-            table = table.loc[[entry == value for entry in table[column]]]
-        cells = list(self.values())
-        chosen = Results(cells[row] for row in table.index)
-        chosen.table = table.reset_index(drop=True)
+        if not len(self):
+            return self
+        wanted = {key.replace("__", "."): _as_in_json(value) for key, value in values.items()}
+        table = self._places() if wanted.keys() <= set(PLACE) else self.table
+        kept = np.ones(len(self), dtype=bool)
+        for key, value in wanted.items():
+            if key not in table:
+                raise UserError(
+                    f"{key!r} is no column; {alike(key, table.columns)}there are "
+                    f"{', '.join(table.columns)}"
+                )
+            same = np.array([(entry == value) is True for entry in table[key]])
+            if not same.any():
+                known = list(dict.fromkeys(map(str, table[key])))
+                raise UserError(
+                    f"{key}: {value!r}: no cell has it; {alike(str(value), known)}there is "
+                    f"{brief(', '.join(known))}"
+                )
+            kept &= same
+        chosen = Results(cell for cell, keep in zip(self.values(), kept, strict=True) if keep)
+        if "table" in vars(self):
+            chosen.table = self.table.loc[kept].reset_index(drop=True)
         return chosen
+
+
+def _as_in_json(value: Any) -> Any:
+    """A value as a specification has it: tuples and arrays are lists."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return list(value) if isinstance(value, tuple) else value
+
+
+def cells_of(tree: xr.DataTree) -> list[CellResults]:
+    """The cells of a tree that `simulate` or `open_tree` gives; arrays are not read.
+
+    Raises:
+        UserError: it holds none.
+    """
+    cells = []
+    for node in tree.subtree:
+        files: dict[str, Any] = {
+            kind: node[kind].to_dataset() for kind in SOURCES if kind in node.children
+        }
+        if files and all("spec" in file.attrs for file in files.values()):
+            attrs = node.attrs | next(iter(files.values())).attrs
+            name = named({str(key): value for key, value in attrs.items()})
+            cells.append(CellResults(name, Path(name), **files))
+    if not cells:
+        raise UserError(
+            f"the tree {tree.name or tree.path!r} holds no cell; give one that simulate or "
+            "open_tree gives"
+        )
+    return cells
 
 
 def open_results(
@@ -420,6 +506,8 @@ def open_results(
         >>> results["deep_linear/exact/hidden-16"].metrics.attrs["experiment"]
         'exact'
     """
+    if not isinstance(folder, str | Path):
+        raise UserError(f"folder: {folder!r}: give the path of a results folder")
     root = Path(folder)
     if cell_ids is None:
         # blind trials and smoke runs lie deeper
@@ -430,7 +518,14 @@ def open_results(
         if not found:
             raise UserError(f"{folder}: no results found. Run `snakemake --cores all figures`.")
         cell_ids = [path.relative_to(root).as_posix() for path in found]
-    parted = ((name, *name.rpartition("/")) for name in cell_ids)
+    try:
+        names: list[Any] = [cell_ids] if isinstance(cell_ids, str) else list(cell_ids)
+    except TypeError:
+        names = [cell_ids]
+    for name in names:
+        if not isinstance(name, str) or name.count("/") != len(PLACE) - 1:
+            raise UserError(f"cell_ids: {name!r}: give identifiers paper/experiment/label")
+    parted = ((name, *name.rpartition("/")) for name in names)
     return Results(
         CellResults(name, root / experiment / variant / label, expected=(expected or {}).get(name))
         for name, experiment, _, label in parted

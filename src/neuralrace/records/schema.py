@@ -4,6 +4,8 @@ A file is a trajectory (what training recorded), theory (what was solved for the
 metrics (what follows from both). All share the axes `init_scale` and `seed`.
 """
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -183,18 +185,31 @@ def check_origin(
         kind: what it should be; any when absent.
 
     Raises:
-        UserError: wrong kind or version, a missing attribute, or a variable that was lost.
+        UserError: wrong kind or version, an attribute that is missing or no text, a specification
+            without the checksum that stands beside it, or a variable that was lost.
     """
-    found = attrs.get("kind")
+    texts = {name: value for name, value in attrs.items() if isinstance(value, str)}
+    found = texts.get("kind")
     if found not in ("trajectory", "theory", "metrics") or (kind is not None and found != kind):
         raise _refusal(path, f"is no {kind or 'result'} file (its kind is {found!r})")
-    if (version := attrs.get("schema")) != SCHEMA_VERSION:
+    if (version := texts.get("schema")) != SCHEMA_VERSION:
         raise _refusal(path, f"has schema {version!r}, this version reads {SCHEMA_VERSION!r}")
-    missing = {"spec", "spec_sha256", "code_sha256", "versions", "variables"} - attrs.keys()
+    missing = {"spec", "spec_sha256", "code_sha256", "versions", "variables"} - texts.keys()
     if missing:
         raise _refusal(path, f"lacks the attributes {sorted(missing)}")
+    if hashlib.sha256(texts["spec"].encode()).hexdigest() != texts["spec_sha256"]:
+        raise _refusal(path, "has a specification (spec) that is not the one of its spec_sha256")
+    if not _is_object(texts["spec"]):
+        raise _refusal(path, "has a specification (spec) that is no JSON object")
     if lost := set(attrs["variables"].split()).difference(variables):
         raise _refusal(path, f"lacks the variables {sorted(lost)}")
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _refusal(path: object, what: str) -> UserError:

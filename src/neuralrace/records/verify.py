@@ -1,5 +1,6 @@
 """Whether results are what the workflow wrote, from the files of cells to pictures and claims."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -9,9 +10,13 @@ import xarray as xr
 from neuralrace.errors import UserError
 from neuralrace.given import SOURCES
 from neuralrace.records.files import read
-from neuralrace.records.results import named
+from neuralrace.records.results import PLACE, named
+from neuralrace.registry import FIGURES
 from neuralrace.seal import Seal, digest_of, fingerprint, read_seal, seal_file, sha256
+from neuralrace.variants import DOUBLED
 
+PICTURES = (".png", ".pdf", ".svg")
+TABLES = ("md", "json", "csv")
 # Singular values are padded to the largest rank; there may be no pair that is never trained.
 UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
 
@@ -24,9 +29,10 @@ def verify(
 ) -> None:
     """Checks every file of a results folder and of its figures.
 
-    Of each, its checksum; of result files schema, finite values, and that specification and code
-    which they name are those of their fingerprint; of what was computed from result files, that
-    they are those that are there.
+    Of each, its checksum; of result files schema, finite values, that their specification has the
+    checksum which they name, that they lie where the cell that they name belongs, and that
+    specification and code are those of their fingerprint; of what was computed from result files,
+    that they are those that are there.
 
     Args:
         root: the results folder.
@@ -43,12 +49,12 @@ def verify(
     files = sorted(found) if planned is None else list(planned)
     if not files:
         raise UserError(f"{root}: no result files; name the folder that holds some")
-    products = sorted([*root.glob("*.sha256"), *gallery.glob("*/*.sha256")])
-    problems = {path: list(_of_file(path, (planned or {}).get(path))) for path in files}
+    products = [place for place, made in _products(root, gallery) if _any(place, *made)]
+    problems = {path: list(_of_file(path, root, (planned or {}).get(path))) for path in files}
     problems |= {place: list(_of_product(place, root)) for place in products}
     wrong = [f"{path}: {what}" for path, told in problems.items() for what in told]
     if wrong:
-        again = " ".join(str(_output(path)) for path, told in problems.items() if told)
+        again = " ".join(str(_output(path, gallery)) for path, told in problems.items() if told)
         advice = (
             f"To compute them again: snakemake --cores all --force {again}\n"
             "with --config settings=FILE, if these results have a file of yours. Then run what you "
@@ -63,19 +69,38 @@ def verify(
     )
 
 
-def _output(path: Path) -> Path:
+def _products(root: Path, gallery: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """Checksum files of all figures and tables that there may be, and the files that they are of.
+
+    Others may lie beside them, and are nobody's business here.
+    """
+    judged = [root / f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
+    yield root / "claims.sha256", judged
+    for name in ("metrics.csv", "blind.json"):
+        yield seal_file(root / name), [root / name]
+    drawn = {place for place in gallery.rglob("*.sha256") if read_seal(place)}
+    for place in sorted(drawn | {gallery / f"{name}.sha256" for name in FIGURES}):
+        yield place, [place.with_suffix(kind) for kind in PICTURES]
+
+
+def _any(*paths: Path) -> bool:
+    return any(map(os.path.lexists, paths))
+
+
+def _output(path: Path, gallery: Path) -> Path:
     """The file that Snakemake computes, for a checksum file of a figure or table."""
     if path.suffix != ".sha256":
         return path
-    figure = path.parent.parent.name == "figures"
-    return path.with_suffix(".png" if figure else "" if "." in path.stem else ".md")
+    if path.is_relative_to(gallery):
+        return path.with_suffix(".png")
+    return path.with_suffix("" if "." in path.stem else ".md")
 
 
 def _of_product(place: Path, root: Path) -> Iterator[str]:
-    """What is wrong with pictures or tables, as their seal says."""
+    """What is wrong with pictures or tables, as their checksum file says."""
     found = read_seal(place)
     if found is None:
-        yield "is no checksum file; it is damaged"
+        yield "is missing or no checksum file, so that nobody can tell whether its files are sound"
         return
     for name, digest in found.files.items():
         path = place.parent / name
@@ -93,7 +118,7 @@ def _of_inputs(found: Seal, root: Path) -> Iterator[str]:
             yield f"was computed from another {root / name} than there is"
 
 
-def _of_file(path: Path, planned: str | None) -> Iterator[str]:
+def _of_file(path: Path, root: Path, planned: str | None) -> Iterator[str]:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -109,8 +134,10 @@ def _of_file(path: Path, planned: str | None) -> Iterator[str]:
     except UserError as error:
         yield str(error).removeprefix(f"{path}: ")
         return
+    attrs = dataset.attrs
+    if not _belongs(path, root, tuple(str(attrs.get(part)) for part in PLACE)):
+        yield f"is of {named(attrs)}, and lies in the place of another cell"
     if found is not None:
-        attrs = dataset.attrs
         own = fingerprint(named(attrs), attrs["spec_sha256"], attrs["code_sha256"])
         if planned not in (None, found.fingerprint):
             yield "was computed from another configuration or other code than the present ones"
@@ -119,6 +146,19 @@ def _of_file(path: Path, planned: str | None) -> Iterator[str]:
         # cells of other runs may lie in folders of this one
         yield from _of_inputs(found, path.parent.parent.parent.parent)
     yield from _not_finite(dataset)
+
+
+def _belongs(path: Path, root: Path, place: tuple[str, ...]) -> bool:
+    """Whether a file lies below `root` where the cell that it names belongs.
+
+    That is `paper/experiment/label`, or `paper/experiment/variant/label` of a robustness run; what
+    is above `root` may have any name.
+    """
+    parts = path.parent.relative_to(root).parts
+    plain = (*parts[:-2], *parts[-1:]) if set(parts[-2:-1]) & DOUBLED.keys() else parts
+    return (
+        any(place[-len(ends) :] == ends for ends in (parts[-3:], plain[-3:]) if ends) or not parts
+    )
 
 
 def _not_finite(dataset: xr.Dataset) -> Iterator[str]:

@@ -1,9 +1,12 @@
 """Networks that answer with the mean over hidden units, yhat = (1/K) sum_k g_k(x) w_k.x."""
 
+from typing import cast
+
 import numpy as np
 from jaxtyping import Float
 
-from neuralrace.errors import UserError
+from neuralrace.datasets.base import Mixture
+from neuralrace.datasets.marginals import Marginal
 from neuralrace.gates.half_space import half_spaces
 from neuralrace.registry import Solution
 from neuralrace.solutions.problem import Arrays, Problem
@@ -12,7 +15,8 @@ from neuralrace.theory.unit_flow import mean_field_flow
 
 
 @Solution(
-    needs="given_gates gated mean_readout unit_pathways squared_error gradient_flow",
+    needs="given_gates gated mean_readout unit_pathways squared_error gradient_flow gates_fit "
+    "sees_all_inputs one_output",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "receptive_fields": (
@@ -24,10 +28,6 @@ from neuralrace.theory.unit_flow import mean_field_flow
 def frozen_gates(problem: Problem) -> Arrays:
     """Units with given gates, in closed form.
 
-    Raises:
-        UserError: several outputs, pathways that do not see all inputs, or a unit that is open on
-            no sample.
-
     Source: notes on localisation, sections 3.1 to 3.5, corrected; see `theory.frozen_gates`.
     """
     start, frozen = _given(problem)
@@ -35,7 +35,8 @@ def frozen_gates(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="given_gates gated mean_readout unit_pathways squared_error gradient_descent",
+    needs="given_gates gated mean_readout unit_pathways squared_error gradient_descent gates_fit "
+    "sees_all_inputs one_output",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "receptive_fields": (
@@ -47,9 +48,6 @@ def frozen_gates(problem: Problem) -> Arrays:
 def frozen_gates_descent(problem: Problem) -> Arrays:
     """Units with given gates by the steps that training takes: rounding is the only difference.
 
-    Raises:
-        UserError: as `frozen_gates`.
-
     Source: notes on localisation, sections 3.1 to 3.5, corrected; see `theory.frozen_gates`.
     """
     start, frozen = _given(problem)
@@ -57,7 +55,7 @@ def frozen_gates_descent(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu mean_readout one_hidden squared_error gradient_flow",
+    needs="layered relu mean_readout one_hidden squared_error gradient_flow one_output",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "receptive_fields": (
@@ -69,9 +67,6 @@ def frozen_gates_descent(problem: Problem) -> Arrays:
 def initial_gates(problem: Problem) -> Arrays:
     """A ReLU network whose gates stay what the initial weights make them, at every init scale.
 
-    Raises:
-        UserError: several outputs, or a unit that is open on no sample.
-
     Source: notes on localisation, sections 3.1 to 3.5, corrected; see `theory.frozen_gates`.
     """
     by_seed = []
@@ -82,7 +77,8 @@ def initial_gates(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu mean_readout one_hidden squared_error gradient_flow",
+    needs="layered relu mean_readout one_hidden squared_error gradient_flow known_input_law "
+    "one_output",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "receptive_fields": (
@@ -97,21 +93,13 @@ def mean_field(problem: Problem) -> Arrays:
     The flow is no gradient flow, so it has no loss of its own: that of its weights is given, as a
     ReLU network on the samples.
 
-    Raises:
-        UserError: several outputs, or inputs whose law is not known.
-
     Source: notes on localisation, section 2.2 (one unit); derived here for any number of units.
     """
-    dataset = problem.ensemble.dataset
-    law = dataset.mixture()
-    if law is None or law.marginal is None:
-        raise UserError(
-            f"dataset.name: {dataset.name!r}: solutions: mean_field needs the law of the inputs; "
-            "use nonlinear_gaussian"
-        )
-    target = _target(problem)
+    law = cast(Mixture, problem.ensemble.dataset.mixture())
+    marginal = cast(Marginal, law.marginal)
+    target = problem.data.y[:, 0]
     path = mean_field_flow(
-        problem.time, problem.weights[0], law.covariances, law.targets, law.marginal.quadrature
+        problem.time, problem.weights[0], law.covariances, law.targets, marginal.quadrature
     )
     loss = np.empty(path.shape[:-2])
     for at in np.ndindex(loss.shape):
@@ -120,44 +108,15 @@ def mean_field(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(loss), "receptive_fields": path[..., -1, :, :]}
 
 
-def _target(problem: Problem) -> Float[np.ndarray, " sample"]:
-    """The one output.
-
-    Raises:
-        UserError: there are several.
-    """
-    y = problem.data.y
-    if y.shape[1] != 1:
-        raise UserError(
-            f"dataset.name: {problem.ensemble.dataset.name!r}: has {y.shape[1]} outputs; "
-            "solutions: this theory is for one output"
-        )
-    return y[:, 0]
-
-
 def _frozen(problem: Problem, gates: Float[np.ndarray, "unit sample"]) -> FrozenGates:
-    """The network with these gates on the samples.
-
-    Raises:
-        UserError: several outputs, or a unit that is open on no sample.
-    """
-    target = _target(problem)
-    try:
-        return FrozenGates.from_samples(problem.data.x, target, gates)
-    except ValueError as error:
-        raise UserError(f"network.gates: {error}") from error
+    """The network with these gates on the samples, which have one output."""
+    return FrozenGates.from_samples(problem.data.x, problem.data.y[:, 0], gates)
 
 
 def _given(
     problem: Problem,
 ) -> tuple[Float[np.ndarray, "init_scale seed unit input"], FrozenGates]:
-    """Initial weights of all units, and the network with its given gates.
-
-    Raises:
-        UserError: as `_frozen`, or pathways that do not see all inputs.
-    """
-    if problem.wiring.sees:
-        raise UserError("network.gates: solutions: frozen_gates needs pathways that see all inputs")
+    """Initial weights of all units, and the network with its given gates."""
     start = np.concatenate(problem.weights[::2], axis=-2)
     return start, _frozen(problem, problem.wiring.pathway_gates)
 

@@ -13,7 +13,8 @@ ALIGNED = 1e-8
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error gradient_flow",
+    needs="given_gates linear trained_readout one_mask squared_error gradient_flow "
+    "domains_spelled_out gates_fit",
     gives={"loss": ("solution time", "loss predicted by theory")},
 )
 def gated_flow(problem: Problem) -> Arrays:
@@ -27,7 +28,8 @@ def gated_flow(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error gradient_flow",
+    needs="given_gates linear trained_readout one_mask squared_error gradient_flow "
+    "domains_spelled_out aligned_start common_modes",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "singular_values": (
@@ -40,9 +42,6 @@ def gated_flow(problem: Problem) -> Arrays:
 def reduction(problem: Problem) -> Arrays:
     """One number for each edge and mode; mode strengths are given for routing networks alone.
 
-    Raises:
-        UserError: the start is not aligned with modes that all pathways share.
-
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow reduction.
     """
     effective = problem.wiring.effective
@@ -51,7 +50,8 @@ def reduction(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error gradient_descent",
+    needs="given_gates linear trained_readout one_mask squared_error gradient_descent "
+    "domains_spelled_out aligned_start common_modes",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "singular_values": (
@@ -63,9 +63,6 @@ def reduction(problem: Problem) -> Arrays:
 )
 def reduction_descent(problem: Problem) -> Arrays:
     """The reduction by the steps that training takes: rounding is the only difference.
-
-    Raises:
-        UserError: the start is not aligned with modes that all pathways share.
 
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow reduction.
     """

@@ -5,7 +5,6 @@ from functools import reduce
 import numpy as np
 from jaxtyping import Float
 
-from neuralrace.errors import UserError
 from neuralrace.registry import Solution
 from neuralrace.solutions.problem import Arrays, Problem
 from neuralrace.theory import modes
@@ -56,7 +55,7 @@ def shallow_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered linear trained_readout one_hidden squared_error gradient_flow",
+    needs="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
@@ -68,12 +67,8 @@ def untied_modes(problem: Problem) -> Arrays:
 
     Exact where modes use hidden directions of their own.
 
-    Raises:
-        UserError: inputs are not whitened.
-
     Source: derived here; Saxe, McClelland, Ganguli 2013 solve scalar layers in other variables.
     """
-    _require_whitened(problem)
     task = problem.data.modes
     encoder, decoder = problem.weights
     a0, b0 = (encoder @ task.v).mT, (decoder.mT @ task.u).mT
@@ -82,7 +77,8 @@ def untied_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered linear trained_readout squared_error gradient_flow",
+    needs="layered linear trained_readout squared_error gradient_flow aligned_start whitened "
+    "positive_modes",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
@@ -95,29 +91,19 @@ def untied_modes(problem: Problem) -> Arrays:
 def layered_modes(problem: Problem) -> Arrays:
     """Any depth and whitened inputs, from an aligned start whose layers need not be balanced.
 
-    Raises:
-        UserError: inputs are not whitened, or the start is not aligned.
-
     Source: Basu, Mukherjee, Vasudevan, eq. 13.
     """
-    _require_whitened(problem)
     task, rank = problem.data.modes, len(problem.data.modes.s)
     start = np.zeros((*problem.weights[0].shape[:-2], len(problem.weights), rank))
     for index, layer in enumerate(problem.weights):
         values = np.linalg.svd(layer, compute_uv=False)[..., :rank]
         start[..., index, : values.shape[-1]] = values  # a narrow layer has no room for the rest
-    total = _product(problem.weights)
-    if not np.allclose(start.prod(-2), np.einsum("ok,...oi,ik->...k", task.u, total, task.v)):
-        raise UserError(
-            "solutions: layered_modes needs an aligned start, such as init aligned, and modes that "
-            "are not negative"
-        )
     strength = modes.layered_mode_flow(problem.time, task.s, start)
     return _of_modes(problem, strength.prod(-2)) | {"layer_strength": strength}
 
 
 @Solution(
-    needs="layered linear trained_readout one_hidden squared_error gradient_flow",
+    needs="layered linear trained_readout one_hidden squared_error gradient_flow equal_variance",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
@@ -126,24 +112,17 @@ def layered_modes(problem: Problem) -> Arrays:
 def symmetric_start(problem: Problem) -> Arrays:
     """Only the mean of encoder and decoder vectors grows from a small start: a tied network.
 
-    Raises:
-        UserError: inputs do not vary alike in all directions.
-
     Source: derived here, from the matrix Riccati solution of Fukumizu 1998.
     """
     task = problem.data.modes
     encoder, decoder = problem.weights
-    if not np.allclose(task.d, task.d[0]) or not task.joint:
-        raise UserError(
-            "solutions: symmetric_start needs inputs of equal variance in all directions"
-        )
     mean = (encoder @ task.v + decoder.mT @ task.u).mT / 2
     gram = tied_gram(problem.time * task.d[0], mean, np.diag(task.s / task.d[0]))
     return _of_map(problem, task.u @ gram @ task.v.T)
 
 
 @Solution(
-    needs="layered linear trained_readout one_hidden squared_error gradient_flow",
+    needs="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
@@ -154,19 +133,15 @@ def exact(problem: Problem) -> Arrays:
 
     An unbalanced start is not refused: the result then departs from gradient flow.
 
-    Raises:
-        UserError: inputs are not whitened.
-
     Source: Fukumizu 1998; Braun, Dominé, Fitzgerald, Saxe 2022.
     """
-    _require_whitened(problem)
     encoder, decoder = problem.weights
     total = exact_two_layer(problem.time, encoder, decoder, problem.data.sigma_yx)
     return _of_map(problem, total)
 
 
 @Solution(
-    needs="layered linear trained_readout one_hidden squared_error gradient_flow",
+    needs="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
@@ -179,12 +154,8 @@ def exact(problem: Problem) -> Arrays:
 def tied(problem: Problem) -> Arrays:
     """One hidden layer and whitened inputs, exact where encoder and decoder start equal.
 
-    Raises:
-        UserError: inputs are not whitened.
-
     Source: the matrix Riccati solution of Fukumizu 1998.
     """
-    _require_whitened(problem)
     task = problem.data.modes
     gram = tied_gram(problem.time, (problem.weights[0] @ task.v).mT, np.diag(task.s))
     diagonal = np.diagonal(gram, axis1=-2, axis2=-1)
@@ -241,13 +212,3 @@ def _of_map(problem: Problem, total: Float[np.ndarray, "*runs time output input"
         "loss": problem.as_trained(data.y_power / 2 - fit + size / 2),
         "mode_strength": np.einsum("ok,...oi,ik->...k", data.modes.u, total, data.modes.v),
     }
-
-
-def _require_whitened(problem: Problem) -> None:
-    """Refuses a task whose inputs are not whitened.
-
-    Raises:
-        UserError: sigma_xx is not the identity.
-    """
-    if not np.allclose(problem.data.sigma_xx, np.eye(len(problem.data.sigma_xx))):
-        raise UserError("solutions: this theory is for whitened inputs, sigma_xx = I")

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from neuralrace.errors import configured_as
 from neuralrace.registry import Solution
 from neuralrace.solutions.problem import Arrays, Problem
 from neuralrace.theory import pathway_modes as small
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error gradient_flow",
+    needs="given_gates linear trained_readout one_mask squared_error gradient_flow "
+    "domains_spelled_out parallel_pathways",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "pathway_values": (
@@ -21,9 +21,6 @@ from neuralrace.theory import pathway_modes as small
 def pathway_modes(problem: Problem) -> Arrays:
     """One hidden unit for each mode of each pathway, from the initial weights.
 
-    Raises:
-        UserError: the pathways do not lie side by side, with one hidden layer each.
-
     Source: derived here, see `theory.pathway_modes`.
     """
     effective = problem.wiring.effective
@@ -32,7 +29,8 @@ def pathway_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error gradient_descent",
+    needs="given_gates linear trained_readout one_mask squared_error gradient_descent "
+    "domains_spelled_out parallel_pathways",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "pathway_values": (
@@ -44,9 +42,6 @@ def pathway_modes(problem: Problem) -> Arrays:
 def pathway_modes_descent(problem: Problem) -> Arrays:
     """From the initial weights by the steps that training takes.
 
-    Raises:
-        UserError: the pathways do not lie side by side, with one hidden layer each.
-
     Source: derived here, see `theory.pathway_modes`.
     """
     effective = problem.wiring.effective
@@ -56,7 +51,8 @@ def pathway_modes_descent(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error normal_start gradient_flow",
+    needs="given_gates linear trained_readout one_mask squared_error normal_start gradient_flow "
+    "domains_spelled_out parallel_pathways",
     gives={
         "loss": ("solution time", "loss predicted by theory"),
         "pathway_values": (
@@ -68,9 +64,6 @@ def pathway_modes_descent(problem: Problem) -> Arrays:
 def pathway_modes_mean(problem: Problem) -> Arrays:
     """From width and variance of the initial weights alone.
 
-    Raises:
-        UserError: the pathways do not lie side by side, with one hidden layer each.
-
     Source: derived here, see `theory.pathway_modes`.
     """
     effective, scales = problem.wiring.effective, np.array(problem.ensemble.init_scales)
@@ -79,7 +72,7 @@ def pathway_modes_mean(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="trained_candidates squared_error normal_start gradient_flow",
+    needs="trained_candidates squared_error normal_start gradient_flow candidates_fit",
     gives={
         "candidate_loss": (
             "candidate time",
@@ -90,17 +83,12 @@ def pathway_modes_mean(problem: Problem) -> Arrays:
 def candidate_modes(problem: Problem) -> Arrays:
     """Loss of every candidate from width and variance of the initial weights.
 
-    Raises:
-        UserError: the gates of a candidate do not fit the dataset, or it has more hidden layers
-            than one.
-
     Source: derived here, see `theory.pathway_modes`.
     """
     losses = []
-    for name, network in problem.ensemble.candidates.items():
+    for network in problem.ensemble.candidates.values():
         candidate = Problem(problem.ensemble.model_copy(update={"network": network}), problem.step)
-        with configured_as(f"candidates.{name}"):
-            losses.append(pathway_modes_mean(candidate)["loss"])
+        losses.append(pathway_modes_mean(candidate)["loss"])
     return {"candidate_loss": np.stack(losses, axis=2)}
 
 

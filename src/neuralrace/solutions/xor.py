@@ -23,7 +23,8 @@ def xor_race(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
+    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
+    "general_start",
     gives={"loss": ("solution time", "loss predicted by theory")},
 )
 def margin_race(problem: Problem) -> Arrays:
@@ -37,7 +38,8 @@ def margin_race(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
+    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
+    "general_start",
     gives={"loss": ("solution time", "loss predicted by theory")},
 )
 def margin_linear(problem: Problem) -> Arrays:
@@ -50,7 +52,8 @@ def margin_linear(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
+    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
+    "general_start",
     gives={"loss": ("solution time", "loss predicted by theory")},
 )
 def margin_xor(problem: Problem) -> Arrays:

@@ -116,9 +116,10 @@ class FrozenGates:
         a: <g_k g_l x x^T>.
         y_power: <y^2>.
 
+    The weights of a unit whose gate never fires stay where they start.
+
     Raises:
-        ValueError: if a gate never fires; and, once modes are needed, if no inputs and targets
-            have such moments.
+        ValueError: once modes are needed, if no inputs and targets have such moments.
 
     Source: notes on localisation, section 3.3.
     """
@@ -130,9 +131,6 @@ class FrozenGates:
     def __post_init__(self) -> None:
         if self.a.shape != 2 * self.b.shape:
             raise ValueError(f"a of shape {self.a.shape} does not fit b of shape {self.b.shape}")
-        silent = np.flatnonzero(np.einsum("kiki->k", self.a) == 0)
-        if silent.size:
-            raise ValueError(f"the gate of unit {', '.join(map(str, silent))} never fires")
 
     @classmethod
     def from_samples(
@@ -147,9 +145,6 @@ class FrozenGates:
             x: inputs, a sample per row.
             y: targets.
             gates: value of every gate at every sample.
-
-        Raises:
-            ValueError: if a gate never fires.
         """
         return cls(*gated_moments(x, y, gates))
 

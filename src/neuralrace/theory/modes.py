@@ -255,6 +255,39 @@ def two_layer_limit_ratio(
     return half + np.hypot(half, 1)
 
 
+def final_strength(
+    sigma_yx: Float[np.ndarray, "output input"],
+    sigma_xx: Float[np.ndarray, "input input"],
+    u: Float[np.ndarray, "output modes"],
+    v: Float[np.ndarray, "input modes"],
+    rank: int,
+) -> Float[np.ndarray, " modes"]:
+    """Mode strengths u_k^T W v_k at convergence: of W = P sigma_yx sigma_xx^+, for any inputs.
+
+    The map of least squares, projected by P on the `rank` directions of the outputs that it
+    explains most of. It is s_k/d_k where v_k is an eigenvector of sigma_xx and its mode is among
+    these. All are NaN where two directions explain the same and only one of them has room.
+
+    Args:
+        sigma_yx: input-output correlation.
+        sigma_xx: input correlation.
+        u: output singular vectors of sigma_yx, in columns.
+        v: input singular vectors, likewise.
+        rank: units of the narrowest layer.
+
+    Source: Baldi and Hornik 1989: a linear network has no other minimum.
+    """
+    best = sigma_yx @ np.linalg.pinv(sigma_xx, rcond=1e-10, hermitian=True)
+    explained, directions = np.linalg.eigh(best @ sigma_yx.T)
+    explained, directions = explained[::-1], directions[:, ::-1]
+    if rank < len(explained):
+        room = explained[rank - 1] - explained[rank]
+        if room <= 1e-9 * explained[0] < explained[rank]:
+            return np.full(u.shape[1], np.nan)
+    kept = directions[:, :rank]
+    return np.einsum("ok,op,qp,qi,ik->k", u, kept, kept, best, v, optimize=True)
+
+
 def mode_loss(
     a: Float[np.ndarray, "*runs modes"],
     s: Float[np.ndarray, "*#runs modes"],

@@ -1,4 +1,4 @@
-"""How large steps may be and how long learning takes, by theory alone.
+"""How large steps and initial weights may be, and how long learning takes, by theory alone.
 
 All is for 1/2 <|y - yhat|^2> over all samples, in gradient-flow time.
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
@@ -15,7 +15,7 @@ from neuralrace.theory.modes import aligned_initial_mode
 
 TOLERANCE = 0.01
 """Share that may be missing: of a rate of learning by the size of a step, of what the modes explain
-by those that are not waited for, of a mode at the end."""
+by those that are not waited for, of a mode at the end; and that may be there of a mode at first."""
 ROUNDING = 1e-10
 """Share of the largest possible correlation below which one cannot be told from rounding."""
 Pathway = tuple[np.ndarray, np.ndarray, Sequence[np.ndarray]]
@@ -51,12 +51,39 @@ def flow_step(data: Data, layers: Sequence[Float[np.ndarray, "*runs _matrix"]]) 
     return 2 * TOLERANCE / float(inputs * (depth * size ** (2 - 2 / depth) + start))
 
 
+def small_scale(data: Data, pathways: Iterable[Pathway]) -> float:
+    """Init scale at which modes start from at most `TOLERANCE` of what they end at, s/d.
+
+    Below it, modes are learned one by one, as theory of small weights has them. A strength is a
+    product over layers, so that it grows as the scale to the power of their number D.
+
+    Args:
+        data: what is learned.
+        pathways: of the network, as of `learning_time`, with the weights of init scale 1.
+
+    Raises:
+        UserError: no mode is ever learned from these weights.
+
+    Source: derived here; the start of two layers is that of `modes.aligned_initial_mode`.
+    """
+    s, d, depth, starts = _modes(data, pathways)
+    waited, start = _waited_for(s, d), starts.max(axis=0)
+    waited = waited[start[waited] > 0]
+    if not waited.size:
+        raise UserError(
+            "init_scales: is missing, and no linear mode of the task tells what is small; give it"
+        )
+    share = (start * d / s)[waited]
+    return float(((TOLERANCE / share) ** (1 / depth[waited])).min())
+
+
 def learning_time(data: Data, pathways: Iterable[Pathway]) -> float:
     """Flow time after which the slowest mode is learned, or the least wrong estimate of it.
 
     Modes of each pathway are taken as alone and balanced, da/dt = D a^(2 - 2/D) (s - d a), and as
-    learned when `TOLERANCE` of s/d is missing: where that rate has become D (s/d)^(2 - 2/D) d. The
-    weakest are not waited for that explain, together, less than `TOLERANCE` of sum_k s_k^2/d_k.
+    learned when `TOLERANCE` of s/d is missing: where that rate has become D (s/d)^(2 - 2/D) d. They
+    start from the least strength of all runs for two layers, else from the typical one. The weakest
+    are not waited for that explain, together, less than `TOLERANCE` of sum_k s_k^2/d_k.
 
     Args:
         data: what is learned.
@@ -67,20 +94,11 @@ def learning_time(data: Data, pathways: Iterable[Pathway]) -> float:
 
     Source: derived here; the start of two layers is that of `modes.aligned_initial_mode`.
     """
-    floor, power, time = ROUNDING * np.sqrt(_largest(data.x) * _largest(data.y)), [], []
-    for sigma_yx, sigma_xx, weights in pathways:
-        u, s, vt = np.linalg.svd(sigma_yx, full_matrices=False)
-        told = s > floor
-        u, s, v = u[:, told], s[told], vt[told].T
-        d, depth = np.einsum("ik,ij,jk->k", v, sigma_xx, v), len(weights)
-        start = _start(weights, u, v)
-        rate = depth * (s / d) ** (2 - 2 / depth) * d
-        power.append(s**2 / d)
-        time.append(half_time(s, d, start, depth) + np.log(1 / TOLERANCE) / rate)
-    powers, times = np.concatenate([[], *power]), np.concatenate([[], *time])
-    order = np.argsort(powers)
-    waited = order[np.cumsum(powers[order]) > TOLERANCE * powers.sum()]
-    finite = times[waited][np.isfinite(times[waited])]
+    s, d, depth, starts = _modes(data, pathways)
+    start = np.where(depth == 2, starts.min(axis=0), np.sqrt((starts**2).mean(axis=0)))
+    rate = depth * (s / d) ** (2 - 2 / depth) * d
+    times = (half_time(s, d, start, depth) + np.log(1 / TOLERANCE) / rate)[_waited_for(s, d)]
+    finite = times[np.isfinite(times)]
     if not finite.size:
         raise UserError(
             "steps: is missing, and no linear mode of the task tells how many it takes; give it"
@@ -92,7 +110,7 @@ def half_time(
     s: Float[np.ndarray, " mode"],
     d: Float[np.ndarray, " mode"],
     a0: Float[np.ndarray, " mode"],
-    depth: int,
+    depth: int | Float[np.ndarray, " mode"],
 ) -> Float[np.ndarray, " mode"]:
     """Time at which a balanced mode of any depth reaches half of s/d.
 
@@ -103,7 +121,7 @@ def half_time(
         s: singular value of sigma_yx, positive.
         d: eigenvalue of sigma_xx, positive.
         a0: initial effective singular value, not negative.
-        depth: layers of weights, D.
+        depth: layers of weights, D; of each mode, or of all.
     """
     half = s / d / 2
     begin = np.where(a0 > 0, np.minimum(a0, half), half)
@@ -112,13 +130,41 @@ def half_time(
     return np.where(a0 > 0, np.trapezoid(slowness, log_a, axis=0), np.inf)
 
 
-def _start(weights: Sequence[np.ndarray], u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Initial strength of each mode: the least over runs for two layers, else the typical one."""
-    if len(weights) == 2:
-        first, second = weights
-        return aligned_initial_mode(first, second, u, v).min(axis=0)
-    product = reduce(lambda below, above: above @ below, weights)
-    return np.sqrt((np.einsum("ok,roi,ik->rk", u, product, v) ** 2).mean(axis=0))
+def _modes(
+    data: Data, pathways: Iterable[Pathway]
+) -> tuple[
+    Float[np.ndarray, " mode"],
+    Float[np.ndarray, " mode"],
+    Float[np.ndarray, " mode"],
+    Float[np.ndarray, "run mode"],
+]:
+    """s, d, layers and initial strength of each mode of each pathway."""
+    floor = ROUNDING * np.sqrt(_largest(data.x) * _largest(data.y))
+    parts = []
+    for sigma_yx, sigma_xx, weights in pathways:
+        u, s, vt = np.linalg.svd(sigma_yx, full_matrices=False)
+        there = s > floor
+        u, s, v = u[:, there], s[there], vt[there].T
+        d = np.einsum("ik,ij,jk->k", v, sigma_xx, v)
+        if len(weights) == 2:
+            starts = aligned_initial_mode(weights[0], weights[1], u, v)
+        else:
+            product = reduce(lambda below, above: above @ below, weights)
+            starts = np.abs(np.einsum("ok,roi,ik->rk", u, product, v))
+        parts.append((s, d, np.full(s.shape, float(len(weights))), starts))
+    if not parts:  # each pathway of a graph may lack inputs
+        return np.empty(0), np.empty(0), np.empty(0), np.empty((1, 0))
+    s, d, depth, starts = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
+    return s, d, depth, starts
+
+
+def _waited_for(
+    s: Float[np.ndarray, " mode"], d: Float[np.ndarray, " mode"]
+) -> Int[np.ndarray, " waited"]:
+    """Numbers of the modes but for the weakest, which explain next to nothing together."""
+    power = s**2 / d
+    order = np.argsort(power)
+    return order[np.cumsum(power[order]) > TOLERANCE * power.sum()]
 
 
 def _largest(vectors: Float[np.ndarray, "sample unit"]) -> float:

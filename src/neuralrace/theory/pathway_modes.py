@@ -185,10 +185,10 @@ def _resized(effective: EffectiveData, weights: Sequence[np.ndarray]) -> Effecti
 
 
 def _refuse_other_graphs(architecture: Architecture) -> None:
-    pathways, edges = architecture.pathways, architecture.edges
-    if any(len(p.edges) != 2 for p in pathways) or len(edges) != 2 * len(pathways):
+    if not architecture.in_parallel:
+        edges, pathways = len(architecture.edges), len(architecture.pathways)
         raise UserError(
-            f"solutions: {len(edges)} edges make {len(pathways)} pathways; the theory of pathway "
+            f"solutions: {edges} edges make {pathways} pathways; the theory of pathway "
             "modes is about pathways side by side, each with one hidden layer and with an encoder "
             "and a decoder of its own. Leave it out for other architectures"
         )

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from neuralrace.atomic import replacing
+from neuralrace.atomic import remove_temporaries, replacing
 from neuralrace.stopping import Requests, Stopped
 
 Parts = list[dict[str, np.ndarray]]
@@ -132,9 +132,9 @@ class Checkpoints:
 
     def clear(self) -> None:
         """Removes the checkpoint, and what a killed process left of another."""
-        for path in (self.path, *self.path.parent.glob(f".{self.path.name}.*.tmp")):
-            with suppress(OSError):
-                path.unlink()
+        remove_temporaries([self.path])
+        with suppress(OSError):
+            self.path.unlink()
 
     def _read(self, members: Any) -> State:
         """The checkpoint in the file.

@@ -74,8 +74,14 @@ def train(
 
     Raises:
         UserError: the law does not fit the network, the dataset has no distribution to draw fresh
-            samples from, the runs do not fit into memory, or every run diverged.
+            samples from, the runs do not fit into memory, every run diverged, or compilation is
+            switched off.
     """
+    if jax.config.values["jax_disable_jit"]:
+        raise UserError(
+            "JAX_DISABLE_JIT: 1: networks are trained by a compiled program; unset it, or call "
+            "jax.config.update('jax_disable_jit', False)"
+        )
     with (
         jax.enable_x64(ensemble.precision == "float64"),
         jax.default_matmul_precision(ensemble.matmul_precision),

@@ -7,6 +7,7 @@ from pathlib import Path
 from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
 from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.provenance import planned
 from neuralrace.records.files import write
 from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
@@ -22,7 +23,7 @@ def run(
     inputs: Sequence[str],
     outputs: Sequence[str],
     cells: Mapping[str, str],
-    code: Sequence[str],
+    code: Mapping[str, str],
 ) -> None:
     """Trains, solves and measures all variants of an experiment's cells, one after the other.
 
@@ -32,27 +33,34 @@ def run(
         job: what it reports to.
         name: of the experiment, `paper/experiment`.
         inputs: none.
-        outputs: folder for their metrics, and for `failed.json`: what could not be run, and why.
+        outputs: path of `failed.json`: what could not be run, and why. Metrics go beside it, in
+            `variant/label`.
         cells: canonical JSON of each cell, by `variant/label`.
-        code: digests of the code that they were planned with.
+        code: digest of the code that each of them was planned with.
 
     Raises:
-        UserError: a file that cannot be written.
+        UserError: a file that cannot be written, or code that was edited.
     """
-    del code
-    (folder,) = map(Path, outputs)
+    (path,) = map(Path, outputs)
+    specified = {place: Cell.model_validate_json(spec) for place, spec in cells.items()}
+    guards = {p: planned("blind", cell.modules, code[p]) for p, cell in specified.items()}
     failed = {}
-    for number, (place, spec) in enumerate(cells.items(), start=1):
-        cell, cell_id = Cell.model_validate_json(spec), f"{name}/{Path(place).name}"
+    for number, (place, cell) in enumerate(specified.items(), start=1):
+        cell_id = f"{name}/{Path(place).name}"
         job.report(f"{place}: {number} of {len(cells)}")
         try:
+            if unfit := cell.unfit():
+                raise UserError(unfit)
             ensemble = cell.only(Ensemble)
             trained = trajectory_dataset(cell_id, ensemble, train(ensemble, job.report))
             solved = theory_dataset(cell_id, cell.only(SolvedEnsemble)) if cell.solutions else None
-            results = CellResults(cell_id, folder / place, cell, trained, solved)
+            results = CellResults(cell_id, path.parent / place, cell, trained, solved)
             measured = metrics_dataset(results)
         except UserError as error:
             failed[f"{name}/{place}"] = str(error)
         else:
+            guards[place]()
             write(measured, results.path("metrics"))
-    write_text(json.dumps(failed, indent=2) + "\n", folder / "failed.json")
+    for guard in guards.values():
+        guard()
+    write_text(json.dumps(failed, indent=2) + "\n", path)

@@ -8,6 +8,7 @@ from neuralrace.claims.judge import judge_blind
 from neuralrace.claims.spec import planned_claims
 from neuralrace.claims.table import write_blind
 from neuralrace.provenance import planned
+from neuralrace.seal import recorded, seal_file, sha256
 from neuralrace.spec import Cell
 from neuralrace.workflow.job import Job
 
@@ -26,7 +27,7 @@ def run(
     Args:
         job: what it reports to.
         name: of the table.
-        inputs: folders of the robustness runs, and paths of the papers' `claims.yaml`.
+        inputs: paths of `failed.json` of the robustness runs, and of the papers' `claims.yaml`.
         outputs: path of the judgements, beside the folder of all robustness runs, `blind`.
         code: digest of the code that it was planned with.
         cells: canonical JSON of all cells, by `paper/experiment/label`.
@@ -35,15 +36,15 @@ def run(
     Raises:
         UserError: a claim that cannot be judged, or a file that cannot be read or written.
     """
-    guard = planned("judge", (), code)
+    guard = planned("judge_blind", (), code)
     (path,) = map(Path, outputs)
     claims = [Path(each) for each in inputs if each.endswith(".yaml")]
+    lists = [Path(each) for each in inputs if each.endswith(".json")]
     written = planned_claims(claims, statements)
-    folders = [each for each in inputs if not each.endswith(".yaml")]
     configured = {name: Cell.model_validate_json(spec) for name, spec in cells.items()}
-    listed = [json.loads(Path(folder, "failed.json").read_text()) for folder in folders]
-    failed = {place: reason for each in listed for place, reason in each.items()}
-    judged = judge_blind(written, configured, path.parent / "blind", failed)
-    guard()
-    write_blind(judged, path)
+    failed = {k: v for each in lists for k, v in json.loads(each.read_text()).items()}
+    digests = map(sha256, [*claims, *lists])
+    with recorded(seal_file(path), path.parent, (), outputs, code, *digests, guard=guard):
+        judged = judge_blind(written, configured, path.parent / "blind", failed)
+        write_blind(judged, path)
     job.report(f"{len(judged)} statements judged; make claims shows which verdicts survive")

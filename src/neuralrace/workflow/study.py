@@ -16,14 +16,14 @@ from neuralrace.claims.plan import needed_cells
 from neuralrace.claims.spec import read_claims, stated
 from neuralrace.cost import Cost, cost_of
 from neuralrace.errors import UserError, brief
-from neuralrace.figures import inputs
+from neuralrace.figures import inputs, matching
 from neuralrace.figures.caption import caption
 from neuralrace.figures.plan import experiments, shown
 from neuralrace.given import Kind
 from neuralrace.plan import COMMAND_LINE, laid_over, papers, read_file, read_plan
 from neuralrace.provenance import Stage, code_sha256
 from neuralrace.registry import FIGURES
-from neuralrace.seal import fingerprint, sha256
+from neuralrace.seal import fingerprint, fingerprint_of, seal_file, sha256
 from neuralrace.spec import Cell, Ensemble
 from neuralrace.workflow.stages import code, fingerprints, specifications, unmade
 
@@ -99,10 +99,12 @@ class Study:
         self.config = reduce(laid_over, self._files.values())
         self.plan = read_plan(self.config, self._files)
         self.results = self.plan.results
-        if any(path.is_file() for path in (Path(self.results), *Path(self.results).parents)):
-            raise UserError(f"results: {self.results}: a file is in the way; name a folder")
+        for path in (Path(self.results), *Path(self.results).parents):
+            if os.path.lexists(path) and not os.path.isdir(path):
+                what = "a link that leads nowhere" if path.is_symlink() else "a file"
+                raise UserError(f"results: {path}: {what} is in the way; name a folder")
         self.figures = "figures" if self.results == "results" else f"{self.results}/figures"
-        self.claims = list(map(str, papers("claims.yaml")))
+        self.claims_files = list(map(str, papers("claims.yaml")))
 
     # Cells ---------------------------------------------------------------------------------------
 
@@ -119,7 +121,7 @@ class Study:
         """Digest of the code that computes a file of a cell."""
         return code(kind, self.specifications(cell)[kind])
 
-    def theory(self, cell: str) -> list[str]:
+    def theory_files(self, cell: str) -> list[str]:
         """Path of the theory of a cell, where it has solutions."""
         return self.paths([(cell, "theory")])
 
@@ -130,11 +132,11 @@ class Study:
         ]
 
     @property
-    def metrics(self) -> list[str]:
+    def metrics_files(self) -> list[str]:
         """Paths of all metrics."""
         return self.paths((cell, "metrics") for cell in self.plan.cells)
 
-    def digests(self, cells: Iterable[str]) -> dict[str, dict[Kind, str]]:
+    def spec_digests(self, cells: Iterable[str]) -> dict[str, dict[Kind, str]]:
         """Digest of the specification of each file of cells."""
         return {
             cell: {kind: part.sha256() for kind, part in self.specifications(cell).items()}
@@ -173,15 +175,26 @@ class Study:
         """The caption of a figure."""
         return caption(figure, self.plan.cells)
 
-    def gallery(self) -> list[str]:
+    def figure_files(self) -> list[str]:
         """Paths of the pictures of all figures; with `only`, of those that it has all cells of."""
         there = {cell.rpartition("/")[0] for cell in self.plan.cells}
         names = [n for n in FIGURES if not self.plan.only or there.issuperset(experiments(n))]
         return [f"{self.figures}/{name}.png" for name in names]
 
+    @property
+    def plot_files(self) -> list[str]:
+        """Paths of the standard figures of cells that no figure module shows."""
+        shown = {cell for figure in FIGURES for cell in matching(figure, self.plan.cells)}
+        return [f"{self.figures}/{cell}.png" for cell in self.plan.cells if cell not in shown]
+
+    @cached_property
+    def plot_code(self) -> str:
+        """Digest of the code that draws the standard figure of a cell."""
+        return code_sha256("plot")
+
     @cached_property
     def _statements(self) -> Any:
-        return read_claims([Path(name) for name in self.claims])
+        return read_claims([Path(name) for name in self.claims_files])
 
     def claim_inputs(self) -> list[str]:
         """Paths of the metrics that decide the claims.
@@ -192,7 +205,7 @@ class Study:
         cells = needed_cells(self._statements, self.plan.cells)
         return self.paths((cell, "metrics") for cell in cells)
 
-    def statements(self) -> str:
+    def claims_fingerprint(self) -> str:
         """Fingerprint of what the claims say.
 
         Raises:
@@ -209,16 +222,24 @@ class Study:
         """
         return blind_cells(self._statements, self.plan.cells)
 
-    def blind_code(self, experiment: str) -> list[str]:
-        """Digests of the code that computes the robustness runs of an experiment."""
-        parts = (specifications(cell) for cell in self.blind[experiment].values())
-        return sorted({code(kind, part) for each in parts for kind, part in each.items()})
+    def blind_files(self) -> list[str]:
+        """Paths of the outcomes of all robustness runs.
 
-    def judgement(self, stage: Stage) -> dict[str, Any]:
+        Raises:
+            UserError: a mistake in a claim.
+        """
+        return [f"{self.results}/blind/{experiment}/failed.json" for experiment in self.blind]
+
+    def blind_code(self, experiment: str) -> dict[str, str]:
+        """Digest of the code that computes each robustness run of an experiment."""
+        cells = self.blind[experiment].items()
+        return {place: code_sha256("blind", cell.modules) for place, cell in cells}
+
+    def table_params(self, stage: Stage) -> dict[str, Any]:
         """What tables of all cells are computed from, beside their metrics."""
-        return {"code": code_sha256(stage), "cells": self.digests(self.plan.cells)}
+        return {"code": code_sha256(stage), "cells": self.spec_digests(self.plan.cells)}
 
-    def robustness(self) -> str:
+    def robustness_checksum(self) -> str:
         """Checksum of what came out of the robustness runs; empty where there are none."""
         path = Path(self.results, "blind.json")
         return sha256(path) if path.is_file() else ""
@@ -254,7 +275,7 @@ class Study:
 
     # A run ---------------------------------------------------------------------------------------
 
-    def refuse_another_plan(self) -> None:
+    def refuse_changed_plan(self) -> None:
         """Refuses to compute anything but what was planned, on a machine that plans anew.
 
         Raises:
@@ -270,17 +291,30 @@ class Study:
                 "run the same command again"
             )
 
-    def outputs(self) -> list[str]:
-        """Paths of all files that the workflow writes."""
-        drawn = [
-            str(Path(png).with_suffix(suffix)) for png in self.gallery() for suffix in PICTURES
-        ]
-        slim = [f"{self.figures}/slim/{name}.png" for name in FIGURES]
-        tables = [f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
-        tables = [f"{self.results}/{name}" for name in (*tables, "metrics.csv")]
-        return [*self.fingerprints, *drawn, *slim, *tables]
+    def up_to_date(self, files: Iterable[str]) -> bool:
+        """Whether result files were computed from the present specification and code."""
+        return all(fingerprint_of(Path(f)) == self.fingerprints.get(str(f)) for f in files)
 
-    def ahead(self, factor: float) -> str:
+    def outputs(self) -> list[Path]:
+        """Paths of all files that the workflow writes, with their checksum files."""
+        drawn = [Path(png) for png in (*self.figure_files(), *self.plot_files)]
+        pictures = [png.with_suffix(kind) for png in drawn for kind in (*PICTURES, ".sha256")]
+        judged = [f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
+        alone = [Path(self.results, name) for name in ("metrics.csv", "blind.json")]
+        alone += map(Path, self.fingerprints)
+        together = [Path(self.results, name) for name in (*judged, "claims.sha256")]
+        return [*alone, *map(seal_file, alone), *pictures, *together]
+
+    def locations(self) -> dict[str, str]:
+        """Paths that a person looks at after a run, by what they hold; those that exist."""
+        paths = {
+            "results": self.results,
+            "figures": self.figures,
+            "claims": f"{self.results}/claims.md",
+        }
+        return {what: path for what, path in paths.items() if os.path.exists(path)}
+
+    def estimate(self, factor: float) -> str:
         """A line on what is missing or stale, and what it is estimated to cost.
 
         Args:

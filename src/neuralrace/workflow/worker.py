@@ -19,8 +19,6 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TextIO
 
-from neuralrace.environment import settle
-
 
 def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
     """Runs jobs until there are no more.
@@ -31,10 +29,12 @@ def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
         requests: jobs, a line each: `job`, `name`, `log` and `arguments`.
         replies: takes a line for each: `failed`, `result` and `megabytes`.
     """
-    left_out = settle(threads, gpu)
     from neuralrace.provenance import watch
 
-    watch()  # before anything is imported that computes
+    watch()  # before anything is imported that computes, or sets up what does
+    from neuralrace.environment import settle
+
+    left_out = settle(threads, gpu)
     if left_out:
         print(left_out, file=sys.stderr)
     lines: SimpleQueue[str] = SimpleQueue()
@@ -79,6 +79,9 @@ def _megabytes() -> int:
 
 
 if __name__ == "__main__":
+    # who started this process has blocked it; see `workers.Worker`
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # what libraries print is no reply
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

@@ -37,6 +37,8 @@ class Worker:
         threads, gpu = kind
         device = "gpu" if gpu else "cpu"
         self.kind = kind
+        # Ctrl-C reaches the worker too; while Python starts there, it would print a traceback
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", "neuralrace.workflow.worker", str(threads), device],
@@ -49,6 +51,8 @@ class Worker:
                 f"no process can be started ({error.strerror}); the same command goes on, with "
                 "fewer jobs at once if you lower --cores"
             ) from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self.requests = cast(IO[str], self.process.stdin)
         self.replies = cast(IO[str], self.process.stdout)
 
@@ -59,17 +63,21 @@ class Worker:
             UserError: it ended meanwhile.
         """
         line = ""
-        with suppress(OSError):  # it ended before it could read the job
+        with suppress(OSError, ValueError):  # it ended, or was ended, before it could read the job
             print(json.dumps(request), file=self.requests, flush=True)
             line = self.replies.readline()
         if not line:
             raise UserError(f"{request['name']}: {_ended(self.process.wait())}")
         return json.loads(line)
 
-    def end(self) -> None:
-        """Ends it, if it has not ended."""
+    def ask_to_end(self) -> None:
+        """Closes its input: it ends as if Snakemake had, a training with a checkpoint."""
         with suppress(OSError):  # of what it did not read
             self.requests.close()
+
+    def end(self) -> None:
+        """Ends it, if it has not ended."""
+        self.ask_to_end()
         self.process.wait()
         self.replies.close()
 
@@ -81,6 +89,8 @@ class Workers:
         """None is started before there is a job."""
         self._idle: list[Worker] = []
         self._busy = 0
+        self._at_work: list[Worker] = []
+        self._stopped = False
         self._lock = Lock()
 
     def run(
@@ -100,7 +110,7 @@ class Workers:
             What the function returns, a plain value.
 
         Raises:
-            UserError: the job failed, or its worker ended; others go on.
+            UserError: the job failed, or its worker ended, and others go on; or `stop` was called.
         """
         # a worker keeps its GPU, and one of another kind would wait for that forever
         kind = (1 if gpu else threads, gpu)
@@ -110,12 +120,21 @@ class Workers:
             self._busy += 1
         try:
             worker = self._take(kind)
+            self._at_work.append(worker)
+            if self._stopped:  # asked for last: `stop` sees the worker, or this sees what it said
+                raise UserError(f"{name}: not begun, as this run ends; the same command goes on")
             reply = worker.run(request)
         finally:
             self._give_back(worker, reply.get("megabytes"))
         if reply["failed"]:
             raise UserError(f"{name} failed; its message stands above and in {log}")
         return reply["result"]
+
+    def stop(self) -> None:
+        """Asks all workers at work to end, and takes no more jobs; it waits for nothing."""
+        self._stopped = True
+        for worker in tuple(self._at_work):
+            worker.ask_to_end()
 
     def _take(self, kind: Kind) -> Worker:
         """An idle worker of a kind, or a new one in place of idle ones of other kinds."""
@@ -136,6 +155,7 @@ class Workers:
         """Keeps a worker for the next job, unless it has ended or holds too much memory."""
         with self._lock:
             self._busy -= 1
+            self._at_work = [each for each in self._at_work if each is not worker]
             # the libraries of a GPU alone take more than others may hold
             if worker and megabytes is not None and (worker.kind[1] or megabytes < LASTING_MB):
                 self._idle.append(worker)

@@ -1,7 +1,6 @@
-"""Faults that tests inject, and the table that they write of them.
+"""The fixture that counts injected faults, and the table of docs/reliability.md.
 
-`pytest -m faults --reliability docs/reliability.md` writes what was counted between the marks of
-that page.
+`pytest -m faults --reliability docs/reliability.md` writes it between the marks of that page.
 """
 
 import json
@@ -15,25 +14,27 @@ import pytest
 
 MARKS = ("<!-- faults -->", "<!-- end of faults -->")
 NAME = "fault"
-"""Under which a test hands over what it counted, from process to process."""
-HEAD = "| fault | injections | lost | wrong | message | how it recovers | seconds |"
-DAMAGE = 10
-"""Injections at least, where chance plays a part."""
+"""Name of the test property that carries a `Fault` from a pytest worker to the main process."""
+HEAD = "| fault | tried | lost | wrong | traceback | message | what you do | seconds |"
+LEAST_TRIED = 10
+"""Least number of injections of a fault that has a random part."""
+TRACEBACK = "Traceback (most recent call last)"
 
 
 @dataclass
 class Fault:
-    """One kind of fault, and what came of its injections.
+    """One kind of fault: its injections, and their consequences. It is a row of the table.
 
     Attributes:
-        kind: in a few words; the table is sorted by group and kind.
-        group: heading that it stands under.
-        recovers: how it recovers, such as "the same command".
-        lost: results that had been finished, and were gone or had to be made again although
-            nothing had happened to them.
-        wrong: results that differ from those of a run without faults, or were taken for sound.
-        message: what is told, its essential words.
-        seconds: from each injection to its recovery.
+        kind: name of the fault, understood without the heading; the table is sorted by it.
+        group: heading of its part of the table.
+        recovers: what a person does about it, such as "run the same command again".
+        lost: finished results that were gone, or were computed again although they were intact.
+        wrong: results that differ from those of a run without faults, or damaged files that
+            passed as intact.
+        traceback: outputs in which a person saw a Python traceback; see `output`.
+        message: the message that a person sees, its essential words; "none" where there is none.
+        seconds: time from each injection to its recovery.
     """
 
     kind: str
@@ -41,12 +42,20 @@ class Fault:
     recovers: str
     lost: int = 0
     wrong: int = 0
+    traceback: int = 0
     message: str = ""
     seconds: list[float] = field(default_factory=list)
 
+    def output(self, text: str) -> str:
+        """Counts a Python traceback in what a command printed; returns the text."""
+        if TRACEBACK in text:
+            self.traceback += 1
+            print(text)  # pytest shows it when the test fails
+        return text
+
     @contextmanager
     def injection(self, at_once: int = 1) -> Iterator[None]:
-        """One injection, or several at once, to their recovery."""
+        """Counts one injection, or several at the same time, and the time to their recovery."""
         begun = time.monotonic()
         yield
         self.seconds += [time.monotonic() - begun] * at_once
@@ -57,25 +66,30 @@ Injecting = Callable[..., "Iterator[Fault]"]
 
 @pytest.fixture
 def injecting(record_property) -> Injecting:
-    """A kind of fault to be injected; afterwards nothing may be lost or wrong, and all is told."""
+    """Opens a `Fault` to count injections in; fails if anything is lost, wrong or a traceback."""
 
     @contextmanager
     def counted(
-        kind: str, *, group: str, recovers: str = "the same command", chance: bool = False
+        kind: str,
+        *,
+        group: str,
+        recovers: str = "run the same command again",
+        chance: bool = False,
     ) -> Iterator[Fault]:
         fault = Fault(kind, group, recovers)
         yield fault
         record_property(NAME, json.dumps(asdict(fault)))
-        assert len(fault.seconds) >= (DAMAGE if chance else 1), fault
-        assert fault.message, f"{kind}: nothing is told"
+        assert len(fault.seconds) >= (LEAST_TRIED if chance else 1), fault
+        assert fault.message, f"{kind}: no message"
         assert not fault.lost, fault
         assert not fault.wrong, fault
+        assert not fault.traceback, fault
 
     return counted
 
 
 class Reliability:
-    """Collects what tests counted, in whichever process they ran."""
+    """Collects the faults of all tests, and writes the table."""
 
     def __init__(self, page: Path | None):
         self.page = page
@@ -83,28 +97,27 @@ class Reliability:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown":
-            told = [
-                Fault(**json.loads(text)) for name, text in report.user_properties if name == NAME
-            ]
-            self.faults += told
+            texts = [text for name, text in report.user_properties if name == NAME]
+            self.faults += [Fault(**json.loads(text)) for text in texts]
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if self.page is not None and exitstatus == 0 and self.faults:
             before, _, rest = self.page.read_text(encoding="utf-8").partition(MARKS[0])
             after = rest.partition(MARKS[1])[2]
-            told = "\n".join([before + MARKS[0], "", *table(self.faults), "", MARKS[1] + after])
-            self.page.write_text(told, encoding="utf-8")
+            page = [before + MARKS[0], "", *table(self.faults), MARKS[1] + after]
+            self.page.write_text("\n".join(page), encoding="utf-8")
 
 
 def table(faults: list[Fault]) -> Iterator[str]:
-    """The lines of the table, a part for each group."""
+    """Lines of the table, one part for each group of faults."""
     for group in sorted({fault.group for fault in faults}):
-        yield from (f"## {group}", "", HEAD, "|---" * 7 + "|")
+        yield from (f"## {group}", "", HEAD, "|---" * HEAD.count(" | ") + "|---|")
         for fault in sorted((f for f in faults if f.group == group), key=lambda f: f.kind):
+            counts = (len(fault.seconds), fault.lost, fault.wrong, fault.traceback)
             mean = sum(fault.seconds) / len(fault.seconds)
-            cells = (fault.kind, len(fault.seconds), fault.lost, fault.wrong, fault.message)
-            told = " | ".join(str(cell).replace("|", "\\|") for cell in cells)
-            yield f"| {told} | {fault.recovers} | {mean:.1f} |"
+            cells = (fault.kind, *counts, fault.message, fault.recovers, f"{mean:.1f}")
+            escaped = [str(cell).replace("|", "\\|") for cell in cells]
+            yield f"| {' | '.join(escaped)} |"
         yield ""
 
 

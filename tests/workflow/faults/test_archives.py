@@ -17,13 +17,22 @@ import xarray as xr
 
 from neuralrace.cli import main
 from neuralrace.records.files import read, write
-from neuralrace.seal import Seal, digest_of, digests, fingerprint_of, read_seal, seal_file, sha256
+from neuralrace.seal import (
+    Seal,
+    digest_of,
+    digests,
+    fingerprint,
+    fingerprint_of,
+    read_seal,
+    seal_file,
+    sha256,
+)
 
 pytestmark = pytest.mark.faults
 GROUP = "Passing results on"
 CELL = "deep_linear/time_to_learn/main"
 FIGURE = "figures/deep_linear/time_to_learn.png"
-AGAIN = "another archive, and the same command"
+AGAIN = "ask for another archive, and run the same command again"
 
 
 def sealed(folder: Path) -> dict[str, str]:
@@ -189,7 +198,7 @@ def values(dataset: xr.Dataset) -> xr.Dataset:
 def specification(dataset: xr.Dataset) -> xr.Dataset:
     spec = dataset.attrs["spec"].replace('"steps":400', '"steps":800')
     assert spec != dataset.attrs["spec"]
-    return dataset.assign_attrs(spec=spec)
+    return dataset.assign_attrs(spec=spec, spec_sha256=fingerprint(spec))
 
 
 def code(dataset: xr.Dataset) -> xr.Dataset:
@@ -199,7 +208,9 @@ def code(dataset: xr.Dataset) -> xr.Dataset:
 def test_results_that_contradict_each_other(packed, injecting, merging):
     changes = {"training.steps: ": specification, "code: ": code, "values alone: ": values}
     with injecting(
-        "contradicting results merged", group=GROUP, recovers="without one of them, or `--prefer`"
+        "contradicting results merged",
+        group=GROUP,
+        recovers="leave one source out, or use `--prefer`",
     ) as fault:
         for number, (said, change) in enumerate(changes.items()):
             for kind in ("trajectory", "theory", "metrics"):
@@ -219,7 +230,9 @@ def test_results_that_contradict_each_other(packed, injecting, merging):
 
 def test_results_of_another_version(packed, finished, workspace, injecting, merging, monkeypatch):
     with injecting(
-        "results of another version merged", group=GROUP, recovers="the command that `verify` names"
+        "results of another version merged",
+        group=GROUP,
+        recovers="run the command that `verify` prints",
     ) as fault:
         altered("schema", "theory", lambda dataset: dataset)
         path = Path("schema/results", CELL, "theory.nc")

@@ -3,21 +3,24 @@
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
+import netCDF4
 import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
 from neuralrace.records.verify import verify
-from neuralrace.seal import fingerprint_of, seal_file
+from neuralrace.seal import Seal, fingerprint_of, seal_file, sha256
 
 pytestmark = [pytest.mark.workflow, pytest.mark.faults]
 COMMAND = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
 SIBLINGS = ("learning_rate-0.01", "learning_rate-0.02")
 GROUP = "Finished files"
 PICTURES = (".png", ".pdf", ".svg")
-MENDING = "the command that `verify` names"
+VERDICT = "reproduced"
+MENDING = "run the command that `verify` prints"
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -62,7 +65,7 @@ def healed(made, damaged, fault) -> str:
     fault.lost += len(sound.keys() - now.keys())
     fault.wrong += sum(now[path] != content for path, content in sound.items() if path in now)
     fault.wrong += bool(told(workspace.path))
-    assert "Traceback" not in printed
+    fault.output(printed)
     return said
 
 
@@ -107,6 +110,127 @@ def test_damage_is_named_and_mended(made, injecting, kind, what):
         assert fault.message.removeprefix("FILE: ").removesuffix(" ...") in said
 
 
+def over(path: Path, content: bytes, way: str) -> None:
+    """Damage that is not done in place."""
+    other = path.with_name("other")
+    other.write_bytes(content)
+    if way == "renamed over it":
+        other.replace(path)
+        return
+    shutil.copyfile(other, path)
+    other.unlink()
+
+
+@pytest.mark.parametrize("way", ["renamed over it", "copied over it"])
+@pytest.mark.parametrize("copy", ["cp -a", "cp -r", "tar", "touch"])
+def test_damage_is_named_where_a_copy_gave_files_other_times(made, injecting, copy, way, tmp_path):
+    """A copy of a folder gives checksum files newer times than their files."""
+    workspace, _sound = made
+    random = np.random.default_rng(len(copy) + len(way))
+    moved = tmp_path / "results"
+    if copy == "touch":
+        shutil.copytree(workspace.path / "results", moved)
+        for path in sorted(moved.rglob("*"), key=lambda each: each.suffix == ".sha256"):
+            os.utime(path)
+    elif copy == "tar":
+        shutil.make_archive(str(tmp_path / "all"), "tar", workspace.path, "results")
+        shutil.unpack_archive(tmp_path / "all.tar", tmp_path, filter="data")
+    else:
+        command = [*copy.split(), str(workspace.path / "results"), str(tmp_path)]
+        subprocess.run(command, check=True)
+    files = [path for path in moved.rglob("*.nc") if "blind" not in path.parts]
+    files += [moved / name for name in ("claims.md", "claims.json", "metrics.csv")]
+    kind = f"damage after {copy}: another file {way}"
+    planned = {moved / path.relative_to(workspace.path / "results"): key
+               for path, key in PLANNED.items()}  # fmt: skip
+    counted = injecting(kind, group=GROUP, recovers="the files as they were", chance=True)
+    with counted as fault:
+        for path in files:
+            content = path.read_bytes()
+            with fault.injection():
+                over(path, (flip, cut)[random.integers(2)](content, random), way)
+                for plan in (planned, None):
+                    with pytest.raises(UserError, match=re.escape(path.name)):
+                        verify(moved, moved / "figures", lambda line: None, plan)
+                over(path, content, way)
+                verify(moved, workspace.path / "figures", lambda line: None, planned)
+        fault.message = "FILE: is damaged: its content does not have the checksum ..."
+
+
+def test_an_edited_verdict_is_named(made, injecting):
+    workspace, _sound = made
+    kind = "a verdict is edited by hand"
+    with injecting(kind, group=GROUP, recovers=MENDING) as fault:
+        for name in ("claims.md", "claims.json", "claims.csv"):
+            path = workspace.path / "results" / name
+            for age in (0, 10**6):
+                with fault.injection():
+                    text = path.read_text()
+                    assert VERDICT in text
+                    path.write_text(text.replace(VERDICT, "contradicted"))
+                    stamp = path.stat().st_mtime - age
+                    os.utime(path, (stamp, stamp))
+                    healed(made, [path], fault)
+        with fault.injection():
+            path = workspace.path / "results/claims.json"
+            path.write_text(path.read_text().replace(VERDICT, "contradicted"))
+            (workspace.path / "results/claims.accepted").unlink()
+            printed = workspace.snakemake("claims", fails=True)
+            again = re.search(r"claims.json: is damaged.*add (--forcerun \S+) to the", printed)
+            assert again, printed
+            workspace.snakemake("claims", *again[1].split())
+            healed(made, [], fault)
+        fault.message = "FILE: is not what was written; it was changed or damaged"
+
+
+READERS = {
+    "trajectory.nc": ("metrics.nc", ("cells",)),
+    "theory.nc": ("metrics.nc", ("cells",)),
+    "metrics.nc": ("../../../metrics.csv", ("metrics",)),
+}
+"""Of each file, one that is computed from it, and what to ask for so that it is."""
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "no checksum", "no text", "another schema"])
+def test_the_remedy_that_a_job_names_mends_what_it_refuses(made, injecting, damage):
+    """Somebody reads a damaged file: the command of the message, and all is as it was."""
+    workspace, sound = made
+    cell = workspace.path / "results/deep_linear/time_to_learn/main"
+    random = np.random.default_rng(5)
+    counted = injecting(f"a job reads a damaged file: {damage}", group=GROUP,
+                        recovers="the command that the message names")  # fmt: skip
+    with counted as fault:
+        for name, (made_from_it, command) in READERS.items():
+            path = cell / name
+            with fault.injection():
+                content = path.read_bytes()
+                if damage == "no checksum":
+                    seal_file(path).unlink()
+                elif damage == "no text":
+                    seal_file(path).write_text("?")
+                elif damage == "another schema":
+                    with netCDF4.Dataset(path, "a") as stored:
+                        stored.schema = "1"
+                    Seal("", {name: sha256(path)}).write(seal_file(path))
+                else:
+                    path.write_bytes((cut if damage == "cut" else flip)(content, random))
+                (cell / made_from_it).unlink()
+                printed = workspace.snakemake(*command, fails=True)
+                assert "Traceback" not in printed
+                told = re.search(r"error: (?:\S+: )?(results/\S+\.nc): (.*)", printed)
+                assert told, printed
+                assert told[1] == f"results/deep_linear/time_to_learn/main/{name}"
+                if again := re.search(r"add (--forcerun \S+) to the snakemake command", told[2]):
+                    workspace.snakemake(*command, *again[1].split())
+                else:
+                    assert "delete it and run the workflow again" in told[2]
+                    path.unlink()
+                    workspace.snakemake(*command)
+                healed(made, [], fault)
+                fault.wrong += path.read_bytes() != sound[path]
+        fault.message = "FILE: is damaged ...; add --forcerun FILE to the snakemake command ..."
+
+
 @pytest.mark.parametrize("with_checksum", [False, True])
 def test_a_sibling_in_its_place_is_noticed(made, injecting, with_checksum):
     workspace, _ = made
@@ -146,7 +270,7 @@ def test_a_checksum_that_was_edited_or_lost_is_noticed(made, injecting):
 
 def test_clocks_that_jump_cost_nothing(made, injecting):
     workspace, sound = made
-    with injecting("time stamps of the future and of 1971", group=GROUP) as fault:
+    with injecting("files are dated 2031 or 1971", group=GROUP) as fault:
         for year in (2031 - 1970, 1):
             with fault.injection(len(sound)):
                 for path in sound:
@@ -163,9 +287,9 @@ def test_a_cell_that_fails_leaves_what_was_there(made, injecting):
     workspace, sound = made
     with (
         injecting(
-            "a job that fails where results were",
+            "a job fails whose earlier results exist",
             group="Runs",
-            recovers="the configuration as it was",
+            recovers="correct the configuration, and run the same command again",
         ) as fault,
         fault.injection(),
     ):
@@ -181,5 +305,9 @@ def test_a_cell_that_fails_leaves_what_was_there(made, injecting):
         kept = [cell / "trajectory.nc", cell / "metrics.nc"]
         kept += [path for path in sound if "figures" in path.parts]
         fault.lost += sum(now.get(path) != sound[path] for path in kept)
+        # the file that is kept is no result of the job that failed
+        assert workspace.planned_files("cells") >= {
+            str(path.relative_to(workspace.path)) for path in (cell / "trajectory.nc",)
+        }
         workspace.configure("deep_linear", workspace.deep)
         healed(made, [], fault)

@@ -3,12 +3,14 @@
 import gc
 import gzip
 import hashlib
+import os
+import runpy
 import struct
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import numpy as np
@@ -25,6 +27,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 GROUP = "Data"
+MUTATIONS = Path(__file__).parents[2] / "datasets/mutations.py"
+RESTORE = "put the former file back, or run with the new one"
 STEM = "train-images-idx3-ubyte"
 SHAPES = {
     STEM: (40, 28, 28),
@@ -42,13 +46,16 @@ class Answer:
     status: int = 200
     announced: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
+    silent: bool = False
+    """Whether it never comes."""
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         answer = self.server.elsewhere if self.path == "/elsewhere" else self.server.answer
-        time.sleep(answer.seconds)
+        if answer.silent:
+            self.rfile.read()  # until the client gives up
+            return
         self.send_response(answer.status)
         self.send_header("Content-Length", str(answer.announced or len(answer.content)))
         for name, value in answer.headers.items():
@@ -64,6 +71,8 @@ class Server(ThreadingHTTPServer):
     """On this machine alone."""
 
     daemon_threads = True
+    patience = 300.0
+    """Seconds that a client waits; nobody does as long as a test takes."""
     elsewhere = Answer(b"<html>You have to log in.</html>")
 
     def handle_error(self, *_):
@@ -95,12 +104,14 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def server(monkeypatch):
-    """A server at the official address, which nobody waits for as long as for a real one."""
+    """A server at the official address; clients wait for it as long as it says."""
     patient = pooch.HTTPDownloader.__init__
-    monkeypatch.setattr(
-        pooch.HTTPDownloader, "__init__", lambda self, **given: patient(self, timeout=0.5, **given)
-    )
     with serving() as server:
+        monkeypatch.setattr(
+            pooch.HTTPDownloader,
+            "__init__",
+            lambda self, **given: patient(self, timeout=server.patience, **given),
+        )
         monkeypatch.setattr(mnist, "ADDRESS", f"http://127.0.0.1:{server.server_port}/")
         yield server
     gc.collect()  # connections that requests leaves open, while that is no error
@@ -112,13 +123,13 @@ def load(folder):
 
 DOWNLOADS = {
     "cut short": lambda file: Answer(file[: len(file) // 2], announced=len(file)),
-    "a byte less": lambda file: Answer(file[:-1]),
+    "one byte missing": lambda file: Answer(file[:-1]),
     "another file": lambda file: Answer(gzip.compress(b"another set of images")),
     "empty": lambda file: Answer(b""),
-    "not there (404)": lambda file: Answer(b"not found", status=404),
-    "an error of the server (500)": lambda file: Answer(b"sorry", status=500),
-    "redirected to a page": lambda file: Answer(b"", 302, headers={"Location": "/elsewhere"}),
-    "no answer": lambda file: Answer(file, seconds=2),
+    "page not found (404)": lambda file: Answer(b"not found", status=404),
+    "server error (500)": lambda file: Answer(b"sorry", status=500),
+    "redirected to a login page": lambda file: Answer(b"", 302, headers={"Location": "/elsewhere"}),
+    "no answer": lambda file: Answer(file, silent=True),
 }
 
 
@@ -128,11 +139,13 @@ def test_a_download_that_is_not_the_file(kind, folder, server, injecting):
     official = path.read_bytes()
     path.unlink()
     left = {each.name for each in folder.iterdir()}
-    with injecting(f"a download: {kind}", group=GROUP) as fault:
+    with injecting(f"download: {kind}", group=GROUP) as fault:
         with fault.injection():
             server.answer = DOWNLOADS[kind](official)
+            server.patience = 0.5 if server.answer.silent else Server.patience
             with pytest.raises(UserError) as caught:
                 load(folder)
+            server.patience = Server.patience
             fault.wrong += {each.name for each in folder.iterdir()} != left
             server.answer = Answer(official)
             fault.wrong += not np.array_equal(load(folder), before)
@@ -156,7 +169,9 @@ def test_a_damaged_file_of_a_data_set_is_fetched_again(folder, server, injecting
     path, before = folder / f"{STEM}.gz", load(folder)
     official, rng = path.read_bytes(), np.random.default_rng(1)
     server.answer = Answer(official)
-    with injecting("a data file: a bit flipped, or cut", group=GROUP, chance=True) as fault:
+    with injecting(
+        "a downloaded data file is damaged (bit flipped, or cut)", group=GROUP, chance=True
+    ) as fault:
         for _ in range(20):
             with fault.injection():
                 path.write_bytes(damaged(official, rng))
@@ -174,12 +189,41 @@ def test_a_damaged_file_beside_a_whole_one(folder, injecting, monkeypatch):
     path, before = folder / f"{STEM}.gz", load(folder)
     official, rng = path.read_bytes(), np.random.default_rng(2)
     (folder / STEM).write_bytes(gzip.decompress(official))
-    with injecting("a damaged .gz beside the file itself", group=GROUP, chance=True) as fault:
+    with injecting("a damaged .gz beside the intact file", group=GROUP, chance=True) as fault:
         for _ in range(10):
             with fault.injection():
                 path.write_bytes(damaged(official, rng))
                 fault.wrong += not np.array_equal(load(folder), before)
         fault.message = "none: the whole one is read"
+
+
+@pytest.mark.parametrize(("suffix", "examples"), [(".npz", 6000), (".csv", 6000), (".nc", 60)])
+def test_damaged_files_of_ones_own(suffix, examples, injecting):
+    fuzz = runpy.run_path(str(MUTATIONS))["fuzz"]
+    kind = f"data of one's own with damage anywhere ({suffix})"
+    nothing = "nothing to recover: refused before anything runs"
+    with injecting(kind, group=GROUP, chance=True, recovers=nothing) as fault:
+        with fault.injection(at_once=examples):
+            fuzz(suffix, examples)
+        fault.seconds = [fault.seconds[0] / examples] * examples
+        fault.message = f"my{suffix}: where: what it is; what to do"
+
+
+def test_hostile_files_of_ones_own(tmp_path, injecting):
+    """A pipe, a device that never ends, and 40 GB of nothing."""
+    nothing = "nothing to recover: refused before anything runs"
+    kind = "data of one's own that is no file, or has no end"
+    with injecting(kind, group=GROUP, recovers=nothing) as fault:
+        for suffix in (".npz", ".nc", ".csv"):
+            os.mkfifo(tmp_path / f"pipe{suffix}")
+            os.symlink("/dev/zero", tmp_path / f"device{suffix}")
+            os.symlink(tmp_path, tmp_path / f"folder{suffix}")
+            with open(tmp_path / f"sparse{suffix}", "wb") as file:
+                file.truncate(40 * 10**9)
+        for path in sorted(tmp_path.iterdir()):
+            with fault.injection(), pytest.raises(ValueError, match=rf"{path}: cannot be read"):
+                File(name="file", path=str(path))
+        fault.message = "my.npz: cannot be read (why); put the file there, or mend `path`"
 
 
 def test_a_file_of_ones_own_that_changed(tmp_path, injecting):
@@ -188,7 +232,9 @@ def test_a_file_of_ones_own_that_changed(tmp_path, injecting):
     content = path.read_bytes()
     planned = File(name="file", path=str(path))
     before = planned.load().x
-    with injecting("data of one's own that changed", group=GROUP, chance=True) as fault:
+    with injecting(
+        "your own data file changes after planning", group=GROUP, recovers=RESTORE, chance=True
+    ) as fault:
         for _ in range(10):
             with fault.injection():
                 path.write_bytes(damaged(content, rng))

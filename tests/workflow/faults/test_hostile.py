@@ -16,7 +16,7 @@ from odd_configurations import contents, outcome
 
 pytestmark = pytest.mark.faults
 GROUP = "Configuration"
-NOTHING = "nothing to recover: refused before anything runs"
+NOTHING = "correct the file: nothing ran"
 BILLION = 10**9
 CELL = {
     "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
@@ -36,7 +36,7 @@ def doubled(entry, times=60):
 
 
 TEXTS = {
-    "YAML that stands for more than memory holds": [
+    "YAML that expands beyond the memory, by aliases, depth or length": [
         doubled("[*, *]"),
         doubled("{a: *, b: *}"),
         doubled("{<<: [*, *]}"),
@@ -50,7 +50,7 @@ TEXTS = {
         "a: " + "9:" * 3000 + "9",
         "a: " + "b" * 10**6,
     ],
-    "a configuration that is none": [
+    "a configuration file that is no valid YAML mapping": [
         "", "null", "- 1", "text", "experiments:", "experiments: 3", "experiments: {a: }",
         "experiments: {a: {b: }}", "experiments: {1: {}}", "experiments: {[1]: 2}",
         "experiments: [", "experiments: {a: {b: {}}}\nexperiments: {}", "a: 1\n---\nb: 2",
@@ -86,7 +86,10 @@ def test_a_text_that_was_damaged(tmp_path, injecting):
     text = yaml.safe_dump({"experiments": {"paper": {"one": CELL}}, "batch": ["seed"]}).encode()
     chance, path = random.Random(0), tmp_path / "mine.yaml"
     with injecting(
-        "a configuration with flipped bits, or cut", group=GROUP, recovers=NOTHING, chance=True
+        "a configuration file is damaged (bits flipped, cut or extended)",
+        group=GROUP,
+        recovers=NOTHING,
+        chance=True,
     ) as fault:
         for _ in range(200):
             content = bytearray(text)
@@ -124,7 +127,7 @@ TAGS = (
 def test_a_text_that_asks_for_code(workspace, monkeypatch, capsys, injecting):
     monkeypatch.chdir(workspace.path)
     mark = workspace.path / "mark"
-    kind = "a configuration that asks for code to be run"
+    kind = "a configuration that asks to run code"
     with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
         for text in (*ASKING, *TAGS):
             (workspace.path / "mine.yaml").write_text(text.format(mark=mark))
@@ -232,7 +235,7 @@ SIZES = {
 
 
 def test_sizes_beyond_any_machine(injecting):
-    with injecting("sizes beyond any machine", group=GROUP, recovers=NOTHING) as fault:
+    with injecting("sizes that exceed the memory", group=GROUP, recovers=NOTHING) as fault:
         for key, value in SIZES.items():
             *path, last = key.split(".")
             cell = laid_over(CELL, {"seeds": BILLION} if key == "init_scales" else {})
@@ -259,7 +262,7 @@ NAMES = [
 
 
 def test_names_that_no_folder_can_have(injecting):
-    kind = "names that no folder can have, or that others have"
+    kind = "invalid or reserved names of papers, experiments and folders"
     with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
         for config in NAMES:
             with fault.injection(), pytest.raises(UserError) as caught:
@@ -278,7 +281,7 @@ def test_names_that_folders_can_have(workspace, injecting):
     workspace.claims("deep_linear")
     more = {"results": "./Ergebnisse für 'mich' \u03c3 $HOME/"}
     (workspace.path / "more.yaml").write_text(yaml.safe_dump(more))
-    with injecting("names that look odd", group=GROUP) as fault:
+    with injecting("unusual but valid names of folders and experiments", group=GROUP) as fault:
         with fault.injection():
             workspace.snakemake("cells", "--config", "settings=more.yaml")
         made = (workspace.path / "Ergebnisse für 'mich' \u03c3 $HOME").glob("*/*/*/metrics.nc")
@@ -289,7 +292,7 @@ def test_names_that_folders_can_have(workspace, injecting):
 def test_claims_that_nobody_can_mean(workspace, injecting):
     path = workspace.path / "config/deep_linear/claims.yaml"
     texts = [text for kind in TEXTS.values() for text in kind if text not in ("", "null")]
-    with injecting("claims that are none", group=GROUP, recovers="the same command") as fault:
+    with injecting("a claims file that is not valid", group=GROUP, recovers=NOTHING) as fault:
         for text in texts:
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
             with fault.injection(), pytest.raises(UserError) as caught:

@@ -125,11 +125,11 @@ def results(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("kind", "strike", "message"),
     [
-        ("a job is killed", kill_job, "A job failed; its message stands above"),
-        ("Snakemake is killed, its jobs are not", kill_controller, ""),
-        ("Snakemake and its jobs are killed", kill_all, ""),
-        ("interrupted from the keyboard", interrupt, "stopped by SIG"),
-        ("Snakemake is asked to end", ask_to_end, ""),
+        ("a job is killed (SIGKILL)", kill_job, "A job failed; its message stands above"),
+        ("Snakemake is killed, its jobs are not (SIGKILL)", kill_controller, ""),
+        ("Snakemake and its jobs are killed (SIGKILL)", kill_all, ""),
+        ("Ctrl-C", interrupt, "stopped by SIG"),
+        ("SIGTERM to Snakemake", ask_to_end, ""),
     ],
 )
 def test_the_same_command_goes_on(workspace, truth, injecting, kind, strike, message):
@@ -145,35 +145,54 @@ def test_the_same_command_goes_on(workspace, truth, injecting, kind, strike, mes
         made = results(workspace.path)
         fault.lost += len(truth.keys() - made.keys())
         fault.wrong += sum(made.get(name) != content for name, content in truth.items())
-        assert "Traceback" not in final
+        fault.output(printed)
+        fault.output(final)
         assert not list(workspace.path.rglob(".*.tmp"))
         assert message in printed
         fault.message = message or "none: the next run goes on"
 
 
-MEASURE = "src/neuralrace/metrics/measure.py"
-TRUE, FALSE = (
-    "values |= _measured(name, cell)",
-    "values |= {k: v.copy(data=v.values * 2) for k, v in _measured(name, cell).items()}",
-)
+EDITED = {
+    "a metric": (
+        "metrics/measure.py",
+        "values |= _measured(name, cell)",
+        "values |= {k: v.copy(data=v.values * 2) for k, v in _measured(name, cell).items()}",
+        "metrics.nc",
+    ),
+    "what sets up the compiler": (
+        "environment.py",
+        'FLAGS = "--xla_gpu_deterministic_ops=true"',
+        'FLAGS = "--xla_cpu_enable_fast_math=true --xla_cpu_fast_math_honor_nans=false"',
+        "*.nc",
+    ),
+    "what gathers arrays into a file": (
+        "records/schema.py",
+        "variables[name] = ((*RUNS, *known.dims), values, described)",
+        "variables[name] = ((*RUNS, *known.dims), values + values, described)",
+        "*.nc",
+    ),
+}
+"""File of the library, text, what it is replaced by for a while, and the results to make anew."""
 
 
-def test_code_that_is_edited_and_taken_back_makes_nothing_wrong(building, injecting):
+@pytest.mark.parametrize("what", EDITED)
+def test_code_that_is_edited_and_taken_back_makes_nothing_wrong(building, injecting, what):
+    name, right, wrong, remade = EDITED[what]
     workspace, random = building("edited"), np.random.default_rng(3)
     workspace.snakemake("cells")
-    true, path = results(workspace.path), workspace.path / MEASURE
+    true, path = results(workspace.path), workspace.path / "src/neuralrace" / name
     text = path.read_text()
-    assert TRUE in text
-    printed, kind = "", "code is edited while it runs, and taken back"
+    assert right in text
+    printed, kind = "", f"code is edited during a run, and edited back: {what}"
     with injecting(kind, group=GROUP, chance=True) as fault:
         for _ in range(TIMES):
-            for file in workspace.path.glob("results/*/*/*/metrics.nc"):
+            for file in workspace.path.glob(f"results/*/*/*/{remade}"):
                 file.unlink()
             with fault.injection():
                 controller = started(workspace, ("cells",))
                 jobs_of(controller)
                 time.sleep(random.uniform(0, 1))
-                path.write_text(text.replace(TRUE, FALSE))
+                path.write_text(text.replace(right, wrong))
                 time.sleep(random.uniform(0, 2))
                 path.write_text(text)
                 printed += controller.communicate(timeout=LONGEST)[0]
@@ -190,7 +209,7 @@ def test_code_that_is_edited_and_taken_back_makes_nothing_wrong(building, inject
 def test_configuration_that_is_edited_while_it_runs_is_for_the_next_run(building, injecting):
     workspace = building("configured")
     workspace.snakemake("cells")
-    true, kind = results(workspace.path), "configuration is edited while it runs"
+    true, kind = results(workspace.path), "the configuration is edited during a run"
     changed = workspace.deep
     changed["time_to_learn"]["training"]["learning_rate"] = 0.01
     with injecting(kind, group=GROUP) as fault, fault.injection():
@@ -209,9 +228,29 @@ def test_configuration_that_is_edited_while_it_runs_is_for_the_next_run(building
         fault.message = "nothing: a run makes what it was planned for"
 
 
+def test_two_clones_on_one_results_folder_are_noticed(building, injecting, tmp_path):
+    clones = [building("clone"), building("other-clone")]
+    shared = tmp_path / "shared"
+    with injecting("two clones on one results folder", group=GROUP) as fault, fault.injection():
+        command = ("cells", "--config", f"results={shared}")
+        both = [started(clone, command) for clone in clones]
+        printed = [each.communicate(timeout=2 * LONGEST)[0] for each in both]
+        status = sorted(each.returncode for each in both)
+        assert status[0] == 0
+        refused = [text for text in printed if "another run is at work in this folder" in text]
+        assert len(refused) == status.count(1)
+        clones[0].snakemake(*command)
+        verified = clones[0].snakemake("verify", "--config", f"results={shared}")
+        fault.wrong += "verified" not in verified
+        fault.message = "error: FOLDER: another run is at work in this folder; ..."
+
+
 def test_two_runs_at_once_make_everything_once(building, injecting):
     workspace = building("twice")
-    with injecting("two Snakemakes at once", group=GROUP) as fault, fault.injection():
+    with (
+        injecting("two runs at once in one results folder", group=GROUP) as fault,
+        fault.injection(),
+    ):
         both = [started(workspace, ("cells",)) for _ in range(2)]
         printed = [each.communicate(timeout=2 * LONGEST)[0] for each in both]
         status = sorted(each.returncode for each in both)

@@ -16,8 +16,8 @@ CELL = "layer_dynamics/glorot_moments/main"
 TARGET = f"results/{CELL}/metrics.nc"
 LOG = f"results/logs/{CELL}/train.log"
 TIMES = 10
-ANSWER = 10.0
-"""Seconds within which a request has to be answered; a scheduler kills after thirty."""
+STEPS = 16_000_000
+"""Of a training that nobody waits for."""
 
 
 def wait_for(holds, seconds=120):
@@ -43,21 +43,31 @@ def to_the_job(controller):
     working(controller).send_signal(signal.SIGTERM)
 
 
-REQUESTS = [("SIGINT", to_all), ("SIGTERM", to_the_job)]
+def to_snakemake_alone(controller):
+    controller.send_signal(signal.SIGINT)
 
 
-def test_a_training_is_stopped_and_goes_on(workspace, injecting):
+KINDS = {
+    "Ctrl-C, or SIGTERM to a job, in the middle of training": [
+        ("SIGINT", to_all), ("SIGTERM", to_the_job)
+    ],
+    "SIGINT to Snakemake alone, in the middle of training": [("SIGTERM", to_snakemake_alone)],
+}  # fmt: skip
+"""Who is asked to end, and the signal that the job hears."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_training_is_stopped_and_goes_on(workspace, injecting, kind):
+    requests = KINDS[kind]
     changed = workspace.layers
-    changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": 16_000_000}
+    changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": STEPS}
     changed["glorot_moments"]["record"]["every"] = 8_000_000  # most of it stands between records
     workspace.configure("layer_dynamics", changed)
     random.seed(0)
     log, stopped = workspace.path / LOG, [0]
-    with injecting(
-        "Ctrl-C, or SIGTERM to a job, in the middle of training", group="Stops", chance=True
-    ) as fault:
+    with injecting(kind, group="Runs", chance=True) as fault:
         for number in range(TIMES):
-            name, send = REQUESTS[number % 2]
+            name, send = requests[number % len(requests)]
             log.unlink(missing_ok=True)
             with fault.injection():
                 controller = subprocess.Popen(
@@ -68,17 +78,16 @@ def test_a_training_is_stopped_and_goes_on(workspace, injecting):
                 wait_for(lambda: log.exists() and "memory: " in log.read_text())
                 time.sleep(random.uniform(0.0, 0.5))
                 send(controller)
-                asked = time.monotonic()
                 wait_for(lambda: "stopped by" in log.read_text())
-                assert time.monotonic() - asked < ANSWER
                 printed = controller.communicate(timeout=60)[0]
             assert controller.returncode != 0
-            assert "Traceback" not in printed
+            fault.output(printed)
             (step,) = re.findall(rf"stopped by {name} at step (\d+); the same", log.read_text())
+            assert int(step) < STEPS  # it was answered in the middle of training
             fault.lost += int(step) < stopped[-1]
             stopped.append(int(step))
             assert not list((workspace.path / "results").rglob("*.tmp"))
-        fault.message = "stopped by SIGINT at step N; the same command goes on from the checkpoint"
+        fault.message = f"stopped by {name} at step N; the same command goes on from the checkpoint"
         workspace.snakemake(TARGET)
         assert f"continuing at step {stopped[-1]}" in log.read_text()
         resumed = (workspace.path / TARGET).read_bytes()

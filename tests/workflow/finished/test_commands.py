@@ -120,14 +120,14 @@ def test_a_question_touches_nothing(finished, command):
 
 def test_a_question_beside_a_run_is_answered_and_another_run_is_refused(finished):
     code = (
-        "import sys; from pathlib import Path; from neuralrace.workflow.recovery import claim\n"
-        "claim(Path('results')); print('claimed', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from neuralrace.locking import locked\n"
+        "with locked(Path('results')): print('locked', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], cwd=finished.path, env=finished.environment(),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as run:  # fmt: skip
-        assert run.stdout.readline() == "claimed\n"
+        assert run.stdout.readline() == "locked\n"
         assert finished.planned(*ALL) == {}
         told = finished.snakemake(f"{CELL}/metrics.nc", "--force", fails=True)
         assert "error: results: another run is at work in this folder" in told

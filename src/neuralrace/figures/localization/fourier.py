@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.figures import frozen, gated, style
 from neuralrace.figures.sweeps import learning_rate
-from neuralrace.metrics.gating_loss import gating_rule, sampled
+from neuralrace.metrics.gating_loss import sampled
 from neuralrace.metrics.ring_structure import at_every_place
 from neuralrace.records.results import CellResults, Results
 from neuralrace.registry import Figure
@@ -45,7 +45,6 @@ SMALL = 0.1
 """What a basis may miss and still nearly do: small, by the claims' criterion."""
 DECADES = 3
 """Powers of ten below the largest entry that are told apart."""
-USER = "figures: localization/fourier"
 
 Moment = Float[np.ndarray, "unit input unit input"]
 
@@ -165,7 +164,7 @@ def by_joint_frequency(moment: Moment) -> Float[np.ndarray, "frequency frequency
 def _moment(cell: CellResults) -> Moment:
     """Second moment of gated inputs, of the first sample at every place and with either sign."""
     data = at_every_place(sampled(cell.spec, 0))
-    gates = gating_rule(cell.gated, USER)(data)
+    gates = cell.gated.gates.gates(data)
     return gated_moments(data.x, data.y[:, 0], gates)[1]
 
 

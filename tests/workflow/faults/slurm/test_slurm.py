@@ -99,7 +99,7 @@ def test_a_job_asks_for_what_its_cells_need(submitting):
 
 def test_a_cancelled_job_goes_on(submitting, injecting):
     with (
-        injecting("job cancelled by scancel", group="Cluster", recovers="by itself") as fault,
+        injecting("a job is cancelled (scancel)", group="Cluster", recovers="nothing") as fault,
         training(submitting, seconds=15) as sound,
     ):
         with submitting.run(TARGET) as run:
@@ -117,8 +117,8 @@ def test_a_job_at_its_time_limit_goes_on_with_more_time(submitting, injecting):
     study = "src/neuralrace/workflow/study.py"
     submitting.replace(study, "(1 + int(4 * seconds / 60)) * 2 ** (attempt - 1)", "attempt")
     with (
-        injecting("time limit of a job in the middle of training", group="Cluster",
-                  recovers="by itself, with twice the time") as fault,
+        injecting("a job reaches its time limit during training", group="Cluster",
+                  recovers="nothing: it runs again with twice the time") as fault,
         training(submitting, seconds=110, target=TRAJECTORY) as sound,
     ):  # fmt: skip
         with submitting.run(TRAJECTORY) as run, fault.injection():
@@ -133,8 +133,8 @@ def test_a_job_at_its_time_limit_goes_on_with_more_time(submitting, injecting):
 
 def test_the_daemon_of_a_node_stops_and_starts_again(submitting, injecting):
     with (
-        injecting("slurmd stopped and started again", group="Cluster",
-                  recovers="by itself") as fault,
+        injecting("the SLURM daemon of a node restarts", group="Cluster",
+                  recovers="nothing") as fault,
         training(submitting, seconds=10) as sound,
     ):  # fmt: skip
         with submitting.run(TARGET) as run:
@@ -150,8 +150,8 @@ def test_the_daemon_of_a_node_stops_and_starts_again(submitting, injecting):
 
 def test_a_job_whose_node_fails_is_started_again_by_slurm(submitting, injecting):
     with (
-        injecting("node of a job fails", group="Cluster",
-                  recovers="by itself: SLURM starts the job again") as fault,
+        injecting("the node of a job fails", group="Cluster",
+                  recovers="nothing: SLURM starts the job again") as fault,
         training(submitting, seconds=15) as sound,
     ):  # fmt: skip
         with submitting.run(TARGET) as run:

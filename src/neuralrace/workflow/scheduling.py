@@ -1,0 +1,52 @@
+"""Start and end of a run: the lock of the results folder, and the cost of Snakemake itself."""
+
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from neuralrace.atomic import remove_temporaries
+from neuralrace.locking import locked
+from neuralrace.workflow.job import write_record
+
+_held = ExitStack()
+"""Locks that this process holds until it ends."""
+
+
+def begin_run(results: Path, outputs: Sequence[Path]) -> None:
+    """Locks the results folder, and removes what killed runs left half-written there.
+
+    Args:
+        results: the results folder.
+        outputs: files that the run may write.
+
+    Raises:
+        UserError: as `neuralrace.locking.locked`.
+    """
+    if _held.enter_context(locked(results, outputs)):
+        remove_temporaries(outputs)
+    else:
+        print(
+            f"{results}: this file system has no locks; start one run there at a time",
+            file=sys.stderr,
+        )
+
+
+def end_run(results: Path, started: float) -> None:
+    """Records the core-seconds of Snakemake itself, if it ran any job, and lets it end.
+
+    Args:
+        results: the results folder.
+        started: when Snakemake began, in seconds since the epoch.
+
+    Raises:
+        UserError: the folder cannot be written to or is full.
+    """
+    logs = results / "logs"
+    if any(path.stat().st_mtime > started for path in logs.rglob("*.json")):
+        write_record("scheduling", started, logs / "scheduling.json")
+    # each start of jobs leaves a timer of Snakemake's rate limit, and Python waits for all of them
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()

@@ -1,0 +1,129 @@
+"""What a job has loaded of the library is in the digest of its stage."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from neuralrace import provenance
+from test_outside import CELL, FILES, install
+from test_provenance import CHOICES, STAGES
+
+pytestmark = pytest.mark.workflow
+
+NOTING = """
+import gc, json, os, sys
+
+freeze = gc.freeze
+
+def note():  # after each job of a worker
+    files = [getattr(m, "__file__", None) for m in list(sys.modules.values())]
+    with open(os.environ["LOADED"], "a") as noted:
+        print(json.dumps([f for f in files if f]), file=noted)
+    freeze()
+
+gc.freeze = note
+"""
+"""Site customisation by which workers note the files of all modules that they have loaded."""
+
+COVERED = """
+import json, sys
+from neuralrace.provenance import code_files
+from neuralrace.registry import FIGURES
+from neuralrace.workflow.study import Study
+
+study = Study({}, [])
+cell = "paper/experiment/main"
+parts = study.specifications(cell)
+more = {
+    "train": parts["trajectory"].modules,
+    "solve": parts["theory"].modules,
+    "measure": parts["metrics"].modules,
+    "draw": [FIGURES["paper/journey"].module],
+    "blind": {m for c in study.blind["deep_linear/time_to_learn"].values() for m in c.modules},
+}
+stages = sys.argv[1:]
+print(json.dumps({s: [str(f) for f in code_files(s, more.get(s, ()))] for s in stages}))
+"""
+
+FOLDER = "results/paper/experiment/main"
+TARGETS = {
+    "train": [f"{FOLDER}/trajectory.nc"],
+    "solve": [f"{FOLDER}/theory.nc"],
+    "measure": [f"{FOLDER}/metrics.nc"],
+    "tabulate": ["metrics", "--until", "measure", "tabulate"],
+    "judge": ["claims", "--until", "measure", "judge"],
+    "draw": ["figures/paper/journey.png"],
+    "blind": ["results/blind/deep_linear/time_to_learn/failed.json"],
+    "judge_blind": ["results/blind.json"],
+}
+"""What to ask for so that a stage runs, once what it rests on is there."""
+BEFORE = {"tabulate": ["cells"]}
+"""What to make first, so that no job of another stage runs in the same worker."""
+
+UNCOVERED = {
+    # opens results for people, and imports nothing of ours when it is imported
+    "neuralrace/__init__.py",
+    # measures how fast the machine is before the first training, and computes no result
+    "neuralrace/workflow/speed.py",
+    "neuralrace/profile.py",
+}
+# Loaded to be listed: what can be configured, and what helps it. What a cell names of it, with all
+# that this imports, is in its digest.
+CHOSEN = ("datasets", "gates", "initialisation", "networks", "optimisers", "second_moments.py")
+UNNAMED = {
+    place
+    for file in provenance._together(frozenset(CHOICES))
+    if (place := file.relative_to(provenance.ROOT.parent).as_posix()).split("/")[1] in CHOSEN
+}
+UNNAMED |= {f"outside/{name}.py" for name in ("__init__", "datasets/__init__", "datasets/spiral")}
+
+
+def relative(files):
+    """Files of the library and of the package that extends it, by their dotted place."""
+    found = set()
+    for file in map(Path, files):
+        for package in ("neuralrace", "outside"):
+            if package in file.parts[:-1] and "site-packages" not in file.parts:
+                place = len(file.parts) - 1 - file.parts[::-1].index(package)
+                found.add("/".join(file.parts[place:]))
+    return found
+
+
+def test_every_module_that_a_job_has_loaded_is_in_the_digest_of_its_stage(workspace, tmp_path):
+    outside = tmp_path / "extension"
+    install(outside, {**FILES, "sitecustomize.py": NOTING})
+    workspace.configure("paper", {"experiment": CELL})
+    workspace.claims("paper")
+    paths = (workspace.path / "src", outside)
+    noted = tmp_path / "loaded.jsonl"
+    environment = workspace.environment() | {
+        "PYTHONPATH": os.pathsep.join(map(str, paths)), "LOADED": str(noted)
+    }  # fmt: skip
+
+    def run(*command):
+        done = subprocess.run(
+            [sys.executable, *command], cwd=workspace.path, env=environment, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    covered = json.loads(run("-c", COVERED, *STAGES))
+    for stage in STAGES:
+        for targets in (BEFORE.get(stage, []), TARGETS[stage]):
+            noted.unlink(missing_ok=True)
+            if targets:
+                run("-m", "snakemake", *targets, "--cores", "1")
+        loaded = set[str]()
+        for line in noted.read_text().splitlines():
+            loaded |= relative(json.loads(line))
+        own = f"neuralrace/workflow/{stage}.py"
+        assert own in loaded
+        assert "neuralrace/environment.py" in loaded
+        assert "neuralrace/workflow/worker.py" in relative(covered[stage])
+        missing = loaded - relative(covered[stage]) - UNNAMED - UNCOVERED
+        assert not missing, f"{stage}: loaded by its job, and in no digest: {sorted(missing)}"
