@@ -476,9 +476,10 @@ def outside(folder, *arguments, status=0):
 def test_a_new_paper_runs_outside_of_any_clone_and_needs_no_claims(tmp_path):
     command = outside(tmp_path, "new", "mine").splitlines()[-1]
     assert command == f"neuralrace run --configfile {MINE}"
-    printed = outside(tmp_path, *command.split()[1:], "--results", "there", "-n")
-    assert ONE_TRAINING.search(printed)
-    assert not (tmp_path / "there").exists()
+    for folder in ("there", "1", "true # a: b"):  # as text, whatever it reads as
+        printed = outside(tmp_path, *command.split()[1:], "--results", folder, "-n")
+        assert ONE_TRAINING.search(printed)
+        assert not (tmp_path / folder).exists()
     (tmp_path / "config").mkdir()
     (tmp_path / "mine").rename(tmp_path / "config/mine")
     assert ONE_TRAINING.search(outside(tmp_path, "run", "-n", "--cores", "1"))

@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from snakemake.utils import update_config
 
 from neuralrace.cost import cost_of
+from neuralrace.documents import read_yaml
 from neuralrace.errors import UserError
 from neuralrace.manual import BEGIN, END, config_schema, key_tables, with_tables, write
 from neuralrace.plan import read_plan
@@ -192,15 +193,17 @@ def test_example_of_the_manual_is_accepted():
 
 
 def test_message_of_the_manual_is_what_is_said():
-    config = changed(("experiments", "deep_linear", "stages", "training", "learning_rate"), "1e-3")
+    config = changed(("experiments", "deep_linear", "stages", "training", "learning_rate"), "fast")
     del config["experiments"]["deep_linear"]["stages"]["sweep"]["training.learning_rate"]
     with pytest.raises(UserError) as caught:
         read_plan(config, {"mine.yaml": config})
     assert [str(caught.value) + "\n"] == blocks("text")
 
 
-def test_traps_of_the_manual_are_what_yaml_does():
-    assert yaml.safe_load("[1e-3, 1.0e-3, no, 010]") == ["1e-3", 0.001, False, 8]
+def test_traps_of_the_manual_are_what_yaml_does(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("[1e-3, 010, yes, no, 1:30, 2024-01-01, {<<: {a: 1}}]")
+    assert read_yaml(path) == [0.001, 10, "yes", "no", "1:30", "2024-01-01", {"a": 1}]
     assert yaml.safe_load("a: 1\na: 2") == {"a": 2}
 
 

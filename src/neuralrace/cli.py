@@ -221,9 +221,10 @@ def run(
     order += ["--workflow-profile", str(found), *(["--dry-run"] if dry_run else [])]
     order += ["--cores", cores or "all"] if cores or profile is None else []
     values = {"settings": list(map(str, configfile)), **said}
-    # as JSON, which is YAML too: Snakemake takes what looks like a number for one
-    order += ["--config", *(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in values.items())]
-    with subprocess.Popen([*order, "--", "cells", "plots"], env=os.environ | _home()) as process:  # noqa: S603
+    # as JSON, since Snakemake takes text for YAML; in blanks, since it cuts quotes at the ends off
+    told = (f"{key}= {json.dumps(value, ensure_ascii=False)} " for key, value in values.items())
+    order += ["--config", *told, "--", "cells", "plots"]
+    with subprocess.Popen(order, env=os.environ | _home()) as process:  # noqa: S603
         with suppress(KeyboardInterrupt):  # it is told too, and stops its jobs first
             return process.wait()
         return process.wait()

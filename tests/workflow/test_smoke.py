@@ -22,6 +22,24 @@ def test_a_configuration_says_where_its_results_go(workspace):
     assert {path.parts[1] for path in made} == {"small"}
 
 
+@pytest.mark.parametrize(
+    "settings",
+    ["own/*.yaml", "own/one two.yaml,own/it's.yaml", '["own/one two.yaml", "own/&$HOME.yaml"]'],
+)
+def test_a_job_in_a_process_of_its_own_reads_the_same(workspace, settings):
+    """As on a cluster: Snakemake hands it what stands behind --config."""
+    (workspace.path / "own").mkdir()
+    short = {"time_to_learn": {"seeds": 1, "training": {"steps": 30}}}
+    one = {"results": "there", "experiments": {"deep_linear": short}}
+    (workspace.path / "own/one two.yaml").write_text(yaml.safe_dump(one))
+    for name in ("it's", "&$HOME"):
+        (workspace.path / f"own/{name}.yaml").write_text("checkpoint_seconds: 1e2")
+    file = "there/deep_linear/time_to_learn/main/trajectory.nc"
+    options = ("--workflow-profile", "none", "--config", f"settings={settings}")
+    workspace.snakemake(file, *options)
+    assert xr.load_dataset(workspace.path / file).sizes["seed"] == 1
+
+
 def test_figures_of_another_folder_leave_the_gallery_alone(workspace):
     figure = "figures/deep_linear/time_to_learn.png"
     planned = workspace.planned_files(f"elsewhere/{figure}", "--config", "results=elsewhere")
