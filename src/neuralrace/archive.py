@@ -132,8 +132,8 @@ def opened(path: Path) -> Archive:
 
 def _refusal(path: Path, name: str, wrong: str) -> UserError:
     return UserError(
-        f"{path}: {brief(repr(name))}: {wrong}; `neuralrace export` writes no such archive. Nothing "
-        "was unpacked. Ask for another one, or unpack it yourself and name the folder."
+        f"{path}: {brief(repr(name))}: {wrong}; `neuralrace export` writes no such archive. "
+        "Nothing was unpacked. Ask for another one, or unpack it yourself and name the folder."
     )
 
 
