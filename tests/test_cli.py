@@ -25,7 +25,7 @@ from neuralrace.records.files import write
 from neuralrace.records.results import CellResults
 from neuralrace.records.theory import theory_dataset
 from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.seal import digests
+from neuralrace.seal import Seal, digests, sha256
 from neuralrace.spec import Ensemble, SolvedEnsemble
 from neuralrace.training.trainer import train
 from neuralrace.workflow.stages import fingerprints
@@ -83,6 +83,9 @@ def finished(tmp_path_factory):
         taken = digests(folder / "results", read)
         write(getattr(results, kind), results.path(kind), fingerprints(name, cell)[kind], taken)
     write_tables([ROW], [], folder / "results")
+    tables = sorted((folder / "results").glob("[cf]*s.*"))
+    sealed = {path.name: sha256(path) for path in tables}
+    Seal("", sealed).write(folder / "results/claims.sha256")
     return folder
 
 
@@ -146,7 +149,7 @@ def test_a_file_is_shown(told, finished):
 
 def test_files_are_verified(finished, capsys):
     assert main(["verify", str(finished / "results")]) == 0
-    assert capsys.readouterr().out.startswith("3 files verified")
+    assert capsys.readouterr().out.startswith("3 files and 1 figures and tables verified")
 
 
 def test_a_damaged_file_is_told(finished, tmp_path, capsys):

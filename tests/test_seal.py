@@ -86,6 +86,15 @@ def test_a_checksum_file_is_read_only_where_it_can_be_one(file):
     assert read_seal(place) is not None
 
 
+@pytest.mark.parametrize("name", ["/dev/zero", "pipe", "..", "a\0b", "a" * 300])
+def test_a_forged_name_in_a_checksum_file_is_not_followed(file, name):
+    """What has no end is not read, and what can be no name is none."""
+    os.mkfifo(file.with_name("pipe"))
+    place = file.with_name("forged.sha256")
+    Seal("", {name: "a" * 64}).write(place)
+    assert not intact(place)
+
+
 @pytest.mark.parametrize("damage", ["", "no checksum", "# made from x\n", None])
 def test_a_damaged_checksum_file_vouches_for_nothing(file, tmp_path, damage):
     place = seal_file(file)

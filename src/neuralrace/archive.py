@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, brief
 from neuralrace.given import SOURCES
 from neuralrace.seal import refuse_damage, seal_file
 
@@ -132,8 +132,8 @@ def opened(path: Path) -> Archive:
 
 def _refusal(path: Path, name: str, wrong: str) -> UserError:
     return UserError(
-        f"{path}: {name!r}: {wrong}; `neuralrace export` writes no such archive. Nothing was "
-        "unpacked. Ask for another one, or unpack it yourself and name the folder."
+        f"{path}: {brief(repr(name))}: {wrong}; `neuralrace export` writes no such archive. "
+        "Nothing was unpacked. Ask for another one, or unpack it yourself and name the folder."
     )
 
 

@@ -8,6 +8,7 @@ Content decides, never a time: copies have other times. Checksums protect agains
 against somebody who writes a new checksum file too.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -21,7 +22,7 @@ from neuralrace.atomic import write_text
 from neuralrace.errors import UserError
 
 FINGERPRINT, INPUT = "# made from ", "# input "
-ENTRY = re.compile(r"([0-9a-f]{64})  (.+)")
+ENTRY = re.compile(r"([0-9a-f]{64})  ([^\x00-\x1f]+)")
 LONGEST = 1 << 24
 """Bytes of a checksum file at most: those of tables have a line for each cell."""
 PATIENCE, PAUSE = 0.5, 0.02
@@ -82,7 +83,13 @@ def seal_file(path: Path) -> Path:
 
 
 def sha256(path: Path) -> str:
-    """Hex digest of a file."""
+    """Hex digest of a file.
+
+    Raises:
+        OSError: it cannot be read, or is a folder, a pipe or a device, which may have no end.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "no ordinary file", str(path))
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
