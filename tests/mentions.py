@@ -43,13 +43,13 @@ OWN = re.compile(
 PLACEHOLDER = re.compile(r"[A-Z]+(\.\w+)?|<.*>|\.\.\.")
 FOREIGN = re.compile(
     "KillWait|MinJobAge|Partition(Config|TimeLimit)|sacct|squeue|nvidia-smi|tmux|matplotlibrc"
-    r"|-k|standard_name|yes|--xla_gpu_deterministic_ops=true|xarray\..*"
+    r"|OPENBLAS_CORETYPE|-k|standard_name|yes|--xla_gpu_deterministic_ops=true|xarray\..*"
 )
 """Names of other programs."""
 VALUES = re.compile(r"[\w.|*-]+( [\w|*-]+)*")
 """Values in code, side by side, and no sentence."""
-MADE = ("results/checkpoints", "data", ".venv", ".snakemake")
-"""Folders that commands make, beside those of the rules' files."""
+MADE = ("results/checkpoints", "results/.neuralrace", "data", ".venv", ".snakemake")
+"""Files and folders that commands make, beside those of the rules' files."""
 SKIPPED = {".git", ".venv", ".cache", ".snakemake", "results", "__pycache__", "_build"}
 
 

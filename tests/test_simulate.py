@@ -398,7 +398,7 @@ WRONG = {
     "(X, Y, {'hidden': 16})": r"hidden: 16: expected a list",
     "(X, Y, {'hidden': [0]})": r"hidden\.0: 0: Input should be greater than 0",
     "(X, Y, {'hidden': [1.5]})": r"hidden\.0: 1.5: Input should be a valid integer",
-    "(X, Y, {'hidden': ['a'] * 99})": r"(?s)hidden\.0: 'a': .*valid integer.*and 94 more lines lik",
+    "(X, Y, {'hidden': ['a'] * 99})": r"(?s)hidden\.0: 'a': .*valid integer.*and 16 more lines lik",
     "(X, Y, {'hiden': [8]})": r"hiden: is no argument of simulate; did you mean hidden\?",
     "(X, Y, {'activation': 'rel'})": r"activation: 'rel': Input should be 'linear', 'relu'",
     "(X, Y, {'activation': None})": r"activation: None: Input should be 'linear', 'relu'",

@@ -81,8 +81,8 @@ def fuzz(suffix: str, examples: int) -> None:
 
     read()
     after = [_peak(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    for old, new in zip(before, after, strict=True):
-        assert new == old or new < MOST_MEMORY
+    # a child begins with the peak of the process that it was forked from
+    assert all(new <= max(before) or new < MOST_MEMORY for new in after)
 
 
 def _peak(who: int) -> int:

@@ -64,8 +64,8 @@ def test_what_cells_will_have_is_shown(monkeypatch, reads):
         ),
         (
             {"one": {"trajectory": ""}, "too": {"metrics": ""}},
-            "a.yaml: experiments.paper.too: is missing, and the figure paper/figure shows it; did "
-            "you mean paper/two or paper/one? add it, or leave the figure out",
+            "figure paper/figure (neuralrace.figures.deep_linear.exact): experiments.paper.too: is "
+            "not configured, and the figure shows it; did you mean paper/two or paper/one? add it,",
         ),
     ],
 )

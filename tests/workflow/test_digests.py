@@ -57,6 +57,7 @@ TARGETS = {
     "tabulate": ["metrics", "--until", "measure", "tabulate"],
     "judge": ["claims", "--until", "measure", "judge"],
     "draw": ["figures/paper/journey.png"],
+    "plot": ["figures/paper/experiment/main.png"],
     "blind": ["results/blind/deep_linear/time_to_learn/failed.json"],
     "judge_blind": ["results/blind.json"],
 }
