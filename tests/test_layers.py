@@ -126,6 +126,18 @@ def test_planning_loads_no_heavy_package():
     assert done.stdout.strip() == "[]"
 
 
+def test_a_worker_sets_up_its_environment_before_numpy_is_loaded():
+    """NumPy reads when it is loaded which kernels of linear algebra it is to use."""
+    code = (
+        "import sys, neuralrace.workflow.worker\n"
+        "from neuralrace.provenance import watch; watch()\n"
+        "from neuralrace.environment import settle; settle(1)\n"
+        "print('numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 @pytest.mark.parametrize("package", ["metrics", "claims", "figures"])
 def test_results_have_one_reader(package):
     modules = [path for path in MODULES if part(path) == package]

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from neuralrace.source import attributes
@@ -57,10 +56,13 @@ def stable_hash(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def generator(seed: int, name: str) -> np.random.Generator:
-    """The random stream `name` of `seed`.
+def generator(seed: int, name: str) -> Any:
+    """The random stream `name` of `seed`, a `numpy.random.Generator`.
 
     Streams are keyed by name and never by order of use, so that adding a layer, a gate or an
     observable leaves all other draws as they were, and runs with one seed are paired.
     """
+    # here, as a worker imports this module before it has set up the environment that NumPy reads
+    import numpy as np
+
     return np.random.default_rng([seed, stable_hash(name)])

@@ -6,13 +6,16 @@ A request ends the work at once, by an exception. Work that can keep what it has
 back until it has; work that ends first is done.
 """
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Thread
+from threading import Thread, Timer
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+PAUSE = 0.05
+"""Seconds until a request is made again that could not be answered."""
 
 
 class Stopped(BaseException):
@@ -54,12 +57,31 @@ class Requests:
         finally:
             self._held = False
 
-    def _ask(self, number: int, _: FrameType | None) -> None:
+    def _ask(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
+            return
+        if not self._held and _would_lose(frame):
+            again = Timer(PAUSE, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
             return
         self.asked = signal.Signals(number).name
         if not self._held:
             raise Stopped(f"stopped by {self.asked}; the same command makes what is missing")
+
+
+def _would_lose(frame: FrameType | None) -> bool:
+    """Whether an exception raised here would not reach the job.
+
+    One in a callback of the garbage collector is printed and dropped, and one in the import of a
+    library in C++ can end the process.
+    """
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith("<frozen importlib") or code.co_name == "_xla_gc_callback":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def handle_snakemake_signals(interrupted: Callable[[], None]) -> None:
