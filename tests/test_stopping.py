@@ -65,10 +65,14 @@ def test_a_request_during_an_import_is_answered_after_it(tmp_path, monkeypatch):
     (tmp_path / "interrupted_module.py").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(tmp_path)
     requests = Requests()
-    with requests.heard(), pytest.raises(Stopped, match="stopped by SIGTERM"):
+
+    def work():
         assert import_module("interrupted_module").imported
         assert requests.asked == ""
         sleep(300)  # the request is made again
+
+    with requests.heard(), pytest.raises(Stopped, match="stopped by SIGTERM"):
+        work()
 
 
 def test_a_request_during_garbage_collection_is_answered_after_it():
@@ -76,10 +80,12 @@ def test_a_request_during_garbage_collection_is_answered_after_it():
         ask()
         return "collected"
 
-    requests = Requests()
-    with requests.heard(), pytest.raises(Stopped, match="stopped by SIGTERM"):
+    def work():
         assert _xla_gc_callback() == "collected"
         sleep(300)
+
+    with Requests().heard(), pytest.raises(Stopped, match="stopped by SIGTERM"):
+        work()
 
 
 def test_handlers_are_those_of_before():
