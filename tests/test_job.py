@@ -8,7 +8,7 @@ import time
 import pytest
 
 from neuralrace.errors import UserError
-from neuralrace.workflow.job import job
+from neuralrace.workflow.job import STOPPED, job
 
 BODIES = {
     "success": "this.report('half way')",
@@ -114,3 +114,24 @@ def test_what_a_failed_job_spent_is_not_of_the_next_one(tmp_path):
     (rest,) = json.loads((tmp_path / "b.json").read_text())["stages"]
     assert rest["stage"] == "start"
     assert rest["core_seconds"] < 0.2
+
+
+CAUGHT = """
+import os, signal, sys, time
+from neuralrace.workflow.job import job
+with job("measure a/b/c", sys.argv[1], alone=True):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(300)
+    finally:  # as a library that holds a lock, and waits for it here
+        time.sleep(300)
+"""
+
+
+def test_a_process_of_its_own_ends_wherever_it_is(tmp_path):
+    command = [sys.executable, "-c", CAUGHT, str(tmp_path / "job.log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+    assert done.returncode == STOPPED
+    assert done.stderr == (tmp_path / "job.log").read_text()
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("measure a/b/c: stopped by SIGTERM; the same command makes what is missing")

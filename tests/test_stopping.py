@@ -1,9 +1,7 @@
 """Requests to end are heard once, and when it suits."""
 
 import signal
-from importlib import import_module
 from threading import Lock
-from time import sleep
 
 import pytest
 
@@ -57,35 +55,6 @@ def test_one_of_many_requests_is_answered():
             ask()
         ask()
         ask("SIGINT")
-
-
-def test_a_request_during_an_import_is_answered_after_it(tmp_path, monkeypatch):
-    """An exception in the import of a library in C++ can end the process with a traceback."""
-    lines = ["import signal", "signal.raise_signal(signal.SIGTERM)", "imported = True"]
-    (tmp_path / "interrupted_module.py").write_text("\n".join(lines))
-    monkeypatch.syspath_prepend(tmp_path)
-    requests = Requests()
-
-    def work():
-        assert import_module("interrupted_module").imported
-        assert requests.asked == ""
-        sleep(300)  # the request is made again
-
-    with requests.heard(), pytest.raises(Stopped, match="stopped by SIGTERM"):
-        work()
-
-
-def test_a_request_during_garbage_collection_is_answered_after_it():
-    def _xla_gc_callback():  # what it raises is printed and dropped
-        ask()
-        return "collected"
-
-    def work():
-        assert _xla_gc_callback() == "collected"
-        sleep(300)
-
-    with Requests().heard(), pytest.raises(Stopped, match="stopped by SIGTERM"):
-        work()
 
 
 def test_handlers_are_those_of_before():

@@ -2,20 +2,17 @@
 
 SIGTERM comes from a scheduler, or to a worker whose Snakemake ended; SIGINT from a person.
 
-A request ends the work at once, by an exception. Work that can keep what it has done holds requests
-back until it has; work that ends first is done.
+A request ends the work at once. Work that can keep what it has done holds requests back until it
+has; work that ends first is done.
 """
 
-import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Thread, Timer
+from threading import Thread
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-PAUSE = 0.05
-"""Seconds until a request is made again that could not be answered."""
 
 
 class Stopped(BaseException):
@@ -23,6 +20,10 @@ class Stopped(BaseException):
 
     No `Exception`: who goes on after errors is not to go on after this.
     """
+
+
+def _stop(message: str) -> None:
+    raise Stopped(message)
 
 
 class Requests:
@@ -33,14 +34,19 @@ class Requests:
             did. Schedulers send several, and to every process of a job: one is answered.
     """
 
-    def __init__(self) -> None:
-        """Nobody asked, and nothing listens."""
+    def __init__(self, end: Callable[[str], None] = _stop) -> None:
+        """Nobody asked, and nothing listens.
+
+        Args:
+            end: ends the work, given a message; raises `Stopped` when absent.
+        """
         self.asked = ""
+        self._end = end
         self._held = False
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Inside, a request raises `Stopped` in the main thread, which this is called from."""
+        """Inside, a request ends the work in the main thread, which this is called from."""
         before = {number: signal.signal(number, self._ask) for number in SIGNALS}
         try:
             yield
@@ -57,31 +63,12 @@ class Requests:
         finally:
             self._held = False
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
+    def _ask(self, number: int, _: FrameType | None) -> None:
         if self.asked:
-            return
-        if not self._held and _would_lose(frame):
-            again = Timer(PAUSE, os.kill, (os.getpid(), number))
-            again.daemon = True
-            again.start()
             return
         self.asked = signal.Signals(number).name
         if not self._held:
-            raise Stopped(f"stopped by {self.asked}; the same command makes what is missing")
-
-
-def _would_lose(frame: FrameType | None) -> bool:
-    """Whether an exception raised here would not reach the job.
-
-    One in a callback of the garbage collector is printed and dropped, and one in the import of a
-    library in C++ can end the process.
-    """
-    while frame is not None:
-        code = frame.f_code
-        if code.co_filename.startswith("<frozen importlib") or code.co_name == "_xla_gc_callback":
-            return True
-        frame = frame.f_back
-    return False
+            self._end(f"stopped by {self.asked}; the same command makes what is missing")
 
 
 def handle_snakemake_signals(interrupted: Callable[[], None]) -> None:

@@ -6,6 +6,7 @@ hands work to workers.
 
 import json
 import logging
+import os
 import resource
 import sys
 import time
@@ -20,6 +21,8 @@ from neuralrace.stopping import Requests, Stopped
 
 Cost = dict[str, str | float]
 """Name, cell (or none) and core-seconds of a stage."""
+STOPPED = 1
+"""Exit status of a process that was asked to end."""
 _spent = 0.0
 """Core-seconds of this process up to the end of its last job."""
 
@@ -31,10 +34,10 @@ class Job:
         requests: requests to end it.
     """
 
-    def __init__(self, logger: logging.Logger):
+    def __init__(self, logger: logging.Logger, alone: bool = False):
         """Nothing is counted yet."""
         self.logger = logger
-        self.requests = Requests()
+        self.requests = Requests(self._exit) if alone else Requests()
         self.stages: list[Cost] = []
         self.started = time.time()
         with suppress(OSError):  # Linux then counts a process's peak of memory from here on
@@ -43,6 +46,15 @@ class Job:
     def report(self, line: str) -> None:
         """Tells a line of progress, in the terminal and in the log."""
         self.logger.info(line)
+
+    def _exit(self, message: str) -> None:
+        """Ends the process, whatever it does.
+
+        An exception could come while a library holds a lock, which nobody would release, or inside
+        a callback, which would drop it.
+        """
+        self.report(message)
+        os._exit(STOPPED)
 
     def failed(self, what: str, error: Exception) -> None:
         """Tells what could not be done: in words, and with a traceback if it is a bug."""
@@ -122,10 +134,15 @@ def write_record(rest: str, started: float, path: Path, stages: Sequence[Cost] =
 
 
 @contextmanager
-def job(name: str, log: str) -> Iterator[Job]:
+def job(name: str, log: str, alone: bool = False) -> Iterator[Job]:
     """A job that reports to the terminal and to its log; what it cost goes to a `.json` beside it.
 
     An error is told there, in words if it is a `UserError` or a request to end, and raised.
+
+    Args:
+        name: what messages call it.
+        log: path of its log.
+        alone: whether the process is for jobs alone: a request to end then ends the process.
 
     Raises:
         UserError: the log cannot be written, or what the job refuses.
@@ -136,7 +153,7 @@ def job(name: str, log: str) -> Iterator[Job]:
     logger.setLevel(logging.INFO)
     logger.propagate = False
     logging.raiseExceptions = False  # of a full disk tells what was to be written, not its log
-    this, format = Job(logger), f"%(asctime)s {name}: %(message)s"
+    this, format = Job(logger, alone), f"%(asctime)s {name}: %(message)s"
     try:
         _told_to(logger, logging.StreamHandler(sys.stderr), format)
         _told_to(logger, _log_file(log), format)

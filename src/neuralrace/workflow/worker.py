@@ -64,7 +64,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
     failed, result = True, None
     # what went wrong is told by the job, in the terminal and in its log
-    with suppress(Exception, Stopped), job(request["name"], request["log"]) as this:
+    with suppress(Exception, Stopped), job(request["name"], request["log"], alone=True) as this:
         run = import_module(f"neuralrace.workflow.{request['job']}").run
         result = run(this, **request["arguments"])
         failed = False
