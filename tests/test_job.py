@@ -134,4 +134,4 @@ def test_a_process_of_its_own_ends_wherever_it_is(tmp_path):
     assert done.returncode == STOPPED
     assert done.stderr == (tmp_path / "job.log").read_text()
     (line,) = done.stderr.splitlines()
-    assert line.endswith("measure a/b/c: stopped by SIGTERM; the same command makes what is missing")
+    assert line.endswith("a/b/c: stopped by SIGTERM; the same command makes what is missing")

@@ -21,8 +21,8 @@ from neuralrace.stopping import Requests, Stopped
 
 Cost = dict[str, str | float]
 """Name, cell (or none) and core-seconds of a stage."""
-STOPPED = 1
-"""Exit status of a process that was asked to end."""
+STOPPED = os.EX_TEMPFAIL
+"""Exit status of a process that was asked to end: the same command goes on."""
 _spent = 0.0
 """Core-seconds of this process up to the end of its last job."""
 

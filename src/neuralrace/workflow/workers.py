@@ -14,6 +14,7 @@ from threading import Lock
 from typing import IO, Any, cast
 
 from neuralrace.errors import UserError
+from neuralrace.workflow.job import STOPPED
 
 Kind = tuple[int, bool]
 """Threads that a worker computes with, and whether on a GPU, which is its own until it ends."""
@@ -66,8 +67,10 @@ class Worker:
         with suppress(OSError, ValueError):  # it ended, or was ended, before it could read the job
             print(json.dumps(request), file=self.requests, flush=True)
             line = self.replies.readline()
+        if not line and (status := self.process.wait()) != STOPPED:
+            raise UserError(f"{request['name']}: {_ended(status)}")
         if not line:
-            raise UserError(f"{request['name']}: {_ended(self.process.wait())}")
+            return {"failed": True}
         return json.loads(line)
 
     def ask_to_end(self) -> None:
