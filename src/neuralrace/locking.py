@@ -36,7 +36,7 @@ def locked(root: Path, outputs: Sequence[Path] = ()) -> Iterator[bool]:
         UserError: another process is at work there, a file of somebody else is in the way, or the
             folder cannot be written to.
     """
-    new = not os.path.getsize(root / LOCK) if (root / LOCK).is_file() else True
+    new = not ((root / LOCK).is_file() and os.path.getsize(root / LOCK))
     if new:
         _refuse_foreign(root, outputs)
     try:

@@ -43,7 +43,7 @@ def run(
     written = planned_claims(claims, statements)
     configured = {name: Cell.model_validate_json(spec) for name, spec in cells.items()}
     failed = {k: v for each in lists for k, v in json.loads(each.read_text()).items()}
-    digests = map(sha256, [*claims, *lists])
+    digests = (statements, *map(sha256, lists))
     with recorded(seal_file(path), path.parent, (), outputs, code, *digests, guard=guard):
         judged = judge_blind(written, configured, path.parent / "blind", failed)
         write_blind(judged, path)
