@@ -9,7 +9,7 @@ SLURM := .venv/slurm
 # make figures PROFILE=profiles/slurm: jobs go where a profile of Snakemake says
 ifdef PROFILE
 RUNNING := $(SLURM)
-SNAKEMAKE := $(BIN)/python -m neuralrace.profile $(PROFILE) && \
+SNAKEMAKE := $(BIN)/python -m neuralrace.workflow.profile $(PROFILE) && \
   $(BIN)/snakemake --workflow-profile $(PROFILE)
 else
 RUNNING := $(INSTALLED)
@@ -47,7 +47,7 @@ $(LOCKED): requirements.lock
 $(INSTALLED): $(LOCKED) pyproject.toml
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@echo "Checking that numbers come out right here"
-	@$(BIN)/python -m neuralrace.known_answers
+	@$(BIN)/python -m neuralrace.testing.known_answers
 	@touch $@
 
 $(TOOLS): $(INSTALLED) requirements-dev.lock
@@ -130,7 +130,7 @@ audit: $(TOOLS) ## ask for known vulnerabilities of what a run installs; fails w
 
 .PHONY: manual
 manual: $(TOOLS) ## regenerate config/schema.json, key tables in config/README.md, docs/reference.md and docs/rules.svg
-	$(BIN)/python -m neuralrace.manual
+	$(BIN)/python -m neuralrace.config.manual
 	$(BIN)/snakemake --rulegraph dot figures metrics claims blind | $(BIN)/python docs/_ext/rulegraph.py docs/rules.svg
 
 SITE := .cache/docs

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from compile_time import CompileTime
 
-from neuralrace.spec import Ensemble
+from neuralrace.config.cell import Ensemble
 from neuralrace.training import trainer
 from neuralrace.training.tasks import task_of
 

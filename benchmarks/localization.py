@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from compile_time import CompileTime
 
-from neuralrace.spec import Ensemble
+from neuralrace.config.cell import Ensemble
 from neuralrace.theory.frozen_gates import FrozenGates
 from neuralrace.training import trainer
 

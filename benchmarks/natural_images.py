@@ -24,10 +24,10 @@ if "--gpu" not in sys.argv:
 import jax
 import jax.numpy as jnp
 
-from neuralrace.spec import Ensemble
+from neuralrace.config.cell import Ensemble
+from neuralrace.networks.tasks.domains import RoutingTask
 from neuralrace.training import trainer
-from neuralrace.training.base import Task
-from neuralrace.training.domain_tasks import RoutingTask
+from neuralrace.training.task import Task
 
 SHARES = tuple(n / 10 for n in range(1, 10))
 

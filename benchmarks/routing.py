@@ -23,8 +23,8 @@ import numpy as np  # noqa: E402
 from compile_time import CompileTime  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
+from neuralrace.config.cell import Ensemble  # noqa: E402
 from neuralrace.datasets import Domains  # noqa: E402
-from neuralrace.spec import Ensemble  # noqa: E402
 from neuralrace.training import domain_tasks, tasks, trainer  # noqa: E402
 
 IMPORTS = time.perf_counter() - began

@@ -19,8 +19,8 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from compile_time import CompileTime  # noqa: E402
 
-from neuralrace.models.initialisation import initial_weights  # noqa: E402
-from neuralrace.spec import Ensemble  # noqa: E402
+from neuralrace.config.cell import Ensemble  # noqa: E402
+from neuralrace.networks.initial_weights import initial_weights  # noqa: E402
 from neuralrace.training import trainer  # noqa: E402
 
 IMPORTS = time.perf_counter() - began

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from neuralrace.atomic import replacing, write_text
-from neuralrace.cost import cost_of
-from neuralrace.plan import laid_over, papers, read_file, read_plan
+from neuralrace.config.cost import cost_of
+from neuralrace.config.load import laid_over, papers, read_file, read_plan
+from neuralrace.results.atomic import replacing, write_text
 
 WORK = ("train", "solve", "measure", "judge", "draw")
 """Stages that are the work itself; all others are what it takes to get there."""

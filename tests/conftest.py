@@ -24,7 +24,7 @@ from xdist.scheduler import LoadScopeScheduling
 LIBRARY = Path(__file__).parents[1] / "src" / "neuralrace"
 # all but the conformance suite, whose assertions pytest rewrites
 install_import_hook(
-    [f"neuralrace.{path.stem}" for path in LIBRARY.glob("[!_]*") if path.name != "conformance"],
+    [f"neuralrace.{path.stem}" for path in LIBRARY.glob("[!_]*") if path.name != "testing"],
     "beartype.beartype",
 )
 settings.register_profile("reproducible", deadline=None, derandomize=True)
@@ -32,7 +32,7 @@ settings.load_profile("reproducible")
 
 SHARING = (
     "tests/figures",
-    "tests/site",
+    "tests/repository/site",
     "tests/workflow/finished",
     "tests/workflow/faults/slurm",
 )

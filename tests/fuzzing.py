@@ -17,19 +17,19 @@ import numpy as np
 import xarray as xr
 from hypothesis import strategies as st
 
-from neuralrace.archive import NAME
-from neuralrace.records.files import write
-from neuralrace.records.schema import SCHEMA_VERSION
-from neuralrace.seal import Seal, fingerprint, seal_file, sha256
+from neuralrace.cli.archive import NAME
+from neuralrace.results.checksums import Seal, fingerprint, seal_file, sha256
+from neuralrace.results.files import write
+from neuralrace.results.schema import SCHEMA_VERSION
 
 READER = """
 import json, sys, traceback
 from contextlib import suppress
 from pathlib import Path
-from neuralrace.archive import opened
+from neuralrace.cli.archive import opened
 from neuralrace.errors import UserError
-from neuralrace.records.files import attributes, open_lazily, read
-from neuralrace.seal import intact, read_seal, refuse_unsound
+from neuralrace.results.files import attributes, open_lazily, read
+from neuralrace.results.checksums import intact, read_seal, refuse_unsound
 
 def seal(path):
     read_seal(path)

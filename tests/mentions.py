@@ -22,15 +22,15 @@ import yaml
 from jsonschema import Draft202012Validator
 from snakemake.cli import get_argument_parser
 
-from neuralrace import cli
-from neuralrace.catalogue import KINDS, experiments, meanings
+from builders import REPOSITORY
+from neuralrace.cli import main as cli
+from neuralrace.cli.listing import KINDS, experiments, meanings
+from neuralrace.config.load import read_plan
+from neuralrace.config.manual import config_schema
 from neuralrace.errors import UserError
-from neuralrace.manual import config_schema
-from neuralrace.plan import read_plan
-from neuralrace.registry import FIGURES
+from neuralrace.extensions.registry import FIGURES
 from neuralrace.workflow.study import Study
 
-REPOSITORY = Path(__file__).parents[1]
 LIBRARY = REPOSITORY / "src/neuralrace"
 SCHEMA = config_schema()
 CELL = SCHEMA["$defs"]["Cell"]["properties"]

@@ -1,11 +1,11 @@
 """How tests run the notebooks of examples/: in their own process, without a kernel."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import nbformat
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+from builders import REPOSITORY
+
+EXAMPLES = REPOSITORY / "examples"
 
 
 def run(name: str) -> dict:

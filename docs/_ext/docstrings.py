@@ -7,7 +7,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
-from neuralrace.base import Strict
+from neuralrace.extensions.model import Strict
 
 SECTIONS = Config(napoleon_use_rtype=False)
 

@@ -10,8 +10,8 @@ from sight import page as in_grey
 from sphinx.errors import ConfigError
 
 from neuralrace.claims.spec import ClaimFile, Claims, read_claims
+from neuralrace.extensions.registry import FIGURES, Entry
 from neuralrace.figures.caption import title
-from neuralrace.registry import FIGURES, Entry
 
 Cited = Mapping[str, list[str]]
 """Claims and findings that name a figure, by the figure."""

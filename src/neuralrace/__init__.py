@@ -10,11 +10,11 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neuralrace.analysis import combine, open_tree, to_frame
+    from neuralrace.api import find_reln, reduce, simulate, solve, specify
     from neuralrace.claims.table import claims_table
     from neuralrace.figures.cell import plot
-    from neuralrace.records.results import open_results
-    from neuralrace.simulation import find_reln, reduce, simulate, solve, specify
+    from neuralrace.results.analysis import combine, open_tree, to_frame
+    from neuralrace.results.cells import open_results
 
     __version__: str
 

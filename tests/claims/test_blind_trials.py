@@ -9,9 +9,9 @@ from neuralrace.claims.blind import Trial, Trials, blind_cells, blind_verdict, t
 from neuralrace.claims.judge import judge_blind, judge_papers
 from neuralrace.claims.spec import read_claims
 from neuralrace.claims.table import read_blind, refuse_surprises, write_blind
+from neuralrace.config.cell import Cell
+from neuralrace.config.robustness import OFFSET
 from neuralrace.errors import UserError
-from neuralrace.spec import Cell
-from neuralrace.variants import OFFSET
 
 SPEC = {
     "dataset": {"name": "modes", "singular_values": [2.0], "inputs": 2, "outputs": 2},

@@ -8,7 +8,7 @@ from neuralrace.claims.measure import per_seed
 from neuralrace.claims.spec import Alternative, Measure
 from neuralrace.claims.table import refuse_surprises
 from neuralrace.errors import UserError
-from neuralrace.records.results import open_results
+from neuralrace.results.cells import open_results
 
 OURS = [1.0, 1.02, 0.98, 1.01]
 LINE = {"x": "training.learning_rate", "scale": "loglog"}

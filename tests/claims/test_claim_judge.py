@@ -11,7 +11,7 @@ from workplace import claim, finding, measure, unassessed
 
 from neuralrace.claims.judge import allowed, confidence_interval, judge
 from neuralrace.claims.spec import Finding
-from neuralrace.records.results import CellResults, Results
+from neuralrace.results.cells import CellResults, Results
 
 SPREAD = np.array([0.98, 1.0, 1.02, 1.01])
 

@@ -12,9 +12,9 @@ from workplace import Workplace, claim, measure
 from neuralrace.claims.measure import per_seed
 from neuralrace.claims.spec import Measure
 from neuralrace.errors import UserError
-from neuralrace.records import results
-from neuralrace.records.files import read
-from neuralrace.records.results import open_results
+from neuralrace.results import results
+from neuralrace.results.cells import open_results
+from neuralrace.results.files import read
 
 RNG = np.random.default_rng(0)
 TIMES = RNG.uniform(1, 2, (3, 4, 2))  # (init_scale, seed, mode)

@@ -9,8 +9,8 @@ from workplace import claim, finding, unassessed
 
 from neuralrace.claims.plan import needed_cells
 from neuralrace.claims.spec import read_claims
+from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
-from neuralrace.spec import Cell
 
 SPEC = {
     "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},

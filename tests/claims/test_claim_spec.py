@@ -1,10 +1,10 @@
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 from workplace import SETUP, SOURCE, claim, finding, measure, unassessed
 
+from builders import REPOSITORY
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.claims.judge import ClaimRow, FindingRow, JudgedAlternative
 from neuralrace.claims.quotes import ELLIPSIS
@@ -20,7 +20,7 @@ from neuralrace.claims.spec import (
 )
 from neuralrace.errors import UserError
 
-MANUAL = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
+MANUAL = (REPOSITORY / "docs" / "claims.md").read_text(encoding="utf-8")
 SEQUENCE = [measure(), measure()]
 
 

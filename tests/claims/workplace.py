@@ -7,9 +7,9 @@ import xarray as xr
 import yaml
 
 from neuralrace.claims.judge import judge_papers
-from neuralrace.records import files
-from neuralrace.records.schema import SCHEMA_VERSION
-from neuralrace.seal import fingerprint
+from neuralrace.results import files
+from neuralrace.results.checksums import fingerprint
+from neuralrace.results.schema import SCHEMA_VERSION
 
 SOURCE = {"title": "On learning", "authors": "A. Author", "text_sha256": "0" * 64}
 SETUP = {"locator": "sec. 2", "printed": {"network": "one hidden layer"}}

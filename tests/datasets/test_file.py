@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from mutations import fuzz
 
+from neuralrace.config.cell import Cell
+from neuralrace.config.load import read_plan
+from neuralrace.config.requirements import contexts
 from neuralrace.datasets.file import File
 from neuralrace.errors import UserError
-from neuralrace.needs import contexts
-from neuralrace.plan import read_plan
-from neuralrace.spec import Cell
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[3.0], [1.0], [-1.0]])

@@ -16,27 +16,28 @@ import pytest
 import yaml
 from scipy.special import erf, expit
 
-from neuralrace.base import generator
+from builders import REPOSITORY
+from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
+from neuralrace.config.load import read_plan
 from neuralrace.datasets import Data
+from neuralrace.datasets.random_streams import generator
 from neuralrace.datasets.transformed_images import TransformedImages
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.models.initialisation import initial_weights
 from neuralrace.networks.gated import Gated
+from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.layered import Layered
 from neuralrace.networks.routing import Routing
-from neuralrace.plan import read_plan
-from neuralrace.records.axes import axes, provenance, record_steps
-from neuralrace.records.files import read, write
-from neuralrace.records.results import PLACE, CellResults
-from neuralrace.records.schema import TRAJECTORY, build
-from neuralrace.records.theory import theory_dataset
-from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
+from neuralrace.results.axes import axes, provenance, record_steps
+from neuralrace.results.cells import PLACE, CellResults
+from neuralrace.results.files import read, write
+from neuralrace.results.schema import TRAJECTORY, build
+from neuralrace.results.theory import theory_dataset
 from neuralrace.theory.balance import imbalances
 from neuralrace.theory.frozen_gates import FrozenGates
 from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.training.trainer import Trajectory
 
-CONFIG = Path(__file__).parents[2] / "config"
+CONFIG = REPOSITORY / "config"
 STEPS, RECORDS, WIDTH = 12, 10, 8
 AVERAGED, SAMPLES = 4, 60
 """Units or pathways that are averaged, and samples that are drawn."""
@@ -368,7 +369,7 @@ def results_root(tmp_path_factory) -> Path:
         recorded = trajectory(cell_id, cell.only(Ensemble))
         solved = theory_dataset(cell_id, cell.only(SolvedEnsemble)) if cell.solutions else None
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("neuralrace.reln.imitation.train", imitation)
+            patch.setattr("neuralrace.theory.reln.imitation.train", imitation)
             results = CellResults(cell_id, root / cell_id, cell, recorded, solved)
             measured = metrics_dataset(results)
         for kind, dataset in (("trajectory", recorded), ("theory", solved), ("metrics", measured)):

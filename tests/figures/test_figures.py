@@ -21,8 +21,11 @@ from legibility import faults
 from PIL import Image
 
 import neuralrace
-from neuralrace.catalogue import meanings
+from builders import REPOSITORY
+from neuralrace.cli.listing import meanings
+from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import FIGURES, Figure
 from neuralrace.figures import inputs, matching, variables
 from neuralrace.figures.caption import PANEL, caption, title
 from neuralrace.figures.compose import alternative, compose, entitle
@@ -40,12 +43,10 @@ from neuralrace.figures.style import (
     split,
     typical,
 )
-from neuralrace.records.files import read, write
-from neuralrace.records.results import open_results
-from neuralrace.registry import FIGURES, Figure
-from neuralrace.spec import Cell
+from neuralrace.results.cells import open_results
+from neuralrace.results.files import read, write
 
-PACKAGE = Path(__file__).parents[2] / "src" / "neuralrace" / "figures"
+PACKAGE = REPOSITORY / "src" / "neuralrace" / "figures"
 NAMES = sorted(FIGURES)
 FILES = ("figure.png", "figure.pdf", "figure.svg", "slim.png")
 
@@ -80,7 +81,7 @@ def watched(name: str, monkeypatch) -> dict[str, set[str]]:
             used[self.attrs["watched"]].add(key)
         return take(self, key)
 
-    monkeypatch.setattr("neuralrace.records.results.read", declared_only)
+    monkeypatch.setattr("neuralrace.results.cells.read", declared_only)
     monkeypatch.setattr(xr.Dataset, "__getitem__", watching)
     return used
 

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from neuralrace.errors import UserError
 from neuralrace.figures import gated, margins, matching, style
 from neuralrace.figures.make_haste import clusters, lemma, semantic, xor_boundary, xor_margin
-from neuralrace.records.files import read, write
-from neuralrace.records.results import Results, open_results
+from neuralrace.results.cells import Results, open_results
+from neuralrace.results.files import read, write
 
 
 def copied(name: str, source: Path, target: Path, cell_ids: list[str]) -> Results:

@@ -18,11 +18,11 @@ from neuralrace.figures.localization import (
     prediction,
 )
 from neuralrace.figures.style import GUIDE, SHEET, Canvas
-from neuralrace.gates.always_on import AlwaysOnSamples
-from neuralrace.gates.bumps import Bumps
-from neuralrace.gates.half_space import HalfSpace
-from neuralrace.gates.tiling import Tiling
-from neuralrace.records.results import CellResults, Results, open_results
+from neuralrace.networks.gates.always_on import AlwaysOnSamples
+from neuralrace.networks.gates.bumps import Bumps
+from neuralrace.networks.gates.half_space import HalfSpace
+from neuralrace.networks.gates.tiling import Tiling
+from neuralrace.results.cells import CellResults, Results, open_results
 from neuralrace.theory.ring import joint_blocks
 
 

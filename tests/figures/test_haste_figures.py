@@ -26,8 +26,8 @@ from neuralrace.figures.gated import (
 )
 from neuralrace.figures.make_haste.similarity import turned
 from neuralrace.figures.neural_race import structural_forms
-from neuralrace.metrics.imitation import classical_scaling
-from neuralrace.records.results import CellResults, open_results
+from neuralrace.metrics.relu.imitation import classical_scaling
+from neuralrace.results.cells import CellResults, open_results
 
 draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

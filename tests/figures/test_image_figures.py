@@ -16,7 +16,7 @@ from neuralrace.figures.compose import compose
 from neuralrace.figures.domains import following
 from neuralrace.figures.neural_race import natural_images, natural_images_controls
 from neuralrace.figures.style import SHEET
-from neuralrace.records.results import Results, open_results
+from neuralrace.results.cells import Results, open_results
 
 PREFIX = "neural_race/images"
 

@@ -24,8 +24,8 @@ from neuralrace.figures.localization import (
     single_pulse,
 )
 from neuralrace.figures.style import SHEET, Canvas
-from neuralrace.records.files import write
-from neuralrace.records.results import Results, open_results
+from neuralrace.results.cells import Results, open_results
+from neuralrace.results.files import write
 
 draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

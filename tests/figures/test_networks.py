@@ -12,10 +12,10 @@ from matplotlib.patches import Patch, PathPatch, Rectangle
 
 from neuralrace.errors import UserError
 from neuralrace.figures import networks, style
-from neuralrace.gates.architecture import Architecture, chain
-from neuralrace.gates.base import Family
-from neuralrace.gates.wiring import routing_architecture
-from neuralrace.records.results import open_results
+from neuralrace.networks.gates.architecture import Architecture, chain
+from neuralrace.networks.gates.base import Family
+from neuralrace.networks.gates.wiring import routing_architecture
+from neuralrace.results.cells import open_results
 
 SKIP = Architecture(
     nodes={"a": 2, "b": 2, "hidden": 12, "deep": 3, "left": 2, "right": 5},

@@ -1,13 +1,13 @@
 """The table of panels has every panel, in a row of what it is to be compared with."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-from neuralrace.registry import FIGURES
+from builders import REPOSITORY
+from neuralrace.extensions.registry import FIGURES
 
-TEXT = (Path(__file__).parents[2] / "docs" / "panels.md").read_text(encoding="utf-8")
+TEXT = (REPOSITORY / "docs" / "panels.md").read_text(encoding="utf-8")
 HERE = re.compile(
     r"\[(\w+/\w+)\]\(\.\./figures/slim/(\w+/\w+)\.png\)((?: [a-z](?:, [a-z](?!\w))*)?)"
 )

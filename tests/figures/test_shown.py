@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import FIGURES, Figure
 from neuralrace.figures.plan import shown
-from neuralrace.registry import FIGURES, Figure
-from neuralrace.spec import Cell
 
 CELL = Cell.model_validate_json(json.dumps({
     "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},

@@ -2,7 +2,6 @@
 
 from importlib import import_module
 from itertools import combinations, pairwise
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from docutils.core import publish_doctree
 from matplotlib import colormaps
 
+from builders import REPOSITORY
 from neuralrace.figures.style import (
     COLOURS,
     HEAT,
@@ -28,7 +28,7 @@ APART = 30
 
 @pytest.fixture
 def sight(monkeypatch) -> ModuleType:
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs" / "_ext")
+    monkeypatch.syspath_prepend(REPOSITORY / "docs" / "_ext")
     return import_module("sight")
 
 

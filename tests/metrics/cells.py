@@ -6,11 +6,11 @@ from typing import Any
 
 import xarray as xr
 
-from neuralrace.analysis import to_frame
-from neuralrace.needs import unmet
-from neuralrace.records.results import PLACE, CellResults
-from neuralrace.registry import METRICS, OBSERVABLES, SOLUTIONS
-from neuralrace.spec import Cell
+from neuralrace.config.cell import Cell
+from neuralrace.config.requirements import unmet
+from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
+from neuralrace.results.analysis import to_frame
+from neuralrace.results.cells import PLACE, CellResults
 
 
 def cell_of(spec: dict[str, Any]) -> Cell:

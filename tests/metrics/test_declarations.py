@@ -10,9 +10,9 @@ import yaml
 from cells import cell_of, complete
 from test_metrics import SPEC, flow, make_cell, measured, observe
 
-from neuralrace.plan import read_plan
-from neuralrace.registry import METRICS, Entry, Metric
-from neuralrace.spec import Cell
+from neuralrace.config.cell import Cell
+from neuralrace.config.load import read_plan
+from neuralrace.extensions.registry import METRICS, Entry, Metric
 
 SHARED = {
     "growth_time": {"alignment", "receptive_fields"},

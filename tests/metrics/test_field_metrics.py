@@ -12,7 +12,7 @@ from scipy.stats import kurtosis
 
 from neuralrace.errors import UserError
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.metrics.receptive_fields import (
+from neuralrace.metrics.receptive_fields.receptive_fields import (
     centre_bias,
     class_shares,
     cycles,
@@ -24,8 +24,8 @@ from neuralrace.metrics.receptive_fields import (
     unit_mean,
     weight_kurtosis,
 )
-from neuralrace.records.axes import axes, provenance
-from neuralrace.records.schema import COORDINATES, build
+from neuralrace.results.axes import axes, provenance
+from neuralrace.results.schema import COORDINATES, build
 
 L, K, SNAPSHOTS = 40, 6, 5
 PLACES = np.arange(L)

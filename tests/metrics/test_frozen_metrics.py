@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from neuralrace.datasets import Data
-from neuralrace.metrics.frozen_gate_errata import EQUATIONS
-from neuralrace.metrics.gate_prediction import sample_loss
-from neuralrace.metrics.gate_refresh import MOMENTS, REFRESHES, _order
-from neuralrace.metrics.gating_loss import sampled
+from neuralrace.metrics.gates.frozen_gate_errata import EQUATIONS
+from neuralrace.metrics.gates.gate_prediction import sample_loss
+from neuralrace.metrics.gates.gate_refresh import MOMENTS, REFRESHES, _order
+from neuralrace.metrics.gates.gating_loss import sampled
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.metrics.receptive_fields import class_shares
-from neuralrace.records.axes import axes, provenance
-from neuralrace.records.schema import COORDINATES, build
-from neuralrace.records.trajectory import trajectory_dataset
+from neuralrace.metrics.receptive_fields.receptive_fields import class_shares
+from neuralrace.results.axes import axes, provenance
+from neuralrace.results.schema import COORDINATES, build
+from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.training.trainer import train
 
 INPUTS, UNITS, SAMPLES, STEPS, RATE = 6, 4, 80, 60, 0.4

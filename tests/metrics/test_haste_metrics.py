@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from neuralrace.config.cell import Ensemble
+from neuralrace.metrics.gates.pathway_correlations import commutator
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.metrics.pathway_correlations import commutator
-from neuralrace.records.axes import axes, provenance
-from neuralrace.records.schema import build
-from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.spec import Ensemble
+from neuralrace.results.axes import axes, provenance
+from neuralrace.results.schema import build
+from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.theory.contextual import head_start, staged_loss
 from neuralrace.training.trainer import train
 

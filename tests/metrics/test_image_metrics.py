@@ -11,8 +11,8 @@ from sklearn.linear_model import Ridge, RidgeCV
 
 from neuralrace.datasets.transformed_images import TransformedImages
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.records.axes import axes, provenance
-from neuralrace.records.schema import build
+from neuralrace.results.axes import axes, provenance
+from neuralrace.results.schema import build
 
 SAMPLES, COUNT = 1500, 3
 IMAGES = {

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
+from neuralrace.config.cell import SolvedEnsemble
+from neuralrace.config.requirements import unmet
+from neuralrace.extensions.registry import METRICS
 from neuralrace.metrics.describe import crossing_time
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.needs import unmet
-from neuralrace.records.axes import axes, provenance
-from neuralrace.records.schema import COORDINATES, build
-from neuralrace.records.theory import theory_dataset
-from neuralrace.registry import METRICS
-from neuralrace.spec import SolvedEnsemble
+from neuralrace.results.axes import axes, provenance
+from neuralrace.results.schema import COORDINATES, build
+from neuralrace.results.theory import theory_dataset
 from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.theory.tied import tied_weights
 

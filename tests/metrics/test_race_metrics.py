@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from neuralrace.datasets.routing import Routing
 from neuralrace.errors import UserError
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.records.axes import axes, provenance
-from neuralrace.records.schema import COORDINATES, build
+from neuralrace.results.axes import axes, provenance
+from neuralrace.results.schema import COORDINATES, build
 from neuralrace.theory.modes import deep_mode, mode_loss, shallow_mode
 from neuralrace.theory.routing import routing_mode
 

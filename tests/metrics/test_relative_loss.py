@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from cells import made
 
+from neuralrace.config.cell import Cell
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.records.axes import axes, provenance
-from neuralrace.records.schema import build
-from neuralrace.spec import Cell
+from neuralrace.results.axes import axes, provenance
+from neuralrace.results.schema import build
 
 Y = [[0.0], [0.0], [1.0], [0.0]]
 ONE_HOT = [[1 - y, y] for (y,) in Y]

@@ -8,12 +8,12 @@ import pytest
 import xarray as xr
 from cells import complete, made
 
-from neuralrace.metrics.gate_identification import elbow, reln_gates_found
-from neuralrace.metrics.imitation import on_plateau, scaling_disparity
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.records.axes import axes, provenance
-from neuralrace.records.schema import COORDINATES, build
-from neuralrace.reln.imitation import imitate, loss_gap, output_error
+from neuralrace.metrics.relu.gate_identification import elbow, reln_gates_found
+from neuralrace.metrics.relu.imitation import on_plateau, scaling_disparity
+from neuralrace.results.axes import axes, provenance
+from neuralrace.results.schema import COORDINATES, build
+from neuralrace.theory.reln.imitation import imitate, loss_gap, output_error
 
 OBJECTS, CONTEXTS = 4, 3
 SAMPLES = OBJECTS * CONTEXTS
@@ -255,7 +255,7 @@ def identified():
         weight_2=random(cell, 5, 28, 8),
     )
     with pytest.MonkeyPatch.context() as patch:
-        module = import_module("neuralrace.metrics.gate_identification")
+        module = import_module("neuralrace.metrics.relu.gate_identification")
         patch.setattr(module, "CLUSTERS", np.arange(1, 6))
         return cell, trajectory, measure(cell, trajectory)
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from neuralrace.gates.architecture import Architecture
-from neuralrace.gates.effective import EffectiveData
+from neuralrace.networks.gates.architecture import Architecture
+from neuralrace.networks.gates.effective import EffectiveData
 from neuralrace.theory.contextual import (
     common_modes,
     context_modes,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jaxtyping import config
 
 from neuralrace.datasets import Data
-from neuralrace.gates.architecture import Architecture, chain
-from neuralrace.gates.effective import effective_data
+from neuralrace.networks.gates.architecture import Architecture, chain
+from neuralrace.networks.gates.effective import effective_data
 from neuralrace.theory.gated_flow import (
     gated_descent,
     gated_flow,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.linalg import polar
 
 from neuralrace.errors import UserError
-from neuralrace.gates.architecture import Architecture, chain
-from neuralrace.gates.effective import EffectiveData
+from neuralrace.networks.gates.architecture import Architecture, chain
+from neuralrace.networks.gates.effective import EffectiveData
 from neuralrace.theory.gated_flow import gated_flow, gated_loss
 from neuralrace.theory.modes import deep_mode, mode_loss
 from neuralrace.theory.pathway_modes import (

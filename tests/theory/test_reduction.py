@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
-from neuralrace.gates.architecture import Architecture, chain
-from neuralrace.gates.effective import effective_data
+from neuralrace.networks.gates.architecture import Architecture, chain
+from neuralrace.networks.gates.effective import effective_data
 from neuralrace.theory.gated_flow import gated_descent, gated_flow, gated_loss, pathway_maps
 from neuralrace.theory.modes import deep_mode, layered_mode_flow
 from neuralrace.theory.reduction import (

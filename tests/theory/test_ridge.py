@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.linear_model import Ridge as SampleRidge
 from sklearn.linear_model import RidgeCV
 
-from neuralrace.second_moments import eigenmodes
+from neuralrace.datasets.second_moments import eigenmodes
 from neuralrace.theory.ridge import relative_squared_error, ridge
 
 

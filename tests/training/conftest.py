@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from neuralrace.spec import Ensemble
+from neuralrace.config.cell import Ensemble
 
 
 @pytest.fixture(scope="session")

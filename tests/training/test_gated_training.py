@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from neuralrace.gates.wiring import routing
-from neuralrace.models.initialisation import initial_edges
+from neuralrace.networks.gates.wiring import routing
+from neuralrace.networks.initial_weights import initial_edges
 from neuralrace.training.trainer import train
 
 # Two orders of summation in double precision, over a few steps.

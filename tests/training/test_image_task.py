@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from neuralrace.config.cell import Ensemble
 from neuralrace.errors import UserError
-from neuralrace.spec import Ensemble
-from neuralrace.training import domain_tasks, trainer
-from neuralrace.training.domain_tasks import ImageTask, RoutingTask
+from neuralrace.networks.tasks import domains as domain_tasks
+from neuralrace.networks.tasks.domains import ImageTask, RoutingTask
+from neuralrace.training import trainer
 from neuralrace.training.tasks import task_of
 from neuralrace.training.trainer import train
 

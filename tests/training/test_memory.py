@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from jax.stages import Compiled
 
 from neuralrace.errors import UserError
-from neuralrace.memory import (
+from neuralrace.training import trainer
+from neuralrace.training.memory import (
     ProgramMemory,
     available,
     available_on,
@@ -23,7 +24,6 @@ from neuralrace.memory import (
     program_memory,
     refuse_program,
 )
-from neuralrace.training import trainer
 
 GB = 10**9
 
@@ -101,7 +101,7 @@ def test_shapes_of_random_keys_are_counted():
 MEASURED = """
 import pathlib
 import jax, jax.numpy as jnp, psutil
-from neuralrace.memory import program_memory
+from neuralrace.training.memory import program_memory
 
 def train(weights, inputs):
     def step(_, w):

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from neuralrace.config.requirements import unmet
 from neuralrace.datasets import Domains
-from neuralrace.needs import unmet
-from neuralrace.observables._view import View
-from neuralrace.registry import OBSERVABLES, Observable
-from neuralrace.training.domain_tasks import RoutingTask
+from neuralrace.extensions.registry import OBSERVABLES, Observable
+from neuralrace.networks.tasks.domains import RoutingTask
+from neuralrace.training.observables.view import View
 from neuralrace.training.tasks import task_of
 from neuralrace.training.trainer import train
 

@@ -7,9 +7,9 @@ import pytest
 
 from neuralrace.datasets import Domains
 from neuralrace.errors import UserError
-from neuralrace.models.graph import GatedNetwork
-from neuralrace.training.domain_tasks import RoutingTask, squared_errors
-from neuralrace.training.sample_tasks import GraphTask, LayeredTask, ParallelTask
+from neuralrace.networks.modules.graph import GatedNetwork
+from neuralrace.networks.tasks.domains import RoutingTask, squared_errors
+from neuralrace.networks.tasks.samples import GraphTask, LayeredTask, ParallelTask
 from neuralrace.training.tasks import task_of
 
 GRAPH = {

@@ -8,9 +8,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from neuralrace.base import stable_hash
+from neuralrace.datasets.random_streams import stable_hash
 from neuralrace.errors import UserError
-from neuralrace.models.initialisation import initial_weights
+from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.training import progress, trainer
 from neuralrace.training.trainer import train
 

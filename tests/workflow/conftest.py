@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from builders import REPOSITORY
 from neuralrace.workflow.study import PLANNED
-
-PROJECT = Path(__file__).parents[2]
 
 CELL = {
     "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
@@ -154,7 +153,7 @@ class Workspace:
         return self
 
     def restore(self, name: str) -> None:
-        shutil.copy2(PROJECT / "src/neuralrace" / name, self.path / "src/neuralrace" / name)
+        shutil.copy2(REPOSITORY / "src/neuralrace" / name, self.path / "src/neuralrace" / name)
 
 
 def build(path: Path) -> Workspace:
@@ -162,9 +161,9 @@ def build(path: Path) -> Workspace:
     for name in ("src", "workflow", "profiles"):
         # compiled modules too, but for those that another process writes just now
         ignore = shutil.ignore_patterns("*.pyc.*")
-        shutil.copytree(PROJECT / name, path / name, ignore=ignore)
+        shutil.copytree(REPOSITORY / name, path / name, ignore=ignore)
     for name in ("Snakefile", "environment.yml"):
-        shutil.copy2(PROJECT / name, path / name)
+        shutil.copy2(REPOSITORY / name, path / name)
     workspace = Workspace(path)
     workspace.claims("layer_dynamics")
     workspace.configure("deep_linear", workspace.deep)

@@ -5,7 +5,7 @@ import json
 import pytest
 import xarray as xr
 
-from neuralrace.variants import OFFSET
+from neuralrace.config.robustness import OFFSET
 
 pytestmark = pytest.mark.workflow
 FOLDER = "results/blind/deep_linear/time_to_learn"

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from neuralrace import provenance
 from test_outside import CELL, FILES, install
 from test_provenance import CHOICES, STAGES
+
+from neuralrace.results import provenance
 
 pytestmark = pytest.mark.workflow
 
@@ -31,8 +31,8 @@ gc.freeze = note
 
 COVERED = """
 import json, sys
-from neuralrace.provenance import code_files
-from neuralrace.registry import FIGURES
+from neuralrace.results.provenance import code_files
+from neuralrace.extensions.registry import FIGURES
 from neuralrace.workflow.study import Study
 
 study = Study({}, [])

@@ -18,7 +18,7 @@ CONFIGURATION = ("--configfile", "mine.yaml")
 def neuralrace(workspace, *arguments: str) -> str:
     """What a command of `neuralrace` prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "neuralrace.cli", *arguments], cwd=workspace.path,
+        [sys.executable, "-m", "neuralrace.cli.main", *arguments], cwd=workspace.path,
         env=workspace.environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

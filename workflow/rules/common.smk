@@ -12,8 +12,8 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from neuralrace.errors import UserError
-from neuralrace.registry import FIGURES
-from neuralrace.stopping import handle_snakemake_signals
+from neuralrace.extensions.registry import FIGURES
+from neuralrace.workflow.stopping import handle_snakemake_signals
 from neuralrace.workflow.scheduling import begin_run, end_run
 from neuralrace.workflow.study import Study
 from neuralrace.workflow.workers import Workers

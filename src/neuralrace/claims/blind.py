@@ -5,11 +5,11 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from neuralrace.base import Strict
 from neuralrace.claims.spec import Claim, ClaimFile, Claims, Finding, Verdict, matching, naming
+from neuralrace.config.cell import Cell
+from neuralrace.config.robustness import DOUBLED, Variant, varied
 from neuralrace.errors import UserError
-from neuralrace.spec import Cell
-from neuralrace.variants import DOUBLED, Variant, varied
+from neuralrace.extensions.model import Strict
 
 WORDS: dict[Variant, str] = {
     "fresh": "fresh seeds",

@@ -12,7 +12,6 @@ from jaxtyping import Float
 from pydantic import Field
 from scipy import stats
 
-from neuralrace.base import Strict
 from neuralrace.claims.blind import Blind, BlindVerdict, Trial, Trials, blind_verdict, trials_of
 from neuralrace.claims.measure import paired, per_seed
 from neuralrace.claims.setup import differences
@@ -33,9 +32,10 @@ from neuralrace.claims.spec import (
     naming,
     read_claims,
 )
-from neuralrace.records.results import Results, open_results
-from neuralrace.spec import Cell
-from neuralrace.variants import DOUBLED
+from neuralrace.config.cell import Cell
+from neuralrace.config.robustness import DOUBLED
+from neuralrace.extensions.model import Strict
+from neuralrace.results.cells import Results, open_results
 
 FindingStatus = Literal["holds", "does not hold", "undecided"]
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from neuralrace.claims.spec import Crossing, Fit, Measure, Sweep, matching
 from neuralrace.errors import UserError
-from neuralrace.records.results import Results
+from neuralrace.results.cells import Results
 
 
 def per_seed(measure: Measure, results: Results, shuffled: bool = False) -> xr.DataArray:

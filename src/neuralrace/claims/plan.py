@@ -5,12 +5,12 @@ from functools import cache
 from math import isclose
 from typing import Any
 
-from neuralrace.base import Strict
 from neuralrace.claims.spec import Claims, Measure, matching, naming
+from neuralrace.config.cell import Cell
+from neuralrace.config.variables import RUNS, given, missing
 from neuralrace.errors import UserError, alike
-from neuralrace.given import RUNS, given, missing
-from neuralrace.registry import Variable
-from neuralrace.spec import Cell
+from neuralrace.extensions.model import Strict
+from neuralrace.extensions.registry import Variable
 
 CLOCKS = {"flow_time": "time", "snapshot_flow_time": "snapshot"}
 """Coordinates that are no dimensions, by the dimension that they lie along."""

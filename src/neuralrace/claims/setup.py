@@ -8,7 +8,7 @@ import numpy as np
 
 from neuralrace.claims.spec import Claim, Setup, matching
 from neuralrace.errors import UserError
-from neuralrace.records.results import Results
+from neuralrace.results.cells import Results
 
 
 def differences(claim: Claim, setup: Setup, results: Results) -> Iterator[str]:

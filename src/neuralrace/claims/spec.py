@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from neuralrace.base import Strict
 from neuralrace.claims.criteria import CRITERIA
-from neuralrace.documents import read_yaml
+from neuralrace.config.yaml import read_yaml
 from neuralrace.errors import UserError
-from neuralrace.seal import fingerprint
+from neuralrace.extensions.model import Strict
+from neuralrace.results.checksums import fingerprint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
 Status = Literal["reproduced", "discrepant", "differs here", "undecided", "not assessed"]

@@ -12,7 +12,6 @@ from typing import TypeVar
 import pandas as pd
 from pydantic import TypeAdapter
 
-from neuralrace.atomic import write_text
 from neuralrace.claims.blind import WORDS, Blind, Trials
 from neuralrace.claims.judge import (
     CONFIDENCE,
@@ -23,7 +22,8 @@ from neuralrace.claims.judge import (
     allowed,
 )
 from neuralrace.errors import UserError, brief
-from neuralrace.seal import refuse_damage
+from neuralrace.results.atomic import write_text
+from neuralrace.results.checksums import refuse_damage
 
 R = TypeVar("R", bound=Row)
 

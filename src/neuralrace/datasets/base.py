@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field
 
-from neuralrace.base import Strict
 from neuralrace.datasets.marginals import Marginal
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import Strict
 
 MOST_NUMBERS = 2 * 10**8
 """Most numbers that inputs and targets are written out in, 1.6 GB."""
@@ -225,7 +225,7 @@ class Dataset(Strict, ABC):
     """A dataset as a person writes it in `config/`: a name and its parameters."""
 
     reads_files: ClassVar[bool] = False
-    """Whether it reads files that are no part of the library; `neuralrace.conformance` does not
+    """Whether it reads files that are no part of the library; `neuralrace.testing` does not
     load it then."""
     has_input_law: ClassVar[bool] = False
     """Whether inputs are functions of a Gaussian process, whose moments `mixture` tells."""

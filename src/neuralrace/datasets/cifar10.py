@@ -10,10 +10,10 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from neuralrace.base import generator
 from neuralrace.datasets.content import content_of
 from neuralrace.datasets.download import fetch
 from neuralrace.datasets.images import CLASSES, Images, ImageSet, Labelled
+from neuralrace.datasets.random_streams import generator
 from neuralrace.errors import UserError
 
 ARCHIVE = "cifar-10-binary.tar.gz"

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from neuralrace.base import Strict, generator
 from neuralrace.datasets.pixel_domains import PixelDomains, batches
+from neuralrace.datasets.random_streams import generator
+from neuralrace.extensions.model import Strict
 
 
 class Features(Strict, ABC):

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from neuralrace.datasets.base import MOST_NUMBERS, DomainDataset, Domains
 from neuralrace.datasets.features import Features
 from neuralrace.datasets.pixel_domains import PixelDomains, RawMoments, batches, raw_moments
+from neuralrace.datasets.second_moments import eigenmodes
 from neuralrace.errors import UserError
-from neuralrace.second_moments import eigenmodes
 
 
 @dataclass(frozen=True)

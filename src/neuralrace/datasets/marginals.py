@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from neuralrace.base import Strict
+from neuralrace.extensions.model import Strict
 
 REACH = 10.0
 """Where quadrature stops, in standard deviations; 2e-23 of the probability lies beyond."""

@@ -11,10 +11,10 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from neuralrace.base import generator
 from neuralrace.datasets.content import content_of
 from neuralrace.datasets.download import fetch
 from neuralrace.datasets.images import ImageSet, Labelled
+from neuralrace.datasets.random_streams import generator
 
 ADDRESS = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 # SHA-256 of the decompressed official files (LeCun, Cortes, Burges): a re-compressed copy is fine.

@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from neuralrace.base import generator
 from neuralrace.datasets.base import Data, Dataset, Sizes
+from neuralrace.datasets.random_streams import generator
 
 
 class PrescribedModes(Dataset):

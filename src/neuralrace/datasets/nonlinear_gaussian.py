@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import ConfigDict, Field, model_validator
 
-from neuralrace.base import generator
 from neuralrace.datasets.base import Data, Dataset, Mixture, Sizes
 from neuralrace.datasets.marginals import Erf, Marginal
-from neuralrace.registry import Choice
+from neuralrace.datasets.random_streams import generator
+from neuralrace.extensions.registry import Choice
 
 ROUNDING = float(np.finfo(np.float32).eps)
 """Negative eigenvalues, in units of the largest, that single precision cannot tell from zero."""

@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from neuralrace.base import generator
 from neuralrace.datasets.base import DomainDataset, Domains, Sizes
+from neuralrace.datasets.random_streams import generator
 
 TARGETS = np.vstack(
     [

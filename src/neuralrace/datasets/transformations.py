@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from neuralrace.base import generator
+from neuralrace.datasets.random_streams import generator
 
 Taps = tuple[Int[np.ndarray, "domain pixel tap"], Float[np.ndarray, "domain pixel tap"]]
 """Which pixels each transformed pixel is a sum of, and with which weights."""

@@ -7,13 +7,13 @@ import numpy as np
 from jaxtyping import Int
 from pydantic import ConfigDict, Field, model_validator
 
-from neuralrace.base import generator
 from neuralrace.datasets.base import Sizes
 from neuralrace.datasets.features import Features, Pixels
 from neuralrace.datasets.image_domains import ImageDomainDataset, ImageDomains
 from neuralrace.datasets.images import CLASSES, ImageSet
+from neuralrace.datasets.random_streams import generator
 from neuralrace.datasets.transformations import Taps, identities, pixel_permutations, rotations
-from neuralrace.registry import Choice
+from neuralrace.extensions.registry import Choice
 
 
 class TransformedImages(ImageDomainDataset):

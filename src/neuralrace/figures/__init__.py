@@ -1,4 +1,4 @@
-"""Figures: one module each, found by listing; see `neuralrace.registry`.
+"""Figures: one module each, found by listing; see `neuralrace.extensions.registry`.
 
 What is here says what a figure reads of a plan, and loads neither xarray nor matplotlib. A panel is
 a function of results and axes, to be put into a figure of one's own:
@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-from neuralrace.registry import FIGURES
+from neuralrace.extensions.registry import FIGURES
 
 
 def variables(figure: str, cell: str) -> dict[str, set[str]]:

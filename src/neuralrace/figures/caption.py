@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
+from neuralrace.config.cell import Cell, flat
+from neuralrace.extensions.registry import FIGURES, Entry
+from neuralrace.extensions.source import syntax
 from neuralrace.figures import matching
-from neuralrace.registry import FIGURES, Entry
-from neuralrace.source import syntax
-from neuralrace.spec import Cell, flat
 
 PANEL = re.compile(r"panel_([a-z])")
 PARTS = ("dataset", "network", "init", "training")

@@ -9,11 +9,11 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
 from neuralrace.figures import style
 from neuralrace.figures.compose import entitle
-from neuralrace.needs import unmet
-from neuralrace.records.results import CellResults, cells_of
+from neuralrace.results.cells import CellResults, cells_of
 from neuralrace.theory.modes import final_strength
 
 INTEGRATED = ("flow", "gated_flow")

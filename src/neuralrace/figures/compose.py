@@ -7,9 +7,9 @@ from importlib import import_module
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures import style
-from neuralrace.records.results import Results
-from neuralrace.registry import FIGURES
+from neuralrace.results.cells import Results
 
 GAP = 6
 """Points between a title and that of the next panel."""

@@ -16,8 +16,8 @@ from matplotlib.image import AxesImage
 from matplotlib.patheffects import Normal, Stroke
 
 from neuralrace.figures import style
-from neuralrace.gates.architecture import Pathway
-from neuralrace.records.results import CellResults, Results
+from neuralrace.networks.gates.architecture import Pathway
+from neuralrace.results.cells import CellResults, Results
 
 TRAINED = {"color": style.COLOURS["trained"], "marker": "o"}
 UNTRAINED = {"color": style.COLOURS["untrained"], "marker": "s", "linestyle": style.LINES[1]}

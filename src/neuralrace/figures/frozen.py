@@ -3,15 +3,15 @@
 import xarray as xr
 from matplotlib.axes import Axes
 
+from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
 from neuralrace.figures import style
-from neuralrace.gates.base import SampleScheme
-from neuralrace.gates.bumps import Bumps
-from neuralrace.gates.half_space import HalfSpace
-from neuralrace.gates.tiling import Tiling
 from neuralrace.networks.gated import Gated
-from neuralrace.records.results import CellResults
-from neuralrace.spec import Cell
+from neuralrace.networks.gates.base import SampleScheme
+from neuralrace.networks.gates.bumps import Bumps
+from neuralrace.networks.gates.half_space import HalfSpace
+from neuralrace.networks.gates.tiling import Tiling
+from neuralrace.results.cells import CellResults
 
 RELU = {"color": style.COLOURS["relu"], "linewidth": 1.6}
 

@@ -14,15 +14,15 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.patheffects import Normal, Stroke
 
+from neuralrace.config.cell import Cell
 from neuralrace.datasets.contextual import Contextual, properties
 from neuralrace.errors import UserError
 from neuralrace.figures import style
 from neuralrace.figures.domains import EDGE
 from neuralrace.figures.networks import draw_network, graph
-from neuralrace.gates.contexts import Contexts
 from neuralrace.networks.gated import Gated
-from neuralrace.records.results import CellResults
-from neuralrace.spec import Cell
+from neuralrace.networks.gates.contexts import Contexts
+from neuralrace.results.cells import CellResults
 
 RELU = {"color": style.COLOURS["relu"], "linewidth": 2.4}
 TWIN = {"color": style.COLOURS["gated"], "linewidth": 1.2}

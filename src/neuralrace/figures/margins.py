@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from neuralrace.datasets.xor import CROSSOVER, Xor
 from neuralrace.errors import UserError
 from neuralrace.figures import style
-from neuralrace.gates.per_example import PerExample
-from neuralrace.records.results import CellResults, Results
+from neuralrace.networks.gates.per_example import PerExample
+from neuralrace.results.cells import CellResults, Results
 
 LABEL = r"margin $\Delta$"
 LINEAR, XOR = {"color": style.distinct(0)}, {"color": style.distinct(1)}

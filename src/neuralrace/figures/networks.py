@@ -21,9 +21,9 @@ from matplotlib.path import Path
 
 from neuralrace.errors import UserError
 from neuralrace.figures import style
-from neuralrace.gates.architecture import Architecture, Pathway, chain
+from neuralrace.networks.gates.architecture import Architecture, Pathway, chain
 from neuralrace.networks.layered import Layered
-from neuralrace.records.results import CellResults
+from neuralrace.results.cells import CellResults
 
 Stop = str | tuple[int, int]
 """What an edge passes: nodes by name, and places between them by edge and column."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
+from neuralrace.config.cell import Cell
+from neuralrace.config.load import Files, origin
+from neuralrace.config.variables import SOURCES, missing
 from neuralrace.errors import UserError, alike
+from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures import matching, variables
-from neuralrace.given import SOURCES, missing
-from neuralrace.plan import Files, origin
-from neuralrace.registry import FIGURES
-from neuralrace.spec import Cell
 
 
 def experiments(figure: str) -> list[str]:
@@ -28,7 +28,7 @@ def shown(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
     Args:
         figure: its name, `paper/figure`.
         cells: all cells that there are, by `paper/experiment/label`.
-        files: content of the configuration files, as in `neuralrace.plan.read_plan`.
+        files: content of the configuration files, as in `neuralrace.config.load.read_plan`.
 
     Raises:
         UserError: there is no cell of an experiment that it names, where a glob may match none; a

@@ -17,7 +17,7 @@ from neuralrace.datasets.nonlinear_gaussian import NonlinearGaussian
 from neuralrace.datasets.single_pulse import SinglePulse
 from neuralrace.errors import UserError
 from neuralrace.figures import gated, style
-from neuralrace.records.results import CellResults
+from neuralrace.results.cells import CellResults
 
 Fields = Float[np.ndarray, "_unit input"]
 

@@ -13,11 +13,11 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from scipy.spatial.distance import cdist
 
-from neuralrace.atomic import replacing
 from neuralrace.figures import matching
 from neuralrace.figures.compose import alternative, compose
 from neuralrace.figures.style import arrange, sheet
-from neuralrace.records.results import open_results
+from neuralrace.results.atomic import replacing
+from neuralrace.results.cells import open_results
 
 DPI, SLIM_DPI = 300, 130
 """Of a picture that is printed, and of one that is seen on a page of a site."""

@@ -4,7 +4,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.figures import style
-from neuralrace.records.results import CellResults
+from neuralrace.results.cells import CellResults
 
 
 def strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int = 0) -> None:

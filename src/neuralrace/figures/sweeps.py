@@ -1,6 +1,6 @@
 """Where a cell stands in a sweep."""
 
-from neuralrace.records.results import CellResults
+from neuralrace.results.cells import CellResults
 
 
 def smallest(cell: CellResults) -> int:

@@ -1,1 +1,1 @@
-"""Metrics: one file each, found by listing; see `neuralrace.registry`."""
+"""Metrics: one file each, found by listing; see `neuralrace.extensions.registry`."""

@@ -3,12 +3,12 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.given import RUNS
+from neuralrace.config.variables import RUNS
+from neuralrace.extensions.registry import METRICS
 from neuralrace.metrics.describe import Values
-from neuralrace.records.axes import provenance
-from neuralrace.records.results import CellResults
-from neuralrace.records.schema import COORDINATES, SCHEMA_VERSION
-from neuralrace.registry import METRICS
+from neuralrace.results.axes import provenance
+from neuralrace.results.cells import CellResults
+from neuralrace.results.schema import COORDINATES, SCHEMA_VERSION
 
 PACKAGES = ("scipy", "scikit-learn", "jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
 

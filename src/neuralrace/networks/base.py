@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from neuralrace.base import Strict
 from neuralrace.datasets.base import Dataset, Sizes
-from neuralrace.descent import Training
-from neuralrace.initialisation.base import Law, Weights
+from neuralrace.extensions.model import Strict
+from neuralrace.networks.initialisers.base import Law, Weights
+from neuralrace.training.settings import Training
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Network(Strict, ABC):
 
     @abstractmethod
     def task(self, dataset: Dataset) -> str:
-        """Dotted name of the `neuralrace.training.base.Task` that trains it on a dataset.
+        """Dotted name of the `neuralrace.training.task.Task` that trains it on a dataset.
 
         A name, as configurations are read without JAX; a run names its module as code that its
         results rest on.

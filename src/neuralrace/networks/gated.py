@@ -6,16 +6,16 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import Field
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
-from neuralrace.descent import Training
 from neuralrace.errors import UserError
-from neuralrace.gates import wiring
-from neuralrace.gates.base import SampleScheme
-from neuralrace.gates.wiring import Wiring
-from neuralrace.initialisation.base import Law, Weights
-from neuralrace.models.initialisation import initial_edges
+from neuralrace.extensions.registry import choices
 from neuralrace.networks.base import Arithmetic, Network, layers_in_a_row
+from neuralrace.networks.gates import wiring
+from neuralrace.networks.gates.base import SampleScheme
+from neuralrace.networks.gates.wiring import Wiring
+from neuralrace.networks.initial_weights import initial_edges
+from neuralrace.networks.initialisers.base import Law, Weights
 from neuralrace.networks.layered import Layered
-from neuralrace.registry import choices
+from neuralrace.training.settings import Training
 
 SAMPLE_SCHEMES = choices("gates", SampleScheme)
 
@@ -63,7 +63,7 @@ class Gated(Network):
 
     def task(self, dataset: Dataset) -> str:
         """See `Network.task`."""
-        return "neuralrace.training.sample_tasks.ParallelTask"
+        return "neuralrace.networks.tasks.samples.ParallelTask"
 
     def wiring(self, data: Data) -> Wiring:
         """The pathways with their gates on these samples.

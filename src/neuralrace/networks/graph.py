@@ -6,13 +6,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
-from neuralrace.descent import Training
-from neuralrace.gates import wiring
-from neuralrace.gates.architecture import Architecture
-from neuralrace.gates.wiring import Wiring
-from neuralrace.initialisation.base import Law, Weights
-from neuralrace.models.initialisation import initial_edges
 from neuralrace.networks.base import Arithmetic, Network
+from neuralrace.networks.gates import wiring
+from neuralrace.networks.gates.architecture import Architecture
+from neuralrace.networks.gates.wiring import Wiring
+from neuralrace.networks.initial_weights import initial_edges
+from neuralrace.networks.initialisers.base import Law, Weights
+from neuralrace.training.settings import Training
 
 
 class Graph(Architecture, Network):
@@ -30,7 +30,7 @@ class Graph(Architecture, Network):
 
     def task(self, dataset: Dataset) -> str:
         """See `Network.task`."""
-        return "neuralrace.training.sample_tasks.GraphTask"
+        return "neuralrace.networks.tasks.samples.GraphTask"
 
     def wiring(self, data: Data) -> Wiring:
         """The graph with its gates on these samples.

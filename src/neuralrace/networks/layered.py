@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from neuralrace.datasets.base import Dataset, Sizes
-from neuralrace.descent import Training
-from neuralrace.initialisation.base import Law, Weights
-from neuralrace.models.initialisation import initial_weights
 from neuralrace.networks.base import Arithmetic, Network
+from neuralrace.networks.initial_weights import initial_weights
+from neuralrace.networks.initialisers.base import Law, Weights
+from neuralrace.training.settings import Training
 
 Activation = Literal["linear", "relu", "erf", "sigmoid", "tanh"]
 
@@ -40,7 +40,7 @@ class Layered(Network):
 
     def task(self, dataset: Dataset) -> str:
         """See `Network.task`."""
-        return "neuralrace.training.sample_tasks.LayeredTask"
+        return "neuralrace.networks.tasks.samples.LayeredTask"
 
     def check(self, dataset: Dataset, training: Training) -> None:
         """See `Network.check`: it is trained on any samples."""

@@ -9,16 +9,16 @@ from pydantic import Field
 
 from neuralrace.datasets.base import Dataset, DomainDataset, Domains, Sizes
 from neuralrace.datasets.image_domains import ImageDomainDataset
-from neuralrace.descent import Training
 from neuralrace.errors import UserError
-from neuralrace.gates import wiring
-from neuralrace.gates.base import DomainScheme, Family, Pairs
-from neuralrace.gates.effective import EffectiveData
-from neuralrace.gates.wiring import Wiring
-from neuralrace.initialisation.base import Law, Weights
-from neuralrace.models.initialisation import initial_edges
+from neuralrace.extensions.registry import choices
 from neuralrace.networks.base import Arithmetic, Network, layers_in_a_row
-from neuralrace.registry import choices
+from neuralrace.networks.gates import wiring
+from neuralrace.networks.gates.base import DomainScheme, Family, Pairs
+from neuralrace.networks.gates.effective import EffectiveData
+from neuralrace.networks.gates.wiring import Wiring
+from neuralrace.networks.initial_weights import initial_edges
+from neuralrace.networks.initialisers.base import Law, Weights
+from neuralrace.training.settings import Training
 
 DOMAIN_SCHEMES = choices("gates", DomainScheme)
 PAIRS = choices("gates", Pairs)
@@ -97,7 +97,7 @@ class Routing(Network):
     def task(self, dataset: Dataset) -> str:
         """See `Network.task`."""
         images = isinstance(dataset, ImageDomainDataset)
-        return f"neuralrace.training.domain_tasks.{'ImageTask' if images else 'RoutingTask'}"
+        return f"neuralrace.networks.tasks.domains.{'ImageTask' if images else 'RoutingTask'}"
 
     def check(self, dataset: Dataset, training: Training) -> None:
         """See `Network.check`: images by domain are one matter, correlations of domains another."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from neuralrace.gates.half_space import half_spaces
+from neuralrace.networks.gates.half_space import half_spaces
 from neuralrace.theory.flows import descend
 
 

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from neuralrace.second_moments import eigenmodes
+from neuralrace.datasets.second_moments import eigenmodes
 from neuralrace.theory.half_spaces import half_space_correlations, half_space_means
 
 CHUNK = 2**22

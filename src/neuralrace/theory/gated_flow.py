@@ -15,8 +15,8 @@ from itertools import accumulate
 import numpy as np
 from jaxtyping import Float, Int
 
-from neuralrace.gates.architecture import Architecture
-from neuralrace.gates.effective import EffectiveData
+from neuralrace.networks.gates.architecture import Architecture
+from neuralrace.networks.gates.effective import EffectiveData
 from neuralrace.theory.flows import descend, solve_flow
 
 

@@ -14,7 +14,7 @@ Source: extends the notes on localisation, eqs. 5 and 6; derived here.
 import numpy as np
 from jaxtyping import Float
 
-from neuralrace.second_moments import eigenmodes
+from neuralrace.datasets.second_moments import eigenmodes
 
 
 def half_space_means(

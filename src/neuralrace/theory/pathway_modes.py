@@ -19,8 +19,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.errors import UserError
-from neuralrace.gates.architecture import Architecture
-from neuralrace.gates.effective import NEGLIGIBLE, EffectiveData
+from neuralrace.networks.gates.architecture import Architecture
+from neuralrace.networks.gates.effective import NEGLIGIBLE, EffectiveData
 from neuralrace.theory.gated_flow import gated_descent, gated_flow, gated_loss, pathway_maps
 
 # Losses are then right to about 1e-9 of their start, and singular values to 1e-5: once all is

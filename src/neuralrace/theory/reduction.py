@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.errors import UserError
-from neuralrace.gates.effective import EffectiveData
+from neuralrace.networks.gates.effective import EffectiveData
 from neuralrace.theory.flows import descend, solve_flow
 
 

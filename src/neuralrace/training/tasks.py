@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
-from neuralrace.spec import Ensemble
-from neuralrace.training.base import Task
+from neuralrace.config.cell import Ensemble
+from neuralrace.training.task import Task
 
 
 def task_of(ensemble: Ensemble) -> Task:

@@ -21,17 +21,17 @@ from jax import Array
 from jax.stages import Compiled
 from jaxtyping import Float, Int
 
-from neuralrace import memory
-from neuralrace.base import stable_hash
-from neuralrace.environment import COMPILED
+from neuralrace.config.cell import Ensemble
+from neuralrace.datasets.random_streams import stable_hash
 from neuralrace.errors import UserError
-from neuralrace.observables._view import View
-from neuralrace.registry import OBSERVABLES
-from neuralrace.spec import Ensemble
-from neuralrace.training.base import Task
-from neuralrace.training.checkpoints import Checkpoints, State
+from neuralrace.extensions.registry import OBSERVABLES
+from neuralrace.training import memory
+from neuralrace.training.environment import COMPILED
+from neuralrace.training.observables.view import View
 from neuralrace.training.progress import Progress
+from neuralrace.training.task import Task
 from neuralrace.training.tasks import task_of
+from neuralrace.workflow.checkpoints import Checkpoints, State
 
 Observe = Callable[[View], Mapping[str, Array]]
 

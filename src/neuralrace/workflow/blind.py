@@ -4,15 +4,15 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from neuralrace.atomic import write_text
+from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
 from neuralrace.errors import UserError
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.provenance import planned
-from neuralrace.records.files import write
-from neuralrace.records.results import CellResults
-from neuralrace.records.theory import theory_dataset
-from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
+from neuralrace.results.atomic import write_text
+from neuralrace.results.cells import CellResults
+from neuralrace.results.files import write
+from neuralrace.results.provenance import planned
+from neuralrace.results.theory import theory_dataset
+from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.training.trainer import train
 from neuralrace.workflow.job import Job
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures.save import save
-from neuralrace.provenance import planned
-from neuralrace.registry import FIGURES
-from neuralrace.seal import recorded
+from neuralrace.results.checksums import recorded
+from neuralrace.results.provenance import planned
 from neuralrace.workflow.job import Job
 
 

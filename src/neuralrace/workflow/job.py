@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from neuralrace.atomic import write_text
-from neuralrace.environment import COMPILED
 from neuralrace.errors import UserError
-from neuralrace.stopping import Requests, Stopped
+from neuralrace.results.atomic import write_text
+from neuralrace.training.environment import COMPILED
+from neuralrace.workflow.stopping import Requests, Stopped
 
 Cost = dict[str, str | float]
 """Name, cell (or none) and core-seconds of a stage."""

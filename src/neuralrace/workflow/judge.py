@@ -6,8 +6,8 @@ from pathlib import Path
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.spec import planned_claims
 from neuralrace.claims.table import read_blind, write_tables
-from neuralrace.provenance import planned
-from neuralrace.seal import recorded
+from neuralrace.results.checksums import recorded
+from neuralrace.results.provenance import planned
 from neuralrace.workflow.job import Job
 
 

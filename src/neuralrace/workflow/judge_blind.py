@@ -7,9 +7,9 @@ from pathlib import Path
 from neuralrace.claims.judge import judge_blind
 from neuralrace.claims.spec import planned_claims
 from neuralrace.claims.table import write_blind
-from neuralrace.provenance import planned
-from neuralrace.seal import recorded, seal_file, sha256
-from neuralrace.spec import Cell
+from neuralrace.config.cell import Cell
+from neuralrace.results.checksums import recorded, seal_file, sha256
+from neuralrace.results.provenance import planned
 from neuralrace.workflow.job import Job
 
 

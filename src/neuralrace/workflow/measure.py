@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from neuralrace.config.cell import Cell
+from neuralrace.extensions.registry import METRICS
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.provenance import planned
-from neuralrace.records.files import write
-from neuralrace.records.results import CellResults
-from neuralrace.registry import METRICS
-from neuralrace.seal import fingerprint, unchanged
-from neuralrace.spec import Cell
+from neuralrace.results.cells import CellResults
+from neuralrace.results.checksums import fingerprint, unchanged
+from neuralrace.results.files import write
+from neuralrace.results.provenance import planned
 from neuralrace.workflow.job import Job
 from neuralrace.workflow.stages import specifications
 

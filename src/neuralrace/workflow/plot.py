@@ -6,9 +6,9 @@ from pathlib import Path
 from neuralrace.figures.cell import plot
 from neuralrace.figures.compose import alternative
 from neuralrace.figures.save import fixed_layout, save_picture
-from neuralrace.provenance import planned
-from neuralrace.records.results import open_results
-from neuralrace.seal import recorded
+from neuralrace.results.cells import open_results
+from neuralrace.results.checksums import recorded
+from neuralrace.results.provenance import planned
 from neuralrace.workflow.job import Job
 
 

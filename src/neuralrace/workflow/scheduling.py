@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from neuralrace.atomic import remove_temporaries
-from neuralrace.locking import locked
+from neuralrace.results.atomic import remove_temporaries
+from neuralrace.results.lock import locked
 from neuralrace.workflow.job import write_record
 
 _held = ExitStack()
@@ -22,7 +22,7 @@ def begin_run(results: Path, outputs: Sequence[Path]) -> None:
         outputs: files that the run may write.
 
     Raises:
-        UserError: as `neuralrace.locking.locked`.
+        UserError: as `neuralrace.results.lock.locked`.
     """
     if _held.enter_context(locked(results, outputs)):
         remove_temporaries(outputs)

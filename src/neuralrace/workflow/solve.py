@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from neuralrace.provenance import planned
-from neuralrace.records.files import write
-from neuralrace.records.theory import theory_dataset
-from neuralrace.seal import fingerprint
-from neuralrace.spec import SolvedEnsemble
+from neuralrace.config.cell import SolvedEnsemble
+from neuralrace.results.checksums import fingerprint
+from neuralrace.results.files import write
+from neuralrace.results.provenance import planned
+from neuralrace.results.theory import theory_dataset
 from neuralrace.workflow.job import Job
 
 

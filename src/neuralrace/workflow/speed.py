@@ -9,7 +9,7 @@ from neuralrace.workflow.job import Job
 
 SIZE, STEPS = 64, 40_000
 REFERENCE = 0.17
-"""Seconds that the probe takes on one core of the machine of `neuralrace.cost`."""
+"""Seconds that the probe takes on one core of the machine of `neuralrace.config.cost`."""
 
 
 def run(job: Job) -> float:

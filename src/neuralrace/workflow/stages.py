@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from neuralrace.given import Kind
-from neuralrace.provenance import Stage, code_sha256
-from neuralrace.seal import fingerprint, fingerprint_of
-from neuralrace.spec import Cell, Ensemble, SolvedEnsemble
+from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
+from neuralrace.config.variables import Kind
+from neuralrace.results.checksums import fingerprint, fingerprint_of
+from neuralrace.results.provenance import Stage, code_sha256
 
 STAGES: dict[Kind, Stage] = {"trajectory": "train", "theory": "solve", "metrics": "measure"}
 """The stage that writes each file of a cell."""

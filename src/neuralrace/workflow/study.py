@@ -14,17 +14,17 @@ from typing import Any
 from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.plan import needed_cells
 from neuralrace.claims.spec import read_claims, stated
-from neuralrace.cost import Cost, cost_of
+from neuralrace.config.cell import Cell, Ensemble
+from neuralrace.config.cost import Cost, cost_of
+from neuralrace.config.load import COMMAND_LINE, laid_over, papers, read_file, read_plan
+from neuralrace.config.variables import Kind
 from neuralrace.errors import UserError, brief
+from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures import inputs, matching
 from neuralrace.figures.caption import caption
 from neuralrace.figures.plan import experiments, shown
-from neuralrace.given import Kind
-from neuralrace.plan import COMMAND_LINE, laid_over, papers, read_file, read_plan
-from neuralrace.provenance import Stage, code_sha256
-from neuralrace.registry import FIGURES
-from neuralrace.seal import fingerprint, fingerprint_of, seal_file, sha256
-from neuralrace.spec import Cell, Ensemble
+from neuralrace.results.checksums import fingerprint, fingerprint_of, seal_file, sha256
+from neuralrace.results.provenance import Stage, code_sha256
 from neuralrace.workflow.stages import code, fingerprints, specifications, unmade
 
 PLANNED = "NEURALRACE_PLANNED"

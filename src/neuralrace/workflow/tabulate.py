@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from neuralrace.analysis import to_frame
-from neuralrace.atomic import write_text
-from neuralrace.provenance import planned
-from neuralrace.records.results import open_results
-from neuralrace.seal import recorded, seal_file
+from neuralrace.results.analysis import to_frame
+from neuralrace.results.atomic import write_text
+from neuralrace.results.cells import open_results
+from neuralrace.results.checksums import recorded, seal_file
+from neuralrace.results.provenance import planned
 from neuralrace.workflow.job import Job
 
 

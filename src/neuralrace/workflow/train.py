@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from neuralrace.provenance import planned
-from neuralrace.records.files import write
-from neuralrace.records.trajectory import trajectory_dataset
-from neuralrace.seal import fingerprint
-from neuralrace.spec import Ensemble
-from neuralrace.training.checkpoints import Checkpoints
+from neuralrace.config.cell import Ensemble
+from neuralrace.results.checksums import fingerprint
+from neuralrace.results.files import write
+from neuralrace.results.provenance import planned
+from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.training.trainer import train
+from neuralrace.workflow.checkpoints import Checkpoints
 from neuralrace.workflow.job import Job
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from neuralrace.records.verify import verify
+from neuralrace.results.verify import verify
 from neuralrace.workflow.job import Job
 
 
@@ -16,7 +16,7 @@ def run(
     gallery: str,
     planned: Mapping[str, str],
 ) -> None:
-    """Checks every result file, figure and table; see `neuralrace.records.verify.verify`.
+    """Checks every result file, figure and table; see `neuralrace.results.verify.verify`.
 
     Args:
         job: what it reports to.

@@ -29,10 +29,10 @@ def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
         requests: jobs, a line each: `job`, `name`, `log` and `arguments`.
         replies: takes a line for each: `failed`, `result` and `megabytes`.
     """
-    from neuralrace.provenance import watch
+    from neuralrace.results.provenance import watch
 
     watch()  # before anything is imported that computes, or sets up what does
-    from neuralrace.environment import settle
+    from neuralrace.training.environment import settle
 
     left_out = settle(threads, gpu)
     if left_out:
@@ -59,8 +59,8 @@ def _listen(requests: TextIO, lines: "SimpleQueue[str]") -> None:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     """Runs a job, and says what came of it."""
-    from neuralrace.stopping import Stopped
     from neuralrace.workflow.job import job
+    from neuralrace.workflow.stopping import Stopped
 
     failed, result = True, None
     # what went wrong is told by the job, in the terminal and in its log

@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from neuralrace.cli import main
-from neuralrace.records.files import read, write
-from neuralrace.seal import (
+from neuralrace.cli.main import main
+from neuralrace.results.checksums import (
     Seal,
     digest_of,
     digests,
@@ -27,6 +26,7 @@ from neuralrace.seal import (
     seal_file,
     sha256,
 )
+from neuralrace.results.files import read, write
 
 pytestmark = pytest.mark.faults
 GROUP = "Passing results on"
@@ -51,7 +51,7 @@ def packed(finished, tmp_path, monkeypatch):
 
 def merged(*arguments: str) -> tuple[int, str]:
     """Exit status of a merge into `all`, and what it says of a mistake."""
-    command = [sys.executable, "-m", "neuralrace.cli", "merge", *arguments, "--into", "all"]
+    command = [sys.executable, "-m", "neuralrace.cli.main", "merge", *arguments, "--into", "all"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
@@ -238,7 +238,7 @@ def test_results_of_another_version(packed, finished, workspace, injecting, merg
         path = Path("schema/results", CELL, "theory.nc")
         with fault.injection():
             with monkeypatch.context() as older:
-                older.setattr("neuralrace.records.schema.SCHEMA_VERSION", "2")
+                older.setattr("neuralrace.results.schema.SCHEMA_VERSION", "2")
                 dataset = xr.load_dataset(path, engine="netcdf4", decode_times=False)
                 write(dataset.assign_attrs(schema="2"), path)
             status, told = merging("schema/results")
@@ -266,7 +266,7 @@ def test_a_merge_that_is_killed(packed, injecting):
     assert merged("sound.zip") == (0, "")
     whole, chance = time.monotonic() - begun, random.Random(3)
     shutil.rmtree("all")
-    command = [sys.executable, "-m", "neuralrace.cli", "merge", "sound.zip", "--into", "all"]
+    command = [sys.executable, "-m", "neuralrace.cli.main", "merge", "sound.zip", "--into", "all"]
     with injecting("merge killed", group=GROUP, chance=True) as fault:
         for _ in range(10):
             with fault.injection():

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
-from neuralrace.records.verify import verify
-from neuralrace.seal import Seal, fingerprint_of, seal_file, sha256
+from neuralrace.results.checksums import Seal, fingerprint_of, seal_file, sha256
+from neuralrace.results.verify import verify
 
 pytestmark = [pytest.mark.workflow, pytest.mark.faults]
 COMMAND = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")

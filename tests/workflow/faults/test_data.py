@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 
 import numpy as np
 import pooch
 import pytest
 
+from builders import REPOSITORY
 from neuralrace.datasets import mnist
 from neuralrace.datasets.file import File
 from neuralrace.datasets.mnist import Mnist
@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 GROUP = "Data"
-MUTATIONS = Path(__file__).parents[2] / "datasets/mutations.py"
+MUTATIONS = REPOSITORY / "tests/datasets/mutations.py"
 RESTORE = "put the former file back, or run with the new one"
 STEM = "train-images-idx3-ubyte"
 SHAPES = {

@@ -16,8 +16,8 @@ import pytest
 
 import neuralrace as nr
 from neuralrace.errors import UserError
-from neuralrace.records.files import read
-from neuralrace.seal import Seal, fingerprint_of, seal_file, sha256
+from neuralrace.results.checksums import Seal, fingerprint_of, seal_file, sha256
+from neuralrace.results.files import read
 
 pytestmark = pytest.mark.faults
 GROUP = "Environment"
@@ -110,7 +110,13 @@ def test_a_setting_makes_no_difference(kind, finished, copied, injecting):
 def test_no_home(finished, copied, injecting):
     with injecting("no home folder", group=GROUP, recovers=NOTHING) as fault:
         with fault.injection(), without(copied, "time_to_learn"):
-            order = [sys.executable, "-m", "neuralrace.cli", "run", "deep_linear/time_to_learn"]
+            order = [
+                sys.executable,
+                "-m",
+                "neuralrace.cli.main",
+                "run",
+                "deep_linear/time_to_learn",
+            ]
             homeless = {"HOME": "/dev/null/home", "XDG_CACHE_HOME": None, "USER": None}
             known = copied.environment() | homeless
             done = subprocess.run(
@@ -270,7 +276,7 @@ import json, sys, warnings
 from pathlib import Path
 import jax
 from jax.experimental.compilation_cache import compilation_cache
-from neuralrace.spec import Ensemble
+from neuralrace.config.cell import Ensemble
 from neuralrace.training import trainer
 
 warnings.simplefilter("ignore")

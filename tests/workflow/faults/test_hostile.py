@@ -9,9 +9,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 
 from neuralrace.claims.spec import read_claims
-from neuralrace.cli import main
+from neuralrace.cli.main import main
+from neuralrace.config.load import laid_over, read_file, read_plan
 from neuralrace.errors import UserError
-from neuralrace.plan import laid_over, read_file, read_plan
 from odd_configurations import contents, outcome
 
 pytestmark = pytest.mark.faults

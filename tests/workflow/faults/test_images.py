@@ -2,11 +2,10 @@
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[3]
+from builders import REPOSITORY
 
 
 def works(*command: str) -> bool:

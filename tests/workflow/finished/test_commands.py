@@ -6,12 +6,12 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
+from builders import REPOSITORY
+
 pytestmark = pytest.mark.workflow
-PROJECT = Path(__file__).parents[3]
 ALL = ("metrics", "claims", "figures/deep_linear/time_to_learn.png")
 CELL = "results/deep_linear/time_to_learn/main"
 FIGURE = "figures/deep_linear/time_to_learn.png"
@@ -59,7 +59,7 @@ def test_delete_all_output_lists_result_files(finished):
 
 def graph_of(workspace, monkeypatch, *targets):
     """The graph of rules, and how the docs draw it."""
-    monkeypatch.syspath_prepend(PROJECT / "docs" / "_ext")
+    monkeypatch.syspath_prepend(REPOSITORY / "docs" / "_ext")
     from rulegraph import drawn, read_dot
 
     graph = read_dot(workspace.snakemake("--rulegraph", "dot", *targets))
@@ -76,10 +76,10 @@ def test_the_graph_of_rules_has_every_stage(finished, monkeypatch):
 
 
 def test_the_picture_in_the_docs_is_that_of_the_rules(workspace, monkeypatch):
-    shutil.copytree(PROJECT / "config", workspace.path / "config", dirs_exist_ok=True)
+    shutil.copytree(REPOSITORY / "config", workspace.path / "config", dirs_exist_ok=True)
     targets = ("figures", "metrics", "claims", "blind")
     _, picture = graph_of(workspace, monkeypatch, *targets)
-    shown = (PROJECT / "docs" / "rules.svg").read_text(encoding="utf-8")
+    shown = (REPOSITORY / "docs" / "rules.svg").read_text(encoding="utf-8")
     assert shown == picture, "docs/rules.svg is that of other rules; run `make manual`"
 
 
@@ -120,7 +120,7 @@ def test_a_question_touches_nothing(finished, command):
 
 def test_a_question_beside_a_run_is_answered_and_another_run_is_refused(finished):
     code = (
-        "import sys; from pathlib import Path; from neuralrace.locking import locked\n"
+        "import sys; from pathlib import Path; from neuralrace.results.lock import locked\n"
         "with locked(Path('results')): print('locked', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -16,8 +16,8 @@ NEW = {
     "metrics/nothing.py": '''"""Nothing."""
 
 from neuralrace.metrics.describe import Values
-from neuralrace.records.results import CellResults
-from neuralrace.registry import Metric
+from neuralrace.results.cells import CellResults
+from neuralrace.extensions.registry import Metric
 
 
 @Metric(gives={"final_loss": ("", "loss at the end")})
@@ -31,8 +31,8 @@ from collections.abc import Mapping
 
 from jax import Array
 
-from neuralrace.observables._view import View
-from neuralrace.registry import Observable
+from neuralrace.training.observables.view import View
+from neuralrace.extensions.registry import Observable
 
 
 @Observable(gives={"nothing": ("time", "zero")})
@@ -60,7 +60,7 @@ class Nothing(Dataset):
 ''',
     "figures/deep_linear/nothing.py": '''"""Nothing."""
 
-from neuralrace.registry import Figure
+from neuralrace.extensions.registry import Figure
 
 
 @Figure(layout="a", height=1.0, reads={"time_to_learn": {"metrics": "half_time"}})
@@ -165,7 +165,7 @@ def test_an_edited_file_reruns_what_rests_on_it(finished, edited, expected):
 
 
 COMMENTED = (
-    "src/neuralrace/metrics/learning_times.py", "src/neuralrace/claims/judge.py",
+    "src/neuralrace/metrics/linear/learning_times.py", "src/neuralrace/claims/judge.py",
     "config/deep_linear/claims.yaml", "config/deep_linear/experiments.yaml",
     "workflow/rules/cells.smk", "Snakefile",
 )  # fmt: skip

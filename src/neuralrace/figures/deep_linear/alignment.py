@@ -16,11 +16,11 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from xarray import ufuncs
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.strengths import rest
-from neuralrace.records.gram import diagonal, vectors
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
+from neuralrace.results.gram import diagonal, vectors
 
 LEARNED = 0.99
 """Share of its target from which on a mode counts as learned."""

@@ -14,11 +14,11 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.strengths import strengths
 from neuralrace.figures.sweeps import smallest
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 NETWORKS = {
     "semantic_deep": ("aligned_modes", "one hidden layer"),

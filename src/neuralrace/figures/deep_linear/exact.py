@@ -14,11 +14,11 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.strengths import strengths
 from neuralrace.figures.sweeps import learning_rate
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 FLOOR = 1e-16
 """Least error that is drawn, that of a rounding."""

@@ -16,10 +16,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from xarray import ufuncs
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.records.gram import diagonal, vectors
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
+from neuralrace.results.gram import diagonal, vectors
 from neuralrace.theory.tied import cosines, first_order_interference
 
 FLOOR = 1e-3

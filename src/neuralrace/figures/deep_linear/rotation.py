@@ -15,10 +15,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from scipy.stats import norm
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.strengths import strengths
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 MARKED = 20
 """Times at which runs in other bases are marked."""

@@ -16,11 +16,11 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from scipy.special import expit
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.strengths import strengths
 from neuralrace.figures.sweeps import smallest
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 SHOWN = 5.0
 """Logistic time, from half, to which growth is drawn on both sides."""

@@ -17,11 +17,11 @@ from matplotlib.axes import Axes
 from scipy.integrate import cumulative_simpson
 from xarray import ufuncs
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.sweeps import learning_rate
-from neuralrace.records.gram import diagonal, vectors
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
+from neuralrace.results.gram import diagonal, vectors
 
 RUNS = 3
 """Runs that are drawn one by one."""

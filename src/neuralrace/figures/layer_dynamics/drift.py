@@ -15,10 +15,10 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.sweeps import learning_rate
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 QUANTITIES = {
     "offdiagonal_drift": "off-diagonal part of $C$",

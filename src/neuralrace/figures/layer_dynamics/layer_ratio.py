@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.records.gram import diagonal, vectors
-from neuralrace.records.results import Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import Results
+from neuralrace.results.gram import diagonal, vectors
 
 
 @Figure(

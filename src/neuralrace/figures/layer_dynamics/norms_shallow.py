@@ -16,9 +16,9 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.growth_bound import QUOTED_KAPPA1, QUOTED_KAPPA2
 
 LAYERS = dict(zip((1, 2), style.ordered(2), strict=True))

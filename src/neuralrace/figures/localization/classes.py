@@ -18,10 +18,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, receptive, style
 from neuralrace.networks.layered import Layered
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 RANGES = (
     {"color": "white", "linewidth": 2.6, "solid_capstyle": "butt"},

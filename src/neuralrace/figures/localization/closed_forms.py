@@ -19,10 +19,10 @@ from jaxtyping import Float
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen, gated, style
 from neuralrace.figures.sweeps import learning_rate
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.as_written import written_weights
 from neuralrace.theory.frozen_gates import FrozenGates
 

@@ -18,9 +18,9 @@ from scipy.stats import norm
 
 from neuralrace.datasets.base import Mixture
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import receptive, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 SHOWN = 2
 """Samples of each class."""

@@ -20,12 +20,12 @@ from jaxtyping import Complex, Float
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen, gated, style
 from neuralrace.figures.sweeps import learning_rate
-from neuralrace.metrics.gating_loss import sampled
-from neuralrace.metrics.ring_structure import at_every_place
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.metrics.gates.gating_loss import sampled
+from neuralrace.metrics.gates.ring_structure import at_every_place
+from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.frozen_gates import gated_moments
 
 DISTANCES = {

@@ -18,9 +18,9 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen, gated, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 EQUATION = {"color": "black", "marker": "x", "markersize": 3.5}
 """Looks of closed forms."""

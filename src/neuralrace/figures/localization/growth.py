@@ -16,9 +16,9 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, receptive, style
-from neuralrace.records.results import Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import Results
 
 CLOCK = "snapshot_flow_time"
 HALF = 0.5

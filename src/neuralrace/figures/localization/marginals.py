@@ -16,9 +16,9 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, receptive, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6, "color": style.distinct(3)}
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {

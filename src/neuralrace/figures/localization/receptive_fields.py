@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, receptive, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 UNITS = 3
 WAVE = 4

@@ -15,9 +15,9 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, receptive, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 UNITS = 3
 SUPPORTS = {"zero_one": "0 and 1", "plus_minus": r"$-$1 and 1"}

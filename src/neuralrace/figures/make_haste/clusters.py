@@ -20,9 +20,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 COMMON = style.distinct(3)
 """Of clusters that are open in all contexts; the paper's are red."""

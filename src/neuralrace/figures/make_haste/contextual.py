@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 RELN, WIDE = "two", "two_half"
 """Candidates of the ReLU network: with the paper's widths, and with a wide common pathway."""

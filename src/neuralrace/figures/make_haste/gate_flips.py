@@ -15,9 +15,9 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 EXPERIMENTS = ("contextual", "three_contexts", "four_contexts", "five_contexts")
 START = {"label": "differ from the start"}

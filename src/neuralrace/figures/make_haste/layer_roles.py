@@ -14,9 +14,9 @@ from typing import Any
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, style
-from neuralrace.records.results import Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import Results
 
 TWO: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o"}
 ONE: dict[str, Any] = {"color": style.distinct(5), "marker": "^"}

@@ -21,11 +21,11 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
-from neuralrace.reln.gates import relu_gates
+from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory import gate_patterns
+from neuralrace.theory.reln.gates import relu_gates
 
 COUNTEREXAMPLE = np.array([0.5, -0.5, 1.0, 0.0])
 """Weights from two objects, then from two contexts."""

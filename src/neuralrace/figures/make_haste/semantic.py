@@ -13,9 +13,9 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, style
-from neuralrace.records.results import Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import Results
 
 DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
 """Experiment and its theory."""

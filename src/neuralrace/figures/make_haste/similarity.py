@@ -16,10 +16,10 @@ from jaxtyping import Float
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, style
-from neuralrace.metrics.imitation import classical_scaling
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.metrics.relu.imitation import classical_scaling
+from neuralrace.results.cells import CellResults, Results
 
 RELU = "ReLU"
 MEASURES = {

@@ -15,10 +15,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, style
 from neuralrace.figures.networks import gate_entries
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 GATES = "gray"
 """Open is light and closed dark, as in drawings of networks."""

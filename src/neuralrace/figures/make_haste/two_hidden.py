@@ -17,10 +17,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, style
 from neuralrace.figures.networks import gate_entries
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 RELU: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o"}
 GATED: dict[str, Any] = {

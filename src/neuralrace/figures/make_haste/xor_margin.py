@@ -17,9 +17,9 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, margins, networks, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 RELU: dict[str, Any] = {"color": style.COLOURS["relu"]}
 ALONE: dict[str, dict[str, Any]] = {

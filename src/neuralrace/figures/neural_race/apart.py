@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.records.results import Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import Results
 
 PAIRS = {
     "together": "same item,\ncommon trained output",

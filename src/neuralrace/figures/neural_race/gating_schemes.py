@@ -17,11 +17,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import networks, style
-from neuralrace.gates.always_on import AlwaysOnSamples
-from neuralrace.gates.half_space import HalfSpace
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.networks.gates.always_on import AlwaysOnSamples
+from neuralrace.networks.gates.half_space import HalfSpace
+from neuralrace.results.cells import CellResults, Results
 
 DARK, LIGHT = "0.25", "0.88"
 

@@ -16,9 +16,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 BAND = {"color": style.distinct(0), "marker": "o"}
 RANDOM = {"color": style.distinct(3), "marker": "D", "linestyle": style.LINES[1]}

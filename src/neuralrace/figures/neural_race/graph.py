@@ -15,10 +15,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import gated, networks, style
 from neuralrace.networks.graph import Graph
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 
 @Figure(

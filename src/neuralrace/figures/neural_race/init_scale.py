@@ -17,9 +17,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 LEAST_LOSS = 1e-5
 """Lower end of the axis of the loss, where runs have long generalised."""

@@ -18,9 +18,9 @@ from matplotlib.axes import Axes
 
 from neuralrace.datasets.images import CLASSES
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 SETS = {
     "digits": "digits",

@@ -14,9 +14,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from scipy import stats
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 CONFIDENCE = 0.95
 SPREAD = 0.22

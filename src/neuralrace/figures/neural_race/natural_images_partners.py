@@ -15,9 +15,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 EXPERIMENTS = ("images", "images_five", "images_random", "images_twenty")
 """Experiments that differ in the number of domains and in which pairs are trained."""

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, gated, networks, style
-from neuralrace.records.results import Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import Results
 
 STARTS = {
     "random start": {"color": style.distinct(3)},

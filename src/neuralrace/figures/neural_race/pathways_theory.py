@@ -14,10 +14,10 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, gated, style
 from neuralrace.figures.sweeps import learning_rate
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 ROUNDING = {"color": style.distinct(0), "linestyle": style.LINES[2]}
 EPSILON = float(np.finfo(float).eps)

@@ -14,11 +14,11 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import networks, style
-from neuralrace.gates.groups import Groups
-from neuralrace.gates.wiring import routing_architecture
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.networks.gates.groups import Groups
+from neuralrace.networks.gates.wiring import routing_architecture
+from neuralrace.results.cells import CellResults, Results
 
 STRONGEST = {"init_scale": 0, "layer": 1, "singular_mode": 0}
 DRAWN = 4

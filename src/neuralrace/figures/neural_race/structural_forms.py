@@ -17,9 +17,9 @@ from matplotlib.collections import LineCollection
 
 from neuralrace.datasets.structural_forms import REQUIREMENTS, StructuralForm
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 
 @Figure(

@@ -16,10 +16,10 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from neuralrace.extensions.registry import Figure
 from neuralrace.figures import networks, style
 from neuralrace.figures.sweeps import learning_rate
-from neuralrace.records.results import CellResults, Results
-from neuralrace.registry import Figure
+from neuralrace.results.cells import CellResults, Results
 
 LABELS: dict[int, dict[str, Any]] = {
     1: {"color": style.distinct(3), "marker": "o"},

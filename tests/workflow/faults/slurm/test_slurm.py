@@ -82,7 +82,9 @@ def test_the_results_are_those_of_one_machine_in_few_jobs(submitting, finished):
 def test_a_job_asks_for_what_its_cells_need(submitting):
     submitting.replace("profiles/slurm/nodes.yaml", "gpus: 0", "gpus: 1")
     submitting.replace(  # small cells, too, are worth a GPU
-        "src/neuralrace/cost.py", "GPU_COMPILE = 2e12, 5e-6, 40.0", "GPU_COMPILE = 2e12, 0, 0"
+        "src/neuralrace/config/cost.py",
+        "GPU_COMPILE = 2e12, 5e-6, 40.0",
+        "GPU_COMPILE = 2e12, 0, 0",
     )
     with submitting.run(TARGET) as run:
         told = submitting.cluster.job(run.job(1))
@@ -182,8 +184,8 @@ def test_a_job_whose_node_fails_is_started_again_by_slurm(submitting, injecting)
 def test_what_a_profile_does_not_say_is_told_before_anything_is_submitted(submitting, line, told):
     submitting.replace("profiles/slurm/config.yaml", line, "")
     done = subprocess.run(
-        [sys.executable, "-m", "neuralrace.profile", "profiles/slurm"], cwd=submitting.path,
-        env=submitting.workspace.environment(), capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "neuralrace.workflow.profile", "profiles/slurm"],
+        cwd=submitting.path, env=submitting.workspace.environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: profiles/slurm/config.yaml: {told}")

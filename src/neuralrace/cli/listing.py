@@ -1,0 +1,91 @@
+"""Names and one-line descriptions for `neuralrace list`.
+
+A description is the first sentence of a docstring, of a comment in `config/`, or of a claim.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from neuralrace.claims.spec import read_claims
+from neuralrace.config.cell import DATASETS, LAWS, NETWORKS
+from neuralrace.config.load import papers, read_file
+from neuralrace.extensions.model import Strict
+from neuralrace.extensions.registry import FIGURES, METRICS, OBSERVABLES, SOLUTIONS, Entry
+from neuralrace.networks.gated import SAMPLE_SCHEMES
+from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
+from neuralrace.training.settings import OPTIMISERS
+
+DECLARED: dict[str, Mapping[str, Entry[Any]]] = {
+    "figures": FIGURES,
+    "metrics": METRICS,
+    "solutions": SOLUTIONS,
+    "observables": OBSERVABLES,
+}
+CLASSES: dict[str, Sequence[type[Strict]]] = {
+    "datasets": DATASETS,
+    "networks": NETWORKS,
+    "gates": (*SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS),
+    "initialisations": LAWS,
+    "optimisers": OPTIMISERS,
+}
+KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES)
+"""Kinds of names that are listed."""
+
+
+def meanings(kind: str) -> dict[str, str]:
+    """Description of every name of a kind, one of `KINDS`.
+
+    Raises:
+        UserError: a file in `config/` cannot be read.
+    """
+    if kind in DECLARED:
+        return {name: _first(entry.text) for name, entry in DECLARED[kind].items()}
+    if kind in CLASSES:
+        texts = [(_name(cls), _first(cls.__doc__ or "")) for cls in CLASSES[kind]]
+        return {n: " / ".join(text for other, text in texts if other == n) for n, _ in texts}
+    if kind == "claims":
+        written = read_claims(papers("claims.yaml")).values()
+        return {each.id: each.statement for claims in written for each in claims.statements}
+    return _commented(kind)
+
+
+def experiments(content: Mapping[str, Any]) -> Iterator[str]:
+    """Names of experiments in a configuration, `paper/experiment`; malformed parts have none."""
+    for paper, inside in _items(content.get("experiments")):
+        yield from (f"{paper}/{name}" for name, _ in _items(inside))
+
+
+def _items(value: Any) -> Sequence[tuple[Any, Any]]:
+    return list(value.items()) if isinstance(value, Mapping) else []
+
+
+def _commented(kind: str) -> dict[str, str]:
+    """Descriptions from comments: the first in a paper's file, the last above an experiment."""
+    descriptions: dict[str, str] = {}
+    for path in papers():
+        text = path.read_text(encoding="utf-8")
+        for name in experiments(read_file(path)):
+            paper, experiment = name.split("/", 1)
+            if kind == "papers":
+                descriptions[paper] = _comment(text, "")
+            else:
+                above = next(reversed(descriptions), "")
+                same = descriptions[above] if above.startswith(f"{paper}/") else ""
+                descriptions[name] = _comment(text, f"{experiment}:") or same
+    return descriptions
+
+
+def _comment(text: str, above: str) -> str:
+    lines = re.search(rf"(?m)((?:^ *#.*\n)+) *{re.escape(above)}", text)
+    return _first(re.sub(r"(?m)^ *# ?", "", lines[1])) if lines else ""
+
+
+def _first(text: str) -> str:
+    """The first sentence of a text; a full stop before a lower-case letter does not end it."""
+    paragraph = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z])", paragraph)[0]
+
+
+def _name(cls: type[Strict]) -> str:
+    return get_args(cls.model_fields["name"].annotation)[0]

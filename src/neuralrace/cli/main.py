@@ -1,0 +1,474 @@
+"""Command line interface: `neuralrace --help`.
+
+A package that only some commands need, such as xarray, is imported inside these commands: listing
+and planning load none of them.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from neuralrace.cli.listing import KINDS, experiments, meanings
+from neuralrace.cli.show import about_cell, about_file, layout
+from neuralrace.config.bundled import FILES, root
+from neuralrace.config.load import (
+    NAME,
+    Plan,
+    configuration,
+    laid_over,
+    papers,
+    read_file,
+    read_plan,
+    refuse_taken,
+)
+from neuralrace.errors import UserError, alike, brief
+from neuralrace.results.atomic import write_text
+from neuralrace.workflow.profile import check
+from neuralrace.workflow.profile import read as read_profile
+from neuralrace.workflow.stages import unmade
+
+INTERVAL = 2.0
+"""Seconds between two progress lines."""
+TEMPLATE = """\
+# An experiment of your own. `neuralrace list datasets` lists the datasets that you can name here,
+# `neuralrace list metrics` the metrics, and so on.
+experiments:
+  NAME:
+    # linear networks learn a hierarchy of items, its broad distinctions first
+    first:
+      dataset: {name: hierarchy}              # or {name: file, path: my.npz}, with arrays x and y
+      network: {name: layered, hidden: [16]}  # widths of the hidden layers
+      init: {name: normal}                    # distribution of the initial weights
+      init_scales: [0.001, 0.01]              # factors on the initial weights
+      seeds: 5                                # training runs for each factor
+      training: {learning_rate: 0.05, steps: 1000}
+      record: {every: 10, observables: [mode_strength]}  # recorded during training
+      solutions: [aligned_modes]              # theory from the same initial weights
+      metrics: [analytic_fit, learning_times] # computed from both
+      # train once for each value:
+      # sweep: {training.learning_rate: [0.05, 0.1]}
+"""
+
+
+# Arguments ---------------------------------------------------------------------------------------
+
+
+class Named(click.Path):
+    """A path of a file or folder; an empty text is refused, as Python reads it as this folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See `click.ParamType.convert`."""
+        if value == "":
+            self.fail("an empty text is no name of a file or folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = Named(path_type=Path)
+
+
+@click.group(
+    no_args_is_help=False,
+    epilog="Manual, and completion by the shell: docs/command_line.md in the repository",
+)
+@click.version_option(package_name="neuralrace")
+def commands() -> None:
+    """Train networks, and compare them with theory of their learning dynamics."""
+
+
+def command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Registers a function as a command of its name; its help ends with the example."""
+
+    def added(function: Callable[..., Any]) -> click.Command:
+        name = function.__name__.rstrip("_")
+        epilog = f"example: neuralrace {name} {example}"
+        return commands.command(name, epilog=epilog)(function)
+
+    return added
+
+
+def named(*kinds: str) -> Callable[..., list[CompletionItem]]:
+    """Shell completion with the names of some kinds, or with files where no name fits."""
+
+    def complete(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+        known: list[str] = [] if kinds else list(KINDS)
+        with suppress(UserError):
+            known += [name for kind in kinds for name in meanings(kind)]
+        items = [CompletionItem(name) for name in known if name.startswith(begun)]
+        return items or [CompletionItem(begun, type="file")]
+
+    return complete
+
+
+def core_count(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Checks the value of --cores: a whole number above 0, `all`, or None without the option.
+
+    Raises:
+        UserError: another value.
+    """
+    if value not in (None, "all") and not re.fullmatch("0*[1-9][0-9]*", value):
+        raise UserError(f"--cores: {value!r}: give a whole number above 0, or all")
+    return value
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+configfile = click.option(
+    "--configfile",
+    type=PATH,
+    multiple=True,
+    metavar="FILE",
+    help="Configuration laid over config/*/experiments.yaml; may be repeated.",
+)
+
+
+# Commands ----------------------------------------------------------------------------------------
+
+
+@command("metrics")
+@click.argument("kind", required=False, shell_complete=named())
+@as_json
+def list_(kind: str | None, as_json: bool) -> None:
+    """List metrics, datasets, experiments and other names.
+
+    KIND is one of papers, experiments, claims, figures, metrics, solutions, observables, datasets,
+    networks, gates, initialisations and optimisers. Each name comes with a one-line description.
+    Without KIND, the number of names of each kind is printed.
+    """
+    if kind is None:
+        return click.echo(layout({each: len(meanings(each)) for each in KINDS}, as_json))
+    if kind not in KINDS:
+        raise UserError(
+            f"{kind!r}: is no kind of name; {alike(kind, KINDS)}choose one of {', '.join(KINDS)}"
+        )
+    return click.echo(layout(meanings(kind), as_json))
+
+
+@command("deep_linear/staircase")
+@click.argument(
+    "what", metavar="CELL|EXPERIMENT|FILE", shell_complete=named("experiments", "papers")
+)
+@configfile
+@as_json
+def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
+    """Show what would run, or the contents of a result file.
+
+    For a CELL (paper/experiment/label), or for every cell of an EXPERIMENT (paper/experiment) or
+    a paper: its sizes, estimated time and memory, and which theory applies. For a result FILE
+    (.nc): its attributes and variables.
+    """
+    if Path(what).suffix == ".nc":
+        return click.echo(layout(about_file(Path(what)), as_json))
+    plan = _plan(_configuration([what], configfile, None))
+    todo = unmade(Path(plan.results), plan.cells)
+    cells = {
+        name: {"to_make": todo.get(name, [])} | about_cell(cell, plan.gpus_each > 0)
+        for name, cell in plan.cells.items()
+    }
+    return click.echo(layout(cells, as_json))
+
+
+@command("deep_linear/staircase --cores 2")
+@click.argument(
+    "what",
+    nargs=-1,
+    metavar="[PAPER|EXPERIMENT|CELL]...",
+    shell_complete=named("experiments", "papers"),
+)
+@configfile
+@click.option("--results", metavar="FOLDER", help="Folder for the results; default: results.")
+@click.option("--cores", metavar="N", callback=core_count, help="Processors to use; default: all.")
+@click.option(
+    "--profile",
+    type=PATH,
+    metavar="FOLDER",
+    help="Snakemake profile that says where jobs run, such as profiles/slurm.",
+)
+@click.option("-n", "--dry-run", is_flag=True, help="Print the jobs that would run, and stop.")
+def run(
+    what: Sequence[str],
+    configfile: Sequence[Path],
+    results: str | None,
+    cores: str | None,
+    profile: Path | None,
+    dry_run: bool,
+) -> int:
+    """Run experiments: train, solve theory, compute metrics.
+
+    Without names, every experiment in FILE runs, or every experiment that is configured in this
+    folder. Results that are up to date stay. An experiment of your own also gets a plot of each
+    cell, in the folder of figures.
+    """
+    files = _configuration(what, configfile, results)
+    # also the one that Snakemake would find by itself, which may have come with somebody's files
+    own = Path("profiles", "default")
+    found = profile or (own if own.exists() else root() / own)
+    chosen = read_profile(found)
+    check(chosen)
+    said = files.pop("command line")
+    _plan({**chosen.files, **files, "command line": said})  # mistakes are told before it starts
+    order = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
+    order += ["--workflow-profile", str(found), *(["--dry-run"] if dry_run else [])]
+    order += ["--cores", cores or "all"] if cores or profile is None else []
+    values = {"settings": list(map(str, configfile)), **said}
+    # as JSON, since Snakemake takes text for YAML; in blanks, since it cuts quotes at the ends off
+    told = (f"{key}= {json.dumps(value, ensure_ascii=False)} " for key, value in values.items())
+    order += ["--config", *told, "--", "cells", "plots"]
+    with subprocess.Popen(order, env=os.environ | _home()) as process:  # noqa: S603
+        with suppress(KeyboardInterrupt):  # it is told too, and stops its jobs first
+            return process.wait()
+        return process.wait()
+
+
+@command("mine")
+@click.argument("name")
+def new(name: str) -> None:
+    """Write a configuration for an experiment of your own.
+
+    The file NAME/experiments.yaml holds the experiment NAME/first, which runs as it is. Edit it.
+    """
+    path = Path(name, "experiments.yaml")
+    if not re.fullmatch(NAME, name):
+        raise UserError(
+            f"{brief(repr(name), 80)}: is no valid name; use lower-case letters, digits and "
+            "underscores, at most 100, and begin with a letter"
+        )
+    refuse_taken(name)
+    if Path(name).exists() or (configuration() / name).exists():
+        raise UserError(f"{name}: exists already; use another name")
+    write_text(TEMPLATE.replace("NAME", name), path)
+    click.echo(f"Wrote {path}. Edit it, then:")
+    click.echo(f"neuralrace show {name} --configfile {path}")
+    click.echo(f"neuralrace run --configfile {path}")
+
+
+@command("mypapers")
+@click.argument("folder", type=PATH)
+def deploy(folder: Path) -> None:
+    """Copy the workflow and its configuration into FOLDER.
+
+    There you can edit the papers' experiments and draw their figures, without a clone of the
+    repository.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder}: exists already and is not empty; name a new folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source in (root() / name for name in FILES):
+            if source.is_dir():
+                ignored = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(source, folder / source.name, ignore=ignored)
+            else:
+                shutil.copy(source, folder)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written ({error}); name another folder") from error
+    click.echo(f"Wrote {', '.join(FILES)} into {folder}. Then:")
+    click.echo(f"cd {folder}")
+    click.echo("neuralrace run deep_linear/staircase   # one experiment")
+    click.echo("snakemake --cores all figures          # everything")
+
+
+@command("half-time")
+@click.argument("id", required=False, shell_complete=named("claims"))
+@click.option(
+    "--results", default="results", type=PATH, metavar="FOLDER", help="Folder of results."
+)
+@as_json
+def claims(id: str | None, results: Path, as_json: bool) -> None:
+    """Show the status of claims and findings.
+
+    With ID, every detail of one of them. The claims have to be judged first: `snakemake --cores all
+    claims`.
+    """
+    from neuralrace.claims.table import read_tables
+
+    claims, findings = read_tables(results)
+    rows = {row.id: row.model_dump(mode="json", exclude_none=True) for row in (*claims, *findings)}
+    if id is None:
+        keys = ("status", "measured", "interval", "statement")
+        shown = {name: {k: row[k] for k in keys if k in row} for name, row in rows.items()}
+        return click.echo(layout(shown, as_json, digits=6))
+    if id not in rows:
+        raise UserError(
+            f"{id!r}: is no claim or finding of {results}; {alike(id, rows)}"
+            "`neuralrace claims` lists them"
+        )
+    first = {key: rows[id][key] for key in ("id", "paper", "status")}
+    return click.echo(layout(first | rows[id], as_json, digits=6))
+
+
+@command("results")
+@click.argument("folder", default="results", type=PATH)
+def verify(folder: Path) -> None:
+    """Check result files, figures and tables for damage.
+
+    Every file in FOLDER (default: results) is compared with its checksum, with the schema of
+    result files, and with the files that it was computed from.
+    """
+    from neuralrace.results.verify import verify as verified
+
+    own = folder.resolve() == Path("results").resolve()
+    verified(folder, Path("figures") if own else folder / "figures", click.echo)
+
+
+@command("results other/results")
+@click.argument("folder", type=PATH)
+@click.argument("other", type=PATH)
+def compare(folder: Path, other: Path) -> None:
+    """Compare two results folders.
+
+    Lists figures that look different, claims with different outcomes, and for each metric the
+    largest difference together with the difference that rounding explains. For two folders of
+    figures, only the figures.
+    """
+    from neuralrace.cli.compare import report
+
+    for each in (folder, other):
+        if not each.is_dir():
+            raise UserError(f"{each}: is no folder; name two results folders")
+    for line in report(folder, other):
+        click.echo(line)
+
+
+@command("results.zip --only deep_linear")
+@click.argument("folder", nargs=-1, type=PATH, metavar="[FOLDER]")
+@click.argument("file", type=PATH, metavar="FILE.zip")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=named("experiments", "papers"),
+    help="Pack this paper, experiment or cell only; may be repeated.",
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+def export(folder: Sequence[Path], file: Path, only: Sequence[str], force: bool) -> None:
+    """Pack results into one archive, to share them.
+
+    The archive holds the finished cells of FOLDER (default: results), and the figures and tables
+    that were made from these cells only.
+    """
+    from neuralrace.cli.export import export as packed
+
+    if len(folder) > 1:
+        raise UserError(f"{folder[1]}: is one folder too many; name one folder, then the archive")
+    report = partial(_progress(), "packed")
+    cells, figures = packed(folder[0] if folder else Path("results"), file, only, force, report)
+    counts = [(len(cells), "cell"), (len(figures), "figure")]
+    held = ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
+    click.echo(f"{file} holds {held}, {file.stat().st_size / 1e6:.1f} MB")
+
+
+@command("anna.zip ben/results --into results")
+@click.argument("source", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--into",
+    required=True,
+    type=PATH,
+    metavar="FOLDER",
+    help="Folder for the merged results. Cells in it stay, and count as a source.",
+)
+@click.option(
+    "--prefer",
+    multiple=True,
+    type=PATH,
+    metavar="SOURCE",
+    help="Source to take a cell from where only values differ; may be repeated.",
+)
+def merge(source: Sequence[Path], into: Path, prefer: Sequence[Path]) -> None:
+    """Merge results of several people or machines.
+
+    SOURCE is a results folder, or an archive of `neuralrace export`. Each cell is copied whole
+    from one source. If two sources hold the same cell with different specifications, code or
+    values, every such conflict is listed and nothing is written.
+    """
+    from neuralrace.cli.merge import merge as merged
+
+    counts = merged(source, into, prefer, _progress())
+    there = counts.pop(into)
+    counted = [f"{count} from {path}" for path, count in counts.items()] + [f"{there} were there"]
+    click.echo(f"{into} holds {sum(counts.values(), there)} cells: {', '.join(counted)}")
+    click.echo("Claims and metrics.csv follow from them: snakemake --cores all claims metrics")
+
+
+def _home() -> dict[str, str]:
+    """Environment variables that give Snakemake a cache, where the home cannot be written to."""
+    if os.access(os.path.expanduser("~"), os.W_OK):
+        return {}
+    return {"XDG_CACHE_HOME": str(Path(".snakemake/cache").absolute())}
+
+
+# Configuration -----------------------------------------------------------------------------------
+
+
+def _configuration(
+    names: Sequence[str], extra: Sequence[Path], results: str | None
+) -> dict[str, Mapping[str, Any]]:
+    """Content of each configuration file, weakest first; the last is the command line's."""
+    files = {str(path): read_file(path) for path in (*papers(), *extra)}
+    for name in names:
+        if Path(name).suffix in (".yaml", ".yml"):
+            raise UserError(f"{name}: is no name of an experiment; give files by --configfile")
+    names = names or [name for path in extra for name in experiments(files[str(path)])]
+    if not names and configuration() != Path("config"):
+        raise UserError(
+            "there is no config/*/experiments.yaml in this folder, so name what to run: a paper, "
+            "an experiment or a cell of `neuralrace list experiments`, or a file by --configfile"
+        )
+    only = {"only": list(dict.fromkeys(names))} if names else {}
+    return files | {"command line": only | ({} if results is None else {"results": results})}
+
+
+def _progress() -> Callable[[str, int, int], None]:
+    """A function that prints progress in bytes, at most one line every `INTERVAL` seconds."""
+    shown = time.monotonic()
+
+    def report(what: str, done: int, total: int) -> None:
+        nonlocal shown
+        if time.monotonic() - shown > INTERVAL:
+            shown = time.monotonic()
+            click.echo(f"{what} {done / 1e6:.0f} of {total / 1e6:.0f} MB", err=True)
+
+    return report
+
+
+def _plan(files: Mapping[str, Mapping]) -> Plan:
+    return read_plan(reduce(laid_over, files.values(), {}), files)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; returns its exit status, 1 after an error message."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        click.echo("error: the current folder was deleted; change to another one", err=True)
+        return 1
+    try:
+        return commands.main(arguments, prog_name="neuralrace", standalone_mode=False) or 0
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        message = f"the output cannot be written ({error.strerror})"
+    except UserError as error:
+        message = str(error)
+    except click.UsageError as error:
+        message = error.format_message()
+        message += "" if message.endswith((".", "?", "?)")) else "."
+        message += f" See {error.ctx.command_path if error.ctx else 'neuralrace'} --help"
+    except click.Abort:
+        message = "stopped"
+    click.echo(f"error: {message}", err=True)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

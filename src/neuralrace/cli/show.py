@@ -1,0 +1,96 @@
+"""What the command line answers: of a cell before it runs, of a result file, and how it looks."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from neuralrace.config.cell import Cell
+from neuralrace.config.cost import cost_of
+from neuralrace.config.requirements import unmet
+from neuralrace.extensions.registry import SOLUTIONS
+
+
+def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
+    """Sizes, estimated time (core-seconds) and memory (MB), and which theory is for a cell.
+
+    Args:
+        cell: its specification.
+        gpu: whether there is a GPU to train on.
+
+    Raises:
+        UserError: a dataset whose sizes are told by loading it cannot be loaded.
+    """
+    cost, sizes = cost_of(cell, gpu), cell.dataset.sizes
+    holds = {
+        name: unmet(cell, entry.declaration.needs, data=True) for name, entry in SOLUTIONS.items()
+    }
+    return {
+        "runs": len(cell.init_scales) * cell.seeds,
+        **sizes._asdict(),
+        "weights": int(cell.resolved.arithmetic(cell.dataset, sizes, cell.training).weights),
+        "core_seconds": {
+            stage: round(getattr(cost, stage), 2)
+            for stage in ("compile", "train", "solve", "measure")
+        },
+        "memory_mb": cost.memory_mb,
+        "place": cost.place,
+        "theory_that_holds": [name for name, reason in holds.items() if not reason],
+        "specification": cell.model_dump(mode="json"),
+        "theory_that_does_not": {name: reason for name, reason in holds.items() if reason},
+    }
+
+
+def about_file(path: Path) -> dict[str, Any]:
+    """Attributes of a result file, and dimensions, meaning and unit of its variables.
+
+    Raises:
+        UserError: it is missing, damaged, or no result file.
+    """
+    from neuralrace.results.files import read  # takes xarray, which no other answer needs
+
+    dataset = read(path)
+    return {
+        "attributes": dataset.attrs | {"spec": json.loads(dataset.attrs["spec"])},
+        "variables": {
+            str(name): {
+                "dimensions": {str(dim): size for dim, size in variable.sizes.items()},
+                "meaning": variable.attrs.get("long_name", ""),
+                "units": variable.attrs.get("units", "1"),
+            }
+            for name, variable in dataset.variables.items()
+        },
+    }
+
+
+def layout(content: Mapping[str, Any], as_json: bool, digits: int = 17) -> str:
+    """An answer as text.
+
+    Args:
+        content: mappings, lists and plain values.
+        as_json: for programs; YAML for people otherwise.
+        digits: of numbers, in YAML.
+    """
+    text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
+    if as_json:
+        return text
+    # from JSON: plain values, none of which stands twice
+    plain = json.loads(text, parse_float=lambda number: float(f"{float(number):.{digits}g}"))
+    style = {"default_flow_style": False, "sort_keys": False, "width": 100}
+    return yaml.dump(plain, Dumper=Plain, allow_unicode=True, **style).rstrip()
+
+
+class Plain(yaml.SafeDumper):
+    """Mappings line by line, lists of plain values on a line, quotes inside of others."""
+
+    def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> Any:
+        """See `yaml.SafeDumper`."""
+        flat = not any(isinstance(each, Mapping) for each in sequence)
+        return super().represent_sequence(tag, sequence, flow_style=flat)
+
+    def represent_scalar(self, tag: str, value: Any, style: str | None = None) -> Any:
+        """See `yaml.SafeDumper`."""
+        quoted = "'" in value and ": " in value and len(value) < 80
+        return super().represent_scalar(tag, value, '"' if quoted else style)

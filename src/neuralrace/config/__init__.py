@@ -1,0 +1,1 @@
+"""The configuration: keys of a cell, loading, sweeps, requirements, estimates, manual."""

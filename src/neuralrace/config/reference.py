@@ -1,0 +1,101 @@
+"""The reference of all metrics, solutions and observables, generated from their declarations.
+
+`python -m neuralrace.config.manual` writes it to `docs/reference.md`. Declarations are read as
+source: neither JAX nor xarray is loaded.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+
+from neuralrace.config.requirements import NEEDS
+from neuralrace.extensions.registry import (
+    METRICS,
+    OBSERVABLES,
+    SOLUTIONS,
+    Entry,
+    Metric,
+    Observable,
+    Registry,
+)
+
+INTRODUCTION = """<!-- written by `make manual`: edit declarations in src/neuralrace instead -->
+
+# Reference
+
+What a configuration can name under `metrics`, `solutions` and `record.observables`, as it is \
+declared beside the code. Every variable has the axes `init_scale` and `seed` before those listed; \
+units are 1 where none is given. Keys and their values stand in the \
+[manual](../config/README.md#all-keys), axes in the [data model](data_model.md#axes)."""
+KINDS = {
+    "Metric": (METRICS, "Computed from trajectory and theory, into `metrics.nc`."),
+    "Solution": (SOLUTIONS, "Theory solved from the initial weights of a run, into `theory.nc`."),
+    "Observable": (OBSERVABLES, "Recorded while networks train, into `trajectory.nc`."),
+}
+
+
+def reference() -> str:
+    """The whole file, as Markdown."""
+    contents = (
+        f"- [{kind}s](#{kind.lower()}s): {', '.join(_link(kind, name) for name in registry)}"
+        for kind, (registry, _) in KINDS.items()
+    )
+    parts = [INTRODUCTION, "\n".join(contents)]
+    for kind, (registry, what) in KINDS.items():
+        parts += [f"## {kind}s", what, *_entries(kind, registry)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _entries(kind: str, registry: Registry) -> Iterator[str]:
+    for name, entry in registry.items():
+        yield f"### {kind} `{name}`"
+        yield _line(entry.text.partition("\n\n")[0])
+        if conditions := "\n".join(f"- {each}" for each in _conditions(entry)):
+            yield conditions
+        yield _table(entry)
+
+
+def _conditions(entry: Entry) -> Iterator[str]:
+    """What an entry needs and does, a line each."""
+    declaration = entry.declaration
+    for each in declaration.needs.split():
+        words = (_line(inspect.getdoc(NEEDS[name]) or "").rstrip(".") for name in each.split("|"))
+        yield f"Needs: {'; or '.join(words)} (`{each.replace('|', '` or `')}`)."
+    if isinstance(declaration, Metric):
+        for kind, names in (
+            ("Observable", declaration.observables),
+            ("Solution", declaration.solutions),
+        ):
+            if names.startswith("*"):
+                given = f" that gives `{names[1:]}`" if names[1:] else ", whichever"
+                yield f"Needs a [{kind.lower()}](#{kind.lower()}s) at least{given}."
+            elif names:
+                needed = (
+                    " or ".join(_link(kind, name) for name in each.split("|"))
+                    for each in names.split()
+                )
+                yield f"{kind}s: {'; '.join(needed)}."
+        if declaration.trains:
+            yield "Trains networks of its own, to compare with."
+    if isinstance(declaration, Observable) and declaration.snapshots:
+        yield "Recorded at snapshots."
+    if source := re.search(r"(?s)^Source: (.+?)(?=\n\n|\Z)", entry.text, re.MULTILINE):
+        yield f"Source: {_line(source[1])}"
+
+
+def _table(entry: Entry) -> str:
+    rows = [
+        f"| `{name}` | {', '.join(f'`{dim}`' for dim in each.dims)} | {each.units} "
+        f"| {_line(each.long_name)} |"
+        for name, each in entry.declaration.variables.items()
+    ]
+    return "\n".join(["| Variable | Dimensions | Unit | Meaning |", "|---|---|---|---|", *rows])
+
+
+def _link(kind: str, name: str) -> str:
+    return f"[`{name}`](#{kind.lower()}-{name})"
+
+
+def _line(text: str) -> str:
+    """A paragraph as one line, where no sign divides a table or begins emphasis."""
+    return re.sub(r"([|*])", r"\\\1", " ".join(text.split()))

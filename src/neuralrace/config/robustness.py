@@ -1,0 +1,91 @@
+"""Cells as nobody tuned them: fresh seeds, and what a paper does not print doubled.
+
+A claim that was written with the results in view is held against these. Every variant has fresh
+seeds, of runs and of datasets; all but the first double one thing besides.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from neuralrace.config.cell import Cell
+
+Variant = Literal["fresh", "samples", "widths", "steps", "step_size"]
+
+OFFSET = 7919
+"""Added to every seed; the thousandth prime, so chosen by nobody."""
+
+DOUBLED: dict[Variant, tuple[str, ...]] = {
+    "fresh": (),
+    "samples": ("dataset.samples", "dataset.samples_per_component", "training.batch.size"),
+    "widths": ("network.hidden", "candidates.*.hidden"),
+    "steps": ("training.steps",),
+    "step_size": ("training.learning_rate",),
+}
+"""The keys of a specification that a variant doubles."""
+
+
+def varied(cell: Cell, variant: Variant) -> Cell | None:
+    """The cell with fresh seeds and one thing doubled; None where there is no such thing.
+
+    Twice the steps are recorded at the same intervals. Twice the step size comes with half the
+    steps, so that training takes as long, and intervals of the same length in time; where steps or
+    intervals are odd, training takes twice as long instead. A pathway that is one of many averaged
+    units stays one unit: a wider one would be another kind of network.
+    """
+    if variant == "widths" and any(network.averaged for network in cell.networks):
+        return None
+    spec = json.loads(cell.canonical())
+    for key in DOUBLED[variant]:
+        _double(spec, key.split("."))
+    if variant != "fresh" and spec == json.loads(cell.canonical()):
+        return None
+    training, record = spec["training"], spec["record"]
+    if variant == "steps":
+        record["snapshots"] *= 2
+    if variant == "step_size" and training["steps"] % 2 == 0 and record["every"] % 2 == 0:
+        training["steps"] //= 2
+        record["every"] //= 2
+    spec["first_seed"] += OFFSET
+    for part in ("dataset", "network", "candidates"):
+        _reseed(spec[part])
+    try:
+        return Cell.model_validate_json(json.dumps(spec))
+    except ValidationError:
+        if variant == "fresh":
+            raise
+        return None  # a dataset of so many images has no more
+
+
+def variants(cell: Cell) -> Iterator[tuple[Variant, Cell]]:
+    """All variants that a cell has."""
+    for variant in DOUBLED:
+        if other := varied(cell, variant):
+            yield variant, other
+
+
+def _double(node: Any, path: list[str]) -> None:
+    """Doubles the number, or each of a list of numbers, at the end of a path; `*` is any key."""
+    key, *rest = path
+    for name in list(node) if key == "*" else [key] if key in node else []:
+        value = node[name]
+        if rest:
+            if isinstance(value, dict):
+                _double(value, rest)
+        else:
+            node[name] = [2 * each for each in value] if isinstance(value, list) else 2 * value
+
+
+def _reseed(node: Any) -> None:
+    """Adds the offset to every seed inside."""
+    if isinstance(node, list):
+        for value in node:
+            _reseed(value)
+    elif isinstance(node, dict):
+        for name, value in node.items():
+            if name == "seed" and isinstance(value, int):
+                node[name] = value + OFFSET
+            else:
+                _reseed(value)

@@ -1,0 +1,65 @@
+"""What the files of a cell will hold: told from its specification and from declarations alone."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal
+
+from neuralrace.config.cell import Cell
+from neuralrace.errors import alike
+from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS, Registry, Variable
+
+Kind = Literal["trajectory", "theory", "metrics"]
+RUNS = ("init_scale", "seed")
+"""Axes that every file has, beside the dimensions of its variables."""
+DIVERGED = {
+    "diverged_at": Variable((), "step at which the run diverged, -1 if it did not", "steps")
+}
+ALWAYS: dict[Kind, dict[str, Variable]] = {
+    "trajectory": {"loss": Variable(("time",), "training loss over all samples"), **DIVERGED},
+    "theory": {},
+    "metrics": DIVERGED,
+}
+"""Variables of each kind of file, whatever is configured."""
+SOURCES: dict[Kind, tuple[str, Registry[Any]]] = {
+    "trajectory": ("record.observables", OBSERVABLES),
+    "theory": ("solutions", SOLUTIONS),
+    "metrics": ("metrics", METRICS),
+}
+"""Key of a specification that names what gives the variables of a file."""
+
+
+@cache
+def given(kind: Kind, names: tuple[str, ...]) -> Mapping[str, Variable]:
+    """Variables of a file; `{layer}` in a name stands for the number of a layer.
+
+    Args:
+        kind: of the file.
+        names: the observables, solutions or metrics of the cell.
+    """
+    _, registry = SOURCES[kind]
+    found = dict(ALWAYS[kind])
+    for name in names:
+        found |= registry[name].declaration.variables
+    return found
+
+
+@cache
+def pattern(variable: str) -> str:
+    """The name with `{layer}` in place of the number that it ends in, as it is declared if so."""
+    return re.sub(r"_[1-9]\d*$", "_{layer}", variable)
+
+
+def missing(cell: Cell, kind: Kind, variable: str) -> str | None:
+    """Why a file of a cell will not have a variable, in words with the remedy; None if it will."""
+    names = {"theory": cell.solutions, "metrics": cell.metrics}
+    known = given(kind, names.get(kind, cell.record.observables))
+    wanted = {variable, pattern(variable)}
+    if wanted & known.keys():
+        return None
+    key, registry = SOURCES[kind]
+    givers = [name for name, entry in registry.items() if wanted & entry.declaration.gives.keys()]
+    if givers:
+        return f"add {' or '.join(givers)} to its {key}"
+    there = ", ".join(sorted(known)) or "nothing"
+    return f"nothing in {key} gives it; {alike(variable, known)}there is {there}"

@@ -1,0 +1,1 @@
+"""How extensions are declared and found: configuration models, registry, source reading."""

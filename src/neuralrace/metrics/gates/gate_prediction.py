@@ -1,0 +1,221 @@
+"""How far networks with frozen gates go towards a ReLU network, by where the gates are from."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.datasets import Data
+from neuralrace.datasets.base import Mixture
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.describe import Values
+from neuralrace.metrics.gates.gating_loss import sampled
+from neuralrace.metrics.receptive_fields.receptive_fields import (
+    class_shares,
+    overlap,
+    participation,
+    unit_mean,
+    weights_on_ring,
+)
+from neuralrace.networks.gates.half_space import half_spaces
+from neuralrace.results.cells import CellResults
+from neuralrace.theory.frozen_gates import FrozenGates
+
+Fields = Float[np.ndarray, "*runs unit input"]
+Rule = Callable[[Data], Float[np.ndarray, "unit sample"]]
+Normals = Float[np.ndarray, "unit input"]
+NAMES = (
+    "frozen_loss",
+    "frozen_fresh_loss",
+    "frozen_participation",
+    "frozen_localised_share",
+    "frozen_limit_loss",
+    "frozen_limit_fresh_loss",
+    "frozen_limit_participation",
+    "frozen_limit_localised_share",
+    "gaussian_localised_share",
+    "gaussian_limit_localised_share",
+    "frozen_overlap",
+)
+"""What is told of each set of gates."""
+
+
+@Metric(
+    needs="layered relu one_hidden mean_readout squared_error fresh_samples one_output "
+    "candidates_of_units",
+    observables="weights",
+    gives={
+        "frozen_loss": ("gates_from", "loss with frozen gates at the end of training"),
+        "frozen_fresh_loss": (
+            "gates_from",
+            "loss on fresh samples with frozen gates at the end of training",
+        ),
+        "frozen_participation": (
+            "gates_from",
+            "inverse participation ratio times inputs with frozen gates at the end of training, "
+            "mean over units",
+        ),
+        "frozen_localised_share": (
+            "gates_from",
+            "share of units whose receptive field is localised with frozen gates at the end of "
+            "training",
+        ),
+        "frozen_limit_loss": ("gates_from", "least loss with frozen gates"),
+        "frozen_limit_fresh_loss": (
+            "gates_from",
+            "loss on fresh samples with frozen gates after infinite time",
+        ),
+        "frozen_limit_participation": (
+            "gates_from",
+            "inverse participation ratio times inputs with frozen gates after infinite time, "
+            "mean over units",
+        ),
+        "frozen_limit_localised_share": (
+            "gates_from",
+            "share of units whose receptive field is localised with frozen gates after infinite "
+            "time",
+        ),
+        "gaussian_localised_share": (
+            "gates_from",
+            "share of units whose receptive field is localised with frozen gates on infinitely "
+            "many Gaussian samples, at the end of training",
+        ),
+        "gaussian_limit_localised_share": (
+            "gates_from",
+            "share of units whose receptive field is localised with frozen gates on infinitely "
+            "many Gaussian samples, after infinite time",
+        ),
+        "frozen_overlap": (
+            "gates_from",
+            "cosine of a unit's receptive field with that of frozen gates at the end of "
+            "training, mean over units",
+        ),
+        "relu_loss": ("", "loss of the ReLU network at the end"),
+        "relu_fresh_loss": ("", "loss of the ReLU network on fresh samples at the end"),
+        "frozen_loss_ratio": (
+            "gates_from",
+            "loss on fresh samples with frozen gates over that of the ReLU network, at the end",
+        ),
+    },
+)
+def gate_prediction(cell: CellResults) -> Values:
+    """Loss and receptive fields with frozen gates, from the initial weights of the ReLU network.
+
+    Gates are those of the ReLU network at its start, at its end, or of a candidate. Weights follow
+    in closed form: at the end of training, and after infinite time. Fresh samples are those of the
+    dataset with the next seed; on them gates follow the same rule. Losses are as training
+    normalises them. Beside the samples stands the closed form for infinitely many Gaussian ones,
+    with the covariances of the classes.
+
+    Returns:
+        Values along `gates_from`; NaN for runs that diverged, where a gate of the run is open on no
+        sample, and for Gaussian samples unless gates are half-spaces and classes have mean zero.
+
+    Source: notes on localisation, sec. 2.2, with the closed form of section 3.3.
+    """
+    spec, data = cell.spec, cell.data
+    fields, like = weights_on_ring(cell)
+    start, end = fields[:, :, 0], fields[:, :, -1]
+    fresh, time = sampled(spec, 1), cell.flow_time.values[[-1]]
+    rules = _rules(cell, start, end)
+    runs = like.isel(snapshot=-1, drop=True)
+    found = {name: np.full((*runs.shape, len(rules)), np.nan) for name in NAMES}
+    for number, shared in enumerate(rules.values()):
+        for index, rule, normals in shared:
+            if rule(data).any(axis=1).all():
+                predicted = _predicted(rule, data, fresh, time, start[index], end[index])
+                predicted |= _gaussian(spec.dataset.mixture(), normals, time, start[index])
+                for name, values in predicted.items():
+                    found[name][*index, number] = values
+    factor, known = spec.training.loss.factor(len(data.x)), cell.trajectory["diverged_at"] < 0
+    by_source = runs.expand_dims(gates_from=list(rules), axis=2)
+    frozen = {}
+    for name, values in found.items():
+        unit = factor if name.endswith("_loss") else 1.0
+        frozen[name] = by_source.copy(data=unit * values).where(known)
+    relu, relu_fresh = (
+        runs.copy(data=factor * sample_loss(np.maximum(end @ of.x.T, 0), of))
+        for of in (data, fresh)
+    )
+    return frozen | {
+        "relu_loss": relu,
+        "relu_fresh_loss": relu_fresh,
+        "frozen_loss_ratio": frozen["frozen_fresh_loss"] / relu_fresh,
+    }
+
+
+def sample_loss(
+    hidden: Float[np.ndarray, "*runs unit sample"], data: Data
+) -> Float[np.ndarray, "*runs"]:
+    """1/2 <(y - yhat)^2> of units whose mean is the answer.
+
+    Args:
+        hidden: activity of the units.
+        data: samples with one output.
+    """
+    return np.asarray(np.mean((data.y[:, 0] - hidden.mean(axis=-2)) ** 2, axis=-1) / 2)
+
+
+def _rules(
+    cell: CellResults,
+    start: Float[np.ndarray, "init_scale seed unit input"],
+    end: Float[np.ndarray, "init_scale seed unit input"],
+) -> dict[str, list[tuple[tuple[Any, ...], Rule, Normals | None]]]:
+    """By source, which runs have the same gates, what gives these on any samples, and normals."""
+    rules: dict[str, list[tuple[tuple[Any, ...], Rule, Normals | None]]] = {
+        # initial weights of a seed differ by a positive factor, which no gate depends on
+        "initial": [
+            (np.s_[:, seed], _relu(start[0, seed]), start[0, seed])
+            for seed in range(start.shape[1])
+        ],
+        "trained": [
+            (ensemble, _relu(end[ensemble]), end[ensemble])
+            for ensemble in np.ndindex(end.shape[:2])
+        ],
+    }
+    for name, network in cell.spec.candidates.items():
+        normals = network.gates.normals(start.shape[3])
+        rules[name] = [(np.s_[:, :], network.gates.gates, normals)]
+    return rules
+
+
+def _relu(normals: Float[np.ndarray, "unit input"]) -> Rule:
+    """Gates of ReLU units with these weights."""
+    return lambda data: half_spaces(data.x, normals)
+
+
+def _predicted(
+    rule: Rule,
+    data: Data,
+    fresh: Data,
+    time: Float[np.ndarray, " time"],
+    start: Fields,
+    end: Fields,
+) -> dict[str, np.ndarray]:
+    """Values by name of runs with the same gates, at one time and after infinite time."""
+    frozen, opened = FrozenGates.from_samples(data.x, data.y[:, 0], rule(data)), rule(fresh)
+    matched = frozen.weights(time, start)[..., 0, :, :]
+    found = {"frozen_overlap": overlap(matched, end)}
+    for when, weights in (("frozen", matched), ("frozen_limit", frozen.limit(start))):
+        found |= {
+            f"{when}_loss": frozen.loss(weights),
+            f"{when}_fresh_loss": sample_loss(opened * (weights @ fresh.x.T), fresh),
+            f"{when}_participation": unit_mean(participation(weights)),
+            f"{when}_localised_share": class_shares(weights)["localised"],
+        }
+    return found
+
+
+def _gaussian(
+    mixture: Mixture, normals: Normals | None, time: Float[np.ndarray, " time"], start: Fields
+) -> dict[str, np.ndarray]:
+    """Values by name of runs with the same gates, on infinitely many Gaussian samples."""
+    if normals is None or mixture.means.any() or not np.isfinite(normals).all():
+        return {}
+    frozen = FrozenGates.from_gaussian(mixture.covariances, mixture.targets, normals)
+    matched = frozen.weights(time, start)[..., 0, :, :]
+    return {
+        f"{when}_localised_share": class_shares(weights)["localised"]
+        for when, weights in (("gaussian", matched), ("gaussian_limit", frozen.limit(start)))
+    }

@@ -1,0 +1,105 @@
+"""Which matrices of gated networks on a ring the Fourier transform diagonalises."""
+
+import numpy as np
+
+from neuralrace.datasets import Data
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.describe import Values
+from neuralrace.metrics.gates.gating_loss import sampled
+from neuralrace.networks.gated import Gated
+from neuralrace.results.cells import CellResults
+from neuralrace.theory.frozen_gates import gated_moments
+from neuralrace.theory.ring import circulant_violation, joint_blocks
+
+# Samples that are shown at every place of the ring, with either sign.
+SHOWN = 100
+
+
+@Metric(
+    needs="gated mean_readout unit_pathways fresh_samples gates_of_any_sample one_output "
+    "sees_all_inputs",
+    gives={
+        "input_circulance_law": (
+            "",
+            "distance of the second moment of inputs from circulant, by their law",
+        ),
+        "input_circulance_samples": ("", "distance of the second moment of inputs from circulant"),
+        "block_circulance_same": (
+            "",
+            "mean distance from circulant of the second moment behind one gate",
+        ),
+        "block_circulance_other": (
+            "",
+            "mean distance from circulant of the second moment behind two gates",
+        ),
+        "joint_violation": (
+            "",
+            "part of the second moment of gated inputs that joint shifts change",
+        ),
+        "joint_eigenvalue_error": (
+            "",
+            "largest distance of its eigenvalues from those of its blocks by frequency, over "
+            "the largest eigenvalue",
+        ),
+    },
+)
+def ring_structure(cell: CellResults) -> Values:
+    """How far second moments are from what a Fourier transform makes diagonal or block-diagonal.
+
+    Inputs are a ring. Distances are relative Frobenius norms, to the nearest matrix with the
+    symmetry. Moments of gated inputs are over samples that have the symmetries of the law exactly:
+    some of the fixed sample, each at every place of the ring and with either sign, so that what is
+    left is the doing of the gates. Joint shifts move pathways and inputs together.
+
+    Each seed stands for a fixed sample of its own, drawn as the dataset draws its.
+
+    Returns:
+        Values along `seed`; joint shifts are NaN where pathways do not divide the inputs, moments
+        behind two gates for a single pathway.
+
+    Source: notes on localisation, first idea of section 5.
+    """
+    spec, seeds = cell.spec, cell.trajectory["seed"]
+    network = cell.gated
+    samples = [sampled(spec, int(seed)) for seed in seeds.values]
+    rows = [_structure(data, network) for data in samples]
+    law = circulant_violation(spec.dataset.mixture().covariances.mean(axis=0))
+    values = {"input_circulance_law": np.full(len(seeds), law)}
+    values |= {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return {name: seeds.copy(data=each) for name, each in values.items()}
+
+
+def _structure(data: Data, network: Gated) -> dict[str, float]:
+    """Values of one sample by name."""
+    symmetric = at_every_place(data)
+    gates = network.gates.gates(symmetric)
+    _, second, _ = gated_moments(symmetric.x, symmetric.y[:, 0], gates)
+    units, inputs = second.shape[:2]
+    blocks = np.array([[circulant_violation(second[i, :, j]) for j in range(units)]
+                       for i in range(units)])  # fmt: skip
+    same, other = np.trace(blocks) / units, np.nan
+    if units > 1:
+        other = (blocks.sum() - np.trace(blocks)) / (units * (units - 1))
+    violation, error = np.nan, np.nan
+    if inputs % units == 0:
+        joint = joint_blocks(second)
+        violation = joint.violation
+        values = np.linalg.eigvalsh(second.reshape(units * inputs, units * inputs))
+        by_frequency = np.sort(np.linalg.eigvalsh(joint.blocks), axis=None)
+        error = np.abs(by_frequency - values).max() / values[-1]
+    return {
+        "input_circulance_samples": circulant_violation(data.sigma_xx),
+        "block_circulance_same": same,
+        "block_circulance_other": other,
+        "joint_violation": violation,
+        "joint_eigenvalue_error": error,
+    }
+
+
+def at_every_place(data: Data) -> Data:
+    """Samples from all over the fixed sample, x and -x each moved to every place of the ring."""
+    inputs = data.x.shape[1]
+    chosen = np.linspace(0, len(data.x), min(SHOWN, len(data.x)), endpoint=False, dtype=int)
+    moved = [sign * np.roll(data.x[chosen], shift, axis=1)
+             for sign in (1, -1) for shift in range(inputs)]  # fmt: skip
+    return Data(x=np.concatenate(moved), y=np.tile(data.y[chosen], (2 * inputs, 1)))

@@ -1,0 +1,1 @@
+"""Metrics that compare layers: norms, balance, growth."""

@@ -1,0 +1,1 @@
+"""Metrics of modes in linear networks."""

@@ -1,0 +1,61 @@
+"""How far simulation is from theory, and why."""
+
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.describe import Values
+from neuralrace.results.cells import CellResults
+
+
+@Metric(
+    solutions="*loss",
+    gives={
+        "loss_error_sup": ("solution", "largest distance of loss from theory over initial loss"),
+        "loss_error_mean": ("solution", "mean distance of loss from theory over initial loss"),
+        "discretisation_error": (
+            "",
+            "largest distance of gradient descent from gradient flow over initial loss",
+        ),
+        "approximation_error": (
+            "solution",
+            "largest distance of theory from gradient flow over initial loss",
+        ),
+        "mode_error_sup": (
+            "solution",
+            "largest distance of a mode from theory over the largest target",
+        ),
+        "pathway_error_sup": (
+            "solution pathway",
+            "largest distance of a pathway's singular values from theory over the largest of all",
+        ),
+    },
+)
+def analytic_fit(cell: CellResults) -> Values:
+    """Distance of every solution from the simulation, in the loss and in the modes.
+
+    With the gradient flow among the solutions the distance splits: simulation against flow is the
+    discretisation error of gradient descent, theory against flow the approximation error of the
+    theory. Losses are in units of the initial loss, modes of the largest target.
+    """
+    simulated = cell.trajectory["loss"]
+    predicted = cell.get("theory", "loss")
+    scale = simulated.isel(time=0, drop=True)
+    error = abs(predicted - simulated) / scale
+    values = {
+        "loss_error_sup": error.max("time", skipna=False),
+        "loss_error_mean": error.mean("time", skipna=False),
+    }
+    flows = [name for name in cell.spec.solutions if name in ("flow", "gated_flow")]
+    if flows:
+        flow = predicted.sel(solution=flows[0], drop=True)
+        values["discretisation_error"] = (abs(flow - simulated) / scale).max("time", skipna=False)
+        values["approximation_error"] = (abs(predicted - flow) / scale).max("time", skipna=False)
+    if "mode_strength" in cell.trajectory and "mode_strength" in cell.theory:
+        modes = cell.theory["mode_strength"]
+        off = abs(modes - cell.trajectory["mode_strength"]) / abs(cell.target).max()
+        values["mode_error_sup"] = off.max(("time", "mode"), skipna=False)
+    if "pathway_values" in cell.trajectory and "pathway_values" in cell.theory:
+        own = cell.trajectory["pathway_values"]
+        far = abs(cell.theory["pathway_values"] - own).max("time", skipna=False)
+        values["pathway_error_sup"] = far.max("pathway_mode", skipna=False) / own.max(
+            ("time", "pathway", "pathway_mode")
+        )
+    return values

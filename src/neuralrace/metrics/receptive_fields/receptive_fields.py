@@ -1,0 +1,376 @@
+"""What the incoming weights of hidden units look like on a ring of inputs."""
+
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Inexact
+
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.describe import Values, crossing_time
+from neuralrace.results.cells import CellResults
+
+Fields = Float[np.ndarray, "*runs unit input"]
+PerUnit = Float[np.ndarray, "*runs unit"]
+
+HELD = 0.9
+"""Share of a unit's energy that its window holds."""
+LONGEST = 1 / 3
+"""Longest window of a localised unit, as a share of the ring."""
+OPPOSED = 0.4
+"""Least opposition of an oscillating unit; on 40 inputs one field of white noise in ten has it."""
+AROUND = 1 / 20
+"""How far from its place a largest weight counts as there, as a share of the ring, either way."""
+ROUNDING = 1e-9
+"""Difference of energies, relative to those of a whole unit, that is none."""
+
+
+@Metric(
+    observables="weights|pathway_maps",
+    gives={
+        "unit_participation": ("unit", "inverse participation ratio times inputs at the end"),
+        "participation": (
+            "",
+            "inverse participation ratio times inputs at the end, mean over units",
+        ),
+        "unit_participation_ratio": (
+            "unit",
+            "inverse participation ratio over its mean for random phases at the end",
+        ),
+        "participation_ratio": (
+            "",
+            "inverse participation ratio over its mean for random phases at the end, mean over "
+            "units",
+        ),
+        "unit_weight_kurtosis": ("unit", "excess kurtosis of weights over inputs at the end"),
+        "weight_kurtosis": (
+            "",
+            "excess kurtosis of weights over inputs at the end, mean over units",
+        ),
+        "unit_energy_window": (
+            "unit",
+            "shortest share of the ring with 90% of the energy at the end",
+        ),
+        "energy_window": (
+            "",
+            "shortest share of the ring with 90% of the energy at the end, mean over units",
+        ),
+        "unit_dominant_frequency": (
+            "unit",
+            "frequency of most power, in cycles per ring, at the end",
+        ),
+        "dominant_frequency": (
+            "",
+            "frequency of most power, in cycles per ring, at the end, mean over units",
+        ),
+        "unit_cycles": (
+            "unit",
+            "cycles of the dominant frequency within the energy window at the end",
+        ),
+        "cycles": (
+            "",
+            "cycles of the dominant frequency within the energy window at the end, mean over units",
+        ),
+        "unit_opposition": (
+            "unit",
+            "minus the least correlation of a field with itself moved on at the end",
+        ),
+        "opposition": (
+            "",
+            "minus the least correlation of a field with itself moved on at the end, mean over "
+            "units",
+        ),
+        "localised_share": ("", "share of units whose receptive field is localised at the end"),
+        "oscillating_share": ("", "share of units whose receptive field is oscillating at the end"),
+        "neither_share": ("", "share of units whose receptive field is neither at the end"),
+        "mode_kept": (
+            "",
+            "share of units whose mode at the end is where it was at their growth is half way",
+        ),
+        "mode_kept_by_chance": (
+            "",
+            "share of units whose mode at the end is where it was at growth is half way, of "
+            "another unit",
+        ),
+        "mode_kept_from_start": (
+            "",
+            "share of units whose mode at the end is where it was at the start",
+        ),
+        "localised_curve": ("snapshot", "share of units whose receptive field is localised"),
+        "oscillating_curve": ("snapshot", "share of units whose receptive field is oscillating"),
+        "participation_curve": (
+            "snapshot",
+            "inverse participation ratio times inputs, mean over units",
+        ),
+        "field_norm_curve": (
+            "snapshot",
+            "length of a unit's incoming weights, root mean square over units",
+        ),
+        "localisation_time": ("", "flow time at which mean participation is half way to its end"),
+        "growth_time": ("", "flow time at which the mean squared length is half way to its end"),
+        "centre_bias": (
+            "",
+            "length of the mean direction of the centres of receptive fields at the end",
+        ),
+    },
+)
+def receptive_fields(cell: CellResults) -> Values:
+    """Shape of the receptive fields of the first hidden layer: spread, window, oscillation, class.
+
+    Measures and classes are those of `participation`, `participation_ratio`, `weight_kurtosis`,
+    `energy_window`, `dominant_frequency`, `cycles`, `opposition` and `class_shares`: of every unit
+    at the end, and means over the units of a run. Units whose weights are all zero have no shape
+    and are left out; means are NaN where no unit is left or a weight is undefined. Times are those
+    at which a mean over units is first half way between its start and its end, NaN unless it grows.
+    What is kept of modes is the share of units whose largest weight is at the end within a
+    twentieth of the ring of where it was: at the first snapshot with half of the growth in power,
+    of the same unit or, for chance, of the next one, and at the start.
+
+    Source: notes on localisation, secs. 1 and 2.1, tell localised fields by eye; the measures are
+    derived here.
+    """
+    fields, like = weights_on_ring(cell)
+    final, last = fields[:, :, -1], like.isel(snapshot=-1, drop=True)
+    values = {}
+    for measure in MEASURES:
+        name, per_unit = measure.__name__, measure(final)
+        numbers = np.arange(1, per_unit.shape[-1] + 1)
+        values[f"unit_{name}"] = last.expand_dims(unit=numbers, axis=-1).copy(data=per_unit)
+        values[name] = last.copy(data=unit_mean(per_unit))
+    for name, share in class_shares(final).items():
+        values[f"{name}_share"] = last.copy(data=share)
+    power = like.copy(data=(fields**2).sum(axis=-1).mean(axis=-1))
+    grown = _at_half_way(fields, power.values)
+    kept = {
+        "mode_kept": grown,
+        "mode_kept_by_chance": np.roll(grown, 1, axis=-2),
+        "mode_kept_from_start": fields[:, :, 0],
+    }
+    for name, before in kept.items():
+        values[name] = last.copy(data=unit_mean(_mode_kept(before, final)))
+    spread = like.copy(data=unit_mean(participation(fields)))
+    shares = class_shares(fields)
+    return values | {
+        "localised_curve": like.copy(data=shares["localised"]),
+        "oscillating_curve": like.copy(data=shares["oscillating"]),
+        "participation_curve": spread,
+        "field_norm_curve": power**0.5,
+        "localisation_time": half_way_time(spread),
+        "growth_time": half_way_time(power),
+        "centre_bias": last.copy(data=centre_bias(final)),
+    }
+
+
+def weights_on_ring(cell: CellResults) -> tuple[Fields, xr.DataArray]:
+    """Receptive fields at the snapshots, NaN throughout a run where one weight is undefined.
+
+    Returns:
+        The weights (init_scale, seed, snapshot, unit, input), and an array with the axes of runs
+        and snapshots.
+    """
+    fields = cell.receptive_fields
+    weights = fields.values.astype(float)
+    defined = np.isfinite(weights).all(axis=(-2, -1), keepdims=True)
+    return np.where(defined, weights, np.nan), fields.isel(unit=0, input=0, drop=True)
+
+
+def half_way_time(curve: xr.DataArray) -> xr.DataArray:
+    """Flow time at which a curve over snapshots is first half way to its end; NaN unless it grows.
+
+    Args:
+        curve: has dimension `snapshot`, with its clock `snapshot_flow_time`.
+    """
+    along = curve.rename(snapshot="time")
+    start, end = (along.isel(time=at, drop=True) for at in (0, -1))
+    crossed = crossing_time(along, (start + end) / 2, along["snapshot_flow_time"])
+    return crossed.where(end > start).drop_vars("snapshot_flow_time", errors="ignore")
+
+
+def _at_half_way(
+    fields: Float[np.ndarray, "*runs snapshot unit input"],
+    power: Float[np.ndarray, "*runs snapshot"],
+) -> Fields:
+    """Fields at the first snapshot with half of the growth in power; NaN unless it grows."""
+    half = (power[..., :1] + power[..., -1:]) / 2
+    first = np.argmax(power >= half, axis=-1)
+    there = np.take_along_axis(fields, first[..., None, None, None], axis=-3)[..., 0, :, :]
+    return np.where((power[..., -1] > power[..., 0])[..., None, None], there, np.nan)
+
+
+def _mode_kept(before: Fields, after: Fields) -> PerUnit:
+    """1 where the largest weight has stayed around its place, 0 elsewhere; NaN without a field."""
+    known = (np.abs(before).max(axis=-1) > 0) & (np.abs(after).max(axis=-1) > 0)
+    apart = np.abs(np.abs(before).argmax(axis=-1) - np.abs(after).argmax(axis=-1))
+    inputs = before.shape[-1]
+    near = np.minimum(apart, inputs - apart) <= AROUND * inputs
+    return np.where(known, near.astype(float), np.nan)
+
+
+# Measures of a unit ----------------------------------------------------------------------------
+
+
+def participation(fields: Fields) -> PerUnit:
+    """Inverse participation ratio sum w^4/(sum w^2)^2 times the number of inputs.
+
+    1 where weights differ in sign alone, 1.5 for a sinusoid, 3 L/(L + 2) on average for Gaussian
+    noise on L inputs, L for a single input; NaN for zero weights.
+
+    Source: derived here.
+    """
+    return fields.shape[-1] * (_energy(fields) ** 2).sum(axis=-1)
+
+
+def participation_ratio(fields: Fields) -> PerUnit:
+    """Participation over what random phases leave of it on average, at the same power spectrum.
+
+    1 for a single sinusoid and on average for Gaussian noise of any spectrum: what is more than
+    that is an arrangement of frequencies, and not their choice. A sum of waves with powers v_k and
+    independent phases has participation 3 - (3/2 sum v_k^2 + 1/2 (v_0^2 + v_{L/2}^2))/(sum v_k)^2
+    on average, as the fourth moment of a wave is 3/2 v_k^2, and v_k^2 at the frequencies 0 and L/2,
+    which have signs in the place of phases. NaN for zero weights.
+
+    Source: derived here.
+    """
+    inputs = fields.shape[-1]
+    power = np.abs(np.fft.rfft(_scaled(fields))) ** 2
+    power[..., 1 : (inputs + 1) // 2] *= 2  # of both signs of the frequency
+    ends = power[..., 0] ** 2
+    if inputs % 2 == 0:
+        ends = ends + power[..., -1] ** 2
+    gaussian = (1.5 * (power**2).sum(axis=-1) + 0.5 * ends) / power.sum(axis=-1) ** 2
+    return participation(fields) / (3 - gaussian)
+
+
+def weight_kurtosis(fields: Fields) -> PerUnit:
+    """Excess kurtosis of the weights of a unit over inputs; NaN where they are all the same."""
+    scaled = _scaled(fields)
+    deviation = scaled - scaled.mean(axis=-1, keepdims=True)
+    variance = (deviation**2).mean(axis=-1)
+    rounding = (fields.shape[-1] * np.finfo(float).eps) ** 2
+    return (deviation**4).mean(axis=-1) / np.where(variance > rounding, variance, np.nan) ** 2 - 3
+
+
+def energy_window(fields: Fields) -> PerUnit:
+    """Shortest stretch of the ring that holds 90% of sum w^2, as a share of the ring.
+
+    Source: derived here.
+    """
+    energy, inputs = _energy(fields), fields.shape[-1]
+    upto = np.cumsum(np.concatenate([energy, energy], axis=-1), axis=-1)
+    shortest = np.ones(energy.shape[:-1])
+    for length in range(1, inputs):
+        held = upto[..., length : length + inputs] - upto[..., :inputs]
+        shortest += held.max(axis=-1) < HELD - ROUNDING
+    return np.where(np.isnan(upto[..., 0]), np.nan, shortest / inputs)
+
+
+def dominant_frequency(fields: Fields) -> PerUnit:
+    """Frequency with the largest |sum_i w_i exp(-2 pi i k i/L)|^2, in cycles per ring.
+
+    From 0, the mean weight, to half the number of inputs; the lowest where several are equal.
+    """
+    power = np.abs(np.fft.rfft(_scaled(fields))) ** 2
+    largest = power.max(axis=-1)
+    first = np.argmax(power >= (1 - ROUNDING) * largest[..., None], axis=-1)
+    return np.where(np.isnan(largest), np.nan, first)
+
+
+def cycles(fields: Fields) -> PerUnit:
+    """Cycles of the dominant frequency within the window of 90% of the energy."""
+    return dominant_frequency(fields) * energy_window(fields)
+
+
+def opposition(fields: Fields) -> PerUnit:
+    """Minus the least correlation of a field with itself moved around the ring; NaN for zeros.
+
+    1 for a sinusoid, whose signs are all opposite half a wavelength on; 0 or less for a field of
+    one sign. White noise on 40 inputs has 0.29 on average, and 1 field of it in 10 reaches 0.4.
+
+    Source: derived here.
+    """
+    power = np.abs(np.fft.rfft(_scaled(fields))) ** 2
+    correlation = np.fft.irfft(power, fields.shape[-1])
+    return np.asarray(-correlation.min(axis=-1) / correlation[..., 0])
+
+
+MEASURES: tuple[Callable[[Fields], PerUnit], ...] = (
+    participation,
+    participation_ratio,
+    weight_kurtosis,
+    energy_window,
+    dominant_frequency,
+    cycles,
+    opposition,
+)
+
+
+# Over the units of a run -----------------------------------------------------------------------
+
+
+def class_shares(fields: Fields) -> dict[str, Float[np.ndarray, "*runs"]]:
+    """Shares of units that are localised, oscillating and neither; they add up to 1.
+
+    A unit with more than one cycle within its energy window is not localised, however short the
+    window. It oscillates if it is also opposite to itself somewhere on: the signs of noise change
+    too, but keep no distance. Units of at most one cycle are localised if their window is at most a
+    third of the ring. Units whose weights are all zero do not count.
+
+    Source: derived here.
+    """
+    window = energy_window(fields)
+    turning = window * dominant_frequency(fields) > 1
+    localised = (window <= LONGEST) & ~turning
+    oscillating = turning & (opposition(fields) >= OPPOSED)
+    members = {
+        "localised": localised,
+        "oscillating": oscillating,
+        "neither": ~localised & ~oscillating,
+    }
+    return {
+        name: unit_mean(np.where(np.isnan(window), np.nan, member))
+        for name, member in members.items()
+    }
+
+
+def centre_bias(fields: Fields) -> Float[np.ndarray, "*runs"]:
+    """|mean over units of exp(i angle)|, the angle that of the centre of a unit's energy.
+
+    1 where all centres are the same, 0 where they are even around the ring, and about
+    sqrt(pi/(4 K)) for K centres at random. Units whose energy has no centre do not count.
+
+    Source: derived here.
+    """
+    inputs = fields.shape[-1]
+    resultant = _energy(fields) @ np.exp(2j * np.pi * np.arange(inputs) / inputs)
+    length = np.abs(resultant)
+    directed = length > ROUNDING
+    direction = resultant / np.where(directed, length, 1)
+    return np.asarray(np.abs(unit_mean(np.where(directed, direction, np.nan))))
+
+
+def overlap(
+    fields: Float[np.ndarray, "*#runs unit input"], others: Float[np.ndarray, "*#runs unit input"]
+) -> Float[np.ndarray, "*runs"]:
+    """Cosine of a unit's field with its other field, mean over units whose weights are not zero."""
+    lengths = np.linalg.norm(fields, axis=-1) * np.linalg.norm(others, axis=-1)
+    return unit_mean((fields * others).sum(axis=-1) / np.where(lengths > 0, lengths, np.nan))
+
+
+def unit_mean(per_unit: Inexact[np.ndarray, "*runs unit"]) -> Inexact[np.ndarray, "*runs"]:
+    """Mean over the units that have a value; NaN where none has."""
+    known = ~np.isnan(per_unit)
+    count = known.sum(axis=-1)
+    total = np.where(known, per_unit, 0).sum(axis=-1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _scaled(fields: Fields) -> Fields:
+    """Weights over the largest of their unit, whatever its size; NaN for zero weights."""
+    largest = np.abs(fields).max(axis=-1, keepdims=True)
+    return fields / np.where(largest > 0, largest, np.nan)
+
+
+def _energy(fields: Fields) -> Fields:
+    """Share of each input in sum w^2 of its unit; NaN for zero weights."""
+    squared = _scaled(fields) ** 2
+    return squared / squared.sum(axis=-1, keepdims=True)

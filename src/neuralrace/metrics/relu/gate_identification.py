@@ -1,0 +1,151 @@
+"""How many gating patterns of a ReLU network a gated linear network needs to imitate it."""
+
+from contextlib import suppress
+from itertools import product
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Int
+
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.describe import Values
+from neuralrace.results.cells import CellResults
+
+# Numbers of clusters that are tried.
+CLUSTERS = np.arange(1, 7)
+# Whose gates are clustered: those of all of training and, as a control, those of the start alone.
+SOURCES = ("training", "start")
+# Runs, the first of the cell, that imitations are trained for.
+RUNS = 3
+# The elbow is the smallest number of clusters whose error is within this factor of the least.
+ELBOW = 2.0
+
+
+@Metric(
+    needs="layered relu one_hidden full_batch",
+    observables="outputs weights",
+    trains=True,
+    gives={
+        "identified_gates": (
+            "source clusters pathway sample",
+            "1 where a pathway is open, 0 where closed",
+        ),
+        "identified_centroids": (
+            "source clusters pathway sample",
+            "share of a cluster's units that are open",
+        ),
+        "identified_share": ("source clusters pathway", "share of active units in a cluster"),
+        "identification_error": (
+            "source clusters run",
+            "largest |f - g|^2/|y|^2 from the ReLU network at equal loss",
+        ),
+        "identification_gap": (
+            "source clusters run",
+            "largest distance of losses over initial loss",
+        ),
+        "identification_mse": (
+            "source clusters run",
+            "mean squared distance of outputs from the ReLU network at equal times",
+        ),
+        "elbow": (
+            "source run",
+            "fewest clusters with a mean squared error of at most 2 times the least",
+        ),
+        "reln_gates_found": (
+            "source clusters",
+            "share of the gates of all and of all but one context that are identified",
+        ),
+    },
+)
+def gate_identification(cell: CellResults) -> Values:
+    """Gates by number of clusters, the error of networks with these gates, and its elbow.
+
+    Gates are those of the networks of all seeds, one gating for each init scale: clustered over all
+    of training and, as a control, at the start alone. Networks with these gates are trained for the
+    first three seeds, and compared with the ReLU network of the same seed. They have the axis `run`
+    and not `seed`, as most seeds have none. NaN where gates make no network: fewer distinct
+    patterns or units than clusters, or samples on which no gate is open.
+
+    The mean squared error is over samples, outputs and snapshots of training, at equal times; the
+    elbow is that of each run. On a task with contexts, `reln_gates_found` is the share of
+    the gates of the paper's network that are among the identified ones: open in all contexts, and
+    in all but each single one.
+
+    Source: Jarvis et al., "Make Haste Slowly", appendix B, figs. 8 and 9.
+    """
+    # here, as measuring other cells need not load JAX and scikit-learn
+    from neuralrace.theory.reln.identification import NoGatingError, gate_patterns, identify
+    from neuralrace.theory.reln.imitation import altered, imitate, loss_gap, output_error
+
+    spec, data = cell.spec, cell.data
+    units = spec.layered.hidden[0]
+    weights, outputs = cell.weights(), cell.trajectory["outputs"]
+    loss = cell.trajectory["loss"]
+    levels = loss.sel(time=outputs["snapshot"].values)
+    moments = np.searchsorted(loss["time"].values, outputs["snapshot"].values)
+    trained_runs = spec.seed_numbers[:RUNS]
+    axes = {
+        "init_scale": cell.trajectory["init_scale"].values,
+        "source": list(SOURCES),
+        "clusters": CLUSTERS,
+        "run": np.array(trained_runs),
+        "pathway": CLUSTERS,
+        "sample": list(data.item_names) or np.arange(len(data.x)),
+    }
+
+    def empty(*dims: str) -> xr.DataArray:
+        return xr.DataArray(np.nan, {dim: axes[dim] for dim in dims}, dims)
+
+    gates, centroids = (
+        empty("init_scale", "source", "clusters", "pathway", "sample") for _ in range(2)
+    )
+    shares = empty("init_scale", "source", "clusters", "pathway")
+    errors, gaps, squares = (empty("init_scale", "source", "clusters", "run") for _ in range(3))
+    for scale, (at, source) in product(range(len(spec.init_scales)), enumerate(SOURCES)):
+        patterns = gate_patterns([weight[scale] for weight in weights], data.x, source)
+        runs = [scale], slice(len(trained_runs))
+        own_scale = spec.init_scales[scale : scale + 1]
+        imitated = altered(spec, init_scales=own_scale, seeds=len(trained_runs))
+        for row, clusters in enumerate(CLUSTERS.tolist()):
+            with suppress(NoGatingError):
+                gating = identify(patterns, clusters, units)
+                found = slice(len(gating.gates))
+                gates[scale, at, row, found] = gating.gates
+                centroids[scale, at, row, found] = gating.centroids
+                shares[scale, at, row, found] = gating.shares
+                trained = imitate(imitated, gating.network)
+                own = outputs[runs].values
+                errors[scale, at, row] = output_error(
+                    levels[runs].values, own, trained, data.y
+                ).max(axis=-1)[0]
+                gaps[scale, at, row] = loss_gap(loss[runs].values, trained.variables["loss"])[0]
+                apart = own - trained.variables["outputs"][:, :, moments]
+                squares[scale, at, row] = np.mean(apart**2, axis=(-3, -2, -1))[0]
+    values = {
+        "identified_gates": gates,
+        "identified_centroids": centroids,
+        "identified_share": shares,
+        "identification_error": errors,
+        "identification_gap": gaps,
+        "identification_mse": squares,
+        "elbow": elbow(squares),
+    }
+    if data.contexts is not None:
+        values["reln_gates_found"] = reln_gates_found(gates, data.contexts)
+    return values
+
+
+def elbow(errors: xr.DataArray) -> xr.DataArray:
+    """The fewest clusters whose error is within a factor of the least; NaN without any error."""
+    within = errors <= ELBOW * errors.min("clusters")
+    return errors["clusters"].where(within).min("clusters")
+
+
+def reln_gates_found(gates: xr.DataArray, contexts: Int[np.ndarray, " sample"]) -> xr.DataArray:
+    """Share of the gates of all contexts, and of all but each one, that are among the gates."""
+    each = contexts == np.unique(contexts)[:, None]
+    wanted = xr.DataArray(
+        np.vstack([np.ones_like(contexts, dtype=bool), ~each]).astype(float),
+        dims=("gate", "sample"),
+    )
+    return (gates == wanted).all("sample").any("pathway").mean("gate")

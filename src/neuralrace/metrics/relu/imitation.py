@@ -1,0 +1,196 @@
+"""How well gated linear networks imitate a ReLU network."""
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.spatial import procrustes
+from xarray import ufuncs
+
+from neuralrace.errors import configured_as
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.describe import Values, crossing_time
+from neuralrace.results.cells import CellResults
+
+# Shares of the initial loss at which learning times are compared.
+LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02)
+# Shares of the initial loss between which a plateau is looked for.
+LEAST_PLATEAU, MOST_PLATEAU = 0.02, 0.9
+
+
+@Metric(
+    needs="candidates full_batch candidates_fit",
+    observables="outputs",
+    trains=True,
+    gives={
+        "imitation_loss": ("candidate time", "training loss of a candidate"),
+        "imitation_gap": ("candidate", "largest distance of a candidate's loss over initial loss"),
+        "imitation_output_error_curve": (
+            "candidate snapshot",
+            "|f - g|^2/|y|^2 between the ReLU network and a candidate at equal loss",
+        ),
+        "imitation_output_error": (
+            "candidate",
+            "largest |f - g|^2/|y|^2 between the ReLU network and a candidate at equal loss",
+        ),
+        "imitation_plateau_error": (
+            "candidate",
+            "|f - g|^2/|y|^2 at equal loss, where the ReLU network's loss falls least for its size",
+        ),
+        "imitation_time_ratio": (
+            "candidate loss_level",
+            "time of a candidate to a share of the initial loss over that of the ReLU network",
+        ),
+        "similarity_correlation": (
+            "candidate",
+            "correlation of the similarities of samples in the ReLU network and a candidate",
+        ),
+        "scaling_disparity": (
+            "candidate",
+            "squared distance of scaled samples in the ReLU network and a candidate, over size, "
+            "turned to be least",
+        ),
+        "prediction_gap": (
+            "candidate",
+            "largest distance of the ReLU network's loss from a candidate's theory over initial "
+            "loss",
+        ),
+        "candidate_prediction_gap": (
+            "candidate",
+            "largest distance of a candidate's loss from its theory over initial loss",
+        ),
+        "prediction_time_ratio": (
+            "candidate loss_level",
+            "time to a share of the initial loss by a candidate's theory over that of the ReLU "
+            "network",
+        ),
+    },
+)
+def imitation(cell: CellResults) -> Values:
+    """Trains every candidate as the ReLU network is trained, and compares the two.
+
+    With theory of the candidates the distance of the ReLU network from theory splits into what the
+    equivalence lacks and what the theory of the candidate lacks,
+    |ReLU - theory| <= |ReLU - candidate| + |candidate - theory|.
+
+    Source: Jarvis et al., "Make Haste Slowly", secs. 3 to 5, figs. 2, 4 and 5.
+    """
+    # here, as measuring other cells need not load JAX
+    from neuralrace.theory.reln.imitation import imitate, output_error
+
+    spec, y = cell.spec, cell.data.y
+    loss, outputs = cell.trajectory["loss"], cell.trajectory["outputs"]
+    snapshots = loss.sel(time=outputs["snapshot"].values)
+    losses, errors, correlations, disparities = [], [], [], []
+    for name, network in spec.candidates.items():
+        with configured_as(f"candidates.{name}"):
+            trained = imitate(spec, network)
+        losses.append(trained.variables["loss"])
+        errors.append(output_error(snapshots.values, outputs.values, trained, y))
+        if "sample_similarity" in cell.trajectory:
+            final = cell.trajectory["sample_similarity"].isel(snapshot=-1)
+            similarity = trained.variables["sample_similarity"][:, :, -1]
+            correlations.append(similarity_correlation(final.values, similarity))
+            disparities.append(scaling_disparity(final.values, similarity))
+
+    def by_candidate(arrays: list[np.ndarray], like: xr.DataArray) -> xr.DataArray:
+        """Arrays of all candidates on the axes of one, with `candidate` after the runs."""
+        stacked = like.expand_dims(candidate=list(spec.candidates), axis=2)
+        return stacked.copy(data=np.stack(arrays, axis=2))
+
+    runs = loss.isel(time=0, drop=True)
+    imitated = by_candidate(losses, loss)
+    error = by_candidate(errors, outputs.isel(sample=0, output=0, drop=True))
+    values = {
+        "imitation_loss": imitated,
+        "imitation_gap": gap(cell, loss, imitated),
+        "imitation_output_error_curve": error,
+        "imitation_output_error": error.max("snapshot", skipna=False),
+        "imitation_plateau_error": error.where(on_plateau(snapshots)).max("snapshot"),
+        "imitation_time_ratio": time_ratio(cell, imitated),
+    }
+    if correlations:
+        values["similarity_correlation"] = by_candidate(correlations, runs)
+        values["scaling_disparity"] = by_candidate(disparities, runs)
+    if "candidate_loss" not in cell.theory:
+        return values
+    predicted = cell.theory["candidate_loss"].sel(candidate=list(spec.candidates))
+    return values | {
+        "prediction_gap": gap(cell, loss, predicted),
+        "candidate_prediction_gap": gap(cell, imitated, predicted),
+        "prediction_time_ratio": time_ratio(cell, predicted),
+    }
+
+
+def gap(cell: CellResults, loss: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+    """max_t |L - L'| over the ReLU network's L(0), whichever losses are compared."""
+    initial = cell.trajectory["loss"].isel(time=0, drop=True)
+    return abs(loss - other).max("time", skipna=False) / initial
+
+
+def time_ratio(cell: CellResults, loss: xr.DataArray) -> xr.DataArray:
+    """Times of a loss to shares of the ReLU network's initial loss, over that network's times."""
+    own = cell.trajectory["loss"]
+    shares = xr.DataArray(list(LEVELS), {"loss_level": list(LEVELS)}, "loss_level")
+    level = own.isel(time=0, drop=True) * shares
+    times = [crossing_time(-curve, -level, cell.flow_time) for curve in (loss, own)]
+    return (times[0] / times[1]).transpose(*(dim for dim in loss.dims if dim != "time"), ...)
+
+
+def on_plateau(loss: xr.DataArray) -> xr.DataArray:
+    """The snapshot at which log loss is flattest, for each run, from one before to one after it.
+
+    Shares of the initial loss outside of the two limits do not count: before the first drop there
+    is nothing but the start, and after the last there are the targets.
+    """
+    share = (loss / loss.isel(time=0, drop=True)).rename(time="snapshot")
+    logarithm = ufuncs.log(share)
+    fall = logarithm.shift(snapshot=1) - logarithm.shift(snapshot=-1)
+    fall = fall.where((share > LEAST_PLATEAU) & (share < MOST_PLATEAU))
+    return fall == fall.min("snapshot")
+
+
+def scaling_disparity(
+    first: Float[np.ndarray, "*runs sample sample"],
+    second: Float[np.ndarray, "*runs sample sample"],
+) -> Float[np.ndarray, "*runs"]:
+    """Disparity, from 0 to 1, of what classical scaling makes of two similarities.
+
+    The squared distance that is left, over the size, once one set of points is shifted, scaled and
+    turned to lie on the other. All coordinates count: which of them are the first two changes where
+    two are nearly as large.
+    """
+    found = np.empty(first.shape[:-2])
+    for ensemble in np.ndindex(found.shape):
+        sets = [
+            classical_scaling(each[ensemble].astype(float), len(each[ensemble]))
+            for each in (first, second)
+        ]
+        found[ensemble] = procrustes(*sets)[2]
+    return found
+
+
+def classical_scaling(
+    similarity: Float[np.ndarray, "sample _sample"], count: int = 2
+) -> Float[np.ndarray, "sample _coordinate"]:
+    """Classical multidimensional scaling of inner products: the points that keep most of them.
+
+    Args:
+        similarity: inner products.
+        count: coordinates, of the largest eigenvalues of the doubly centred matrix.
+    """
+    centring = np.eye(len(similarity)) - 1 / len(similarity)
+    values, vectors = np.linalg.eigh(centring @ similarity @ centring)
+    largest = slice(None, -count - 1, -1)
+    return vectors[:, largest] * np.sqrt(np.maximum(values[largest], 0))
+
+
+def similarity_correlation(
+    first: Float[np.ndarray, "*runs sample sample"],
+    second: Float[np.ndarray, "*runs sample sample"],
+) -> Float[np.ndarray, "*runs"]:
+    """Correlation of the entries above the diagonals of two similarity matrices."""
+    above = np.triu_indices(first.shape[-1], k=1)
+    one, other = (matrix[..., *above].astype(float) for matrix in (first, second))
+    one, other = (entries - entries.mean(-1, keepdims=True) for entries in (one, other))
+    size = np.linalg.norm(one, axis=-1) * np.linalg.norm(other, axis=-1)
+    return np.sum(one * other, axis=-1) / size

@@ -1,0 +1,125 @@
+"""Whether the loss of a ReLU network tells which contexts its units are open in."""
+
+from math import comb
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.optimize import least_squares
+
+from neuralrace.datasets.contextual import Contextual
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.describe import Values
+from neuralrace.results.cells import CellResults
+from neuralrace.theory.contextual import head_start, staged_loss
+
+# Logarithms of starts that are tried: from the smallest normal number to 1, where none is small.
+BOUNDS = np.log(np.finfo(float).tiny), 0.0
+NAMES = (
+    "unfitted_gap",
+    "head_start_gap",
+    "fitted_gap",
+    "fitted_common_start",
+    "fitted_context_start",
+)
+"""What `_gaps` gives, in its order."""
+
+
+@Metric(
+    needs="contextual_hierarchies whole_targets layered relu one_hidden normal_start squared_error",
+    gives={
+        "unfitted_gap": (
+            "open_in",
+            "largest distance of the loss from the closed form with the start of equal widths, "
+            "over initial loss",
+        ),
+        "head_start_gap": (
+            "open_in",
+            "the same with the head start that the common pathway gives the others",
+        ),
+        "fitted_gap": ("open_in", "the same with both starts fitted to the loss"),
+        "fitted_common_start": ("open_in", "fitted start of the modes of the common pathway"),
+        "fitted_context_start": (
+            "open_in",
+            "fitted start of the modes of the context pathways on the residual",
+        ),
+    },
+)
+def uniqueness(cell: CellResults) -> Values:
+    """How well the closed form of each family of context pathways follows the loss.
+
+    Families are those of q of C contexts, q = 1 ... C - 1, beside a common pathway. Starts with
+    nothing fitted are h sigma^2/2, with half of the units in the common pathway and the other half
+    shared equally by the context pathways. Fitted are the logarithms of one start for all common
+    and of one for all context modes, from there on, for each run, by least squares over the entries
+    of the time axis. NaN for runs that diverged. The closed form is the same for families of q
+    and of C - q contexts, and no loss can tell them apart by it; their head starts differ.
+
+    Source: Jarvis et al., "Make Haste Slowly", proposition 4.2 and sec. 5; the paper compares
+    losses and leaves open how starts are chosen.
+    """
+    dataset, spec = cell.spec.dataset, cell.spec
+    (hidden,) = spec.layered.hidden
+    families = np.arange(1, dataset.contexts)
+    loss = cell.trajectory["loss"]
+    relative = loss / spec.training.loss.factor(len(cell.data.x))
+    found = xr.apply_ufunc(
+        lambda curve, sigma, open_in: _gaps(
+            curve, cell.flow_time.values, dataset, int(open_in), hidden * sigma**2 / 4
+        ),
+        relative,
+        relative["init_scale"],
+        xr.DataArray(families, {"open_in": families}, "open_in"),
+        input_core_dims=[["time"], [], []],
+        output_core_dims=[[]] * len(NAMES),
+        vectorize=True,
+    )
+    return dict(zip(NAMES, found, strict=True))
+
+
+def _gaps(
+    loss: Float[np.ndarray, " time"],
+    time: Float[np.ndarray, " time"],
+    dataset: Contextual,
+    open_in: int,
+    half: float,
+) -> tuple[float, ...]:
+    """Values of one run and one family, in the order of `NAMES`.
+
+    Args:
+        loss: 1/2 <|y - yhat|^2> of the run.
+        time: gradient-flow time.
+        dataset: numbers of contexts and objects.
+        open_in: contexts that a context pathway is open in.
+        half: start h sigma^2/2 of a pathway with half of the units.
+    """
+    if not np.isfinite(loss).all():
+        return (np.nan,) * len(NAMES)
+    contexts, objects = dataset.contexts, dataset.objects
+    task = contexts, objects, open_in
+
+    def distance(common: np.ndarray, context: np.ndarray) -> np.ndarray:
+        return (staged_loss(time, *task, common, context) - loss) / loss[0]
+
+    def gap(common: np.ndarray, context: np.ndarray) -> float:
+        return float(np.max(np.abs(distance(common, context))))
+
+    def alike(common: float, context: float) -> tuple[np.ndarray, np.ndarray]:
+        """One start for all modes of a kind."""
+        modes, context_modes = contexts + objects - 1, objects - 1
+        return np.full(modes, common), np.full(context_modes, context)
+
+    start = half, half / comb(contexts, open_in)
+    common, context = alike(*start)
+    fit = least_squares(
+        lambda logarithms: distance(*alike(*np.exp(logarithms))),
+        np.clip(np.log(start), *BOUNDS),
+        bounds=BOUNDS,
+    )
+    fitted = np.exp(fit.x)
+    return (
+        gap(common, context),
+        gap(common, head_start(*task, common, context)),
+        gap(*alike(*fitted)),
+        *fitted.tolist(),
+    )

@@ -1,0 +1,104 @@
+"""What one linear map per domain achieves without any network."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from neuralrace.datasets.image_domains import ImageDomains
+from neuralrace.datasets.pixel_domains import batches
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.describe import Values
+from neuralrace.results.cells import CellResults
+from neuralrace.theory.ridge import relative_squared_error, ridge
+
+# <|y|^2> of one-hot targets.
+Y_POWER = 1.0
+
+
+@Metric(
+    needs="domains_of_images",
+    gives={
+        "ridge_penalty": ("input_domain", "penalty of least generalised cross-validation"),
+        "ridge_training_error": (
+            "input_domain",
+            "relative squared error of ridge on training images",
+        ),
+        "ridge_held_out_error": (
+            "input_domain",
+            "relative squared error of ridge on held-out images",
+        ),
+        "ridge_misclassified": (
+            "input_domain",
+            "share of held-out images that ridge misclassifies",
+        ),
+        "least_squares_training_error": (
+            "input_domain",
+            "relative squared error of least squares on training images",
+        ),
+    },
+)
+def ridge_baseline(cell: CellResults) -> Values:
+    """Ridge regression of the classes on the images of each input domain, by itself.
+
+    One regression serves all output domains: an output domain renames the classes, which permutes
+    the rows of the targets, so also those of the weights of every penalty; neither errors nor the
+    choice of the penalty change. The penalty is that of least generalised cross-validation, from
+    training images alone. Squared errors are relative to those of the answer zero. Least squares,
+    without a penalty, is the floor that no linear network can go below on the training images of
+    the pairs it is trained on.
+
+    Source: derived here; fig. 7 of Saxe, Sodhani, Lewallen 2022 shows networks alone.
+    """
+    images = cell.image_domains
+    found, weights = zip(*(_fit(images, domain) for domain in range(images.count)), strict=True)
+    values = {name: [each[name] for each in found] for name in found[0]}
+    values["ridge_misclassified"] = _misclassified(images, np.stack(weights))
+    domains = {"input_domain": np.arange(1, images.count + 1)}
+    return {name: xr.DataArray(np.asarray(each), domains) for name, each in values.items()}
+
+
+def _fit(
+    images: ImageDomains, domain: int
+) -> tuple[dict[str, float], Float[np.ndarray, "output input"]]:
+    """Penalty and relative squared errors of ridge regression in one input domain; its weights."""
+    values, vectors = (modes[domain] for modes in images.moments.modes)
+    fit = ridge(values, vectors, images.moments.sigma_yx[domain], Y_POWER, images.items)
+    penalty = fit.best_penalty
+    weights = fit.weights(penalty)
+    least, error = fit.training_error(np.array([0.0, penalty]))
+    sigma_xx = images.held_out_moments.sigma_xx[domain]
+    sigma_yx = images.held_out_moments.sigma_yx[domain]
+    return {
+        "ridge_penalty": penalty,
+        "ridge_training_error": float(error),
+        "ridge_held_out_error": relative_squared_error(weights, sigma_xx, sigma_yx, Y_POWER),
+        "least_squares_training_error": float(least),
+    }, weights
+
+
+def _misclassified(
+    images: ImageDomains, weights: Float[np.ndarray, "domain output input"]
+) -> list[float]:
+    """By domain, share of the held-out images whose class does not have the largest output."""
+    # here, as measuring other cells need not load JAX
+    import jax
+    import jax.numpy as jnp
+
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+        fitted = {name: jnp.asarray(value) for name, value in images.fitted.items()}
+
+        @jax.jit
+        def wrong(taps: Any, tap_weights: Any, weights: Any, pixels: Any, classes: Any) -> Any:
+            arrays = fitted | {"taps": taps, "tap_weights": tap_weights}
+            outputs = images.show(arrays, pixels)[0] @ weights.T
+            return jnp.sum(jnp.argmax(outputs, axis=1) != jnp.argmax(classes, axis=1))
+
+        shares = []
+        for domain in range(images.count):  # one at a time, which bounds memory
+            here = images.taps[domain, None], images.tap_weights[domain, None], weights[domain]
+            shown = batches(images.images.held_out_pixels, images.images.held_out_labels)
+            counts = [wrong(*here, *batch) for batch in shown]
+            shares.append(sum(map(int, counts)) / len(images.images.held_out_pixels))
+    return shares

@@ -1,0 +1,120 @@
+"""How unequal the layers of a routing network grow and end."""
+
+import numpy as np
+import xarray as xr
+from xarray import ufuncs
+
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.describe import Values, crossing_time, time_ratio
+from neuralrace.results.cells import CellResults
+
+
+@Metric(
+    needs="routing several_hidden",
+    observables="singular_values",
+    gives={
+        "hidden_over_input_over_sqrt_m": (
+            "mode",
+            "final singular value of the hidden over the input layer, over sqrt(M) of M domains "
+            "in a block",
+        ),
+        "hidden_over_input_over_sqrt_k": (
+            "mode",
+            "final singular value of the hidden over the input layer, over sqrt(K) of K trained "
+            "partners in a block",
+        ),
+        "hidden_over_output_over_sqrt_m": (
+            "mode",
+            "final singular value of the hidden over the output layer, over sqrt(M) of M "
+            "domains in a block",
+        ),
+        "hidden_over_output_over_sqrt_k": (
+            "mode",
+            "final singular value of the hidden over the output layer, over sqrt(K) of K "
+            "trained partners in a block",
+        ),
+        "hidden_over_input_speed": (
+            "mode",
+            "largest rate of a singular value of the hidden over the input layer",
+        ),
+        "hidden_over_input_time": (
+            "mode",
+            "time to half of the final value of the input layer, hidden over input layer",
+        ),
+        "hidden_over_input_own_time": (
+            "mode",
+            "time to half of the own final value, hidden over input layer",
+        ),
+        "value_error_mean": (
+            "solution layer mode",
+            "mean distance of a singular value from theory over its final value by theory",
+        ),
+    },
+)
+def value_ratio(cell: CellResults) -> Values:
+    """Singular values of the hidden layer over those of the outer layers at the end, by mode.
+
+    A hidden matrix that M input and M output domains share grows to sqrt(M) times the outer layers
+    from a small start: gradient flow keeps M b_in^2 - b_h^2. The number K of output domains that an
+    input domain is trained with does not enter. Both are those of the first block; the k-th value
+    of a layer is taken for mode k of the task, which it is once the mode has outgrown its start.
+
+    While they grow, the hidden layer is compared with the input layer by its largest rate, by the
+    time to one common level, half of the input layer's final value, and by the time that each takes
+    to half of its own final value. With theory beside, values are compared over all of training.
+
+    Source: Saxe, Sodhani, Lewallen 2022, fig. 4.
+    """
+    curves = cell.trajectory["singular_values"]
+    s = cell.data.modes.s
+    modes = {"mode": cell.modes}
+    learned = xr.DataArray(s > 1e-9 * s.max(), modes, ("mode",))
+    curves = curves.rename(singular_mode="mode").reindex(modes).where(learned)
+    values = curves.isel(time=-1, drop=True)
+    hidden = values.isel(layer=slice(1, -1)).mean("layer", skipna=False)
+    size = cell.routing.families(cell.spec.dataset.count)[0].size
+    partners = cell.trained_pairs[:, :size, :size].sum((1, 2)) / size
+    numbers = {
+        "m": xr.DataArray(size),
+        "k": xr.DataArray(partners, {"seed": values["seed"]}, ("seed",)),
+    }
+    ratios = {
+        f"hidden_over_{side}_over_sqrt_{letter}": hidden
+        / values.isel(layer=layer, drop=True)
+        / ufuncs.sqrt(number)
+        for side, layer in (("input", 0), ("output", -1))
+        for letter, number in numbers.items()
+    }
+    return ratios | _growth(curves, cell.flow_time) | _distance(curves, cell)
+
+
+def _growth(curves: xr.DataArray, time: xr.DataArray) -> Values:
+    """The hidden layer beside the input layer while they grow."""
+    outer = curves.isel(layer=0, drop=True)
+    hidden = curves.isel(layer=slice(1, -1)).mean("layer", skipna=False)
+
+    def rate(curve: xr.DataArray) -> xr.DataArray:
+        axis = curve.get_axis_num("time")
+        return curve.copy(data=np.gradient(curve.values, time.values, axis=axis)).max(
+            "time", skipna=False
+        )
+
+    def to_half(curve: xr.DataArray, of: xr.DataArray) -> xr.DataArray:
+        reached = crossing_time(curve, of.isel(time=-1, drop=True) / 2, time)
+        return reached.where(curve.notnull().all("time"))
+
+    return {
+        "hidden_over_input_speed": rate(hidden) / rate(outer),
+        "hidden_over_input_time": time_ratio(to_half(hidden, outer), to_half(outer, outer)),
+        "hidden_over_input_own_time": time_ratio(to_half(hidden, hidden), to_half(outer, outer)),
+    }
+
+
+def _distance(curves: xr.DataArray, cell: CellResults) -> Values:
+    """Singular values of every layer from those of theory."""
+    if "singular_values" not in cell.theory:
+        return {}
+    theory = cell.theory["singular_values"].rename(singular_mode="mode")
+    theory = theory.reindex(mode=curves["mode"])
+    off = abs(theory - curves).mean("time", skipna=False)
+    return {"value_error_mean": off / theory.isel(time=-1, drop=True)}

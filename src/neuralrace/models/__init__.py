@@ -1,1 +1,0 @@
-"""Networks, their activations and the laws that their weights are drawn from."""

@@ -1,0 +1,174 @@
+"""Architecture graphs: layers as nodes, weight matrices as edges, and the pathways through them."""
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, model_validator
+
+from neuralrace.extensions.model import Strict
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True)
+class Pathway:
+    """A walk along edges from an input node to an output node."""
+
+    nodes: tuple[str, ...]
+    """Names of the nodes on it, input first."""
+    edges: tuple[int, ...]
+    """Numbers of the edges on it, nearest the input first."""
+
+    @property
+    def source(self) -> str:
+        """Input node."""
+        return self.nodes[0]
+
+    @property
+    def target(self) -> str:
+        """Output node."""
+        return self.nodes[-1]
+
+
+class Architecture(Strict):
+    """A directed acyclic graph of layers (Saxe, Sodhani, Lewallen 2022).
+
+    Nodes without incoming edges are inputs, nodes without outgoing edges outputs; input nodes take
+    the columns of x, and output nodes those of y, in the order in which they are listed.
+    """
+
+    nodes: Annotated[dict[str, Annotated[int, Field(gt=0)]], Field(min_length=2)]
+    """Units of each layer by its name."""
+    edges: Annotated[
+        tuple[Annotated[tuple[str, str], Field(strict=False)], ...], Field(strict=False)
+    ]
+    """Weight matrices, each as [from, to]."""
+
+    @model_validator(mode="after")
+    def _well_formed(self) -> "Architecture":
+        if unknown := {name for edge in self.edges for name in edge} - set(self.nodes):
+            raise ValueError(f"edges name the nodes {sorted(unknown)}, which nodes does not list")
+        if twice := {edge for edge in self.edges if self.edges.count(edge) > 1}:
+            raise ValueError(f"edges lists {[list(edge) for edge in sorted(twice)]} twice")
+        sources = {name: {s for s, target in self.edges if target == name} for name in self.nodes}
+        try:
+            TopologicalSorter(sources).prepare()
+        except CycleError:
+            # imported where it is needed: reading a configuration has to start fast
+            from networkx import find_cycle
+
+            cycle = " -> ".join(source for source, _ in find_cycle(self.graph))
+            raise ValueError(
+                f"edges form the cycle {cycle}; signals must flow from inputs on"
+            ) from None
+        if alone := [name for name in self.nodes if name not in itertools.chain(*self.edges)]:
+            raise ValueError(f"nodes {alone} lie on no pathway; connect them or leave them out")
+        return self
+
+    def __hash__(self) -> int:
+        return hash(self.canonical())
+
+    @cached_property
+    def graph(self) -> "nx.DiGraph":
+        """The graph, for everything that networkx can tell about it."""
+        from networkx import DiGraph
+
+        graph = DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from((*edge, {"number": n}) for n, edge in enumerate(self.edges))
+        return graph
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Nodes without incoming edges."""
+        return tuple(name for name in self.nodes if not self.incoming[name])
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """Nodes without outgoing edges."""
+        return tuple(name for name in self.nodes if not self.outgoing[name])
+
+    @cached_property
+    def hidden(self) -> tuple[str, ...]:
+        """All other nodes."""
+        return tuple(n for n in self.nodes if self.incoming[n] and self.outgoing[n])
+
+    @cached_property
+    def incoming(self) -> dict[str, tuple[int, ...]]:
+        """Numbers of the edges into each node."""
+        return {
+            name: tuple(n for n, (_, target) in enumerate(self.edges) if target == name)
+            for name in self.nodes
+        }
+
+    @cached_property
+    def outgoing(self) -> dict[str, tuple[int, ...]]:
+        """Numbers of the edges out of each node."""
+        return {
+            name: tuple(n for n, (source, _) in enumerate(self.edges) if source == name)
+            for name in self.nodes
+        }
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Nodes such that every edge points onwards."""
+        from networkx import lexicographical_topological_sort
+
+        return tuple(lexicographical_topological_sort(self.graph, list(self.nodes).index))
+
+    @cached_property
+    def pathways(self) -> tuple[Pathway, ...]:
+        """All pathways, depth first from each input node in turn."""
+
+        def walk(nodes: tuple[str, ...], edges: tuple[int, ...]) -> list[Pathway]:
+            onwards = self.outgoing[nodes[-1]]
+            if not onwards:
+                return [Pathway(nodes, edges)]
+            return [
+                pathway
+                for edge in onwards
+                for pathway in walk((*nodes, self.edges[edge][1]), (*edges, edge))
+            ]
+
+        return tuple(pathway for name in self.inputs for pathway in walk((name,), ()))
+
+    @cached_property
+    def in_parallel(self) -> bool:
+        """Whether each pathway has one hidden layer, and an encoder and a decoder of its own."""
+        short = all(len(pathway.edges) == 2 for pathway in self.pathways)
+        return short and len(self.edges) == 2 * len(self.pathways)
+
+    @cached_property
+    def levels(self) -> tuple[int, ...]:
+        """Layer of each edge: the longest distance of its source from an input node."""
+        distance: dict[str, int] = {}
+        sources = {
+            target: [self.edges[e][0] for e in into] for target, into in self.incoming.items()
+        }
+        for name in TopologicalSorter(sources).static_order():
+            below = [distance[self.edges[edge][0]] + 1 for edge in self.incoming[name]]
+            distance[name] = max(below, default=0)
+        return tuple(distance[source] for source, _ in self.edges)
+
+    def edge_name(self, edge: int) -> str:
+        """An edge as people write it, `from->to`."""
+        return "->".join(self.edges[edge])
+
+    def columns(self, name: str) -> slice:
+        """Columns of x (or of y) that an input (or output) node stands for."""
+        side = self.inputs if name in self.inputs else self.outputs
+        start = sum(self.nodes[other] for other in side[: side.index(name)])
+        return slice(start, start + self.nodes[name])
+
+
+def chain(widths: tuple[int, ...]) -> Architecture:
+    """The architecture of a layered network, nodes `0`, `1`, ... from the input on."""
+    names = [str(number) for number in range(len(widths))]
+    return Architecture(
+        nodes=dict(zip(names, widths, strict=True)),
+        edges=tuple(itertools.pairwise(names)),
+    )

@@ -1,0 +1,273 @@
+"""What a gated linear network learns from: the effective dataset of each pathway."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from neuralrace.datasets import Data
+from neuralrace.datasets.random_streams import generator
+from neuralrace.networks.gates.architecture import Architecture
+
+# Directions of modes below this share of the largest correlation cannot be told from rounding.
+NEGLIGIBLE = 1e-6
+EVERYTHING: Mapping[str, np.ndarray] = MappingProxyType({})
+"""Inputs that edges see, where none is kept from any."""
+
+
+@dataclass(frozen=True)
+class PathwayModes:
+    """Bases of the boundary nodes in which all effective datasets are as diagonal as can be.
+
+    `violation` is the largest part of any effective correlation that lies off the diagonal, as a
+    share of the largest correlation of its kind by Frobenius norm; the reduction to one number per
+    edge and mode is exact where it vanishes.
+    """
+
+    bases: Mapping[str, Float[np.ndarray, "unit mode"]]
+    """Orthonormal columns by node; a zero column where a node has no part in a mode."""
+    s: Float[np.ndarray, "pathway mode"]
+    """Diagonal of U^T sigma_yx(p) V; entries may be negative."""
+    d: Float[np.ndarray, "pathway pathway mode"]
+    """Diagonal of V^T sigma_xx(j, p) V; 0 for pathways with different targets."""
+    violation: float
+
+    @property
+    def joint(self) -> bool:
+        """Whether all effective datasets are diagonal in common bases."""
+        return self.violation < 1e-8
+
+
+@dataclass(frozen=True)
+class EffectiveData:
+    """Effective correlations of all pathways (Saxe, Sodhani, Lewallen 2022).
+
+    Squared error depends on the samples, however many, through these alone.
+    """
+
+    architecture: Architecture
+    """The graph, input and output nodes copied where that is no restriction."""
+    sigma_yx: tuple[Float[np.ndarray, "_target _source"], ...]
+    """<g_p y x^T> by pathway."""
+    sigma_xx: Mapping[tuple[int, int], Float[np.ndarray, "_source_j _source_p"]]
+    """<g_j x x^T g_p> by pathways (j, p) with a common target; those that vanish are left out."""
+    y_power: float
+    """<|y|^2>."""
+
+    @cached_property
+    def modes(self) -> PathwayModes:
+        """The common singular modes of all pathways, strongest first; see `PathwayModes`."""
+        bases, pathways = self._bases(), self.architecture.pathways
+        rank = next(iter(bases.values())).shape[1]
+        s = np.zeros((len(pathways), rank))
+        d = np.zeros((len(pathways), len(pathways), rank))
+        missed_yx, missed_xx = [], []
+        for p, pathway in enumerate(pathways):
+            left, right = bases[pathway.target], bases[pathway.source]
+            s[p] = _diagonal(self.sigma_yx[p], left, right)
+            missed_yx.append(self.sigma_yx[p] - (left * s[p]) @ right.T)
+        for (j, p), sigma in self.sigma_xx.items():
+            left, right = bases[pathways[j].source], bases[pathways[p].source]
+            d[j, p] = _diagonal(sigma, left, right)
+            # directions that no target asks about are free to have any correlations of their own
+            missed_xx += [sigma @ right - left * d[j, p], sigma.T @ left - right * d[j, p]]
+        order = np.argsort(-np.sqrt((s**2).sum(axis=0)), kind="stable")
+        return PathwayModes(
+            bases={name: basis[:, order] for name, basis in bases.items()},
+            s=s[:, order],
+            d=d[..., order],
+            violation=max(
+                _share(missed_yx, self.sigma_yx),
+                _share(missed_xx, self.sigma_xx.values()),
+                *(_skewness(basis) for basis in bases.values()),
+            ),
+        )
+
+    def _bases(self) -> dict[str, np.ndarray]:
+        """Node-wise bases, found in rounds, each of which takes out the modes that it finds."""
+        nodes = self.architecture.nodes
+        ends = (*self.architecture.inputs, *self.architecture.outputs)
+        stops = np.cumsum([nodes[name] for name in ends])
+        at = {name: slice(stop - nodes[name], stop) for name, stop in zip(ends, stops, strict=True)}
+        rest = self._coupling(at)
+        bases = np.zeros((len(rest), 0))
+        for _ in self.architecture.outputs:
+            found = self._round(rest, at)
+            bases = np.hstack([bases, found])
+            for rows in at.values():
+                rest[rows] -= found[rows] @ (found[rows].T @ rest[rows])
+                rest[:, rows] -= (rest[:, rows] @ found[rows]) @ found[rows].T
+        return {name: bases[rows] for name, rows in at.items()}
+
+    def _coupling(self, at: Mapping[str, slice]) -> np.ndarray:
+        """All correlations as one symmetric matrix over the units of all boundary nodes.
+
+        Those between the same two nodes are combined with positive weights, drawn once and for
+        all: matrices that are diagonal in common bases are found from any generic combination.
+        """
+        pathways, rng = self.architecture.pathways, generator(0, "joint diagonalisation")
+        kinds = (
+            [(at[p.target], at[p.source], sigma)
+             for p, sigma in zip(pathways, self.sigma_yx, strict=True)],
+            [(at[pathways[j].source], at[pathways[p].source], sigma)
+             for (j, p), sigma in self.sigma_xx.items()],
+        )  # fmt: skip
+        units = max(rows.stop for rows in at.values())
+        total = np.zeros((units, units))
+        for blocks in kinds:
+            floor = NEGLIGIBLE * _largest(sigma for *_, sigma in blocks)
+            for rows, columns, sigma in blocks:
+                weight, size = rng.uniform(0.5, 1.5), np.linalg.norm(sigma)
+                if size > floor:
+                    total[rows, columns] += weight * sigma / size
+        return total + total.T
+
+    def _round(self, rest: np.ndarray, at: Mapping[str, slice]) -> np.ndarray:
+        """Modes found at one output node and carried along correlations to all others.
+
+        Parts of the graph that no correlation connects are matched in order of strength.
+        """
+        values, vectors = np.linalg.eigh(rest)
+        # The resolvent is a sum over all walks along correlations: on one node, it tells apart all
+        # modes that differ anywhere within reach. It is positive on an output node, as no
+        # correlation joins a target to itself.
+        reach = 1.25 * np.abs(values).max() or 1.0
+        walks = values / (reach - values)
+        found = np.zeros((len(rest), 0))
+        for target in self.architecture.outputs:
+            if np.linalg.norm(rest[at[target]]) <= NEGLIGIBLE:
+                continue
+            here = vectors[at[target]]
+            seen, directions = np.linalg.eigh((here * walks) @ here.T)
+            directions = directions[:, seen > NEGLIGIBLE**2 * seen[-1]]
+            strength = sum(
+                ((directions.T @ sigma) ** 2).sum(axis=1)
+                for p, sigma in zip(self.architecture.pathways, self.sigma_yx, strict=True)
+                if p.target == target
+            )
+            part = _carry(directions[:, np.argsort(-strength)], target, rest, at)
+            if not any(found[rows].any() and part[rows].any() for rows in at.values()):
+                columns = max(found.shape[1], part.shape[1])
+                found = _widen(found, columns) + _widen(part, columns)
+        return found
+
+
+def gated_inputs(
+    architecture: Architecture,
+    gates: Float[np.ndarray, "pathway sample"],
+    data: Data,
+    sees: Mapping[str, Bool[np.ndarray, " input"]],
+) -> list[Float[np.ndarray, "sample _source"]]:
+    """What each pathway is shown: g_p x, with zeros for inputs that it does not see.
+
+    Arguments are those of `effective_data`.
+    """
+    return [
+        gate[:, None]
+        * data.x[:, architecture.columns(pathway.source)]
+        * sees.get(architecture.edge_name(pathway.edges[0]), True)
+        for gate, pathway in zip(gates, architecture.pathways, strict=True)
+    ]
+
+
+def effective_data(
+    architecture: Architecture,
+    gates: Float[np.ndarray, "pathway sample"],
+    data: Data,
+    sees: Mapping[str, Bool[np.ndarray, " input"]] = EVERYTHING,
+) -> EffectiveData:
+    """Effective correlations of samples under pathway gates.
+
+    Args:
+        architecture: the graph.
+        gates: product of all gates along each pathway.
+        data: the samples.
+        sees: inputs that an edge sees, by its name; all of them for edges that are not named.
+
+    """
+    pathways, samples = architecture.pathways, len(data.x)
+    x = gated_inputs(architecture, gates, data, sees)
+    sigma_yx = [data.y[:, architecture.columns(p.target)].T @ x[n] / samples
+                for n, p in enumerate(pathways)]  # fmt: skip
+    sigma_xx = {
+        (j, p): x[j].T @ x[p] / samples
+        for j in range(len(pathways))
+        for p in range(len(pathways))
+        if pathways[j].target == pathways[p].target and (x[j].any(1) & x[p].any(1)).any()
+    }
+    parted = _parted(architecture, sigma_xx.keys())
+    return EffectiveData(parted, tuple(sigma_yx), sigma_xx, data.y_power)
+
+
+def _parted(architecture: Architecture, together: Iterable[tuple[int, int]]) -> Architecture:
+    """The same edges and pathways, with boundary nodes copied where that changes nothing.
+
+    An input node may be one copy for each edge out of it. An output node may be one copy for each
+    edge into it, if no sample arrives by two of them. Copies need no common basis: four pathways
+    that look at one example each are diagonal so, and are not with a common basis for the inputs.
+    """
+    edges, pathways = architecture.edges, architecture.pathways
+    met = {
+        pathways[j].target for j, p in together if pathways[j].edges[-1] != pathways[p].edges[-1]
+    }
+    whole = {*architecture.hidden, *met}
+
+    def copies(name: str) -> list[str]:
+        numbers = architecture.incoming[name] or architecture.outgoing[name]
+        return [name] if name in whole or len(numbers) == 1 else [f"{name} of {n}" for n in numbers]
+
+    def end(name: str, edge: int) -> str:
+        return name if len(copies(name)) == 1 else f"{name} of {edge}"
+
+    return Architecture(
+        nodes={copy: units for name, units in architecture.nodes.items() for copy in copies(name)},
+        edges=tuple((end(s, n), end(t, n)) for n, (s, t) in enumerate(edges)),
+    )
+
+
+def _carry(
+    directions: np.ndarray, name: str, coupling: np.ndarray, at: Mapping[str, slice]
+) -> np.ndarray:
+    """Orthonormal directions of one node, followed along the coupling to all that it reaches."""
+    part = np.zeros((len(coupling), directions.shape[1]))
+    part[at[name]] = directions
+    for _ in at:
+        image = coupling @ part
+        for rows in at.values():
+            length = np.linalg.norm(image[rows], axis=0)
+            new = (length > NEGLIGIBLE) & ~part[rows].any(axis=0)
+            part[rows, new] = image[rows, new] / length[new]
+    for rows in at.values():
+        # the closest orthonormal directions: no change for modes that are common to all
+        on = part[rows].any(axis=0)
+        left, _, right = np.linalg.svd(part[rows, on], full_matrices=False)
+        part[rows, on] = left @ right
+    return part
+
+
+def _diagonal(sigma: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Diagonal of left^T sigma right."""
+    return np.einsum("im,ij,jm->m", left, sigma, right)
+
+
+def _skewness(basis: np.ndarray) -> float:
+    """How far the columns that are not zero are from orthonormal."""
+    gram = basis.T @ basis
+    return float(np.abs(gram - np.diag(basis.any(axis=0).astype(float))).max(initial=0))
+
+
+def _largest(parts: Iterable[np.ndarray]) -> float:
+    return max((float(np.linalg.norm(part)) for part in parts), default=0.0)
+
+
+def _share(parts: Iterable[np.ndarray], wholes: Iterable[np.ndarray]) -> float:
+    """The largest of the parts as a share of the largest of the wholes."""
+    whole = _largest(wholes)
+    return _largest(parts) / whole if whole > 0 else 0.0
+
+
+def _widen(basis: np.ndarray, columns: int) -> np.ndarray:
+    return np.pad(basis, ((0, 0), (0, columns - basis.shape[1])))

@@ -1,0 +1,68 @@
+"""Layers diagonal in the basis of the task."""
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from neuralrace.datasets.base import Modes
+from neuralrace.datasets.random_streams import generator
+from neuralrace.networks.gates.architecture import Architecture
+from neuralrace.networks.initialisers.base import Effective, Law, Weights, orthonormal
+
+
+class Aligned(Law):
+    """Decoupled start: every layer diagonal between the singular vectors of the task.
+
+    Layer l carries `layer_strengths[l]` times `init_scale` in every mode, through random
+    orthonormal hidden bases (Saxe et al. 2013; Basu et al., corollary 2.4). In a graph, the layer
+    of an edge is its distance from the inputs (Saxe, Sodhani, Lewallen 2022, reduction).
+    """
+
+    aligned: ClassVar[bool] = True
+    for_graphs: ClassVar[bool] = True
+    in_modes: ClassVar[bool] = True
+    name: Literal["aligned"]
+    layer_strengths: tuple[Annotated[float, Field(gt=0)], ...] | None = None
+    """Strength of each layer, first layer first; 1 in every layer when absent."""
+
+    def _strengths(self, depth: int) -> tuple[float, ...]:
+        strengths = self.layer_strengths or (1.0,) * depth
+        if len(strengths) != depth:
+            raise ValueError(
+                f"layer_strengths has {len(strengths)} entries for {depth} layers of weights"
+            )
+        return strengths
+
+    def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
+        """See `Law.draw`."""
+        strengths = self._strengths(len(widths) - 1)
+        rank = min(min(widths), len(modes.s))
+        hidden = [
+            orthonormal(generator(seed, f"basis of layer {number}"), width, rank)
+            for number, width in enumerate(widths[1:-1], start=1)
+        ]
+        # a mode of negative strength is learned by layers of opposite sign
+        signs = np.where(modes.s[:rank] < 0, -1.0, 1.0)
+        bases = [modes.v[:, :rank], *hidden, modes.u[:, :rank] * signs]
+        return [
+            strength * above @ below.T
+            for strength, below, above in zip(strengths, bases, bases[1:], strict=False)
+        ]
+
+    def draw_edges(self, seed: int, architecture: Architecture, effective: Effective) -> Weights:
+        """See `Law.draw_edges`."""
+        data = effective(seed)
+        bases, rank = dict(data.modes.bases), data.modes.s.shape[1]
+        if narrow := [n for n in architecture.hidden if architecture.nodes[n] < rank]:
+            raise ValueError(f"node {narrow[0]!r} has fewer units than there are modes, {rank}")
+        for name in architecture.hidden:
+            rng = generator(seed, f"basis of {name}")
+            bases[name] = orthonormal(rng, architecture.nodes[name], rank)
+        strengths = self._strengths(1 + max(architecture.levels))
+        return [
+            strengths[level] * bases[target] @ bases[source].T
+            for level, (source, target) in zip(
+                architecture.levels, data.architecture.edges, strict=True
+            )
+        ]

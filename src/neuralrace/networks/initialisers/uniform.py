@@ -1,0 +1,17 @@
+"""Uniform entries."""
+
+from typing import Literal
+
+import numpy as np
+
+from neuralrace.networks.initialisers.base import EdgeLaw
+
+
+class Uniform(EdgeLaw):
+    """Independent entries, uniform around zero with standard deviation `init_scale`."""
+
+    name: Literal["uniform"]
+
+    def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
+        """See `EdgeLaw.edge`."""
+        return rng.uniform(-np.sqrt(3), np.sqrt(3), size=(n_out, n_in))

@@ -1,0 +1,1 @@
+"""Flax modules of the networks: what is trained, as `nnx.Module`."""

@@ -1,0 +1,111 @@
+"""Gated pathways side by side, as stacks: a linear network of what its gates let through.
+
+It computes what `GatedNetwork` computes on the graph of `gates.wiring.parallel`, with neighbouring
+pathways of equal width in one array.
+"""
+
+import itertools
+from collections.abc import Sequence
+from functools import reduce
+
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax import Array
+from jaxtyping import Float
+
+from neuralrace.networks.gates.architecture import Architecture
+from neuralrace.networks.modules.layered import Frozen
+
+
+class Stack(nnx.Module):
+    """Neighbouring pathways of one width."""
+
+    def __init__(self, layers: Sequence[Array], trained_readout: bool):
+        *below, last = layers
+        readout = nnx.Param(last) if trained_readout else Frozen(last)
+        self.layers = nnx.List([*map(nnx.Param, below), readout])
+        """By layer, (pathway, out, in)."""
+
+    def maps(self) -> Float[Array, "pathway output input"]:
+        """The product of weights along each pathway."""
+        first, *rest = (layer[...] for layer in self.layers)
+        return reduce(lambda below, above: above @ below, rest, first)
+
+    def chains(self) -> list[tuple[Array, ...]]:
+        """Weights of each pathway, first layer first."""
+        return list(zip(*(layer[...] for layer in self.layers), strict=True))
+
+
+class ParallelNetwork(nnx.Module):
+    """yhat = sum_p W_p^L ... W_p^1 (g_p x), the gates g_p part of the inputs.
+
+    Source: Saxe, Sodhani, Lewallen 2022; Jarvis et al., sec. 3, for rectified linear networks.
+    """
+
+    def __init__(self, stacks: Sequence[Sequence[Array]], trained_readout: bool = True):
+        self.stacks = nnx.List([Stack(layers, trained_readout) for layers in stacks])
+
+    def __call__(self, x: Float[Array, "sample pathway_input"]) -> Float[Array, "sample output"]:
+        """Network outputs.
+
+        Args:
+            x: the inputs of all pathways side by side, each zero where its pathway is closed.
+        """
+        maps = self.maps()
+        return x @ jnp.reshape(jnp.swapaxes(maps, 0, 1), (maps.shape[1], -1)).T
+
+    def maps(self) -> Float[Array, "pathway output input"]:
+        """The product of weights along each pathway."""
+        return jnp.concatenate([stack.maps() for stack in self.stacks])
+
+    def first_hidden(
+        self, x: Float[Array, "sample pathway_input"]
+    ) -> Float[Array, "sample pathway_unit"]:
+        """What the first hidden layers of all pathways make of the inputs, side by side."""
+        chains = self.chains()
+        shown = jnp.reshape(x, (len(x), len(chains), -1))
+        images = [shown[:, pathway] @ first.T for pathway, (first, *_) in enumerate(chains)]
+        return jnp.concatenate(images, axis=1)
+
+    def chains(self) -> list[tuple[Array, ...]]:
+        """Weights of each pathway, first layer first."""
+        return list(itertools.chain.from_iterable(stack.chains() for stack in self.stacks))
+
+    @property
+    def weights(self) -> list[Array]:
+        """W_e of every edge of the graph, pathway by pathway."""
+        return list(itertools.chain.from_iterable(self.chains()))
+
+    @property
+    def junctions(self) -> list[tuple[list[Array], list[Array]]]:
+        """Weights into and out of each hidden node, pathway by pathway."""
+        return [
+            ([below], [above])
+            for chain in self.chains()
+            for below, above in itertools.pairwise(chain)
+        ]
+
+
+def side_by_side(
+    edges: Sequence[Float[np.ndarray, "*runs _out _in"]], architecture: Architecture
+) -> list[list[Float[np.ndarray, "*runs pathway _out _in"]]]:
+    """Weights of neighbouring pathways of equal width from those of the graph's edges.
+
+    Args:
+        edges: weights by edge.
+        architecture: the graph, as of `gates.wiring.parallel`.
+
+    Returns:
+        By neighbours, one stack for each layer.
+    """
+    alike = itertools.groupby(
+        architecture.pathways, lambda pathway: [architecture.nodes[name] for name in pathway.nodes]
+    )
+    return [
+        [
+            np.stack([edges[edge] for edge in layer], axis=-3)
+            for layer in zip(*(pathway.edges for pathway in group), strict=True)
+        ]
+        for _, group in alike
+    ]

@@ -1,0 +1,81 @@
+"""The layered network: linear, or with one activation in all hidden layers."""
+
+import itertools
+from collections.abc import Sequence
+
+from flax import nnx
+from jax import Array
+from jaxtyping import Float
+
+from neuralrace.networks.modules.activations import ACTIVATIONS
+
+
+class Frozen(nnx.Variable):
+    """Weights that training leaves as they are."""
+
+
+class Layer(nnx.Module):
+    """An affine map h -> W h + b, with W of shape (out, in) as the theory writes it."""
+
+    def __init__(self, weight: Array, bias: Array | None, trained: bool = True):
+        kind = nnx.Param if trained else Frozen
+        self.weight = kind(weight)
+        self.bias = None if bias is None else kind(bias)
+
+    def __call__(self, h: Float[Array, "sample in"]) -> Float[Array, "sample out"]:
+        """Pre-activations of this layer."""
+        out = h @ self.weight[...].T
+        return out if self.bias is None else out + self.bias[...][None]
+
+
+class LayeredNetwork(nnx.Module):
+    """yhat = W_L s(W_{L-1} ... s(W_1 x + b_1) ...) + b_L, the readout without activation.
+
+    With activation `linear` and no biases this is the deep linear network W_L ... W_1 x.
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[Array],
+        biases: Sequence[Array] | None,
+        activation: str,
+        trained_readout: bool = True,
+    ):
+        last = len(weights) - 1
+        self.layers = nnx.List(
+            [
+                Layer(
+                    weight,
+                    None if biases is None else biases[index],
+                    trained=trained_readout or index < last,
+                )
+                for index, weight in enumerate(weights)
+            ]
+        )
+        self.activation = activation
+
+    def __call__(self, x: Float[Array, "sample input"]) -> Float[Array, "sample output"]:
+        """Network outputs."""
+        *hidden, readout = self.layers
+        for layer in hidden:
+            x = ACTIVATIONS[self.activation](layer(x))
+        return readout(x)
+
+    def first_hidden(self, x: Float[Array, "sample input"]) -> Float[Array, "sample unit"]:
+        """What the first hidden layer makes of the inputs."""
+        return ACTIVATIONS[self.activation](self.layers[0](x))
+
+    @property
+    def weights(self) -> list[Array]:
+        """W_1 ... W_L."""
+        return [layer.weight[...] for layer in self.layers]
+
+    @property
+    def junctions(self) -> list[tuple[list[Array], list[Array]]]:
+        """Weights into and out of each hidden layer."""
+        return [([below], [above]) for below, above in itertools.pairwise(self.weights)]
+
+    @property
+    def biases(self) -> list[Array]:
+        """b_1 ... b_L; empty for a network without biases."""
+        return [layer.bias[...] for layer in self.layers if layer.bias is not None]

@@ -1,0 +1,109 @@
+"""The routing network: pathway blocks between many input and many output domains, as stacks.
+
+It computes what `GatedNetwork` computes on the graph of `gates.wiring.routing_architecture`, with
+all weights of one kind in one array.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax import Array
+from jaxtyping import Float
+
+from neuralrace.networks.gates.base import Family
+from neuralrace.networks.modules.activations import ACTIVATIONS
+
+
+class Blocks(nnx.Module):
+    """The blocks of one family: an encoder per input domain, a decoder per output domain."""
+
+    def __init__(self, encoder: Array, hidden: Sequence[Array], decoder: Array):
+        self.encoder = nnx.Param(encoder)
+        """(row, column, domain, unit, input): of input domain `row * size + domain`."""
+        self.hidden = nnx.List([nnx.Param(weight) for weight in hidden])
+        """Each (row, column, unit, unit below)."""
+        self.decoder = nnx.Param(decoder)
+        """(row, column, domain, output, unit): of output domain `column * size + domain`."""
+
+    def maps(self) -> Float[Array, "input_domain output_domain output input"]:
+        """The map of every pair of domains."""
+        signal = self.encoder[...]
+        for weight in self.hidden:
+            signal = jnp.einsum("rcgh,rcihx->rcigx", weight[...], signal)
+        maps = jnp.einsum("rcjyh,rcihx->ricjyx", self.decoder[...], signal)
+        row, domain, column, partner, *shape = maps.shape
+        return maps.reshape(row * domain, column * partner, *shape)
+
+    @property
+    def weights(self) -> list[Array]:
+        """Encoders, the weights between hidden layers from the input on, decoders."""
+        return [self.encoder[...], *(weight[...] for weight in self.hidden), self.decoder[...]]
+
+
+class RoutingNetwork(nnx.Module):
+    """The sum of its families of pathway blocks (Saxe, Sodhani, Lewallen 2022, figs. 4 and 5)."""
+
+    def __init__(self, families: Sequence[Sequence[Array]], activation: str = "linear"):
+        self.activation = activation
+        self.families = nnx.List(
+            [Blocks(encoder, hidden, decoder) for encoder, *hidden, decoder in families]
+        )
+
+    def maps(self) -> Float[Array, "input_domain output_domain output input"]:
+        """The map from every input to every output domain, trained or not."""
+        return reduce(jnp.add, (family.maps() for family in self.families))
+
+    def hidden(self, inputs: Float[Array, "domain item input"]) -> Float[Array, "domain item unit"]:
+        """The last hidden layer of the first block, for the inputs of all its input domains."""
+        activate = ACTIVATIONS[self.activation]
+        encoder, *between, _ = self.weights
+        signal = activate(jnp.einsum("dhx,dnx->dnh", encoder, inputs))
+        for weight in between:
+            signal = activate(jnp.einsum("gh,dnh->dng", weight, signal))
+        return signal
+
+    @property
+    def weights(self) -> list[Array]:
+        """Weights of the first block of the first family; one matrix per domain at both ends."""
+        return [weight[0, 0] for weight in self.families[0].weights]
+
+    @property
+    def junctions(self) -> list[tuple[list[Array], list[Array]]]:
+        """Weights into and out of each hidden layer of the first block."""
+        encoder, *hidden, decoder = self.weights
+        into = [list(encoder), *([weight] for weight in hidden)]
+        out_of = [*([weight] for weight in hidden), list(decoder)]
+        return list(zip(into, out_of, strict=True))
+
+
+def stacked(
+    edges: Sequence[np.ndarray], families: Sequence[Family], domains: int
+) -> list[list[np.ndarray]]:
+    """Weights of each family from those of the edges of `routing_architecture`.
+
+    Args:
+        edges: (*runs, out, in) by edge.
+        families: the pathway blocks.
+        domains: number of input domains, and of output domains.
+
+    Returns:
+        By family: encoder, hidden weights, decoder, each (*runs, row, column, ...).
+    """
+    waiting = list(edges)
+
+    def take(*shape: int) -> np.ndarray:
+        count = int(np.prod(shape))
+        taken = np.stack(waiting[:count], axis=-3)
+        del waiting[:count]
+        return taken.reshape(*taken.shape[:-3], *shape, *taken.shape[-2:])
+
+    stacks = []
+    for family in families:
+        side = domains // family.size
+        encoder = take(side, side, family.size)
+        hidden = [take(side, side) for _ in family.hidden[1:]]
+        stacks.append([encoder, *hidden, take(side, side, family.size)])
+    return stacks

@@ -1,0 +1,1 @@
+"""Tasks: how the trainer builds a network on a dataset, and what its loss is."""

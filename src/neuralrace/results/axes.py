@@ -1,0 +1,58 @@
+"""Axes and provenance that all files of a cell share."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from neuralrace.training.settings import FullBatch
+from neuralrace.results.provenance import Stage, code_sha256, processor, versions
+from neuralrace.config.cell import Ensemble
+
+Coordinates = dict[str, tuple[str, np.ndarray, str]]
+
+
+def provenance(
+    cell_id: str, spec: Ensemble, stage: Stage, packages: Sequence[str]
+) -> dict[str, str]:
+    """Attributes that say where a file comes from, without time of day or host."""
+    paper, experiment, cell = cell_id.split("/")
+    return {
+        "Conventions": "CF-1.11",
+        "source": "neuralrace",
+        "paper": paper,
+        "experiment": experiment,
+        "cell": cell,
+        "spec": spec.canonical(),
+        "spec_sha256": spec.sha256(),
+        "code_sha256": code_sha256(stage, spec.modules),
+        "versions": versions(*packages),
+        **processor(),
+    }
+
+
+def record_steps(ensemble: Ensemble) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient steps of the time axis and of the snapshot axis."""
+    steps, record = ensemble.training.steps, ensemble.record
+    return (
+        np.arange(0, steps + 1, record.every),
+        np.arange(0, steps + 1, steps // record.snapshots),
+    )
+
+
+def axes(ensemble: Ensemble, samples: int) -> Coordinates:
+    """Coordinates of an ensemble: values, dimension and unit by name.
+
+    `samples` is the size of the dataset. `time` counts epochs for full-batch training and steps
+    otherwise; `flow_time` is the clock of the theory.
+    """
+    unit = "epochs" if isinstance(ensemble.training.batch, FullBatch) else "steps"
+    clock = ensemble.training.flow_step(samples)
+    step, snapshot = record_steps(ensemble)
+    return {
+        "init_scale": ("init_scale", np.asarray(ensemble.init_scales), "1"),
+        "seed": ("seed", np.asarray(ensemble.seed_numbers), "1"),
+        "time": ("time", step, unit),
+        "flow_time": ("time", clock * step, "1"),
+        "snapshot": ("snapshot", snapshot, unit),
+        "snapshot_flow_time": ("snapshot", clock * snapshot, "1"),
+    }

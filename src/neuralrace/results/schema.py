@@ -1,0 +1,218 @@
+"""What a result file may hold: every variable with its dimensions, meaning and unit.
+
+A file is a trajectory (what training recorded), theory (what was solved for the same runs) or
+metrics (what follows from both). All share the axes `init_scale` and `seed`.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.errors import UserError
+from neuralrace.config.variables import ALWAYS, RUNS, Kind
+from neuralrace.extensions.registry import OBSERVABLES, SOLUTIONS, Variable
+
+SCHEMA_VERSION = "3"
+
+
+COORDINATES: dict[str, str] = {
+    "init_scale": "factor on every initial weight",
+    "seed": "run seed",
+    "time": "training time",
+    "snapshot": "training time of snapshots",
+    "other_snapshot": "the same snapshots",
+    "flow_time": "gradient-flow time in units of tau: learning rate x steps x loss normalisation",
+    "snapshot_flow_time": "gradient-flow time of snapshots in units of tau",
+    "layer": "layer of weights, 1 nearest the input",
+    "pair": "hidden layer between adjacent layers of weights (l, l+1), by l",
+    "mode": "singular mode of the task, strongest first",
+    "other_mode": "the other mode of a pair",
+    "mode_pair": "two modes, by their numbers",
+    "depth": "layers of weights",
+    "singular_mode": "singular value of a layer, largest first",
+    "vector": "hidden-layer image of a singular vector: encoders W_1 v_k, then decoders W_2^T u_k",
+    "other_vector": "the same vectors",
+    "solution": "theory that the variable comes from",
+    "unit": "hidden unit",
+    "input": "input unit",
+    "output": "output unit",
+    "sample": "sample of the dataset",
+    "other_sample": "the same samples",
+    "pathway": "pathway of a gated network, as the gating scheme lists them",
+    "pathway_mode": "singular value of a pathway's map, largest first",
+    "candidate": "gated network that may stand for a ReLU network",
+    "gates_from": "what frozen gates are those of: the network at its start or end, or a candidate",
+    "refreshes": "refreshes of gates in the time of training",
+    "equation": "equation of the notes",
+    "moment": "second moment of gated inputs, and whose eigenvectors it is seen in",
+    "fitted_on": "samples that least squares is fitted on",
+    "loss_level": "share of the initial loss",
+    "clusters": "number of clusters of gate patterns",
+    "source": "when the clustered gates are from: all of training, or its start",
+    "run": "run that an imitation is trained for, by its seed",
+    "open_in": "contexts that each context pathway of a family is open in",
+    "hidden_layer": "hidden layer, 1 nearest the input",
+    "pattern_kind": "kind of gate patterns that are counted",
+    "open_contexts": "contexts in which a unit is open on more than half of the samples",
+    "family": "family of pathway blocks, as the gating scheme lists them",
+    "input_domain": "input domain",
+    "output_domain": "output domain",
+    "item": "item of a domain",
+    "domain_item": "items of all input domains, domain by domain",
+    "other_domain_item": "the same items",
+    "corner": "corner of the XoR square",
+}
+
+NUMBERED = (
+    "layer",
+    "pair",
+    "mode",
+    "singular_mode",
+    "pathway",
+    "pathway_mode",
+    "unit",
+    "family",
+    "input_domain",
+    "output_domain",
+)
+
+TRAJECTORY = dict(ALWAYS["trajectory"])
+"""By name; `{layer}` and `{below}` stand for the numbers of a layer and of the one below it."""
+for _name, _entry in OBSERVABLES.items():
+    for _given, _variable in _entry.declaration.variables.items():
+        if TRAJECTORY.setdefault(_given, _variable) != _variable:
+            raise ValueError(
+                f"{_entry.module}: observable {_name!r}: {_given!r} means something else already"
+            )
+
+
+@cache
+def theory_variables() -> dict[str, Variable]:
+    """Variables of theory files, as solutions declare them.
+
+    Those whose dimensions begin with `solution` may come from several; the others are those of the
+    last one that gives them.
+    """
+    given = (entry.declaration.variables for entry in SOLUTIONS.values())
+    return {name: each for variables in given for name, each in variables.items()}
+
+
+def variable(kind: Kind, name: str) -> Variable | None:
+    """Definition of a variable of trajectory or theory files; None for an unknown name."""
+    table = {"trajectory": TRAJECTORY, "theory": theory_variables()}[kind]
+    stem, _, number = name.rpartition("_")
+    pattern = table.get(f"{stem}_{{layer}}")
+    if pattern is None or not re.fullmatch(r"[1-9]\d*", number):
+        return table.get(name)
+    numbers = {"layer": number, "below": int(number) - 1}
+    dims = tuple(dim.format(**numbers) for dim in pattern.dims)
+    return Variable(dims, pattern.long_name.format(**numbers), pattern.units)
+
+
+def build(
+    kind: Kind,
+    arrays: Mapping[str, np.ndarray],
+    coords: Mapping[str, tuple[str, np.ndarray, str] | np.ndarray],
+    attrs: Mapping[str, str],
+) -> xr.Dataset:
+    """A dataset that follows the schema.
+
+    Args:
+        kind: trajectory or theory.
+        arrays: values by name, axes (init_scale, seed, *dims of the variable).
+        coords: values by name, or (dimension, values, unit) where they differ from the default.
+        attrs: provenance of the file.
+
+    Raises:
+        KeyError: a name that the schema does not know.
+    """
+    variables = {}
+    for name, values in arrays.items():
+        known = variable(kind, name)
+        if known is None:
+            raise KeyError(f"{name} is no variable of a {kind} file")
+        described = {"long_name": known.long_name, "units": known.units}
+        variables[name] = ((*RUNS, *known.dims), values, described)
+    dataset = xr.Dataset(variables, attrs=dict(attrs) | {"kind": kind, "schema": SCHEMA_VERSION})
+    for name, value in coords.items():
+        dimension, values, units = value if isinstance(value, tuple) else (name, value, "1")
+        dataset = dataset.assign_coords(
+            {name: (dimension, values, {"long_name": COORDINATES[name], "units": units})}
+        )
+    for dimension in dataset.dims:
+        if dimension not in dataset.coords and dimension in NUMBERED:
+            numbers = np.arange(1, dataset.sizes[dimension] + 1)
+            described = {"long_name": COORDINATES[str(dimension)], "units": "1"}
+            dataset = dataset.assign_coords({dimension: (dimension, numbers, described)})
+    return dataset
+
+
+def check(dataset: xr.Dataset, path: object, kind: Kind | None = None) -> None:
+    """Refuses a dataset that is not what the schema says.
+
+    Raises:
+        UserError: wrong kind or version, a missing attribute, run axis, unit or variable.
+    """
+    check_origin(dataset.attrs, map(str, dataset.variables), path, kind)
+    found = dataset.attrs["kind"]
+    if found != "metrics" and not set(RUNS) <= set(dataset.dims):
+        raise _refusal(path, f"lacks the axes {RUNS}")
+    if found == "trajectory" and "loss" not in dataset:
+        raise _refusal(path, "lacks the variable 'loss'")
+    if bare := [
+        str(name)
+        for name, variable in dataset.variables.items()
+        if name in dataset.data_vars and not {"long_name", "units"} <= variable.attrs.keys()
+    ]:
+        raise _refusal(path, f"has variables without long_name or units: {bare}")
+
+
+def check_origin(
+    attrs: Mapping[str, Any], variables: Iterable[str], path: object, kind: Kind | None = None
+) -> None:
+    """Refuses a file whose attributes are not what the schema says.
+
+    Args:
+        attrs: of the file.
+        variables: names of all that it holds.
+        path: where it is.
+        kind: what it should be; any when absent.
+
+    Raises:
+        UserError: wrong kind or version, an attribute that is missing or no text, a specification
+            without the checksum that stands beside it, or a variable that was lost.
+    """
+    texts = {name: value for name, value in attrs.items() if isinstance(value, str)}
+    found = texts.get("kind")
+    if found not in ("trajectory", "theory", "metrics") or (kind is not None and found != kind):
+        raise _refusal(path, f"is no {kind or 'result'} file (its kind is {found!r})")
+    if (version := texts.get("schema")) != SCHEMA_VERSION:
+        raise _refusal(path, f"has schema {version!r}, this version reads {SCHEMA_VERSION!r}")
+    missing = {"spec", "spec_sha256", "code_sha256", "versions", "variables"} - texts.keys()
+    if missing:
+        raise _refusal(path, f"lacks the attributes {sorted(missing)}")
+    if hashlib.sha256(texts["spec"].encode()).hexdigest() != texts["spec_sha256"]:
+        raise _refusal(path, "has a specification (spec) that is not the one of its spec_sha256")
+    if not _is_object(texts["spec"]):
+        raise _refusal(path, "has a specification (spec) that is no JSON object")
+    if lost := set(attrs["variables"].split()).difference(variables):
+        raise _refusal(path, f"lacks the variables {sorted(lost)}")
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _refusal(path: object, what: str) -> UserError:
+    return UserError(
+        f"{path}: {what}. If the workflow wrote it, delete it and run the workflow again."
+    )

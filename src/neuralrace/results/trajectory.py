@@ -1,0 +1,36 @@
+"""Trajectories as datasets."""
+
+import os
+
+import jax
+import xarray as xr
+
+from neuralrace.results.axes import axes, provenance
+from neuralrace.results.schema import build
+from neuralrace.config.cell import Ensemble
+from neuralrace.training.trainer import Trajectory
+
+
+def trajectory_dataset(cell_id: str, ensemble: Ensemble, trajectory: Trajectory) -> xr.Dataset:
+    """What training recorded, as it is written to `trajectory.nc`.
+
+    Args:
+        cell_id: `paper/experiment/label`.
+        ensemble: what was trained.
+        trajectory: what was recorded.
+    """
+    device = jax.devices()[0]
+    attrs = provenance(
+        cell_id, ensemble, "train", ("jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
+    )
+    attrs |= {
+        "title": f"Training trajectories of {cell_id}",
+        "device": f"{device.platform}: {device.device_kind}",
+        "precision": (
+            f"{ensemble.precision}, matrix products at {ensemble.matmul_precision} precision"
+        ),
+        "xla_flags": os.environ.get("XLA_FLAGS") or "none",
+    }
+    coords = axes(ensemble, trajectory.samples)
+    arrays = trajectory.variables | {"diverged_at": trajectory.diverged_at}
+    return build("trajectory", arrays, coords, attrs)

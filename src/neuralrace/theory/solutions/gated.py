@@ -1,0 +1,92 @@
+"""Linear networks with given gates: the gradient flow of all weights, and the race reduction."""
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.extensions.registry import Solution
+from neuralrace.theory import gated_flow as all_weights
+from neuralrace.theory import reduction as strengths
+from neuralrace.theory.solutions.problem import Arrays, Problem
+
+# Largest share of any weights that may lie off the modes in a start that counts as aligned.
+ALIGNED = 1e-8
+
+
+@Solution(
+    needs="given_gates linear trained_readout one_mask squared_error gradient_flow "
+    "domains_spelled_out gates_fit",
+    gives={"loss": ("solution time", "loss predicted by theory")},
+)
+def gated_flow(problem: Problem) -> Arrays:
+    """Gradient flow of all weights, integrated; any gates and start.
+
+    Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow dynamics.
+    """
+    effective = problem.wiring.effective
+    path = all_weights.gated_flow(problem.time, effective, problem.weights)
+    return {"loss": problem.as_trained(all_weights.gated_loss(effective, path))}
+
+
+@Solution(
+    needs="given_gates linear trained_readout one_mask squared_error gradient_flow "
+    "domains_spelled_out aligned_start common_modes",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "singular_values": (
+            "solution time layer singular_mode",
+            "singular values of the weights by theory",
+        ),
+        "mode_strength": ("solution time mode", "effective singular values by theory"),
+    },
+)
+def reduction(problem: Problem) -> Arrays:
+    """One number for each edge and mode; mode strengths are given for routing networks alone.
+
+    Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow reduction.
+    """
+    effective = problem.wiring.effective
+    start = strengths.aligned_strengths(effective, problem.weights, ALIGNED)
+    return _of_strengths(problem, strengths.reduction_flow(problem.time, effective, start))
+
+
+@Solution(
+    needs="given_gates linear trained_readout one_mask squared_error gradient_descent "
+    "domains_spelled_out aligned_start common_modes",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "singular_values": (
+            "solution time layer singular_mode",
+            "singular values of the weights by theory",
+        ),
+        "mode_strength": ("solution time mode", "effective singular values by theory"),
+    },
+)
+def reduction_descent(problem: Problem) -> Arrays:
+    """The reduction by the steps that training takes: rounding is the only difference.
+
+    Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow reduction.
+    """
+    effective = problem.wiring.effective
+    start = strengths.aligned_strengths(effective, problem.weights, ALIGNED)
+    path = strengths.reduction_descent(problem.step, problem.flow_step, effective, start)
+    return _of_strengths(problem, path)
+
+
+def _of_strengths(problem: Problem, path: Float[np.ndarray, "*runs time edge mode"]) -> Arrays:
+    """Loss, singular values and mode strengths of aligned weights."""
+    wiring, effective = problem.wiring, problem.wiring.effective
+    loss = {"loss": problem.as_trained(strengths.reduction_loss(effective, path))}
+    values = -np.sort(-np.abs(path), axis=-1)
+    if not problem.ensemble.network.by_domain:
+        return loss | {"singular_values": values}
+    layers = np.array(wiring.architecture.levels)
+    by_layer = [values[..., layers == n, :].mean(axis=-2) for n in range(layers.max() + 1)]
+    maps = [  # of trained pairs alone, the others have no targets
+        path[..., list(pathway.edges), :].prod(axis=-2)
+        for pathway, s in zip(wiring.architecture.pathways, effective.modes.s, strict=True)
+        if s.any()
+    ]
+    return loss | {
+        "singular_values": np.stack(by_layer, axis=-2),
+        "mode_strength": np.mean(maps, axis=0),
+    }

@@ -1,0 +1,214 @@
+"""Linear networks without biases, whose data matter through their correlations alone."""
+
+from functools import reduce
+
+import numpy as np
+from jaxtyping import Float
+
+from neuralrace.extensions.registry import Solution
+from neuralrace.theory import modes
+from neuralrace.theory.gradient_flow import linear_flow
+from neuralrace.theory.solutions.problem import Arrays, Problem
+from neuralrace.theory.tied import tied_gram
+from neuralrace.theory.two_layer import exact_two_layer
+
+
+@Solution(
+    needs="layered linear trained_readout one_hidden squared_error gradient_flow",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "mode_strength": ("solution time mode", "effective singular values by theory"),
+        "initial_mode": ("mode", "initial effective singular value that theory starts from"),
+    },
+)
+def aligned_modes(problem: Problem) -> Arrays:
+    """One hidden layer, each mode on its own from the part of its start that grows.
+
+    Exact for balanced weights that are aligned with the modes, else as the init scale goes to 0.
+
+    Source: Saxe, McClelland, Ganguli 2013; for general d, Jarvis, Klein, Rosman, Saxe, appendix A.
+    """
+    task = problem.data.modes
+    encoder, decoder = problem.weights
+    start = modes.aligned_initial_mode(encoder, decoder, task.u, task.v)
+    strength = modes.deep_mode(problem.time, task.s, task.d, start)
+    return _of_modes(problem, strength) | {"initial_mode": start}
+
+
+@Solution(
+    needs="layered linear trained_readout no_hidden squared_error gradient_flow",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "mode_strength": ("solution time mode", "effective singular values by theory"),
+        "initial_mode": ("mode", "initial effective singular value that theory starts from"),
+    },
+)
+def shallow_modes(problem: Problem) -> Arrays:
+    """No hidden layer, each mode on its own; the loss leaves out what lies outside the modes.
+
+    Source: Jarvis, Klein, Rosman, Saxe, appendix A.
+    """
+    task = problem.data.modes
+    start = np.einsum("ok,...oi,ik->...k", task.u, problem.weights[0], task.v)
+    strength = modes.shallow_mode(problem.time, task.s, task.d, start)
+    return _of_modes(problem, strength) | {"initial_mode": start}
+
+
+@Solution(
+    needs="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "mode_strength": ("solution time mode", "effective singular values by theory"),
+        "initial_mode": ("mode", "initial effective singular value that theory starts from"),
+    },
+)
+def untied_modes(problem: Problem) -> Arrays:
+    """One hidden layer and whitened inputs, from vectors a and b of each mode that differ.
+
+    Exact where modes use hidden directions of their own.
+
+    Source: derived here; Saxe, McClelland, Ganguli 2013 solve scalar layers in other variables.
+    """
+    task = problem.data.modes
+    encoder, decoder = problem.weights
+    a0, b0 = (encoder @ task.v).mT, (decoder.mT @ task.u).mT
+    a, b = modes.untied_mode(problem.time, task.s, a0, b0)
+    return _of_modes(problem, (a * b).sum(-1)) | {"initial_mode": (a0 * b0).sum(-1)}
+
+
+@Solution(
+    needs="layered linear trained_readout squared_error gradient_flow aligned_start whitened "
+    "positive_modes",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "mode_strength": ("solution time mode", "effective singular values by theory"),
+        "layer_strength": (
+            "time layer mode",
+            "singular value of each layer in each mode (eq. 13)",
+        ),
+    },
+)
+def layered_modes(problem: Problem) -> Arrays:
+    """Any depth and whitened inputs, from an aligned start whose layers need not be balanced.
+
+    Source: Basu, Mukherjee, Vasudevan, eq. 13.
+    """
+    task, rank = problem.data.modes, len(problem.data.modes.s)
+    start = np.zeros((*problem.weights[0].shape[:-2], len(problem.weights), rank))
+    for index, layer in enumerate(problem.weights):
+        values = np.linalg.svd(layer, compute_uv=False)[..., :rank]
+        start[..., index, : values.shape[-1]] = values  # a narrow layer has no room for the rest
+    strength = modes.layered_mode_flow(problem.time, task.s, start)
+    return _of_modes(problem, strength.prod(-2)) | {"layer_strength": strength}
+
+
+@Solution(
+    needs="layered linear trained_readout one_hidden squared_error gradient_flow equal_variance",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "mode_strength": ("solution time mode", "effective singular values by theory"),
+    },
+)
+def symmetric_start(problem: Problem) -> Arrays:
+    """Only the mean of encoder and decoder vectors grows from a small start: a tied network.
+
+    Source: derived here, from the matrix Riccati solution of Fukumizu 1998.
+    """
+    task = problem.data.modes
+    encoder, decoder = problem.weights
+    mean = (encoder @ task.v + decoder.mT @ task.u).mT / 2
+    gram = tied_gram(problem.time * task.d[0], mean, np.diag(task.s / task.d[0]))
+    return _of_map(problem, task.u @ gram @ task.v.T)
+
+
+@Solution(
+    needs="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "mode_strength": ("solution time mode", "effective singular values by theory"),
+    },
+)
+def exact(problem: Problem) -> Arrays:
+    """One hidden layer and whitened inputs, exact from a balanced start, aligned or not.
+
+    An unbalanced start is not refused: the result then departs from gradient flow.
+
+    Source: Fukumizu 1998; Braun, Dominé, Fitzgerald, Saxe 2022.
+    """
+    encoder, decoder = problem.weights
+    total = exact_two_layer(problem.time, encoder, decoder, problem.data.sigma_yx)
+    return _of_map(problem, total)
+
+
+@Solution(
+    needs="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "mode_strength": ("solution time mode", "effective singular values by theory"),
+        "gram": (
+            "time vector other_vector",
+            "inner products of encoder and decoder vectors by theory",
+        ),
+    },
+)
+def tied(problem: Problem) -> Arrays:
+    """One hidden layer and whitened inputs, exact where encoder and decoder start equal.
+
+    Source: the matrix Riccati solution of Fukumizu 1998.
+    """
+    task = problem.data.modes
+    gram = tied_gram(problem.time, (problem.weights[0] @ task.v).mT, np.diag(task.s))
+    diagonal = np.diagonal(gram, axis1=-2, axis2=-1)
+    loss = problem.data.y_power / 2 - diagonal @ task.s + (gram**2).sum((-1, -2)) / 2
+    return {
+        "loss": problem.as_trained(loss),
+        "mode_strength": diagonal,
+        "gram": np.tile(gram, (2, 2)),
+    }
+
+
+@Solution(
+    needs="layered linear trained_readout squared_error gradient_flow",
+    gives={
+        "loss": ("solution time", "loss predicted by theory"),
+        "mode_strength": ("solution time mode", "effective singular values by theory"),
+        "layer_norm": ("time layer", "Frobenius norm of the weights under gradient flow"),
+    },
+)
+def flow(problem: Problem) -> Arrays:
+    """Gradient flow of all weights, integrated; any depth, task and start.
+
+    Source: Saxe, McClelland, Ganguli 2013; Basu, Mukherjee, Vasudevan, eqs. 5 and 14.
+    """
+    smallest = min(np.sqrt(np.mean(w**2)) for layer in problem.weights for w in layer)
+    path = linear_flow(
+        problem.time,
+        problem.weights,
+        problem.data.sigma_yx,
+        problem.data.sigma_xx,
+        atol=1e-13 * float(smallest),
+    )
+    norms = np.stack([np.linalg.norm(w, axis=(-2, -1)) for w in path], axis=-1)
+    return _of_map(problem, _product(path)) | {"layer_norm": norms}
+
+
+def _product(weights: list[Float[np.ndarray, "*runs _out _in"]]) -> np.ndarray:
+    return reduce(lambda below, above: above @ below, weights)
+
+
+def _of_modes(problem: Problem, strength: Float[np.ndarray, "*runs time mode"]) -> Arrays:
+    """Mode strengths and the loss that follows."""
+    task = problem.data.modes
+    loss = modes.mode_loss(strength, task.s, task.d, problem.data.y_power)
+    return {"loss": problem.as_trained(loss), "mode_strength": strength}
+
+
+def _of_map(problem: Problem, total: Float[np.ndarray, "*runs time output input"]) -> Arrays:
+    """Mode strengths and loss of a linear map."""
+    data = problem.data
+    fit = np.einsum("...oi,oi->...", total, data.sigma_yx)
+    size = np.einsum("...oi,ij,...oj->...", total, data.sigma_xx, total)
+    return {
+        "loss": problem.as_trained(data.y_power / 2 - fit + size / 2),
+        "mode_strength": np.einsum("ok,...oi,ik->...k", data.modes.u, total, data.modes.v),
+    }

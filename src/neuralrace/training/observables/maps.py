@@ -1,0 +1,60 @@
+"""What the whole network computes."""
+
+from collections.abc import Mapping
+from functools import reduce
+
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
+
+from neuralrace.extensions.registry import Observable
+from neuralrace.training.observables.pairs import over_pairs
+from neuralrace.training.observables.view import View
+
+
+@Observable(
+    needs="layered",
+    gives={"linear_map": ("time output input", "product of all weights W_L ... W_1")},
+)
+def linear_map(view: View) -> Mapping[str, Array]:
+    """The map of the layers without their activation."""
+    return {"linear_map": _product(view.network.weights)}
+
+
+@Observable(
+    needs="layered|routing domains_spelled_out",
+    gives={"mode_strength": ("time mode", "effective singular value u_k^T W_L ... W_1 v_k")},
+)
+def mode_strength(view: View) -> Mapping[str, Array]:
+    """Strength of each mode of the task; between domains, averaged over trained pairs."""
+    u, v = view.data["u"], view.data["v"]
+    if "mask" in view.own:
+        strength = jnp.einsum("ijyk,ijyx,ijxk->ijk", u, view.network.maps(), v)
+        return {"mode_strength": over_pairs(strength, view.own["mask"])}
+    return {"mode_strength": jnp.einsum("ok,oi,ik->k", u, _product(view.network.weights), v)}
+
+
+@Observable(
+    needs="layered|gated|graph",
+    snapshots=True,
+    gives={"outputs": ("snapshot sample output", "network outputs on the dataset")},
+)
+def outputs(view: View) -> Mapping[str, Array]:
+    """Answers to all samples."""
+    gates = [view.data["gates"]] if "gates" in view.data else []
+    return {"outputs": view.network(view.data["x"], *gates)}
+
+
+@Observable(
+    needs="layered", gives={"accuracy": ("time", "fraction of samples classified correctly")}
+)
+def accuracy(view: View) -> Mapping[str, Array]:
+    """How often the largest output is the largest target."""
+    x, y = view.data["x"], view.data["y"]
+    hits = jnp.argmax(view.network(x), axis=-1) == jnp.argmax(y, axis=-1)
+    return {"accuracy": jnp.mean(hits, dtype=x.dtype)}
+
+
+def _product(weights: list[Array]) -> Float[Array, "output input"]:
+    """W_L ... W_1."""
+    return reduce(lambda below, above: above @ below, weights)

@@ -1,0 +1,63 @@
+"""Pathways, each for itself."""
+
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from neuralrace.extensions.registry import Observable
+from neuralrace.training.observables.pairs import over_pairs
+from neuralrace.training.observables.view import View
+
+
+@Observable(
+    needs="gated",
+    snapshots=True,
+    gives={
+        "pathway_maps": (
+            "snapshot pathway output input",
+            "product of the weights along each pathway",
+        )
+    },
+)
+def pathway_maps(view: View) -> Mapping[str, Array]:
+    """The map of each pathway."""
+    return {"pathway_maps": view.network.maps()}
+
+
+@Observable(
+    needs="gated",
+    gives={
+        "pathway_values": (
+            "time pathway pathway_mode",
+            "singular values of the map of each pathway",
+        )
+    },
+)
+def pathway_values(view: View) -> Mapping[str, Array]:
+    """Singular values of each pathway's map."""
+    return {"pathway_values": jnp.linalg.svd(view.network.maps(), compute_uv=False)}
+
+
+@Observable(
+    needs="routing domains_spelled_out",
+    gives={
+        "trained_power": (
+            "time family",
+            "squared norm of the map of a trained pair through a pathway family",
+        ),
+        "untrained_power": (
+            "time family",
+            "squared norm of the map of an untrained pair through a pathway family",
+        ),
+    },
+)
+def pathway_power(view: View) -> Mapping[str, Array]:
+    """What each family of pathway blocks does, averaged over pairs of domains."""
+    maps = jnp.stack([family.maps() for family in view.network.families])
+    power = jnp.sum(maps**2, axis=(-2, -1))
+    return {
+        "trained_power": jax.vmap(over_pairs, (0, None))(power, view.own["mask"]),
+        "untrained_power": jax.vmap(over_pairs, (0, None))(power, 1 - view.own["mask"]),
+    }

@@ -1,0 +1,59 @@
+"""What hidden layers make of samples and of modes."""
+
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from neuralrace.extensions.registry import Observable
+from neuralrace.training.observables.view import View
+
+
+@Observable(
+    needs="layered one_hidden",
+    gives={
+        "gram": ("time vector other_vector", "inner products of encoder and decoder vectors"),
+    },
+)
+def gram(view: View) -> Mapping[str, Array]:
+    """Alignment of encoders W_1 v_k and decoders W_2^T u_k."""
+    encoder, decoder = view.network.weights
+    vectors = jnp.concatenate([encoder @ view.data["v"], decoder.T @ view.data["u"]], axis=1)
+    return {"gram": vectors.T @ vectors}
+
+
+@Observable(
+    needs="layered|gated|routing hidden domains_spelled_out",
+    snapshots=True,
+    gives={
+        "similarity": (
+            "snapshot domain_item other_domain_item",
+            "inner products of first-hidden-layer representations, items within input domains",
+        ),
+        "sample_similarity": (
+            "snapshot sample other_sample",
+            "inner products of first-hidden-layer representations of samples",
+        ),
+    },
+)
+def similarity(view: View) -> Mapping[str, Array]:
+    """Inner products of what the first hidden layers make of samples, or of items of domains."""
+    if "inputs" in view.data:
+        return _domain_similarity(view)
+    hidden = view.network.first_hidden(view.data["x"])
+    return {"sample_similarity": hidden @ hidden.T}
+
+
+def _domain_similarity(view: View) -> Mapping[str, Array]:
+    """The same for the items of all domains, in all blocks of the first family.
+
+    Domains of different groups share none.
+    """
+    encoders = view.network.families[0].encoder[...]
+    rows, _, size, _, units = encoders.shape
+    items = jnp.reshape(view.data["inputs"], (rows, size, -1, units))
+    hidden = jnp.einsum("rcihx,rinx->rinch", encoders, items)
+    hidden = jnp.reshape(hidden, (rows, size * items.shape[2], -1))
+    groups = jnp.einsum("ram,rbm->rab", hidden, hidden)
+    return {"similarity": jax.scipy.linalg.block_diag(*groups)}

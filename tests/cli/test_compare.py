@@ -1,0 +1,121 @@
+"""Two results folders side by side."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from workplace import Workplace, claim
+
+from neuralrace.claims.judge import judge_papers
+from neuralrace.claims.table import write_tables
+from neuralrace.cli import compare
+from neuralrace.cli.main import main
+from neuralrace.errors import UserError
+
+SPEC = {"precision": "float64"}
+VALUES = [1.0, 2.0, -4.0]
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Fills two results folders with one metric each, judges a claim of it, and gives them."""
+
+    def fill(one, other, spec=SPEC, other_spec=None, cells=("e", "e")):
+        places = [Workplace(tmp_path / name) for name in ("one", "other")]
+        specs = (spec, other_spec or spec)
+        for place, values, written, cell in zip(places, (one, other), specs, cells, strict=True):
+            place.root.mkdir()
+            place.per_seed(f"deep_linear/{cell}/main", values, written)
+            rows = judge_papers(
+                [place.write(claim(over_seeds="worst"))], place.results, place.cells
+            )
+            write_tables(*rows, place.results)
+        return [place.results for place in places]
+
+    return fill
+
+
+def test_equal_folders(folders):
+    one, other = folders(VALUES, VALUES)
+    (found,) = compare.differences(one, other)
+    assert (found.cell, found.metric, found.relative) == ("deep_linear/e/main", "m", 0.0)
+    text = "\n".join(compare.report(one, other))
+    assert "0 claims and findings come out otherwise" in text
+    assert "1 equal to the bit, 0 beyond rounding" in text
+
+
+@pytest.mark.parametrize(("precision", "beyond"), [("float64", True), ("float32", False)])
+def test_differences_are_relative_to_the_largest_entry(folders, precision, beyond):
+    (found,) = compare.differences(*folders(VALUES, [1.0, 2.0004, -4.0], {"precision": precision}))
+    assert found.relative == pytest.approx(1e-4)
+    assert found.beyond == beyond
+
+
+def test_undefined_here_and_finite_there_is_beyond(folders):
+    (found,) = compare.differences(*folders(VALUES, [1.0, np.nan, -4.0]))
+    assert found.beyond
+    assert found.relative == np.inf
+
+
+def test_undefined_in_both_is_no_difference(folders):
+    (found,) = compare.differences(*folders([np.nan, 1.0], [np.nan, 1.0]))
+    assert found.relative == 0.0
+
+
+def test_another_outcome_is_named(folders):
+    one, other = folders([1.0, 1.0], [1.0, 1.5])
+    assert list(compare.other_outcomes(one, other)) == ["a-claim: reproduced / discrepant"]
+    assert "- a-claim: reproduced / discrepant" in list(compare.report(one, other))
+
+
+def test_what_cannot_be_compared_is_told(folders):
+    with pytest.raises(UserError, match=r"only one of .* has metrics of deep_linear/e/main"):
+        list(compare.differences(*folders(VALUES, VALUES, cells=("e", "f"))))
+
+
+def test_other_specifications_are_told(folders):
+    pair = folders(VALUES, VALUES, other_spec={"precision": "float32"})
+    with pytest.raises(UserError, match=r"deep_linear/e/main: .* other specifications"):
+        list(compare.differences(*pair))
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_figures_that_look_otherwise_are_named(folders, within):
+    names = "deep_linear/exact", "deep_linear/rotation"
+    results = folders(VALUES, VALUES)
+    for folder, shade in zip(results, (0, 200), strict=True):
+        for name, colour in zip(names, (100, shade), strict=True):
+            path = (folder if within else folder.parent) / "figures" / f"{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (70, 40), (colour, 0, 0)).save(path)
+    found = compare.pictures(*results)
+    assert list(found) == list(names)
+    assert found[names[0]] is None
+    assert f"- {names[1]}: {found[names[1]]}" in list(compare.report(*results))
+    galleries = [(folder if within else folder.parent) / "figures" for folder in results]
+    assert next(compare.report(*galleries)) == "2 figures in both, 1 look otherwise"
+    assert len(list(compare.report(*galleries))) == 2
+    path.write_bytes(b"none")
+    with pytest.raises(UserError, match=r"rotation.png: is no picture"):
+        compare.pictures(*results)
+
+
+def test_command_line(folders, capsys):
+    pair = [str(folder) for folder in folders(VALUES, VALUES)]
+    assert main(["compare", *pair]) == 0
+    assert "| m | 0.0e+00 | deep_linear/e/main | 1e-06 |" in capsys.readouterr().out
+    (Path(pair[0]) / "claims.json").write_text("[")
+    assert main(["compare", *pair]) == 1
+    assert "is damaged, or no table" in capsys.readouterr().err
+
+
+def test_results_without_claims_are_compared(folders, capsys):
+    pair = folders(VALUES, VALUES)
+    for folder in pair:
+        for name in ("claims.json", "findings.json"):
+            (folder / name).unlink()
+    assert main(["compare", *map(str, pair)]) == 0
+    printed = capsys.readouterr().out
+    assert "| m | 0.0e+00 | deep_linear/e/main | 1e-06 |" in printed
+    assert "claims" not in printed

@@ -1,0 +1,243 @@
+"""The archive of a results folder: what is in it, what is refused, and that it opens elsewhere."""
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from workplace import Workplace, claim, finding, measure, unassessed
+
+from neuralrace.claims.judge import judge_papers
+from neuralrace.claims.table import read_tables, write_tables
+from neuralrace.cli.archive import opened
+from neuralrace.cli.export import export
+from neuralrace.cli.main import main
+from neuralrace.errors import UserError
+from neuralrace.results.analysis import to_frame
+from neuralrace.results.cells import open_results
+from neuralrace.results.checksums import Seal, digests, read_seal, seal_file, sha256
+
+CELLS = ("deep_linear/e/main", "deep_linear/f/seeds-1", "deep_linear/f/seeds-2", "other/e/main")
+TABLES = {f"results/{name}" for name in ("claims.json", "claims.md", "claims.csv", "findings.json")}
+TABLES |= {f"results/{name}" for name in ("findings.md", "findings.csv", "metrics.csv")}
+SEALS = {f"results/{name}" for name in ("claims.sha256", "metrics.csv.sha256")}
+
+
+def packed_files(cells):
+    """Names of the result files of cells in an archive, with their seals."""
+    return {f"results/{cell}/metrics.nc{end}" for cell in cells for end in ("", ".sha256")}
+
+
+def read(archive):
+    """Content of an archive by name."""
+    with zipfile.ZipFile(archive) as opened:
+        return {name: opened.read(name) for name in opened.namelist()}
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A results folder with four cells, judged claims and a table, and what is left behind."""
+    monkeypatch.chdir(tmp_path)
+    place = Workplace(tmp_path)
+    for number, cell in enumerate(CELLS):
+        place.per_seed(cell, np.arange(1.0, 4.0) + number, {"precision": "float64", "n": number})
+    file = place.write(
+        claim(measure=measure("deep_linear/e/*"), value=2.0, tolerance=3.0),
+        unassessed(id="not-assessed"),
+        findings=[finding(id="two", measure=measure("deep_linear/f/*", reduce="mean"))],
+    )
+    write_tables(*judge_papers([file], place.results, place.cells), place.results)
+    to_frame(place.results).to_csv(place.results / "metrics.csv", index=False)
+    inputs = digests(place.results, [f"{cell}/metrics.nc" for cell in CELLS])
+    for seal in ("claims.sha256", "metrics.csv.sha256"):
+        made = [Path(name).name for name in TABLES if ("metrics" in name) == ("metrics" in seal)]
+        sealed = {name: sha256(place.results / name) for name in made}
+        Seal("key", sealed, inputs).write(place.results / seal)
+    for left in ("logs/a.log", "checkpoints/a/b/c/whole.npz", "blind/a/b/fresh/c/metrics.nc"):
+        path = place.results / left
+        path.parent.mkdir(parents=True)
+        path.write_text("left behind")
+    return Path("results")
+
+
+def test_everything_that_is_finished_is_packed(results):
+    assert export(results, Path("all.zip")) == (CELLS, ())
+    files = read("all.zip")
+    assert list(files) == sorted(files)
+    assert set(files) == packed_files(CELLS) | TABLES | SEALS | {"results/README.md"}
+    for name in packed_files(CELLS) | TABLES | SEALS:
+        assert files[name] == Path(name).read_bytes()
+    about = files["results/README.md"].decode()
+    assert ": 4 of deep_linear, other." in about
+    assert 'results["deep_linear/e/main"].metrics' in about
+    with zipfile.ZipFile("all.zip") as opened:
+        stored = {e.filename for e in opened.infolist() if e.compress_type == zipfile.ZIP_STORED}
+    assert stored == {name for name in files if name.endswith(".nc")}
+
+
+def test_the_same_results_give_the_same_bytes(results):
+    export(results, Path("one.zip"))
+    for path in results.rglob("*"):
+        path.touch()
+    export(results, Path("other.zip"))
+    assert Path("one.zip").read_bytes() == Path("other.zip").read_bytes()
+
+
+def test_it_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
+    here = open_results(results)["deep_linear/e/main"].metrics
+    assert main(["export", "to/all.zip"]) == 0
+    assert capsys.readouterr().out.startswith("to/all.zip holds 4 cells, 0 figures, 0.")
+    elsewhere = tmp_path / "elsewhere"
+    with zipfile.ZipFile("to/all.zip") as archive:
+        archive.extractall(elsewhere)
+    monkeypatch.chdir(elsewhere)
+    xr.testing.assert_identical(open_results()["deep_linear/e/main"].metrics, here)
+    for command in (
+        ["verify"],
+        ["claims", "a-claim"],
+        ["compare", "results", str(tmp_path / results)],
+    ):
+        assert main(command) == 0
+    told = capsys.readouterr().out
+    assert "4 files and 2 figures and tables verified" in told
+    assert "statement: Something is so." in told
+    assert "4 metrics of 4 cells: 4 equal to the bit" in told
+
+
+@pytest.mark.parametrize(
+    ("only", "cells", "statements"),
+    [
+        (["deep_linear"], CELLS[:3], ["a-claim", "not-assessed", "two"]),
+        (["deep_linear/f"], CELLS[1:3], ["not-assessed", "two"]),
+        (["deep_linear/f/seeds-2", "deep_linear/e"], CELLS[::2], ["a-claim", "not-assessed"]),
+        (["other"], CELLS[3:], []),
+    ],
+)
+def test_a_part_tells_of_itself_alone(results, tmp_path, only, cells, statements):
+    assert export(results, Path("part.zip"), only)[0] == tuple(c for c in CELLS if c in cells)
+    files = read("part.zip")
+    assert packed_files(CELLS) & set(files) == packed_files(cells)
+    with zipfile.ZipFile("part.zip") as archive:
+        archive.extractall("part")
+    assert main(["verify", "part/results"]) == 0
+    told = [row.id for rows in read_tables(Path("part/results")) for row in rows]
+    assert sorted(told) == statements
+    table = to_frame(Path("part/results"))
+    named = Path("part/results/metrics.csv").read_text().splitlines()
+    assert len(named) == 1 + len(table) == 1 + 3 * len(cells)
+
+
+def test_what_is_not_finished_is_left_out(results):
+    seal_file(results / CELLS[0] / "metrics.nc").unlink()
+    for name in TABLES | SEALS:
+        Path(name).unlink()
+    assert export(results, Path("all.zip")) == (CELLS[1:], ())
+    assert set(read("all.zip")) == packed_files(CELLS[1:]) | {"results/README.md"}
+
+
+PICTURES = ("paper/one.png", "paper/one.pdf", "slim/paper/one.png")
+
+
+def draw(gallery, cells):
+    """A figure, sealed as drawn from the metrics of cells."""
+    for name in PICTURES:
+        (gallery / name).parent.mkdir(parents=True, exist_ok=True)
+        (gallery / name).write_bytes(b"a picture")
+    digest = sha256(gallery / PICTURES[0])
+    names = ("one.png", "one.pdf", "../slim/paper/one.png")
+    inputs = digests(Path("results"), [f"{cell}/metrics.nc" for cell in cells])
+    Seal("key", dict.fromkeys(names, digest), inputs).write(gallery / "paper/one.sha256")
+
+
+@pytest.mark.parametrize("gallery", [Path("figures"), Path("results/figures")])
+def test_figures_of_what_is_packed_go_along(results, gallery):
+    draw(gallery, CELLS[:2])
+    packed = {f"results/figures/{name}" for name in (*PICTURES, "paper/one.sha256")}
+    assert export(results, Path("all.zip"))[1] == ("paper/one",)
+    assert packed <= set(read("all.zip"))
+    opened(Path("all.zip"))
+    with zipfile.ZipFile("all.zip") as archive:
+        archive.extractall("elsewhere")
+    assert main(["verify", "elsewhere/results"]) == 0
+    assert export(results, Path("part.zip"), ["deep_linear/e"])[1] == ()
+    assert not packed & set(read("part.zip"))
+    (gallery / "slim/paper/one.png").write_bytes(b"edited")
+    assert export(results, Path("edited.zip"))[1] == ()
+
+
+def test_a_part_of_a_table_has_a_checksum_file_of_its_own(results):
+    export(results, Path("part.zip"), ["deep_linear"])
+    packed = read("part.zip")
+    with zipfile.ZipFile("part.zip") as archive:
+        archive.extractall("part")
+    for name in SEALS:
+        assert packed[name] != Path(name).read_bytes()
+        part = read_seal(Path("part", name))
+        whole = read_seal(Path(name))
+        assert set(part.files) == set(whole.files)
+        assert part.inputs.items() < whole.inputs.items()
+
+
+@pytest.mark.parametrize("name", ["claims.json", "findings.json", "metrics.csv"])
+def test_an_edited_table_is_not_packed(results, name):
+    text = (results / name).read_text()
+    (results / name).write_text(text.replace("1", "2", 1))
+    with pytest.raises(UserError, match=f"{name}: is damaged: .* add --forcerun results/{name}"):
+        export(results, Path("all.zip"))
+    assert not Path("all.zip").exists()
+
+
+def test_a_cell_in_the_place_of_another_is_not_packed(results):
+    shutil.copytree(results / CELLS[1], results / CELLS[2], dirs_exist_ok=True)
+    with pytest.raises(UserError, match=f"is the metrics of {CELLS[1]}, not of {CELLS[2]}"):
+        export(results, Path("all.zip"))
+
+
+def test_a_file_that_is_there_is_replaced_where_that_is_asked_for(results):
+    Path("all.zip").write_text("mine")
+    with pytest.raises(
+        UserError, match=r"^all.zip: is there already; use another name, or --force"
+    ):
+        export(results, Path("all.zip"))
+    assert Path("all.zip").read_text() == "mine"
+    assert main(["export", str(results), "all.zip", "--force"]) == 0
+    assert zipfile.is_zipfile("all.zip")
+
+
+def test_progress_is_reported(results):
+    reported = []
+    export(results, Path("all.zip"), report=lambda *counts: reported.append(counts))
+    done, total = zip(*reported, strict=True)
+    assert list(done) == sorted(done)
+    assert set(total) == {done[-1]}
+
+
+def damage(results):
+    with (results / CELLS[0] / "metrics.nc").open("ab") as file:
+        file.write(b"more")
+
+
+def link(path):
+    outside = Path("outside")
+    path.rename(outside)
+    path.symlink_to(outside.resolve())
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (damage, "metrics.nc: is damaged: its content does not have the checksum"),
+        (lambda r: [seal_file(r / c / "metrics.nc").unlink() for c in CELLS], "is finished; run"),
+        (lambda r: link(r / CELLS[0] / "metrics.nc"), "metrics.nc: is a link out of results; put"),
+        (lambda r: link(r / "deep_linear"), "metrics.nc: is a link out of results; put"),
+        (lambda r: link(r / "claims.json"), "claims.json: is a link out of results; put"),
+        (lambda r: (r / "claims.json").write_text("["), "claims.json: is damaged: its content"),
+    ],
+)
+def test_what_cannot_be_passed_on_is_refused_and_leaves_nothing(results, spoil, said):
+    spoil(results)
+    with pytest.raises(UserError, match=said):
+        export(results, Path("all.zip"))
+    assert list(Path().glob("*all.zip*")) == []

@@ -1,0 +1,85 @@
+"""What cells are estimated to cost, and where they are trained."""
+
+import json
+
+import pytest
+
+from neuralrace.config.cell import Cell
+from neuralrace.config.cost import cost_of
+from neuralrace.config.load import Plan
+
+SPEC = {
+    "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
+    "network": {"name": "layered", "hidden": [2]},
+    "init": {"name": "aligned"},
+    "init_scales": [0.1, 0.3],
+    "seeds": 2,
+    "training": {"learning_rate": 0.02, "steps": 400},
+    "record": {"every": 10, "observables": ["mode_strength"]},
+    "solutions": ["aligned_modes"],
+    "metrics": ["analytic_fit", "learning_times"],
+}
+WIDE = {
+    "dataset": {"name": "gaussian_mixture", "inputs": 500, "outputs": 100},
+    "network": {"name": "layered", "hidden": [2000, 2000]},
+    "init": {"name": "normal"},
+    "record": {"every": 10},
+    "solutions": [],
+    "metrics": [],
+}
+"""Faster on a GPU."""
+
+
+def cell(**changes) -> Cell:
+    return Cell.model_validate_json(json.dumps(SPEC | changes))
+
+
+def test_the_configuration_says_where_there_are_gpus_and_this_machine_only_for_itself(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    found = {gpus: Plan(cells={}, gpus=gpus).gpus_each for gpus in (None, 0, 1)}
+    assert found == {None: 2, 0: 0, 1: 1}
+
+
+def test_a_gpu_gets_large_cells_alone():
+    wide = cell(**WIDE)
+    assert cost_of(wide, gpu=True).place == "gpu"
+    assert cost_of(wide, gpu=False).place == "cpu"
+    assert cost_of(wide, gpu=True).seconds() < cost_of(wide).seconds()
+    assert cost_of(cell(), gpu=True) == cost_of(cell())
+
+
+@pytest.mark.parametrize(
+    ("more", "key"),
+    [
+        ({"training": {"learning_rate": 0.02, "steps": 4000}}, "train"),
+        ({"seeds": 200, "record": SPEC["record"]}, "train"),
+        ({"metrics": [*SPEC["metrics"], "half_times"]}, "measure"),
+        ({"solutions": ["aligned_modes", "flow"]}, "solve"),
+    ],
+)
+def test_more_costs_more(more, key):
+    assert getattr(cost_of(cell(**more)), key) > getattr(cost_of(cell()), key)
+
+
+def test_a_program_is_paid_for_once():
+    one, other = cost_of(cell()), cost_of(cell(init_scales=[0.2, 0.4]))
+    assert one.program == other.program
+    assert other.seconds({one.program}) == other.train + other.solve + other.measure
+    assert cost_of(cell(network={"name": "layered", "hidden": [3]})).program != one.program
+
+
+def test_what_a_cluster_is_asked_for_grows_with_the_data():
+    small, large = (
+        cost_of(
+            cell(dataset={"name": "modes", "singular_values": [1.0], "inputs": n, "outputs": n})
+        )
+        for n in (3, 3000)
+    )
+    assert large.memory_mb > small.memory_mb
+
+
+def test_what_a_cluster_is_asked_for_grows_with_the_records():
+    few, many = (cost_of(cell(record=SPEC["record"] | {"every": n})) for n in (400, 1))
+    assert many.disk_mb >= few.disk_mb >= 1
+    lasting = cost_of(cell(seeds=2000, record=SPEC["record"] | {"every": 1}))
+    assert lasting.disk_mb > 50 * many.disk_mb

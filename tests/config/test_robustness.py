@@ -1,0 +1,102 @@
+import json
+
+import pytest
+
+from neuralrace.config.cell import Cell
+from neuralrace.config.robustness import DOUBLED, OFFSET, varied
+
+SPEC = {
+    "dataset": {"name": "gaussian_mixture", "samples_per_component": 20, "seed": 3},
+    "network": {"name": "layered", "hidden": [4, 3]},
+    "init": {"name": "glorot"},
+    "init_scales": [1.0],
+    "seeds": 3,
+    "training": {"learning_rate": 0.01, "steps": 40},
+    "record": {"every": 10, "snapshots": 2},
+}
+
+
+def cell(**changes):
+    return Cell.model_validate_json(json.dumps(SPEC | changes))
+
+
+def differing(one, other, path=()):
+    """Dotted keys at which two specifications differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {key for k in one for key in differing(one[k], other[k], (*path, k))}
+    return {".".join(path)} if one != other else set()
+
+
+@pytest.mark.parametrize(
+    ("variant", "keys"),
+    [
+        ("fresh", set()),
+        ("samples", {"dataset.samples_per_component"}),
+        ("widths", {"network.hidden"}),
+        ("steps", {"training.steps", "record.snapshots"}),
+        ("step_size", {"training.learning_rate", "training.steps", "record.every"}),
+    ],
+)
+def test_a_variant_has_fresh_seeds_and_changes_one_thing(variant, keys):
+    one, other = (json.loads(c.canonical()) for c in (cell(), varied(cell(), variant)))
+    assert differing(one, other) == keys | {"first_seed", "dataset.seed"}
+    assert other["first_seed"] == OFFSET
+    assert other["dataset"]["seed"] == OFFSET + 3
+
+
+def test_what_is_doubled():
+    assert varied(cell(), "samples").dataset.samples_per_component == 40
+    assert varied(cell(), "widths").network.hidden == (8, 6)
+    steps = varied(cell(), "steps")
+    assert (steps.training.steps, steps.record.every, steps.record.snapshots) == (80, 10, 4)
+    size = varied(cell(), "step_size")
+    assert (size.training.learning_rate, size.training.steps, size.record.every) == (0.02, 20, 5)
+
+
+def test_units_that_are_averaged_pathways_have_no_width():
+    gates = {"name": "half_space", "pathways": 3}
+    network = {"name": "gated", "hidden": [1], "gates": gates, "readout": "mean"}
+    assert varied(cell(network=network), "widths") is None
+    assert varied(cell(network=network), "steps") is not None
+    assert varied(cell(network=network | {"readout": "trained"}), "widths") is not None
+    relu = {"name": "layered", "hidden": [3], "activation": "relu", "readout": "mean"}
+    assert varied(cell(network=relu), "widths") is not None
+    assert varied(cell(network=relu, candidates={"a": network}), "widths") is None
+
+
+def test_odd_intervals_are_trained_twice_as_long():
+    size = varied(
+        cell(training={"learning_rate": 0.01, "steps": 40}, record={"every": 5}), "step_size"
+    )
+    assert (size.training.learning_rate, size.training.steps, size.record.every) == (0.02, 40, 5)
+
+
+def test_fresh_samples_are_doubled_too():
+    online = {"learning_rate": 0.01, "steps": 40, "batch": {"name": "fresh", "size": 7}}
+    other = varied(cell(dataset={"name": "nonlinear_gaussian"}, training=online), "samples")
+    assert (other.dataset.samples, other.training.batch.size) == (4000, 14)
+
+
+def test_candidates_keep_the_width_of_their_network():
+    gated = {"name": "gated", "hidden": [5], "gates": {"name": "half_space", "pathways": 2}}
+    network = {"name": "layered", "hidden": [10], "activation": "relu"}
+    other = varied(cell(network=network, candidates={"a": gated}), "widths")
+    assert (other.network.hidden, other.candidates["a"].hidden) == ((20,), (10,))
+
+
+def test_what_is_not_there_is_not_doubled():
+    assert varied(cell(dataset={"name": "hierarchy"}), "samples") is None
+    assert varied(cell(network={"name": "layered", "hidden": []}), "widths") is None
+
+
+def test_a_dataset_that_has_no_more_is_not_doubled():
+    assert varied(cell(dataset={"name": "digits"}), "samples") is None
+    assert varied(cell(dataset={"name": "digits", "samples": 500}), "samples") is not None
+
+
+def test_every_variant_can_be_asked_of_every_cell():
+    assert set(DOUBLED) == {"fresh", "samples", "widths", "steps", "step_size"}
+
+
+def test_fresh_seeds_are_those_of_the_runs():
+    assert list(varied(cell(), "fresh").seed_numbers) == [OFFSET, OFFSET + 1, OFFSET + 2]

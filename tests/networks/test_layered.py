@@ -1,0 +1,63 @@
+"""The layered network computes what its docstring says, and trains what it should."""
+
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from scipy.special import erf, expit
+
+from neuralrace.networks.modules.activations import ACTIVATIONS
+from neuralrace.networks.modules.layered import LayeredNetwork
+
+REFERENCE = {
+    "linear": lambda h: h,
+    "relu": lambda h: np.where(h > 0, h, 0),
+    "erf": lambda h: erf(h / np.sqrt(2)),
+    "sigmoid": expit,
+    "tanh": np.tanh,
+}
+
+
+def random_layers(widths, seed=0):
+    rng = np.random.default_rng(seed)
+    weights = [rng.normal(size=(n, m)) for m, n in pairwise(widths)]
+    biases = [rng.normal(size=len(w)) for w in weights]
+    return weights, biases, rng.normal(size=(9, widths[0]))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("widths", [(3, 2), (3, 4, 2), (3, 4, 5, 2)], ids=len)
+def test_outputs(activation, biased, widths):
+    weights, biases, x = random_layers(widths)
+    with jax.enable_x64(True):
+        params = jax.tree.map(jnp.asarray, (weights, biases if biased else None))
+        found = LayeredNetwork(*params, activation)(jnp.asarray(x))
+    h = x
+    for index, (w, b) in enumerate(zip(weights, biases, strict=True)):
+        h = h @ w.T + (b if biased else 0)
+        h = REFERENCE[activation](h) if index < len(weights) - 1 else h
+    np.testing.assert_allclose(found, h, rtol=1e-12, atol=1e-12)
+
+
+def test_fixed_readout_is_no_parameter():
+    weights, biases = jax.tree.map(jnp.asarray, random_layers((3, 4, 5, 2))[:2])
+    trained = LayeredNetwork(weights, biases, "relu")
+    fixed = LayeredNetwork(weights, biases, "relu", trained_readout=False)
+
+    def shapes(network):
+        return sorted(leaf.shape for leaf in jax.tree.leaves(nnx.state(network, nnx.Param)))
+
+    assert shapes(trained) == sorted([(4, 3), (5, 4), (2, 5), (4,), (5,), (2,)])
+    assert shapes(fixed) == sorted([(4, 3), (5, 4), (4,), (5,)])
+
+
+def test_weights_and_biases_are_listed_from_the_input():
+    weights, biases = jax.tree.map(jnp.asarray, random_layers((3, 4, 2))[:2])
+    network = LayeredNetwork(weights, biases, "relu")
+    for found, given in zip(network.weights + network.biases, weights + biases, strict=True):
+        np.testing.assert_array_equal(found, given)
+    assert LayeredNetwork(weights, None, "relu").biases == []

@@ -1,0 +1,236 @@
+"""The site: built strictly, with a place for all that there is, and nothing from elsewhere."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from PIL import Image
+
+import neuralrace
+from builders import REPOSITORY
+from neuralrace.claims.judge import ClaimRow
+from neuralrace.claims.spec import read_claims
+from neuralrace.extensions.registry import FIGURES, METRICS, OBSERVABLES, SOLUTIONS
+from neuralrace.figures import style
+
+DOCS = REPOSITORY / "docs"
+CLAIMS = read_claims(sorted(REPOSITORY.glob("config/*/claims.yaml")))
+TERMS = (
+    "cell", "run", "ensemble", "gating scheme", "pathway", "race", "ReLN", "init scale",
+    "gradient-flow time", "mode", "claim", "finding", "verdict", "status", "discrepant",
+    "differs here", "seal", "key",
+)  # fmt: skip
+ELSEWHERE = re.compile(
+    r"<(?:script|link|img|iframe|source|video)\b[^>]*?\b(?:src|href|srcset)=[\"'](?:https?:)?//[^>]*"
+    r"|@import[^;]*//[^;]*|url\([\"']?(?:https?:)?//[^)]*"
+)
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+QUIET = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--allow-file-access-from-files", "--enable-logging=stderr", "--virtual-time-budget=100000",
+)  # fmt: skip
+LOOKED_AT = (
+    "index", "gallery/deep_linear", "claims/index", "claims/deep_linear", "theory/deep_linear",
+    "theory/layer_dynamics", "theory/localization", "theory/make_haste", "theory/neural_race",
+    "configuration", "reference", "api/functions", "extending", "cluster", "glossary",
+)  # fmt: skip
+
+
+class Page(HTMLParser):
+    """Identifiers of a page, and words for its images."""
+
+    def __init__(self, file: Path):
+        super().__init__()
+        self.identifiers: set[str] = set()
+        self.alternatives: set[str] = set()
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        told = dict(attrs)
+        self.identifiers.add(told.get("id") or "")
+        if tag == "img":
+            self.alternatives.add(told.get("alt") or "")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The site without results, and with notebooks as they are stored."""
+    pytest.importorskip("myst_nb", reason="the site needs the extra `docs`")
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "source").mkdir()
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-c", str(DOCS)]
+    options = ["-D", "nb_execution_mode=off", "-D", "results_folder=no/results"]
+    places = [str(folder / "source"), str(folder / "html")]
+    done = subprocess.run(
+        [*command, *options, *places], cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+@pytest.fixture
+def extension(monkeypatch):
+    """Modules of the extension can be imported."""
+    pytest.importorskip("sphinx", reason="the site needs the extra `docs`")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+
+
+def test_every_figure_is_in_the_gallery(site):
+    for paper in {name.partition("/")[0] for name in FIGURES}:
+        page = Page(site / "gallery" / f"{paper}.html")
+        for name, entry in FIGURES.items():
+            if name.startswith(f"{paper}/") and entry.path.is_relative_to(REPOSITORY):
+                assert f"figure-{name}".replace("/", "-").replace("_", "-") in page.identifiers
+                with Image.open(REPOSITORY / "figures" / "slim" / f"{name}.png") as picture:
+                    assert picture.info["Description"] in page.alternatives
+                module = entry.path.relative_to(REPOSITORY).as_posix()
+                assert (site / "source" / f"{module}.html").is_file()
+
+
+def test_every_claim_and_finding_has_a_place(site):
+    for file, written in CLAIMS.items():
+        page = Page(site / "claims" / f"{file.parent.name}.html")
+        wanted = {f"claim-{statement.id}" for statement in written.statements}
+        assert wanted <= page.identifiers
+
+
+def test_every_declaration_has_a_place(site):
+    page = Page(site / "reference.html")
+    for registry in (METRICS, SOLUTIONS, OBSERVABLES):
+        wanted = {f"{registry.kind.removesuffix('s')}-{name}" for name in registry}
+        assert wanted <= page.identifiers
+
+
+def test_every_function_has_a_place(site):
+    page = Page(site / "api" / "functions.html")
+    assert {f"neuralrace.{name}" for name in neuralrace.__all__} <= page.identifiers
+    page = Page(site / "api" / "extending.html")
+    functions = {name: each for name, each in vars(style).items() if callable(each)}
+    own = {name for name, each in functions.items() if each.__module__ == style.__name__}
+    own = {name for name in own if not name.startswith("_")}
+    assert {f"neuralrace.figures.style.{name}" for name in own} <= page.identifiers
+
+
+def test_every_term_has_a_place(site):
+    page = Page(site / "glossary.html")
+    assert {f"term-{term}".replace(" ", "-") for term in TERMS} <= page.identifiers
+
+
+def test_nothing_comes_from_elsewhere(site):
+    files = [*site.rglob("*.html"), *site.rglob("*.css")]
+    assert len(files) > 100
+    found = {file.name: ELSEWHERE.findall(file.read_text(encoding="utf-8")) for file in files}
+    assert {name: places for name, places in found.items() if places} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<script src="https://example.org/a.js">',
+        '<link rel="stylesheet" href="//example.org/a.css">',
+        "@font-face { src: url(https://example.org/a.woff2) }",
+        '@import "https://example.org/a.css";',
+    ],
+)
+def test_what_comes_from_elsewhere_is_seen(text):
+    assert ELSEWHERE.search(text)
+
+
+def test_links_lead_where_the_site_has_a_page(extension):
+    from staging import places, relinked
+
+    shown: set[str] = set()
+    source = "../src/neuralrace/config/requirements.py"
+    text = f"[a](../config/README.md#all-keys) [b]({source}) [c](none.md) d[0](1)"
+    told = relinked(text, "docs/data_model.md", places(), shown)
+    assert told.split() == [
+        "[a](configuration.md#all-keys)",
+        "[b](source/src/neuralrace/config/requirements.py.rst)",
+        "[c](none.md)",
+        "d[0](1)",
+    ]
+    assert shown == {"src/neuralrace/config/requirements.py"}
+    assert relinked("[a](docs/reln.md)", "CONTRIBUTING.md", places(), shown) == "[a](reln.md)"
+
+
+def test_source_is_never_put_together_in_docs(extension):
+    from sphinx.errors import ConfigError
+    from staging import stage
+
+    with pytest.raises(ConfigError, match="run `make docs`"):
+        stage(SimpleNamespace(srcdir=DOCS))
+
+
+def test_measured_values_are_told_where_there_are_results(extension, tmp_path):
+    import verdicts
+
+    file, written = next(iter(CLAIMS.items()))
+    claim = next(each for each in written.claims if each.judged)
+    row = ClaimRow(
+        id=claim.id,
+        paper=file.parent.name,
+        kind=claim.kind,
+        statement=claim.statement,
+        verdict="holds",
+        measured=0.123456,
+        interval=(0.1, 0.2),
+        interval_is="range over seeds",
+        seeds=7,
+        evidence=("results/a/b/c/metrics.nc",),
+        locator=claim.locator,
+        quote=claim.quote,
+        status="reproduced",
+        source_setup=written.setups[claim.setup],
+        differs=("sizes",),
+    )
+    rows = json.dumps([json.loads(row.model_dump_json())])
+    (tmp_path / "claims.json").write_text(rows, encoding="utf-8")
+    (tmp_path / "findings.json").write_text("[]", encoding="utf-8")
+    without = verdicts.pages(REPOSITORY, None)
+    made = verdicts.pages(REPOSITORY, tmp_path)
+    page = f"claims/{file.parent.name}.rst"
+    told = set(made[page].splitlines()) - set(without[page].splitlines())
+    assert (
+        ":Measured: **0.1235** [0.1, 0.2] (range over seeds), 7 seeds :bdg-success:`holds`" in told
+    )
+    assert ":What differs here: sizes" in told
+    assert "   :Evidence: ``results/a/b/c/metrics.nc``" in told
+    assert "make claims" in without["claims/index.rst"]
+    assert "make claims" not in made["claims/index.rst"]
+
+
+def test_notebooks_say_where_they_lack_results(extension):
+    from staging import without_output
+
+    title = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# All"}
+    told = json.loads(without_output(json.dumps({"cells": [title, title]})))["cells"]
+    assert [cell["source"][:20] for cell in told] == ["# All", "> **Without output.*", "# All"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to look at pages with")
+def test_pages_are_whole_in_a_narrow_window(site, tmp_path):
+    shutil.copy(Path(__file__).with_name("check.html"), site)
+    address = f"{(site / 'check.html').as_uri()}#{','.join(f'{page}.html' for page in LOOKED_AT)}"
+    command = [CHROMIUM, *QUIET, f"--user-data-dir={tmp_path}", "--dump-dom", address]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    written = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout)
+    assert written is not None, done.stderr
+    seen = json.loads(written[1])
+    assert len(seen) == len(LOOKED_AT)
+    for page, found in seen.items():
+        assert found["broken"] == found["wrong"] == [], page
+        assert found["beyond"] == 0, page
+        assert found["maths"] == found["typeset"], page
+    assert all(
+        seen[f"theory/{name}.html"]["typeset"] > 100 for name in ("deep_linear", "make_haste")
+    )
+    console = re.findall(r"CONSOLE.*?\] (\".*)", done.stderr)
+    assert console
+    assert [line for line in console if re.search(r"Uncaught|Failed|Refused|Error", line)] == []

@@ -1,0 +1,125 @@
+"""The documentation is true: programs run, commands parse, and files, keys and names exist."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from mentions import PROGRAMS, REPOSITORY, blocks, lines, spans, wrong_command, wrong_name
+from neuralrace.cli import main as cli
+from neuralrace.config.load import read_plan
+
+DOCS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+PAGES = [*DOCS, REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "config/README.md"]
+
+
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+
+
+def shown(language: str) -> list:
+    """Code blocks of the README and of docs/ in a language, with where they stand."""
+    return [
+        pytest.param(block, id=f"{page.stem}-{number}")
+        for page in DOCS
+        for number, block in enumerate(blocks(page, language))
+    ]
+
+
+def whole(block) -> bool:
+    """Whether a block is a program, not a fragment or an analysis of results that are elsewhere."""
+    return not {"claim_files", "open_results"} & set(re.findall(r"\w+", block.values[0]))
+
+
+@pytest.mark.parametrize("block", list(filter(whole, shown("python"))))
+def test_programs_run(block, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "documentation", "exec"), {})
+    assert capsys.readouterr().out or list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("block", shown("yaml"))
+def test_configurations_are_valid(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("my.npz", x=np.eye(2), y=np.eye(2))
+    content = yaml.safe_load(block)
+    if "experiments" in content:
+        assert read_plan(content, {"docs": content}).cells
+
+
+def where(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=where)
+def test_every_command_on_a_page_parses(page):
+    found = [wrong_command(line, page) for line in lines(page)]
+    assert [wrong for wrong in found if wrong] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=where)
+def test_every_file_key_and_name_on_a_page_exists(page):
+    named = [span for span in sorted(spans(page)) if span.split()[0] not in PROGRAMS]
+    found = {span: wrong_name(span, page) for span in named}
+    assert {span: wrong for span, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.parametrize("name", cli.commands.commands)
+def test_the_example_in_the_help_of_a_command_parses(name):
+    example = str(cli.commands.commands[name].epilog)
+    assert example.startswith(f"example: neuralrace {name} ")
+    assert wrong_command(example.removeprefix("example: ")) == ""
+
+
+def test_commands_in_messages_parse():
+    sources = [path.read_text(encoding="utf-8") for path in REPOSITORY.glob("src/**/*.py")]
+    named = {line for source in sources for line in re.findall(r"`([a-z]+ [^`{}\n]+)`", source)}
+    commands = [line for line in named if line.split()[0] in PROGRAMS]
+    assert len(commands) > 5
+    assert [wrong for line in commands if (wrong := wrong_command(line))] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "neuralrace claims half-times",
+        "neuralrace list metric",
+        "neuralrace run deep_linear/stairs",
+        "neuralrace run --core 2 deep_linear",
+        "neuralrace run --configfile config/tiny.yaml",
+        "cd x && snakemake --cores all figure",
+        "snakemake --cores all figures/deep_linear/stairs.png",
+        "snakemake --cores all --force results/deep_linear/stairs/main/metrics.nc",
+        "snakemake --core-s all figures",
+        "make figure",
+        "python benchmarks/second_steps.py",
+        "python -m neuralrace.second_steps",
+        "pip install -e '.[gpu]'",
+    ],
+)
+def test_a_command_that_does_not_exist_is_found(line):
+    assert wrong_command(line)
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        "betas",
+        "training.momentum",
+        "training: {optimiser: {name: momentum, beta: 0.9}}",
+        "dataset.name: digit",
+        "only: 3",
+        "nr.simulates",
+        "theory.modes.strength_of",
+        "needs.yaml",
+        "theory/race.py",
+        "results/claims.txt",
+        "--prefers anna.zip",
+        "half-times",
+    ],
+)
+def test_a_name_that_does_not_exist_is_found(span):
+    assert wrong_name(span, REPOSITORY / "docs/index.md")

@@ -1,0 +1,157 @@
+"""The library's layers, read from its source: what may import what, and what nothing may use."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from builders import REPOSITORY
+from neuralrace.config.cell import DATASETS, LAWS, NETWORKS
+from neuralrace.networks.gated import SAMPLE_SCHEMES, Gated
+from neuralrace.networks.layered import Layered
+from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
+from neuralrace.results.provenance import code_files
+from neuralrace.training.optimisers.sgd import Sgd
+from neuralrace.training.settings import OPTIMISERS, Batch
+
+LIBRARY = REPOSITORY / "src" / "neuralrace"
+LAYERS = (
+    {"devices", "errors", "source", "stopping"},
+    {"atomic", "base", "bundled", "documents", "environment", "needs", "second_moments"},
+    {"profile", "registry"},
+    {"reference", "seal"},
+    {"datasets", "optimisers"},
+    {"descent", "gates"},
+    {"initialisation"},
+    {"models"},
+    {"networks"},
+    {"spec"},
+    {"given"},
+    {"archive", "locking", "memory"},
+    {"cost", "plan", "provenance", "theory", "variants"},
+    {"observables", "solutions"},
+    {"training"},
+    {"reln"},
+    {"records"},
+    {"metrics"},
+    {"analysis", "claims", "figures", "known_answers", "manual"},
+    {"answers", "catalogue", "compare", "conformance", "export", "merge", "simulation", "workflow"},
+    {"__init__", "cli"},
+)
+"""Lowest first. A module imports from its own part of the library and from lower layers."""
+LEVELS = {part: level for level, layer in enumerate(LAYERS) for part in layer}
+MODULES = sorted(LIBRARY.rglob("*.py"))
+FORBIDDEN = (
+    r"\b(pickle|cPickle|dill|joblib|marshal|shelve)\b",
+    r"\byaml\.(load|load_all|full_load|unsafe_load)\b",
+    r"\bos\.(system|popen)\b",
+    r"\bshell\s*=\s*True\b",
+    r"\b(eval|exec)\(",
+)
+"""Ways to run what a file says."""
+
+
+def part(path: Path) -> str:
+    """The top-level module or package of the library that a file belongs to."""
+    return path.relative_to(LIBRARY).parts[0].removesuffix(".py")
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """Dotted names of all modules that a file imports, at its top or inside functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide what is imported"
+            assert node.module is not None
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return frozenset(names)
+
+
+def test_every_part_of_the_library_has_a_layer():
+    assert {part(path) for path in MODULES} <= set(LEVELS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(LIBRARY)))
+def test_module_imports_lower_layers_only(path: Path):
+    own = part(path)
+    parts = {name.split(".")[1] for name in imported(path) if name.startswith("neuralrace.")}
+    assert "neuralrace" not in imported(path), "import from the module that defines it"
+    too_high = {other for other in parts - {own} if LEVELS.get(other, 99) >= LEVELS[own]}
+    assert not too_high
+
+
+def test_training_knows_no_choice_by_name():
+    # candidates are gated networks, and one with learned gates is a layered one
+    networks = set(NETWORKS) - {Gated, Layered}
+    choices = (*DATASETS, *networks, *SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS, *LAWS, *OPTIMISERS)
+    concrete = {Path(inspect.getfile(cls)) for cls in choices}
+    tasks = set(LIBRARY.glob("networks/tasks/*.py"))
+    # plain gradient steps are the default
+    assert (concrete | tasks) & set(code_files("train")) <= {Path(inspect.getfile(Sgd))}
+
+
+def test_kinds_of_networks_and_batches_are_asked_and_not_told_apart():
+    kinds = "|".join(cls.__name__ for cls in (*NETWORKS, *Batch.__subclasses__()))
+    switch = re.compile(rf"isinstance\([^)]*\b({kinds})\b|case ({kinds})\(")
+    found = {part(path) for path in MODULES if switch.search(path.read_text(encoding="utf-8"))}
+    assert found <= {"figures", "records"}  # they are for one kind, and refuse all others
+
+
+def test_library_does_not_know_snakemake():
+    assert [path for path in MODULES if any("snakemake" in name for name in imported(path))] == []
+
+
+def test_planning_loads_no_heavy_package():
+    """All that the rules import, and every declaration."""
+    rules = (REPOSITORY / "workflow" / "rules" / "common.smk").read_text(encoding="utf-8")
+    imports = re.findall(r"^from neuralrace\..*$", rules, re.MULTILINE)
+    assert len(imports) > 5
+    heavy = ("jax", "flax", "optax", "xarray", "pandas", "netCDF4", "matplotlib", "scipy")
+    code = [
+        "import sys, neuralrace.extensions.registry as r",
+        *imports,
+        "assert all(map(len, (r.METRICS, r.SOLUTIONS, r.OBSERVABLES, r.FIGURES)))",
+        f"print([n for n in {heavy} if n in sys.modules])",
+    ]
+    run = [sys.executable, "-c", "\n".join(code)]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_worker_sets_up_its_environment_before_numpy_is_loaded():
+    """NumPy reads when it is loaded which kernels of linear algebra it is to use."""
+    code = (
+        "import sys, neuralrace.workflow.worker\n"
+        "from neuralrace.results.provenance import watch; watch()\n"
+        "from neuralrace.training.environment import settle; settle(1)\n"
+        "print('numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("package", ["metrics", "claims", "figures"])
+def test_results_have_one_reader(package):
+    modules = [path for path in MODULES if part(path) == package]
+    assert [path for path in modules if "neuralrace.results.files.read" in imported(path)] == []
+
+
+def sources() -> list[Path]:
+    """Everything that runs: the library, and all rules of the workflow."""
+    workflow = REPOSITORY / "workflow"
+    rules = [path for kind in ("*.py", "*.smk", "Snakefile") for path in workflow.rglob(kind)]
+    return [*MODULES, *sorted(rules), REPOSITORY / "Snakefile"]
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_nothing_runs_what_a_file_says(path: Path):
+    text = path.read_text(encoding="utf-8")
+    assert [found[0] for pattern in FORBIDDEN for found in re.finditer(pattern, text)] == []

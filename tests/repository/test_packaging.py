@@ -1,0 +1,240 @@
+"""The repository's furniture: versions, locks, what is released, and stray host names."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from builders import REPOSITORY
+from neuralrace.config.bundled import FILES
+
+PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
+REQUIRED = [Requirement(line) for line in PROJECT["dependencies"]]
+INSTALLING = [Requirement(line) for line in PYPROJECT["dependency-groups"]["install"]]
+DEVELOPMENT = [
+    Requirement(line) for name in ("dev", "docs") for line in PROJECT["optional-dependencies"][name]
+]
+SUBMITTING = [Requirement(line) for line in PROJECT["optional-dependencies"]["slurm"]]
+LOCKED = {
+    "requirements.lock": [*REQUIRED, *INSTALLING],
+    "requirements-dev.lock": [*REQUIRED, *DEVELOPMENT],
+    "requirements-slurm.lock": [*REQUIRED, *SUBMITTING],
+}
+"""What each lock is made from."""
+CONDA_NAMES = {"matplotlib": "matplotlib-base", "snakemake": "snakemake-minimal"}
+"""Names on the conda channels where they differ from those of Python packages."""
+REGISTRY = re.compile(
+    rb"(?i)\b(pypi\.org|pythonhosted\.org|anaconda\.(org|com)|npmjs\.(org|com))\b"
+    rb"|(index[-_]url|find[-_]links)[\s=:]+[\w\"']|://[^\s/]+/simple\b"
+)
+MACHINE_PATH = re.compile(rb"(?<![\w.~/:-])/(home|root|Users|mnt|work|workspace|opt|scratch)/\w")
+
+
+def pins(lock: str) -> list[tuple[str, str, str]]:
+    """Name, version and the rest of each entry of a lock."""
+    entries = re.split(r"\n(?=\S)", (REPOSITORY / lock).read_text(encoding="utf-8"))
+    found = [re.fullmatch(r"(?s)([\w.-]+)==([\w.+!-]+)(.*)", e) for e in entries if e[:1] != "#"]
+    assert all(found), f"{lock} holds an entry that is no pin"
+    return [(canonicalize_name(match[1]), match[2], match[3]) for match in found if match]
+
+
+def tracked() -> list[Path]:
+    """Files under version control, or about to be."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(listing, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    paths = [REPOSITORY / name for name in done.stdout.split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+def test_versions_agree():
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## \[(.+?)\]", changelog, flags=re.MULTILINE)
+    assert newest is not None
+    assert PROJECT["version"] == citation["version"] == newest[1] == version("neuralrace")
+
+
+def test_licences_agree():
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    licence = (REPOSITORY / "LICENSE").read_text(encoding="utf-8")
+    assert licence.startswith(f"{PROJECT['license']} License")
+    assert citation["license"] == PROJECT["license"]
+    authors = PROJECT["authors"][0]["name"]
+    assert authors in licence
+    assert citation["authors"] == [{"name": authors}]
+
+
+def test_conda_environment_is_that_of_the_project():
+    environment = yaml.safe_load((REPOSITORY / "environment.yml").read_text(encoding="utf-8"))
+    *listed, last = environment["dependencies"]
+    assert last == {"pip": ["--editable ."]}
+    conda = {(r.name, r.specifier) for r in map(Requirement, listed)}
+    build = next(r for r in INSTALLING if r.name == "hatchling")
+    tools = {
+        ("python", SpecifierSet(PROJECT["requires-python"])),
+        ("pip", SpecifierSet()),
+        (build.name, build.specifier),
+    }
+    assert conda == tools | {(CONDA_NAMES.get(r.name, r.name), r.specifier) for r in REQUIRED}
+
+
+def test_build_requirement_is_locked():
+    assert set(PYPROJECT["build-system"]["requires"]) <= {str(each) for each in INSTALLING}
+
+
+@pytest.mark.parametrize(
+    ("lock", "requirement"),
+    [(lock, each) for lock, wanted in LOCKED.items() for each in wanted],
+    ids=str,
+)
+def test_lock_satisfies_project(lock: str, requirement: Requirement):
+    locked = [v for name, v, _ in pins(lock) if name == canonicalize_name(requirement.name)]
+    assert locked
+    assert all(requirement.specifier.contains(v) for v in locked)
+
+
+@pytest.mark.parametrize("lock", [name for name in LOCKED if name != "requirements.lock"])
+def test_other_locks_change_nothing_that_a_run_uses(lock: str):
+    run, more = ({(n, v) for n, v, _ in pins(name)} for name in ("requirements.lock", lock))
+    names = {name for name, _ in more}
+    assert {(name, v) for name, v in run if name in names} <= more
+    assert not {name for name, _ in run} & {"pytest", "ruff", "pyright", "sphinx"}
+
+
+@pytest.mark.parametrize("lock", LOCKED)
+def test_lock_is_hashed(lock: str):
+    assert len(pins(lock)) > len(LOCKED[lock])
+    hashed = re.compile(r"--hash=sha256:[0-9a-f]{64}")
+    assert [name for name, _, rest in pins(lock) if not hashed.search(rest)] == []
+
+
+@pytest.mark.parametrize("lock", LOCKED)
+def test_lock_names_no_place(lock: str):
+    place = r"://|\bfile:|--(?:extra-)?index-url|--find-links|(?<!\S)/"
+    assert re.findall(place, (REPOSITORY / lock).read_text(encoding="utf-8")) == []
+
+
+PLANNED = re.compile(r"^(neuralrace_)?train +\d+$", re.MULTILINE)
+"""Trainings of the experiment that `neuralrace new` writes, in Snakemake's table."""
+
+
+def built(source: Path, target: str, into: Path) -> Path:
+    """A distribution of what is in a folder, for which nothing is fetched."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target]
+    command += ["--directory", str(into)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (found,) = into.iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory) -> Path:
+    """The wheel, built from the source distribution as a release is."""
+    wheel, sdist, unpacked = map(tmp_path_factory.mktemp, ("wheel", "sdist", "unpacked"))
+    with tarfile.open(built(REPOSITORY, "sdist", sdist)) as packed:
+        packed.extractall(unpacked, filter="data")
+    (source,) = unpacked.iterdir()
+    return built(source, "wheel", wheel)
+
+
+@pytest.fixture(scope="module")
+def installed(released, tmp_path_factory):
+    """Runs Python with the library from the wheel, in a folder with an experiment of its own.
+
+    Beside that stands the Snakefile of the manual.
+    """
+    site, folder = (tmp_path_factory.mktemp(name) for name in ("site", "elsewhere"))
+    with zipfile.ZipFile(released) as packed:
+        packed.extractall(site)
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(site)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    run("-m", "neuralrace.cli.main", "new", "mine")
+    manual = (REPOSITORY / "config" / "README.md").read_text(encoding="utf-8")
+    (written,) = re.findall(r"```snakemake\n(.*?)```", manual, re.DOTALL)
+    (folder / "Snakefile").write_text(written)
+    return run
+
+
+def test_the_wheel_holds_the_library_and_the_workflow_alone(released):
+    expected = set()
+    for path in tracked():
+        name = path.relative_to(REPOSITORY)
+        if name.is_relative_to("src"):
+            expected.add(name.relative_to("src").as_posix())
+        elif name.parts[0] in FILES:
+            expected.add(f"neuralrace/bundled/{name.as_posix()}")
+    with zipfile.ZipFile(released) as packed:
+        held = {name for name in packed.namelist() if ".dist-info/" not in name}
+    assert held == expected
+
+
+@pytest.mark.workflow
+def test_the_workflow_of_the_wheel_plans_an_experiment_elsewhere(installed):
+    root = installed("-c", "from neuralrace.config.bundled import root; print(root())").strip()
+    assert root.endswith("neuralrace/bundled")
+    options = ("--dry-run", "--config", "settings=mine/experiments.yaml", "--", "cells")
+    told = installed("-m", "snakemake", "--snakefile", f"{root}/Snakefile", *options)
+    assert PLANNED.search(told)
+    assert f"specific profile {root}/profiles/default" in told
+
+
+@pytest.mark.workflow
+def test_the_workflow_of_the_wheel_is_a_module_of_another(installed):
+    told = installed("-m", "snakemake", "--dry-run", "--quiet", "rules", "--", "neuralrace_cells")
+    assert PLANNED.search(told)
+
+
+def test_the_catalogue_of_workflows_is_told_what_it_asks_for():
+    """Its reader finds these by name, and takes what it does not know for absent."""
+    told = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert set(told) == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert set(told["mandatory-flags"]) == {"desc", "flags"}
+    assert (REPOSITORY / "workflow" / "Snakefile").is_file()
+    assert (REPOSITORY / "config" / "README.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "samples"),
+    [
+        (
+            REGISTRY,
+            ["files." + "pythonhosted" + ".org", "index" + "-url = x", "http://h" + "/simple"],
+        ),
+        (MACHINE_PATH, ["cd " + "/home" + "/someone"]),
+    ],
+    ids=["registry", "machine"],
+)
+def test_no_file_names_a_registry_or_a_machine(pattern: re.Pattern[bytes], samples: list[str]):
+    assert all(pattern.search(sample.encode()) for sample in samples)
+    named = {
+        str(path.relative_to(REPOSITORY)): found[0]
+        for path in tracked()
+        if (found := pattern.search(path.read_bytes()))
+    }
+    assert named == {}

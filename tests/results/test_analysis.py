@@ -1,0 +1,358 @@
+"""Cells as one tree, one dataset and one table."""
+
+import doctest
+import inspect
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import neuralrace
+from neuralrace.errors import UserError
+from neuralrace.results.files import write
+from neuralrace.results.cells import CellResults, Results
+from neuralrace.results.schema import SCHEMA_VERSION
+from neuralrace.results.checksums import fingerprint
+
+DESCRIBED = {"long_name": "made up", "units": "1"}
+PUBLIC = {name: getattr(neuralrace, name) for name in neuralrace.__all__ if name != "__version__"}
+PUBLIC |= {each.__name__: each for each in (CellResults, Results)}
+
+
+def cell(root, name, spec, scales=(1.0,), solution=(), seeds=(0, 1)):
+    """A trajectory and metrics.
+
+    Half times are ten over the learning rate, plus the mode. Discretisation errors are the learning
+    rate, plus the init scale and the seed: each run has its own.
+    """
+    paper, experiment, label = name.split("/")
+    attrs = dict.fromkeys(("code_sha256", "versions"), "x")
+    attrs |= {"paper": paper, "experiment": experiment, "cell": label}
+    attrs |= {"spec": json.dumps(spec), "schema": SCHEMA_VERSION}
+    attrs["spec_sha256"] = fingerprint(attrs["spec"])
+    runs = {"init_scale": list(scales), "seed": list(seeds)}
+    shape = (len(scales), len(seeds))
+    trajectory = xr.Dataset(attrs=attrs | {"kind": "trajectory"}, coords=runs | {"time": [0, 5]})
+    rate = spec["training"]["learning_rate"]
+    trajectory = trajectory.assign_coords(flow_time=("time", [0.0, 5 * rate]))
+    units = (*shape, spec["network"]["hidden"][0] if spec["network"]["hidden"] else 1)
+    trajectory["weight"] = (("init_scale", "seed", "unit_1"), np.ones(units), DESCRIBED)
+    loss = np.broadcast_to([1.0, 0.0], (*shape, 2))
+    trajectory["loss"] = (("init_scale", "seed", "time"), loss, DESCRIBED)
+    metrics = xr.Dataset(attrs=attrs | {"kind": "metrics"}, coords=runs | {"mode": [1, 2]})
+    half = np.broadcast_to(10 / rate + metrics["mode"].values, (*shape, 2))
+    metrics["half_time"] = (("init_scale", "seed", "mode"), half, DESCRIBED)
+    metrics["diverged_at"] = (("init_scale", "seed"), np.full(shape, -1), DESCRIBED)
+    own = rate + np.add.outer(scales, seeds)
+    metrics["discretisation_error"] = (("init_scale", "seed"), own, DESCRIBED)
+    metrics["single"] = ((), 3.5, DESCRIBED)
+    if solution:
+        metrics["error"] = ("solution", np.arange(len(solution)) / 10, DESCRIBED)
+        metrics = metrics.assign_coords(solution=list(solution))
+    write(trajectory, root / name / "trajectory.nc")
+    write(metrics, root / name / "metrics.nc")
+
+
+def spec(rate=0.01, hidden=(16,), **more):
+    network = {"hidden": list(hidden), "activation": more.pop("activation", "linear")}
+    return {"network": network, "training": {"learning_rate": rate, "steps": 10}} | more
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Two sweeps and a cell by itself, with a claim of one sweep."""
+    monkeypatch.chdir(tmp_path)
+    root = Path("results")
+    for rate in (0.02, 0.005, 0.01):
+        cell(root, f"deep_linear/step_size/learning_rate-{rate}", spec(rate, seeds=2))
+    for hidden, solution in (((2,), ()), ((16,), ("flow", "exact"))):
+        cell(root, f"deep_linear/exact/hidden-{hidden[0]}", spec(0.01, hidden), (1.0,), solution)
+    cell(root, "layer_dynamics/relu/main", spec(activation="relu"))
+    claim = {
+        "id": "slower", "paper": "deep_linear", "kind": "slope", "statement": "s", "locator": "l",
+        "quote": "q", "status": "reproduced", "source_setup": {"locator": "l", "printed": {}},
+        "interval": [0.9, 1.1],
+        "metrics": {"half_time": ["deep_linear/step_size/learning_rate-0.02"]},
+    }  # fmt: skip
+    (root / "claims.json").write_text(json.dumps([claim]))
+    return root
+
+
+# Examples --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_shows_an_example_that_runs(folder, name):
+    text = inspect.getdoc(PUBLIC[name]) or ""
+    example = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    assert "\nExample:\n    >>> import " in text
+    assert any(each.want for each in example.examples), "nothing comes out of it"
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_the_front_door_shows_what_there_is():
+    assert set(neuralrace.__all__) <= set(dir(neuralrace))
+    assert re.match(r"\d+\.\d+", neuralrace.__version__)
+    with pytest.raises(AttributeError, match="no attribute 'to_frames'"):
+        _ = neuralrace.to_frames
+
+
+# Tree ------------------------------------------------------------------------------------------
+
+
+def test_a_tree_has_a_node_for_every_file(folder):
+    tree = neuralrace.open_tree(folder)
+    assert set(tree.children) == {"deep_linear", "layer_dynamics"}
+    node = tree["deep_linear/exact/hidden-16"]
+    assert set(node.children) == {"trajectory", "metrics"}
+    assert node.attrs["network.hidden"] == [16]
+    assert node["metrics"]["solution"].values.tolist() == ["flow", "exact"]
+    assert not node["trajectory"]["loss"].variable._in_memory
+
+
+def test_a_tree_is_selected_by_place_and_by_key(folder):
+    names = {f"/{name}" for name in neuralrace.open_results(folder)}
+    at = {(): names, ("paper", "layer_dynamics"): {"/layer_dynamics/relu/main"}}
+    at["training__learning_rate", 0.01] = {name for name in names if not re.search("0.0[02]", name)}
+    for select, found in at.items():
+        tree = neuralrace.open_tree(folder, **dict([select] if select else []))
+        assert {name for name in tree.groups if name.count("/") == 3} == found
+    with pytest.raises(UserError, match=r"'training\.speed' is no column; .*training\.steps"):
+        neuralrace.open_tree(folder, training__speed=1)
+    with pytest.raises(
+        UserError, match=r"paper: 'layer': no cell has it; there is deep_linear, lay"
+    ):
+        neuralrace.open_tree(folder, paper="layer")
+    other = folder / "layer_dynamics/relu/main/metrics.nc"
+    other.write_bytes(b"nothing")
+    neuralrace.open_tree(folder, paper="deep_linear")
+    with pytest.raises(UserError, match=r"metrics\.nc: cannot be read .*damaged"):
+        neuralrace.open_tree(folder)
+
+
+# Sweeps ----------------------------------------------------------------------------------------
+
+
+def test_swept_numbers_become_a_sorted_axis(folder):
+    sweep = neuralrace.combine(neuralrace.open_results(folder).cells("step_size"))
+    rates = sweep["training.learning_rate"]
+    assert rates.values.tolist() == [0.005, 0.01, 0.02]
+    for rate in rates.values:
+        one = sweep["half_time"].sel({"training.learning_rate": rate, "mode": 2})
+        np.testing.assert_array_equal(one, np.full((1, 2), 10 / rate + 2))
+    assert sweep["half_time"].attrs == DESCRIBED
+    assert sweep.attrs["experiment"] == "step_size"
+    assert "spec" not in sweep.attrs
+
+
+def test_curves_keep_the_clock_of_each_cell(folder):
+    sweep = neuralrace.combine(neuralrace.open_results(folder).cells("step_size"), "trajectory")
+    assert sweep["flow_time"].sel({"training.learning_rate": 0.02, "time": 5}) == 0.1
+
+
+def test_layers_of_other_widths_are_joined_by_number(folder):
+    sweep = neuralrace.combine(neuralrace.open_results(folder).cells("exact"), "trajectory")
+    assert sweep["network.hidden"].values.tolist() == ["16", "2"]
+    assert sweep["weight"].notnull().sum("unit_1").isel(seed=0, init_scale=0).values.tolist() == [
+        16,
+        2,
+    ]
+
+
+def test_missing_combinations_and_variables_are_undefined(tmp_path):
+    for rate, hidden, scale in ((0.1, (8, 4), 1.0), (0.2, (8, 4), 0.5), (0.2, (), 1.0)):
+        solution = ["flow"] if hidden else []
+        written = spec(rate, hidden, record={"every": int(10 * rate)}, init_scales=[scale])
+        cell(tmp_path, f"p/e/{rate}-{len(hidden)}", written, (scale,), solution)
+    sweep = neuralrace.combine(neuralrace.open_results(tmp_path))
+    assert sweep["half_time"].dims == (
+        "network.hidden", "training.learning_rate", "init_scale", "seed", "mode",
+    )  # fmt: skip
+    assert sweep["network.hidden"].values.tolist() == ["8x4", "none"]
+    assert sweep["init_scale"].values.tolist() == [0.5, 1.0]
+    assert sweep["record.every"].dims == ("network.hidden", "training.learning_rate")
+    there = np.isfinite(sweep["half_time"]).all(("seed", "mode"))
+    assert there.values.tolist() == [
+        [[False, True], [True, False]],
+        [[False, False], [False, True]],
+    ]
+    assert np.isnan(sweep["error"].sel({"network.hidden": "none"})).all()
+
+
+def test_one_cell_is_its_file(folder):
+    results = neuralrace.open_results(folder)
+    one = results.cell("relu")
+    assert neuralrace.combine([one]) is one.metrics
+    xr.testing.assert_identical(neuralrace.combine([one, one]), neuralrace.combine([one]))
+
+
+def pieces(root, *runs):
+    """Cells that differ in their runs alone: scales and seeds of each."""
+    for number, (scales, seeds, more) in enumerate(runs):
+        written = spec(**{"init_scales": list(scales), "seeds": len(seeds)} | more)
+        cell(root, f"p/e/{number}", written, scales, seeds=seeds)
+    return list(neuralrace.open_results(root).values())
+
+
+def test_other_init_scales_continue_the_axis(tmp_path):
+    cells = pieces(tmp_path, ((0.5,), (0, 1), {}), ((0.1, 0.2), (0, 1), {}))
+    sweep = neuralrace.combine(cells)
+    assert sweep["half_time"].dims == ("init_scale", "seed", "mode")
+    assert sweep["init_scale"].values.tolist() == [0.1, 0.2, 0.5]
+    assert sweep["half_time"].notnull().all()
+    assert sweep["single"].dims == (), "the same in all"
+    for each in cells:
+        part = sweep["discretisation_error"].sel(init_scale=each.metrics["init_scale"])
+        xr.testing.assert_equal(part, each.metrics["discretisation_error"])
+
+
+def test_other_seeds_continue_the_axis(tmp_path):
+    later = {"first_seed": 2}
+    cells = pieces(
+        tmp_path, ((0.5,), (0, 1), {}), ((0.5,), (2, 3, 4), later), ((0.1,), (0, 1), {})
+    )  # fmt: skip
+    sweep = neuralrace.combine(cells)
+    assert sweep["seed"].values.tolist() == [0, 1, 2, 3, 4]
+    assert sweep["half_time"].sel(init_scale=0.5).notnull().all()
+    assert (
+        sweep["half_time"].sel(init_scale=0.1, mode=1).notnull().values.tolist()
+        == [True] * 2 + [False] * 3
+    )
+
+
+def test_runs_that_cells_share_are_joined_where_they_are_the_same(tmp_path):
+    runs = ((0.1, 0.2), (0, 1), {}), ((0.2, 0.5), (1, 2), {"first_seed": 1})
+    cells = pieces(tmp_path, *runs)
+    sweep = neuralrace.combine(cells)["discretisation_error"]
+    there = sweep.notnull().values.tolist()
+    assert there == [[True, True, False], [True, True, True], [False, True, True]]
+    cells[1].metrics["half_time"][:] += 1  # in memory
+    with pytest.raises(
+        UserError,
+        match=r"number 1 \(p/e/0\) and number 2 \(p/e/1\) agree in all that is swept and both have "
+        r"the run of init_scale 0\.2, seed 1, but differ there in half_time; leave one out",
+    ):
+        neuralrace.combine(cells)
+
+
+def test_what_follows_from_the_init_scale_stands_along_it(tmp_path):
+    """As the steps that are chosen for each scale; a swept width stays a dimension."""
+    cells = pieces(
+        tmp_path,
+        *(
+            ((scale,), (0, 1), {"hidden": [width], "rate": scale / 10})
+            for width in (4, 8)
+            for scale in (0.5, 0.1)
+        ),
+    )
+    sweep = neuralrace.combine(cells)
+    assert sweep["half_time"].dims == ("network.hidden", "init_scale", "seed", "mode")
+    assert sweep["half_time"].notnull().all()
+    assert sweep["training.learning_rate"].dims == ("init_scale",)
+    assert sweep["training.learning_rate"].values.tolist() == [0.01, 0.05]
+
+
+# Simulations -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trees():
+    x, y = np.eye(3), np.diag([3.0, 2, 1])
+    options = {"hidden": [4], "seeds": 2, "records": 10, "theory": None, "progress": False}
+    return [neuralrace.simulate(x, y, init_scales=[scale], **options) for scale in (0.1, 0.5)]
+
+
+@pytest.mark.parametrize("kind", ["trajectory", "metrics"])
+def test_trees_are_cells(trees, kind):
+    sweep = neuralrace.combine(trees, kind)
+    assert sweep["init_scale"].values.tolist() == [0.1, 0.5]
+    assert sweep["training.steps"].dims == ("init_scale",)
+    steps = [json.loads(tree.attrs["spec"])["training"]["steps"] for tree in trees]
+    assert sweep["training.steps"].values.tolist() == steps
+    assert steps[0] != steps[1]
+    one = neuralrace.combine(trees[0], kind)
+    assert set(one.variables) == set(trees[0][kind].to_dataset().variables)
+    for name in one.data_vars:
+        part = sweep[name].sel(init_scale=[0.1])
+        part = part.sel({axis: one[axis] for axis in one[name].dims if axis in one.coords})
+        np.testing.assert_array_equal(part, one[name])
+
+
+def test_runs_that_simulations_share_are_the_same_but_for_rounding():
+    options = {"hidden": [4], "seeds": 2, "learning_rate": 0.05, "steps": 200, "progress": False}
+    x, y = np.eye(3), np.diag([3.0, 2, 1])
+    scales = ([0.01, 0.1], [0.1, 1.0])
+    trees = [neuralrace.simulate(x, y, init_scales=each, **options) for each in scales]
+    theory = neuralrace.combine(trees, "theory")
+    assert theory["init_scale"].values.tolist() == [0.01, 0.1, 1.0]
+    own = [tree["theory"]["loss"].sel(init_scale=0.1) for tree in trees]
+    assert 0 < float(abs(own[0] - own[1]).max()) < 1e-6  # runs are integrated as one system
+    np.testing.assert_array_equal(theory["loss"].sel(init_scale=0.1), own[0])
+
+
+def test_a_table_of_trees_tells_them_apart(trees):
+    table = neuralrace.to_frame(trees, "network.hidden")
+    assert set(table["init_scale"]) == {0.1, 0.5}
+    assert table["training.steps"].nunique() == 2
+    assert set(table["network.hidden"]) == {"4"}
+    alone = neuralrace.to_frame(trees[0])
+    assert len(table) == 2 * len(alone)
+
+
+def test_simulations_of_other_data_are_distinguished_by_a_checksum(trees):
+    other = neuralrace.simulate(
+        np.eye(3), np.ones((3, 3)), hidden=[4], init_scales=[0.1], seeds=2, records=10,
+        theory=None, progress=False, learning_rate=0.1, steps=20,
+    )  # fmt: skip
+    sweep = neuralrace.combine([trees[0], other])
+    (label, _) = sweep["dataset.y"].values
+    assert len(label) < 40
+
+
+def test_results_and_trees_are_joined(folder, trees):
+    results = neuralrace.open_results(folder)
+    table = neuralrace.to_frame([results, results.cell("relu"), *trees])
+    assert {"deep_linear", "layer_dynamics", "python"} == set(table["paper"])
+    whole = neuralrace.to_frame(neuralrace.open_tree(folder))
+    assert whole.equals(neuralrace.to_frame(folder))
+
+
+# Table -----------------------------------------------------------------------------------------
+
+
+def test_a_row_for_every_number(folder):
+    results = neuralrace.open_results(folder)
+    table = neuralrace.to_frame(results)
+    assert list(table.columns) == [
+        "paper", "experiment", "cell", "network.hidden", "training.learning_rate", "metric",
+        "init_scale", "seed", "mode", "solution", "value", "units",
+    ]  # fmt: skip
+    assert len(table) == sum(a.size for each in results.values() for a in each.metrics.values())
+    for (name, metric), rows in table.groupby(["cell", "metric"]):
+        array = next(c for n, c in results.items() if n.endswith(name)).metrics[metric]
+        assert rows["value"].tolist() == array.values.ravel().tolist()
+    assert table.loc[table["metric"] == "single", ["seed", "mode"]].isna().all(axis=None)
+    error = table[table["metric"] == "error"]
+    assert error[["solution", "value"]].values.tolist() == [["flow", 0.0], ["exact", 0.1]]
+    half = table[(table["metric"] == "half_time") & (table["seed"] == 1) & (table["mode"] == 2)]
+    swept = half.dropna(subset="training.learning_rate")
+    assert set(swept["experiment"]) == {"step_size"}
+    np.testing.assert_array_equal(swept["value"], 10 / swept["training.learning_rate"] + 2)
+    assert set(half["network.hidden"].dropna()) == {"2", "16"}
+
+
+def test_chosen_keys_are_columns_for_every_cell(folder):
+    table = neuralrace.to_frame(folder, ["training.learning_rate", "network.activation"])
+    assert table[["training.learning_rate", "network.activation"]].notna().all(axis=None)
+    with pytest.raises(UserError, match=r"'network\.actvation' is no key .*network\.activation"):
+        neuralrace.to_frame(folder, ["network.actvation"])
+
+
+def test_claims_join_the_numbers_they_rest_on(folder):
+    joined = neuralrace.claims_table(folder).merge(
+        neuralrace.to_frame(folder), on=["paper", "experiment", "cell", "metric"]
+    )
+    assert joined["value"].tolist() == [501.0, 502.0] * 2

@@ -1,0 +1,208 @@
+"""One cell of a results folder, and all of them as a table."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import neuralrace
+from neuralrace.errors import UserError
+from neuralrace.results.files import read, write
+from neuralrace.results.cells import CellResults, open_results
+from neuralrace.results.trajectory import trajectory_dataset
+from neuralrace.results.checksums import fingerprint
+from neuralrace.config.cell import Cell
+
+CELLS = ("alpha/first/a", "alpha/first/b", "beta/second/main")
+
+
+@pytest.fixture
+def folder(ensemble, trajectory, tmp_path):
+    """Three cells, the middle one of another learning rate, and a cell of the smoke run."""
+    for cell_id in (*CELLS, "smoke/alpha/first/a"):
+        own = ensemble
+        if cell_id == CELLS[1]:
+            training = ensemble.training.model_copy(update={"learning_rate": 0.025})
+            own = ensemble.model_copy(update={"training": training})
+        written = trajectory_dataset(cell_id.removeprefix("smoke/"), own, trajectory)
+        write(written[["loss", "diverged_at"]], tmp_path / cell_id / "trajectory.nc")
+    return tmp_path
+
+
+def test_a_row_for_every_cell_but_those_of_the_smoke_run(folder):
+    results = open_results(folder)
+    assert list(results) == list(CELLS)
+    columns = results.table[["paper", "experiment", "cell"]]
+    assert ["/".join(row) for row in columns.itertuples(index=False)] == list(CELLS)
+    assert results.table["folder"].tolist() == [str(folder / cell) for cell in CELLS]
+
+
+def test_entries_of_the_specification_have_dotted_keys(folder):
+    table = open_results(folder).table
+    assert table["training.learning_rate"].tolist() == [0.05, 0.025, 0.05]
+    assert table["dataset.name"].tolist() == ["modes"] * 3
+    assert table["network.bias"].tolist() == [True] * 3
+    assert table["network.hidden"].tolist() == [[5]] * 3
+
+
+def test_selecting_narrows_and_keeps_the_whole(folder):
+    results = open_results(folder)
+    alpha = results.select(paper="alpha")
+    assert alpha.table["cell"].tolist() == ["a", "b"]
+    assert alpha.select(training__learning_rate=0.025).table["cell"].tolist() == ["b"]
+    assert results.select(paper="alpha", cell="main").table.empty
+    both = results.select(network__hidden=[5], training__learning_rate=0.05)
+    assert both.table.index.tolist() == [0, 1]
+    assert len(results) == 3
+
+
+def test_selecting_by_an_unknown_column_names_the_columns(folder):
+    with pytest.raises(UserError, match=r"'training.speed' is no column; .*dataset\.name"):
+        open_results(folder).select(training__speed=1)
+
+
+def test_a_selection_of_nothing_can_be_narrowed(folder):
+    nothing = open_results(folder).select(paper="alpha", cell="main")
+    assert not nothing.select(cell="a")
+    assert repr(nothing).startswith("<Results: 0 cells>")
+
+
+def test_selecting_a_value_that_no_cell_has_names_the_closest(folder):
+    results = open_results(folder)
+    with pytest.raises(UserError, match=r"^paper: 'alhpa': no cell has it; did you mean alpha\?"):
+        results.select(paper="alhpa")
+    with pytest.raises(
+        UserError, match=r"^training\.learning_rate: 1: no .*; there is 0\.05, 0\.025$"
+    ):
+        results.select(training__learning_rate=1)
+    with pytest.raises(UserError, match=r"^paper: \['alpha', 'beta'\]: no cell has it"):
+        results.select(paper=["alpha", "beta"])
+    assert len(results.select(network__hidden=(5,))) == 3
+    assert len(results.select(network__hidden=np.array([5]))) == 3
+
+
+def test_selecting_by_paper_reads_no_file(folder):
+    (folder / CELLS[2] / "trajectory.nc").write_bytes(b"nothing")
+    assert list(open_results(folder).select(paper="alpha")) == list(CELLS[:2])
+
+
+def test_results_are_shown_by_what_they_hold(folder):
+    results = open_results(folder)
+    lines = repr(results).splitlines()
+    assert lines[0] == "<Results: 3 cells>"
+    assert [line.split() for line in lines[1:]] == [
+        ["paper", "experiment", "cells"], ["alpha", "first", "2"], ["beta", "second", "1"],
+    ]  # fmt: skip
+    assert "<td>first</td>" in results._repr_html_()
+    assert repr(results[CELLS[0]]) == "<CellResults alpha/first/a: trajectory>"
+    assert repr(CellResults("a/b/c", folder / "gone")) == "<CellResults a/b/c: no result files>"
+
+
+def test_a_cell_reads_its_files_once_and_only_when_asked(folder, ensemble):
+    cell = open_results(folder, [CELLS[1]])[CELLS[1]]
+    xr.testing.assert_identical(cell.trajectory, read(folder / CELLS[1] / "trajectory.nc"))
+    assert cell.trajectory is cell.trajectory
+    assert cell.spec.training.learning_rate == 0.025
+    assert cell.spec.dataset == ensemble.dataset
+    assert cell.theory.sizes == {}, "no solution was asked for"
+    with pytest.raises(UserError, match=r"metrics\.nc: result file not found"):
+        _ = cell.metrics
+    with pytest.raises(UserError, match=r"gone/e/a: no result files\. Run the workflow"):
+        _ = open_results(folder, ["gone/e/a"])["gone/e/a"].spec
+
+
+def test_what_is_in_memory_is_not_read(ensemble, dataset):
+    spec = Cell.model_validate_json(ensemble.canonical())
+    theory = xr.Dataset({"loss": ("solution", [0.0])}, {"solution": ["flow"]})
+    cell = CellResults("paper/experiment/main", Path("nowhere"), spec, dataset, theory)
+    assert cell.spec is spec
+    assert cell.trajectory is dataset
+    assert cell.get("theory", "loss", solution="flow") == 0
+    with pytest.raises(UserError, match=r"has no solution 'exact'; there is flow"):
+        cell.get("theory", "loss", solution="exact")
+    assert len(cell.weights()) == 2
+    xr.testing.assert_identical(cell.get("trajectory", "loss"), dataset["loss"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "variable", "remedy"),
+    [
+        ("trajectory", "gram", "trajectory has no 'gram': run it again"),  # was asked for
+        ("theory", "initial_mode", "theory has no .*: add aligned_modes or .* to its solutions"),
+        ("metrics", "nothing", "metrics has no 'nothing': nothing in metrics gives it"),
+    ],
+)
+def test_what_a_cell_lacks_is_told_with_what_gives_it(folder, kind, variable, remedy):
+    cell = CellResults(CELLS[0], folder / CELLS[0], metrics=xr.Dataset())
+    with pytest.raises(UserError, match=rf"{CELLS[0]}: {remedy}"):
+        cell.get(kind, variable)
+
+
+def test_cells_are_found_by_experiment(folder):
+    results = open_results(folder)
+    assert [cell.name for cell in results.cells("first")] == list(CELLS[:2])
+    assert results.cell("second") is results[CELLS[2]]
+    with pytest.raises(UserError, match=r"one cell of 'first' is asked for, but it has 2"):
+        results.cell("first")
+    with pytest.raises(UserError, match=r"no cell of 'third'\. Add it to experiments in config/"):
+        results.cells("third")
+
+
+def test_variants_stand_between_experiment_and_label(folder):
+    (cell,) = open_results(folder, ["alpha/first/a"], "fresh").values()
+    assert cell.name == "alpha/first/a"
+    assert cell.path("metrics") == folder / "alpha/first/fresh/a/metrics.nc"
+
+
+def test_a_folder_without_results_says_what_to_run(tmp_path):
+    with pytest.raises(UserError, match=r"no results found\. Run `snakemake"):
+        open_results(tmp_path)
+
+
+def test_a_damaged_file_is_named(folder):
+    damaged = folder / CELLS[1] / "trajectory.nc"
+    damaged.write_bytes(damaged.read_bytes()[:-7])
+    with pytest.raises(UserError, match=r"alpha/first/b/trajectory\.nc: is damaged"):
+        _ = open_results(folder).table
+
+
+def test_results_open_from_the_top_of_the_library(folder):
+    assert len(neuralrace.open_results(folder)) == 3
+
+
+def test_a_folder_that_cannot_be_read_is_named(folder, monkeypatch):
+    closed = next(folder.glob("*/*"))
+    listed = Path.iterdir
+
+    def refused(path):
+        if path == closed:
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    told = re.escape(f"{closed}: the folder cannot be read (Permission denied)")
+    with pytest.raises(UserError, match=told):
+        open_results(folder)
+
+
+def test_a_specification_of_another_version_is_named(ensemble, dataset, tmp_path):
+    spec = json.loads(dataset.attrs["spec"])
+    changed = json.dumps(spec | {"momentum": 0.9})
+    other = dataset.assign_attrs(spec=changed, spec_sha256=fingerprint(changed))
+    cell = CellResults("a/b/main", tmp_path, trajectory=other)
+    (tmp_path / "trajectory.nc").touch()
+    with pytest.raises(UserError, match=r"trajectory\.nc: its specification is none of this ver"):
+        cell.spec  # noqa: B018
+
+
+def test_a_file_of_another_cell_is_refused(dataset, tmp_path):
+    for name in ("main", "other"):
+        write(dataset, tmp_path / f"paper/experiment/{name}/trajectory.nc")
+    cells = open_results(tmp_path)
+    assert cells["paper/experiment/main"].trajectory.sizes == dataset.sizes
+    told = r"other.trajectory\.nc: is the trajectory of paper/experiment/main, not of .*/other"
+    with pytest.raises(UserError, match=told):
+        cells["paper/experiment/other"].get("trajectory", "loss")

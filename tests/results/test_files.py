@@ -1,0 +1,383 @@
+"""Result files are whole or absent, and damage is noticed."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import netCDF4
+import numpy as np
+import pytest
+import xarray as xr
+
+from neuralrace.errors import UserError
+from neuralrace.results import files
+from neuralrace.results.files import open_lazily, read, write
+from neuralrace.results.checksums import Seal, fingerprint, seal_file, sha256
+
+
+@pytest.fixture
+def path(dataset, tmp_path):
+    write(dataset, tmp_path / "trajectory.nc")
+    return tmp_path / "trajectory.nc"
+
+
+def test_round_trip(dataset, path):
+    back = read(path, "trajectory")
+    xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
+    for name in dataset.variables:
+        assert back[name].attrs == dataset[name].attrs
+        if dataset[name].dtype.kind != "U":  # which come back as Python's
+            assert back[name].dtype == dataset[name].dtype
+    assert set(back.attrs) - set(dataset.attrs) == {"variables"}
+
+
+def test_nan_survives(dataset, tmp_path):
+    broken = dataset.copy(deep=True)
+    broken["loss"][0, 0, 3:] = np.nan
+    write(broken, tmp_path / "a.nc")
+    np.testing.assert_array_equal(read(tmp_path / "a.nc")["loss"], broken["loss"])
+
+
+def test_same_content_is_the_same_bytes(dataset, path, tmp_path):
+    write(read(path), tmp_path / "elsewhere" / "again.nc")
+    assert (tmp_path / "elsewhere" / "again.nc").read_bytes() == path.read_bytes()
+
+
+def test_nothing_is_left_beside_the_file(path):
+    files_here = {p.name for p in path.parent.iterdir()}
+    assert files_here == {"trajectory.nc", "trajectory.nc.sha256"}
+
+
+def test_large_variables_are_read_by_run_with_checksums(dataset, tmp_path):
+    large = dataset[["loss", "outputs"]].isel(time=[0], snapshot=[0]).drop_vars("loss")
+    large = large.assign(loss=dataset["loss"])
+    shape = (2, 3, 1, 4, 50_000)
+    values = np.broadcast_to(np.arange(50_000.0), shape)
+    large["outputs"] = (large["outputs"].dims, values, large["outputs"].attrs)
+    write(large, tmp_path / "large.nc")
+    with netCDF4.Dataset(tmp_path / "large.nc") as stored:
+        for name in ("loss", "outputs", "time", "init_scale"):
+            assert stored[name].filters()["fletcher32"], name
+        assert stored["outputs"].chunking() == [1, 1, 1, 4, 50_000]
+
+
+@pytest.fixture(params=["trajectory", "theory", "metrics"])
+def labelled(request, dataset, tmp_path):
+    """A file of each kind, with labels along an axis."""
+    path = tmp_path / f"{request.param}.nc"
+    loss = dataset[["loss"]].expand_dims(solution=["exact", "süß"], axis=2)
+    write(loss.assign_attrs(kind=request.param), path)
+    return path
+
+
+def test_labels_are_characters_with_checksums(labelled):
+    with netCDF4.Dataset(labelled) as stored:
+        assert [name for name, variable in stored.variables.items() if variable.dtype is str] == []
+        assert stored["solution"].filters()["fletcher32"]
+    with xr.open_dataset(labelled) as plain:
+        assert plain["solution"].values.tolist() == ["exact", "süß"]
+
+
+def test_attributes_of_any_language_are_characters(dataset, tmp_path, monkeypatch):
+    spec = '{"name": "süß"}'
+    written = []
+    plain = xr.Dataset.to_netcdf
+    monkeypatch.setattr(
+        xr.Dataset, "to_netcdf", lambda self, *a, **k: [written.append(self), plain(self, *a, **k)]
+    )
+    named = dataset.assign_attrs(spec=spec, spec_sha256=fingerprint(spec))
+    named["loss"].attrs["comment"] = "groß"
+    write(named, tmp_path / "a.nc")
+    # text beyond ASCII is stored as strings of any length, bytes are not
+    assert isinstance(written[0].attrs["spec"], bytes)
+    assert isinstance(written[0]["loss"].attrs["comment"], bytes)
+    back = read(tmp_path / "a.nc")
+    assert back.attrs["spec"] == named.attrs["spec"] == spec
+    assert back["loss"].attrs["comment"] == "groß"
+
+
+# Damage ----------------------------------------------------------------------------------------
+
+
+def test_flipped_bit_in_data_is_noticed(dataset, path):
+    # bytes of the file that hold the stored norms: where a file with other norms differs, the
+    # checksums of their chunks left aside
+    content = path.read_bytes()
+    seal_file(path).unlink()  # the file must notice by itself
+    plain = dataset["layer_norm"].astype("f8").values
+    other = dataset.copy(deep=True)
+    other["layer_norm"][-1, -1, -1, -1] = plain[-1, -1, -1, -1] * 1.5
+    write(other, path.parent / "other.nc")
+    there = np.frombuffer((path.parent / "other.nc").read_bytes(), np.uint8)
+    here = np.frombuffer(content, np.uint8)
+    common = min(len(here), len(there))
+    differing = np.flatnonzero(here[:common] != there[:common])
+    assert len(differing) > 0
+    for position in (differing[0], differing[len(differing) // 2]):
+        damaged = bytearray(content)
+        damaged[position] ^= 0x10
+        path.write_bytes(damaged)
+        with pytest.raises(
+            UserError,
+            match=r"trajectory\.nc: cannot be read .*damaged, or no .*--forcerun .*trajectory\.nc",
+        ):
+            read(path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+def test_truncated_file_is_noticed(path, share):
+    content = path.read_bytes()
+    seal_file(path).unlink()  # the file must notice by itself
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(
+        UserError,
+        match=r"trajectory\.nc: cannot be read .*damaged, or no .*--forcerun .*trajectory\.nc",
+    ):
+        read(path)
+
+
+@pytest.mark.parametrize("position", [0, 0.1, 0.5, 0.99])
+def test_any_flipped_bit_differs_from_the_checksum(path, position):
+    damaged = bytearray(path.read_bytes())
+    damaged[int(position * len(damaged))] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(
+        UserError,
+        match=r"trajectory\.nc: is damaged: .* checksum .* add --forcerun .*trajectory\.nc",
+    ):
+        read(path)
+
+
+def tampered(dataset, path, change):
+    """A file that someone wrote around the writer."""
+    seal_file(path).unlink(missing_ok=True)
+    kept = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
+    change(kept).to_netcdf(path)
+
+
+def without_attribute(dataset, name):
+    kept = {key: value for key, value in dataset.attrs.items() if key != name}
+    return dataset.drop_attrs(deep=False).assign_attrs(kept)
+
+
+def without_loss(dataset):
+    dataset = dataset.drop_vars("loss")
+    return dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
+
+
+CHANGES = {
+    "dropped variable": (lambda d: d.drop_vars("layer_norm"), r"lacks .* \['layer_norm'\]"),
+    "dropped coordinate": (lambda d: d.drop_vars("flow_time"), r"lacks .* \['flow_time'\]"),
+    "dropped loss": (without_loss, "lacks the variable 'loss'"),
+    "missing run axis": (lambda d: d.isel(seed=0), "lacks the axes"),
+    "missing attribute": (
+        lambda d: without_attribute(d, "spec_sha256"),
+        r"lacks the attributes \['spec_sha256'\]",
+    ),
+    "no attributes": (lambda d: d.drop_attrs(deep=False), "is no trajectory file"),
+    "other kind": (lambda d: d.assign_attrs(kind="theory"), r"is no trajectory file .*'theory'"),
+    "unknown kind": (lambda d: d.assign_attrs(kind="recipe"), r"is no trajectory file .*'recipe'"),
+    "other schema": (lambda d: d.assign_attrs(schema="0"), "has schema '0', this version reads"),
+    "edited specification": (
+        lambda d: d.assign_attrs(spec=d.attrs["spec"].replace("0.05", "0.07")),
+        r"has a specification \(spec\) that is not the one of its spec_sha256",
+    ),
+    "specification that is no JSON": (
+        lambda d: d.assign_attrs(spec="{", spec_sha256=fingerprint("{")),
+        r"has a specification \(spec\) that is no JSON object",
+    ),
+    "specification that nests without end": (
+        lambda d: d.assign_attrs(spec="[" * 10**5, spec_sha256=fingerprint("[" * 10**5)),
+        r"has a specification \(spec\) that is no JSON object",
+    ),
+    "checksum of the specification as an array": (
+        lambda d: d.assign_attrs(spec_sha256=[1.0, 2.0]),
+        r"lacks the attributes \['spec_sha256'\]",
+    ),
+    "kind as an array": (lambda d: d.assign_attrs(kind=[1, 2]), "is no trajectory file"),
+    "no units": (
+        lambda d: d.assign(layer_norm=d["layer_norm"].drop_attrs()),
+        r"has variables without long_name or units: \['layer_norm'\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_other_content_is_refused(dataset, tmp_path, change):
+    edit, message = CHANGES[change]
+    tampered(dataset, tmp_path / "a.nc", edit)
+    with pytest.raises(UserError, match=r"a\.nc: " + message + r".*delete it"):
+        read(tmp_path / "a.nc", "trajectory")
+
+
+def test_untampered_content_is_not_refused(dataset, tmp_path):
+    tampered(dataset, tmp_path / "a.nc", lambda d: d)
+    xr.testing.assert_identical(read(tmp_path / "a.nc").drop_attrs(), dataset.drop_attrs())
+
+
+def forged(path, change):
+    """A sound file that somebody changed by the library, with a checksum file to match."""
+    with netCDF4.Dataset(path, "a") as stored:
+        change(stored)
+    Seal("", {path.name: sha256(path)}).write(seal_file(path))
+
+
+def huge(stored):
+    """Some 29 TiB that were never written, and take no room."""
+    for name, size in (("a", 2_000_000), ("b", 2_000_000)):
+        stored.createDimension(name, size)
+    stored.createVariable("sparse", "f8", ("a", "b"), chunksizes=(1000, 1000))
+
+
+def huge_axis(stored):
+    """An axis, which xarray reads as soon as it opens a file."""
+    stored.createDimension("a", 10**12)
+    stored.createVariable("a", "f8", ("a",), chunksizes=(10**6,))
+
+
+def huge_chunk(stored):
+    """One number, in a chunk of which four GB are unpacked to read it."""
+    stored.createDimension("a", None)
+    stored.createVariable("a", "f8", ("a",), zlib=True, chunksizes=(2**29 - 1,))
+
+
+def scaled(stored):
+    stored["loss"].scale_factor = "ten"
+
+
+def texts(stored):
+    stored.createDimension("a", 10)
+    stored.createVariable("a", str, ("a",))[:] = np.array(["x"] * 10, object)
+
+
+FORGED = {
+    "a sparse variable of 29 TiB": (huge, r"says that it holds 3.2e\+04 GB, more than the file"),
+    "a sparse axis of 8 TB": (huge_axis, r"says that it holds 8e\+03 GB, more than the file"),
+    "a chunk larger than what is in it": (huge_chunk, r"says that it holds 4\.\d+ GB"),
+    "a scale factor of letters": (scaled, "cannot be read .* damaged, or no result file"),
+    "texts of any length": (texts, "is no result file: 'a' is of another type than numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_a_forged_file_is_refused_before_memory_is_taken(path, kind):
+    change, message = FORGED[kind]
+    forged(path, change)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UserError, match=rf"trajectory\.nc: {message}"):
+        read(path)
+    if "scale" not in kind:
+        with pytest.raises(UserError, match=rf"trajectory\.nc: {message}"):
+            open_lazily(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"gone\.nc: result file not found\. Run"):
+        read(tmp_path / "gone.nc")
+
+
+def test_writer_refuses_what_the_reader_would(dataset, tmp_path):
+    with pytest.raises(UserError, match="has schema"):
+        write(dataset.assign_attrs(schema="0"), tmp_path / "a.nc")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Faults while writing --------------------------------------------------------------------------
+
+
+def assert_old_file_stands(path, content):
+    assert path.read_bytes() == content
+    assert [p.name for p in path.parent.iterdir() if p.name.endswith(".tmp")] == []
+
+
+def test_full_disk_replaces_nothing(dataset, path, monkeypatch):
+    content = path.read_bytes()
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(UserError, match=r"trajectory\.nc: .*No space left.*nothing was replaced"):
+        write(dataset, path)
+    assert_old_file_stands(path, content)
+
+
+def test_file_that_reads_back_differently_replaces_nothing(dataset, path, monkeypatch):
+    content = path.read_bytes()
+    original = xr.Dataset.to_netcdf
+
+    def lossy(self, *args, **kwargs):
+        return original(self.assign(loss=self["loss"] * (1 + 1e-12)), *args, **kwargs)
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", lossy)
+    with pytest.raises(UserError, match="cannot be written"):
+        write(dataset, path)
+    assert_old_file_stands(path, content)
+
+
+def test_read_only_folder_is_named(dataset, path, monkeypatch):
+    content = path.read_bytes()
+
+    def refused(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", refused)
+    with pytest.raises(UserError, match=r"trajectory\.nc: .*Permission denied.*writable"):
+        write(dataset, path)
+    assert_old_file_stands(path, content)
+
+
+def test_folder_that_is_a_file_is_named(dataset, tmp_path):
+    (tmp_path / "results").write_text("in the way")
+    with pytest.raises(UserError, match=r"a\.nc: cannot be written"):
+        write(dataset, tmp_path / "results" / "a.nc")
+    assert (tmp_path / "results").read_text() == "in the way"
+
+
+WRITER = """
+import os, sys, time
+import numpy as np
+from neuralrace.results import files
+stage, path = sys.argv[1:]
+dataset = files.read(path)
+dataset["loss"] = dataset["loss"] + 1
+if stage == "data":  # large enough to be killed in the middle
+    values = np.random.default_rng(0).normal(size=(*dataset["outputs"].shape[:-1], 200_000))
+    dims = (*dataset["outputs"].dims[:-1], "wide")
+    dataset["outputs"] = (dims, values, dataset["outputs"].attrs)
+else:  # written, flushed and read back, with the new name still to come
+    files.os.replace = lambda *names: (print("ready", flush=True), time.sleep(60))
+print("start", flush=True)
+files.write(dataset, path)
+"""
+
+
+@pytest.mark.parametrize("stage", ["data", "replace"])
+def test_killed_writer_leaves_the_old_file(dataset, path, stage):
+    content = path.read_bytes()
+    child = subprocess.Popen(
+        [sys.executable, "-c", WRITER, stage, str(path)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert child.stdout.readline() == "start\n"
+        if stage == "replace":
+            assert child.stdout.readline() == "ready\n"
+        deadline = time.monotonic() + 300
+        while not (partial := list(path.parent.glob(".*.tmp"))) or not partial[0].stat().st_size:
+            assert time.monotonic() < deadline
+            assert child.poll() is None
+            time.sleep(0.001)
+        os.kill(child.pid, signal.SIGKILL)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    assert child.returncode == -signal.SIGKILL
+    assert path.read_bytes() == content
+    assert sorted(path.parent.glob("*.nc")) == [path]  # what is left has no name that anyone reads
+    xr.testing.assert_identical(read(path).drop_attrs(), dataset.drop_attrs())
+    write(dataset, path)

@@ -1,0 +1,563 @@
+"""Simulations in Python: the numbers of the workflow, messages, kinds of networks, figures."""
+
+import inspect
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import neuralrace as nr
+from neuralrace.api import (
+    NAME,
+    OF_THE_NETWORK,
+    find_reln,
+    reduce,
+    simulate,
+    solve,
+    specify,
+)
+from neuralrace.config.cell import Cell
+from neuralrace.config.requirements import NEEDS
+from neuralrace.errors import UserError
+from neuralrace.figures.cell import plot
+from neuralrace.figures.style import GUIDE
+from neuralrace.results.cells import CellResults
+from neuralrace.theory import pace
+from neuralrace.theory.modes import deep_half_time, shallow_half_time
+from neuralrace.workflow import measure, train
+from neuralrace.workflow import solve as solving
+from neuralrace.workflow.job import Job
+from neuralrace.workflow.stages import code, specifications
+
+X, Y = np.eye(4), np.diag([4.0, 3.0, 2.0, 1.0])
+FEW = {"init_scales": [0.05], "seeds": 2, "records": 20, "progress": False}
+SENSES = {
+    "name": "graph",
+    "nodes": {"eye": 2, "ear": 2, "hidden": 8, "name": 2},
+    "edges": [["eye", "hidden"], ["ear", "hidden"], ["hidden", "name"]],
+    "gates": {"eye": [1, 0], "ear": [0, 1]},
+}
+SEEN_OR_HEARD = {
+    "name": "table",
+    "x": X,
+    "y": np.array([[3.0, 0], [0, 1], [3, 0], [0, 1]]),
+    "contexts": [0, 0, 1, 1],
+}
+ROUTING = {
+    "name": "routing",
+    "hidden": [8, 8],
+    "gates": {"name": "always_on"},
+    "pairs": {"name": "band", "partners": 2},
+}
+KINDS = {
+    "layered": ((X, Y), {"hidden": [8]}),
+    "shallow": ((X, Y), {"hidden": []}),
+    "deep": ((X, Y), {"hidden": [8, 8]}),
+    "relu": ((X, Y), {"hidden": [30], "activation": "relu"}),
+    "tanh": ((X, Y), {"hidden": [8], "activation": "tanh", "learning_rate": 0.05, "steps": 40}),
+    "gated": (("hierarchy",), {"hidden": [8], "gates": "per_example"}),
+    "listed": ((X, Y), {"hidden": [8], "gates": np.array([[1.0, 1, 0, 0], [1, 0, 1, 1]])}),
+    "graph": ((SEEN_OR_HEARD,), {"network": SENSES}),
+    "routing": (({"name": "routing", "count": 3},), {"network": ROUTING, "theory": None}),
+}
+
+
+@pytest.fixture(scope="module")
+def tree() -> xr.DataTree:
+    return simulate(
+        X, Y, hidden=[8], init_scales=[0.02, 0.2], seeds=3, records=50, metrics=["half_times"],
+        progress=False,
+    )  # fmt: skip
+
+
+def test_numbers_are_those_of_the_workflow(tree, tmp_path):
+    given = CellResults(NAME, tmp_path / NAME)
+    cell = Cell.model_validate_json(tree.attrs["spec"])
+    compute(cell, tmp_path)
+    for kind in ("theory", "trajectory", "metrics"):
+        xr.testing.assert_identical(
+            tree[kind].to_dataset().drop_attrs(deep=False),
+            getattr(given, kind).drop_attrs(deep=False),
+        )
+        attrs = getattr(given, kind).attrs
+        assert tree[kind].attrs["spec"] == attrs["spec"]
+        assert set(attrs["versions"].split(", ")) <= set(tree.attrs["versions"].split(", "))
+
+
+def compute(cell, root):
+    """Runs the stages of a cell as the workflow does."""
+    job, parts = Job(logging.getLogger("test")), specifications(cell)
+    files = {kind: str(root / NAME / f"{kind}.nc") for kind in parts}
+    for kind, part in parts.items():
+        stage = {"trajectory": train, "theory": solving, "metrics": measure}[kind]
+        inputs = [file for file in files.values() if kind == "metrics" and file != files[kind]]
+        more = {"often": 300.0} if kind == "trajectory" else {}
+        stage.run(job, NAME, inputs, [files[kind]], part.canonical(), code(kind, part), **more)
+
+
+def test_arguments_are_a_configuration():
+    cell = specify(
+        X, Y, hidden=[8], init_scales=[0.1], learning_rate=0.05, steps=400, seeds=3,
+        loss={"name": "squared_error", "normalisation": "half_sum"}, metrics=["balance"],
+    )  # fmt: skip
+    assert json.loads(cell.canonical())["record"] == {
+        "every": 2,
+        "snapshots": 1,
+        "observables": ["mode_strength", "imbalance", "layer_norm"],
+    }
+    assert cell.training.loss.normalisation == "half_sum"
+    assert cell.dataset.name == "table"
+
+
+def test_left_out_names_the_theory_of_such_networks_by_reason(tree):
+    reasons = dict(line.split(": ", 1)[::-1] for line in tree.attrs["left_out"].splitlines())
+    whitened = next(why for why in reasons if "whitened" in why)  # sigma_xx = I/4
+    assert {"exact", "tied", "untied_modes"} <= set(reasons[whitened].split(", "))
+    names = {name for each in reasons.values() for name in each.split(", ")}
+    assert not names & {"shallow_modes", "xor_race", "gated_flow"}, "those are of other networks"
+    assert not names & set(tree["theory"]["solution"].values)
+    assert {"aligned_modes", "flow"} <= set(tree["theory"]["solution"].values)
+    assert len(reasons) <= 4
+    assert tree.attrs["status"] == "0 of 6 runs diverged"
+
+
+def test_requirements_of_the_network_exist():
+    assert set(NEEDS) >= OF_THE_NETWORK
+
+
+def test_left_out_names_the_optimiser_that_no_theory_follows():
+    options = FEW | {"hidden": [8], "optimiser": "adam", "learning_rate": 0.01, "steps": 20}
+    (nothing, why) = simulate(X, Y, **options).attrs["left_out"].splitlines()
+    assert nothing == "theory: none is solved for this network; see left_out for each"
+    assert re.search(r"aligned_modes.*flow.*: optimiser\.name: 'adam': use one that follows", why)
+
+
+def test_simulate_says_what_holds_for_relu_networks(capsys):
+    options = FEW | {"hidden": [8], "activation": "relu", "steps": 20}
+    line = simulate(X, Y, **options | {"progress": True}).attrs["left_out"].splitlines()[0]
+    assert line in capsys.readouterr().err
+    assert re.match(r"theory: none is solved for ReLU .* nr\.find_reln\(x, y, pathways=", line)
+    # which is true
+    assert find_reln(X, Y, pathways=4, controls=False, hidden=[40], seeds=2).gating.gates.any()
+    measured = simulate(X, Y, **options | {"metrics": ["balance"], "steps": None})["metrics"]
+    assert float(measured["neuron_drift"].max()) < 0.05 < float(measured["offdiagonal_drift"].max())
+    with pytest.raises(UserError, match=r"(?s)^theory: 'auto': .*find_reln"):
+        solve(X, Y, **options)
+
+
+def test_steps_follow_the_flow_until_the_slowest_mode_is_learned(tree):
+    strength = tree["trajectory"]["mode_strength"]
+    flow = tree["theory"]["mode_strength"].sel(solution="flow")
+    target = np.array([4.0, 3.0, 2.0, 1.0])
+    assert float(abs(strength - flow).max()) < 3 * pace.TOLERANCE * target[0]
+    assert float((strength.isel(time=-1) / target).min()) > 1 - 3 * pace.TOLERANCE
+    # and no later than needed: half way the slowest is not learned at the smallest scale
+    assert float((strength.isel(time=25, init_scale=0) / target).min()) < 0.5
+
+
+def test_init_scale_is_small_where_it_is_absent():
+    """In every run modes start from at most a hundredth of their ends, and one of them does."""
+    for options in ({"hidden": []}, {"hidden": [8]}, {"hidden": [8, 8, 8]}):
+        (scale,) = specify(X, 100 * Y, **options).init_scales
+        tree = simulate(
+            X, 100 * Y, **FEW | options | {"init_scales": [scale], "seeds": 5}, theory=()
+        )
+        strength = abs(tree["trajectory"]["mode_strength"].isel(time=0)) / (100 * np.diag(Y))
+        # of two layers only a part of the strength counts: that which grows
+        assert float(strength.max()) < 3 * pace.TOLERANCE
+        assert float(strength.max()) > pace.TOLERANCE / 3
+    scales = [specify(X, size * Y, hidden=[8]).init_scales[0] for size in (1, 100)]
+    assert scales[1] / scales[0] == pytest.approx(10, rel=0.05)  # the root, of two layers
+    assert specify(X, Y, hidden=[8], activation="relu").init_scales[0] < 1
+    assert specify(SEEN_OR_HEARD, network=SENSES).init_scales[0] < 1
+
+
+@pytest.mark.parametrize(
+    ("records", "snapshots", "steps", "fitting"),
+    [
+        (200, 1, 500, 125),
+        (200, 20, 500, 100),
+        (200, 1, 400, 200),
+        (200, 1, 7, 7),
+        (200, 3, 600, 150),
+    ],
+)
+def test_records_are_as_many_as_fit(records, snapshots, steps, fitting):
+    cell = specify(X, Y, hidden=[8], records=records, snapshots=snapshots, steps=steps)
+    assert cell.training.steps == steps
+    assert cell.training.steps // cell.record.every == fitting
+
+
+def test_chosen_records_are_printed(capsys):
+    simulate(X, Y, hidden=[8], theory=None, **FEW | {"steps": 30, "progress": True})
+    assert re.match(r"chosen: learning_rate=[\d.e-]+, records=15\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("function", [specify, simulate, solve, find_reln, reduce])
+def test_docstrings_describe_every_argument(function):
+    arguments = list(inspect.signature(function).parameters)
+    described = re.findall(r"^    (\w+): \S", inspect.getdoc(function), re.MULTILINE)
+    assert [name for name in described if name in arguments] == arguments
+    with pytest.raises(UserError, match=rf"^hiden: is no argument of {function.__name__}; did you"):
+        function(X, Y, hiden=[8])
+
+
+def test_arrays_and_numbers_of_other_libraries_are_accepted():
+    code = """
+import numpy as np, pandas as pd, xarray as xr, neuralrace as nr
+class Tensor:
+    def __array__(self, dtype=None, copy=None):
+        return np.eye(4, dtype=np.float32)
+Y = np.diag([4, 3, 2, 1])
+frame = pd.DataFrame(Y, columns=list("abcd"))
+numbers = {"steps": np.int64(40), "records": np.int32(20), "init_scales": np.array([0.1])}
+given = nr.specify(Tensor(), frame, hidden=np.array([8]), **numbers)
+plain = {"steps": 40, "records": 20, "init_scales": [0.1]}
+assert given == nr.specify(np.eye(4).tolist(), xr.DataArray(Y), hidden=[8], **plain)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_half_times_are_those_of_the_closed_forms():
+    s, d, a0 = np.array([2.0, 1, 0.3]), np.array([0.5, 1, 2]), np.array([1e-4, 0.1, 0.01])
+    np.testing.assert_allclose(pace.half_time(s, d, a0, 2), deep_half_time(s, d, a0), rtol=1e-4)
+    np.testing.assert_allclose(pace.half_time(s, d, a0, 1), shallow_half_time(s, d, a0), rtol=1e-4)
+    assert pace.half_time(s, d, s / d, 2).tolist() == [0, 0, 0]
+    assert np.isinf(pace.half_time(s, d, 0 * s, 3)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_network(kind):
+    data, options = KINDS[kind]
+    tree = simulate(*data, **FEW | options)
+    loss = tree["trajectory"]["loss"]
+    assert (loss.isel(time=-1) < loss.isel(time=0)).all()
+    assert ("theory" in tree.children) == (kind not in ("relu", "tanh", "routing"))
+    if kind != "tanh":
+        assert float((loss.isel(time=-1) / loss.isel(time=0)).max()) < 0.05
+    figure = plot(tree)
+    panels = {"loss", "modes", "pairs"} & {
+        ax.get_title(loc="left").split("  ")[-1].split(" ")[0].strip(",") for ax in figure.axes
+    }
+    linear = kind in ("layered", "shallow", "deep", "routing")
+    wanted = (
+        {"loss"} | ({"modes"} if linear else set()) | ({"pairs"} if kind == "routing" else set())
+    )
+    assert panels == wanted
+
+
+def test_theory_alone_is_that_of_a_simulation(tree):
+    options = {"hidden": [8], "init_scales": [0.02, 0.2], "seeds": 3, "records": 50}
+    alone = solve(X, Y, **options, progress=False)
+    theory = tree["theory"].to_dataset()
+    xr.testing.assert_equal(alone, theory)
+    one = solve(X, Y, **options, theory=["flow"], progress=False)
+    np.testing.assert_array_equal(one["loss"][:, :, 0], theory["loss"].sel(solution="flow"))
+    with pytest.raises(UserError, match=r"^theory: 'auto': no solution is for this ensemble\n"):
+        solve(X, Y, hidden=[8], activation="relu", init_scales=[0.1], progress=False)
+
+
+def test_reduction_in_plain_arguments():
+    race = reduce(SEEN_OR_HEARD, network=SENSES, init_scales=[0.05])
+    asked = {"network": SENSES, "init": "aligned", "seeds": 1, "init_scales": [0.05]}
+    solved = solve(SEEN_OR_HEARD, **asked, theory=["reduction"], progress=False)
+    np.testing.assert_allclose(race["loss"], solved["loss"].sel(solution="reduction"), rtol=1e-12)
+    assert race["edge"].values.tolist() == ["eye->hidden", "ear->hidden", "hidden->name"]
+    assert race.sizes["mode"] == race["s"].sizes["mode"] == 2
+    assert race.attrs["violation"] < 1e-8
+    with pytest.raises(UserError, match="theory: 'reduction' needs another run"):
+        reduce(X, Y, hidden=[8], init_scales=[0.1])
+
+
+def test_reln_in_plain_arguments():
+    objects, contexts = np.tile(np.eye(2), (3, 1)), np.repeat(np.eye(3), 2, axis=0)
+    x, y = np.hstack([objects, contexts]), np.hstack([objects, np.eye(6)])
+    reln = find_reln(
+        x, y, pathways=3, controls=False, hidden=[60], init_scales=[0.01], seeds=2,
+        learning_rate=0.3, steps=400,
+    )  # fmt: skip
+    assert reln.gating.gates.shape == (3, 6)
+    assert reln.output_error.shape == (1, 2, 21)
+    with pytest.raises(UserError, match="for ReLU networks with one hidden layer"):
+        find_reln(x, y, pathways=3, hidden=[8], activation="linear", init_scales=[0.01])
+
+
+def test_pictures_of_trees_and_of_cells(tree, tmp_path):
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    figure = plot(tree, ax)
+    assert figure.axes == [ax]
+    assert len(ax.lines) == 4  # of two init scales, simulation and flow
+    plot(tree, theory="aligned_modes").savefig(tmp_path / "one.png")
+    with pytest.raises(UserError, match="theory: 'exact': was not solved; there is aligned_modes"):
+        plot(tree, theory="exact")
+    datasets = {kind: tree[kind].to_dataset() for kind in tree.children}
+    spec = specify(X, Y, hidden=[8], init_scales=[0.02, 0.2], seeds=3, records=50)
+    cell = CellResults(NAME, tmp_path, spec, **datasets)
+    assert len(plot(cell).axes) == len(plot(tree).axes) == 3
+
+
+def test_modes_are_labelled_by_where_they_end(tmp_path):
+    """For inputs that are not white this is not the singular value of their correlation."""
+    rng = np.random.default_rng(1)
+    white = rng.normal(size=(200, 3))
+    x = white @ np.array([[2.0, 1, 0], [0, 1, 0.5], [0, 0, 0.7]])
+    y = white * [0.7, 0.9, 1.0]
+    tree = simulate(x, y, hidden=[8], seeds=2, init_scales=[0.05], records=50, progress=False)
+    figure = plot(tree)
+    (legend,) = figure.legends
+    labels = [text.get_text() for text in legend.get_texts()]
+    ends = [float(label.rpartition(" ")[2]) for label in labels if label.startswith("mode ")]
+    reached = tree["trajectory"]["mode_strength"].isel(init_scale=0, time=-1).mean("seed")
+    np.testing.assert_allclose(ends, reached, rtol=2 * pace.TOLERANCE)
+    singular = np.linalg.svd(y.T @ x / 200, compute_uv=False)
+    assert (abs(singular / ends - 1) > 0.1).any()
+    panel = figure.axes[1]
+    guides = [line.get_ydata()[0] for line in panel.lines if line.get_color() == GUIDE["color"]]
+    np.testing.assert_allclose(guides, ends, rtol=5e-3)
+    assert "input-output correlation" in figure.get_supxlabel()
+
+
+def test_modes_without_an_end_by_theory_are_drawn_without_one():
+    options = FEW | {"hidden": [8], "learning_rate": 0.1, "steps": 20, "theory": None}
+    onehot = {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
+    for tree in (simulate(X, X, **options | onehot), simulate(X, X, **options | {"hidden": [2]})):
+        figure = plot(tree)
+        assert "ends" not in "".join(text.get_text() for text in figure.legends[0].get_texts())
+        assert not [line for line in figure.axes[1].lines if line.get_color() == GUIDE["color"]]
+
+
+def test_only_the_strongest_of_many_modes_are_drawn():
+    many = np.eye(12)
+    tree = simulate(many, many, hidden=[12], steps=20, learning_rate=0.1, theory=None, **FEW)
+    lines = [line.get_color() for line in plot(tree).axes[1].lines]
+    assert len([color for color in lines if color != GUIDE["color"]]) == 8
+
+
+def test_a_tree_is_printed_on_a_page(tree):
+    assert len(str(tree).splitlines()) <= 60
+    for kind in tree.children:
+        assert json.loads(tree[kind].attrs["spec"])["dataset"]["x"] == X.tolist()
+
+
+def test_progress(capsys):
+    simulate(X, Y, hidden=[8], **FEW)
+    assert capsys.readouterr().err == ""
+    simulate(X, Y, hidden=[8], theory=["flow"], **FEW | {"progress": True})
+    lines = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"chosen: learning_rate=[\d.e-]+, steps=\d+", lines[0])
+    assert lines[1] == "solving flow"
+    assert re.fullmatch(r"trained 2 runs of \d+ steps", lines[-1])
+
+
+def test_front_door_lists_and_loads_its_names():
+    assert {"simulate", "plot", "open_results"} <= set(dir(nr))
+    assert all(callable(getattr(nr, name)) for name in nr.__all__ if name != "__version__")
+    assert re.match(r"\d+\.\d+", nr.__version__)
+    with pytest.raises(AttributeError, match="no attribute 'similate'"):
+        _ = nr.similate
+
+
+WRONG = {
+    "(X,)": r"y: is missing: give the target",
+    "()": r"simulate: missing a required argument: 'x'; give x and y first",
+    "(X, Y, [16])": r"simulate: too many positional arguments; give .*hidden=\[16\]",
+    "(X, Y[:3])": r"x: x has 4 rows, y has 3",
+    "(X[0], Y)": r"x: has shape \(4,\); give an array with two axes \(sample, input\), as x.reshap",
+    "(X, Y[0])": r"y: has shape \(4,\); give an array with two axes \(sample, output\)",
+    "(X[None], Y)": r"x: has shape \(1, 4, 4\); give an array with two axes",
+    "(X[:0], Y[:0])": r"x: has shape \(0, 4\); give an array with two axes",
+    "([[1, 2], [3]], Y)": r"x: list with rows of unequal length.*; give an array \(sample, input\)",
+    "([['a', 'b']] * 4, Y)": r"x: list with .* entries that are no real numbers; give an array",
+    "([['1', '2']] * 4, Y)": r"x: list with .* entries that are no real numbers; give an array",
+    "(X * 1j, Y)": r"x: ndarray with .* no real numbers; give an array",
+    "(pd.DataFrame({'a': list('abcd')}), Y)": r"x: DataFrame with .* no real numbers; give an arra",
+    "(pd.to_datetime(['2020'] * 4), Y)": r"x: DatetimeIndex with .* no real numbers; give an array",
+    "(Unwilling(), Y)": r"x: Unwilling with .* no real numbers; give an array",
+    "(np.ma.masked_less(X, 1), Y)": r"x: MaskedArray with masked entries; leave those rows out",
+    "(None, Y)": r"x: has shape \(\); give an array with two axes",
+    "(object(), Y)": r"x: object with .* no real numbers; give an array",
+    "(X + np.inf, Y)": r"x: 16 numbers are not finite; leave those rows out",
+    "(X, np.where(Y > 3, np.nan, Y))": r"y: 1 numbers are not finite; leave those rows out",
+    "(X, 0 * Y)": r"y: all numbers are 0.*; give others",
+    "(1e200 * X, Y)": r"x: the largest number is 1.0e\+200, .*; scale it to between 1e-50 and 1e\+",
+    "(X, 1e-200 * Y)": r"y: the largest number is 4.0e-200, .*; scale it to between",
+    "('hierachy',)": r"x: has no choice of the name 'hierachy'; did you mean hierarchy\?",
+    "('hierarchy', Y)": r"y: is given beside the dataset 'hierarchy'; leave it out",
+    "({}, Y)": r"y: is given beside the dataset {}; leave it out",
+    "({},)": r"x: expected a mapping with 'name', which says what it is",
+    "({'name': 'table', 'x': X, 'y': Y, 'z': 1},)": r"x\.z: 1: unknown key; config/README.md lists",
+    "(X, Y, {'hidden': None})": r"hidden: is missing: give the units .* such as \[16\]",
+    "(X, Y, {'hidden': 16})": r"hidden: 16: expected a list",
+    "(X, Y, {'hidden': [0]})": r"hidden\.0: 0: Input should be greater than 0",
+    "(X, Y, {'hidden': [1.5]})": r"hidden\.0: 1.5: Input should be a valid integer",
+    "(X, Y, {'hidden': ['a'] * 99})": r"(?s)hidden\.0: 'a': .*valid integer.*and 16 more lines lik",
+    "(X, Y, {'hiden': [8]})": r"hiden: is no argument of simulate; did you mean hidden\?",
+    "(X, Y, {'activation': 'rel'})": r"activation: 'rel': Input should be 'linear', 'relu'",
+    "(X, Y, {'activation': None})": r"activation: None: Input should be 'linear', 'relu'",
+    "(X, Y, {'activation': 'tanh'})": r"learning_rate, steps: .* give both, or activation: 'tanh'",
+    "(X, Y, {'activation': 'tanh', 'init_scales': None})": r"init_scales, learning_rate, steps: "
+    r"theory cannot choose them here; give all, or activation: 'tanh': use",
+    "(X, Y, {'gates': [[1, 1]]})": r"gates.rows: row 0 has 2 values; the dataset wants 4",
+    "(X, Y, {'gates': [1, 1, 0, 0]})": r"gates: has shape \(4,\); give .*\(pathway, sample\)[^\n]*",
+    "(X, Y, {'gates': [[2, 1, 0, -1]]})": r"gates: 2 values are not between 0, closed, and 1, open",
+    "(X, Y, {'gates': [['a'] * 4]})": r"gates: list with .* no real numbers; give an array",
+    "(X, Y, {'gates': 5})": r"gates: has shape \(\); give an array with two axes \(pathway, sample",
+    "(X, Y, {'gates': 'half-space'})": r"gates: has no choice .* 'half-space'; did you mean half_s",
+    "(X, Y, {'network': {'name': 'graph'}})": r"network: says all; leave hidden",
+    "(X, Y, {'network': {('a', 'b'): 1}, 'hidden': None})": r"network: keys must be str.*; give na",
+    "(X, Y, {'network': 3, 'hidden': None})": r"network: 3: expected a mapping",
+    "(X, Y, {'init': 'norm'})": r"init: has no choice of the name 'norm'; did you mean normal",
+    "(X, Y, {'init_scales': 0.1})": r"init_scales: 0.1: expected a list",
+    "(X, Y, {'init_scales': []})": r"init_scales: \[\]: expected at least 1 item",
+    "(X, Y, {'init_scales': [-1]})": r"init_scales\.0: -1: Input should be greater than 0",
+    "(X, Y, {'init_scales': [np.nan]})": r"init_scales\.0: nan: Input should be a finite number",
+    "(X, Y, {'init_scales': [0.1, 0.1]})": r"init_scales \[0.1, 0.1\] repeats a value",
+    "(X, Y, {'seeds': '3'})": r"seeds: '3': Input should be a valid integer$",
+    "(X, Y, {'seeds': [0, 1]})": r"seeds: \[0, 1\]: Input should be a valid integer$",
+    "(X, Y, {'optimiser': 'adam'})": r"learning_rate, steps: .* give both, or optimiser",
+    "(X, Y, {'optimiser': None})": r"optimiser: None: expected a mapping",
+    "(X, Y, {'loss': 'mse'})": r"loss\.name: 'mse': Input should be 'squared_error' or",
+    "(X, Y, {'learning_rate': -1})": r"learning_rate: -1: Input should be greater than 0",
+    "(X, Y, {'learning_rate': '0.1'})": r"learning_rate: '0.1': Input should be a valid number",
+    "(X, Y, {'learning_rate': np.nan})": r"learning_rate: nan: Input should be a finite number",
+    "(X, Y, {'learning_rate': 99.0, 'steps': 200})": r"learning_rate: 99.0: .*; use a smaller",
+    "(X, Y, {'steps': 502})": r"steps: 502: no number of records from 50 to 200 divides it .*use 6",
+    "(X, Y, {'steps': 0})": r"steps: 0: expected a positive whole number",
+    "(X, Y, {'steps': 1e3})": r"steps: 1000.0: expected a positive whole number",
+    "(X, Y, {'snapshots': 300})": r"snapshots: 300: give at most one for each record, 200",
+    "(X, Y, {'records': 0})": r"records: 0: expected a positive whole number",
+    "(X, Y, {'records': True})": r"records: True: expected a positive whole number",
+    "(X, Y, {'metrics': 'half_times'})": r"metrics: 'half_times': expected a list",
+    "(X, Y, {'metrics': ['half_time']})": r"metrics\.0: 'half_time': .* did you mean half_times",
+    "(X, Y, {'metrics': [['a']]})": r"metrics\.0: \['a'\]: Input should be a valid string",
+    "(X, Y, {'metrics': 3})": r"metrics: 3: expected a list",
+    "(X, Y, {'observables': ['bias']})": r"observables\.0: 'bias': .* did you mean bias_norm",
+    "(X, Y, {'observables': 'loss'})": r"observables: 'loss': expected a list",
+    "(X, Y, {'theory': ['flwo']})": r"theory\.0: 'flwo': .* did you mean flow",
+    "(X, Y, {'theory': 'flow'})": r"theory: 'flow': give 'auto', a list of names or None",
+    "(X, Y, {'theory': 3})": r"theory: 3: expected a list",
+    "(X, Y, {'theory': ['exact']})": r"theory: 'exact':? .*whitened",
+    "(X, Y, {'progress': 'no'})": r"progress: 'no': give True or False",
+    "(X, Y, {'network': np.ones(2), 'hidden': None})": r"network: \[1.0, 1.0\]: expected a mapping",
+    "(X, Y, {'metrics': np.array(3)})": r"metrics: 3: expected a list",
+    "(X, Y, {'precision': 'float16'})": r"precision: 'float16': Input should be 'float32' or 'floa",
+    "(X, Y, {'hidden': [10**9]})": r"hidden\.0: 1000000000: needs .* GB; use less$",
+    "('xor',)": r"steps: is missing, and no linear mode",
+    "('xor', None, {'init_scales': None})": r"init_scales: is missing, and no linear mode .*; give",
+}
+"""What is passed to `simulate`, and how the message begins: argument, value, what is allowed."""
+CALLS = {
+    "nr.solve(X, Y, hidden=[8], theory=['xor_race'], progress=False)": r"theory: 'xor_race' needs ",
+    "nr.solve(X, Y, hidden=[8], theory=None, progress=False)": r"theory: None: no solution",
+    "nr.specify(X, Y, hidden=[8], theory=['flow', 'flwo'])": r"theory\.1: 'flwo': .*did you mean f",
+    "nr.specify(X, Y, widths=[8])": r"widths: is no argument of specify; there are x, y, hidden",
+    "nr.find_reln(X, Y, hidden=[8])": r"find_reln: missing a required argument: 'pathways'",
+    "nr.find_reln(X, Y, hidden=[8], pathways=0)": r"pathways: 0: expected a positive whole number",
+    "nr.find_reln(X, Y, hidden=[8], pathways='3')": r"pathways: '3': expected a positive whole num",
+    "nr.find_reln(X, Y, hidden=[8], pathways=2.5)": r"pathways: 2.5: expected a positive whole num",
+    "nr.find_reln(X, Y, hidden=[8], pathways=99, **FAST)": r"pathways: 99: .*; use at most that",
+    "nr.find_reln(X, Y, hidden=[8, 8], pathways=3, **FAST)": r"network: find_reln is for ReLU netw",
+    "nr.find_reln(X, Y, hidden=[8], pathways=3, init_scales=[1., 2.])": r"init_scales: .1.0, 2.0.: "
+    r"gates are identified at one init scale; give one",
+    "nr.reduce(X, Y, hidden=[8])": r"theory: 'reduction' needs another run: .*give gates",
+    "nr.plot('tree')": r"results: str: give what simulate gives or a cell of open_results",
+    "nr.plot(None)": r"results: NoneType: give what simulate gives",
+    "nr.plot(tree['trajectory'])": r"the tree 'trajectory' holds no cell; give one that simulate o",
+    "nr.plot(tree['trajectory'].to_dataset())": r"results: Dataset: give what simulate gives",
+    "nr.plot([tree, tree])": r"results: list: give what simulate gives or a cell of open_results",
+    "nr.plot(xr.DataTree())": r"the tree '/' holds no cell; give one that simulate or open_tree gi",
+    "nr.plot(tree, ax='left')": r"ax: str: give axes of matplotlib, as plt\.subplots\(\) does",
+    "nr.plot(tree, ax=[1, 2])": r"ax: list: give axes of matplotlib",
+    "nr.plot(tree, theory='flwo')": r"theory: 'flwo': was not solved; there is flow",
+    "nr.plot(tree, theory=np.array([1, 2]))": r"theory: array.*: was not solved; there is",
+    "nr.plot(tree, theory=['flow'])": r"theory: \['flow'\]: was not solved; there is flow",
+    "nr.combine([])": r"cells: there are none; give some of open_results\(\.\.\.\) or of simulate",
+    "nr.combine(None)": r"cells: NoneType: give what open_results, open_tree or simulate gives",
+    "nr.combine(3)": r"cells: int: give what open_results",
+    "nr.combine('nowhere')": r"nowhere: no results found\. Run",
+    "nr.combine({'a': tree})": r"cells: dict: give what open_results",
+    "nr.combine([tree, 'b'])": r"cells: holds a str: give what open_results",
+    "nr.combine([tree['trajectory'].to_dataset()])": r"cells: holds a Dataset: give what",
+    "nr.combine(tree, 'metric')": r"kind: 'metric': give one of trajectory, theory, metrics",
+    "nr.combine(tree, ['metrics'])": r"kind: \['metrics'\]: give one of trajectory, theory, metric",
+    "nr.combine([bare, bare], 'theory')": r"kind: 'theory': the cell .* has none; it has",
+    "nr.to_frame([])": r"cells: there are none; give some of open_results",
+    "nr.to_frame(5)": r"cells: int: give what open_results",
+    "nr.to_frame(pd.DataFrame({'a': [1]}))": r"cells: holds a str: give what open_results",
+    "nr.to_frame(tree, 'network.hiden')": r"'network.hiden' is no key .*did you mean network.hidde",
+    "nr.to_frame(tree, [3])": r"3 is no key of these specifications; config/README.md lists them",
+    "nr.to_frame(tree, 5)": r"keys: int: give a list of names",
+    "nr.to_frame(tree, [np.ones(2)])": r"array.* is no key of these specifications; config",
+    "nr.to_frame('nowhere')": r"nowhere: no results found\. Run",
+    "nr.open_results('nowhere')": r"nowhere: no results found\. Run",
+    "nr.open_results(None)": r"folder: None: give the path of a results folder",
+    "nr.open_results(3)": r"folder: 3: give the path of a results folder",
+    "nr.open_results('nowhere', ['main'])": r"cell_ids: 'main': give identifiers paper/experiment/",
+    "nr.open_results('nowhere', [3])": r"cell_ids: 3: give identifiers paper/experiment/label",
+    "nr.open_results('nowhere', 5)": r"cell_ids: 5: give identifiers paper/experiment/label",
+    "nr.open_tree('nowhere')": r"nowhere: no results found\. Run",
+}
+"""Other calls, and how the message begins."""
+
+
+@pytest.fixture(scope="module")
+def messages() -> dict[str, str]:
+    """Told by a process that does not check annotations, as a user's does not."""
+    code = f"""
+import json
+import numpy as np
+import pandas as pd
+import xarray as xr
+import neuralrace as nr
+UserError = nr.simulate.__globals__["UserError"]
+
+class Unwilling:
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+X, Y = np.eye(4), np.diag([4.0, 3.0, 2.0, 1.0])
+FAST = {{"learning_rate": 0.1, "steps": 20, "seeds": 1, "init_scales": [0.1]}}
+tree = nr.simulate(X, Y, hidden=[8], theory=["flow"], progress=False, **FAST)
+bare = nr.simulate(X, Y, hidden=[8], theory=None, progress=False, **FAST)
+asked = {{"hidden": [8], "init_scales": [0.01], "seeds": 2, "progress": False}}
+
+found = {{}}
+def told(case, call):
+    try:
+        call()
+        found[case] = "nothing was wrong"
+    except UserError as error:
+        found[case] = str(error)
+    except Exception as error:
+        found[case] = f"Traceback: {{type(error).__name__}}: {{error}}"
+
+for case in {list(WRONG)!r}:
+    given = eval(case)
+    options = given[-1] if len(given) == 3 and isinstance(given[-1], dict) else {{}}
+    data = given[:-1] if options else given
+    told(case, lambda: nr.simulate(*data, **asked | options))
+for case in {list(CALLS)!r}:
+    told(case, lambda: eval(case))
+print(json.dumps(found))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},  # remarks of XLA on some processors
+    )  # fmt: skip
+    assert not done.stderr, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("case", [*WRONG, *CALLS])
+def test_wrong_arguments_are_told_by_name(case, messages):
+    assert re.match((WRONG | CALLS)[case], messages[case]), messages[case]
+    for internal in ("Traceback", "pydantic", "configuration:", "experiments.", "solutions"):
+        assert internal not in messages[case]

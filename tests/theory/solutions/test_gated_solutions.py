@@ -1,0 +1,183 @@
+"""Theory beside gated runs: from the run's own weights, in its units, against training."""
+
+import copy
+import json
+import re
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from neuralrace.config.cell import SolvedEnsemble
+from neuralrace.results.theory import solve, theory_dataset
+from neuralrace.training.trainer import train
+
+XOR = {
+    "dataset": {"name": "xor"},
+    "network": {"name": "gated", "hidden": [3], "gates": {"name": "per_example"}},
+    "training": {"learning_rate": 0.4, "steps": 60},
+}
+CONTEXTS = {
+    "dataset": {
+        "name": "table",
+        "x": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]],
+        "y": [[2, 0, 0, 0], [0, 1, 0, 0], [0, 0, 3, 0], [0, 0, 0, 1], [3, 0, 2, 0], [0, 2, 0, 1]],
+        "contexts": [0, 0, 1, 1, 2, 2],
+    },
+    "network": {
+        "name": "graph",
+        "nodes": {"a": 2, "b": 2, "h": 5, "l": 2, "r": 2},
+        "edges": [["a", "h"], ["b", "h"], ["h", "l"], ["h", "r"], ["a", "l"]],
+        "gates": {"a": [1, 0, 1], "b": [0, 1, 1], "l": [1, 0, 1], "r": [0, 1, 1]},
+    },
+    "training": {"learning_rate": 0.05, "steps": 60, "loss": {"normalisation": "mean"}},
+}
+ROUTING = {
+    "dataset": {"name": "routing", "count": 4},
+    "network": {
+        "name": "routing",
+        "hidden": [24, 24],
+        "gates": {"name": "always_on"},
+        "pairs": {"name": "band", "partners": 3},
+    },
+    "training": {"learning_rate": 5e-4, "steps": 300, "loss": {"normalisation": "sum"}},
+}
+CASES = {"xor": XOR, "contexts": CONTEXTS, "routing": ROUTING}
+
+
+def make(case, *solutions, init=None, **network):
+    rest = {"init_scales": [0.2, 0.4], "seeds": 2, "record": {"every": 10}}
+    spec = copy.deepcopy(CASES[case]) | rest | {"init": {"name": "aligned"} | (init or {})}
+    spec["network"] |= network
+    return SolvedEnsemble.model_validate_json(json.dumps(spec | {"solutions": solutions}))
+
+
+def answers(ensemble):
+    return solve(ensemble, np.arange(0, ensemble.training.steps + 1, ensemble.record.every))
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_training_from_an_aligned_start_is_the_reduction_step_by_step(case):
+    ensemble = make(case, "reduction_descent")
+    samples, arrays = answers(ensemble)
+    trained = train(ensemble)
+    assert samples == trained.samples
+    loss = trained.variables["loss"]
+    np.testing.assert_allclose(arrays["loss"][:, :, 0], loss, atol=1e-12 * loss.max())
+    assert (loss[..., -1] < loss[..., 0] / 2).all()  # something was learned
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_reduced_flow_is_the_flow_of_all_weights(case):
+    narrow = {"hidden": [5, 5]} if case == "routing" else {}
+    _, arrays = answers(make(case, "reduction", "gated_flow", **narrow))
+    reduced, full = np.moveaxis(arrays["loss"], 2, 0)
+    np.testing.assert_allclose(reduced, full, atol=1e-8 * full.max())
+
+
+def test_descent_approaches_the_flow_in_proportion_to_the_step():
+    def error(refined):
+        training = CONTEXTS["training"]
+        finer = {"learning_rate": 0.05 / refined, "steps": 60 * refined}
+        spec = json.loads(make("contexts", "reduction").canonical())
+        spec |= {"training": training | finer, "record": {"every": 10 * refined}}
+        ensemble = SolvedEnsemble.model_validate_json(json.dumps(spec))
+        return abs(train(ensemble).variables["loss"] - answers(ensemble)[1]["loss"][:, :, 0]).max()
+
+    np.testing.assert_allclose(error(4) / error(8), 2, rtol=0.1)
+
+
+def test_singular_values_are_those_of_the_weights():
+    ensemble = make("routing", "reduction_descent", hidden=[5, 5])
+    spec = json.loads(ensemble.canonical())
+    spec["record"]["observables"] = ["singular_values", "mode_strength"]
+    ensemble = SolvedEnsemble.model_validate_json(json.dumps(spec))
+    _, arrays = answers(ensemble)
+    seen = train(ensemble).variables
+    np.testing.assert_allclose(
+        arrays["singular_values"][:, :, 0], seen["singular_values"][..., :4], atol=1e-10
+    )
+    np.testing.assert_allclose(arrays["mode_strength"][:, :, 0], seen["mode_strength"], atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_race_of_random_starts_comes_when_training_does(size):
+    spec = json.loads(
+        make(
+            "routing",
+            "routing_race",
+            init={"name": "orthogonal"},
+            gates={"name": "groups", "size": size},
+            pairs={"name": "all"},
+        ).canonical()
+    )
+    spec["training"] |= {"learning_rate": 2e-4, "steps": 4000}
+    spec |= {"init_scales": [0.2], "record": {"every": 4, "observables": ["mode_strength"]}}
+    ensemble = SolvedEnsemble.model_validate_json(json.dumps(spec))
+    _, arrays = answers(ensemble)
+    seen = train(ensemble).variables
+
+    def half(curve):
+        return np.argmax(curve > np.sqrt(185) / 2, axis=-1)
+
+    theory, measured = (
+        half(arrays["mode_strength"][:, :, 0, :, 0]),
+        half(seen["mode_strength"][..., 0]),
+    )
+    assert (measured > 20).all()
+    np.testing.assert_allclose(theory / measured, 1, atol=0.05)
+    np.testing.assert_allclose(arrays["loss"][:, :, 0, 0], seen["loss"][..., 0], rtol=0.01)
+
+
+def test_solutions_without_a_variable_hold_nan_in_it():
+    ensemble = make("routing", "gated_flow", "reduction", hidden=[5, 5])
+    _, arrays = answers(ensemble)
+    assert np.isfinite(arrays["loss"]).all()
+    assert np.isnan(arrays["mode_strength"][:, :, 0]).all()
+    assert np.isfinite(arrays["mode_strength"][:, :, 1]).all()
+    dataset = theory_dataset("paper/experiment/main", ensemble)
+    assert dataset["singular_values"].dims[2:] == ("solution", "time", "layer", "singular_mode")
+
+
+DOMAINS = {"name": "random_regular", "partners": 3}
+REFUSED = [  # by the specification alone
+    ("xor", "routing_race", {}, "network.name: 'gated': use routing"),
+    ("xor", "flow", {}, "network.name: 'gated': use layered"),
+    ("routing", "routing_race", {"hidden": [24]}, r"network.hidden: \[24\]: give exactly two"),
+    ("xor", "reduction", {"gates": {"name": "learned"}}, "network.gates.name: 'learned': give the"),
+    ("routing", "reduction", {"pairs": DOMAINS}, "network.pairs.name: 'random_regular': trains"),
+    ("xor", "reduction", {"init": {"name": "normal"}}, "init.name: 'normal': use aligned"),
+    ("contexts", "reduction", {"init": {"name": "orthogonal"}}, "init.name: 'orthogonal': use"),
+    (
+        "routing",
+        "routing_race",
+        {"init": {"name": "normal"}},
+        "init.name: 'normal': use orthogonal",
+    ),
+]
+DEDICATED = {"name": "parallel", "dedicated": 4}
+HALVES = {"name": "half_space", "pathways": 3}
+ORTHOGONAL = {"init": {"name": "orthogonal"}}
+UNSOLVED = [
+    ("xor", "reduction", {"gates": HALVES}, "not diagonal in common bases"),
+    ("contexts", "pathway_modes", {}, "some pathways share edges"),
+    ("routing", "routing_race", ORTHOGONAL | {"gates": DEDICATED}, "use blocks of one size"),
+    ("routing", "routing_race", ORTHOGONAL | {"gates": {"name": "groups", "size": 2}}, "need all"),
+    ("routing", "routing_race", ORTHOGONAL | {"hidden": [24, 8]}, "use one width"),
+    ("routing", "routing_race", ORTHOGONAL | {"hidden": [3, 3]}, "a unit for each of 4 modes"),
+    ("routing", "reduction", {"gates": {"name": "groups", "size": 3}}, "divide"),
+    ("routing", "reduction", {"pairs": {"name": "band", "partners": 9}}, "partners: 9"),
+    ("contexts", "reduction", {"gates": {"a": [1, 0]}}, "2 values; the dataset has 3 contexts"),
+    ("xor", "gated_flow", {"init": {"name": "tied"}}, "init.name: 'tied': use one for graphs"),
+]
+
+
+@pytest.mark.parametrize(("case", "name", "parts", "message"), REFUSED)
+def test_other_runs_are_refused_before_anything_is_loaded(case, name, parts, message):
+    with pytest.raises(ValidationError, match=f"solutions: '{name}' needs another run: {message}"):
+        make(case, name, **parts)
+
+
+@pytest.mark.parametrize(("case", "name", "parts", "message"), UNSOLVED)
+def test_other_gates_and_starts_are_refused_by_planning(case, name, parts, message):
+    assert re.search(message, make(case, name, **parts).unfit())

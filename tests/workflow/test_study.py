@@ -1,0 +1,277 @@
+"""What rules take from a study: files, parameters and resources of their jobs."""
+
+import datetime
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+
+from builders import REPOSITORY
+from neuralrace.config.load import papers
+from neuralrace.errors import UserError
+from neuralrace.extensions.registry import FIGURES, Figure
+from neuralrace.results.checksums import Seal, seal_file, sha256
+from neuralrace.workflow.study import PLANNED, Study
+from odd_configurations import contents, outcome
+
+CELL = {
+    "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
+    "network": {"name": "layered", "hidden": [2]},
+    "init": {"name": "aligned"},
+    "init_scales": [0.1],
+    "seeds": 2,
+    "training": {"learning_rate": 0.02, "steps": 400},
+    "record": {"every": 10, "observables": ["mode_strength"]},
+    "metrics": ["learning_times"],
+}
+SOLVED = CELL | {"solutions": ["aligned_modes"]}
+ONE, TWO = "deep_linear/one/main", "deep_linear/two/main"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a configuration of two cells, one of them without theory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(PLANNED, "")  # what is set is taken back at the end, other tests' runs
+    monkeypatch.delenv(PLANNED)  # would find it
+    path = tmp_path / "config/deep_linear/experiments.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(yaml.safe_dump({"experiments": {"deep_linear": {"one": SOLVED, "two": CELL}}}))
+    return tmp_path
+
+
+@pytest.fixture
+def study(folder):
+    return Study({}, [])
+
+
+def everything(folder: Path) -> dict[Path, tuple[int, int]]:
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*")}
+
+
+def test_files_of_cells_are_those_that_are_planned(study):
+    assert study.metrics_files == [f"results/{cell}/metrics.nc" for cell in (ONE, TWO)]
+    assert study.theory_files(ONE) == [f"results/{ONE}/theory.nc"]
+    assert study.theory_files(TWO) == []
+    assert set(study.fingerprints) == {
+        *(f"results/{ONE}/{kind}.nc" for kind in ("trajectory", "theory", "metrics")),
+        *(f"results/{TWO}/{kind}.nc" for kind in ("trajectory", "metrics")),
+    }
+    files = {
+        *study.fingerprints,
+        *study.figure_files(),
+        *study.plot_files,
+        "results/metrics.csv",
+        "results/claims.sha256",
+    }
+    assert set(map(str, study.outputs())) >= files
+
+
+def test_cells_that_no_figure_shows_have_a_plot(study, monkeypatch):
+    assert study.plot_files == [f"figures/{cell}.png" for cell in (ONE, TWO)]
+    monkeypatch.chdir(REPOSITORY)
+    papers = Study({}, [])
+    shown = {cell for figure in FIGURES for cell in papers.figure_cells(figure)}
+    assert not shown & {
+        path.removeprefix("figures/").removesuffix(".png") for path in papers.plot_files
+    }
+
+
+def test_parameters_of_a_file_are_those_it_is_computed_from(study, folder):
+    solved = yaml.safe_load((folder / "config/deep_linear/experiments.yaml").read_text())
+    solved["experiments"]["deep_linear"]["one"]["metrics"] += ["half_times"]
+    changed = Study(solved, [])
+    for kind, same in {"trajectory": True, "theory": True, "metrics": False}.items():
+        assert (changed.spec(ONE, kind) == study.spec(ONE, kind)) == same
+        assert (
+            changed.spec_digests([ONE])[ONE][kind] == study.spec_digests([ONE])[ONE][kind]
+        ) == same
+    assert study.code(ONE, "trajectory") == study.code(TWO, "trajectory")
+    assert study.code(ONE, "metrics") != study.code(ONE, "theory")
+
+
+def test_what_is_given_last_is_strongest(folder):
+    (folder / "own.yaml").write_text("{results: elsewhere, checkpoint_seconds: 7}")
+    study = Study({"checkpoint_seconds": 5}, [folder / "own.yaml"])
+    assert (study.results, study.plan.checkpoint_seconds) == ("elsewhere", 5)
+    assert study.figures == "elsewhere/figures"
+
+
+def test_a_cluster_is_asked_for_more_at_each_attempt(study, folder):
+    assert study.memory(ONE, 2) == 2 * study.memory(ONE, 1)
+    assert study.minutes(100.0, 3) == 4 * study.minutes(100.0, 1) == 4 * 7
+    limited = Study({"memory_mb": 2000}, [])
+    assert limited.memory(ONE, 5) == 2000
+
+
+def test_to_plan_touches_no_file(folder):
+    before = everything(folder)
+    study = Study({}, [])
+    study.refuse_changed_plan()
+    assert study.fingerprints
+    assert study.outputs()
+    assert study.estimate(1.0)
+    assert study.robustness_checksum() == ""
+    assert everything(folder) == before
+
+
+def test_a_run_says_what_is_ahead_at_the_speed_of_this_machine(study, folder):
+    assert study.estimate(1.0).startswith("2 of 2 cells are missing or stale: about ")
+    minutes = [float(study.estimate(factor).split()[-5]) for factor in (60.0, 600.0)]
+    assert minutes[1] == pytest.approx(10 * minutes[0], rel=0.1)
+    for path, fingerprint in study.fingerprints.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        Seal(fingerprint, {file.name: sha256(file)}).write(seal_file(file))
+    assert study.estimate(1.0).startswith("0 of 2 cells are missing or stale")
+
+
+def test_a_job_on_another_machine_computes_what_was_planned(study, monkeypatch):
+    study.refuse_changed_plan()
+    told = os.environ[PLANNED]
+    Study({}, []).refuse_changed_plan()
+    assert os.environ[PLANNED] == told
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # as a process elsewhere, that inherits
+    Study({}, []).refuse_changed_plan()
+    monkeypatch.setattr(Study, "fingerprints", {"results/one.nc": "of other code"})
+    with pytest.raises(UserError, match="configuration or code were changed after this run"):
+        Study({}, []).refuse_changed_plan()
+
+
+def test_every_figure_and_claim_of_the_papers_is_planned(tmp_path, monkeypatch):
+    shutil.copytree(REPOSITORY / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    study = Study({}, [])
+    assert {*study.claims_files} == {*map(str, papers("claims.yaml"))}
+    assert {*study.claim_inputs()} <= {*study.metrics_files}
+    for figure in FIGURES:
+        assert {*study.figure_inputs(figure)} <= {*study.fingerprints}
+        assert study.caption(figure)
+    assert len(study.figure_files()) == len(FIGURES)
+    paper = Study({"only": ["make_haste"]}, []).figure_files()
+    reads_others = {"make_haste/semantic"}
+    own = {name for name in FIGURES if name.startswith("make_haste/")} - reads_others
+    assert paper == [f"figures/{name}.png" for name in FIGURES if name in own]
+    for experiment in study.blind:
+        assert study.blind_memory(experiment, 1) > 0
+        assert study.blind_seconds(experiment) > 0
+
+
+# How a configuration is given --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ("one.yaml", 1.0),
+        ("one.yaml,two.yaml", 2.0),
+        ("two.yaml, one.yaml", 1.0),
+        (["two.yaml", "one.yaml"], 1.0),
+        ("[a-z]*.yaml", 2.0),
+        ("*/one.yaml,two.yaml", 2.0),
+        ("odd [a-z]*.yaml", 3.0),
+        ([], 300.0),
+        (None, 300.0),
+    ],
+)
+def test_files_that_settings_names_are_laid_over_one_another(folder, settings, seconds):
+    (folder / "inside").mkdir()
+    for name, value in {"one": 1, "two": 2, "odd [a-z]*": 3, "inside/one": 4}.items():
+        (folder / f"{name}.yaml").write_text(f"checkpoint_seconds: {value}")
+    study = Study({"settings": settings}, [])
+    assert study.plan.checkpoint_seconds == seconds
+    assert "settings" not in study.config
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("gone.yaml", "gone.yaml: cannot be read as YAML: No such file"),
+        ("gone/*.yaml", r"settings: 'gone/\*.yaml': matches no file"),
+        (3, "settings: 3: expected a file, several with commas between them, or a glob in quotes"),
+        ([3], r"settings: \[3\]: expected a file"),
+        ({"a": "b"}, r"settings: \{'a': 'b'\}: expected a file"),
+        ("a\0b*", "settings: 'a.x00b.': matches no file"),
+        ("code.yaml", "code.yaml: __use_yte__: a configuration is data .* stand for$"),
+        ("wrong.yaml", "wrong.yaml: results: 3: Input should be a valid string"),
+        ("more.yaml", "more.yaml: settings: 'wrong.yaml': unknown key"),
+    ],
+)
+def test_mistakes_in_settings_name_the_file(folder, settings, told):
+    (folder / "wrong.yaml").write_text("results: 3")
+    (folder / "code.yaml").write_text("__use_yte__: true")
+    (folder / "more.yaml").write_text("settings: wrong.yaml")
+    with pytest.raises(UserError, match=told):
+        Study({"settings": settings})
+
+
+def test_what_comes_later_is_stronger(folder):
+    (folder / "before.yaml").write_text("{results: before, memory_mb: 1, checkpoint_seconds: 1}")
+    (folder / "own.yaml").write_text("{results: own, memory_mb: 9000}")
+    plan = Study({"settings": "own.yaml", "results": "said"}, ["before.yaml"]).plan
+    assert (plan.results, plan.memory_mb, plan.checkpoint_seconds) == ("said", 9000, 1)
+
+
+def test_a_value_of_the_command_line_is_told_as_one(folder):
+    (folder / "own.yaml").write_text("seeds: 3")
+    for values, told in (
+        ({"seeds": 3}, "--config: seeds: 3: unknown key"),
+        ({"settings": "own.yaml"}, "own.yaml: seeds: 3: unknown key"),
+        ({"only": "one"}, "--config: only: 'one': expected a list"),
+        ({"only": ["one"]}, "--config: only: 'one': no such paper"),
+    ):
+        with pytest.raises(UserError, match=f"^{told}"):
+            Study(values)
+    nested = {"experiments": {"deep_linear": {"one": {"seeds": "3"}}}}
+    where = "--config: experiments.deep_linear.one.seeds: '3': Input should be a valid integer"
+    with pytest.raises(UserError, match=f"^{where}; Snakemake reads what is nested in --config as"):
+        Study(nested)
+
+
+def test_what_snakemake_ran_already_is_said_so(folder):
+    (folder / "code.yaml").write_text("__use_yte__: true")
+    with pytest.raises(UserError, match=r"code.yaml: __use_yte__: .* Snakemake has run them alre"):
+        Study({}, ["code.yaml"])
+
+
+def test_a_figure_of_an_extension_whose_experiment_is_not_there_names_itself(study, monkeypatch):
+    entry = replace(FIGURES["deep_linear/time_to_learn"], module="mypackage.figures.mine.left")
+    declared = Figure(layout="a", height=2, reads={"first": {"metrics": "half_time"}})
+    own = replace(entry, name="mine/left", declaration=declared)
+    monkeypatch.setitem(FIGURES._entries, "mine/left", own)
+    with pytest.raises(UserError) as caught:
+        study.figure_cells("mine/left")
+    assert str(caught.value) == (
+        "figure mine/left (mypackage.figures.mine.left): experiments.mine.first: is not "
+        "configured, and the figure shows it; add it, in a file of yours by --config "
+        "settings=FILE, or leave the figure out"
+    )
+
+
+@pytest.mark.parametrize("key", [1, datetime.date(2024, 1, 1)])
+def test_keys_that_another_workflow_hands_over_are_text(folder, key):
+    with pytest.raises(UserError, match=r"^--config: "):
+        Study({"results": {key: 1}})
+
+
+@pytest.fixture(scope="module")
+def odd_folder(tmp_path_factory):
+    """A folder without a paper of its own, for all examples."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("odd")
+        (folder / "config/mine").mkdir(parents=True)
+        (folder / "config/mine/experiments.yaml").write_text("experiments: {}")
+        patch.chdir(folder)
+        yield folder
+
+
+@pytest.mark.usefixtures("odd_folder")
+@settings(max_examples=150)
+@given(content=contents)
+def test_any_configuration_is_planned_or_refused_in_a_message(content):
+    assert outcome(content)
