@@ -2,8 +2,8 @@
 
 `simulate` trains networks beside their theory, and `plot` shows both. `open_results` gives the
 results of the workflow, `open_tree`, `combine`, `to_frame` and `claims_table` the same for analyses
-with xarray and pandas. Everything else lives in one room per concept: datasets, models, training,
-theory, records, metrics, claims, figures.
+with xarray and pandas. Everything else has a package per concept: datasets, networks, training,
+theory, results, metrics, claims, figures.
 """
 
 from importlib import import_module, metadata
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "claims_table": "claims.table",
-    "combine": "analysis",
-    "find_reln": "simulation",
-    "open_results": "records.results",
-    "open_tree": "analysis",
+    "combine": "results.analysis",
+    "find_reln": "api",
+    "open_results": "results.cells",
+    "open_tree": "results.analysis",
     "plot": "figures.cell",
-    "reduce": "simulation",
-    "simulate": "simulation",
-    "solve": "simulation",
-    "specify": "simulation",
-    "to_frame": "analysis",
+    "reduce": "api",
+    "simulate": "api",
+    "solve": "api",
+    "specify": "api",
+    "to_frame": "results.analysis",
 }
 
 __all__ = [

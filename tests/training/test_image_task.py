@@ -12,7 +12,6 @@ from neuralrace.errors import UserError
 from neuralrace.networks.tasks import domains as domain_tasks
 from neuralrace.networks.tasks.domains import ImageTask, RoutingTask
 from neuralrace.training import trainer
-from neuralrace.training.tasks import task_of
 from neuralrace.training.trainer import train
 
 COUNT, CLASSES, IMAGES = 4, 10, 1757
@@ -60,7 +59,7 @@ def made():
     """A function that gives task, network, data and own arrays of one run in double precision."""
 
     def make(ensemble, seed=1):
-        task = task_of(ensemble)
+        task = ensemble.task()
         assert isinstance(task, ImageTask)
         weights = jax.tree.map(lambda w: jnp.asarray(w[0, 0]), task.weights([0.2], [seed]))
         own = {name: jnp.asarray(each[0]) for name, each in task.own([seed]).items()}
@@ -105,7 +104,7 @@ def test_moments_give_loss_and_gradient_of_the_spelled_out_domains(made):
     ensemble = run_of()
     task, network, data, own = made(ensemble)
     domains = task.domains.spelled_out()
-    spelled = RoutingTask(ensemble, ensemble.network, domains)
+    spelled = RoutingTask(ensemble.network, domains, ensemble.init, ensemble.training)
     spelled_data = jax.tree.map(jnp.asarray, spelled.arrays)
 
     def losses(weights):
@@ -134,7 +133,9 @@ def test_any_number_of_hidden_layers(made, hidden):
     raw["network"]["hidden"] = hidden
     ensemble = Ensemble.model_validate_json(json.dumps(raw))
     task, network, data, own = made(ensemble)
-    spelled = RoutingTask(ensemble, ensemble.network, task.domains.spelled_out())
+    spelled = RoutingTask(
+        ensemble.network, task.domains.spelled_out(), ensemble.init, ensemble.training
+    )
     there = spelled_out(task, network)
     expected = spelled.loss(there, jax.tree.map(jnp.asarray, spelled.arrays["loss"]), own)
     np.testing.assert_allclose(task.loss(network, data["loss"], own), expected, rtol=1e-12)
@@ -142,7 +143,7 @@ def test_any_number_of_hidden_layers(made, hidden):
 
 def test_a_batch_of_all_images_has_the_loss_of_the_moments(made):
     task, network, data, own = made(run_of())
-    on_samples = task_of(run_of({**MOMENTS, "batch": {"name": "mini", "size": 8}}))
+    on_samples = run_of({**MOMENTS, "batch": {"name": "mini", "size": 8}}).task()
     assert not on_samples.on_moments
     shown, there = on_samples.batch(data, jnp.arange(IMAGES)), spelled_out(task, network)
     np.testing.assert_allclose(
@@ -160,7 +161,7 @@ def test_descent_along_axes_is_descent_on_pairs(optimiser):
     observed = {"every": 10, "observables": ["pair_error", "layer_norm", "imbalance"]}
     ensemble = run_of(training, record=observed)
     domains = ensemble.dataset.image_domains().spelled_out()
-    direct = RoutingTask(ensemble, ensemble.network, domains)
+    direct = RoutingTask(ensemble.network, domains, ensemble.init, ensemble.training)
     with jax.enable_x64(True):
         on_pairs = trainer.Trainer(ensemble, task=direct).train().variables
         along_axes = trainer.Trainer(ensemble).train().variables
@@ -233,10 +234,11 @@ def moved(ensemble, transform):
             return transform(self.domains, super()._initial(*given))
 
     def task(ensemble):
-        return Moved(ensemble, ensemble.network, ensemble.dataset.image_domains())
+        domains = ensemble.dataset.image_domains()
+        return Moved(ensemble.network, domains, ensemble.init, ensemble.training)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("neuralrace.training.trainer.task_of", task)
+        patch.setattr(Ensemble, "task", task)
         return train(ensemble)
 
 

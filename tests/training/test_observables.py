@@ -17,9 +17,10 @@ from neuralrace.datasets import Domains
 from neuralrace.extensions.registry import OBSERVABLES, Observable
 from neuralrace.networks.tasks.domains import RoutingTask
 from neuralrace.training.observables.view import View
-from neuralrace.training.tasks import task_of
+from neuralrace.training.settings import Training
 from neuralrace.training.trainer import train
 
+TRAINING = Training(learning_rate=0.1, steps=1)
 SMALL = {"atol": 1e-11, "rtol": 1e-10}
 
 
@@ -284,7 +285,7 @@ def seen_at_random_weights(task, names, seed=3):
 
         @jax.jit
         def observed(data, own):
-            view = View(task.ensemble, task, *networks, data, own, gradient=lambda: None)
+            view = View(TRAINING, task, *networks, data, own, gradient=lambda: None)
             return [OBSERVABLES[name].load()(view) for name in names]
 
         seen = {}
@@ -315,7 +316,7 @@ def test_pathways_side_by_side(make_run, gates, pathways, hidden):
         record={"every": 1},
     )
     names = ["imbalance", "layer_norm", "outputs", "pathway_values", "similarity"]
-    seen, network, initial = seen_at_random_weights(task_of(ensemble), names)
+    seen, network, initial = seen_at_random_weights(ensemble.task(), names)
     x, depth = ensemble.dataset.load().x, len(hidden) + 1
     chains, start = (
         [list(each)[first : first + depth] for first in range(0, depth * len(pathways), depth)]
@@ -372,7 +373,9 @@ class Routed:
         self.domains = Domains(
             inputs=rng.normal(size=(4, 5, 3)), targets=rng.normal(size=(4, 5, 2))
         )
-        task = RoutingTask(self.ensemble, self.ensemble.network, self.domains)
+        task = RoutingTask(
+            self.ensemble.network, self.domains, self.ensemble.init, self.ensemble.training
+        )
         names = [
             name
             for name, entry in OBSERVABLES.items()
@@ -530,7 +533,7 @@ def test_weights_of_a_graph(make_run):
         record={"every": 1},
     )
     names = ["imbalance", "layer_norm", "singular_values", "outputs"]
-    seen, network, initial = seen_at_random_weights(task_of(ensemble), names)
+    seen, network, initial = seen_at_random_weights(ensemble.task(), names)
     weights, start = ([np.asarray(w) for w in each.weights] for each in (network, initial))
     for number, w in enumerate(weights):
         values = np.sqrt(np.linalg.eigvalsh(narrow(w))[::-1])

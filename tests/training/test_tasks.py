@@ -9,8 +9,9 @@ from neuralrace.datasets import Domains
 from neuralrace.errors import UserError
 from neuralrace.networks.modules.graph import GatedNetwork
 from neuralrace.networks.tasks.domains import RoutingTask, squared_errors
-from neuralrace.networks.tasks.samples import GraphTask, LayeredTask, ParallelTask
-from neuralrace.training.tasks import task_of
+from neuralrace.networks.tasks.gated import ParallelTask
+from neuralrace.networks.tasks.graph import GraphTask
+from neuralrace.networks.tasks.layered import LayeredTask
 
 GRAPH = {
     "name": "graph",
@@ -87,7 +88,7 @@ def value_and_gradient(function, weights):
 
 def test_loss_from_effective_datasets_is_that_of_the_samples(make_run):
     ensemble = make_run(dataset=table(), network=GRAPH, record={"every": 1})
-    task = task_of(ensemble)
+    task = ensemble.task()
     assert isinstance(task, GraphTask)
     with jax.enable_x64(True):
         batch, weights = on_device(task.arrays["loss"]), on_device(weights_of(task))
@@ -104,7 +105,7 @@ def test_loss_from_effective_datasets_is_that_of_the_samples(make_run):
 def test_loss_from_second_moments_is_that_of_the_samples(make_run, case):
     rows, network = SIDE_BY_SIDE[case]
     ensemble = make_run(dataset=rows, network=network, record={"every": 1})
-    task = task_of(ensemble)
+    task = ensemble.task()
     assert isinstance(task, ParallelTask)
     x, y = task.arrays["loss"]
     assert len(x) == len(y) == min(task.samples, x.shape[1] + y.shape[1])
@@ -129,7 +130,7 @@ def test_loss_from_second_moments_is_that_of_the_samples(make_run, case):
 @pytest.mark.parametrize("network", [GRAPH, LISTED], ids=lambda network: network["name"])
 def test_loss_does_not_depend_on_repeats_of_the_samples(make_run, network):
     once, thrice = (
-        task_of(make_run(dataset=rows, network=network, record={"every": 1}))
+        make_run(dataset=rows, network=network, record={"every": 1}).task()
         for rows in (table(), repeated(table(), 3))
     )
     assert (once.samples, thrice.samples) == (6, 18)
@@ -158,7 +159,7 @@ def test_cross_entropy_of_a_gated_network(make_run, network):
     ensemble = make_run(
         dataset=table(classes=True), network=network, training=training, record={"every": 1}
     )
-    task, data = task_of(ensemble), ensemble.dataset.load()
+    task, data = ensemble.task(), ensemble.dataset.load()
     with jax.enable_x64(True):
         weights = on_device(weights_of(task))
         found = task.loss(task.network(weights), on_device(task.arrays["loss"]), {})
@@ -212,7 +213,7 @@ def test_squared_errors_of_every_pair():
 def test_routing_loss_is_that_of_the_trained_samples(make_run, seed):
     ensemble = routing(make_run, {"name": "random_regular", "partners": 2})
     domains = domains_of()
-    task = RoutingTask(ensemble, ensemble.network, domains)
+    task = RoutingTask(ensemble.network, domains, ensemble.init, ensemble.training)
     own = {name: values[0] for name, values in task.own([seed]).items()}
     with jax.enable_x64(True):
         network = task.network(on_device(weights_of(task)))
@@ -230,7 +231,7 @@ def test_routing_loss_is_that_of_the_trained_samples(make_run, seed):
 
 def test_every_run_has_its_own_pairs(make_run):
     ensemble = routing(make_run, {"name": "random_regular", "partners": 1}, seeds=5)
-    task = task_of(ensemble)
+    task = ensemble.task()
     masks = task.own([4, 0, 2])["mask"]
     for mask, seed in zip(masks, (4, 0, 2), strict=True):
         np.testing.assert_array_equal(mask, ensemble.network.mask(3, seed))
@@ -249,7 +250,7 @@ def test_aligned_start_carries_every_mode_of_every_pair(make_run, gates):
         gates,
         init={"name": "aligned", "layer_strengths": [2.0, 3.0]},
     )
-    task = task_of(ensemble)
+    task = ensemble.task()
     with jax.enable_x64(True):
         maps = np.asarray(task.network(on_device(weights_of(task, scale=0.5))).maps())
     dedicated = len(ensemble.network.families(3)) > 1
@@ -270,11 +271,11 @@ def test_aligned_start_carries_every_mode_of_every_pair(make_run, gates):
 
 def test_kinds_of_networks_have_their_tasks(make_run):
     learned = make_run(network={"name": "gated", "hidden": [4], "gates": {"name": "learned"}})
-    task = task_of(learned)
+    task = learned.task()
     assert isinstance(task, LayeredTask)
     assert (task.spec.activation, task.spec.hidden, task.spec.bias) == ("relu", (4,), False)
-    assert isinstance(task_of(make_run()), LayeredTask)
-    assert isinstance(task_of(routing(make_run, {"name": "all"})), RoutingTask)
+    assert isinstance(make_run().task(), LayeredTask)
+    assert isinstance(routing(make_run, {"name": "all"}).task(), RoutingTask)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +322,7 @@ def test_kinds_of_networks_have_their_tasks(make_run):
 def test_networks_that_do_not_fit_the_dataset_are_refused(make_run, network, dataset, message):
     ensemble = make_run(network=network, dataset=dataset, record={"every": 1})
     with pytest.raises(UserError, match="^" + message):
-        task_of(ensemble)
+        ensemble.task()
 
 
 def test_cross_entropy_needs_class_probabilities(make_run):
@@ -332,4 +333,4 @@ def test_cross_entropy_needs_class_probabilities(make_run):
     }
     ensemble = make_run(dataset=table(), network=GRAPH, training=training, record={"every": 1})
     with pytest.raises(UserError, match=r"^training\.loss\.name: 'cross_entropy': .* use squared"):
-        task_of(ensemble)
+        ensemble.task()

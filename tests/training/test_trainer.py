@@ -332,7 +332,7 @@ def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
                     "loss": {"name": "cross_entropy", "normalisation": "mean"},
                 },
             },
-            "training.loss.name: 'cross_entropy': the targets of dataset GaussianMixture",
+            "training.loss.name: 'cross_entropy': the targets of the dataset are no class",
         ),
         (
             {"init": {"name": "tied"}, "network": {"name": "layered", "hidden": []}},

@@ -5,7 +5,7 @@ seed, and what is computed about them. `neuralrace.config.load` reads cells from
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, cast
 
 from pydantic import Field, model_validator
 
@@ -18,24 +18,14 @@ from neuralrace.networks.base import Network
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.initialisers.base import Law
 from neuralrace.networks.layered import Layered
-from neuralrace.training.settings import Training
+from neuralrace.training.settings import Positive, Record, Training
+
+if TYPE_CHECKING:  # configurations are read without JAX
+    from neuralrace.training.task import Task
 
 DATASETS = choices("datasets", Dataset)
 NETWORKS = choices("networks", Network)
 LAWS = choices("initialisation", Law)
-
-Positive = Annotated[int, Field(gt=0)]
-
-
-class Record(Strict):
-    """What is observed during training, and how often."""
-
-    every: Positive
-    """Steps between two entries of the time axis."""
-    snapshots: Positive = 1
-    """Intervals between snapshots of large observables (weights, outputs)."""
-    observables: tuple[Annotated[str, Known(OBSERVABLES)], ...] = ()
-    """What is recorded beside the loss."""
 
 
 class Ensemble(Strict):
@@ -125,22 +115,15 @@ class Ensemble(Strict):
         """All networks that training or theory may be asked about."""
         return (self.network,)
 
-    @property
-    def named(self) -> frozenset[str]:
-        """Names of the modules that are named here: what has been declared or defined in them."""
-        observed = (OBSERVABLES[name].module for name in self.record.observables)
-        return frozenset([*_defined_in(self), *observed])
-
-    @property
-    def tasks(self) -> frozenset[str]:
-        """Names of the modules that its networks are trained by."""
-        tasks = (network.resolved.task(self.dataset) for network in self.networks)
-        return frozenset(task.rpartition(".")[0] for task in tasks)
+    def task(self) -> "Task":
+        """See `neuralrace.training.runs.Runs`."""
+        return self.resolved.task(self.dataset, self.init, self.training)
 
     @property
     def modules(self) -> frozenset[str]:
-        """Names of the modules that the trajectory rests on, beside what all do."""
-        return self.named | self.tasks
+        """Modules of all that is named here; results rest on them and on their imports."""
+        observed = (OBSERVABLES[name].module for name in self.record.observables)
+        return frozenset([*_defined_in(self), *observed])
 
 
 def _defined_in(value: Any) -> Iterator[str]:
@@ -175,8 +158,8 @@ class SolvedEnsemble(Ensemble):
 
     @property
     def modules(self) -> frozenset[str]:
-        """What theory rests on: no task, as it trains nothing."""
-        return self.named | {SOLUTIONS[name].module for name in self.solutions}
+        """See `Ensemble.modules`; solutions too."""
+        return super().modules | {SOLUTIONS[name].module for name in self.solutions}
 
     @model_validator(mode="after")
     def _candidates_for_relu(self) -> "SolvedEnsemble":
@@ -203,6 +186,9 @@ class SolvedEnsemble(Ensemble):
         """
         if missing := unmet(self, "start_exists gates_fit", data=True):
             return missing
+        for name in self.record.observables:
+            if missing := unmet(self, OBSERVABLES[name].declaration.needs, data=True):
+                return f"record.observables: {name!r} needs another run: {missing}"
         for name in self.solutions:
             if missing := unmet(self, SOLUTIONS[name].declaration.needs, data=True):
                 return f"solutions: {name!r} needs another run: {missing}"
@@ -234,8 +220,8 @@ class Cell(SolvedEnsemble):
 
     @property
     def modules(self) -> frozenset[str]:
-        """What metrics rest on: all of it, as some train candidates."""
-        return super().modules | self.tasks | {METRICS[name].module for name in self.metrics}
+        """See `Ensemble.modules`; metrics too."""
+        return super().modules | {METRICS[name].module for name in self.metrics}
 
     def unfit(self) -> str | None:
         """See `SolvedEnsemble.unfit`; metrics too."""

@@ -8,7 +8,6 @@ later, such as that in a result file, is not checked against data that may be go
 
 from collections.abc import Callable
 from functools import wraps
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -408,8 +407,7 @@ def start_exists(ensemble: Any) -> str | None:
         return f"init.name: {law.name!r}: use one for graphs, such as normal"
     # modes of many pathways or samples take long: training tells what lacks in these
     if not network.by_domain and ensemble.dataset.sizes.samples <= FEW_SAMPLES:
-        start = _built_on(ensemble, network)
-        network.initial(law, start, (1.0,), ensemble.seed_numbers[:1])
+        network.initial(law, network.view(ensemble.dataset), (1.0,), ensemble.seed_numbers[:1])
     return None
 
 
@@ -457,6 +455,14 @@ def one_output(ensemble: Any) -> str | None:
 
 
 @data_need
+def several_outputs(ensemble: Any) -> str | None:
+    """The dataset has two outputs at least: the largest of them is the class."""
+    if ensemble.dataset.sizes.outputs > 1:
+        return None
+    return f"dataset.name: {ensemble.dataset.name!r}: has one output; use a dataset with more"
+
+
+@data_need
 def two_input_groups(ensemble: Any) -> str | None:
     """Inputs come in two groups, such as objects and contexts."""
     if len(ensemble.dataset.load().input_groups) == 2:
@@ -485,7 +491,7 @@ def gates_fit(ensemble: Any) -> str | None:
         network.families(dataset.count)
         network.partners(dataset.count)
     elif network.gates_given and dataset.sizes.samples <= FEW_SAMPLES:
-        _built_on(ensemble, network)
+        network.view(dataset)
     return None
 
 
@@ -494,7 +500,7 @@ def candidates_fit(ensemble: Any) -> str | None:
     """Gates of all candidates fit the samples."""
     for name, network in ensemble.candidates.items():
         with configured_as(f"candidates.{name}"):
-            _built_on(ensemble, network)
+            network.view(ensemble.dataset)
     return None
 
 
@@ -525,7 +531,7 @@ def candidates_of_units(ensemble: Any) -> str | None:
 @data_need
 def parallel_pathways(ensemble: Any) -> str | None:
     """Pathways side by side, each with one hidden layer, an encoder and a decoder of its own."""
-    if _built_on(ensemble, ensemble.network).wiring.architecture.in_parallel:
+    if _wiring(ensemble).architecture.in_parallel:
         return None
     return (
         f"network.name: {ensemble.network.name!r}: some pathways share edges, or have no single "
@@ -539,7 +545,7 @@ def common_modes(ensemble: Any) -> str | None:
     network = ensemble.network
     if network.by_domain and ensemble.dataset.domains().joint:
         return None  # the modes of all pathways together take long
-    modes = _built_on(ensemble, network).wiring.effective.modes
+    modes = _wiring(ensemble).effective.modes
     if modes.joint:
         return None
     return (
@@ -561,17 +567,14 @@ def pairs_alike(ensemble: Any) -> str | None:
     return None
 
 
-def _built_on(ensemble: Any, network: Any) -> Any:
-    """What a network is built on; see `Network.initial`.
+def _wiring(ensemble: Any) -> Any:
+    """Graph and gates of the network on its samples.
 
     Raises:
         UserError: its gates do not fit the samples.
     """
-    dataset = ensemble.dataset
-    if not network.gates_given:
-        return SimpleNamespace(data=dataset.load())
-    samples = dataset.domains() if network.by_domain else dataset.load()
-    return SimpleNamespace(domains=samples, wiring=network.wiring(samples))
+    seen = ensemble.network.view(ensemble.dataset)
+    return ensemble.network.wiring(seen) if ensemble.network.by_domain else seen
 
 
 # Words ------------------------------------------------------------------------------------------

@@ -4,12 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuralrace.datasets.base import Dataset, Sizes
 from neuralrace.extensions.model import Strict
 from neuralrace.networks.initialisers.base import Law, Weights
 from neuralrace.training.settings import Training
+
+if TYPE_CHECKING:  # configurations are read without JAX
+    from neuralrace.training.task import Task
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,26 @@ class Network(Strict, ABC):
         return False
 
     @abstractmethod
-    def task(self, dataset: Dataset) -> str:
-        """Dotted name of the `neuralrace.training.task.Task` that trains it on a dataset.
+    def task(self, dataset: Dataset, law: Law, training: Training) -> "Task":
+        """The network on a dataset, as the trainer takes it.
 
-        A name, as configurations are read without JAX; a run names its module as code that its
-        results rest on.
+        It imports JAX where it is called: configurations are read without.
+
+        Args:
+            dataset: what it is trained on.
+            law: how initial weights are drawn.
+            training: how it is trained.
+
+        Raises:
+            UserError: gates that do not fit the dataset, or missing files.
+        """
+
+    @abstractmethod
+    def view(self, dataset: Dataset) -> Any:
+        """The dataset as the network sees it: samples, gated samples (a `Wiring`) or domains.
+
+        Raises:
+            UserError: gates that do not fit the dataset, or missing files.
         """
 
     def check(self, dataset: Dataset, training: Training) -> None:
@@ -72,14 +90,13 @@ class Network(Strict, ABC):
 
     @abstractmethod
     def initial(
-        self, law: Law, given: Any, scales: Sequence[float], seeds: Sequence[int]
+        self, law: Law, seen: Any, scales: Sequence[float], seeds: Sequence[int]
     ) -> Weights:
         """Initial weights of every run, each (init_scale, seed, out, in), float64.
 
         Args:
             law: how to draw.
-            given: what it is built on: has `wiring`, as of `Problem`; in its place `data` where
-                there are no gates, and beside it `domains` where it routes between them.
+            seen: the dataset as `view` gives it.
             scales: init scales.
             seeds: run seeds.
 

@@ -1,7 +1,7 @@
 """Gated pathways side by side."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Literal, Union
 
 from pydantic import Field
 
@@ -16,6 +16,9 @@ from neuralrace.networks.initial_weights import initial_edges
 from neuralrace.networks.initialisers.base import Law, Weights
 from neuralrace.networks.layered import Layered
 from neuralrace.training.settings import Training
+
+if TYPE_CHECKING:
+    from neuralrace.training.task import Task
 
 SAMPLE_SCHEMES = choices("gates", SampleScheme)
 
@@ -61,9 +64,15 @@ class Gated(Network):
         """See `Network.averaged`."""
         return self.readout == "mean"
 
-    def task(self, dataset: Dataset) -> str:
+    def task(self, dataset: Dataset, law: Law, training: Training) -> "Task":
         """See `Network.task`."""
-        return "neuralrace.networks.tasks.samples.ParallelTask"
+        from neuralrace.networks.tasks.gated import ParallelTask
+
+        return ParallelTask(self, self.view(dataset), law, training)
+
+    def view(self, dataset: Dataset) -> Wiring:
+        """See `Network.view`."""
+        return self.wiring(dataset.load())
 
     def wiring(self, data: Data) -> Wiring:
         """The pathways with their gates on these samples.
@@ -87,12 +96,11 @@ class Gated(Network):
         return wiring.parallel(hidden, gates, self.gates.sees(data), data, covered)
 
     def initial(
-        self, law: Law, given: Any, scales: Sequence[float], seeds: Sequence[int]
+        self, law: Law, seen: Wiring, scales: Sequence[float], seeds: Sequence[int]
     ) -> Weights:
         """See `Network.initial`."""
-        graph, sees = given.wiring.architecture, given.wiring.sees
-        effective = lambda _: given.wiring.effective  # noqa: E731
-        return initial_edges(law, graph, effective, scales, seeds, sees, self.averaged)
+        graph, effective = seen.architecture, lambda _: seen.effective
+        return initial_edges(law, graph, effective, scales, seeds, seen.sees, self.averaged)
 
     def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
         """See `Network.arithmetic`."""

@@ -1,7 +1,7 @@
 """Any architecture graph."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,9 @@ from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initial_weights import initial_edges
 from neuralrace.networks.initialisers.base import Law, Weights
 from neuralrace.training.settings import Training
+
+if TYPE_CHECKING:
+    from neuralrace.training.task import Task
 
 
 class Graph(Architecture, Network):
@@ -28,9 +31,15 @@ class Graph(Architecture, Network):
         """See `Network.linear`."""
         return True
 
-    def task(self, dataset: Dataset) -> str:
+    def task(self, dataset: Dataset, law: Law, training: Training) -> "Task":
         """See `Network.task`."""
-        return "neuralrace.networks.tasks.samples.GraphTask"
+        from neuralrace.networks.tasks.graph import GraphTask
+
+        return GraphTask(self, self.view(dataset), law, training)
+
+    def view(self, dataset: Dataset) -> Wiring:
+        """See `Network.view`."""
+        return self.wiring(dataset.load())
 
     def wiring(self, data: Data) -> Wiring:
         """The graph with its gates on these samples.
@@ -41,10 +50,10 @@ class Graph(Architecture, Network):
         return wiring.explicit(self, self.gates, data)
 
     def initial(
-        self, law: Law, given: Any, scales: Sequence[float], seeds: Sequence[int]
+        self, law: Law, seen: Wiring, scales: Sequence[float], seeds: Sequence[int]
     ) -> Weights:
         """See `Network.initial`."""
-        return initial_edges(law, self, lambda _: given.wiring.effective, scales, seeds)
+        return initial_edges(law, self, lambda _: seen.effective, scales, seeds)
 
     def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
         """See `Network.arithmetic`; hidden nodes count as layers in a row."""

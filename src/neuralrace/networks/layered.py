@@ -1,15 +1,18 @@
 """Layers in a row."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from neuralrace.datasets.base import Dataset, Sizes
+from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.networks.base import Arithmetic, Network
 from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.initialisers.base import Law, Weights
 from neuralrace.training.settings import Training
+
+if TYPE_CHECKING:
+    from neuralrace.training.task import Task
 
 Activation = Literal["linear", "relu", "erf", "sigmoid", "tanh"]
 
@@ -38,20 +41,26 @@ class Layered(Network):
         """See `Network.gates_given`: its units are their own gates."""
         return False
 
-    def task(self, dataset: Dataset) -> str:
+    def task(self, dataset: Dataset, law: Law, training: Training) -> "Task":
         """See `Network.task`."""
-        return "neuralrace.networks.tasks.samples.LayeredTask"
+        from neuralrace.networks.tasks.layered import LayeredTask
+
+        return LayeredTask(self, self.view(dataset), law, training)
+
+    def view(self, dataset: Dataset) -> Data:
+        """See `Network.view`."""
+        return dataset.load()
 
     def check(self, dataset: Dataset, training: Training) -> None:
         """See `Network.check`: it is trained on any samples."""
 
     def initial(
-        self, law: Law, given: Any, scales: Sequence[float], seeds: Sequence[int]
+        self, law: Law, seen: Data, scales: Sequence[float], seeds: Sequence[int]
     ) -> Weights:
         """See `Network.initial`."""
-        widths = (given.data.x.shape[1], *self.hidden, given.data.y.shape[1])
+        widths = (seen.x.shape[1], *self.hidden, seen.y.shape[1])
         mean = self.readout == "mean"
-        return initial_weights(law, widths, given.data.modes, scales, seeds, mean)
+        return initial_weights(law, widths, seen.modes, scales, seeds, mean)
 
     def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
         """See `Network.arithmetic`."""

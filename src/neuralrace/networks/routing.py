@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union
 
 import numpy as np
 from pydantic import Field
 
 from neuralrace.datasets.base import Dataset, DomainDataset, Domains, Sizes
-from neuralrace.datasets.image_domains import ImageDomainDataset
+from neuralrace.datasets.image_domains import ImageDomainDataset, image_domains
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import choices
 from neuralrace.networks.base import Arithmetic, Network, layers_in_a_row
@@ -19,6 +19,9 @@ from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initial_weights import initial_edges
 from neuralrace.networks.initialisers.base import Law, Weights
 from neuralrace.training.settings import Training
+
+if TYPE_CHECKING:
+    from neuralrace.training.task import Task
 
 DOMAIN_SCHEMES = choices("gates", DomainScheme)
 PAIRS = choices("gates", Pairs)
@@ -94,10 +97,17 @@ class Routing(Network):
         masks = cache(lambda seed: self.wiring(domains, seed).effective)
         return lambda seed: masks(seed if self.pairs.varies else 0)
 
-    def task(self, dataset: Dataset) -> str:
+    def task(self, dataset: Any, law: Law, training: Training) -> "Task":
         """See `Network.task`."""
-        images = isinstance(dataset, ImageDomainDataset)
-        return f"neuralrace.networks.tasks.domains.{'ImageTask' if images else 'RoutingTask'}"
+        from neuralrace.networks.tasks.domains import ImageTask, RoutingTask
+
+        if isinstance(dataset, ImageDomainDataset):
+            return ImageTask(self, image_domains(dataset), law, training)  # pyright: ignore
+        return RoutingTask(self, self.view(dataset), law, training)
+
+    def view(self, dataset: Any) -> Domains:
+        """See `Network.view`."""
+        return dataset.domains()
 
     def check(self, dataset: Dataset, training: Training) -> None:
         """See `Network.check`: images by domain are one matter, correlations of domains another."""
@@ -143,11 +153,34 @@ class Routing(Network):
             )
 
     def initial(
-        self, law: Law, given: Any, scales: Sequence[float], seeds: Sequence[int]
+        self, law: Law, seen: Domains, scales: Sequence[float], seeds: Sequence[int]
     ) -> Weights:
         """See `Network.initial`."""
-        effective = self.effective(given.domains)
-        return initial_edges(law, given.wiring.architecture, effective, scales, seeds)
+        widths = seen.inputs.shape[2], seen.targets.shape[2]
+        return self.initial_between(seen.count, widths, lambda: seen, law, scales, seeds)
+
+    def initial_between(
+        self,
+        count: int,
+        widths: tuple[int, int],
+        domains: Callable[[], Domains],
+        law: Law,
+        scales: Sequence[float],
+        seeds: Sequence[int],
+    ) -> Weights:
+        """As `initial`, where the domains take long to make: only some laws ask for their modes.
+
+        Args:
+            count: how many input domains there are, and output domains.
+            widths: units of an input and of an output domain.
+            domains: makes the domains.
+            law: how to draw.
+            scales: init scales.
+            seeds: run seeds.
+        """
+        effective = cache(lambda: self.effective(domains()))
+        graph = wiring.routing_architecture(count, *widths, self.families(count))
+        return initial_edges(law, graph, lambda seed: effective()(seed), scales, seeds)
 
     def arithmetic(self, dataset: Any, sizes: Sizes, training: Training) -> Arithmetic:
         """See `Network.arithmetic`."""

@@ -11,7 +11,6 @@ from neuralrace.errors import UserError
 from neuralrace.extensions.model import Strict
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.testing.declarations import names, sound
-from neuralrace.training.tasks import task_of
 
 Spec = Mapping[str, Any]
 SPEC: Spec = {
@@ -174,7 +173,7 @@ def of_library(module: str) -> bool:
 
 def _accepted(spec: Spec) -> bool:
     try:
-        task_of(cell_of(spec).only(Ensemble))
+        cell_of(spec).only(Ensemble).task()
     except UserError:
         return False
     return True

@@ -95,8 +95,8 @@ def ridge(
     """Ridge regression of y on x.
 
     Args:
-        eigenvalues: those of <x x^T>, ascending, as `datasets.second_moments.eigenmodes` gives them:
-            0 where they are rounding.
+        eigenvalues: those of <x x^T>, ascending, from `datasets.second_moments.eigenmodes`: 0
+            where they are rounding.
         eigenvectors: their eigenvectors, in columns.
         sigma_yx: <y x^T> of the same sample.
         y_power: <|y|^2>, positive; 1 for one-hot targets.

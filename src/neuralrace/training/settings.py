@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from neuralrace.datasets.base import Dataset
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import Strict
-from neuralrace.extensions.registry import choices
+from neuralrace.extensions.registry import OBSERVABLES, Known, choices
 from neuralrace.training.optimisers.base import Optimiser
 from neuralrace.training.optimisers.sgd import Sgd
 
@@ -202,3 +202,14 @@ class Training(Strict):
         """
         time = self.optimiser.flow_time(self.learning_rate * self.loss.factor(samples))
         return self.learning_rate if time is None else time
+
+
+class Record(Strict):
+    """What is observed during training, and how often."""
+
+    every: Positive
+    """Steps between two entries of the time axis."""
+    snapshots: Positive = 1
+    """Intervals between snapshots of large observables (weights, outputs)."""
+    observables: tuple[Annotated[str, Known(OBSERVABLES)], ...] = ()
+    """What is recorded beside the loss."""

@@ -9,8 +9,6 @@ from flax import nnx
 from jax import Array
 from jaxtyping import Int
 
-from neuralrace.config.cell import Ensemble
-
 
 class Task(ABC):
     """An ensemble as the trainer sees it.
@@ -23,15 +21,6 @@ class Task(ABC):
 
     samples: int
     arrays: dict[str, Any]
-
-    @classmethod
-    @abstractmethod
-    def of(cls, ensemble: Ensemble) -> "Task":
-        """The task of an ensemble on its own dataset.
-
-        Raises:
-            UserError: gates that do not fit the dataset, or missing files.
-        """
 
     @property
     def items(self) -> int:

@@ -21,17 +21,16 @@ from jax import Array
 from jax.stages import Compiled
 from jaxtyping import Float, Int
 
-from neuralrace.config.cell import Ensemble
 from neuralrace.datasets.random_streams import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import OBSERVABLES
 from neuralrace.training import memory
+from neuralrace.training.checkpointing import Checkpoints, State
 from neuralrace.training.environment import COMPILED
 from neuralrace.training.observables.view import View
 from neuralrace.training.progress import Progress
+from neuralrace.training.runs import Runs
 from neuralrace.training.task import Task
-from neuralrace.training.tasks import task_of
-from neuralrace.workflow.checkpoints import Checkpoints, State
 
 Observe = Callable[[View], Mapping[str, Array]]
 
@@ -57,7 +56,7 @@ class Trajectory:
 
 
 def train(
-    ensemble: Ensemble,
+    ensemble: Runs,
     report: Callable[[str], None] = lambda line: None,
     checkpoints: Checkpoints | None = None,
 ) -> Trajectory:
@@ -110,7 +109,7 @@ class Trainer:
         data: what all runs share, on the device.
     """
 
-    def __init__(self, ensemble: Ensemble, task: Task | None = None):
+    def __init__(self, ensemble: Runs, task: Task | None = None):
         """Loads the data; weights of all runs are only made by `start`.
 
         Args:
@@ -122,7 +121,7 @@ class Trainer:
         """
         self.ensemble = ensemble
         self.scales, self.seeds = ensemble.init_scales, ensemble.seed_numbers
-        self.task = task or task_of(ensemble)
+        self.task = task or ensemble.task()
         self.optimiser = ensemble.training.optimiser.transformation()
         chosen = [OBSERVABLES[name] for name in ensemble.record.observables]
         self.recorded = [each.load() for each in chosen if not each.declaration.snapshots]
@@ -174,7 +173,7 @@ class Trainer:
             return nnx.merge(self.graph, slope, jax.tree.map(jnp.zeros_like, rest))
 
         view = View(
-            ensemble=self.ensemble,
+            training=self.ensemble.training,
             task=self.task,
             network=nnx.merge(self.graph, params, rest),
             initial=nnx.merge(self.graph, fixed["initial"], rest),

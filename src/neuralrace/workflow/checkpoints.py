@@ -8,7 +8,6 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from neuralrace.results.atomic import remove_temporaries, replacing
+from neuralrace.training.checkpointing import Parts, State
 from neuralrace.workflow.stopping import Requests, Stopped
 
-Parts = list[dict[str, np.ndarray]]
 
-
-@dataclass(frozen=True)
-class State:
-    """Training after some steps.
-
-    Attributes:
-        step: gradient steps made.
-        members: what changes in training, a pytree of device arrays.
-        series: what was recorded, in parts that follow each other along their leading time axis;
-            each part has the same names.
-        snapshots: large observables, likewise; may be empty.
-    """
-
-    step: int
-    members: Any
-    series: Parts
-    snapshots: Parts
-
-
-class Checkpoints:
-    """The newest checkpoint of one training, in a file of its own."""
+class FileCheckpoints:
+    """The newest checkpoint of one training, in a file of its own; see `training.Checkpoints`."""
 
     def __init__(
         self,

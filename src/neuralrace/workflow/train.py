@@ -9,7 +9,7 @@ from neuralrace.results.files import write
 from neuralrace.results.provenance import planned
 from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.training.trainer import train
-from neuralrace.workflow.checkpoints import Checkpoints
+from neuralrace.workflow.checkpoints import FileCheckpoints
 from neuralrace.workflow.job import Job
 
 
@@ -43,7 +43,7 @@ def run(
     guard = planned("train", ensemble.modules, code)
     identity = fingerprint(name, ensemble.sha256(), code)
     checkpoint = path.parents[3] / "checkpoints" / f"{name}.npz"
-    checkpoints = Checkpoints(checkpoint, identity, often, job.requests, guard)
+    checkpoints = FileCheckpoints(checkpoint, identity, often, job.requests, guard)
     job.count_compilation()
     # the next checkpoint answers requests to end; after the last one, the trajectory is written
     with job.stage("train", name), job.requests.held():

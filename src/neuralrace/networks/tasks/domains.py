@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, reduce
+from functools import reduce
 from typing import Any
 
 import jax
@@ -11,14 +11,13 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
-from neuralrace.config.cell import Ensemble
 from neuralrace.datasets import Domains
-from neuralrace.datasets.image_domains import ImageDomains, image_domains
-from neuralrace.networks.gates.wiring import routing_architecture
-from neuralrace.networks.initial_weights import initial_edges
+from neuralrace.datasets.image_domains import ImageDomains
+from neuralrace.networks.initialisers.base import Law
 from neuralrace.networks.modules.routing import RoutingNetwork, stacked
 from neuralrace.networks.routing import Routing
 from neuralrace.training.losses import LOSSES
+from neuralrace.training.settings import Training
 from neuralrace.training.task import Task
 
 # Outputs that are held at once where a loss or a score goes through all images.
@@ -33,10 +32,8 @@ ImageBatch = tuple[Float[Array, "domain image input"], Int[Array, "output_domain
 class DomainTask(Task):
     """A routing network between equally many input and output domains."""
 
-    def __init__(
-        self, ensemble: Ensemble, network: Routing, domains: Domains | ImageDomains, items: int
-    ):
-        self.ensemble, self.spec, self.count = ensemble, network, domains.count
+    def __init__(self, network: Routing, law: Law, domains: Domains | ImageDomains, items: int):
+        self.spec, self.law, self.count = network, law, domains.count
         self.families = network.families(domains.count)
         self.samples = int(network.mask(domains.count, 0).sum()) * items
 
@@ -71,24 +68,18 @@ class DomainTask(Task):
         scales: Sequence[float],
         seeds: Sequence[int],
     ) -> Any:
-        """Initial weights; the domains are spelled out for laws that are stated in their modes."""
-        effective = cache(lambda: self.spec.effective(domains()))  # once, where a law asks for it
-        edges = initial_edges(
-            self.ensemble.init,
-            routing_architecture(self.count, *widths, self.families),
-            lambda seed: effective()(seed),
-            scales,
-            seeds,
-        )
+        """Initial weights; see `Routing.initial_between`."""
+        edges = self.spec.initial_between(self.count, widths, domains, self.law, scales, seeds)
         return stacked(edges, self.families, self.count)
 
 
 class RoutingTask(DomainTask):
     """A linear routing network on the correlations of its trained pairs of domains."""
 
-    def __init__(self, ensemble: Ensemble, network: Routing, domains: Domains):
-        super().__init__(ensemble, network, domains, domains.inputs.shape[1])
+    def __init__(self, network: Routing, domains: Domains, law: Law, training: Training):
+        """Prepares the correlations of the domains."""
         self.domains = domains
+        super().__init__(network, law, domains, domains.inputs.shape[1])
         u, _, vt = np.linalg.svd(domains.sigma_yx, full_matrices=False)
         self.arrays = {
             "inputs": domains.inputs,
@@ -97,11 +88,6 @@ class RoutingTask(DomainTask):
             "v": np.swapaxes(vt, -1, -2),
             "loss": (domains.sigma_yx, domains.sigma_xx, domains.y_power),
         }
-
-    @classmethod
-    def of(cls, ensemble: Ensemble) -> Task:
-        """See `Task.of`."""
-        return cls(ensemble, ensemble.network, ensemble.dataset.domains())
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
@@ -130,20 +116,17 @@ class ImageTask(DomainTask):
     each all output domains that are trained with it.
     """
 
-    def __init__(self, ensemble: Ensemble, network: Routing, domains: ImageDomains):
-        super().__init__(ensemble, network, domains, domains.items)
-        self.domains, self.on_moments = domains, network.on_moments(ensemble.training)
-        self.sample_loss = LOSSES[ensemble.training.loss.name]
+    def __init__(self, network: Routing, domains: ImageDomains, law: Law, training: Training):
+        """Prepares the images."""
+        self.domains = domains
+        super().__init__(network, law, domains, domains.items)
+        self.on_moments = network.on_moments(training)
+        self.sample_loss = LOSSES[training.loss.name]
         self.arrays = dict(domains.arrays())
         if self.on_moments:
             variance, axes = domains.moments.modes
             self.arrays["axes"] = axes
             self.arrays["loss"] = domains.moments.sigma_yx @ axes, variance, domains.renamed
-
-    @classmethod
-    def of(cls, ensemble: Ensemble) -> Task:
-        """See `Task.of`."""
-        return cls(ensemble, ensemble.network, image_domains(ensemble.dataset))
 
     @property
     def items(self) -> int:

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.config.cell import SolvedEnsemble
-from neuralrace.datasets import Data, DomainDataset, Domains
+from neuralrace.datasets import Data, Domains
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initialisers.base import Weights
 
@@ -27,13 +27,22 @@ class Problem:
     """Gradient steps to answer at."""
 
     @cached_property
+    def seen(self) -> Any:
+        """The dataset as the network sees it; see `Network.view`.
+
+        Raises:
+            UserError: gates that do not fit the dataset; files that are missing or damaged.
+        """
+        return self.ensemble.resolved.view(self.ensemble.dataset)
+
+    @property
     def domains(self) -> Domains:
         """Inputs and targets by domain, for routing networks.
 
         Raises:
             UserError: files of the dataset are missing or damaged.
         """
-        return cast(DomainDataset, self.ensemble.dataset).domains()
+        return self.seen
 
     @cached_property
     def wiring(self) -> Wiring:
@@ -43,7 +52,7 @@ class Problem:
             UserError: gates that do not fit the dataset.
         """
         network: Any = self.ensemble.network
-        return network.wiring(self.domains if network.by_domain else self.data)
+        return network.wiring(self.seen) if network.by_domain else self.seen
 
     @cached_property
     def data(self) -> Data:
@@ -52,7 +61,7 @@ class Problem:
         Raises:
             UserError: files of the dataset are missing or damaged.
         """
-        return self.wiring.data if self.ensemble.network.by_domain else self.ensemble.dataset.load()
+        return self.wiring.data if self.ensemble.resolved.gates_given else self.seen
 
     @cached_property
     def weights(self) -> Weights:
@@ -63,7 +72,7 @@ class Problem:
         """
         ensemble = self.ensemble
         return ensemble.resolved.initial(
-            ensemble.init, self, ensemble.init_scales, ensemble.seed_numbers
+            ensemble.init, self.seen, ensemble.init_scales, ensemble.seed_numbers
         )
 
     @property

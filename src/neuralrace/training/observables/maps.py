@@ -46,7 +46,8 @@ def outputs(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    needs="layered", gives={"accuracy": ("time", "fraction of samples classified correctly")}
+    needs="layered several_outputs",
+    gives={"accuracy": ("time", "fraction of samples classified correctly")},
 )
 def accuracy(view: View) -> Mapping[str, Array]:
     """How often the largest output is the largest target."""

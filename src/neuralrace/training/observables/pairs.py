@@ -51,7 +51,7 @@ def pair_accuracy(view: View) -> Mapping[str, Array]:
     """How pairs do on held-out images; errors where squared error is what is trained."""
     error, accuracy = view.task.held_out(view.network, view.data)
     scores = _seen_and_unseen("{}_accuracy", accuracy, view.own["mask"])
-    if view.ensemble.training.loss.squared:
+    if view.training.loss.squared:
         scores |= _seen_and_unseen("held_out_{}_error", error, view.own["mask"])
     return scores
 

@@ -6,15 +6,15 @@ from typing import Any
 
 from jax import Array
 
-from neuralrace.config.cell import Ensemble
+from neuralrace.training.settings import Training
 
 
 @dataclass(frozen=True)
 class View:
     """One run at one moment of its training."""
 
-    ensemble: Ensemble
-    """What is trained."""
+    training: Training
+    """Loss, batches and optimiser."""
     task: Any
     """How it is trained. Between domains it offers `pair_errors(network, data)`, and with images
     `held_out(network, data)`: scores of every pair (input_domain, output_domain)."""

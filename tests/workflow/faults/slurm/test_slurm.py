@@ -185,7 +185,8 @@ def test_what_a_profile_does_not_say_is_told_before_anything_is_submitted(submit
     submitting.replace("profiles/slurm/config.yaml", line, "")
     done = subprocess.run(
         [sys.executable, "-m", "neuralrace.workflow.profile", "profiles/slurm"],
-        cwd=submitting.path, env=submitting.workspace.environment(), capture_output=True, text=True, check=False,
+        cwd=submitting.path, env=submitting.workspace.environment(), capture_output=True,
+        text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: profiles/slurm/config.yaml: {told}")

@@ -1,0 +1,58 @@
+"""Gated networks of any architecture on samples."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from neuralrace.networks.gates.wiring import Wiring
+from neuralrace.networks.graph import Graph
+from neuralrace.networks.initialisers.base import Law
+from neuralrace.networks.modules.graph import GatedNetwork
+from neuralrace.networks.tasks.samples import SampleTask
+from neuralrace.training.settings import Training
+
+
+class GraphTask(SampleTask):
+    """A gated network on samples, or on the effective datasets of its pathways."""
+
+    spec: Graph
+    seen: Wiring
+
+    def __init__(self, network: Graph, seen: Wiring, law: Law, training: Training):
+        """See `SampleTask`."""
+        super().__init__(network, seen, law, training)
+        samples = {"x": self.data.x, "y": self.data.y, "gates": dict(self.seen.gates)}
+        self.arrays = dict(samples)
+        # as many numbers as correlations have, for any number of samples
+        if training.on_moments:
+            effective = self.seen.effective
+            self.keys = list(effective.sigma_xx)
+            correlations = [effective.sigma_xx[key] for key in self.keys]
+            y_power = np.asarray(effective.y_power)
+            self.arrays["loss"] = (list(effective.sigma_yx), correlations, y_power)
+        else:
+            self.arrays["loss"] = samples
+
+    def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
+        """See `Task.weights`."""
+        return self.initial(scales, seeds)
+
+    def network(self, weights: Any) -> GatedNetwork:
+        """See `Task.network`."""
+        return GatedNetwork(self.seen.architecture, weights)
+
+    def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
+        """See `Task.loss`."""
+        if not self.training.on_moments:
+            return jnp.mean(self.sample_loss(network(batch["x"], batch["gates"]), batch["y"]))
+        sigma_yx, sigma_xx, y_power = batch
+        maps = network.pathway_maps()
+        loss = 0.5 * y_power
+        for total, sigma in zip(maps, sigma_yx, strict=True):
+            loss -= jnp.sum(total * sigma)
+        for (j, p), sigma in zip(self.keys, sigma_xx, strict=True):
+            loss += 0.5 * jnp.sum((maps[j] @ sigma) * maps[p])
+        return loss
