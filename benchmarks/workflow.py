@@ -14,8 +14,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from neuralrace.config.cost import cost_of
-from neuralrace.config.load import laid_over, papers, read_file, read_plan
+from neuralrace.config.cost import estimate_cost
+from neuralrace.config.load import merge_configs, paper_files, read_file, read_plan
 from neuralrace.results.atomic import replacing, write_text
 
 WORK = ("train", "solve", "measure", "judge", "draw")
@@ -34,9 +34,9 @@ def estimates(jobs: dict[str, dict], entries: list[dict]) -> tuple[list[float], 
     for entry in entries:
         if entry["stage"] in ("compile", "train", "solve", "measure"):
             measured[entry["cell"]] += entry["core_seconds"]
-    config = reduce(laid_over, map(read_file, papers()))
+    config = reduce(merge_configs, map(read_file, paper_files()))
     seconds, memory, known = [], [], set()
-    costs = {cell_id: cost_of(cell) for cell_id, cell in read_plan(config, {}).cells.items()}
+    costs = {cell_id: estimate_cost(cell) for cell_id, cell in read_plan(config, {}).cells.items()}
     # in the order of a run, as the first cell of a program compiles it
     for cell_id, cost in sorted(costs.items(), key=lambda item: -item[1].compile - item[1].train):
         if job := jobs.get(f"results/logs/{cell_id}/train"):

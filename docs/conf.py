@@ -72,7 +72,7 @@ nitpick_ignore_regex = [
         r"(annotated_types|collections|contextlib|jax|jaxtyping|matplotlib|networkx|np|numpy|nx|pandas|pathlib"
         r"|pydantic|xarray|xr)\..*",
     ),
-    ("py:class", "FieldInfo|Ge|Gt|MinLen|NoneType|Strict|ndarray"),
+    ("py:class", "FieldInfo|Ge|Gt|MinLen|NoneType|ConfigModel|ndarray"),
     # shapes of arrays
     ("py:class", "'.*"),
     # what single kinds of datasets and graphs use; their modules say what it is

@@ -18,8 +18,8 @@ import xarray as xr
 from hypothesis import strategies as st
 
 from neuralrace.cli.archive import NAME
-from neuralrace.results.checksums import Seal, fingerprint, seal_file, sha256
-from neuralrace.results.files import write
+from neuralrace.results.checksums import Checksums, checksum_path, file_sha256, fingerprint
+from neuralrace.results.files import write_result
 from neuralrace.results.schema import SCHEMA_VERSION
 
 READER = """
@@ -82,12 +82,12 @@ def sound_files(folder: Path) -> dict[str, Path]:
     loss = (("init_scale", "seed", "time"), np.linspace(0, 1, 60).reshape(2, 3, 10), described)
     coords = {"time": np.arange(10), "label": ["one", "two"]}
     path = folder / CELL / "trajectory.nc"
-    write(xr.Dataset({"loss": loss}, coords, attrs), path)
+    write_result(xr.Dataset({"loss": loss}, coords, attrs), path)
     packed = folder / "results.zip"
     with zipfile.ZipFile(packed, "w") as archive:
-        for each in (path, seal_file(path)):
+        for each in (path, checksum_path(path)):
             archive.write(each, f"{NAME}/{each.relative_to(folder).as_posix()}")
-    return {"result file": path, "checksum file": seal_file(path), "archive": packed}
+    return {"result file": path, "checksum file": checksum_path(path), "archive": packed}
 
 
 class Reader:
@@ -114,9 +114,9 @@ class Reader:
         path = self.paths[kind]
         path.write_bytes(edited(self.sound[kind], edits))
         if kind == "result file" and sealed:
-            Seal("", {path.name: sha256(path)}).write(seal_file(path))
+            Checksums("", {path.name: file_sha256(path)}).write(checksum_path(path))
         elif kind == "result file":
-            seal_file(path).unlink(missing_ok=True)
+            checksum_path(path).unlink(missing_ok=True)
         else:
             self.paths["result file"].write_bytes(self.sound["result file"])
         return self.read(kind, path)

@@ -17,13 +17,13 @@ from neuralrace.api import (
     NAME,
     OF_THE_NETWORK,
     find_reln,
-    reduce,
+    reduce_race,
     simulate,
     solve,
     specify,
 )
 from neuralrace.config.cell import Cell
-from neuralrace.config.requirements import NEEDS
+from neuralrace.config.requirements import REQUIREMENTS
 from neuralrace.errors import UserError
 from neuralrace.figures.cell import plot
 from neuralrace.figures.style import GUIDE
@@ -128,7 +128,7 @@ def test_left_out_names_the_theory_of_such_networks_by_reason(tree):
 
 
 def test_requirements_of_the_network_exist():
-    assert set(NEEDS) >= OF_THE_NETWORK
+    assert set(REQUIREMENTS) >= OF_THE_NETWORK
 
 
 def test_left_out_names_the_optimiser_that_no_theory_follows():
@@ -199,7 +199,7 @@ def test_chosen_records_are_printed(capsys):
     assert re.match(r"chosen: learning_rate=[\d.e-]+, records=15\n", capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("function", [specify, simulate, solve, find_reln, reduce])
+@pytest.mark.parametrize("function", [specify, simulate, solve, find_reln, reduce_race])
 def test_docstrings_describe_every_argument(function):
     arguments = list(inspect.signature(function).parameters)
     described = re.findall(r"^    (\w+): \S", inspect.getdoc(function), re.MULTILINE)
@@ -264,7 +264,7 @@ def test_theory_alone_is_that_of_a_simulation(tree):
 
 
 def test_reduction_in_plain_arguments():
-    race = reduce(SEEN_OR_HEARD, network=SENSES, init_scales=[0.05])
+    race = reduce_race(SEEN_OR_HEARD, network=SENSES, init_scales=[0.05])
     asked = {"network": SENSES, "init": "aligned", "seeds": 1, "init_scales": [0.05]}
     solved = solve(SEEN_OR_HEARD, **asked, theory=["reduction"], progress=False)
     np.testing.assert_allclose(race["loss"], solved["loss"].sel(solution="reduction"), rtol=1e-12)
@@ -272,7 +272,7 @@ def test_reduction_in_plain_arguments():
     assert race.sizes["mode"] == race["s"].sizes["mode"] == 2
     assert race.attrs["violation"] < 1e-8
     with pytest.raises(UserError, match="theory: 'reduction' needs another run"):
-        reduce(X, Y, hidden=[8], init_scales=[0.1])
+        reduce_race(X, Y, hidden=[8], init_scales=[0.1])
 
 
 def test_reln_in_plain_arguments():
@@ -467,7 +467,7 @@ CALLS = {
     "nr.find_reln(X, Y, hidden=[8, 8], pathways=3, **FAST)": r"network: find_reln is for ReLU netw",
     "nr.find_reln(X, Y, hidden=[8], pathways=3, init_scales=[1., 2.])": r"init_scales: .1.0, 2.0.: "
     r"gates are identified at one init scale; give one",
-    "nr.reduce(X, Y, hidden=[8])": r"theory: 'reduction' needs another run: .*give gates",
+    "nr.reduce_race(X, Y, hidden=[8])": r"theory: 'reduction' needs another run: .*give gates",
     "nr.plot('tree')": r"results: str: give what simulate gives or a cell of open_results",
     "nr.plot(None)": r"results: NoneType: give what simulate gives",
     "nr.plot(tree['trajectory'])": r"the tree 'trajectory' holds no cell; give one that simulate o",

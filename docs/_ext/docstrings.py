@@ -7,7 +7,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 
 SECTIONS = Config(napoleon_use_rtype=False)
 
@@ -39,7 +39,7 @@ def signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, arguments: str, returns: str
 ) -> tuple[str, str] | None:
     """No arguments for what a configuration makes: its keys stand in the manual."""
-    return ("", returns) if isinstance(obj, type) and issubclass(obj, Strict) else None
+    return ("", returns) if isinstance(obj, type) and issubclass(obj, ConfigModel) else None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

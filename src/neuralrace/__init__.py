@@ -10,7 +10,7 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neuralrace.api import find_reln, reduce, simulate, solve, specify
+    from neuralrace.api import find_reln, reduce_race, simulate, solve, specify
     from neuralrace.claims.table import claims_table
     from neuralrace.figures.cell import plot
     from neuralrace.results.analysis import combine, open_tree, to_frame
@@ -25,7 +25,7 @@ _MODULES = {
     "open_results": "results.cells",
     "open_tree": "results.analysis",
     "plot": "figures.cell",
-    "reduce": "api",
+    "reduce_race": "api",
     "simulate": "api",
     "solve": "api",
     "specify": "api",
@@ -40,7 +40,7 @@ __all__ = [
     "open_results",
     "open_tree",
     "plot",
-    "reduce",
+    "reduce_race",
     "simulate",
     "solve",
     "specify",

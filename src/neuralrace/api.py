@@ -22,7 +22,7 @@ import xarray as xr
 from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
 from neuralrace.config.load import read_plan
 from neuralrace.config.requirements import unmet
-from neuralrace.errors import UserError, alike
+from neuralrace.errors import UserError, did_you_mean
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.results.axes import record_steps
@@ -34,7 +34,7 @@ from neuralrace.theory.reduction import aligned_strengths, reduction_flow, reduc
 from neuralrace.theory.reln import find
 from neuralrace.theory.solutions.gated import ALIGNED
 from neuralrace.theory.solutions.problem import Arrays, Problem
-from neuralrace.training.environment import warn_of_influences
+from neuralrace.training.environment import warn_of_environment
 from neuralrace.training.trainer import train
 
 F = TypeVar("F", bound=Callable)
@@ -116,8 +116,8 @@ def _with_arguments_of_specify(function: F) -> F:
     def checked(*arguments: Any, **named: Any) -> Any:
         for name in named.keys() - shown.keys():
             raise UserError(
-                f"{name}: is no argument of {function.__name__}; {alike(name, shown)}there are "
-                f"{', '.join(shown)}"
+                f"{name}: is no argument of {function.__name__}; "
+                f"{did_you_mean(name, shown)}there are {', '.join(shown)}"
             )
         try:
             full.bind(*arguments, **named)
@@ -281,7 +281,7 @@ def simulate(
         '0 of 3 runs diverged'
         >>> figure = nr.plot(tree)
     """
-    warn_of_influences()
+    warn_of_environment()
     tell = _teller(progress)
     with _by_argument(asked.get("network")):
         cell, answers, left_out = _solved(x, y, theory, asked, tell)
@@ -338,7 +338,7 @@ def solve(
         >>> theory["mode_strength"].dims
         ('init_scale', 'seed', 'solution', 'time', 'mode')
     """
-    warn_of_influences()
+    warn_of_environment()
     with _by_argument(asked.get("network")):
         cell, answers, left_out = _solved(x, y, theory, asked, _teller(progress))
         if not answers:
@@ -380,7 +380,7 @@ def find_reln(
         >>> reln.output_error.shape  # (init_scale, seed, snapshot)
         (1, 2, 21)
     """
-    warn_of_influences()
+    warn_of_environment()
     _whole("pathways", pathways)
     if not {"network", "gates"} & asked.keys():
         asked = {"activation": "relu"} | asked
@@ -391,7 +391,7 @@ def find_reln(
 
 
 @_with_arguments_of_specify
-def reduce(x: Any, y: Any = None, **asked: Any) -> xr.Dataset:
+def reduce_race(x: Any, y: Any = None, **asked: Any) -> xr.Dataset:
     """The neural race reduction of a network with given gates: a number for each edge and mode.
 
     When absent, `init` is "aligned", so that init scales are strengths of edges, and `seeds` is 1.
@@ -428,12 +428,12 @@ def reduce(x: Any, y: Any = None, **asked: Any) -> xr.Dataset:
         ...     "y": [[3, 0], [0, 1], [3, 0], [0, 1]],
         ...     "contexts": [0, 0, 1, 1],
         ... }
-        >>> race = nr.reduce(seen_or_heard, network=senses, init_scales=[0.05])
+        >>> race = nr.reduce_race(seen_or_heard, network=senses, init_scales=[0.05])
         >>> end = race["strength"].isel(init_scale=0, seed=0, time=-1)
         >>> (end.sel(edge="eye->hidden") * end.sel(edge="hidden->name")).values.round(1).tolist()
         [3.0, 1.0]
     """
-    warn_of_influences()
+    warn_of_environment()
     asked = {"init": "aligned", "seeds": 1} | asked | {"theory": ["reduction"]}
     cell = specify(x, y, **asked)
     with _by_argument(asked.get("network")):

@@ -23,13 +23,13 @@ def configured_as(key: str) -> Iterator[None]:
         raise UserError(re.sub(r"^network\b", lambda _: key, message)) from error
 
 
-def alike(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """What is spelt like a name, as a question to stand inside a message; empty if nothing is."""
     close = get_close_matches(name, list(known), 3)
     return f"did you mean {' or '.join(close)}? " if close else ""
 
 
-def brief(text: str, most: int = 400) -> str:
+def shorten(text: str, most: int = 400) -> str:
     """A text, without its middle where it is longer than `most` letters: what a message repeats."""
     half = most // 2
     return text if len(text) <= most else f"{text[:half]} ... {text[-half:]}"

@@ -14,7 +14,7 @@ from neuralrace.claims.spec import Measure
 from neuralrace.errors import UserError
 from neuralrace.results import results
 from neuralrace.results.cells import open_results
-from neuralrace.results.files import read
+from neuralrace.results.files import read_result
 
 RNG = np.random.default_rng(0)
 TIMES = RNG.uniform(1, 2, (3, 4, 2))  # (init_scale, seed, mode)
@@ -305,6 +305,6 @@ def test_missing_metrics_file_is_named(work):
 def test_each_file_is_read_once(work, monkeypatch):
     work.per_seed("deep_linear/e/main", [1.0])
     opened = []
-    monkeypatch.setattr(results, "read", lambda *file: opened.append(file) or read(*file))
+    monkeypatch.setattr(results, "read", lambda *file: opened.append(file) or read_result(*file))
     work.judge(claim(), claim(id="another"))
     assert len(opened) == 1

@@ -33,7 +33,7 @@ class Workplace:
         described = {"long_name": "made up", "units": "1"}
         data = {n: (*v, described) for n, v in variables.items() if isinstance(v[0], tuple)}
         coords = {n: v for n, v in variables.items() if not isinstance(v[0], tuple)}
-        files.write(xr.Dataset(data, coords, attrs), self.results / cell / "metrics.nc")
+        files.write_result(xr.Dataset(data, coords, attrs), self.results / cell / "metrics.nc")
         self.cells.append(cell)
 
     def per_seed(self, cell, values, spec=None):

@@ -24,8 +24,8 @@ from neuralrace.config.cell import Ensemble, SolvedEnsemble
 from neuralrace.config.load import read_plan
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.results.cells import CellResults
-from neuralrace.results.checksums import Seal, digests, sha256
-from neuralrace.results.files import write
+from neuralrace.results.checksums import Checksums, file_sha256, recorded_checksums
+from neuralrace.results.files import write_result
 from neuralrace.results.theory import theory_dataset
 from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.training.trainer import train
@@ -80,12 +80,14 @@ def finished(tmp_path_factory):
     results.metrics = metrics_dataset(results)
     for kind in ("trajectory", "theory", "metrics"):
         read = [f"{name}/trajectory.nc", f"{name}/theory.nc"] if kind == "metrics" else []
-        taken = digests(folder / "results", read)
-        write(getattr(results, kind), results.path(kind), fingerprints(name, cell)[kind], taken)
+        taken = recorded_checksums(folder / "results", read)
+        write_result(
+            getattr(results, kind), results.path(kind), fingerprints(name, cell)[kind], taken
+        )
     write_tables([ROW], [], folder / "results")
     tables = sorted((folder / "results").glob("[cf]*s.*"))
-    sealed = {path.name: sha256(path) for path in tables}
-    Seal("", sealed).write(folder / "results/claims.sha256")
+    sealed = {path.name: file_sha256(path) for path in tables}
+    Checksums("", sealed).write(folder / "results/claims.sha256")
     return folder
 
 

@@ -17,7 +17,13 @@ from neuralrace.cli.main import main
 from neuralrace.errors import UserError
 from neuralrace.results.analysis import to_frame
 from neuralrace.results.cells import open_results
-from neuralrace.results.checksums import Seal, digests, read_seal, seal_file, sha256
+from neuralrace.results.checksums import (
+    Checksums,
+    checksum_path,
+    file_sha256,
+    read_checksums,
+    recorded_checksums,
+)
 
 CELLS = ("deep_linear/e/main", "deep_linear/f/seeds-1", "deep_linear/f/seeds-2", "other/e/main")
 TABLES = {f"results/{name}" for name in ("claims.json", "claims.md", "claims.csv", "findings.json")}
@@ -50,11 +56,11 @@ def results(tmp_path, monkeypatch):
     )
     write_tables(*judge_papers([file], place.results, place.cells), place.results)
     to_frame(place.results).to_csv(place.results / "metrics.csv", index=False)
-    inputs = digests(place.results, [f"{cell}/metrics.nc" for cell in CELLS])
+    inputs = recorded_checksums(place.results, [f"{cell}/metrics.nc" for cell in CELLS])
     for seal in ("claims.sha256", "metrics.csv.sha256"):
         made = [Path(name).name for name in TABLES if ("metrics" in name) == ("metrics" in seal)]
-        sealed = {name: sha256(place.results / name) for name in made}
-        Seal("key", sealed, inputs).write(place.results / seal)
+        sealed = {name: file_sha256(place.results / name) for name in made}
+        Checksums("key", sealed, inputs).write(place.results / seal)
     for left in ("logs/a.log", "checkpoints/a/b/c/whole.npz", "blind/a/b/fresh/c/metrics.nc"):
         path = place.results / left
         path.parent.mkdir(parents=True)
@@ -130,7 +136,7 @@ def test_a_part_tells_of_itself_alone(results, tmp_path, only, cells, statements
 
 
 def test_what_is_not_finished_is_left_out(results):
-    seal_file(results / CELLS[0] / "metrics.nc").unlink()
+    checksum_path(results / CELLS[0] / "metrics.nc").unlink()
     for name in TABLES | SEALS:
         Path(name).unlink()
     assert export(results, Path("all.zip")) == (CELLS[1:], ())
@@ -145,10 +151,10 @@ def draw(gallery, cells):
     for name in PICTURES:
         (gallery / name).parent.mkdir(parents=True, exist_ok=True)
         (gallery / name).write_bytes(b"a picture")
-    digest = sha256(gallery / PICTURES[0])
+    digest = file_sha256(gallery / PICTURES[0])
     names = ("one.png", "one.pdf", "../slim/paper/one.png")
-    inputs = digests(Path("results"), [f"{cell}/metrics.nc" for cell in cells])
-    Seal("key", dict.fromkeys(names, digest), inputs).write(gallery / "paper/one.sha256")
+    inputs = recorded_checksums(Path("results"), [f"{cell}/metrics.nc" for cell in cells])
+    Checksums("key", dict.fromkeys(names, digest), inputs).write(gallery / "paper/one.sha256")
 
 
 @pytest.mark.parametrize("gallery", [Path("figures"), Path("results/figures")])
@@ -174,8 +180,8 @@ def test_a_part_of_a_table_has_a_checksum_file_of_its_own(results):
         archive.extractall("part")
     for name in SEALS:
         assert packed[name] != Path(name).read_bytes()
-        part = read_seal(Path("part", name))
-        whole = read_seal(Path(name))
+        part = read_checksums(Path("part", name))
+        whole = read_checksums(Path(name))
         assert set(part.files) == set(whole.files)
         assert part.inputs.items() < whole.inputs.items()
 
@@ -229,7 +235,10 @@ def link(path):
     ("spoil", "said"),
     [
         (damage, "metrics.nc: is damaged: its content does not have the checksum"),
-        (lambda r: [seal_file(r / c / "metrics.nc").unlink() for c in CELLS], "is finished; run"),
+        (
+            lambda r: [checksum_path(r / c / "metrics.nc").unlink() for c in CELLS],
+            "is finished; run",
+        ),
         (lambda r: link(r / CELLS[0] / "metrics.nc"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "deep_linear"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "claims.json"), "claims.json: is a link out of results; put"),

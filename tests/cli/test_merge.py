@@ -13,8 +13,8 @@ from neuralrace.cli.main import main
 from neuralrace.cli.merge import merge
 from neuralrace.errors import UserError
 from neuralrace.results.cells import open_results
-from neuralrace.results.checksums import digests, fingerprint, seal_file
-from neuralrace.results.files import write
+from neuralrace.results.checksums import checksum_path, fingerprint, recorded_checksums
+from neuralrace.results.files import write_result
 from neuralrace.results.lock import LOCK, locked
 from neuralrace.results.schema import SCHEMA_VERSION
 
@@ -35,8 +35,10 @@ def cell(folder, name, kinds=KINDS, place="", value=1.0, code="c" * 64, device="
         dataset = xr.Dataset({"loss": (*values, described)}, attrs=attrs | {"kind": kind})
         path = Path(folder, place or name, f"{kind}.nc")
         others = [path.with_name(f"{other}.nc") for other in KINDS[:-1] if kind == "metrics"]
-        inputs = digests(Path(folder), [f"{place or name}/{other.name}" for other in others])
-        write(dataset, path, fingerprint(name, attrs["spec_sha256"], code), inputs)
+        inputs = recorded_checksums(
+            Path(folder), [f"{place or name}/{other.name}" for other in others]
+        )
+        write_result(dataset, path, fingerprint(name, attrs["spec_sha256"], code), inputs)
 
 
 def files(folder):
@@ -109,14 +111,14 @@ def test_files_of_two_sources_are_never_put_beside_each_other():
 
 def test_what_is_unfinished_is_left_out_and_made_good(two):
     unsealed = Path("ben", C, "metrics.nc")
-    seal_file(unsealed).unlink()
+    checksum_path(unsealed).unlink()
     merge(two, Path("all"))
     assert not Path("all", C, "metrics.nc").exists()
     torn = Path("all", A, "metrics.nc")
-    seal_file(torn).unlink()  # as after a kill between the two
+    checksum_path(torn).unlink()  # as after a kill between the two
     merge(two, Path("all"))
     assert torn.read_bytes() == Path("anna", A, "metrics.nc").read_bytes()
-    assert seal_file(torn).is_file()
+    assert checksum_path(torn).is_file()
 
 
 def test_a_file_that_is_no_result_is_not_replaced(two):
@@ -200,7 +202,7 @@ def flip(path):
             f"{C}/metrics.nc: was made from another trajectory.nc than it has",
         ),
         (
-            lambda: seal_file(Path("ben", C, "theory.nc")).write_text("?"),
+            lambda: checksum_path(Path("ben", C, "theory.nc")).write_text("?"),
             "its checksum theory.nc.sha256 is missing",
         ),
     ],

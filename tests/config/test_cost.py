@@ -5,7 +5,7 @@ import json
 import pytest
 
 from neuralrace.config.cell import Cell
-from neuralrace.config.cost import cost_of
+from neuralrace.config.cost import estimate_cost
 from neuralrace.config.load import Plan
 
 SPEC = {
@@ -42,10 +42,10 @@ def test_the_configuration_says_where_there_are_gpus_and_this_machine_only_for_i
 
 def test_a_gpu_gets_large_cells_alone():
     wide = cell(**WIDE)
-    assert cost_of(wide, gpu=True).place == "gpu"
-    assert cost_of(wide, gpu=False).place == "cpu"
-    assert cost_of(wide, gpu=True).seconds() < cost_of(wide).seconds()
-    assert cost_of(cell(), gpu=True) == cost_of(cell())
+    assert estimate_cost(wide, gpu=True).place == "gpu"
+    assert estimate_cost(wide, gpu=False).place == "cpu"
+    assert estimate_cost(wide, gpu=True).seconds() < estimate_cost(wide).seconds()
+    assert estimate_cost(cell(), gpu=True) == estimate_cost(cell())
 
 
 @pytest.mark.parametrize(
@@ -58,19 +58,19 @@ def test_a_gpu_gets_large_cells_alone():
     ],
 )
 def test_more_costs_more(more, key):
-    assert getattr(cost_of(cell(**more)), key) > getattr(cost_of(cell()), key)
+    assert getattr(estimate_cost(cell(**more)), key) > getattr(estimate_cost(cell()), key)
 
 
 def test_a_program_is_paid_for_once():
-    one, other = cost_of(cell()), cost_of(cell(init_scales=[0.2, 0.4]))
+    one, other = estimate_cost(cell()), estimate_cost(cell(init_scales=[0.2, 0.4]))
     assert one.program == other.program
     assert other.seconds({one.program}) == other.train + other.solve + other.measure
-    assert cost_of(cell(network={"name": "layered", "hidden": [3]})).program != one.program
+    assert estimate_cost(cell(network={"name": "layered", "hidden": [3]})).program != one.program
 
 
 def test_what_a_cluster_is_asked_for_grows_with_the_data():
     small, large = (
-        cost_of(
+        estimate_cost(
             cell(dataset={"name": "modes", "singular_values": [1.0], "inputs": n, "outputs": n})
         )
         for n in (3, 3000)
@@ -79,7 +79,7 @@ def test_what_a_cluster_is_asked_for_grows_with_the_data():
 
 
 def test_what_a_cluster_is_asked_for_grows_with_the_records():
-    few, many = (cost_of(cell(record=SPEC["record"] | {"every": n})) for n in (400, 1))
+    few, many = (estimate_cost(cell(record=SPEC["record"] | {"every": n})) for n in (400, 1))
     assert many.disk_mb >= few.disk_mb >= 1
-    lasting = cost_of(cell(seeds=2000, record=SPEC["record"] | {"every": 1}))
+    lasting = estimate_cost(cell(seeds=2000, record=SPEC["record"] | {"every": 1}))
     assert lasting.disk_mb > 50 * many.disk_mb

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from snakemake.utils import update_config
 
 from builders import REPOSITORY
-from neuralrace.config.cost import cost_of
+from neuralrace.config.cost import estimate_cost
 from neuralrace.config.load import read_plan
 from neuralrace.config.manual import BEGIN, END, config_schema, key_tables, with_tables, write
 from neuralrace.config.reference import reference
@@ -174,7 +174,7 @@ def test_overrides_make_a_plan_with_the_default_configuration(name):
 
 def test_full_scale_is_estimated_at_less_than_an_hour_of_a_gpu():
     plan = overridden("full_scale", gpus=1, only=["neural_race"], memory_mb=128000)
-    costs = [cost_of(cell, gpu=True) for cell in plan.cells.values()]
+    costs = [estimate_cost(cell, gpu=True) for cell in plan.cells.values()]
     on_gpu = [cost for cost in costs if cost.place == "gpu"]
     compiling = {cost.program: cost.compile for cost in on_gpu}
     assert on_gpu

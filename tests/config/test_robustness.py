@@ -3,7 +3,7 @@ import json
 import pytest
 
 from neuralrace.config.cell import Cell
-from neuralrace.config.robustness import DOUBLED, OFFSET, varied
+from neuralrace.config.robustness import DOUBLED, OFFSET, variant_of
 
 SPEC = {
     "dataset": {"name": "gaussian_mixture", "samples_per_component": 20, "seed": 3},
@@ -38,34 +38,34 @@ def differing(one, other, path=()):
     ],
 )
 def test_a_variant_has_fresh_seeds_and_changes_one_thing(variant, keys):
-    one, other = (json.loads(c.canonical()) for c in (cell(), varied(cell(), variant)))
+    one, other = (json.loads(c.canonical()) for c in (cell(), variant_of(cell(), variant)))
     assert differing(one, other) == keys | {"first_seed", "dataset.seed"}
     assert other["first_seed"] == OFFSET
     assert other["dataset"]["seed"] == OFFSET + 3
 
 
 def test_what_is_doubled():
-    assert varied(cell(), "samples").dataset.samples_per_component == 40
-    assert varied(cell(), "widths").network.hidden == (8, 6)
-    steps = varied(cell(), "steps")
+    assert variant_of(cell(), "samples").dataset.samples_per_component == 40
+    assert variant_of(cell(), "widths").network.hidden == (8, 6)
+    steps = variant_of(cell(), "steps")
     assert (steps.training.steps, steps.record.every, steps.record.snapshots) == (80, 10, 4)
-    size = varied(cell(), "step_size")
+    size = variant_of(cell(), "step_size")
     assert (size.training.learning_rate, size.training.steps, size.record.every) == (0.02, 20, 5)
 
 
 def test_units_that_are_averaged_pathways_have_no_width():
     gates = {"name": "half_space", "pathways": 3}
     network = {"name": "gated", "hidden": [1], "gates": gates, "readout": "mean"}
-    assert varied(cell(network=network), "widths") is None
-    assert varied(cell(network=network), "steps") is not None
-    assert varied(cell(network=network | {"readout": "trained"}), "widths") is not None
+    assert variant_of(cell(network=network), "widths") is None
+    assert variant_of(cell(network=network), "steps") is not None
+    assert variant_of(cell(network=network | {"readout": "trained"}), "widths") is not None
     relu = {"name": "layered", "hidden": [3], "activation": "relu", "readout": "mean"}
-    assert varied(cell(network=relu), "widths") is not None
-    assert varied(cell(network=relu, candidates={"a": network}), "widths") is None
+    assert variant_of(cell(network=relu), "widths") is not None
+    assert variant_of(cell(network=relu, candidates={"a": network}), "widths") is None
 
 
 def test_odd_intervals_are_trained_twice_as_long():
-    size = varied(
+    size = variant_of(
         cell(training={"learning_rate": 0.01, "steps": 40}, record={"every": 5}), "step_size"
     )
     assert (size.training.learning_rate, size.training.steps, size.record.every) == (0.02, 40, 5)
@@ -73,25 +73,25 @@ def test_odd_intervals_are_trained_twice_as_long():
 
 def test_fresh_samples_are_doubled_too():
     online = {"learning_rate": 0.01, "steps": 40, "batch": {"name": "fresh", "size": 7}}
-    other = varied(cell(dataset={"name": "nonlinear_gaussian"}, training=online), "samples")
+    other = variant_of(cell(dataset={"name": "nonlinear_gaussian"}, training=online), "samples")
     assert (other.dataset.samples, other.training.batch.size) == (4000, 14)
 
 
 def test_candidates_keep_the_width_of_their_network():
     gated = {"name": "gated", "hidden": [5], "gates": {"name": "half_space", "pathways": 2}}
     network = {"name": "layered", "hidden": [10], "activation": "relu"}
-    other = varied(cell(network=network, candidates={"a": gated}), "widths")
+    other = variant_of(cell(network=network, candidates={"a": gated}), "widths")
     assert (other.network.hidden, other.candidates["a"].hidden) == ((20,), (10,))
 
 
 def test_what_is_not_there_is_not_doubled():
-    assert varied(cell(dataset={"name": "hierarchy"}), "samples") is None
-    assert varied(cell(network={"name": "layered", "hidden": []}), "widths") is None
+    assert variant_of(cell(dataset={"name": "hierarchy"}), "samples") is None
+    assert variant_of(cell(network={"name": "layered", "hidden": []}), "widths") is None
 
 
 def test_a_dataset_that_has_no_more_is_not_doubled():
-    assert varied(cell(dataset={"name": "digits"}), "samples") is None
-    assert varied(cell(dataset={"name": "digits", "samples": 500}), "samples") is not None
+    assert variant_of(cell(dataset={"name": "digits"}), "samples") is None
+    assert variant_of(cell(dataset={"name": "digits", "samples": 500}), "samples") is not None
 
 
 def test_every_variant_can_be_asked_of_every_cell():
@@ -99,4 +99,4 @@ def test_every_variant_can_be_asked_of_every_cell():
 
 
 def test_fresh_seeds_are_those_of_the_runs():
-    assert list(varied(cell(), "fresh").seed_numbers) == [OFFSET, OFFSET + 1, OFFSET + 2]
+    assert list(variant_of(cell(), "fresh").seed_numbers) == [OFFSET, OFFSET + 1, OFFSET + 2]

@@ -27,9 +27,9 @@ from neuralrace.networks.gated import Gated
 from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.layered import Layered
 from neuralrace.networks.routing import Routing
-from neuralrace.results.axes import axes, provenance, record_steps
-from neuralrace.results.cells import PLACE, CellResults
-from neuralrace.results.files import read, write
+from neuralrace.results.axes import axes, provenance_attributes, record_steps
+from neuralrace.results.cells import IDENTIFIER, CellResults
+from neuralrace.results.files import read_result, write_result
 from neuralrace.results.schema import TRAJECTORY, build
 from neuralrace.results.theory import theory_dataset
 from neuralrace.theory.balance import imbalances
@@ -270,7 +270,10 @@ def gated_trajectory(cell_id: str, ensemble: Ensemble):
         masks = np.stack([network.mask(count, seed) for seed in range(ensemble.seeds)])
         found["trained_pair"] = np.ones_like(found["trained_pair"]) * masks[:, None]
     return build(
-        "trajectory", found, axes(ensemble, samples), provenance(cell_id, ensemble, "train", ())
+        "trajectory",
+        found,
+        axes(ensemble, samples),
+        provenance_attributes(cell_id, ensemble, "train", ()),
     )
 
 
@@ -358,7 +361,7 @@ def trajectory(cell_id: str, ensemble: Ensemble):
     for name in ensemble.record.observables:
         found |= arrays[name]()
     coords = axes(ensemble, len(data.x))
-    return build("trajectory", found, coords, provenance(cell_id, ensemble, "train", ()))
+    return build("trajectory", found, coords, provenance_attributes(cell_id, ensemble, "train", ()))
 
 
 @pytest.fixture(scope="session")
@@ -374,7 +377,7 @@ def results_root(tmp_path_factory) -> Path:
             measured = metrics_dataset(results)
         for kind, dataset in (("trajectory", recorded), ("theory", solved), ("metrics", measured)):
             if dataset is not None:
-                write(dataset, root / cell_id / f"{kind}.nc")
+                write_result(dataset, root / cell_id / f"{kind}.nc")
     return root
 
 
@@ -396,7 +399,7 @@ def retold():
 
     def copied(folder: Path, root: Path, cell: str) -> None:
         for path in folder.glob("*.nc"):
-            place = dict(zip(PLACE, cell.split("/"), strict=True))
-            write(read(path).assign_attrs(place), root / cell / path.name)
+            place = dict(zip(IDENTIFIER, cell.split("/"), strict=True))
+            write_result(read_result(path).assign_attrs(place), root / cell / path.name)
 
     return copied

@@ -26,9 +26,9 @@ from neuralrace.cli.listing import meanings
 from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES, Figure
-from neuralrace.figures import inputs, matching, variables
+from neuralrace.figures import input_files, matching_cells, variables
 from neuralrace.figures.caption import PANEL, caption, title
-from neuralrace.figures.compose import alternative, compose, entitle
+from neuralrace.figures.compose import alternative_text, compose, entitle
 from neuralrace.figures.neural_race.structural_forms import classical_scaling
 from neuralrace.figures.save import palette, save
 from neuralrace.figures.style import (
@@ -44,7 +44,7 @@ from neuralrace.figures.style import (
     typical,
 )
 from neuralrace.results.cells import open_results
-from neuralrace.results.files import read, write
+from neuralrace.results.files import read_result, write_result
 
 PACKAGE = REPOSITORY / "src" / "neuralrace" / "figures"
 NAMES = sorted(FIGURES)
@@ -53,7 +53,7 @@ FILES = ("figure.png", "figure.pdf", "figure.svg", "slim.png")
 
 def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> None:
     """The files that a figure says it reads, and no others."""
-    for cell, kind in inputs(name, cell_ids):
+    for cell, kind in input_files(name, cell_ids):
         if (source / cell / f"{kind}.nc").exists():  # not all cells have theory
             (target / cell).mkdir(parents=True, exist_ok=True)
             shutil.copy(source / cell / f"{kind}.nc", target / cell)
@@ -71,7 +71,7 @@ def watched(name: str, monkeypatch) -> dict[str, set[str]]:
     take = xr.Dataset.__getitem__
 
     def declared_only(path, kind):
-        dataset = read(path, kind)
+        dataset = read_result(path, kind)
         cell = "/".join(path.parent.parts[-3:])
         hidden = set(dataset.data_vars) - variables(name, cell)[kind]
         return dataset.drop_vars(hidden).assign_attrs(watched=kind)
@@ -110,7 +110,7 @@ def test_figure_is_described(name: str, cells: dict[str, Cell]):
         assert f"**{letter}**" in body, "panels have docstrings"
     assert "Raises:" not in body
     assert meanings("figures")[name].removesuffix(".") == title(FIGURES[name])
-    experiments = {cell.rpartition("/")[0] for cell in matching(name, cells)}
+    experiments = {cell.rpartition("/")[0] for cell in matching_cells(name, cells)}
     assert experiments == set(re.findall(r"^\* ``(.*)``: dataset", runs, re.MULTILINE))
     publish_doctree(told, settings_overrides={"halt_level": 2, "report_level": 2})
 
@@ -152,12 +152,12 @@ def test_globs_and_inputs_follow_the_plan(monkeypatch):
     )
     monkeypatch.setitem(FIGURES._entries, figure, entry)
     plan = ["paper/three/b", "paper/two/a", "paper/one/z", "other/one/a", "paper/ones/a"]
-    assert matching(figure, plan) == ["paper/three/b", "paper/one/z", "other/one/a"]
+    assert matching_cells(figure, plan) == ["paper/three/b", "paper/one/z", "other/one/a"]
     assert variables(figure, "paper/three/b") == {
         "trajectory": {"loss", "outputs", "weights"},
         "metrics": set(),
     }
-    assert inputs(figure, ["paper/one/a", "other/one/a"]) == [
+    assert input_files(figure, ["paper/one/a", "other/one/a"]) == [
         ("paper/one/a", "trajectory"),
         ("paper/one/a", "metrics"),
         ("other/one/a", "trajectory"),
@@ -170,13 +170,13 @@ def test_figure_draws_labelled_axes_from_its_inputs(
 ):
     copy_inputs(name, results_root, tmp_path, cell_ids)
     used = watched(name, monkeypatch)
-    results = open_results(tmp_path, matching(name, cell_ids))
+    results = open_results(tmp_path, matching_cells(name, cell_ids))
     with mpl.rc_context(SHEET):
         figure = compose(name, results)
         figure.draw_without_rendering()
         assert figure.get_figwidth() == pytest.approx(PAGE)
         assert faults(figure) == []
-        said = alternative(figure)
+        said = alternative_text(figure)
         for letter in FIGURES[name].declaration.layout:
             assert not letter.isalpha() or re.search(rf"Panel {letter}: \w", said), "no title"
     declared = [variables(name, cell) for cell in cell_ids]
@@ -274,11 +274,11 @@ def test_a_diverged_run_leaves_the_others_drawn(
 ):
     copy_inputs(name, results_root, tmp_path, cell_ids)
     for path in tmp_path.rglob("trajectory.nc"):
-        trajectory = read(path)
+        trajectory = read_result(path)
         floats = [n for n, values in trajectory.data_vars.items() if values.dtype.kind == "f"]
         for variable in floats:
             trajectory[variable].loc[{"seed": 1}] = np.nan
-        write(trajectory, path)
+        write_result(trajectory, path)
     saved(name, tmp_path, cell_ids, tmp_path)
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 

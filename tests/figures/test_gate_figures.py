@@ -10,15 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
-from neuralrace.figures import gated, margins, matching, style
+from neuralrace.figures import gated, margins, matching_cells, style
 from neuralrace.figures.make_haste import clusters, lemma, semantic, xor_boundary, xor_margin
 from neuralrace.results.cells import Results, open_results
-from neuralrace.results.files import read, write
+from neuralrace.results.files import read_result, write_result
 
 
 def copied(name: str, source: Path, target: Path, cell_ids: list[str]) -> Results:
     """The results of a figure, to be changed."""
-    cells = matching(name, cell_ids)
+    cells = matching_cells(name, cell_ids)
     for cell in cells:
         shutil.copytree(source / cell, target / cell)
     return open_results(target, cells)
@@ -60,7 +60,7 @@ def test_losses_are_shown_near_equal_speed_and_to_either_side(
 
 
 def test_times_are_those_of_the_race_at_the_smallest_scale(results_root: Path, cell_ids: list[str]):
-    cells = matching("make_haste/xor_margin", cell_ids)
+    cells = matching_cells("make_haste/xor_margin", cell_ids)
     times = drawn(xor_margin.panel_d, open_results(results_root, cells[::-1]))
     shown = margins.by_margin(open_results(results_root, cells), "xor_margin")
     assert [margins.margin(cell) for cell in shown] == [0.25, 0.5]
@@ -81,12 +81,12 @@ def test_what_a_kind_alone_never_learns_is_crossed(
     results = copied("make_haste/xor_margin", results_root, tmp_path, cell_ids)
     shown = margins.by_margin(results, "xor_margin")
     path = shown[1].path("metrics")
-    metrics = read(path)
+    metrics = read_result(path)
     times = metrics["predicted_loss_half_time"]
     times.loc[{"solution": "margin_linear"}] = 5.0
     times.loc[{"solution": "margin_xor"}] = 4.0
     times.loc[{"solution": "margin_xor", "seed": 1}] = np.nan
-    write(metrics, path)
+    write_result(metrics, path)
     ax = drawn(xor_margin.panel_d, open_results(tmp_path, results))
     crosses = {line.get_color(): line for line in ax.lines if line.get_marker() == "x"}
     assert 0.5 not in crosses[margins.LINEAR["color"]].get_xdata()
@@ -107,13 +107,13 @@ def test_theory_of_the_faster_kind_is_the_smaller_time(
 ):
     results = copied("make_haste/xor_race", results_root, tmp_path, cell_ids)
     path = margins.by_margin(results, "xor_margin")[0].path("metrics")
-    metrics = read(path)
+    metrics = read_result(path)
     times = metrics["predicted_loss_half_time"]
     for solution, time in (("linear", 4.0), ("xor", np.nan), ("race", 3.0)):
         times.loc[{"solution": f"margin_{solution}"}] = time
     times.loc[{"solution": "margin_xor", "seed": 0}] = 2.0
     metrics["loss_half_time"][:] = 1.0
-    write(metrics, path)
+    write_result(metrics, path)
     cell = margins.by_margin(open_results(tmp_path, results), "xor_margin")[0]
     assert np.unique(margins.over_faster(cell).sel(seed=0)) == 0.5
     assert np.unique(margins.over_faster(cell, "margin_race").sel(seed=1)) == 0.75
@@ -142,7 +142,7 @@ def test_a_task_without_a_margin_is_refused(results_root: Path, cell_ids: list[s
 
 
 def test_patterns_are_grouped_by_what_can_be(results_root: Path, cell_ids: list[str]):
-    results = open_results(results_root, matching("make_haste/lemma", cell_ids))
+    results = open_results(results_root, matching_cells("make_haste/lemma", cell_ids))
     panels = lemma.panel_a, lemma.panel_b, lemma.panel_c
     gates, units, outputs = (drawn(panel, results) for panel in panels)
     rows = pictures(gates).astype(bool)
@@ -165,7 +165,7 @@ def test_patterns_are_grouped_by_what_can_be(results_root: Path, cell_ids: list[
 
 
 def test_output_by_pattern_adds_up_to_what_is_measured(results_root: Path, cell_ids: list[str]):
-    results = open_results(results_root, matching("make_haste/lemma", cell_ids))
+    results = open_results(results_root, matching_cells("make_haste/lemma", cell_ids))
     carried = markers(drawn(lemma.panel_c, results), lemma.END["color"])
     measured = results.cell("lemma").metrics["share_beyond_lemma"].mean()
     assert 0.01 < measured < 0.99
@@ -176,14 +176,14 @@ def test_a_diverged_run_has_no_patterns(results_root: Path, cell_ids: list[str],
     name = "make_haste/lemma"
     results = copied(name, results_root, tmp_path, cell_ids)
     path = tmp_path / next(iter(results)) / "trajectory.nc"
-    trajectory = read(path)
+    trajectory = read_result(path)
     for layer in (1, 2):
         trajectory[f"weight_{layer}"].loc[{"seed": 1}] = np.nan
     alone = trajectory.sel(seed=[0])
     shown = []
     for content in (trajectory, alone):
-        write(content, path)
-        changed = open_results(tmp_path, matching(name, cell_ids))
+        write_result(content, path)
+        changed = open_results(tmp_path, matching_cells(name, cell_ids))
         panels = [drawn(panel, changed) for panel in (lemma.panel_b, lemma.panel_c)]
         shown.append([markers(ax, lemma.END["color"]) for ax in panels])
     assert shown[0] == shown[1]
@@ -192,7 +192,7 @@ def test_a_diverged_run_has_no_patterns(results_root: Path, cell_ids: list[str],
 def test_patterns_are_those_of_two_objects_in_two_contexts(
     results_root: Path, cell_ids: list[str], tmp_path: Path, retold
 ):
-    (cell,) = matching("make_haste/lemma", cell_ids)
+    (cell,) = matching_cells("make_haste/lemma", cell_ids)
     retold(results_root / "make_haste/three_contexts/main", tmp_path, cell)
     with pytest.raises(UserError, match=r"lemma.*2 objects in 2 contexts"):
         drawn(lemma.panel_a, open_results(tmp_path, [cell]))
@@ -204,11 +204,11 @@ def test_clusters_that_were_not_found_are_left_out(
     name = "make_haste/clusters"
     results = copied(name, results_root, tmp_path, cell_ids)
     path = tmp_path / next(iter(results)) / "metrics.nc"
-    metrics = read(path)
+    metrics = read_result(path)
     for lost, left in (([], 4), ([4], 3), ([2, 3], None)):
         for variable in ("gates", "centroids", "share"):
             metrics[f"identified_{variable}"].loc[{"clusters": lost}] = np.nan
-        write(metrics, path)
+        write_result(metrics, path)
         changed = open_results(tmp_path, results)
         if left is None:
             with pytest.raises(UserError, match=r"contextual/main.*2 clusters"):
@@ -228,7 +228,7 @@ def test_clusters_that_were_not_found_are_left_out(
 
 
 def test_decomposition_gives_the_correlation_back(results_root: Path, cell_ids: list[str]):
-    results = open_results(results_root, matching("make_haste/semantic", cell_ids))
+    results = open_results(results_root, matching_cells("make_haste/semantic", cell_ids))
     ax = style.Canvas().subplots()
     semantic.panel_a(results, ax)
     total, u, s, v = (pictures(each) for each in ax.figure.axes[1:5])

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
-from neuralrace.figures import frozen, matching, receptive
+from neuralrace.figures import frozen, matching_cells, receptive
 from neuralrace.figures.localization import (
     closed_forms,
     evolving,
@@ -28,7 +28,7 @@ from neuralrace.theory.ring import joint_blocks
 
 def of_figure(name: str, root: Path, cell_ids: list[str]) -> Results:
     """The results that a figure is drawn from."""
-    return open_results(root, matching(f"localization/{name}", cell_ids))
+    return open_results(root, matching_cells(f"localization/{name}", cell_ids))
 
 
 def drawn(panel, results: Results) -> list[Axes]:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from scipy import stats
 
 from neuralrace.errors import UserError
-from neuralrace.figures import matching
+from neuralrace.figures import matching_cells
 from neuralrace.figures.compose import compose
 from neuralrace.figures.domains import following
 from neuralrace.figures.neural_race import natural_images, natural_images_controls
@@ -105,13 +105,13 @@ def test_errors_are_at_their_share_and_init_scale(results: Results):
 def test_other_image_sets_stand_beside(
     results_root: Path, cell_ids: list[str], tmp_path: Path, retold
 ):
-    for cell in matching("neural_race/natural_images", cell_ids):
+    for cell in matching_cells("neural_race/natural_images", cell_ids):
         _, experiment, label = cell.split("/")
         names = [experiment, "images_cifar_pixels"] if experiment == "images" else [experiment]
         for name in names:
             retold(results_root / cell, tmp_path, f"neural_race/{name}/{label}")
     cells = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
-    assert matching("neural_race/natural_images", cells) == cells
+    assert matching_cells("neural_race/natural_images", cells) == cells
     transfer = drawn("natural_images", open_results(tmp_path, cells))[5]
     curves = [line for line in transfer.lines if list(line.get_xdata()) == [0.1, 0.2]]
     assert len({tuple(line.get_ydata()) for line in curves}) == 1

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from neuralrace.figures.likeness import WIDTH, unlike
+from neuralrace.figures.likeness import WIDTH, picture_difference
 from neuralrace.figures.style import PAGE, SHEET, THEORY, distinct
 
 
@@ -60,7 +60,7 @@ def known(tmp_path_factory) -> Path:
     ids=str,
 )
 def test_the_same_drawn_otherwise_is_alike(known: Path, how: dict, tmp_path: Path):
-    assert unlike(known, drawn(tmp_path / "figure.png", **how)) is None
+    assert picture_difference(known, drawn(tmp_path / "figure.png", **how)) is None
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,17 @@ def test_the_same_drawn_otherwise_is_alike(known: Path, how: dict, tmp_path: Pat
 def test_what_is_drawn_elsewhere_or_in_another_colour_is_not(
     known: Path, what: dict, tmp_path: Path
 ):
-    found = unlike(known, drawn(tmp_path / "figure.png", **what))
+    found = picture_difference(known, drawn(tmp_path / "figure.png", **what))
     assert found
     assert found.endswith(f"dots of {WIDTH} across")
 
 
 def test_what_pictures_say_is_compared_as_text(known: Path, tmp_path: Path):
     other = drawn(tmp_path / "figure.png", said="Panel a: waves.")
-    assert unlike(known, other) == "other titles, labels or legends"
+    assert picture_difference(known, other) == "other titles, labels or legends"
 
 
 def test_pictures_of_other_sizes_are_unlike(known: Path, tmp_path: Path):
     with Image.open(known) as picture:
         picture.resize((700, 160)).save(tmp_path / "figure.png")
-    assert unlike(known, tmp_path / "figure.png") == "other size"
+    assert picture_difference(known, tmp_path / "figure.png") == "other size"

@@ -25,7 +25,7 @@ from neuralrace.figures.localization import (
 )
 from neuralrace.figures.style import SHEET, Canvas
 from neuralrace.results.cells import Results, open_results
-from neuralrace.results.files import write
+from neuralrace.results.files import write_result
 
 draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
@@ -217,7 +217,7 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
             metrics = cell.metrics.copy()
             for name, share in zip(receptive.CLASSES, rng.dirichlet([1, 1, 1], 2).T, strict=True):
                 metrics[f"{name}_share"] = metrics[f"{name}_share"].copy(data=[share])
-            write(metrics, tmp_path / cell.name / "metrics.nc")
+            write_result(metrics, tmp_path / cell.name / "metrics.nc")
     results = open_results(tmp_path, results)
     names = {}
     for panel, experiments in panels.items():

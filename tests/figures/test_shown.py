@@ -8,7 +8,7 @@ import pytest
 from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES, Figure
-from neuralrace.figures.plan import shown
+from neuralrace.figures.plan import cells_of_figure
 
 CELL = Cell.model_validate_json(json.dumps({
     "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
@@ -28,7 +28,7 @@ def shows(monkeypatch, reads):
         FIGURES["deep_linear/exact"], declaration=Figure(layout="a", height=1, reads=reads)
     )
     monkeypatch.setitem(FIGURES._entries, "paper/figure", entry)
-    return shown("paper/figure", {"paper/one/main": CELL, "paper/two/main": CELL}, FILES)
+    return cells_of_figure("paper/figure", {"paper/one/main": CELL, "paper/two/main": CELL}, FILES)
 
 
 @pytest.mark.parametrize(

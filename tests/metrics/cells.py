@@ -10,7 +10,7 @@ from neuralrace.config.cell import Cell
 from neuralrace.config.requirements import unmet
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.results.analysis import to_frame
-from neuralrace.results.cells import PLACE, CellResults
+from neuralrace.results.cells import IDENTIFIER, CellResults
 
 
 def cell_of(spec: dict[str, Any]) -> Cell:
@@ -50,7 +50,7 @@ def tabulated(*datasets):
     """The table of metrics of several cells."""
     return to_frame(
         [
-            CellResults("/".join(each.attrs[key] for key in PLACE), Path(), metrics=each)
+            CellResults("/".join(each.attrs[key] for key in IDENTIFIER), Path(), metrics=each)
             for each in datasets
         ]
     )

@@ -24,7 +24,7 @@ from neuralrace.metrics.receptive_fields.receptive_fields import (
     unit_mean,
     weight_kurtosis,
 )
-from neuralrace.results.axes import axes, provenance
+from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import COORDINATES, build
 
 L, K, SNAPSHOTS = 40, 6, 5
@@ -58,7 +58,7 @@ def record(cell, **recorded):
     coords = axes(cell, 1)
     shape = (len(cell.init_scales), cell.seeds, len(coords["time"][1]))
     recorded = {"loss": np.ones(shape), "diverged_at": np.full(shape[:2], -1)} | recorded
-    attrs = provenance("paper/experiment/main", cell, "train", ("numpy",))
+    attrs = provenance_attributes("paper/experiment/main", cell, "train", ("numpy",))
     return build("trajectory", recorded, coords, attrs)
 
 

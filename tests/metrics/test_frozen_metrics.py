@@ -16,7 +16,7 @@ from neuralrace.metrics.gates.gate_refresh import MOMENTS, REFRESHES, _order
 from neuralrace.metrics.gates.gating_loss import sampled
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.metrics.receptive_fields.receptive_fields import class_shares
-from neuralrace.results.axes import axes, provenance
+from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import COORDINATES, build
 from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.training.trainer import train
@@ -342,7 +342,9 @@ def bare(cell):
     coords = axes(cell, SAMPLES)
     runs = (len(cell.init_scales), cell.seeds)
     arrays = {"loss": np.ones((*runs, len(coords["time"][1]))), "diverged_at": np.full(runs, -1)}
-    return build("trajectory", arrays, coords, provenance(NAME, cell, "train", ("numpy",)))
+    return build(
+        "trajectory", arrays, coords, provenance_attributes(NAME, cell, "train", ("numpy",))
+    )
 
 
 @pytest.mark.parametrize("scheme", GATES)

@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from neuralrace.config.cell import Ensemble
 from neuralrace.metrics.gates.pathway_correlations import commutator
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.results.axes import axes, provenance
+from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import build
 from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.theory.contextual import head_start, staged_loss
@@ -51,7 +51,7 @@ def runs(cell, array):
 def record(cell, **arrays):
     arrays = {"loss": runs(cell, np.ones(len(clock(cell))))} | arrays
     arrays["diverged_at"] = np.full(arrays["loss"].shape[:2], -1)
-    attrs = provenance("paper/experiment/main", cell, "train", ("numpy",))
+    attrs = provenance_attributes("paper/experiment/main", cell, "train", ("numpy",))
     return build("trajectory", arrays, axes(cell, len(cell.dataset.load().x)), attrs)
 
 

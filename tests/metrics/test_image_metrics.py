@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge, RidgeCV
 
 from neuralrace.datasets.transformed_images import TransformedImages
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.results.axes import axes, provenance
+from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import build
 
 SAMPLES, COUNT = 1500, 3
@@ -52,7 +52,7 @@ def record(cell, **arrays):
     arrays = {name: np.asarray(curve, float)[None] for name, curve in arrays.items()}
     arrays["loss"] = np.ones((1, cell.seeds, 3))
     arrays["diverged_at"] = np.full((1, cell.seeds), -1)
-    attrs = provenance("paper/experiment/main", cell, "train", ("numpy",))
+    attrs = provenance_attributes("paper/experiment/main", cell, "train", ("numpy",))
     return build("trajectory", arrays, axes(cell, 4), attrs)
 
 

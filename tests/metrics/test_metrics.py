@@ -16,7 +16,7 @@ from neuralrace.config.requirements import unmet
 from neuralrace.extensions.registry import METRICS
 from neuralrace.metrics.describe import crossing_time
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.results.axes import axes, provenance
+from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import COORDINATES, build
 from neuralrace.results.theory import theory_dataset
 from neuralrace.theory.gradient_flow import linear_flow
@@ -83,7 +83,7 @@ def record(cell, arrays, observed=()):
         "loss": np.ones((*shape, len(coords["time"][1]))),
         "diverged_at": np.full(shape, -1),
     } | arrays
-    attrs = provenance("paper/experiment/main", cell, "train", ("numpy",))
+    attrs = provenance_attributes("paper/experiment/main", cell, "train", ("numpy",))
     return build("trajectory", arrays | dict(observed), coords, attrs)
 
 

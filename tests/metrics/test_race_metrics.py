@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from neuralrace.datasets.routing import Routing
 from neuralrace.errors import UserError
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.results.axes import axes, provenance
+from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import COORDINATES, build
 from neuralrace.theory.modes import deep_mode, mode_loss, shallow_mode
 from neuralrace.theory.routing import routing_mode
@@ -75,7 +75,7 @@ def random(cell, *shape):
 def record(cell, **arrays):
     arrays = {"loss": runs(cell, np.ones(len(flow_time(cell))))} | arrays
     arrays["diverged_at"] = np.full(arrays["loss"].shape[:2], -1)
-    attrs = provenance("paper/experiment/main", cell, "train", ("numpy",))
+    attrs = provenance_attributes("paper/experiment/main", cell, "train", ("numpy",))
     return build("trajectory", arrays, axes(cell, 4), attrs)
 
 

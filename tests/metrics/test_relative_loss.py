@@ -8,7 +8,7 @@ from cells import made
 
 from neuralrace.config.cell import Cell
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.results.axes import axes, provenance
+from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import build
 
 Y = [[0.0], [0.0], [1.0], [0.0]]
@@ -28,7 +28,7 @@ def measured(curve, y, **training):
     }
     cell = Cell.model_validate_json(json.dumps(spec))
     recorded = {"loss": np.array(curve)[None], "diverged_at": np.full((1, 2), -1)}
-    attrs = provenance("paper/experiment/main", cell, "train", ("numpy",))
+    attrs = provenance_attributes("paper/experiment/main", cell, "train", ("numpy",))
     trajectory = build("trajectory", recorded, axes(cell, 4), attrs)
     found = metrics_dataset(made(cell, trajectory))
     return found["relative_loss"].values[0]

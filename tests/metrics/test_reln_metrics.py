@@ -11,7 +11,7 @@ from cells import complete, made
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.metrics.relu.gate_identification import elbow, reln_gates_found
 from neuralrace.metrics.relu.imitation import on_plateau, scaling_disparity
-from neuralrace.results.axes import axes, provenance
+from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import COORDINATES, build
 from neuralrace.theory.reln.imitation import imitate, loss_gap, output_error
 
@@ -50,7 +50,7 @@ def record(cell, **arrays):
     coords = axes(cell, len(cell.dataset.load().x))
     arrays = {"loss": runs(cell, np.linspace(2, 1, len(coords["time"][1])))} | arrays
     arrays["diverged_at"] = np.full(arrays["loss"].shape[:2], -1)
-    attrs = provenance("paper/experiment/main", cell, "train", ("numpy",))
+    attrs = provenance_attributes("paper/experiment/main", cell, "train", ("numpy",))
     return build("trajectory", arrays, coords, attrs)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from neuralrace.config.cell import LAWS
+from neuralrace.config.cell import INITIALISERS
 from neuralrace.datasets import Data
 from neuralrace.datasets.modes import PrescribedModes
 from neuralrace.errors import UserError
@@ -17,7 +17,7 @@ from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.effective import EffectiveData, effective_data
 from neuralrace.networks.initial_weights import initial_edges, initial_weights
 from neuralrace.networks.initialisers.aligned import Aligned
-from neuralrace.networks.initialisers.base import EdgeLaw
+from neuralrace.networks.initialisers.base import EdgeInitialiser
 from neuralrace.networks.initialisers.decoupled import Decoupled
 from neuralrace.networks.initialisers.glorot import Glorot
 from neuralrace.networks.initialisers.normal import Normal
@@ -53,7 +53,7 @@ def law_of(cls):
     return cls(name=cls.model_fields["name"].annotation.__args__[0])
 
 
-@pytest.fixture(params=LAWS, ids=lambda cls: cls.__name__)
+@pytest.fixture(params=INITIALISERS, ids=lambda cls: cls.__name__)
 def law(request):
     return law_of(request.param)
 
@@ -64,7 +64,7 @@ def law(request):
 @given(data=st.data())
 @few
 def test_shapes_and_scale(data):
-    law = law_of(data.draw(st.sampled_from(LAWS)))
+    law = law_of(data.draw(st.sampled_from(INITIALISERS)))
     inputs, outputs = data.draw(unit), data.draw(unit)
     hidden = data.draw(st.lists(unit, max_size=3))
     if isinstance(law, Decoupled | Tied):
@@ -251,7 +251,7 @@ GRAPH = Architecture(
 LEVELS = (0, 0, 1, 2, 2, 0, 1)
 """Longest distance of each edge from the inputs."""
 NARROW = Architecture(nodes=GRAPH.nodes | {"k": 2}, edges=GRAPH.edges)
-EDGE_LAWS = tuple(cls for cls in LAWS if issubclass(cls, EdgeLaw))
+EDGE_LAWS = tuple(cls for cls in INITIALISERS if issubclass(cls, EdgeInitialiser))
 
 
 def unasked():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from builders import REPOSITORY
-from neuralrace.config.cell import DATASETS, LAWS, NETWORKS
+from neuralrace.config.cell import DATASETS, INITIALISERS, NETWORKS
 from neuralrace.networks.gated import SAMPLE_SCHEMES, Gated
 from neuralrace.networks.layered import Layered
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
@@ -82,7 +82,15 @@ def test_module_imports_lower_layers_only(path: Path):
 def test_training_knows_no_choice_by_name():
     # candidates are gated networks, and one with learned gates is a layered one
     networks = set(NETWORKS) - {Gated, Layered}
-    choices = (*DATASETS, *networks, *SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS, *LAWS, *OPTIMISERS)
+    choices = (
+        *DATASETS,
+        *networks,
+        *SAMPLE_SCHEMES,
+        *DOMAIN_SCHEMES,
+        *PAIRS,
+        *INITIALISERS,
+        *OPTIMISERS,
+    )
     concrete = {Path(inspect.getfile(cls)) for cls in choices}
     tasks = {LIBRARY / f"networks/tasks/{name}.py" for name in ("graph", "domains")}
     # plain gradient steps are the default

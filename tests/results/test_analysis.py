@@ -12,7 +12,7 @@ import xarray as xr
 
 import neuralrace
 from neuralrace.errors import UserError
-from neuralrace.results.files import write
+from neuralrace.results.files import write_result
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.schema import SCHEMA_VERSION
 from neuralrace.results.checksums import fingerprint
@@ -52,8 +52,8 @@ def cell(root, name, spec, scales=(1.0,), solution=(), seeds=(0, 1)):
     if solution:
         metrics["error"] = ("solution", np.arange(len(solution)) / 10, DESCRIBED)
         metrics = metrics.assign_coords(solution=list(solution))
-    write(trajectory, root / name / "trajectory.nc")
-    write(metrics, root / name / "metrics.nc")
+    write_result(trajectory, root / name / "trajectory.nc")
+    write_result(metrics, root / name / "metrics.nc")
 
 
 def spec(rate=0.01, hidden=(16,), **more):

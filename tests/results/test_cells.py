@@ -10,7 +10,7 @@ import xarray as xr
 
 import neuralrace
 from neuralrace.errors import UserError
-from neuralrace.results.files import read, write
+from neuralrace.results.files import read_result, write_result
 from neuralrace.results.cells import CellResults, open_results
 from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.results.checksums import fingerprint
@@ -28,7 +28,7 @@ def folder(ensemble, trajectory, tmp_path):
             training = ensemble.training.model_copy(update={"learning_rate": 0.025})
             own = ensemble.model_copy(update={"training": training})
         written = trajectory_dataset(cell_id.removeprefix("smoke/"), own, trajectory)
-        write(written[["loss", "diverged_at"]], tmp_path / cell_id / "trajectory.nc")
+        write_result(written[["loss", "diverged_at"]], tmp_path / cell_id / "trajectory.nc")
     return tmp_path
 
 
@@ -103,7 +103,7 @@ def test_results_are_shown_by_what_they_hold(folder):
 
 def test_a_cell_reads_its_files_once_and_only_when_asked(folder, ensemble):
     cell = open_results(folder, [CELLS[1]])[CELLS[1]]
-    xr.testing.assert_identical(cell.trajectory, read(folder / CELLS[1] / "trajectory.nc"))
+    xr.testing.assert_identical(cell.trajectory, read_result(folder / CELLS[1] / "trajectory.nc"))
     assert cell.trajectory is cell.trajectory
     assert cell.spec.training.learning_rate == 0.025
     assert cell.spec.dataset == ensemble.dataset
@@ -200,7 +200,7 @@ def test_a_specification_of_another_version_is_named(ensemble, dataset, tmp_path
 
 def test_a_file_of_another_cell_is_refused(dataset, tmp_path):
     for name in ("main", "other"):
-        write(dataset, tmp_path / f"paper/experiment/{name}/trajectory.nc")
+        write_result(dataset, tmp_path / f"paper/experiment/{name}/trajectory.nc")
     cells = open_results(tmp_path)
     assert cells["paper/experiment/main"].trajectory.sizes == dataset.sizes
     told = r"other.trajectory\.nc: is the trajectory of paper/experiment/main, not of .*/other"

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from neuralrace.errors import UserError
 from neuralrace.results.checksums import (
-    Seal,
-    digest_of,
-    digests,
+    Checksums,
+    recorded_checksum,
+    recorded_checksums,
     fingerprint,
-    fingerprint_of,
-    intact,
-    read_seal,
-    recorded,
-    refuse_unsound,
-    seal_file,
-    sha256,
-    unchanged,
+    recorded_fingerprint,
+    is_intact,
+    read_checksums,
+    checksums_of_outputs,
+    check_file,
+    checksum_path,
+    file_sha256,
+    unchanged_inputs,
 )
 
 NAME = "paper/metrics.nc"
@@ -31,7 +31,7 @@ def write(path, content, computed_from="a fingerprint"):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     inputs = {"paper/trajectory.nc": "a" * 64}
-    Seal(computed_from, {path.name: sha256(path)}, inputs).write(seal_file(path))
+    Checksums(computed_from, {path.name: file_sha256(path)}, inputs).write(checksum_path(path))
 
 
 @pytest.fixture
@@ -42,29 +42,29 @@ def file(tmp_path):
 
 
 def test_it_says_what_was_written(file):
-    found = read_seal(seal_file(file))
-    assert found == Seal(
-        "a fingerprint", {"metrics.nc": sha256(file)}, {"paper/trajectory.nc": "a" * 64}
+    found = read_checksums(checksum_path(file))
+    assert found == Checksums(
+        "a fingerprint", {"metrics.nc": file_sha256(file)}, {"paper/trajectory.nc": "a" * 64}
     )
-    assert digests(file.parents[1], [NAME, "paper/none.nc"]) == {NAME: sha256(file)}
+    assert recorded_checksums(file.parents[1], [NAME, "paper/none.nc"]) == {NAME: file_sha256(file)}
 
 
 @given(planned=st.from_regex(r"[0-9a-f]{64}", fullmatch=True), content=st.binary())
 def test_it_tells_fingerprint_and_checksum(tmp_path_factory, planned, content):
     path = tmp_path_factory.mktemp("written") / "file.nc"
     write(path, content, planned)
-    assert fingerprint_of(path) == planned
-    assert seal_file(path).read_text().splitlines()[-1] == f"{sha256(path)}  file.nc"
+    assert recorded_fingerprint(path) == planned
+    assert checksum_path(path).read_text().splitlines()[-1] == f"{file_sha256(path)}  file.nc"
 
 
 @pytest.mark.parametrize(
     "text", ["", "\n", "no checksum\n", "# made from x\n", "# made from x\nabc  file\n", "\0"]
 )
 def test_what_is_none_says_nothing(file, text):
-    seal_file(file).write_text(text)
-    assert read_seal(seal_file(file)) is None
-    assert digest_of(file) is None
-    assert not intact(seal_file(file))
+    checksum_path(file).write_text(text)
+    assert read_checksums(checksum_path(file)) is None
+    assert recorded_checksum(file) is None
+    assert not is_intact(checksum_path(file))
 
 
 def test_a_fingerprint_stands_for_all_and_for_their_order():
@@ -73,17 +73,17 @@ def test_a_fingerprint_stands_for_all_and_for_their_order():
 
 def test_a_checksum_file_is_read_only_where_it_can_be_one(file):
     """Not a disk full of zeros, nor a pipe that nobody writes to."""
-    place = seal_file(file)
+    place = checksum_path(file)
     text = place.read_text()
     with place.open("a") as handle:
         handle.truncate(40 * 10**9)  # takes no room on the disk
-    assert read_seal(place) is None
+    assert read_checksums(place) is None
     place.unlink()
     os.mkfifo(place)
-    assert read_seal(place) is None
+    assert read_checksums(place) is None
     place.unlink()
     place.write_text(text)
-    assert read_seal(place) is not None
+    assert read_checksums(place) is not None
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "pipe", "..", "a\0b", "a" * 300])
@@ -91,23 +91,23 @@ def test_a_forged_name_in_a_checksum_file_is_not_followed(file, name):
     """What has no end is not read, and what can be no name is none."""
     os.mkfifo(file.with_name("pipe"))
     place = file.with_name("forged.sha256")
-    Seal("", {name: "a" * 64}).write(place)
-    assert not intact(place)
+    Checksums("", {name: "a" * 64}).write(place)
+    assert not is_intact(place)
 
 
 @pytest.mark.parametrize("damage", ["", "no checksum", "# made from x\n", None])
 def test_a_damaged_checksum_file_vouches_for_nothing(file, tmp_path, damage):
-    place = seal_file(file)
+    place = checksum_path(file)
     place.unlink()
     if damage is None:
-        refuse_unsound(file)  # a file that came alone
+        check_file(file)  # a file that came alone
     else:
         place.write_text(damage)
         with pytest.raises(UserError, match=r"checksum metrics.nc.sha256 is .*--forcerun .*nc to"):
-            refuse_unsound(file)
+            check_file(file)
     with (
         pytest.raises(UserError, match=r"its checksum metrics.nc.sha256 is missing or damaged"),
-        unchanged(tmp_path, [file]),
+        unchanged_inputs(tmp_path, [file]),
     ):
         pass  # but nothing is computed from it
 
@@ -127,24 +127,24 @@ def test_what_was_changed_is_not_intact(file, change):
         file.unlink()
         if change == "a folder":
             file.mkdir()
-    assert not intact(seal_file(file))
+    assert not is_intact(checksum_path(file))
 
 
 def test_a_copied_folder_is_intact(file, tmp_path):
     shutil.copytree(file.parent, tmp_path / "copy")
-    assert intact(seal_file(tmp_path / "copy/metrics.nc"))
+    assert is_intact(checksum_path(tmp_path / "copy/metrics.nc"))
 
 
 def test_who_reads_between_a_file_and_its_checksum_waits_for_it(file):
     file.write_bytes(b"another")
-    checksum = Seal("another fingerprint", {file.name: sha256(file)})
-    writer = threading.Timer(0.1, checksum.write, [seal_file(file)])
+    checksum = Checksums("another fingerprint", {file.name: file_sha256(file)})
+    writer = threading.Timer(0.1, checksum.write, [checksum_path(file)])
     writer.start()
-    refuse_unsound(file)
+    check_file(file)
     writer.join()
     file.write_bytes(b"damaged")
     with pytest.raises(UserError, match="does not have the checksum it was written with"):
-        refuse_unsound(file)
+        check_file(file)
 
 
 # What is drawn or judged from result files -------------------------------------------------------
@@ -155,7 +155,7 @@ def draw(tmp_path, content=b"dots", meanwhile=lambda: None, guard=lambda: None):
     picture = tmp_path / "figures/paper/one.png"
     picture.parent.mkdir(parents=True, exist_ok=True)
     place, inputs = picture.with_suffix(".sha256"), [str(tmp_path / NAME)]
-    with recorded(place, tmp_path, inputs, [str(picture)], "code", "caption", guard=guard):
+    with checksums_of_outputs(place, tmp_path, inputs, [str(picture)], "code", "caption", guard=guard):
         picture.write_bytes(content)
         meanwhile()
     return place
@@ -163,13 +163,13 @@ def draw(tmp_path, content=b"dots", meanwhile=lambda: None, guard=lambda: None):
 
 def test_a_picture_says_what_it_was_drawn_from(file, tmp_path):
     place = draw(tmp_path)
-    found = read_seal(place)
+    found = read_checksums(place)
     assert found is not None
-    assert found.inputs == {NAME: sha256(file)}
+    assert found.inputs == {NAME: file_sha256(file)}
     assert found.fingerprint == fingerprint("code", "caption")
-    assert intact(place)
+    assert is_intact(place)
     place.with_suffix(".png").write_bytes(b"other dots")
-    assert not intact(place)
+    assert not is_intact(place)
 
 
 def test_what_changes_meanwhile_is_not_recorded(file, tmp_path):

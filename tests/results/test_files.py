@@ -14,18 +14,18 @@ import xarray as xr
 
 from neuralrace.errors import UserError
 from neuralrace.results import files
-from neuralrace.results.files import open_lazily, read, write
-from neuralrace.results.checksums import Seal, fingerprint, seal_file, sha256
+from neuralrace.results.files import open_lazily, read_result, write_result
+from neuralrace.results.checksums import Checksums, fingerprint, checksum_path, file_sha256
 
 
 @pytest.fixture
 def path(dataset, tmp_path):
-    write(dataset, tmp_path / "trajectory.nc")
+    write_result(dataset, tmp_path / "trajectory.nc")
     return tmp_path / "trajectory.nc"
 
 
 def test_round_trip(dataset, path):
-    back = read(path, "trajectory")
+    back = read_result(path, "trajectory")
     xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
     for name in dataset.variables:
         assert back[name].attrs == dataset[name].attrs
@@ -37,12 +37,12 @@ def test_round_trip(dataset, path):
 def test_nan_survives(dataset, tmp_path):
     broken = dataset.copy(deep=True)
     broken["loss"][0, 0, 3:] = np.nan
-    write(broken, tmp_path / "a.nc")
-    np.testing.assert_array_equal(read(tmp_path / "a.nc")["loss"], broken["loss"])
+    write_result(broken, tmp_path / "a.nc")
+    np.testing.assert_array_equal(read_result(tmp_path / "a.nc")["loss"], broken["loss"])
 
 
 def test_same_content_is_the_same_bytes(dataset, path, tmp_path):
-    write(read(path), tmp_path / "elsewhere" / "again.nc")
+    write_result(read_result(path), tmp_path / "elsewhere" / "again.nc")
     assert (tmp_path / "elsewhere" / "again.nc").read_bytes() == path.read_bytes()
 
 
@@ -57,7 +57,7 @@ def test_large_variables_are_read_by_run_with_checksums(dataset, tmp_path):
     shape = (2, 3, 1, 4, 50_000)
     values = np.broadcast_to(np.arange(50_000.0), shape)
     large["outputs"] = (large["outputs"].dims, values, large["outputs"].attrs)
-    write(large, tmp_path / "large.nc")
+    write_result(large, tmp_path / "large.nc")
     with netCDF4.Dataset(tmp_path / "large.nc") as stored:
         for name in ("loss", "outputs", "time", "init_scale"):
             assert stored[name].filters()["fletcher32"], name
@@ -69,7 +69,7 @@ def labelled(request, dataset, tmp_path):
     """A file of each kind, with labels along an axis."""
     path = tmp_path / f"{request.param}.nc"
     loss = dataset[["loss"]].expand_dims(solution=["exact", "süß"], axis=2)
-    write(loss.assign_attrs(kind=request.param), path)
+    write_result(loss.assign_attrs(kind=request.param), path)
     return path
 
 
@@ -90,11 +90,11 @@ def test_attributes_of_any_language_are_characters(dataset, tmp_path, monkeypatc
     )
     named = dataset.assign_attrs(spec=spec, spec_sha256=fingerprint(spec))
     named["loss"].attrs["comment"] = "groß"
-    write(named, tmp_path / "a.nc")
+    write_result(named, tmp_path / "a.nc")
     # text beyond ASCII is stored as strings of any length, bytes are not
     assert isinstance(written[0].attrs["spec"], bytes)
     assert isinstance(written[0]["loss"].attrs["comment"], bytes)
-    back = read(tmp_path / "a.nc")
+    back = read_result(tmp_path / "a.nc")
     assert back.attrs["spec"] == named.attrs["spec"] == spec
     assert back["loss"].attrs["comment"] == "groß"
 
@@ -106,11 +106,11 @@ def test_flipped_bit_in_data_is_noticed(dataset, path):
     # bytes of the file that hold the stored norms: where a file with other norms differs, the
     # checksums of their chunks left aside
     content = path.read_bytes()
-    seal_file(path).unlink()  # the file must notice by itself
+    checksum_path(path).unlink()  # the file must notice by itself
     plain = dataset["layer_norm"].astype("f8").values
     other = dataset.copy(deep=True)
     other["layer_norm"][-1, -1, -1, -1] = plain[-1, -1, -1, -1] * 1.5
-    write(other, path.parent / "other.nc")
+    write_result(other, path.parent / "other.nc")
     there = np.frombuffer((path.parent / "other.nc").read_bytes(), np.uint8)
     here = np.frombuffer(content, np.uint8)
     common = min(len(here), len(there))
@@ -124,19 +124,19 @@ def test_flipped_bit_in_data_is_noticed(dataset, path):
             UserError,
             match=r"trajectory\.nc: cannot be read .*damaged, or no .*--forcerun .*trajectory\.nc",
         ):
-            read(path)
+            read_result(path)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
 def test_truncated_file_is_noticed(path, share):
     content = path.read_bytes()
-    seal_file(path).unlink()  # the file must notice by itself
+    checksum_path(path).unlink()  # the file must notice by itself
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(
         UserError,
         match=r"trajectory\.nc: cannot be read .*damaged, or no .*--forcerun .*trajectory\.nc",
     ):
-        read(path)
+        read_result(path)
 
 
 @pytest.mark.parametrize("position", [0, 0.1, 0.5, 0.99])
@@ -148,12 +148,12 @@ def test_any_flipped_bit_differs_from_the_checksum(path, position):
         UserError,
         match=r"trajectory\.nc: is damaged: .* checksum .* add --forcerun .*trajectory\.nc",
     ):
-        read(path)
+        read_result(path)
 
 
 def tampered(dataset, path, change):
     """A file that someone wrote around the writer."""
-    seal_file(path).unlink(missing_ok=True)
+    checksum_path(path).unlink(missing_ok=True)
     kept = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
     change(kept).to_netcdf(path)
 
@@ -210,19 +210,19 @@ def test_other_content_is_refused(dataset, tmp_path, change):
     edit, message = CHANGES[change]
     tampered(dataset, tmp_path / "a.nc", edit)
     with pytest.raises(UserError, match=r"a\.nc: " + message + r".*delete it"):
-        read(tmp_path / "a.nc", "trajectory")
+        read_result(tmp_path / "a.nc", "trajectory")
 
 
 def test_untampered_content_is_not_refused(dataset, tmp_path):
     tampered(dataset, tmp_path / "a.nc", lambda d: d)
-    xr.testing.assert_identical(read(tmp_path / "a.nc").drop_attrs(), dataset.drop_attrs())
+    xr.testing.assert_identical(read_result(tmp_path / "a.nc").drop_attrs(), dataset.drop_attrs())
 
 
 def forged(path, change):
     """A sound file that somebody changed by the library, with a checksum file to match."""
     with netCDF4.Dataset(path, "a") as stored:
         change(stored)
-    Seal("", {path.name: sha256(path)}).write(seal_file(path))
+    Checksums("", {path.name: file_sha256(path)}).write(checksum_path(path))
 
 
 def huge(stored):
@@ -268,7 +268,7 @@ def test_a_forged_file_is_refused_before_memory_is_taken(path, kind):
     forged(path, change)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UserError, match=rf"trajectory\.nc: {message}"):
-        read(path)
+        read_result(path)
     if "scale" not in kind:
         with pytest.raises(UserError, match=rf"trajectory\.nc: {message}"):
             open_lazily(path)
@@ -277,12 +277,12 @@ def test_a_forged_file_is_refused_before_memory_is_taken(path, kind):
 
 def test_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"gone\.nc: result file not found\. Run"):
-        read(tmp_path / "gone.nc")
+        read_result(tmp_path / "gone.nc")
 
 
 def test_writer_refuses_what_the_reader_would(dataset, tmp_path):
     with pytest.raises(UserError, match="has schema"):
-        write(dataset.assign_attrs(schema="0"), tmp_path / "a.nc")
+        write_result(dataset.assign_attrs(schema="0"), tmp_path / "a.nc")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -302,7 +302,7 @@ def test_full_disk_replaces_nothing(dataset, path, monkeypatch):
 
     monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(UserError, match=r"trajectory\.nc: .*No space left.*nothing was replaced"):
-        write(dataset, path)
+        write_result(dataset, path)
     assert_old_file_stands(path, content)
 
 
@@ -315,7 +315,7 @@ def test_file_that_reads_back_differently_replaces_nothing(dataset, path, monkey
 
     monkeypatch.setattr(xr.Dataset, "to_netcdf", lossy)
     with pytest.raises(UserError, match="cannot be written"):
-        write(dataset, path)
+        write_result(dataset, path)
     assert_old_file_stands(path, content)
 
 
@@ -327,14 +327,14 @@ def test_read_only_folder_is_named(dataset, path, monkeypatch):
 
     monkeypatch.setattr(xr.Dataset, "to_netcdf", refused)
     with pytest.raises(UserError, match=r"trajectory\.nc: .*Permission denied.*writable"):
-        write(dataset, path)
+        write_result(dataset, path)
     assert_old_file_stands(path, content)
 
 
 def test_folder_that_is_a_file_is_named(dataset, tmp_path):
     (tmp_path / "results").write_text("in the way")
     with pytest.raises(UserError, match=r"a\.nc: cannot be written"):
-        write(dataset, tmp_path / "results" / "a.nc")
+        write_result(dataset, tmp_path / "results" / "a.nc")
     assert (tmp_path / "results").read_text() == "in the way"
 
 
@@ -379,5 +379,5 @@ def test_killed_writer_leaves_the_old_file(dataset, path, stage):
     assert child.returncode == -signal.SIGKILL
     assert path.read_bytes() == content
     assert sorted(path.parent.glob("*.nc")) == [path]  # what is left has no name that anyone reads
-    xr.testing.assert_identical(read(path).drop_attrs(), dataset.drop_attrs())
-    write(dataset, path)
+    xr.testing.assert_identical(read_result(path).drop_attrs(), dataset.drop_attrs())
+    write_result(dataset, path)

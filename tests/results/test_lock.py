@@ -14,7 +14,7 @@ from neuralrace.results import lock as locking
 from neuralrace.results.atomic import _temporary, remove_temporaries, replacing, write_text
 from neuralrace.errors import UserError
 from neuralrace.results.lock import LOCK, locked
-from neuralrace.results.checksums import Seal, seal_file, sha256
+from neuralrace.results.checksums import Checksums, checksum_path, file_sha256
 from neuralrace.workflow.checkpoints import Checkpoints
 
 LOCKING = """
@@ -94,7 +94,7 @@ def run(root: Path) -> None:
         for path in outputs:
             if path.suffix != ".sha256":
                 write_text("a result", path)
-                Seal("", {path.name: sha256(path)}).write(seal_file(path))
+                Checksums("", {path.name: file_sha256(path)}).write(checksum_path(path))
         Checkpoints(root / CHECKPOINT, "one", 0.0).clear()
 
 
@@ -179,7 +179,7 @@ def test_what_killed_runs_left_of_planned_files_is_removed(tmp_path):
 def test_results_that_came_from_elsewhere_are_no_foreign_files(tmp_path):
     path = tmp_path / OUTPUTS[0]
     write_text("a result", path)
-    Seal("", {path.name: sha256(path)}).write(seal_file(path))
+    Checksums("", {path.name: file_sha256(path)}).write(checksum_path(path))
     run(tmp_path)
     (tmp_path / LOCK).unlink()
     run(tmp_path)

@@ -13,9 +13,9 @@ from neuralrace.results import provenance
 from neuralrace.training.settings import OPTIMISERS
 from neuralrace.networks.gated import SAMPLE_SCHEMES
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
-from neuralrace.results.provenance import ROOT, RUNNER, Stage, code_files, code_sha256, versions
+from neuralrace.results.provenance import ROOT, RUNNER, Stage, code_files, code_sha256, package_versions
 from neuralrace.extensions.registry import METRICS
-from neuralrace.config.cell import DATASETS, LAWS, NETWORKS
+from neuralrace.config.cell import DATASETS, INITIALISERS, NETWORKS
 
 FIGURES = ROOT / "figures"
 PAPERS = sorted(path.parent for path in FIGURES.glob("*/__init__.py"))
@@ -24,7 +24,7 @@ MODULES = [path for paper in PAPERS for path in sorted(paper.glob("[!_]*.py"))]
 STAGES = get_args(Stage)
 CHOICES = [
     cls.__module__
-    for cls in (*DATASETS, *NETWORKS, *SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS, *LAWS, *OPTIMISERS)
+    for cls in (*DATASETS, *NETWORKS, *SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS, *INITIALISERS, *OPTIMISERS)
 ]
 """Modules that are found by listing, and that no import names."""
 
@@ -179,7 +179,7 @@ def test_digest_follows_packages_of_others(library, tmp_path, monkeypatch):
 
 
 def test_versions_name_python_the_library_and_the_packages():
-    named = versions("scipy")
+    named = package_versions("scipy")
     names = [entry.split()[0] for entry in named.split(", ")]
     assert names == ["python", "neuralrace", "numpy", "scipy"]
     assert all(len(entry.split()) == 2 for entry in named.split(", "))

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from neuralrace.results.axes import axes
-from neuralrace.results.files import write
+from neuralrace.results.files import write_result
 from neuralrace.results.schema import RUNS, build, variable
 from neuralrace.config.cell import Ensemble
 
@@ -16,7 +16,7 @@ from neuralrace.config.cell import Ensemble
 def opened(dataset, tmp_path_factory):
     """The file as anyone opens it, without this library."""
     path = tmp_path_factory.mktemp("results") / "trajectory.nc"
-    write(dataset, path)
+    write_result(dataset, path)
     with xr.open_dataset(path) as plain:
         return plain.load()
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
-from neuralrace.results.files import write
+from neuralrace.results.files import write_result
 from neuralrace.results.verify import verify
 from neuralrace.results.checksums import (
-    Seal,
-    digests,
+    Checksums,
+    recorded_checksums,
     fingerprint,
-    fingerprint_of,
-    read_seal,
-    seal_file,
-    sha256,
+    recorded_fingerprint,
+    read_checksums,
+    checksum_path,
+    file_sha256,
 )
 
 
@@ -54,7 +54,7 @@ def found(tmp_path):
     """A function that writes a dataset and returns what `verify` says of it."""
 
     def check(dataset):
-        write(dataset, tmp_path / CELL / "trajectory.nc")
+        write_result(dataset, tmp_path / CELL / "trajectory.nc")
         return problems(tmp_path)
 
     return check
@@ -65,7 +65,7 @@ def test_sound_files(broken, found):
 
 
 def test_what_is_verified_is_told(broken, tmp_path):
-    write(broken, tmp_path / CELL / "trajectory.nc")
+    write_result(broken, tmp_path / CELL / "trajectory.nc")
     said = []
     verify(tmp_path, tmp_path / "figures", said.append)
     assert said == [
@@ -86,8 +86,8 @@ def test_every_problem_of_every_file_is_told(broken, tmp_path):
         own = fingerprint(cell, attrs["spec_sha256"], attrs["code_sha256"])
         wanted[path] = "0" * 64 if name == "foreign" else own
         if name != "missing":
-            write(dataset, path, own)
-    seal_file(paths["unsigned"]).unlink()
+            write_result(dataset, path, own)
+    checksum_path(paths["unsigned"]).unlink()
     with paths["changed"].open("r+b") as handle:
         handle.seek(-1, 2)
         last = handle.read(1)[0]
@@ -110,8 +110,8 @@ def test_every_problem_of_every_file_is_told(broken, tmp_path):
 def test_a_file_may_have_several_problems(broken, tmp_path):
     broken["loss"][0, 0, -1] = np.nan
     path = tmp_path / CELL / "trajectory.nc"
-    write(broken, path)
-    seal_file(path).unlink()
+    write_result(broken, path)
+    checksum_path(path).unlink()
     lines = problems(tmp_path)
     assert len(lines) == 2
     assert all(line.startswith(f"{path}: ") for line in lines)
@@ -124,9 +124,9 @@ def test_a_whole_cell_in_the_place_of_a_sibling_is_told(broken, tmp_path, planne
     for cell, name in cells.items():
         named = broken.assign_attrs(cell=name)
         own = fingerprint(cell, named.attrs["spec_sha256"], named.attrs["code_sha256"])
-        write(named, tmp_path / cell / "trajectory.nc", own)
+        write_result(named, tmp_path / cell / "trajectory.nc", own)
     paths = [tmp_path / cell / "trajectory.nc" for cell in cells]
-    wanted = {path: fingerprint_of(path) for path in paths}
+    wanted = {path: recorded_fingerprint(path) for path in paths}
     assert problems(tmp_path, wanted if planned else None) == []
     shutil.copytree(paths[0].parent, paths[1].parent, dirs_exist_ok=True)
     lines = problems(tmp_path, wanted if planned else None)
@@ -140,7 +140,7 @@ def test_a_whole_cell_in_the_place_of_a_sibling_is_told(broken, tmp_path, planne
 
 
 def test_robustness_runs_lie_in_folders_of_their_variant(broken, tmp_path):
-    write(broken, tmp_path / "blind/paper/experiment/fresh/main/trajectory.nc")
+    write_result(broken, tmp_path / "blind/paper/experiment/fresh/main/trajectory.nc")
     assert problems(tmp_path) == []
     assert problems(tmp_path / "blind") == []
 
@@ -150,13 +150,13 @@ def test_an_edited_specification_is_told(broken, tmp_path, monkeypatch):
     spec = broken.attrs["spec"].replace("0.05", "0.07")
     with monkeypatch.context() as patch:
         patch.setattr("neuralrace.results.files.check", lambda *_: None)
-        write(broken.assign_attrs(spec=spec), path, fingerprinted(broken.attrs))
+        write_result(broken.assign_attrs(spec=spec), path, fingerprinted(broken.attrs))
     (line,) = problems(tmp_path)
     assert "has a specification (spec) that is not the one of its spec_sha256" in line
 
 
 def test_files_of_others_are_nobodys_business(broken, tmp_path):
-    write(broken, tmp_path / CELL / "trajectory.nc")
+    write_result(broken, tmp_path / CELL / "trajectory.nc")
     for name in ("thesis.sha256", "figures/mine/thesis.sha256", "notes.md", "figures/mine/a.png"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{'a' * 64}  thesis.tex")
@@ -165,7 +165,7 @@ def test_files_of_others_are_nobodys_business(broken, tmp_path):
 
 def test_another_code_than_its_checksum_file_names_is_told(broken, tmp_path):
     own = fingerprinted(broken.attrs)
-    write(broken.assign_attrs(code_sha256="0" * 64), tmp_path / CELL / "trajectory.nc", own)
+    write_result(broken.assign_attrs(code_sha256="0" * 64), tmp_path / CELL / "trajectory.nc", own)
     (line,) = problems(tmp_path)
     assert "names another cell, specification or code than its checksum file" in line
 
@@ -177,18 +177,18 @@ def test_another_code_than_its_checksum_file_names_is_told(broken, tmp_path):
 def chain(broken, tmp_path):
     """A trajectory, metrics of it, and a picture and tables of these, with their checksums."""
     folder = tmp_path / CELL
-    write(broken, folder / "trajectory.nc", fingerprinted(broken.attrs))
+    write_result(broken, folder / "trajectory.nc", fingerprinted(broken.attrs))
     metrics = broken.isel(time=0).assign_attrs(kind="metrics")
-    taken = digests(tmp_path, [f"{CELL}/trajectory.nc"])
-    write(metrics, folder / "metrics.nc", fingerprinted(metrics.attrs), taken)
-    from_metrics = digests(tmp_path, [f"{CELL}/metrics.nc"])
+    taken = recorded_checksums(tmp_path, [f"{CELL}/trajectory.nc"])
+    write_result(metrics, folder / "metrics.nc", fingerprinted(metrics.attrs), taken)
+    from_metrics = recorded_checksums(tmp_path, [f"{CELL}/metrics.nc"])
     for file, checksums in (
         (tmp_path / "figures/paper/one.png", tmp_path / "figures/paper/one.sha256"),
         (tmp_path / "claims.json", tmp_path / "claims.sha256"),
     ):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"content")
-        Seal("", {file.name: sha256(file)}, from_metrics).write(checksums)
+        Checksums("", {file.name: file_sha256(file)}, from_metrics).write(checksums)
     return tmp_path
 
 
@@ -210,11 +210,11 @@ def test_what_was_computed_from_other_files_than_there_are_is_told(chain, broken
     other = broken.copy(deep=True)
     other["loss"][0, 0, -1] += 1
     path = chain / CELL / "trajectory.nc"
-    write(other, path, fingerprinted(other.attrs))
+    write_result(other, path, fingerprinted(other.attrs))
     assert problems(chain) == [
         f"{chain / CELL / 'metrics.nc'}: was computed from another {path} than there is"
     ]
-    seal_file(chain / CELL / "metrics.nc").unlink()
+    checksum_path(chain / CELL / "metrics.nc").unlink()
     lines = problems(chain)
     assert [line.partition(": ")[0] for line in lines] == [
         str(chain / name)
@@ -249,12 +249,12 @@ def test_damage_is_told_whatever_the_times_are(chain, tmp_path, file, way, copie
             handle.write(damaged[:1])
     elif way == "older version":
         path.write_bytes(old + b"newer")
-        Seal("", {path.name: sha256(path)}).write(seal_file(path))
+        Checksums("", {path.name: file_sha256(path)}).write(checksum_path(path))
         if path.suffix != ".nc":
             place = path.with_suffix(".sha256")
-            kept = read_seal(place)
-            Seal("", {path.name: sha256(path)}, kept.inputs).write(place)
-            seal_file(path).unlink()
+            kept = read_checksums(place)
+            Checksums("", {path.name: file_sha256(path)}, kept.inputs).write(place)
+            checksum_path(path).unlink()
         path.write_bytes(old)
     else:
         other = tmp_path.parent / "other"

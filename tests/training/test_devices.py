@@ -65,16 +65,16 @@ def test_a_gpu_that_a_scheduler_chose_is_shared_with_nobody_asked(folder):
 )
 def test_a_scheduler_says_which_gpus_there_are(monkeypatch, told, expected):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", told)
-    assert devices.gpus() == expected
+    assert devices.visible_gpus() == expected
 
 
 def test_otherwise_all_of_the_machine_are(monkeypatch, tmp_path):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert devices.gpus() == ()
+    assert devices.visible_gpus() == ()
     tool = tmp_path / "nvidia-smi"
     tool.write_text("#!/bin/sh\necho 'GPU 0: one'; echo '  MIG 1g: part'; echo 'GPU 1: other'\n")
     tool.chmod(0o755)
-    assert devices.gpus() == ("0", "1")
+    assert devices.visible_gpus() == ("0", "1")
     tool.write_text("#!/bin/sh\necho 'no driver'\nexit 9\n")
-    assert devices.gpus() == ()
+    assert devices.visible_gpus() == ()

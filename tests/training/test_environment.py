@@ -11,7 +11,7 @@ import pytest
 import neuralrace as nr
 from neuralrace.errors import UserError
 from neuralrace.training import environment
-from neuralrace.training.environment import FLAGS, THREADS, settle
+from neuralrace.training.environment import FLAGS, THREADS, set_up_environment
 
 SMALL = {"hidden": [3], "init_scales": [0.1], "seeds": 1, "progress": False}
 KERNELS = """
@@ -34,7 +34,7 @@ def before(monkeypatch):
 
 def test_processors_alone(before):
     before.setenv("XLA_FLAGS", FLAGS)
-    assert settle(3) == ""
+    assert set_up_environment(3) == ""
     assert os.environ["JAX_PLATFORMS"] == "cpu"
     assert os.environ["XLA_FLAGS"] == FLAGS
     assert {os.environ[name] for name in THREADS} == {"3"}
@@ -53,7 +53,9 @@ def test_what_may_change_values_is_left_out_and_named(before):
         before.setenv(name, value)
     before.setenv("OPENBLAS_VERBOSE", "2")
     names = ", ".join(changing)
-    assert settle(1) == f"{names}: left out of the environment, as they may change results"
+    assert (
+        set_up_environment(1) == f"{names}: left out of the environment, as they may change results"
+    )
     assert os.environ["XLA_FLAGS"] == FLAGS
     assert not changing.keys() - {"XLA_FLAGS"} & os.environ.keys()
     assert os.environ["OPENBLAS_VERBOSE"] == "2"
@@ -83,7 +85,7 @@ def test_python_warns_once_of_variables_that_change_results(before):
     nr.solve("hierarchy", theory=["aligned_modes"], **SMALL)  # a warning would be an error
     before.setenv("OPENBLAS_CORETYPE", "Haswell")
     with pytest.warns(RuntimeWarning, match="^OPENBLAS_CORETYPE changes the kernels of linear alg"):
-        nr.reduce("xor", network=XOR, init_scales=[0.1])
+        nr.reduce_race("xor", network=XOR, init_scales=[0.1])
 
 
 XOR = {"name": "gated", "hidden": [1], "gates": {"name": "per_example"}}

@@ -18,8 +18,8 @@ from neuralrace.errors import UserError
 from neuralrace.training import trainer
 from neuralrace.training.memory import (
     ProgramMemory,
-    available,
-    available_on,
+    available_memory,
+    available_on_device,
     describe,
     program_memory,
     refuse_program,
@@ -156,12 +156,12 @@ def accelerator(stats):
 
 def test_an_accelerator_tells_what_its_pool_has_left():
     stats = {"bytes_limit": 100 * GB, "bytes_in_use": 30 * GB, "peak_bytes_in_use": 99 * GB}
-    assert available_on(accelerator(stats)) == 70 * GB
+    assert available_on_device(accelerator(stats)) == 70 * GB
 
 
 @pytest.mark.parametrize("stats", [None, {}, {"bytes_in_use": 3}])
 def test_an_accelerator_that_tells_nothing_is_not_taken_for_the_host(stats):
-    assert available_on(accelerator(stats)) is None
+    assert available_on_device(accelerator(stats)) is None
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def machine(tmp_path, monkeypatch):
             here.mkdir(parents=True, exist_ok=True)
             for name, content in files.items():
                 (here / name).write_text(f"{content}\n")
-        return available(tmp_path)
+        return available_memory(tmp_path)
 
     return group
 
@@ -199,7 +199,7 @@ def v1(limit, used, cached=0):
 
 
 def test_without_control_groups_the_machine_is_the_limit(tmp_path, machine):
-    assert available(tmp_path) == 8 * GB
+    assert available_memory(tmp_path) == 8 * GB
 
 
 def test_version_2(machine):
@@ -236,7 +236,7 @@ def test_a_full_group_has_nothing_left(machine):
 
 
 def test_this_machine():
-    assert 0 < available_on(jax.devices("cpu")[0]) <= psutil.virtual_memory().total
+    assert 0 < available_on_device(jax.devices("cpu")[0]) <= psutil.virtual_memory().total
 
 
 # Refusal -------------------------------------------------------------------------------------

@@ -10,11 +10,17 @@ from neuralrace.config.cell import Cell
 from neuralrace.config.load import Plan
 from neuralrace.errors import UserError
 from neuralrace.results import provenance
-from neuralrace.results.checksums import Seal, digests, fingerprint_of, seal_file, sha256
+from neuralrace.results.checksums import (
+    Checksums,
+    checksum_path,
+    file_sha256,
+    recorded_checksums,
+    recorded_fingerprint,
+)
 from neuralrace.results.provenance import code_files
 from neuralrace.workflow import measure, solve, stages, train
 from neuralrace.workflow.job import Job
-from neuralrace.workflow.stages import code, fingerprints, specifications, unmade
+from neuralrace.workflow.stages import code, fingerprints, specifications, stale_files
 
 CELL = "paper/experiment/main"
 SPEC = {
@@ -51,12 +57,13 @@ def pretend(root: Path, made: Plan) -> None:
             path = root / cell_id / f"{kind}.nc"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(kind.encode())
-            Seal(planned, {path.name: sha256(path)}).write(seal_file(path))
+            Checksums(planned, {path.name: file_sha256(path)}).write(checksum_path(path))
 
 
 def kinds(root: Path, wanted: Plan) -> dict[str, set[str]]:
     return {
-        name.rpartition("/")[2]: set(found) for name, found in unmade(root, wanted.cells).items()
+        name.rpartition("/")[2]: set(found)
+        for name, found in stale_files(root, wanted.cells).items()
     }
 
 
@@ -94,9 +101,9 @@ def test_what_cannot_be_told_is_stale(tmp_path, damage):
     if damage == "no file":
         path.unlink()
     elif damage == "no checksum":
-        seal_file(path).unlink()
+        checksum_path(path).unlink()
     else:
-        seal_file(path).write_bytes(b"\xff\x00")
+        checksum_path(path).write_bytes(b"\xff\x00")
     assert kinds(tmp_path, wanted) == {"one": {"theory"}}
 
 
@@ -173,11 +180,15 @@ def edited(tmp_path, monkeypatch):
 
 
 def test_files_say_what_they_were_computed_from(made, tmp_path):
-    assert {kind: fingerprint_of(path) for kind, path in made.items()} == fingerprints(CELL, cell())
-    assert unmade(tmp_path, {CELL: cell()}) == {}
+    assert {kind: recorded_fingerprint(path) for kind, path in made.items()} == fingerprints(
+        CELL, cell()
+    )
+    assert stale_files(tmp_path, {CELL: cell()}) == {}
     names = [f"{CELL}/{kind}.nc" for kind in ("trajectory", "theory")]
-    told = seal_file(made["metrics"]).read_text()
-    assert all(f"{digest}  {name}" in told for name, digest in digests(tmp_path, names).items())
+    told = checksum_path(made["metrics"]).read_text()
+    assert all(
+        f"{digest}  {name}" in told for name, digest in recorded_checksums(tmp_path, names).items()
+    )
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

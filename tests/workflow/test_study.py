@@ -11,10 +11,10 @@ import yaml
 from hypothesis import given, settings
 
 from builders import REPOSITORY
-from neuralrace.config.load import papers
+from neuralrace.config.load import paper_files
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES, Figure
-from neuralrace.results.checksums import Seal, seal_file, sha256
+from neuralrace.results.checksums import Checksums, checksum_path, file_sha256
 from neuralrace.workflow.study import PLANNED, Study
 from odd_configurations import contents, outcome
 
@@ -127,7 +127,7 @@ def test_a_run_says_what_is_ahead_at_the_speed_of_this_machine(study, folder):
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
-        Seal(fingerprint, {file.name: sha256(file)}).write(seal_file(file))
+        Checksums(fingerprint, {file.name: file_sha256(file)}).write(checksum_path(file))
     assert study.estimate(1.0).startswith("0 of 2 cells are missing or stale")
 
 
@@ -147,7 +147,7 @@ def test_every_figure_and_claim_of_the_papers_is_planned(tmp_path, monkeypatch):
     shutil.copytree(REPOSITORY / "config", tmp_path / "config")
     monkeypatch.chdir(tmp_path)
     study = Study({}, [])
-    assert {*study.claims_files} == {*map(str, papers("claims.yaml"))}
+    assert {*study.claims_files} == {*map(str, paper_files("claims.yaml"))}
     assert {*study.claim_inputs()} <= {*study.metrics_files}
     for figure in FIGURES:
         assert {*study.figure_inputs(figure)} <= {*study.fingerprints}

@@ -5,11 +5,19 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from neuralrace.claims.spec import Claim, ClaimFile, Claims, Finding, Verdict, matching, naming
+from neuralrace.claims.spec import (
+    Claim,
+    ClaimFile,
+    Claims,
+    Finding,
+    Verdict,
+    matching_cells,
+    naming,
+)
 from neuralrace.config.cell import Cell
-from neuralrace.config.robustness import DOUBLED, Variant, varied
+from neuralrace.config.robustness import DOUBLED, Variant, variant_of
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 
 WORDS: dict[Variant, str] = {
     "fresh": "fresh seeds",
@@ -20,7 +28,7 @@ WORDS: dict[Variant, str] = {
 }
 
 
-class Trial(Strict):
+class Trial(ConfigModel):
     """A statement judged on one variant of its cells."""
 
     variant: Variant
@@ -35,7 +43,7 @@ class Trial(Strict):
     """Why nothing could be measured, such as runs that diverged."""
 
 
-class Trials(Strict):
+class Trials(ConfigModel):
     """A statement judged on all variants that concern it."""
 
     judged_as: str
@@ -46,7 +54,7 @@ class Trials(Strict):
     """Fresh seeds first."""
 
 
-class BlindVerdict(Strict):
+class BlindVerdict(ConfigModel):
     """Trials beside the verdict that they were held against."""
 
     seeds: str
@@ -99,13 +107,13 @@ def trials_of(
     Raises:
         UserError: a glob that matches no cell.
     """
-    vary = cache(lambda cell, variant: varied(cells[cell], variant))
+    vary = cache(lambda cell, variant: variant_of(cells[cell], variant))
     for file, written in claims.items():
         large = _large(file, written, cells)
         for statement in written.statements:
             with naming(file, statement):
                 globs = [glob for measure in statement.measures() for glob in measure.cells]
-                read = matching(globs, list(cells)) if globs else []
+                read = matching_cells(globs, list(cells)) if globs else []
             for variant in DOUBLED if read else ():
                 if variant != "fresh" and large.intersection(read):
                     continue
@@ -134,7 +142,7 @@ def blind_cells(claims: Claims, cells: Mapping[str, Cell]) -> dict[str, dict[str
 def _large(file: Path, claims: ClaimFile, cells: Mapping[str, Cell]) -> set[str]:
     """Cells that are not doubled."""
     try:
-        return set(matching(claims.undoubled, list(cells)))
+        return set(matching_cells(claims.undoubled, list(cells)))
     except UserError as error:
         raise UserError(f"{file}: undoubled: {error}") from error
 

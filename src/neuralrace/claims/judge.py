@@ -28,13 +28,13 @@ from neuralrace.claims.spec import (
     Statement,
     Status,
     Verdict,
-    matching,
+    matching_cells,
     naming,
     read_claims,
 )
 from neuralrace.config.cell import Cell
 from neuralrace.config.robustness import DOUBLED
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 from neuralrace.results.cells import Results, open_results
 
 FindingStatus = Literal["holds", "does not hold", "undecided"]
@@ -43,7 +43,7 @@ CONFIDENCE = 0.95
 RESAMPLES = 9999
 
 
-class JudgedAlternative(Strict):
+class JudgedAlternative(ConfigModel):
     """An alternative, held against the claim that it must fail."""
 
     name: str
@@ -59,7 +59,7 @@ class JudgedAlternative(Strict):
     """Where the number of a rival theory comes from."""
 
 
-class Row(Strict):
+class Row(ConfigModel):
     """A judged statement, as it stands in the table; claims and findings share these."""
 
     id: str
@@ -289,7 +289,7 @@ def judge(statement: Statement, results: Results) -> dict[str, Any]:
     globs: dict[str, list[str]] = {}
     for measure in statement.measures():
         globs.setdefault(measure.metric, []).extend(measure.cells)
-    metrics = {name: tuple(matching(each, list(results))) for name, each in globs.items()}
+    metrics = {name: tuple(matching_cells(each, list(results))) for name, each in globs.items()}
     read = sorted({cell for cells in metrics.values() for cell in cells})
     return {
         **_outcome(statement, samples),

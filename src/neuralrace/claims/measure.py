@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from neuralrace.claims.spec import Crossing, Fit, Measure, Sweep, matching
+from neuralrace.claims.spec import Crossing, Fit, Measure, Sweep, matching_cells
 from neuralrace.errors import UserError
 from neuralrace.results.cells import Results
 
@@ -31,7 +31,7 @@ def per_seed(measure: Measure, results: Results, shuffled: bool = False) -> xr.D
     """
     arrays = [
         _selected(measure, cell, results[cell].metrics)
-        for cell in matching(measure.cells, list(results))
+        for cell in matching_cells(measure.cells, list(results))
     ]
     if measure.fit:
         value = _slope(measure.fit, *_line(measure, measure.fit, arrays))

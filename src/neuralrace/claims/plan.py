@@ -5,11 +5,11 @@ from functools import cache
 from math import isclose
 from typing import Any
 
-from neuralrace.claims.spec import Claims, Measure, matching, naming
+from neuralrace.claims.spec import Claims, Measure, matching_cells, naming
 from neuralrace.config.cell import Cell
-from neuralrace.config.variables import RUNS, given, missing
-from neuralrace.errors import UserError, alike
-from neuralrace.extensions.model import Strict
+from neuralrace.config.variables import RUN_AXES, declared_variables, why_absent
+from neuralrace.errors import UserError, did_you_mean
+from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.registry import Variable
 
 CLOCKS = {"flow_time": "time", "snapshot_flow_time": "snapshot"}
@@ -27,7 +27,7 @@ def needed_cells(claims: Claims, cells: Mapping[str, Cell]) -> list[str]:
         UserError: a glob that matches no cell; a variable, a dimension, a coordinate or the label
             of a run axis that a cell will not have.
     """
-    found = cache(lambda globs: matching(globs, list(cells)))
+    found = cache(lambda globs: matching_cells(globs, list(cells)))
     needed: set[str] = set()
     for file, written in claims.items():
         for statement in written.statements:
@@ -41,18 +41,18 @@ def needed_cells(claims: Claims, cells: Mapping[str, Cell]) -> list[str]:
 
 def _check(measure: Measure, name: str, cell: Cell) -> None:
     """Refuses what is read of a cell that its metrics, as they are declared, do not give."""
-    variable = given("metrics", cell.metrics).get(measure.metric)
+    variable = declared_variables("metrics", cell.metrics).get(measure.metric)
     if variable is None:
         raise UserError(
             f"metric: {measure.metric!r}: {name} will not have it; "
-            f"{missing(cell, 'metrics', measure.metric)}"
+            f"{why_absent(cell, 'metrics', measure.metric)}"
         )
-    dims = (*RUNS, *variable.dims)
+    dims = (*RUN_AXES, *variable.dims)
     for dim in measure.select:
         if dim not in dims:
             raise UserError(
                 f"select: {dim!r} is no dimension of {measure.metric} of {name}; "
-                f"{alike(dim, dims)}it has {', '.join(dims)}"
+                f"{did_you_mean(dim, dims)}it has {', '.join(dims)}"
             )
     for scale in measure.select.get("init_scale", ()):
         if isinstance(scale, str) or not any(
@@ -68,7 +68,7 @@ def _check(measure: Measure, name: str, cell: Cell) -> None:
         raise UserError(
             f"{type(sweep).__name__.lower()}.x: {sweep.x!r} is neither a coordinate of "
             f"{measure.metric} of {name} nor the key of a number in its specification; "
-            f"{alike(sweep.x, lines)}it has {', '.join(lines)}"
+            f"{did_you_mean(sweep.x, lines)}it has {', '.join(lines)}"
         )
 
 
@@ -81,5 +81,5 @@ def _is_number(cell: Cell, key: str) -> bool:
     """Whether a dotted key holds a number."""
     value: Any = cell
     for part in key.split("."):
-        value = dict(value).get(part) if isinstance(value, Strict | Mapping) else None
+        value = dict(value).get(part) if isinstance(value, ConfigModel | Mapping) else None
     return isinstance(value, int | float) and not isinstance(value, bool)

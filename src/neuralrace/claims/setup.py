@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neuralrace.claims.spec import Claim, Setup, matching
+from neuralrace.claims.spec import Claim, Setup, matching_cells
 from neuralrace.errors import UserError
 from neuralrace.results.cells import Results
 
@@ -22,7 +22,7 @@ def differences(claim: Claim, setup: Setup, results: Results) -> Iterator[str]:
     ours: dict[str, list[Any]] = {key: [] for key in setup.keys}
     for measure in claim.measures():
         scales = measure.select.get("init_scale")
-        for cell in matching(measure.cells, list(results)):
+        for cell in matching_cells(measure.cells, list(results)):
             spec = json.loads(results[cell].metrics.attrs["spec"])
             for key, found in ours.items():
                 value = _at(spec, key, cell)

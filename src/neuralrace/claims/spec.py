@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.config.yaml import read_yaml
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 from neuralrace.results.checksums import fingerprint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
@@ -32,7 +32,7 @@ OneOrMore = (
 )
 
 
-class Sweep(Strict):
+class Sweep(ConfigModel):
     """What the metric is followed along."""
 
     x: Text
@@ -60,7 +60,7 @@ class Crossing(Sweep):
     """Whether it comes from below or from above, as `x` increases."""
 
 
-class Measure(Strict):
+class Measure(ConfigModel):
     """What is read from metrics files: one value per seed."""
 
     cells: Annotated[tuple[Text, ...], *OneOrMore]
@@ -100,7 +100,7 @@ class Measure(Strict):
                 yield from other.parts()
 
 
-class Number(Strict):
+class Number(ConfigModel):
     """A number with its reason, or a vague word with the one meaning it has in all papers."""
 
     @model_validator(mode="before")
@@ -137,7 +137,7 @@ class Tolerance(Number):
     """What the tolerance allows for."""
 
 
-class Instead(Strict):
+class Instead(ConfigModel):
     """Keys of a measure that an alternative replaces; labels of `select` one by one."""
 
     cells: Annotated[tuple[Text, ...], *OneOrMore] | None = None
@@ -171,7 +171,7 @@ class Instead(Strict):
             raise ValueError(f"alternatives: instead: the measure then {told}") from None
 
 
-class Alternative(Strict):
+class Alternative(ConfigModel):
     """Something near and plausible that must fail the claim: it shows that the claim has power."""
 
     name: Text
@@ -206,7 +206,7 @@ class Alternative(Strict):
         return tuple(self.instead.of(each) for each in read) if self.instead else tuple(read)
 
 
-class Statement(Strict):
+class Statement(ConfigModel):
     """What claims and findings share: a statement, how it is judged, and what must fail it."""
 
     id: Id
@@ -348,7 +348,7 @@ class Finding(Statement):
     """What no source says and was found here."""
 
 
-class Setup(Strict):
+class Setup(ConfigModel):
     """What a paper prints of how a result of its was got."""
 
     locator: Text
@@ -360,7 +360,7 @@ class Setup(Strict):
     for a key that holds one value: the paper used all of them."""
 
 
-class Source(Strict):
+class Source(ConfigModel):
     """The text that is quoted."""
 
     title: Text
@@ -371,7 +371,7 @@ class Source(Strict):
     """Checksum of the text that the quotes were taken from."""
 
 
-class ClaimFile(Strict):
+class ClaimFile(ConfigModel):
     """The claims of one paper, and what was found beyond them."""
 
     source: Source
@@ -436,7 +436,7 @@ def read_claims(files: Sequence[Path]) -> Claims:
     return claims
 
 
-def matching(globs: Sequence[str], cell_ids: Sequence[str]) -> list[str]:
+def matching_cells(globs: Sequence[str], cell_ids: Sequence[str]) -> list[str]:
     """Cells that match any of the globs, sorted.
 
     Raises:
@@ -463,7 +463,7 @@ def naming(file: Path, statement: Statement) -> Iterator[None]:
         raise UserError(f"{file}: {statement.id}: {error}") from error
 
 
-def stated(claims: Claims) -> str:
+def claims_fingerprint(claims: Claims) -> str:
     """Fingerprint of what claims and findings say, without comments and layout."""
     return fingerprint(*(each.model_dump_json() for each in claims.values()))
 
@@ -479,7 +479,7 @@ def planned_claims(files: Sequence[Path], statements: str) -> Claims:
         UserError: they say something else; as `read_claims`.
     """
     claims = read_claims(files)
-    if stated(claims) != statements:
+    if claims_fingerprint(claims) != statements:
         raise UserError("claims were edited after this run was planned; run the same command again")
     return claims
 

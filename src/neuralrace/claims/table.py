@@ -21,9 +21,9 @@ from neuralrace.claims.judge import (
     Row,
     allowed,
 )
-from neuralrace.errors import UserError, brief
+from neuralrace.errors import UserError, shorten
 from neuralrace.results.atomic import write_text
-from neuralrace.results.checksums import refuse_damage
+from neuralrace.results.checksums import check_checksum
 
 R = TypeVar("R", bound=Row)
 
@@ -128,12 +128,12 @@ def _read(path: Path, parse: Callable[[bytes], list[R]]) -> list[R]:
     again = "judge the claims: snakemake --cores all claims"
     try:
         content = path.read_bytes()
-        refuse_damage(path, hashlib.sha256(content).hexdigest(), path.with_name("claims.sha256"))
+        check_checksum(path, hashlib.sha256(content).hexdigest(), path.with_name("claims.sha256"))
         return parse(content)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); {again}") from error
     except ValueError as error:
-        what = brief(str(error).partition("\n")[0], 80)
+        what = shorten(str(error).partition("\n")[0], 80)
         raise UserError(
             f"{path}: is damaged, or no table of judged claims ({what}); {again}"
         ) from error
@@ -158,7 +158,7 @@ def read_blind(path: Path) -> dict[str, Trials]:
         return {}
     try:
         content = path.read_bytes()
-        refuse_damage(path, hashlib.sha256(content).hexdigest())
+        check_checksum(path, hashlib.sha256(content).hexdigest())
         return _BLIND.validate_json(content)
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: holds no trials ({error}). Run make blind again.") from error

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from neuralrace.config.variables import SOURCES
-from neuralrace.errors import UserError, brief
-from neuralrace.results.checksums import refuse_damage, seal_file
+from neuralrace.config.variables import REGISTRIES
+from neuralrace.errors import UserError, shorten
+from neuralrace.results.checksums import check_checksum, checksum_path
 
 NAME = "results"
 """The folder inside the archive."""
@@ -28,7 +28,7 @@ DATE = (1980, 1, 1, 0, 0, 0)
 CHUNK = 1 << 20
 """Bytes that are copied at once."""
 RESULT = re.compile(
-    rf"{NAME}/(?P<file>[a-z0-9_]+/[a-z0-9_]+/[a-z0-9_][a-z0-9._-]*/({'|'.join(SOURCES)})\.nc)"
+    rf"{NAME}/(?P<file>[a-z0-9_]+/[a-z0-9_]+/[a-z0-9_][a-z0-9._-]*/({'|'.join(REGISTRIES)})\.nc)"
     r"(?P<seal>\.sha256)?"
 )
 """Names of result files and of their seals."""
@@ -68,7 +68,7 @@ def add(path: Path, name: str, archive: zipfile.ZipFile) -> Iterator[int]:
             digest.update(chunk)
             target.write(chunk)
             yield len(chunk)
-    refuse_damage(path, digest.hexdigest())
+    check_checksum(path, digest.hexdigest())
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Archive:
             path = Path(folder, Path(name).name)
             inside = f"{NAME}/{name}"
             with _reading(self.path) as archive:
-                for source, target in ((inside, path), (f"{inside}.sha256", seal_file(path))):
+                for source, target in ((inside, path), (f"{inside}.sha256", checksum_path(path))):
                     with archive.open(source) as packed, target.open("wb") as unpacked:
                         shutil.copyfileobj(packed, unpacked, CHUNK)
             yield path
@@ -132,7 +132,7 @@ def opened(path: Path) -> Archive:
 
 def _refusal(path: Path, name: str, wrong: str) -> UserError:
     return UserError(
-        f"{path}: {brief(repr(name))}: {wrong}; `neuralrace export` writes no such archive. "
+        f"{path}: {shorten(repr(name))}: {wrong}; `neuralrace export` writes no such archive. "
         "Nothing was unpacked. Ask for another one, or unpack it yourself and name the folder."
     )
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from neuralrace.claims.table import read_tables
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
-from neuralrace.figures.likeness import unlike
+from neuralrace.figures.likeness import picture_difference
 from neuralrace.results.analysis import ROUNDING, relative_difference
-from neuralrace.results.cells import gallery, open_results
+from neuralrace.results.cells import figures_folder, open_results
 
 
 class Difference(NamedTuple):
@@ -88,7 +88,7 @@ def pictures(one: Path, other: Path) -> dict[str, str | None]:
         paths = [folder / f"{name}.png" for folder in pair]
         if all(path.is_file() for path in paths):
             try:
-                found[name] = unlike(*paths)
+                found[name] = picture_difference(*paths)
             except OSError as e:
                 raise UserError(f"{paths[0]} or {paths[1]}: is no picture: {e}") from e
     return found
@@ -98,7 +98,7 @@ def _gallery(folder: Path) -> Path:
     """Where the figures of results are drawn: `figures/` beside `results/`, else in the folder."""
     if any((folder / f"{name}.png").is_file() for name in FIGURES):
         return folder
-    return gallery(folder)
+    return figures_folder(folder)
 
 
 def report(one: Path, other: Path) -> Iterator[str]:

@@ -15,19 +15,19 @@ from typing import TypeVar
 from neuralrace.claims.judge import Row
 from neuralrace.claims.table import read_tables, write_tables
 from neuralrace.cli.archive import NAME, add
-from neuralrace.config.variables import SOURCES
-from neuralrace.errors import UserError, alike
+from neuralrace.config.variables import REGISTRIES
+from neuralrace.errors import UserError, did_you_mean
 from neuralrace.results.atomic import replacing
-from neuralrace.results.cells import gallery, open_results
+from neuralrace.results.cells import figures_folder, open_results
 from neuralrace.results.checksums import (
-    Seal,
-    digest_of,
-    digests,
-    intact,
-    read_seal,
-    refuse_damage,
-    seal_file,
-    sha256,
+    Checksums,
+    check_checksum,
+    checksum_path,
+    file_sha256,
+    is_intact,
+    read_checksums,
+    recorded_checksum,
+    recorded_checksums,
 )
 
 R = TypeVar("R", bound=Row)
@@ -94,8 +94,10 @@ def export(
     if file.exists() and not force:
         raise UserError(f"{file}: is there already; use another name, or --force to replace it")
     cells, files = _finished(folder, only)
-    sources = {path.relative_to(folder): path for each in files for path in (each, seal_file(each))}
-    packed = digests(folder, (path.relative_to(folder).as_posix() for path in files))
+    sources = {
+        path.relative_to(folder): path for each in files for path in (each, checksum_path(each))
+    }
+    packed = recorded_checksums(folder, (path.relative_to(folder).as_posix() for path in files))
     figures, pictures = _figures(folder, packed)
     sources |= pictures
     with TemporaryDirectory() as made:
@@ -117,20 +119,20 @@ def _finished(folder: Path, only: Collection[str]) -> tuple[tuple[str, ...], lis
     known = {"/".join(name.split("/")[:depth]) for name in results for depth in (1, 2, 3)}
     for name in only:
         if name not in known:
-            told = alike(name, known) or "name a paper, experiment or cell of it"
+            told = did_you_mean(name, known) or "name a paper, experiment or cell of it"
             raise UserError(f"--only: {name!r}: {folder} has nothing of that name; {told}")
     chosen = [
         (name, cell.path(kind))
         for name, cell in results.items()
         if not only or any(f"{name}/".startswith(f"{each}/") for each in only)
-        for kind in reversed(SOURCES)
+        for kind in reversed(REGISTRIES)
     ]
-    found = [(name, path) for name, path in chosen if path.is_file() and digest_of(path)]
+    found = [(name, path) for name, path in chosen if path.is_file() and recorded_checksum(path)]
     if not found:
         raise UserError(f"{folder}: nothing in it is finished; run the workflow to its end")
     for name, path in found:
         _refuse_link(path, folder)
-        _refuse_link(seal_file(path), folder)
+        _refuse_link(checksum_path(path), folder)
         results[name].attributes(path.stem)  # pyright: ignore[reportArgumentType]
     return tuple(dict.fromkeys(name for name, _ in found)), [path for _, path in found]
 
@@ -150,11 +152,11 @@ def _figures(folder: Path, packed: Mapping[str, str]) -> tuple[tuple[str, ...], 
     Raises:
         UserError: a picture is a link to elsewhere.
     """
-    drawn_in = gallery(folder)
+    drawn_in = figures_folder(folder)
     names, files = [], {}
     for place in sorted(drawn_in.rglob("*.sha256")):
-        drawn = read_seal(place)
-        if drawn and drawn.inputs.items() <= packed.items() and intact(place):
+        drawn = read_checksums(place)
+        if drawn and drawn.inputs.items() <= packed.items() and is_intact(place):
             names.append(place.relative_to(drawn_in).with_suffix("").as_posix())
             for path in (place, *(place.parent / name for name in drawn.files)):
                 _refuse_link(path, drawn_in)
@@ -168,15 +170,15 @@ def _seal(folder: Path, packed: Mapping[str, str], made: Path) -> None:
     A table of which nothing was left out keeps its checksum file.
     """
     for place in (folder / "claims.sha256", folder / "metrics.csv.sha256"):
-        table = read_seal(place)
+        table = read_checksums(place)
         if table is None:
             continue
-        files = {name: sha256(made / name) for name in table.files if (made / name).is_file()}
+        files = {name: file_sha256(made / name) for name in table.files if (made / name).is_file()}
         inputs = {name: digest for name, digest in table.inputs.items() if name in packed}
         if files == table.files and inputs == table.inputs:
             made.joinpath(place.name).write_bytes(place.read_bytes())
         elif files:
-            Seal("", files, inputs).write(made / place.name)
+            Checksums("", files, inputs).write(made / place.name)
 
 
 def _tell(folder: Path, cells: Collection[str], kind: str, made: Path) -> None:
@@ -192,7 +194,7 @@ def _tell(folder: Path, cells: Collection[str], kind: str, made: Path) -> None:
         claims, findings = read_tables(folder)
         write_tables(_about(claims, cells, papers), _about(findings, cells, papers), made)
     if (metrics := folder / "metrics.csv").exists():
-        refuse_damage(metrics, sha256(metrics))
+        check_checksum(metrics, file_sha256(metrics))
         places = {tuple(cell.split("/")) for cell in cells}
         with (
             metrics.open(encoding="utf-8", newline="") as table,

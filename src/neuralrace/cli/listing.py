@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from neuralrace.claims.spec import read_claims
-from neuralrace.config.cell import DATASETS, LAWS, NETWORKS
-from neuralrace.config.load import papers, read_file
-from neuralrace.extensions.model import Strict
+from neuralrace.config.cell import DATASETS, INITIALISERS, NETWORKS
+from neuralrace.config.load import paper_files, read_file
+from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.registry import FIGURES, METRICS, OBSERVABLES, SOLUTIONS, Entry
 from neuralrace.networks.gated import SAMPLE_SCHEMES
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
@@ -22,11 +22,11 @@ DECLARED: dict[str, Mapping[str, Entry[Any]]] = {
     "solutions": SOLUTIONS,
     "observables": OBSERVABLES,
 }
-CLASSES: dict[str, Sequence[type[Strict]]] = {
+CLASSES: dict[str, Sequence[type[ConfigModel]]] = {
     "datasets": DATASETS,
     "networks": NETWORKS,
     "gates": (*SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS),
-    "initialisations": LAWS,
+    "initialisations": INITIALISERS,
     "optimisers": OPTIMISERS,
 }
 KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES)
@@ -45,7 +45,7 @@ def meanings(kind: str) -> dict[str, str]:
         texts = [(_name(cls), _first(cls.__doc__ or "")) for cls in CLASSES[kind]]
         return {n: " / ".join(text for other, text in texts if other == n) for n, _ in texts}
     if kind == "claims":
-        written = read_claims(papers("claims.yaml")).values()
+        written = read_claims(paper_files("claims.yaml")).values()
         return {each.id: each.statement for claims in written for each in claims.statements}
     return _commented(kind)
 
@@ -63,7 +63,7 @@ def _items(value: Any) -> Sequence[tuple[Any, Any]]:
 def _commented(kind: str) -> dict[str, str]:
     """Descriptions from comments: the first in a paper's file, the last above an experiment."""
     descriptions: dict[str, str] = {}
-    for path in papers():
+    for path in paper_files():
         text = path.read_text(encoding="utf-8")
         for name in experiments(read_file(path)):
             paper, experiment = name.split("/", 1)
@@ -87,5 +87,5 @@ def _first(text: str) -> str:
     return re.split(r"(?<=\.) (?=[A-Z])", paragraph)[0]
 
 
-def _name(cls: type[Strict]) -> str:
+def _name(cls: type[ConfigModel]) -> str:
     return get_args(cls.model_fields["name"].annotation)[0]

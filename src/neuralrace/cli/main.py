@@ -26,18 +26,18 @@ from neuralrace.config.bundled import FILES, root
 from neuralrace.config.load import (
     NAME,
     Plan,
-    configuration,
-    laid_over,
-    papers,
+    config_folder,
+    merge_configs,
+    paper_files,
     read_file,
     read_plan,
-    refuse_taken,
+    refuse_reserved,
 )
-from neuralrace.errors import UserError, alike, brief
+from neuralrace.errors import UserError, did_you_mean, shorten
 from neuralrace.results.atomic import write_text
 from neuralrace.workflow.profile import check
 from neuralrace.workflow.profile import read as read_profile
-from neuralrace.workflow.stages import unmade
+from neuralrace.workflow.stages import stale_files
 
 INTERVAL = 2.0
 """Seconds between two progress lines."""
@@ -149,7 +149,8 @@ def list_(kind: str | None, as_json: bool) -> None:
         return click.echo(layout({each: len(meanings(each)) for each in KINDS}, as_json))
     if kind not in KINDS:
         raise UserError(
-            f"{kind!r}: is no kind of name; {alike(kind, KINDS)}choose one of {', '.join(KINDS)}"
+            f"{kind!r}: is no kind of name; {did_you_mean(kind, KINDS)}"
+            f"choose one of {', '.join(KINDS)}"
         )
     return click.echo(layout(meanings(kind), as_json))
 
@@ -170,7 +171,7 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     if Path(what).suffix == ".nc":
         return click.echo(layout(about_file(Path(what)), as_json))
     plan = _plan(_configuration([what], configfile, None))
-    todo = unmade(Path(plan.results), plan.cells)
+    todo = stale_files(Path(plan.results), plan.cells)
     cells = {
         name: {"to_make": todo.get(name, [])} | about_cell(cell, plan.gpus_each > 0)
         for name, cell in plan.cells.items()
@@ -240,11 +241,11 @@ def new(name: str) -> None:
     path = Path(name, "experiments.yaml")
     if not re.fullmatch(NAME, name):
         raise UserError(
-            f"{brief(repr(name), 80)}: is no valid name; use lower-case letters, digits and "
+            f"{shorten(repr(name), 80)}: is no valid name; use lower-case letters, digits and "
             "underscores, at most 100, and begin with a letter"
         )
-    refuse_taken(name)
-    if Path(name).exists() or (configuration() / name).exists():
+    refuse_reserved(name)
+    if Path(name).exists() or (config_folder() / name).exists():
         raise UserError(f"{name}: exists already; use another name")
     write_text(TEMPLATE.replace("NAME", name), path)
     click.echo(f"Wrote {path}. Edit it, then:")
@@ -300,7 +301,7 @@ def claims(id: str | None, results: Path, as_json: bool) -> None:
         return click.echo(layout(shown, as_json, digits=6))
     if id not in rows:
         raise UserError(
-            f"{id!r}: is no claim or finding of {results}; {alike(id, rows)}"
+            f"{id!r}: is no claim or finding of {results}; {did_you_mean(id, rows)}"
             "`neuralrace claims` lists them"
         )
     first = {key: rows[id][key] for key in ("id", "paper", "status")}
@@ -414,12 +415,12 @@ def _configuration(
     names: Sequence[str], extra: Sequence[Path], results: str | None
 ) -> dict[str, Mapping[str, Any]]:
     """Content of each configuration file, weakest first; the last is the command line's."""
-    files = {str(path): read_file(path) for path in (*papers(), *extra)}
+    files = {str(path): read_file(path) for path in (*paper_files(), *extra)}
     for name in names:
         if Path(name).suffix in (".yaml", ".yml"):
             raise UserError(f"{name}: is no name of an experiment; give files by --configfile")
     names = names or [name for path in extra for name in experiments(files[str(path)])]
-    if not names and configuration() != Path("config"):
+    if not names and config_folder() != Path("config"):
         raise UserError(
             "there is no config/*/experiments.yaml in this folder, so name what to run: a paper, "
             "an experiment or a cell of `neuralrace list experiments`, or a file by --configfile"
@@ -442,7 +443,7 @@ def _progress() -> Callable[[str, int, int], None]:
 
 
 def _plan(files: Mapping[str, Mapping]) -> Plan:
-    return read_plan(reduce(laid_over, files.values(), {}), files)
+    return read_plan(reduce(merge_configs, files.values(), {}), files)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neuralrace.cli.archive import Archive, opened
-from neuralrace.config.cell import flat
-from neuralrace.config.variables import SOURCES, Kind
+from neuralrace.config.cell import flatten_keys
+from neuralrace.config.variables import REGISTRIES, FileKind
 from neuralrace.errors import UserError
 from neuralrace.results.atomic import replacing, write_text
 from neuralrace.results.cells import named, open_results
-from neuralrace.results.checksums import read_seal, seal_file, sha256
-from neuralrace.results.files import attributes
+from neuralrace.results.checksums import checksum_path, file_sha256, read_checksums
+from neuralrace.results.files import read_attributes
 from neuralrace.results.lock import locked
 
 MADE_WITH = ("versions", "device", "xla_flags", "blas", "cpu_features")
@@ -66,7 +66,7 @@ class Conflict(NamedTuple):
 
 
 Source = Folder | Archive
-Cell = dict[Kind, Held]
+Cell = dict[FileKind, Held]
 
 
 def merge(
@@ -132,8 +132,8 @@ def _folder(path: Path) -> Folder:
     sizes = {
         f"{name}/{kind}.nc": cell.path(kind).stat().st_size
         for name, cell in open_results(path).items()
-        for kind in SOURCES
-        if cell.path(kind).is_file() and seal_file(cell.path(kind)).is_file()
+        for kind in REGISTRIES
+        if cell.path(kind).is_file() and checksum_path(cell.path(kind)).is_file()
     }
     return Folder(path, sizes)
 
@@ -152,7 +152,7 @@ def _checked(sources: Sequence[Source], report: Report) -> dict[Path, dict[str, 
         cells = found.setdefault(source.path, {})
         for name, size in source.sizes.items():
             cell, _, file = name.rpartition("/")
-            kind: Kind = file.removesuffix(".nc")  # pyright: ignore[reportAssignmentType]
+            kind: FileKind = file.removesuffix(".nc")  # pyright: ignore[reportAssignmentType]
             with source.file(name) as path:
                 try:
                     cells.setdefault(cell, {})[kind] = _held(path, cell, kind)
@@ -176,11 +176,11 @@ def _checked(sources: Sequence[Source], report: Report) -> dict[Path, dict[str, 
     return found
 
 
-def _held(path: Path, cell: str, kind: Kind) -> Held:
-    attrs = attributes(path, kind)
+def _held(path: Path, cell: str, kind: FileKind) -> Held:
+    attrs = read_attributes(path, kind)
     if (found := named(attrs)) != cell:
         raise UserError(f"it is a file of {found}")
-    sealed = read_seal(seal_file(path))
+    sealed = read_checksums(checksum_path(path))
     if sealed is None or path.name not in sealed.files:
         raise UserError("its seal is damaged")
     return Held(sealed.files[path.name], sealed.fingerprint, sealed.inputs, attrs)
@@ -198,7 +198,7 @@ def _chosen(
     conflicts: list[Conflict] = []
     for cell in sorted({cell for cells in held.values() for cell in cells}):
         having = {path: cells[cell] for path, cells in held.items() if cell in cells}
-        found = [each for kind in SOURCES for each in _conflicts(cell, kind, having)]
+        found = [each for kind in REGISTRIES for each in _conflicts(cell, kind, having)]
         favoured = [path for path in prefer if path in having][:1]
         if found and not (favoured and all(each.values_alone for each in found)):
             conflicts += found
@@ -225,7 +225,7 @@ def _chosen(
     return chosen
 
 
-def _conflicts(cell: str, kind: Kind, having: Mapping[Path, Cell]) -> list[Conflict]:
+def _conflicts(cell: str, kind: FileKind, having: Mapping[Path, Cell]) -> list[Conflict]:
     """What sets apart the files of one kind: specification, else code, else values."""
     files = {path: cells[kind] for path, cells in having.items() if kind in cells}
 
@@ -237,7 +237,7 @@ def _conflicts(cell: str, kind: Kind, having: Mapping[Path, Cell]) -> list[Confl
         return [Conflict(f"{cell}: {kind}: {what}: {told}", alone)] if len(having) > 1 else []
 
     def specified(file: Held) -> dict[str, str]:
-        return {k: json.dumps(v) for k, v in flat(json.loads(file.attrs["spec"])).items()}
+        return {k: json.dumps(v) for k, v in flatten_keys(json.loads(file.attrs["spec"])).items()}
 
     def made_with(file: Held) -> str:
         return ", ".join(str(file.attrs[name]) for name in MADE_WITH if file.attrs.get(name))
@@ -262,7 +262,7 @@ def _refuse_unknown(files: Sequence[tuple[Source, str, Held]], into: Path) -> No
     """
     for _, name, held in files:
         path = into / name
-        if path.exists() and sha256(path) != held.digest:
+        if path.exists() and file_sha256(path) != held.digest:
             raise UserError(
                 f"{path}: is there already, without a sound checksum file beside it; nothing was "
                 "written. Move it elsewhere, or name another folder by --into."
@@ -287,8 +287,8 @@ def _copy(files: Sequence[tuple[Source, str, Held]], into: Path, report: Report)
         with source.file(name) as path:
             with replacing(into / name) as temporary:
                 shutil.copyfile(path, temporary)
-                if sha256(temporary) != held.digest:
+                if file_sha256(temporary) != held.digest:
                     raise UserError(f"{source.path}: {name}: has changed meanwhile; merge again")
-            write_text(seal_file(path).read_text(encoding="utf-8"), seal_file(into / name))
+            write_text(checksum_path(path).read_text(encoding="utf-8"), checksum_path(into / name))
         done += source.sizes[name]
         report("copied", done, total)

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from neuralrace.config.cell import Cell
-from neuralrace.config.cost import cost_of
+from neuralrace.config.cost import estimate_cost
 from neuralrace.config.requirements import unmet
 from neuralrace.extensions.registry import SOLUTIONS
 
@@ -23,7 +23,7 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
     Raises:
         UserError: a dataset whose sizes are told by loading it cannot be loaded.
     """
-    cost, sizes = cost_of(cell, gpu), cell.dataset.sizes
+    cost, sizes = estimate_cost(cell, gpu), cell.dataset.sizes
     holds = {
         name: unmet(cell, entry.declaration.needs, data=True) for name, entry in SOLUTIONS.items()
     }
@@ -49,9 +49,9 @@ def about_file(path: Path) -> dict[str, Any]:
     Raises:
         UserError: it is missing, damaged, or no result file.
     """
-    from neuralrace.results.files import read  # takes xarray, which no other answer needs
+    from neuralrace.results.files import read_result  # takes xarray, which no other answer needs
 
-    dataset = read(path)
+    dataset = read_result(path)
     return {
         "attributes": dataset.attrs | {"spec": json.loads(dataset.attrs["spec"])},
         "variables": {

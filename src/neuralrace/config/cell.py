@@ -12,11 +12,11 @@ from pydantic import Field, model_validator
 from neuralrace.config.requirements import unmet
 from neuralrace.datasets.base import Dataset
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import Strict
-from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS, Known, choices
+from neuralrace.extensions.model import ConfigModel
+from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS, RegisteredName, choices
 from neuralrace.networks.base import Network
 from neuralrace.networks.gated import Gated
-from neuralrace.networks.initialisers.base import Law
+from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.networks.layered import Layered
 from neuralrace.training.settings import Positive, Record, Training
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:  # configurations are read without JAX
 
 DATASETS = choices("datasets", Dataset)
 NETWORKS = choices("networks", Network)
-LAWS = choices("initialisation", Law)
+INITIALISERS = choices("initialisation", Initialiser)
 
 
-class Ensemble(Strict):
+class Ensemble(ConfigModel):
     """All runs of a cell, (init_scale, seed): what fixes its trajectory."""
 
     dataset: Annotated[Union[DATASETS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """Dataset and its parameters."""
     network: Annotated[Union[NETWORKS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """Architecture and gates."""
-    init: Annotated[Union[LAWS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
+    init: Annotated[Union[INITIALISERS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """Initialisation law and its parameters."""
     init_scales: Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
     """Factors on every initial weight; a dimension of the results."""
@@ -128,7 +128,7 @@ class Ensemble(Strict):
 
 def _defined_in(value: Any) -> Iterator[str]:
     """Modules of the classes of a configuration and of all that is inside it."""
-    if isinstance(value, Strict):
+    if isinstance(value, ConfigModel):
         yield type(value).__module__
         value = vars(value)
     if isinstance(value, dict):
@@ -145,7 +145,7 @@ R = TypeVar("R", bound=Ensemble)
 class SolvedEnsemble(Ensemble):
     """An ensemble and the theory that stands beside it."""
 
-    solutions: tuple[Annotated[str, Known(SOLUTIONS)], ...] = ()
+    solutions: tuple[Annotated[str, RegisteredName(SOLUTIONS)], ...] = ()
     """Theory solved from the same initial weights."""
     candidates: dict[str, Gated] = Field(default={})
     """Gated networks that may stand for a ReLU network, by names of your choice: what theory and
@@ -198,7 +198,7 @@ class SolvedEnsemble(Ensemble):
 class Cell(SolvedEnsemble):
     """One point of a sweep: an ensemble, its theory, and what is measured in both."""
 
-    metrics: tuple[Annotated[str, Known(METRICS)], ...] = ()
+    metrics: tuple[Annotated[str, RegisteredName(METRICS)], ...] = ()
     """Metrics computed from trajectory and theory."""
 
     @model_validator(mode="after")
@@ -237,10 +237,10 @@ class Cell(SolvedEnsemble):
         return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})
 
 
-def flat(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten_keys(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Entries of a specification by dotted key, such as `training.learning_rate`."""
     entries = {}
     for key, value in spec.items():
         inner = isinstance(value, dict)
-        entries |= flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
+        entries |= flatten_keys(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
     return entries

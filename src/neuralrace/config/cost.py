@@ -14,7 +14,7 @@ from neuralrace.datasets.image_domains import ImageDomainDataset
 from neuralrace.extensions.registry import METRICS
 from neuralrace.networks.base import Arithmetic
 
-Place = Literal["cpu", "gpu"]
+Device = Literal["cpu", "gpu"]
 
 # All measured on one core of a small machine, and to be taken for orders of magnitude elsewhere.
 RATE = 2.4e10
@@ -51,7 +51,7 @@ class Cost:
     train: float
     solve: float
     measure: float
-    place: Place
+    place: Device
     memory_mb: int
     disk_mb: int
     program: Hashable
@@ -62,7 +62,7 @@ class Cost:
         return stages if self.program in known else stages + self.compile
 
 
-def cost_of(cell: Cell, gpu: bool = False) -> Cost:
+def estimate_cost(cell: Cell, gpu: bool = False) -> Cost:
     """The estimated cost of a cell.
 
     Args:
@@ -82,7 +82,7 @@ def cost_of(cell: Cell, gpu: bool = False) -> Cost:
     loaded = examples(cell, sizes) * (IMAGES if isinstance(cell.dataset, ImageDomainDataset) else 1)
     train = START + CALL * operations + work / RATE + updating + LOAD * loaded
     on_gpu = START + GPU_CALL * operations + work / GPU_RATE
-    place: Place = "gpu" if gpu and GPU_COMPILE + on_gpu < compiling + train else "cpu"
+    place: Device = "gpu" if gpu and GPU_COMPILE + on_gpu < compiling + train else "cpu"
     trained = sum(METRICS[name].declaration.trains for name in cell.metrics)
     return Cost(
         compile=GPU_COMPILE if place == "gpu" else compiling,

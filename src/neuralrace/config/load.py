@@ -22,14 +22,14 @@ from neuralrace.config.bundled import root
 from neuralrace.config.cell import Cell
 from neuralrace.config.memory import too_large
 from neuralrace.config.yaml import read_mapping
-from neuralrace.errors import UserError, alike, brief
-from neuralrace.extensions.model import Strict
-from neuralrace.training.devices import gpus
-from neuralrace.training.memory import installed
+from neuralrace.errors import UserError, did_you_mean, shorten
+from neuralrace.extensions.model import ConfigModel
+from neuralrace.training.devices import visible_gpus
+from neuralrace.training.memory import total_memory
 
 Files = Mapping[str, Mapping[str, Any]]
 Key = tuple[str, ...]
-M = TypeVar("M", bound=Strict)
+M = TypeVar("M", bound=ConfigModel)
 NAME = r"[a-z][a-z0-9_]{0,99}"
 PATH = rf"{NAME}(\.{NAME})*"
 SWEPT = rf"{PATH}( *, *{PATH})*"
@@ -43,7 +43,7 @@ COMMAND_LINE = "--config"
 """What messages call values that are given to Snakemake itself, in place of a file."""
 LONGEST = 200
 """Letters of a cell's label and of a results folder, at most: file systems have room for 255."""
-TAKEN = frozenset({"blind", "checkpoints", "figures", "logs", "slim", "smoke"})
+RESERVED = frozenset({"blind", "checkpoints", "figures", "logs", "slim", "smoke"})
 """Folders beside those of papers, in results and among figures."""
 WORDS = {
     "tuple_type": "expected a list",
@@ -72,7 +72,7 @@ def _folder(name: str) -> str:
     return os.path.normpath(name)
 
 
-class Settings(Strict):
+class Settings(ConfigModel):
     """Settings of the whole workflow, beside `experiments`."""
 
     checkpoint_seconds: Annotated[float, Field(ge=0)] = 300.0
@@ -103,10 +103,10 @@ class Plan(Settings):
     @cached_property
     def gpus_each(self) -> int:
         """GPUs of each machine that trains: as is said, or as this machine has."""
-        return len(gpus()) if self.gpus is None else self.gpus
+        return len(visible_gpus()) if self.gpus is None else self.gpus
 
 
-def configuration() -> Path:
+def config_folder() -> Path:
     """The folder with a folder for each paper: `config`, or where it has none, what is bundled.
 
     Raises:
@@ -116,13 +116,13 @@ def configuration() -> Path:
     return own if any(own.glob("*/experiments.yaml")) else root() / "config"
 
 
-def papers(name: str = "experiments.yaml") -> list[Path]:
+def paper_files(name: str = "experiments.yaml") -> list[Path]:
     """The files of one name of all papers that have it.
 
     Raises:
         UserError: no paper is configured, and none bundled.
     """
-    return sorted(configuration().glob(f"*/{name}"))
+    return sorted(config_folder().glob(f"*/{name}"))
 
 
 def read_file(path: Path, after_snakemake: bool = False) -> Mapping[str, Any]:
@@ -140,14 +140,17 @@ def read_file(path: Path, after_snakemake: bool = False) -> Mapping[str, Any]:
     return content
 
 
-def laid_over(below: Any, above: Any) -> Any:
+def merge_configs(below: Any, above: Any) -> Any:
     """Two contents as one, merged key by key; anything but a mapping replaces what it is laid over.
 
     Neither is changed.
     """
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return above
-    return {**below, **{k: laid_over(below[k], v) if k in below else v for k, v in above.items()}}
+    return {
+        **below,
+        **{k: merge_configs(below[k], v) if k in below else v for k, v in above.items()},
+    }
 
 
 def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
@@ -168,12 +171,12 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     """
     given = {key: value for key, value in config.items() if key != "experiments"}
     settings = _validate(Settings, given, (), files)
-    limit = 10**6 * settings.memory_mb if settings.memory_mb else installed()
+    limit = 10**6 * settings.memory_mb if settings.memory_mb else total_memory()
     chosen = _chosen(settings.only)
     cells: dict[str, Cell] = {}
     known: dict[str, None] = {}
     for paper, experiments in _mapping(config.get("experiments"), ("experiments",), files).items():
-        refuse_taken(paper, _told(("experiments", paper), "", files))
+        refuse_reserved(paper, _told(("experiments", paper), "", files))
         for experiment, raw in _mapping(experiments, ("experiments", paper), files).items():
             where = ("experiments", paper, experiment)
             name = f"{paper}/{experiment}"
@@ -197,14 +200,14 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                 cells[f"{name}/{label}"] = cell
     for name in settings.only:
         if name not in known:
-            told = f"{name!r}: no such paper, experiment or cell; {alike(name, known)}"
+            told = f"{name!r}: no such paper, experiment or cell; {did_you_mean(name, known)}"
             raise UserError(
                 _told(("only",), f"{told}`neuralrace list experiments` lists them", files)
             )
     return Plan(**dict(settings), cells=cells)
 
 
-def refuse_taken(paper: str, where: str = "") -> None:
+def refuse_reserved(paper: str, where: str = "") -> None:
     """Refuses a name of a paper that folders of the workflow have.
 
     Args:
@@ -214,7 +217,7 @@ def refuse_taken(paper: str, where: str = "") -> None:
     Raises:
         UserError: it is taken.
     """
-    if paper in TAKEN:
+    if paper in RESERVED:
         raise UserError(
             f"{where}{paper!r}: is no name for a paper, as the workflow has a folder of that name "
             "beside those of papers; use another"
@@ -357,21 +360,21 @@ def _message(error: ErrorDetails, raw: Any, where: Key, files: Files, swept: Set
             node = None
     key = tuple(path)
     full = _spelt(where, key, swept)
-    reason = brief(error["msg"].removeprefix("Value error, "))
+    reason = shorten(error["msg"].removeprefix("Value error, "))
     if error["type"] in WORDS:
         said = error.get("ctx", {})
-        said["tag"] = brief(str(said.get("tag")), 80)
+        said["tag"] = shorten(str(said.get("tag")), 80)
         known = said.get("expected_tags", "").replace("'", "").split(", ")
-        reason = WORDS[error["type"]].format(**said, meant=alike(said["tag"], known))
+        reason = WORDS[error["type"]].format(**said, meant=did_you_mean(said["tag"], known))
     value = error["input"]
     if error["type"] == "missing":
-        return f"{origin(full[:-1], files)}: {_dotted(full)}: is required and missing"
+        return f"{file_of(full[:-1], files)}: {_dotted(full)}: is required and missing"
     if error["type"] == "extra_forbidden":
         reason = "unknown key; config/README.md lists the known ones"
-    file = origin(full, files)
+    file = file_of(full, files)
     if file == COMMAND_LINE and isinstance(value, str) and len(full) > 1:
         reason += f"; Snakemake reads what is nested in {file} as text: write a file, settings=FILE"
-    shown = "" if isinstance(value, dict) else f" {brief(repr(value), 80)}:"
+    shown = "" if isinstance(value, dict) else f" {shorten(repr(value), 80)}:"
     return f"{file}: {_dotted(full) or 'top level'}:{shown} {reason}"
 
 
@@ -383,18 +386,18 @@ def _spelt(where: Key, key: Key, swept: Set[Key]) -> Key:
 
 
 def _refuse(where: Key, value: Any, allowed: str, files: Files) -> NoReturn:
-    raise UserError(_told(where, f"{brief(repr(value), 80)}: expected {allowed}", files))
+    raise UserError(_told(where, f"{shorten(repr(value), 80)}: expected {allowed}", files))
 
 
 def _told(where: Key, what: str, files: Files) -> str:
-    return f"{origin(where, files)}: {_dotted(where)}: {what}"
+    return f"{file_of(where, files)}: {_dotted(where)}: {what}"
 
 
 def _dotted(key: Key) -> str:
-    return brief(".".join(key))
+    return shorten(".".join(key))
 
 
-def origin(path: Key, files: Files) -> str:
+def file_of(path: Key, files: Files) -> str:
     """The strongest file that holds the longest part of a key path."""
     best, depth = next(iter(files), "configuration"), 0
     for name, content in files.items():

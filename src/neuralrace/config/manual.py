@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from neuralrace.config.cell import Cell
 from neuralrace.config.load import Settings
 from neuralrace.config.reference import reference
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
 
 SCHEMA_FILE = "schema.json"
@@ -130,7 +130,7 @@ def write(config: Path, docs: Path) -> None:
 # Walking a schema --------------------------------------------------------------------------------
 
 
-def _schema(model: type[Strict]) -> Schema:
+def _schema(model: type[ConfigModel]) -> Schema:
     """The schema of a model, every reference replaced by what it refers to."""
     schema = model.model_json_schema()
     return _inline(schema, schema.get("$defs", {}))

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from neuralrace.config.cell import Cell, Ensemble
-from neuralrace.config.variables import given
+from neuralrace.config.variables import declared_variables
 from neuralrace.datasets.base import Sizes
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 from neuralrace.networks.base import Arithmetic
 from neuralrace.training.memory import COPIES
 
@@ -90,7 +90,7 @@ def recorded(ensemble: Ensemble, sizes: Sizes) -> float:
         "output": sizes.outputs,
         "mode": min(sizes.inputs, sizes.outputs),
     }
-    variables = given("trajectory", ensemble.record.observables).values()
+    variables = declared_variables("trajectory", ensemble.record.observables).values()
     each = sum(math.prod(known.get(dim, 1) for dim in variable.dims) for variable in variables)
     return float(len(ensemble.init_scales) * ensemble.seeds * each)
 
@@ -107,7 +107,7 @@ def _sizes(cell: Cell) -> Iterator[tuple[Key, int, int]]:
 
 def _whole(value: Any) -> Iterator[tuple[Key, int]]:
     """All whole numbers inside a value, by key, leaving out those that only name a draw."""
-    if isinstance(value, Strict | Mapping):
+    if isinstance(value, ConfigModel | Mapping):
         for name, each in dict(value).items():
             if name != "seed":
                 yield from (((name, *key), number) for key, number in _whole(each))

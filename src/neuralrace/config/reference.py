@@ -8,7 +8,7 @@ import inspect
 import re
 from collections.abc import Iterator
 
-from neuralrace.config.requirements import NEEDS
+from neuralrace.config.requirements import REQUIREMENTS
 from neuralrace.extensions.registry import (
     METRICS,
     OBSERVABLES,
@@ -59,7 +59,9 @@ def _conditions(entry: Entry) -> Iterator[str]:
     """What an entry needs and does, a line each."""
     declaration = entry.declaration
     for each in declaration.needs.split():
-        words = (_line(inspect.getdoc(NEEDS[name]) or "").rstrip(".") for name in each.split("|"))
+        words = (
+            _line(inspect.getdoc(REQUIREMENTS[name]) or "").rstrip(".") for name in each.split("|")
+        )
         yield f"Needs: {'; or '.join(words)} (`{each.replace('|', '` or `')}`)."
     if isinstance(declaration, Metric):
         for kind, names in (

@@ -15,7 +15,7 @@ import numpy as np
 from neuralrace.errors import UserError, configured_as
 
 Need = Callable[[Any], str | None]
-NEEDS: dict[str, Need] = {}
+REQUIREMENTS: dict[str, Need] = {}
 OF_DATA: set[str] = set()
 """Names of the requirements that load the dataset."""
 FEW_SAMPLES = 1000
@@ -26,13 +26,13 @@ _answers: dict[tuple[str, ...], str | None] = {}
 """Answers of requirements of data, as the cells of a sweep often share dataset and network."""
 
 
-def need(test: Need) -> Need:
+def requirement(test: Need) -> Need:
     """Makes a requirement known by the name of the function."""
-    NEEDS[test.__name__] = test
+    REQUIREMENTS[test.__name__] = test
     return test
 
 
-def data_need(test: Need) -> Need:
+def data_requirement(test: Need) -> Need:
     """Makes a requirement of data known by the name of the function.
 
     It may depend on the dataset, the networks and the law of initial weights, and on nothing else.
@@ -50,34 +50,34 @@ def data_need(test: Need) -> Need:
         return _answers[key]
 
     OF_DATA.add(test.__name__)
-    return need(remembered)
+    return requirement(remembered)
 
 
-@need
+@requirement
 def layered(ensemble: Any) -> str | None:
     """An ordinary network; gates of its own making count as ReLU."""
     return _kind(ensemble, "layered")
 
 
-@need
+@requirement
 def gated(ensemble: Any) -> str | None:
     """Pathways side by side with given gates."""
     return _kind(ensemble, "gated")
 
 
-@need
+@requirement
 def graph(ensemble: Any) -> str | None:
     """An architecture graph."""
     return _kind(ensemble, "graph")
 
 
-@need
+@requirement
 def routing(ensemble: Any) -> str | None:
     """Pathway blocks between domains."""
     return _kind(ensemble, "routing")
 
 
-@need
+@requirement
 def given_gates(ensemble: Any) -> str | None:
     """Pathways with given gates: side by side, in a graph, or between domains."""
     if ensemble.resolved.name != "layered":
@@ -87,31 +87,31 @@ def given_gates(ensemble: Any) -> str | None:
     return f"network.gates.name: {ensemble.network.gates.name!r}: give the gates"
 
 
-@need
+@requirement
 def no_hidden(ensemble: Any) -> str | None:
     """A single layer of weights."""
     return _hidden(ensemble, 0, "leave hidden layers out, []")
 
 
-@need
+@requirement
 def hidden(ensemble: Any) -> str | None:
     """A hidden layer at least."""
     return None if ensemble.resolved.hidden else "network.hidden: []: give a hidden layer"
 
 
-@need
+@requirement
 def one_hidden(ensemble: Any) -> str | None:
     """Exactly one hidden layer."""
     return _hidden(ensemble, 1, "give exactly one hidden layer")
 
 
-@need
+@requirement
 def two_hidden(ensemble: Any) -> str | None:
     """Exactly two hidden layers."""
     return _hidden(ensemble, 2, "give exactly two hidden layers")
 
 
-@need
+@requirement
 def unit_pathways(ensemble: Any) -> str | None:
     """Pathways side by side, each of one hidden unit."""
     if getattr(ensemble.network, "widths", None):
@@ -121,44 +121,44 @@ def unit_pathways(ensemble: Any) -> str | None:
     return None
 
 
-@need
+@requirement
 def several_hidden(ensemble: Any) -> str | None:
     """Two hidden layers at least."""
     hidden = list(ensemble.resolved.hidden)
     return None if len(hidden) > 1 else f"network.hidden: {hidden}: give two layers or more"
 
 
-@need
+@requirement
 def linear(ensemble: Any) -> str | None:
     """No activation but the identity, and no biases."""
     return _activation(ensemble, "linear")
 
 
-@need
+@requirement
 def relu(ensemble: Any) -> str | None:
     """ReLU units without biases."""
     return _activation(ensemble, "relu")
 
 
-@need
+@requirement
 def relu_units(ensemble: Any) -> str | None:
     """ReLU units, with biases or without."""
     return _equal("network.activation", getattr(ensemble.resolved, "activation", "linear"), "relu")
 
 
-@need
+@requirement
 def trained_readout(ensemble: Any) -> str | None:
     """The last layer is trained."""
     return _readout(ensemble, "trained")
 
 
-@need
+@requirement
 def mean_readout(ensemble: Any) -> str | None:
     """The network answers with the mean over its hidden units."""
     return _readout(ensemble, "mean")
 
 
-@need
+@requirement
 def one_mask(ensemble: Any) -> str | None:
     """All seeds train the same pairs of domains."""
     pairs = getattr(ensemble.network, "pairs", None)
@@ -167,13 +167,13 @@ def one_mask(ensemble: Any) -> str | None:
     return f"network.pairs.name: {pairs.name!r}: trains other pairs in each seed; use band or all"
 
 
-@need
+@requirement
 def normal_start(ensemble: Any) -> str | None:
     """Initial weights are normal, so that width and variance say all."""
     return _equal("init.name", ensemble.init.name, "normal")
 
 
-@need
+@requirement
 def xor(ensemble: Any) -> str | None:
     """XoR without a margin."""
     if ensemble.dataset.name != "xor":
@@ -183,7 +183,7 @@ def xor(ensemble: Any) -> str | None:
     return None
 
 
-@need
+@requirement
 def xor_with_margin(ensemble: Any) -> str | None:
     """XoR with a margin."""
     if ensemble.dataset.name != "xor":
@@ -191,7 +191,7 @@ def xor_with_margin(ensemble: Any) -> str | None:
     return "dataset.margin: is missing: give it" if ensemble.dataset.margin is None else None
 
 
-@need
+@requirement
 def contextual_hierarchies(ensemble: Any) -> str | None:
     """The contextual task, a hierarchy in every context."""
     if ensemble.dataset.name != "contextual":
@@ -201,13 +201,13 @@ def contextual_hierarchies(ensemble: Any) -> str | None:
     return f"dataset.structures: {list(ensemble.dataset.structures)}: use hierarchy alone"
 
 
-@need
+@requirement
 def whole_targets(ensemble: Any) -> str | None:
     """All targets of the contextual task, not a part of them."""
     return _equal("dataset.part", ensemble.dataset.part, "whole")
 
 
-@need
+@requirement
 def context_family(ensemble: Any) -> str | None:
     """Gates of kind contexts, where context pathways are open in one number of contexts."""
     if ensemble.resolved.name != "gated" or ensemble.network.gates.name != "contexts":
@@ -225,13 +225,13 @@ def context_family(ensemble: Any) -> str | None:
     return None
 
 
-@need
+@requirement
 def common_pathway(ensemble: Any) -> str | None:
     """A common pathway beside those of contexts."""
     return None if ensemble.network.gates.common else "network.gates.common: false: use true"
 
 
-@need
+@requirement
 def trained_candidates(ensemble: Any) -> str | None:
     """Candidates in the place of a ReLU network, of one hidden layer, all layers trained."""
     if not ensemble.candidates:
@@ -246,19 +246,19 @@ def trained_candidates(ensemble: Any) -> str | None:
     return None
 
 
-@need
+@requirement
 def squared_error(ensemble: Any) -> str | None:
     """Squared error is minimised."""
     return _equal("training.loss.name", ensemble.training.loss.name, "squared_error")
 
 
-@need
+@requirement
 def full_batch(ensemble: Any) -> str | None:
     """Every step sees all samples."""
     return _equal("training.batch.name", ensemble.training.batch.name, "full")
 
 
-@need
+@requirement
 def gradient_flow(ensemble: Any) -> str | None:
     """Training follows gradient flow where its steps are small."""
     optimiser = ensemble.training.optimiser
@@ -267,7 +267,7 @@ def gradient_flow(ensemble: Any) -> str | None:
     return f"training.optimiser.name: {optimiser.name!r}: use one that follows gradient flow"
 
 
-@need
+@requirement
 def gradient_descent(ensemble: Any) -> str | None:
     """Steps of training are the learning rate times the gradient."""
     optimiser = ensemble.training.optimiser
@@ -276,7 +276,7 @@ def gradient_descent(ensemble: Any) -> str | None:
     return f"training.optimiser.name: {optimiser.name!r}: use plain gradient descent"
 
 
-@need
+@requirement
 def domains_of_images(ensemble: Any) -> str | None:
     """Domains that show images, with others held out to test on."""
     if hasattr(ensemble.dataset, "image_domains"):
@@ -284,7 +284,7 @@ def domains_of_images(ensemble: Any) -> str | None:
     return f"dataset.name: {ensemble.dataset.name!r}: use transformed_images"
 
 
-@need
+@requirement
 def domains_spelled_out(ensemble: Any) -> str | None:
     """All that a routing network sees is at hand at once; images go by in parts."""
     if ensemble.resolved.name == "routing" and hasattr(ensemble.dataset, "image_domains"):
@@ -292,7 +292,7 @@ def domains_spelled_out(ensemble: Any) -> str | None:
     return None
 
 
-@need
+@requirement
 def recorded_biases(ensemble: Any) -> str | None:
     """Norms of biases are recorded, where there are any."""
     if not getattr(ensemble.resolved, "bias", False) or "bias_norm" in ensemble.record.observables:
@@ -300,13 +300,13 @@ def recorded_biases(ensemble: Any) -> str | None:
     return "network.bias: true: add bias_norm to record.observables"
 
 
-@need
+@requirement
 def candidates(ensemble: Any) -> str | None:
     """Gated networks to compare with."""
     return None if ensemble.candidates else "candidates: none: give gated networks to compare with"
 
 
-@need
+@requirement
 def contexts(ensemble: Any) -> str | None:
     """Samples in contexts; those of a dataset by domain are its pairs of domains."""
     dataset = ensemble.dataset
@@ -315,7 +315,7 @@ def contexts(ensemble: Any) -> str | None:
     return f"dataset.name: {dataset.name!r}: use one with contexts, such as contextual"
 
 
-@need
+@requirement
 def fresh_samples(ensemble: Any) -> str | None:
     """A dataset that draws its samples by a seed, from a law with known moments."""
     dataset = ensemble.dataset
@@ -327,7 +327,7 @@ def fresh_samples(ensemble: Any) -> str | None:
     )
 
 
-@need
+@requirement
 def known_input_law(ensemble: Any) -> str | None:
     """Inputs that are functions of a Gaussian process, with known moments."""
     if ensemble.dataset.has_input_law:
@@ -338,7 +338,7 @@ def known_input_law(ensemble: Any) -> str | None:
     )
 
 
-@need
+@requirement
 def sees_all_inputs(ensemble: Any) -> str | None:
     """Every pathway sees all inputs."""
     if ensemble.network.gates.sees_all:
@@ -346,7 +346,7 @@ def sees_all_inputs(ensemble: Any) -> str | None:
     return "network.gates: some pathways do not see all inputs; use gates that do"
 
 
-@need
+@requirement
 def gates_of_any_sample(ensemble: Any) -> str | None:
     """Gates that follow from a sample, so that fresh samples have them too."""
     gates = ensemble.network.gates
@@ -358,13 +358,13 @@ def gates_of_any_sample(ensemble: Any) -> str | None:
     )
 
 
-@need
+@requirement
 def aligned_start(ensemble: Any) -> str | None:
     """Initial weights that are diagonal in the modes of the task."""
     return None if ensemble.init.aligned else f"init.name: {ensemble.init.name!r}: use aligned"
 
 
-@need
+@requirement
 def orthogonal_start(ensemble: Any) -> str | None:
     """Initial weights that are multiples of orthogonal matrices."""
     if ensemble.init.orthogonal:
@@ -372,7 +372,7 @@ def orthogonal_start(ensemble: Any) -> str | None:
     return f"init.name: {ensemble.init.name!r}: use orthogonal"
 
 
-@need
+@requirement
 def general_start(ensemble: Any) -> str | None:
     """Initial weights in general position: their law is not stated in the modes of the task."""
     if not ensemble.init.in_modes:
@@ -383,7 +383,7 @@ def general_start(ensemble: Any) -> str | None:
 # Requirements of data ---------------------------------------------------------------------------
 
 
-@data_need
+@data_requirement
 def pathway_blocks_alike(ensemble: Any) -> str | None:
     """Pathway blocks of one size and width, and all pairs trained where blocks are groups."""
     network, count = ensemble.network, ensemble.dataset.count
@@ -397,7 +397,7 @@ def pathway_blocks_alike(ensemble: Any) -> str | None:
     return None
 
 
-@data_need
+@data_requirement
 def start_exists(ensemble: Any) -> str | None:
     """The law of initial weights exists for this network and these data."""
     law, network = ensemble.init, ensemble.resolved
@@ -411,13 +411,13 @@ def start_exists(ensemble: Any) -> str | None:
     return None
 
 
-@data_need
+@data_requirement
 def whitened(ensemble: Any) -> str | None:
     """Inputs are whitened, sigma_xx = I."""
     return _white(ensemble, lambda data: np.allclose(data.sigma_xx, np.eye(len(data.sigma_xx))))
 
 
-@data_need
+@data_requirement
 def equal_variance(ensemble: Any) -> str | None:
     """Inputs vary alike in all directions, sigma_xx = d I in the modes of the task."""
     return _white(
@@ -436,7 +436,7 @@ def _white(
     return f"dataset.name: {dataset.name!r}: its inputs {otherwise}; use modes, or other theory"
 
 
-@data_need
+@data_requirement
 def positive_modes(ensemble: Any) -> str | None:
     """No mode of the task has a negative strength."""
     strengths = ensemble.dataset.load().modes.s
@@ -445,7 +445,7 @@ def positive_modes(ensemble: Any) -> str | None:
     return f"dataset.singular_values: {strengths.min():g}: is negative; use positive values"
 
 
-@data_need
+@data_requirement
 def one_output(ensemble: Any) -> str | None:
     """The dataset has a single output."""
     outputs = ensemble.dataset.sizes.outputs
@@ -454,7 +454,7 @@ def one_output(ensemble: Any) -> str | None:
     return f"dataset.name: {ensemble.dataset.name!r}: has {outputs} outputs; use a dataset with one"
 
 
-@data_need
+@data_requirement
 def several_outputs(ensemble: Any) -> str | None:
     """The dataset has two outputs at least: the largest of them is the class."""
     if ensemble.dataset.sizes.outputs > 1:
@@ -462,7 +462,7 @@ def several_outputs(ensemble: Any) -> str | None:
     return f"dataset.name: {ensemble.dataset.name!r}: has one output; use a dataset with more"
 
 
-@data_need
+@data_requirement
 def two_input_groups(ensemble: Any) -> str | None:
     """Inputs come in two groups, such as objects and contexts."""
     if len(ensemble.dataset.load().input_groups) == 2:
@@ -471,7 +471,7 @@ def two_input_groups(ensemble: Any) -> str | None:
     return f"dataset.name: {name!r}: its inputs come in no two groups; use contextual"
 
 
-@data_need
+@data_requirement
 def few_samples(ensemble: Any) -> str | None:
     """At most 12 samples: all gate patterns on them are tried."""
     samples = ensemble.dataset.sizes.samples
@@ -483,7 +483,7 @@ def few_samples(ensemble: Any) -> str | None:
     )
 
 
-@data_need
+@data_requirement
 def gates_fit(ensemble: Any) -> str | None:
     """Gates and trained pairs fit the samples or domains; of many samples, training tells."""
     network, dataset = ensemble.resolved, ensemble.dataset
@@ -495,7 +495,7 @@ def gates_fit(ensemble: Any) -> str | None:
     return None
 
 
-@data_need
+@data_requirement
 def candidates_fit(ensemble: Any) -> str | None:
     """Gates of all candidates fit the samples."""
     for name, network in ensemble.candidates.items():
@@ -504,7 +504,7 @@ def candidates_fit(ensemble: Any) -> str | None:
     return None
 
 
-@data_need
+@data_requirement
 def candidates_of_units(ensemble: Any) -> str | None:
     """Candidates, if any, average as many pathways of one unit as there are hidden units.
 
@@ -528,7 +528,7 @@ def candidates_of_units(ensemble: Any) -> str | None:
     return None
 
 
-@data_need
+@data_requirement
 def parallel_pathways(ensemble: Any) -> str | None:
     """Pathways side by side, each with one hidden layer, an encoder and a decoder of its own."""
     if _wiring(ensemble).architecture.in_parallel:
@@ -539,7 +539,7 @@ def parallel_pathways(ensemble: Any) -> str | None:
     )
 
 
-@data_need
+@data_requirement
 def common_modes(ensemble: Any) -> str | None:
     """What all pathways learn from is diagonal in common bases."""
     network = ensemble.network
@@ -555,7 +555,7 @@ def common_modes(ensemble: Any) -> str | None:
     )
 
 
-@data_need
+@data_requirement
 def pairs_alike(ensemble: Any) -> str | None:
     """All pairs of domains have the same modes, and hidden layers have a unit for each of them."""
     dataset, hidden = ensemble.dataset, ensemble.network.hidden
@@ -622,7 +622,7 @@ def unmet(ensemble: Any, needs: str, data: bool = False) -> str | None:
     for each in sorted(needs.split(), key=of_data.__contains__):
         if each in of_data and not data:
             continue
-        missing = [NEEDS[name](ensemble) for name in each.split("|")]
+        missing = [REQUIREMENTS[name](ensemble) for name in each.split("|")]
         if all(missing):
             first, *others = map(str, missing)
             alike = first.rpartition(" ")[0] + " "  # key and value are told once

@@ -27,7 +27,7 @@ DOUBLED: dict[Variant, tuple[str, ...]] = {
 """The keys of a specification that a variant doubles."""
 
 
-def varied(cell: Cell, variant: Variant) -> Cell | None:
+def variant_of(cell: Cell, variant: Variant) -> Cell | None:
     """The cell with fresh seeds and one thing doubled; None where there is no such thing.
 
     Twice the steps are recorded at the same intervals. Twice the step size comes with half the
@@ -62,7 +62,7 @@ def varied(cell: Cell, variant: Variant) -> Cell | None:
 def variants(cell: Cell) -> Iterator[tuple[Variant, Cell]]:
     """All variants that a cell has."""
     for variant in DOUBLED:
-        if other := varied(cell, variant):
+        if other := variant_of(cell, variant):
             yield variant, other
 
 

@@ -6,22 +6,22 @@ from functools import cache
 from typing import Any, Literal
 
 from neuralrace.config.cell import Cell
-from neuralrace.errors import alike
+from neuralrace.errors import did_you_mean
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS, Registry, Variable
 
-Kind = Literal["trajectory", "theory", "metrics"]
-RUNS = ("init_scale", "seed")
+FileKind = Literal["trajectory", "theory", "metrics"]
+RUN_AXES = ("init_scale", "seed")
 """Axes that every file has, beside the dimensions of its variables."""
 DIVERGED = {
     "diverged_at": Variable((), "step at which the run diverged, -1 if it did not", "steps")
 }
-ALWAYS: dict[Kind, dict[str, Variable]] = {
+COMMON_VARIABLES: dict[FileKind, dict[str, Variable]] = {
     "trajectory": {"loss": Variable(("time",), "training loss over all samples"), **DIVERGED},
     "theory": {},
     "metrics": DIVERGED,
 }
 """Variables of each kind of file, whatever is configured."""
-SOURCES: dict[Kind, tuple[str, Registry[Any]]] = {
+REGISTRIES: dict[FileKind, tuple[str, Registry[Any]]] = {
     "trajectory": ("record.observables", OBSERVABLES),
     "theory": ("solutions", SOLUTIONS),
     "metrics": ("metrics", METRICS),
@@ -30,36 +30,36 @@ SOURCES: dict[Kind, tuple[str, Registry[Any]]] = {
 
 
 @cache
-def given(kind: Kind, names: tuple[str, ...]) -> Mapping[str, Variable]:
+def declared_variables(kind: FileKind, names: tuple[str, ...]) -> Mapping[str, Variable]:
     """Variables of a file; `{layer}` in a name stands for the number of a layer.
 
     Args:
         kind: of the file.
         names: the observables, solutions or metrics of the cell.
     """
-    _, registry = SOURCES[kind]
-    found = dict(ALWAYS[kind])
+    _, registry = REGISTRIES[kind]
+    found = dict(COMMON_VARIABLES[kind])
     for name in names:
         found |= registry[name].declaration.variables
     return found
 
 
 @cache
-def pattern(variable: str) -> str:
+def layer_pattern(variable: str) -> str:
     """The name with `{layer}` in place of the number that it ends in, as it is declared if so."""
     return re.sub(r"_[1-9]\d*$", "_{layer}", variable)
 
 
-def missing(cell: Cell, kind: Kind, variable: str) -> str | None:
+def why_absent(cell: Cell, kind: FileKind, variable: str) -> str | None:
     """Why a file of a cell will not have a variable, in words with the remedy; None if it will."""
     names = {"theory": cell.solutions, "metrics": cell.metrics}
-    known = given(kind, names.get(kind, cell.record.observables))
-    wanted = {variable, pattern(variable)}
+    known = declared_variables(kind, names.get(kind, cell.record.observables))
+    wanted = {variable, layer_pattern(variable)}
     if wanted & known.keys():
         return None
-    key, registry = SOURCES[kind]
+    key, registry = REGISTRIES[kind]
     givers = [name for name, entry in registry.items() if wanted & entry.declaration.gives.keys()]
     if givers:
         return f"add {' or '.join(givers)} to its {key}"
     there = ", ".join(sorted(known)) or "nothing"
-    return f"nothing in {key} gives it; {alike(variable, known)}there is {there}"
+    return f"nothing in {key} gives it; {did_you_mean(variable, known)}there is {there}"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from neuralrace.errors import UserError, brief
+from neuralrace.errors import UserError, shorten
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """In C where there is one: every plan reads thousands of lines."""
@@ -53,7 +53,9 @@ class Loader(LOADER):  # pyright: ignore[reportGeneralTypeIssues]
         super().flatten_mapping(node)
         for key, _ in node.value:
             if key.tag != f"{TAG}str":
-                shown = brief(repr(key.value), 80) if isinstance(key, yaml.ScalarNode) else "a list"
+                shown = (
+                    shorten(repr(key.value), 80) if isinstance(key, yaml.ScalarNode) else "a list"
+                )
                 problem = f"{shown}: a key is text; put it into quotes"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
 
@@ -73,7 +75,7 @@ def _add(name: str, pattern: str, first: str, value: Callable[[str], Any]) -> No
     def construct(loader: Any, node: yaml.Node) -> Any:
         text = loader.construct_scalar(node)
         if not meant.match(text):  # whoever wrote the tag
-            raise ValueError(f"{brief(repr(text), 80)}: is no {name}, as its tag says")
+            raise ValueError(f"{shorten(repr(text), 80)}: is no {name}, as its tag says")
         return value(text)
 
     Loader.add_implicit_resolver(TAG + name, meant, [*first, ""])
@@ -213,7 +215,7 @@ def _check(text: str) -> None:
             above.levels = max(above.levels, 1 + node.levels)
             if above.mapping and above.entries % 2 == 0 and node.text not in (None, "<<"):
                 if node.text in above.keys:
-                    shown = brief(repr(node.text), 80)
+                    shown = shorten(repr(node.text), 80)
                     raise UserError(f"{line}: {shown}: stands there twice; leave one out")
                 above.keys.add(node.text)
             above.entries += 1

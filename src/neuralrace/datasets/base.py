@@ -12,7 +12,7 @@ from pydantic import Field
 
 from neuralrace.datasets.marginals import Marginal
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 
 MOST_NUMBERS = 2 * 10**8
 """Most numbers that inputs and targets are written out in, 1.6 GB."""
@@ -221,7 +221,7 @@ class Sizes(NamedTuple):
     outputs: int
 
 
-class Dataset(Strict, ABC):
+class Dataset(ConfigModel, ABC):
     """A dataset as a person writes it in `config/`: a name and its parameters."""
 
     reads_files: ClassVar[bool] = False

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from neuralrace.datasets.base import MOST_NUMBERS
-from neuralrace.errors import UserError, brief
+from neuralrace.errors import UserError, shorten
 
 
 def content_of(path: str | Path, most: int, remedy: str = "check permissions") -> bytes:
@@ -80,5 +80,5 @@ def refuse_kind(path: str, name: str, dtype: np.dtype) -> None:
             "its rows equally long"
         )
     if dtype.kind not in "fiub":
-        held = brief(str(dtype), 80)
+        held = shorten(str(dtype), 80)
         raise UserError(f"{path}: {name}: holds {held}, no real numbers; save it as float64")

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from neuralrace.datasets.pixel_domains import PixelDomains, batches
 from neuralrace.datasets.random_streams import generator
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 
 
-class Features(Strict, ABC):
+class Features(ConfigModel, ABC):
     """A map from standardised pixels to inputs, the same in all input domains."""
 
     @abstractmethod

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from neuralrace.datasets.base import MOST_NUMBERS, Data, Dataset
 from neuralrace.datasets.content import content_of, refuse_kind, refuse_size
 from neuralrace.datasets.netcdf import read_netcdf
-from neuralrace.errors import UserError, brief
+from neuralrace.errors import UserError, shorten
 
 LARGEST = 1e100
 """Largest number that is read: correlations of larger ones may overflow."""
@@ -129,7 +129,7 @@ def _contexts(path: str, array: np.ndarray, samples: int) -> Int[np.ndarray, " s
     known = np.unique(numbers)
     if not np.array_equal(known, np.arange(len(known))):
         raise UserError(
-            f"{path}: context: has the numbers {brief(', '.join(map(str, known)), 80)}; number "
+            f"{path}: context: has the numbers {shorten(', '.join(map(str, known)), 80)}; number "
             "contexts from 0 without gaps"
         )
     return numbers
@@ -180,7 +180,7 @@ def _readable(path: str, wrong: str, remedy: str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{path}: {wrong} ({brief(str(error), 200)}); {remedy}") from error
+        raise UserError(f"{path}: {wrong} ({shorten(str(error), 200)}); {remedy}") from error
 
 
 def _csv(path: str, content: bytes) -> Arrays:
@@ -196,8 +196,8 @@ def _csv(path: str, content: bytes) -> Arrays:
     }
     if unknown := sorted({*range(len(names))}.difference(*columns.values())):
         raise UserError(
-            f"{path}: {brief(names[unknown[0]], 80)!r}: is no column of x, y or context; rename it "
-            "or leave it out"
+            f"{path}: {shorten(names[unknown[0]], 80)!r}: is no column of x, y or context; "
+            "rename it or leave it out"
         )
     numbers = array("d")  # a list of lines would take ten times the memory
     with _readable(path, "is no table", "give numbers, parted by commas"):
@@ -211,7 +211,7 @@ def _csv(path: str, content: bytes) -> Arrays:
             try:
                 numbers.extend(map(float, line))
             except ValueError as error:
-                said = brief(str(error), 80)
+                said = shorten(str(error), 80)
                 raise UserError(f"{path}: row {row}: {said}; give numbers") from error
     rows = np.frombuffer(numbers).reshape(-1, len(names))
     one = {"context": 0} if len(columns["context"]) == 1 else {}

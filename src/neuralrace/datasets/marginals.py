@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 
 REACH = 10.0
 """Where quadrature stops, in standard deviations; 2e-23 of the probability lies beyond."""
@@ -19,7 +19,7 @@ ORDER = 24
 """Gauss-Legendre nodes in a panel."""
 
 
-class Marginal(Strict, ABC):
+class Marginal(ConfigModel, ABC):
     """A law of x = f(z) with zero mean and unit variance, z standard normal and f odd, rising."""
 
     name: str

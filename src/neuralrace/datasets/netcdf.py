@@ -15,7 +15,7 @@ from contextlib import suppress
 import numpy as np
 
 from neuralrace.datasets.content import refuse_kind, refuse_size
-from neuralrace.errors import UserError, brief
+from neuralrace.errors import UserError, shorten
 
 REFUSED = 3
 """Exit status of the other process where it says what is wrong."""
@@ -80,7 +80,7 @@ def main(path: str, *names: str) -> int:
         print(error, end="")
         return REFUSED
     except Exception as error:  # its reader raises whatever a damaged file leads it to
-        said = brief(str(error), 200)
+        said = shorten(str(error), 200)
         print(f"{path}: cannot be read as NetCDF ({said}); write it again", end="")
         return REFUSED
     return 0

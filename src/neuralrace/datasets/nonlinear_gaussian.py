@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from neuralrace.datasets.base import Data, Dataset, Mixture, Sizes
 from neuralrace.datasets.marginals import Erf, Marginal
 from neuralrace.datasets.random_streams import generator
-from neuralrace.extensions.registry import Choice
+from neuralrace.extensions.registry import ChoiceOf
 
 ROUNDING = float(np.finfo(np.float32).eps)
 """Negative eigenvalues, in units of the largest, that single precision cannot tell from zero."""
@@ -37,7 +37,7 @@ class NonlinearGaussian(Dataset):
     xi: tuple[float, float] = (5.0, 1.0)
     """Correlation lengths of class one and class two, in inputs; an eighth of the ring or less
     always works."""
-    marginal: Annotated[Marginal, Choice("datasets")] = Erf(name="erf")
+    marginal: Annotated[Marginal, ChoiceOf("datasets")] = Erf(name="erf")
     """Law of each input by itself."""
     targets: tuple[float, float] = (1.0, 0.0)
     """Targets of class one and class two."""

@@ -13,7 +13,7 @@ from neuralrace.datasets.image_domains import ImageDomainDataset, ImageDomains
 from neuralrace.datasets.images import CLASSES, ImageSet
 from neuralrace.datasets.random_streams import generator
 from neuralrace.datasets.transformations import Taps, identities, pixel_permutations, rotations
-from neuralrace.extensions.registry import Choice
+from neuralrace.extensions.registry import ChoiceOf
 
 
 class TransformedImages(ImageDomainDataset):
@@ -31,7 +31,7 @@ class TransformedImages(ImageDomainDataset):
         "images": {"name": "digits", "samples": 20},
     }
     name: Literal["transformed_images"]
-    images: Annotated[ImageSet, Choice("datasets")]
+    images: Annotated[ImageSet, ChoiceOf("datasets")]
     """Images to train on; those that they hold out test."""
     inputs: Literal["rotation", "pixel_permutation", "identity"] = "rotation"
     """Transformation of input domains: a rotation about the centre with zeros outside the image, a
@@ -40,7 +40,7 @@ class TransformedImages(ImageDomainDataset):
     """Degrees that rotations share out: domain i of M is rotated by i/M of it."""
     outputs: Literal["label_permutation", "identity"] = "label_permutation"
     """Names of classes in output domains: permuted at random, or the same in all."""
-    features: Annotated[Features, Choice("datasets")] = Pixels(name="pixels")
+    features: Annotated[Features, ChoiceOf("datasets")] = Pixels(name="pixels")
     """What networks see of an image."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of permutations."""

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict
 from neuralrace.extensions.source import attributes
 
 
-def _told(schema: dict[str, Any], model: type["Strict"]) -> None:
+def _told(schema: dict[str, Any], model: type["ConfigModel"]) -> None:
     """Completes a schema, when one is asked for, by the texts of keys and by the example."""
     for cls in reversed(model.__mro__):
-        if issubclass(cls, Strict) and cls is not Strict:
+        if issubclass(cls, ConfigModel) and cls is not ConfigModel:
             texts = attributes(Path(inspect.getfile(cls)), cls.__name__)
             for name in texts.keys() & schema["properties"].keys():
                 schema["properties"][name]["description"] = texts[name]
@@ -23,7 +23,7 @@ def _told(schema: dict[str, Any], model: type["Strict"]) -> None:
         schema["examples"] = [{"name": name, **model.example}]
 
 
-class Strict(BaseModel):
+class ConfigModel(BaseModel):
     """A frozen, strictly typed model that refuses unknown keys.
 
     Everything a person can write in `config/` is an instance of a subclass, so the configuration

@@ -28,11 +28,11 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args
 from pydantic import Field
 from pydantic_core import core_schema
 
-from neuralrace.errors import alike
-from neuralrace.extensions.model import Strict
+from neuralrace.errors import did_you_mean
+from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.source import decorated, docstring
 
-GROUP = "neuralrace"
+ENTRY_POINT_GROUP = "neuralrace"
 PACKAGES = {
     "datasets": "neuralrace.datasets",
     "networks": "neuralrace.networks",
@@ -46,9 +46,9 @@ PACKAGES = {
 }
 """The package of this library that holds each kind of extension."""
 F = TypeVar("F", bound=Callable)
-C = TypeVar("C", bound=Strict)
+C = TypeVar("C", bound=ConfigModel)
 D = TypeVar("D", bound="Declaration")
-Kind = Literal["metrics", "solutions", "observables", "figures"]
+ExtensionKind = Literal["metrics", "solutions", "observables", "figures"]
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Registry(Mapping[str, Entry[D]]):
         ValueError: on first use, where a declaration cannot be read or two have one name.
     """
 
-    def __init__(self, kind: Kind, declaration: type[D], folders: bool = False):
+    def __init__(self, kind: ExtensionKind, declaration: type[D], folders: bool = False):
         """Nothing is listed yet."""
         self.kind = kind
         self.declaration = declaration
@@ -211,7 +211,7 @@ class Registry(Mapping[str, Entry[D]]):
             ValueError: there is none; with those that are spelt alike.
         """
         if name not in self:
-            meant = alike(name, self)
+            meant = did_you_mean(name, self)
             raise ValueError(f"no such {self.kind[:-1]}; {meant}config/README.md lists all")
         return name
 
@@ -232,7 +232,7 @@ class Registry(Mapping[str, Entry[D]]):
 
 
 @dataclass(frozen=True)
-class Known:
+class RegisteredName:
     """As an annotation of `str` in a configuration: the name of an extension."""
 
     registry: Registry[Any]
@@ -263,7 +263,9 @@ def modules(kind: str, folders: str = "") -> Iterator[tuple[str, Path]]:
     for package in (PACKAGES[kind], *sorted(packages(kind))):
         spec = find_spec(package)
         if spec is None or not spec.submodule_search_locations:
-            raise ValueError(f"entry point {GROUP}: {kind} = {package!r}: there is no such package")
+            raise ValueError(
+                f"entry point {ENTRY_POINT_GROUP}: {kind} = {package!r}: there is no such package"
+            )
         for folder in spec.submodule_search_locations:
             for path in sorted(Path(folder).glob(f"{folders}[!_]*.py")):
                 yield ".".join((package, *path.relative_to(folder).with_suffix("").parts)), path
@@ -277,7 +279,7 @@ def packages(kind: str | None = None) -> frozenset[str]:
 
 @cache
 def _extensions() -> EntryPoints:
-    return entry_points(group=GROUP)
+    return entry_points(group=ENTRY_POINT_GROUP)
 
 
 @cache
@@ -307,7 +309,7 @@ def choices(kind: str, base: type[C]) -> tuple[type[C], ...]:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceOf:
     """As an annotation of a base class: one of the `choices` of a kind, told by name.
 
     For modules of that very kind, together with `defer_build`: all are listed when a configuration

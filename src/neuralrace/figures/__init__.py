@@ -26,7 +26,7 @@ def variables(figure: str, cell: str) -> dict[str, set[str]]:
     return found
 
 
-def matching(figure: str, cell_ids: Iterable[str]) -> list[str]:
+def matching_cells(figure: str, cell_ids: Iterable[str]) -> list[str]:
     """The cells that a figure shows, in the order given."""
     reads = FIGURES[figure].declaration.reads
     shown = _cells(figure.partition("/")[0], " ".join(name for name in reads if reads[name]))
@@ -40,7 +40,7 @@ def _cells(paper: str, experiments: str) -> re.Pattern[str]:
     return re.compile("|".join(translate(f"{glob}/*") for glob in globs) or "(?!)")
 
 
-def inputs(figure: str, cell_ids: Iterable[str]) -> list[tuple[str, str]]:
+def input_files(figure: str, cell_ids: Iterable[str]) -> list[tuple[str, str]]:
     """Cell and kind of the files that a figure reads."""
     return [(cell, kind) for cell in cell_ids for kind in variables(figure, cell)]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from neuralrace.config.cell import Cell, flat
+from neuralrace.config.cell import Cell, flatten_keys
 from neuralrace.extensions.registry import FIGURES, Entry
 from neuralrace.extensions.source import syntax
-from neuralrace.figures import matching
+from neuralrace.figures import matching_cells
 
 PANEL = re.compile(r"panel_([a-z])")
 PARTS = ("dataset", "network", "init", "training")
@@ -38,7 +38,7 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
         f"**{letter}** (cf. {cf[letter]}): {text}" if letter in cf else f"**{letter}**: {text}"
         for letter, text in panels(entry).items()
     ]
-    shown = {name: cells[name] for name in matching(figure, cells)}
+    shown = {name: cells[name] for name in matching_cells(figure, cells)}
     digest = sha256("\n".join(cell.canonical() for cell in shown.values()).encode()).hexdigest()
     told = [*body, *shows, "What was run:", *_runs(shown), f"Digest of this: ``{digest[:16]}``."]
     return "\n\n".join(told) + "\n"
@@ -64,7 +64,7 @@ def _runs(cells: Mapping[str, Cell]) -> list[str]:
 
 def _run(cells: list[Cell]) -> str:
     dumped = [cell.model_dump(mode="json", exclude_defaults=True) for cell in cells]
-    parts = [_part(part, [flat(each.get(part, {})) for each in dumped]) for part in PARTS]
+    parts = [_part(part, [flatten_keys(each.get(part, {})) for each in dumped]) for part in PARTS]
     scales = _values(scale for cell in cells for scale in cell.init_scales)
     seeds = _values(cell.seeds for cell in cells)
     return "; ".join([*filter(None, parts), f"init scales {scales}", f"seeds {seeds}"])

@@ -84,7 +84,7 @@ def entitle(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) -> 
         ax.set_title("\n".join(lines))
 
 
-def alternative(figure: Figure) -> str:
+def alternative_text(figure: Figure) -> str:
     """What a figure shows, in words, from what was drawn: titles, axes and legends."""
     said = [_said(ax) for ax in figure.axes]
     texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]

@@ -30,7 +30,7 @@ MUCH = 0.1
 """Share of all dots that edges and letters never have: where more differ, no spot is looked for."""
 
 
-def unlike(one: Path, other: Path) -> str | None:
+def picture_difference(one: Path, other: Path) -> str | None:
     """What sets two pictures of a figure apart, in words; None where they are alike.
 
     Raises:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 
 from neuralrace.config.cell import Cell
-from neuralrace.config.load import Files, origin
-from neuralrace.config.variables import SOURCES, missing
-from neuralrace.errors import UserError, alike
+from neuralrace.config.load import Files, file_of
+from neuralrace.config.variables import REGISTRIES, why_absent
+from neuralrace.errors import UserError, did_you_mean
 from neuralrace.extensions.registry import FIGURES
-from neuralrace.figures import matching, variables
+from neuralrace.figures import matching_cells, variables
 
 
-def experiments(figure: str) -> list[str]:
+def experiments_of(figure: str) -> list[str]:
     """The experiments that a figure must have, `paper/experiment`.
 
     Args:
@@ -22,7 +22,7 @@ def experiments(figure: str) -> list[str]:
     return [name if "/" in name else f"{paper}/{name}" for name in required]
 
 
-def shown(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
+def cells_of_figure(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
     """The cells that a figure shows, in the order given.
 
     Args:
@@ -35,23 +35,23 @@ def shown(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
             cell will not have a variable that it reads.
     """
     there = {cell.rpartition("/")[0] for cell in cells}
-    for experiment in experiments(figure):
+    for experiment in experiments_of(figure):
         if experiment not in there:
             key = f"experiments.{experiment.replace('/', '.')}"
             raise UserError(
                 f"figure {figure} ({FIGURES[figure].module}): {key}: is not configured, and the "
-                f"figure shows it; {alike(experiment, there)}add it, in a file of yours by "
+                f"figure shows it; {did_you_mean(experiment, there)}add it, in a file of yours by "
                 "--config settings=FILE, or leave the figure out"
             )
-    found = matching(figure, cells)
+    found = matching_cells(figure, cells)
     for cell in found:
         read = variables(figure, cell)
-        for kind, (place, _) in SOURCES.items():
+        for kind, (place, _) in REGISTRIES.items():
             for variable in sorted(read.get(kind, ())):
-                if wrong := missing(cells[cell], kind, variable):
+                if wrong := why_absent(cells[cell], kind, variable):
                     key = ("experiments", *cell.split("/")[:2], *place.split("."))
                     raise UserError(
-                        f"{origin(key, files)}: {'.'.join(key)}: the figure {figure} reads "
+                        f"{file_of(key, files)}: {'.'.join(key)}: the figure {figure} reads "
                         f"{variable!r} in the {kind} of {cell}; {wrong}"
                     )
     return found

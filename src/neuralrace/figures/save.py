@@ -13,8 +13,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from scipy.spatial.distance import cdist
 
-from neuralrace.figures import matching
-from neuralrace.figures.compose import alternative, compose
+from neuralrace.figures import matching_cells
+from neuralrace.figures.compose import alternative_text, compose
 from neuralrace.figures.style import arrange, sheet
 from neuralrace.results.atomic import replacing
 from neuralrace.results.cells import open_results
@@ -61,11 +61,11 @@ def save(
         UserError: a missing or damaged result file, a missing cell or variable, or a folder that
             cannot be written to.
     """
-    results = open_results(Path(results_root), matching(name, cells), expected=cells)
+    results = open_results(Path(results_root), matching_cells(name, cells), expected=cells)
     with sheet():
         figure = compose(name, results)
     with fixed_layout(figure):
-        title, said = {"Title": name}, alternative(figure)
+        title, said = {"Title": name}, alternative_text(figure)
         texts = title | {"Description": said, "Comment": caption}
         save_picture(figure, texts, Path(png_path))
         save_picture(figure, texts, Path(slim_path), SLIM_DPI, SLIM_COLOURS)

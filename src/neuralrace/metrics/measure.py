@@ -3,10 +3,10 @@
 import numpy as np
 import xarray as xr
 
-from neuralrace.config.variables import RUNS
+from neuralrace.config.variables import RUN_AXES
 from neuralrace.extensions.registry import METRICS
 from neuralrace.metrics.describe import Values
-from neuralrace.results.axes import provenance
+from neuralrace.results.axes import provenance_attributes
 from neuralrace.results.cells import CellResults
 from neuralrace.results.schema import COORDINATES, SCHEMA_VERSION
 
@@ -25,7 +25,7 @@ def metrics_dataset(cell: CellResults) -> xr.Dataset:
     with np.errstate(divide="ignore", invalid="ignore"):
         for name in cell.spec.metrics:
             values |= _measured(name, cell)
-    attrs = provenance(cell.name, cell.spec, "measure", PACKAGES)
+    attrs = provenance_attributes(cell.name, cell.spec, "measure", PACKAGES)
     attrs |= {"title": f"Metrics of {cell.name}", "kind": "metrics", "schema": SCHEMA_VERSION}
     dataset = xr.Dataset(values, attrs=attrs)
     for name in dataset.coords:
@@ -47,7 +47,7 @@ def _measured(name: str, cell: CellResults) -> Values:
         where = f"metric {name!r} in {metric.module}: {variable!r}"
         if variable not in declared:
             raise ValueError(f"{where} is not declared")
-        dims = tuple(str(dim) for dim in array.dims if dim not in RUNS)
+        dims = tuple(str(dim) for dim in array.dims if dim not in RUN_AXES)
         known = declared[variable]
         if dims != known.dims:
             raise ValueError(f"{where} has dimensions {dims}, declared are {known.dims}")

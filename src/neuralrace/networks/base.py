@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuralrace.datasets.base import Dataset, Sizes
-from neuralrace.extensions.model import Strict
-from neuralrace.networks.initialisers.base import Law, Weights
+from neuralrace.extensions.model import ConfigModel
+from neuralrace.networks.initialisers.base import Initialiser, Weights
 from neuralrace.training.settings import Training
 
 if TYPE_CHECKING:  # configurations are read without JAX
@@ -27,7 +27,7 @@ class Arithmetic:
     """The same over the samples of a step."""
 
 
-class Network(Strict, ABC):
+class Network(ConfigModel, ABC):
     """What is trained."""
 
     by_domain: ClassVar[bool] = False
@@ -54,7 +54,7 @@ class Network(Strict, ABC):
         return False
 
     @abstractmethod
-    def task(self, dataset: Dataset, law: Law, training: Training) -> "Task":
+    def task(self, dataset: Dataset, law: Initialiser, training: Training) -> "Task":
         """The network on a dataset, as the trainer takes it.
 
         It imports JAX where it is called: configurations are read without.
@@ -90,7 +90,7 @@ class Network(Strict, ABC):
 
     @abstractmethod
     def initial(
-        self, law: Law, seen: Any, scales: Sequence[float], seeds: Sequence[int]
+        self, law: Initialiser, seen: Any, scales: Sequence[float], seeds: Sequence[int]
     ) -> Weights:
         """Initial weights of every run, each (init_scale, seed, out, in), float64.
 

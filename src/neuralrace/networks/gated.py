@@ -13,7 +13,7 @@ from neuralrace.networks.gates import wiring
 from neuralrace.networks.gates.base import SampleScheme
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initial_weights import initial_edges
-from neuralrace.networks.initialisers.base import Law, Weights
+from neuralrace.networks.initialisers.base import Initialiser, Weights
 from neuralrace.networks.layered import Layered
 from neuralrace.training.settings import Training
 
@@ -64,7 +64,7 @@ class Gated(Network):
         """See `Network.averaged`."""
         return self.readout == "mean"
 
-    def task(self, dataset: Dataset, law: Law, training: Training) -> "Task":
+    def task(self, dataset: Dataset, law: Initialiser, training: Training) -> "Task":
         """See `Network.task`."""
         from neuralrace.networks.tasks.gated import ParallelTask
 
@@ -96,7 +96,7 @@ class Gated(Network):
         return wiring.parallel(hidden, gates, self.gates.sees(data), data, covered)
 
     def initial(
-        self, law: Law, seen: Wiring, scales: Sequence[float], seeds: Sequence[int]
+        self, law: Initialiser, seen: Wiring, scales: Sequence[float], seeds: Sequence[int]
     ) -> Weights:
         """See `Network.initial`."""
         graph, effective = seen.architecture, lambda _: seen.effective

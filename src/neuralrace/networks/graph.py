@@ -11,7 +11,7 @@ from neuralrace.networks.gates import wiring
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initial_weights import initial_edges
-from neuralrace.networks.initialisers.base import Law, Weights
+from neuralrace.networks.initialisers.base import Initialiser, Weights
 from neuralrace.training.settings import Training
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Graph(Architecture, Network):
         """See `Network.linear`."""
         return True
 
-    def task(self, dataset: Dataset, law: Law, training: Training) -> "Task":
+    def task(self, dataset: Dataset, law: Initialiser, training: Training) -> "Task":
         """See `Network.task`."""
         from neuralrace.networks.tasks.graph import GraphTask
 
@@ -50,7 +50,7 @@ class Graph(Architecture, Network):
         return wiring.explicit(self, self.gates, data)
 
     def initial(
-        self, law: Law, seen: Wiring, scales: Sequence[float], seeds: Sequence[int]
+        self, law: Initialiser, seen: Wiring, scales: Sequence[float], seeds: Sequence[int]
     ) -> Weights:
         """See `Network.initial`."""
         return initial_edges(law, self, lambda _: seen.effective, scales, seeds)

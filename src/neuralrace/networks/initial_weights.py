@@ -8,11 +8,11 @@ from neuralrace.datasets.base import Modes
 from neuralrace.errors import UserError
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.effective import EVERYTHING
-from neuralrace.networks.initialisers.base import Effective, Law, Weights
+from neuralrace.networks.initialisers.base import Effective, Initialiser, Weights
 
 
 def initial_weights(
-    law: Law,
+    law: Initialiser,
     widths: tuple[int, ...],
     modes: Modes,
     scales: Sequence[float],
@@ -42,7 +42,7 @@ def initial_weights(
 
 
 def initial_edges(
-    law: Law,
+    law: Initialiser,
     architecture: Architecture,
     effective: Effective,
     scales: Sequence[float],

@@ -8,7 +8,7 @@ from pydantic import Field
 from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.networks.base import Arithmetic, Network
 from neuralrace.networks.initial_weights import initial_weights
-from neuralrace.networks.initialisers.base import Law, Weights
+from neuralrace.networks.initialisers.base import Initialiser, Weights
 from neuralrace.training.settings import Training
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Layered(Network):
         """See `Network.gates_given`: its units are their own gates."""
         return False
 
-    def task(self, dataset: Dataset, law: Law, training: Training) -> "Task":
+    def task(self, dataset: Dataset, law: Initialiser, training: Training) -> "Task":
         """See `Network.task`."""
         from neuralrace.networks.tasks.layered import LayeredTask
 
@@ -55,7 +55,7 @@ class Layered(Network):
         """See `Network.check`: it is trained on any samples."""
 
     def initial(
-        self, law: Law, seen: Data, scales: Sequence[float], seeds: Sequence[int]
+        self, law: Initialiser, seen: Data, scales: Sequence[float], seeds: Sequence[int]
     ) -> Weights:
         """See `Network.initial`."""
         widths = (seen.x.shape[1], *self.hidden, seen.y.shape[1])

@@ -17,7 +17,7 @@ from neuralrace.networks.gates.base import DomainScheme, Family, Pairs
 from neuralrace.networks.gates.effective import EffectiveData
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initial_weights import initial_edges
-from neuralrace.networks.initialisers.base import Law, Weights
+from neuralrace.networks.initialisers.base import Initialiser, Weights
 from neuralrace.training.settings import Training
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Routing(Network):
         masks = cache(lambda seed: self.wiring(domains, seed).effective)
         return lambda seed: masks(seed if self.pairs.varies else 0)
 
-    def task(self, dataset: Any, law: Law, training: Training) -> "Task":
+    def task(self, dataset: Any, law: Initialiser, training: Training) -> "Task":
         """See `Network.task`."""
         from neuralrace.networks.tasks.domains import ImageTask, RoutingTask
 
@@ -153,7 +153,7 @@ class Routing(Network):
             )
 
     def initial(
-        self, law: Law, seen: Domains, scales: Sequence[float], seeds: Sequence[int]
+        self, law: Initialiser, seen: Domains, scales: Sequence[float], seeds: Sequence[int]
     ) -> Weights:
         """See `Network.initial`."""
         widths = seen.inputs.shape[2], seen.targets.shape[2]
@@ -164,7 +164,7 @@ class Routing(Network):
         count: int,
         widths: tuple[int, int],
         domains: Callable[[], Domains],
-        law: Law,
+        law: Initialiser,
         scales: Sequence[float],
         seeds: Sequence[int],
     ) -> Weights:

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from neuralrace.errors import UserError, alike
-from neuralrace.config.variables import RUNS, SOURCES, Kind
+from neuralrace.errors import UserError, did_you_mean
+from neuralrace.config.variables import RUN_AXES, REGISTRIES, FileKind
 from neuralrace.results.files import open_lazily
-from neuralrace.results.cells import PLACE, CellResults, Results, cells_of, open_results
-from neuralrace.config.cell import flat
+from neuralrace.results.cells import IDENTIFIER, CellResults, Results, cells_of, open_results
+from neuralrace.config.cell import flatten_keys
 
 AXES = ["init_scales", "seeds", "first_seed"]
 """Keys whose values are those of the axes `init_scale` and `seed`."""
@@ -61,12 +61,12 @@ def open_tree(folder: str | Path = "results", **select: Any) -> xr.DataTree:
     for name, cell in open_results(folder).select(**select).items():
         files = {kind: open_lazily(cell.path(kind), kind) for kind in cell.kinds}
         last = list(files.values())[-1]  # its specification is the whole one
-        nodes[name] = xr.Dataset(attrs=flat(json.loads(last.attrs["spec"])))
+        nodes[name] = xr.Dataset(attrs=flatten_keys(json.loads(last.attrs["spec"])))
         nodes |= {f"{name}/{kind}": file for kind, file in files.items()}
     return xr.DataTree.from_dict(nodes)
 
 
-def combine(cells: Cells | str | Path, kind: Kind = "metrics") -> xr.Dataset:
+def combine(cells: Cells | str | Path, kind: FileKind = "metrics") -> xr.Dataset:
     """The files of a sweep as one dataset, with the swept keys as dimensions.
 
     Dimensions are as many keys as distinguish the cells, those of most values first; another swept
@@ -98,8 +98,8 @@ def combine(cells: Cells | str | Path, kind: Kind = "metrics") -> xr.Dataset:
         >>> sweep["discretisation_error"].dims
         ('training.learning_rate', 'init_scale', 'seed')
     """
-    if not isinstance(kind, str) or kind not in SOURCES:
-        raise UserError(f"kind: {kind!r}: give one of {', '.join(SOURCES)}")
+    if not isinstance(kind, str) or kind not in REGISTRIES:
+        raise UserError(f"kind: {kind!r}: give one of {', '.join(REGISTRIES)}")
     chosen = _listed(cells)
     if not chosen:
         raise UserError("cells: there are none; give some of open_results(...) or of simulate(...)")
@@ -173,7 +173,7 @@ def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) ->
         raise UserError("cells: nothing was measured in them; add metrics")
     specs = _specs(chosen, "metrics")
     _refuse_unknown(keys, specs.columns)
-    place = pd.DataFrame([cell.name.split("/") for cell in chosen], columns=PLACE)
+    place = pd.DataFrame([cell.name.split("/") for cell in chosen], columns=IDENTIFIER)
     experiments = specs.groupby([place["paper"], place["experiment"]])
     columns = pd.concat([rows[_swept(rows)] for _, rows in experiments])
     columns = columns.assign(**{key: specs[key] for key in keys})
@@ -264,7 +264,7 @@ def _of_init_scales(
     return numbered, along
 
 
-def _of_runs(members: Mapping[str, xr.Dataset], axes: Sequence[str] = RUNS) -> xr.Dataset:
+def _of_runs(members: Mapping[str, xr.Dataset], axes: Sequence[str] = RUN_AXES) -> xr.Dataset:
     """Cells that differ in their init scales and seeds at most, as one dataset along these.
 
     Args:
@@ -281,7 +281,7 @@ def _of_runs(members: Mapping[str, xr.Dataset], axes: Sequence[str] = RUNS) -> x
         for other, dataset in others:
             differing = [str(key) for key in first.variables if not _same(first, dataset, key)]
             if differing:
-                run = ", ".join(f"{axis} {first[axis].item():g}" for axis in RUNS)
+                run = ", ".join(f"{axis} {first[axis].item():g}" for axis in RUN_AXES)
                 raise UserError(
                     f"cells: {name} and {other} agree in all that is swept and both have the run "
                     f"of {run}, but differ there in {', '.join(differing)}; leave one out"
@@ -334,7 +334,7 @@ def _concatenated(parts: Sequence[xr.Dataset], dim: str, data_vars: Any) -> xr.D
     )
 
 
-def _specs(cells: Sequence[CellResults], kind: Kind) -> pd.DataFrame:
+def _specs(cells: Sequence[CellResults], kind: FileKind) -> pd.DataFrame:
     """What each cell asked for: a column for each dotted key, lists as labels."""
     rows = [
         {
@@ -375,6 +375,6 @@ def _refuse_unknown(keys: Iterable[Any], known: Iterable[str]) -> None:
     for key in keys:
         if not isinstance(key, str) or key not in names:
             raise UserError(
-                f"{key!r} is no key of these specifications; {alike(str(key), names)}"
+                f"{key!r} is no key of these specifications; {did_you_mean(str(key), names)}"
                 "config/README.md lists them"
             )

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuralrace.training.settings import FullBatch
-from neuralrace.results.provenance import Stage, code_sha256, processor, versions
+from neuralrace.results.provenance import Stage, code_sha256, processor_attributes, package_versions
 from neuralrace.config.cell import Ensemble
 
 Coordinates = dict[str, tuple[str, np.ndarray, str]]
 
 
-def provenance(
+def provenance_attributes(
     cell_id: str, spec: Ensemble, stage: Stage, packages: Sequence[str]
 ) -> dict[str, str]:
     """Attributes that say where a file comes from, without time of day or host."""
@@ -25,8 +25,8 @@ def provenance(
         "spec": spec.canonical(),
         "spec_sha256": spec.sha256(),
         "code_sha256": code_sha256(stage, spec.modules),
-        "versions": versions(*packages),
-        **processor(),
+        "versions": package_versions(*packages),
+        **processor_attributes(),
     }
 
 

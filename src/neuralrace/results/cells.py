@@ -23,24 +23,24 @@ from neuralrace.datasets.image_domains import (
     ImageDomains,
     image_domains,
 )
-from neuralrace.errors import UserError, alike, brief
-from neuralrace.config.variables import SOURCES, Kind, missing
+from neuralrace.errors import UserError, did_you_mean, shorten
+from neuralrace.config.variables import REGISTRIES, FileKind, why_absent
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.routing import Routing
-from neuralrace.results.files import attributes, read
+from neuralrace.results.files import read_attributes, read_result
 from neuralrace.results.checksums import REMEDY
-from neuralrace.config.cell import Cell, flat
+from neuralrace.config.cell import Cell, flatten_keys
 
-PLACE = ["paper", "experiment", "cell"]
+IDENTIFIER = ["paper", "experiment", "cell"]
 """What the parts of an identifier are."""
 
 
 def named(attrs: Mapping[str, Any]) -> str:
     """The cell that the attributes of a file name, `paper/experiment/label`."""
-    return "/".join(str(attrs.get(place)) for place in PLACE)
+    return "/".join(str(attrs.get(place)) for place in IDENTIFIER)
 
 
-def gallery(folder: Path) -> Path:
+def figures_folder(folder: Path) -> Path:
     """Where the figures of a results folder are: in it, or else beside it."""
     within = folder / "figures"
     return within if within.is_dir() else folder.parent / "figures"
@@ -87,16 +87,16 @@ class CellResults:
         """Its identifier, and the kinds of files that it has."""
         return f"<CellResults {self.name}: {', '.join(self._there()) or 'no result files'}>"
 
-    def path(self, kind: Kind) -> Path:
+    def path(self, kind: FileKind) -> Path:
         """One of its files."""
         return self.folder / f"{kind}.nc"
 
-    def _there(self) -> list[Kind]:
+    def _there(self) -> list[FileKind]:
         """The kinds of files that are in its folder or in memory."""
-        return [kind for kind in SOURCES if kind in vars(self) or self.path(kind).is_file()]
+        return [kind for kind in REGISTRIES if kind in vars(self) or self.path(kind).is_file()]
 
     @property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[FileKind]:
         """The files that there are, or datasets in their place, in the order of their making.
 
         Raises:
@@ -125,15 +125,15 @@ class CellResults:
                 "workflow again, or read it by the version that made it"
             ) from error
 
-    def entries(self, kind: Kind) -> dict[str, Any]:
+    def entries(self, kind: FileKind) -> dict[str, Any]:
         """What was asked for by dotted key, as one of the files says; its arrays are not read.
 
         Raises:
             UserError: a file that is missing, damaged, or of another cell.
         """
-        return flat(json.loads(self.attributes(kind)["spec"]))
+        return flatten_keys(json.loads(self.attributes(kind)["spec"]))
 
-    def attributes(self, kind: Kind) -> dict[str, Any]:
+    def attributes(self, kind: FileKind) -> dict[str, Any]:
         """The attributes of one of the files; its arrays are not read.
 
         Raises:
@@ -143,7 +143,7 @@ class CellResults:
         if loaded is not None:
             return loaded.attrs
         path = self.path(kind)
-        attrs = attributes(path, kind)
+        attrs = read_attributes(path, kind)
         self._refuse_other(attrs, path, kind)
         return attrs
 
@@ -162,18 +162,18 @@ class CellResults:
         """What was measured in both."""
         return self._read("metrics")
 
-    def _read(self, kind: Kind) -> xr.Dataset:
+    def _read(self, kind: FileKind) -> xr.Dataset:
         """One of its files.
 
         Raises:
             UserError: missing or damaged, or the file of another cell or specification.
         """
         path = self.path(kind)
-        dataset = read(path, kind)
+        dataset = read_result(path, kind)
         self._refuse_other(dataset.attrs, path, kind)
         return dataset
 
-    def _refuse_other(self, attrs: Mapping[str, Any], path: Path, kind: Kind) -> None:
+    def _refuse_other(self, attrs: Mapping[str, Any], path: Path, kind: FileKind) -> None:
         if (found := named(attrs)) != self.name:
             raise UserError(
                 f"{path}: is the {kind} of {found}, not of {self.name}; put it where it belongs, "
@@ -186,7 +186,7 @@ class CellResults:
                 + REMEDY.format(path=path)
             )
 
-    def get(self, kind: Kind, variable: str, **labels: str) -> xr.DataArray:
+    def get(self, kind: FileKind, variable: str, **labels: str) -> xr.DataArray:
         """A variable of one of the files, at the given labels.
 
         Raises:
@@ -194,7 +194,7 @@ class CellResults:
         """
         dataset: xr.Dataset = getattr(self, kind)
         if variable not in dataset:
-            wrong = missing(self.spec, kind, variable) or "run it again"
+            wrong = why_absent(self.spec, kind, variable) or "run it again"
             raise UserError(f"{self.name}: {kind} has no {variable!r}: {wrong}")
         for dim, label in labels.items():
             if label not in dataset[dim]:
@@ -352,12 +352,12 @@ class Results(Mapping[str, CellResults]):
 
     def _counts(self) -> pd.DataFrame:
         """Number of cells of each experiment; no file is read."""
-        counts = self._places().groupby(PLACE[:2], sort=False).count()
+        counts = self._places().groupby(IDENTIFIER[:2], sort=False).count()
         return counts.rename(columns={"cell": "cells"}).reset_index()
 
     def _places(self) -> pd.DataFrame:
         """Paper, experiment and cell of each identifier."""
-        return pd.DataFrame([name.split("/") for name in self], columns=PLACE)
+        return pd.DataFrame([name.split("/") for name in self], columns=IDENTIFIER)
 
     def __getitem__(self, name: str) -> CellResults:
         return self._cells[name]
@@ -409,7 +409,7 @@ class Results(Mapping[str, CellResults]):
         """
         rows = []
         for cell in self.values():
-            place = dict(zip(PLACE, cell.name.split("/"), strict=True))
+            place = dict(zip(IDENTIFIER, cell.name.split("/"), strict=True))
             rows.append(place | {"folder": str(cell.folder)} | cell.entries(cell.kinds[-1]))
         return pd.DataFrame(rows)
 
@@ -428,20 +428,20 @@ class Results(Mapping[str, CellResults]):
         if not len(self):
             return self
         wanted = {key.replace("__", "."): _as_in_json(value) for key, value in values.items()}
-        table = self._places() if wanted.keys() <= set(PLACE) else self.table
+        table = self._places() if wanted.keys() <= set(IDENTIFIER) else self.table
         kept = np.ones(len(self), dtype=bool)
         for key, value in wanted.items():
             if key not in table:
                 raise UserError(
-                    f"{key!r} is no column; {alike(key, table.columns)}there are "
+                    f"{key!r} is no column; {did_you_mean(key, table.columns)}there are "
                     f"{', '.join(table.columns)}"
                 )
             same = np.array([(entry == value) is True for entry in table[key]])
             if not same.any():
                 known = list(dict.fromkeys(map(str, table[key])))
                 raise UserError(
-                    f"{key}: {value!r}: no cell has it; {alike(str(value), known)}there is "
-                    f"{brief(', '.join(known))}"
+                    f"{key}: {value!r}: no cell has it; {did_you_mean(str(value), known)}there is "
+                    f"{shorten(', '.join(known))}"
                 )
             kept &= same
         chosen = Results(cell for cell, keep in zip(self.values(), kept, strict=True) if keep)
@@ -465,7 +465,7 @@ def cells_of(tree: xr.DataTree) -> list[CellResults]:
     cells = []
     for node in tree.subtree:
         files: dict[str, Any] = {
-            kind: node[kind].to_dataset() for kind in SOURCES if kind in node.children
+            kind: node[kind].to_dataset() for kind in REGISTRIES if kind in node.children
         }
         if files and all("spec" in file.attrs for file in files.values()):
             attrs = node.attrs | next(iter(files.values())).attrs
@@ -512,7 +512,7 @@ def open_results(
     if cell_ids is None:
         # blind trials and smoke runs lie deeper
         places = [root]
-        for _ in PLACE:
+        for _ in IDENTIFIER:
             places = [inside for folder in places for inside in _folders(folder)]
         found = [each for each in places if any(path.suffix == ".nc" for path in _inside(each))]
         if not found:
@@ -523,7 +523,7 @@ def open_results(
     except TypeError:
         names = [cell_ids]
     for name in names:
-        if not isinstance(name, str) or name.count("/") != len(PLACE) - 1:
+        if not isinstance(name, str) or name.count("/") != len(IDENTIFIER) - 1:
             raise UserError(f"cell_ids: {name!r}: give identifiers paper/experiment/label")
     parted = ((name, *name.rpartition("/")) for name in names)
     return Results(

@@ -32,7 +32,7 @@ REMEDY = "add --forcerun {path} to the snakemake command that made it, and it is
 
 
 @dataclass(frozen=True)
-class Seal:
+class Checksums:
     """What a checksum file says.
 
     Attributes:
@@ -57,7 +57,7 @@ class Seal:
         write_text("\n".join(lines) + "\n", place)
 
 
-def read_seal(place: Path) -> Seal | None:
+def read_checksums(place: Path) -> Checksums | None:
     """What a checksum file says; None where there is none, or it is damaged."""
     try:
         if not place.is_file() or place.stat().st_size > LONGEST:
@@ -70,19 +70,19 @@ def read_seal(place: Path) -> Seal | None:
         return None
     of_inputs = [line.startswith(INPUT) for line in lines]
     named = [(entry[2], entry[1]) for entry in entries if entry]
-    return Seal(
+    return Checksums(
         first.removeprefix(FINGERPRINT),
         dict(each for each, of_input in zip(named, of_inputs, strict=True) if not of_input),
         dict(each for each, of_input in zip(named, of_inputs, strict=True) if of_input),
     )
 
 
-def seal_file(path: Path) -> Path:
+def checksum_path(path: Path) -> Path:
     """Where the checksum of a result file stands."""
     return path.with_name(f"{path.name}.sha256")
 
 
-def sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     """Hex digest of a file.
 
     Raises:
@@ -99,42 +99,42 @@ def fingerprint(*computed_from: str) -> str:
     return hashlib.sha256(" ".join(computed_from).encode()).hexdigest()
 
 
-def fingerprint_of(path: Path) -> str | None:
+def recorded_fingerprint(path: Path) -> str | None:
     """What a result file was computed from; None where it or its checksum is missing."""
-    found = read_seal(seal_file(path)) if os.path.isfile(path) else None
+    found = read_checksums(checksum_path(path)) if os.path.isfile(path) else None
     return found.fingerprint if found else None
 
 
-def digest_of(path: Path, place: Path | None = None) -> str | None:
+def recorded_checksum(path: Path, place: Path | None = None) -> str | None:
     """The checksum that a file was written with; None where none is known.
 
     Args:
         path: the file.
         place: its checksum file, in the same folder; that of a result file when absent.
     """
-    found = read_seal(place or seal_file(path))
+    found = read_checksums(place or checksum_path(path))
     return found.files.get(path.name) if found else None
 
 
-def digests(root: Path, names: Iterable[str]) -> dict[str, str]:
+def recorded_checksums(root: Path, names: Iterable[str]) -> dict[str, str]:
     """Checksums that result files were written with, by name; without those where none is known."""
-    found = {name: digest_of(root / name) for name in names}
+    found = {name: recorded_checksum(root / name) for name in names}
     return {name: digest for name, digest in found.items() if digest is not None}
 
 
-def intact(place: Path) -> bool:
+def is_intact(place: Path) -> bool:
     """Whether all files of a checksum file are there, with the content they were written with."""
-    found = read_seal(place)
+    found = read_checksums(place)
     try:
         return found is not None and all(
-            sha256(place.parent / name) == digest for name, digest in found.files.items()
+            file_sha256(place.parent / name) == digest for name, digest in found.files.items()
         )
     except OSError:
         return False
 
 
 @contextmanager
-def unchanged(root: Path, paths: Iterable[Path]) -> Iterator[dict[str, str]]:
+def unchanged_inputs(root: Path, paths: Iterable[Path]) -> Iterator[dict[str, str]]:
     """Checksums of result files, by their path in the results, for the time that they are read.
 
     Args:
@@ -145,17 +145,17 @@ def unchanged(root: Path, paths: Iterable[Path]) -> Iterator[dict[str, str]]:
         UserError: one of them was replaced meanwhile, or has no checksum.
     """
     names = [path.relative_to(root).as_posix() for path in paths]
-    before = digests(root, names)
+    before = recorded_checksums(root, names)
     for name in names:
         if name not in before:
-            raise UserError(_without(root / name, seal_file(root / name)))
+            raise UserError(_without(root / name, checksum_path(root / name)))
     yield before
-    if digests(root, names) != before:
+    if recorded_checksums(root, names) != before:
         raise UserError(f"{root}: files changed while they were read; run the same command again")
 
 
 @contextmanager
-def recorded(
+def checksums_of_outputs(
     place: Path,
     root: Path,
     inputs: Sequence[str],
@@ -177,14 +177,14 @@ def recorded(
         UserError: what `guard` refuses, inputs that changed meanwhile, or a folder that cannot be
             written to.
     """
-    with unchanged(root, map(Path, inputs)) as checksums:
+    with unchanged_inputs(root, map(Path, inputs)) as checksums:
         yield
     guard()
-    names = {os.path.relpath(file, place.parent): sha256(Path(file)) for file in files}
-    Seal(fingerprint(*computed_from), names, checksums).write(place)
+    names = {os.path.relpath(file, place.parent): file_sha256(Path(file)) for file in files}
+    Checksums(fingerprint(*computed_from), names, checksums).write(place)
 
 
-def refuse_damage(path: Path, digest: str, place: Path | None = None) -> None:
+def check_checksum(path: Path, digest: str, place: Path | None = None) -> None:
     """Refuses a file with another checksum than it was written with.
 
     A file without a checksum file passes; one whose checksum file is damaged does not.
@@ -197,8 +197,8 @@ def refuse_damage(path: Path, digest: str, place: Path | None = None) -> None:
     Raises:
         UserError: it is damaged, or its checksum file is.
     """
-    place = place or seal_file(path)
-    known = digest_of(path, place)
+    place = place or checksum_path(path)
+    known = recorded_checksum(path, place)
     if known is None and os.path.lexists(place):
         raise UserError(_without(path, place))
     if known not in (None, digest):
@@ -213,7 +213,7 @@ def _without(path: Path, place: Path) -> str:
     return f"{path}: its checksum {place.name} is missing or damaged; " + REMEDY.format(path=path)
 
 
-def refuse_unsound(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Refuses a result file whose content is not what it was written with.
 
     A file and its checksum are replaced one after the other; who reads in between waits.
@@ -224,12 +224,12 @@ def refuse_unsound(path: Path) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            digest, age = sha256(path), time.time() - path.stat().st_ctime
+            digest, age = file_sha256(path), time.time() - path.stat().st_ctime
         except OSError as error:
             raise UserError(
                 f"{path}: cannot be read ({error.strerror}); check its permissions"
             ) from error
         fresh = abs(age) < PATIENCE and time.monotonic() < deadline
-        if not fresh or digest_of(path) in (None, digest):
-            return refuse_damage(path, digest)
+        if not fresh or recorded_checksum(path) in (None, digest):
+            return check_checksum(path, digest)
         time.sleep(PAUSE)

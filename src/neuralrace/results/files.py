@@ -13,9 +13,9 @@ import xarray as xr
 
 from neuralrace.results.atomic import replacing
 from neuralrace.errors import UserError
-from neuralrace.config.variables import Kind
+from neuralrace.config.variables import FileKind
 from neuralrace.results.schema import check, check_origin
-from neuralrace.results.checksums import REMEDY, Seal, refuse_unsound, seal_file, sha256
+from neuralrace.results.checksums import REMEDY, Checksums, check_file, checksum_path, file_sha256
 
 DENSEST = 1032
 """Bytes that one byte of a file can stand for: zlib makes nothing smaller."""
@@ -25,7 +25,7 @@ PLAIN: dict[str, Any] = {"engine": "netcdf4", "decode_times": False}
 """How result files are opened: no axis is one of dates, and to look for them takes time."""
 
 
-def write(
+def write_result(
     dataset: xr.Dataset,
     path: str | os.PathLike[str],
     fingerprint: str = "",
@@ -53,11 +53,11 @@ def write(
         _in_characters(dataset).to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
         with xr.open_dataset(temporary, engine="netcdf4") as back:
             xr.testing.assert_identical(back.load(), dataset)
-        digest = sha256(temporary)
-    Seal(fingerprint, {path.name: digest}, inputs or {}).write(seal_file(path))
+        digest = file_sha256(temporary)
+    Checksums(fingerprint, {path.name: digest}, inputs or {}).write(checksum_path(path))
 
 
-def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
+def read_result(path: str | os.PathLike[str], kind: FileKind | None = None) -> xr.Dataset:
     """A result file in memory, checked against the schema.
 
     Raises:
@@ -72,7 +72,7 @@ def read(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
             return dataset.load()
 
 
-def open_lazily(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Dataset:
+def open_lazily(path: str | os.PathLike[str], kind: FileKind | None = None) -> xr.Dataset:
     """A result file of which an array is read when it is used, and not kept.
 
     Its content is not compared with its seal: the checksum of each chunk is, when that is read.
@@ -89,7 +89,7 @@ def open_lazily(path: str | os.PathLike[str], kind: Kind | None = None) -> xr.Da
         return dataset
 
 
-def attributes(path: str | os.PathLike[str], kind: Kind | None = None) -> dict[str, Any]:
+def read_attributes(path: str | os.PathLike[str], kind: FileKind | None = None) -> dict[str, Any]:
     """The attributes of a result file, and nothing else of it.
 
     Raises:
@@ -115,7 +115,7 @@ def _sound(path: str | os.PathLike[str]) -> Path:
             raise UserError(f"{path}: result file not found. Run the workflow to make it.")
     except OSError as error:  # such as a folder that may not be searched
         raise UserError(f"{path}: cannot be read ({error.strerror}); check permissions") from error
-    refuse_unsound(path)
+    check_file(path)
     return path
 
 

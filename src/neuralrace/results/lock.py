@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from neuralrace.errors import UserError
-from neuralrace.results.checksums import read_seal
+from neuralrace.results.checksums import read_checksums
 
 LOCK = ".neuralrace"
 OURS = b"Runs of neuralrace write their results here, and replace files under these names.\n"
@@ -90,7 +90,7 @@ def _refuse_foreign(root: Path, outputs: Iterable[Path]) -> None:
 
 def _foreign(folder: Path, paths: Iterable[Path]) -> Iterator[Path]:
     there = [path for path in paths if os.path.lexists(path)]
-    seals = {place: read_seal(place) for place in folder.glob("*.sha256")} if there else {}
+    seals = {place: read_checksums(place) for place in folder.glob("*.sha256")} if there else {}
     ours = {folder / name for seal in seals.values() if seal for name in seal.files}
     ours |= {place for place, seal in seals.items() if seal}
     yield from (path for path in there if path not in ours)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from neuralrace.errors import UserError
-from neuralrace.extensions.registry import GROUP, packages
+from neuralrace.extensions.registry import ENTRY_POINT_GROUP, packages
 from neuralrace.extensions.source import imports, without_comments
 
 ROOT = Path(__file__).parents[1]
@@ -47,13 +47,13 @@ def code_sha256(stage: Stage, more: Iterable[str] = ()) -> str:
     return _sha256(_entries(stage, more))
 
 
-def watch() -> None:
+def note_source_files() -> None:
     """Notes the state of all source files, before they are imported: see `planned`."""
     for root in _roots().values():
         SEEN.update({path: _state(path) for path in root.rglob("*.py")})
 
 
-def planned(stage: Stage, more: Iterable[str], digest: str) -> Callable[[], None]:
+def code_guard(stage: Stage, more: Iterable[str], digest: str) -> Callable[[], None]:
     """Refuses code other than a job was planned with.
 
     Args:
@@ -90,14 +90,14 @@ def planned(stage: Stage, more: Iterable[str], digest: str) -> Callable[[], None
     return guard
 
 
-def versions(*packages: str) -> str:
+def package_versions(*packages: str) -> str:
     """Versions of Python and of the packages that a result depends on."""
     named = [f"{package} {version(package)}" for package in ("neuralrace", "numpy", *packages)]
     return ", ".join([f"python {platform.python_version()}", *named])
 
 
 @cache
-def processor() -> dict[str, str]:
+def processor_attributes() -> dict[str, str]:
     """What sums depend on beside versions: kernels of linear algebra, and instructions.
 
     Other kernels and instructions sum in another order, which changes results in their last digits.
@@ -118,7 +118,7 @@ def processor() -> dict[str, str]:
 
 def _entries(stage: Stage, more: Iterable[str]) -> frozenset[str]:
     """Names of the modules that a stage begins with."""
-    return frozenset([RUNNER, f"{GROUP}.workflow.{stage}", *more])
+    return frozenset([RUNNER, f"{ENTRY_POINT_GROUP}.workflow.{stage}", *more])
 
 
 @cache
@@ -168,7 +168,7 @@ def _imported(path: Path) -> frozenset[Path]:
 @cache
 def _roots() -> dict[str, Path]:
     """Folders of this library and of the packages that extend it, by top-level name."""
-    roots = {GROUP: ROOT}
+    roots = {ENTRY_POINT_GROUP: ROOT}
     for name in {package.partition(".")[0] for package in packages()}:
         spec = find_spec(name)
         if spec is not None and spec.submodule_search_locations:
@@ -182,7 +182,7 @@ def _files(name: str) -> tuple[Path, ...]:
     package, *names = name.split(".")
     root = _roots().get(package)
     # the library's own __init__ is no step of any stage: it only opens results for people
-    if root is None or name == GROUP:
+    if root is None or name == ENTRY_POINT_GROUP:
         return ()
     stem = root.joinpath(*names)
     paths = (path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file())

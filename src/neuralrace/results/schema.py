@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.errors import UserError
-from neuralrace.config.variables import ALWAYS, RUNS, Kind
+from neuralrace.config.variables import COMMON_VARIABLES, RUN_AXES, FileKind
 from neuralrace.extensions.registry import OBSERVABLES, SOLUTIONS, Variable
 
 SCHEMA_VERSION = "3"
@@ -82,7 +82,7 @@ NUMBERED = (
     "output_domain",
 )
 
-TRAJECTORY = dict(ALWAYS["trajectory"])
+TRAJECTORY = dict(COMMON_VARIABLES["trajectory"])
 """By name; `{layer}` and `{below}` stand for the numbers of a layer and of the one below it."""
 for _name, _entry in OBSERVABLES.items():
     for _given, _variable in _entry.declaration.variables.items():
@@ -103,7 +103,7 @@ def theory_variables() -> dict[str, Variable]:
     return {name: each for variables in given for name, each in variables.items()}
 
 
-def variable(kind: Kind, name: str) -> Variable | None:
+def variable(kind: FileKind, name: str) -> Variable | None:
     """Definition of a variable of trajectory or theory files; None for an unknown name."""
     table = {"trajectory": TRAJECTORY, "theory": theory_variables()}[kind]
     stem, _, number = name.rpartition("_")
@@ -116,7 +116,7 @@ def variable(kind: Kind, name: str) -> Variable | None:
 
 
 def build(
-    kind: Kind,
+    kind: FileKind,
     arrays: Mapping[str, np.ndarray],
     coords: Mapping[str, tuple[str, np.ndarray, str] | np.ndarray],
     attrs: Mapping[str, str],
@@ -138,7 +138,7 @@ def build(
         if known is None:
             raise KeyError(f"{name} is no variable of a {kind} file")
         described = {"long_name": known.long_name, "units": known.units}
-        variables[name] = ((*RUNS, *known.dims), values, described)
+        variables[name] = ((*RUN_AXES, *known.dims), values, described)
     dataset = xr.Dataset(variables, attrs=dict(attrs) | {"kind": kind, "schema": SCHEMA_VERSION})
     for name, value in coords.items():
         dimension, values, units = value if isinstance(value, tuple) else (name, value, "1")
@@ -153,7 +153,7 @@ def build(
     return dataset
 
 
-def check(dataset: xr.Dataset, path: object, kind: Kind | None = None) -> None:
+def check(dataset: xr.Dataset, path: object, kind: FileKind | None = None) -> None:
     """Refuses a dataset that is not what the schema says.
 
     Raises:
@@ -161,8 +161,8 @@ def check(dataset: xr.Dataset, path: object, kind: Kind | None = None) -> None:
     """
     check_origin(dataset.attrs, map(str, dataset.variables), path, kind)
     found = dataset.attrs["kind"]
-    if found != "metrics" and not set(RUNS) <= set(dataset.dims):
-        raise _refusal(path, f"lacks the axes {RUNS}")
+    if found != "metrics" and not set(RUN_AXES) <= set(dataset.dims):
+        raise _refusal(path, f"lacks the axes {RUN_AXES}")
     if found == "trajectory" and "loss" not in dataset:
         raise _refusal(path, "lacks the variable 'loss'")
     if bare := [
@@ -174,7 +174,7 @@ def check(dataset: xr.Dataset, path: object, kind: Kind | None = None) -> None:
 
 
 def check_origin(
-    attrs: Mapping[str, Any], variables: Iterable[str], path: object, kind: Kind | None = None
+    attrs: Mapping[str, Any], variables: Iterable[str], path: object, kind: FileKind | None = None
 ) -> None:
     """Refuses a file whose attributes are not what the schema says.
 

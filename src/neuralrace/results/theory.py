@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Int
 
-from neuralrace.results.axes import axes, provenance, record_steps
+from neuralrace.results.axes import axes, provenance_attributes, record_steps
 from neuralrace.results.schema import build, theory_variables
 from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.theory.solutions.problem import Arrays, Problem
@@ -30,7 +30,7 @@ def theory_dataset(
     """
     step, _ = record_steps(ensemble)
     samples, arrays = solve(ensemble, step, answers)
-    attrs = provenance(cell_id, ensemble, "solve", ("scipy", "xarray", "netcdf4"))
+    attrs = provenance_attributes(cell_id, ensemble, "solve", ("scipy", "xarray", "netcdf4"))
     attrs |= {"title": f"Theory of {cell_id}", "precision": "float64"}
     coords = axes(ensemble, samples)
     for name in ("snapshot", "snapshot_flow_time"):

@@ -5,7 +5,7 @@ import os
 import jax
 import xarray as xr
 
-from neuralrace.results.axes import axes, provenance
+from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import build
 from neuralrace.config.cell import Ensemble
 from neuralrace.training.trainer import Trajectory
@@ -20,7 +20,7 @@ def trajectory_dataset(cell_id: str, ensemble: Ensemble, trajectory: Trajectory)
         trajectory: what was recorded.
     """
     device = jax.devices()[0]
-    attrs = provenance(
+    attrs = provenance_attributes(
         cell_id, ensemble, "train", ("jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
     )
     attrs |= {

@@ -8,11 +8,11 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.errors import UserError
-from neuralrace.config.variables import SOURCES
-from neuralrace.results.files import read
-from neuralrace.results.cells import PLACE, named
+from neuralrace.config.variables import REGISTRIES
+from neuralrace.results.files import read_result
+from neuralrace.results.cells import IDENTIFIER, named
 from neuralrace.extensions.registry import FIGURES
-from neuralrace.results.checksums import Seal, digest_of, fingerprint, read_seal, seal_file, sha256
+from neuralrace.results.checksums import Checksums, recorded_checksum, fingerprint, read_checksums, checksum_path, file_sha256
 from neuralrace.config.robustness import DOUBLED
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -45,7 +45,7 @@ def verify(
         UserError: there are no files; what is wrong in which file, a line each, and the command
             that mends it.
     """
-    found = [path for path in root.rglob("*.nc") if path.stem in SOURCES]
+    found = [path for path in root.rglob("*.nc") if path.stem in REGISTRIES]
     files = sorted(found) if planned is None else list(planned)
     if not files:
         raise UserError(f"{root}: no result files; name the folder that holds some")
@@ -77,8 +77,8 @@ def _products(root: Path, gallery: Path) -> Iterator[tuple[Path, list[Path]]]:
     judged = [root / f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
     yield root / "claims.sha256", judged
     for name in ("metrics.csv", "blind.json"):
-        yield seal_file(root / name), [root / name]
-    drawn = {place for place in gallery.rglob("*.sha256") if read_seal(place)}
+        yield checksum_path(root / name), [root / name]
+    drawn = {place for place in gallery.rglob("*.sha256") if read_checksums(place)}
     for place in sorted(drawn | {gallery / f"{name}.sha256" for name in FIGURES}):
         yield place, [place.with_suffix(kind) for kind in PICTURES]
 
@@ -98,23 +98,23 @@ def _output(path: Path, gallery: Path) -> Path:
 
 def _of_product(place: Path, root: Path) -> Iterator[str]:
     """What is wrong with pictures or tables, as their checksum file says."""
-    found = read_seal(place)
+    found = read_checksums(place)
     if found is None:
         yield "is missing or no checksum file, so that nobody can tell whether its files are sound"
         return
     for name, digest in found.files.items():
         path = place.parent / name
         try:
-            if sha256(path) != digest:
+            if file_sha256(path) != digest:
                 yield f"{path}: is not what was written; it was changed or damaged"
         except OSError as error:
             yield f"{path}: cannot be read ({error.strerror})"
     yield from _of_inputs(found, root)
 
 
-def _of_inputs(found: Seal, root: Path) -> Iterator[str]:
+def _of_inputs(found: Checksums, root: Path) -> Iterator[str]:
     for name, digest in found.inputs.items():
-        if digest_of(root / name) != digest:
+        if recorded_checksum(root / name) != digest:
             yield f"was computed from another {root / name} than there is"
 
 
@@ -126,16 +126,16 @@ def _of_file(path: Path, root: Path, planned: str | None) -> Iterator[str]:
         return
     except OSError:  # who reads it tells why it cannot be
         pass
-    found = read_seal(seal_file(path))
+    found = read_checksums(checksum_path(path))
     if found is None:
-        yield f"its checksum {seal_file(path).name} is missing or damaged"
+        yield f"its checksum {checksum_path(path).name} is missing or damaged"
     try:
-        dataset = read(path)
+        dataset = read_result(path)
     except UserError as error:
         yield str(error).removeprefix(f"{path}: ")
         return
     attrs = dataset.attrs
-    if not _belongs(path, root, tuple(str(attrs.get(part)) for part in PLACE)):
+    if not _belongs(path, root, tuple(str(attrs.get(part)) for part in IDENTIFIER)):
         yield f"is of {named(attrs)}, and lies in the place of another cell"
     if found is not None:
         own = fingerprint(named(attrs), attrs["spec_sha256"], attrs["code_sha256"])

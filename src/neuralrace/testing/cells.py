@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 from neuralrace.config.cell import DATASETS, Cell, Ensemble
 from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.testing.declarations import names, sound
 
@@ -72,13 +72,13 @@ SMALL: Mapping[str, Spec] = {
 """Runs by name, as in `config/`; what they leave out is in `SPEC`."""
 
 
-def name_of(cls: type[Strict]) -> str:
+def name_of(cls: type[ConfigModel]) -> str:
     """What a class is called in `config/`."""
     (name,) = get_args(cls.model_fields["name"].annotation)
     return name
 
 
-def example_of(cls: type[Strict]) -> dict[str, Any]:
+def example_of(cls: type[ConfigModel]) -> dict[str, Any]:
     """An example of a class, as in `config/`."""
     return {"name": name_of(cls), **cls.example}
 

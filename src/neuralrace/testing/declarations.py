@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from neuralrace.config.requirements import NEEDS
-from neuralrace.config.variables import RUNS, SOURCES, given, pattern
+from neuralrace.config.requirements import REQUIREMENTS
+from neuralrace.config.variables import REGISTRIES, RUN_AXES, declared_variables, layer_pattern
 from neuralrace.extensions.registry import (
     FIGURES,
     METRICS,
@@ -18,7 +18,7 @@ from neuralrace.extensions.registry import (
 from neuralrace.figures.caption import panels
 from neuralrace.results.schema import COORDINATES, theory_variables
 
-REGISTRIES = (METRICS, SOLUTIONS, OBSERVABLES, FIGURES)
+EXTENSIONS = (METRICS, SOLUTIONS, OBSERVABLES, FIGURES)
 
 
 def faults(registry: Registry, entry: Entry) -> list[str]:
@@ -46,13 +46,13 @@ def _by_itself(entry: Entry) -> Iterator[str]:
     declaration = entry.declaration
     if not declaration.gives:
         yield "gives nothing"
-    for name in names(declaration.needs) - set(NEEDS):
+    for name in names(declaration.needs) - set(REQUIREMENTS):
         yield f"needs {name!r}, which is no function of neuralrace.config.requirements"
     if isinstance(declaration, Metric):
         for name in names(declaration.observables) - set(OBSERVABLES):
             yield f"needs the observable {name!r}, which does not exist"
-        given = {f"*{variable}" for variable in ("", *theory_variables())}
-        for name in names(declaration.solutions) - {*SOLUTIONS, *given}:
+        starred = {f"*{variable}" for variable in ("", *theory_variables())}
+        for name in names(declaration.solutions) - {*SOLUTIONS, *starred}:
             yield f"needs the solution {name!r}, which does not exist"
     for name, variable in declaration.variables.items():
         dims = list(variable.dims)
@@ -62,7 +62,7 @@ def _by_itself(entry: Entry) -> Iterator[str]:
                 yield f"gives {name!r}, whose first dimension must be {clock!r}"
             dims = [dim for dim in dims[1:] if not dim.startswith("unit_{")]
         for dim in dims:
-            if dim not in COORDINATES or dim in RUNS:
+            if dim not in COORDINATES or dim in RUN_AXES:
                 yield f"gives {name!r} with the dimension {dim!r}, which is none of records.schema"
         if not variable.long_name or not variable.units:
             yield f"gives {name!r} without meaning or unit"
@@ -82,12 +82,12 @@ def _of_figure(entry: Entry[Figure]) -> Iterator[str]:
     if entry.declaration.height <= 0:
         yield "has no height"
     for kinds in entry.declaration.reads.values():
-        for kind in sorted(set(kinds) - set(SOURCES)):
-            yield f"reads {kind!r}, which is none of {', '.join(SOURCES)}"
-        for kind, (_, registry) in SOURCES.items():
-            known = given(kind, tuple(registry))
+        for kind in sorted(set(kinds) - set(REGISTRIES)):
+            yield f"reads {kind!r}, which is none of {', '.join(REGISTRIES)}"
+        for kind, (_, registry) in REGISTRIES.items():
+            known = declared_variables(kind, tuple(registry))
             for name in sorted(names(kinds.get(kind, ""))):
-                if name not in known and pattern(name) not in known:
+                if name not in known and layer_pattern(name) not in known:
                     yield f"reads {name!r} of {kind}, which nothing gives"
 
 

@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from neuralrace.config.cell import DATASETS, LAWS
+from neuralrace.config.cell import DATASETS, INITIALISERS
 from neuralrace.datasets.base import DomainDataset
 from neuralrace.networks.gated import SAMPLE_SCHEMES
 from neuralrace.networks.layered import Activation
@@ -16,7 +16,7 @@ from neuralrace.testing.cells import LOADED, example_of, name_of
 from neuralrace.training.losses import LOSSES
 from neuralrace.training.settings import OPTIMISERS, Loss
 
-CHOICES = (DATASETS, DOMAIN_SCHEMES, LAWS, OPTIMISERS, PAIRS, SAMPLE_SCHEMES)
+CHOICES = (DATASETS, DOMAIN_SCHEMES, INITIALISERS, OPTIMISERS, PAIRS, SAMPLE_SCHEMES)
 
 
 def test_registries_agree_with_what_can_be_configured():

@@ -2,11 +2,11 @@
 
 import pytest
 
-from neuralrace.testing.declarations import REGISTRIES, faults
+from neuralrace.testing.declarations import EXTENSIONS, faults
 
 ENTRIES = [
     pytest.param(registry, entry, id=f"{registry.kind}-{entry.name}")
-    for registry in REGISTRIES
+    for registry in EXTENSIONS
     for entry in registry.values()
 ]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from neuralrace.config.cell import LAWS
+from neuralrace.config.cell import INITIALISERS
 from neuralrace.datasets.xor import Xor
 from neuralrace.errors import UserError
 from neuralrace.networks.gated import SAMPLE_SCHEMES
@@ -24,7 +24,7 @@ def training(loss="squared_error"):
 
 def layered_cells():
     """As few cells as cover all entries: one for each row of the longest registry."""
-    registries = (sorted(LOADED), sorted(map(name_of, LAWS)), sorted(ACTIVATIONS))
+    registries = (sorted(LOADED), sorted(map(name_of, INITIALISERS)), sorted(ACTIVATIONS))
     for row in range(max(map(len, registries))):
         yield *(names[row % len(names)] for names in registries), "squared_error"
     for loss in sorted(set(LOSSES) - {"squared_error"}):
@@ -40,7 +40,7 @@ def test_entries_train_write_and_read_back(cell, tmp_path):
     spec = {
         "dataset": example,
         "network": {"name": "layered", "hidden": [hidden], "activation": activation},
-        "init": example_of({name_of(cls): cls for cls in LAWS}[law]),
+        "init": example_of({name_of(cls): cls for cls in INITIALISERS}[law]),
         "training": training(loss),
     }
     check_training(cell_of(spec), tmp_path)

@@ -10,7 +10,7 @@ from neuralrace.config.cell import Cell, Ensemble
 from neuralrace.extensions.registry import OBSERVABLES
 from neuralrace.figures.cell import plot
 from neuralrace.results.cells import CellResults
-from neuralrace.results.files import read, write
+from neuralrace.results.files import read_result, write_result
 from neuralrace.results.schema import variable
 from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.results.verify import verify
@@ -45,10 +45,10 @@ def check_training(cell: Cell, folder: Path) -> xr.Dataset:
     name = "paper/experiment/main"
     dataset = trajectory_dataset(name, ensemble, trajectory)
     path, said = folder / "trajectory.nc", []
-    write(dataset, path)
+    write_result(dataset, path)
     verify(folder, folder / "figures", said.append)
     assert len(said) == 1
-    back = read(path, "trajectory")
+    back = read_result(path, "trajectory")
     xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
     assert plot(CellResults(name, folder, cell, dataset)).axes  # as `neuralrace run` does
     return dataset

@@ -22,7 +22,7 @@ _taken: list[int] = []
 """File descriptors of the locks of this process, which the kernel opens when it ends."""
 
 
-def gpus() -> tuple[str, ...]:
+def visible_gpus() -> tuple[str, ...]:
     """Names of the GPUs that this process may use, by which CUDA knows them."""
     told = os.environ.get(CHOSEN)
     if told is not None:
@@ -36,12 +36,12 @@ def gpus() -> tuple[str, ...]:
     return tuple(map(str, range(len(found))))
 
 
-def take() -> None:
+def claim_gpu() -> None:
     """Takes one of the GPUs, if there are several, for this process alone until it ends.
 
     While all are taken, it waits. To be called before JAX is loaded.
     """
-    names = gpus()
+    names = visible_gpus()
     if len(names) > 1:  # a single one was chosen by a scheduler, or is shared by all there is
         os.environ[CHOSEN] = _free(names)
 

@@ -4,7 +4,7 @@ import os
 import re
 import warnings
 
-from neuralrace.training.devices import take
+from neuralrace.training.devices import claim_gpu
 
 EFFECTS = {
     r"JAX_\w+": "JAX's arithmetic, random numbers or compilation",
@@ -43,7 +43,7 @@ DEFAULTS = {
 }
 """Variables that change no number, where nobody has set them."""
 
-COMPILED = "/neuralrace/compiled"
+COMPILE_EVENT = "/neuralrace/compiled"
 """Event by which a training tells JAX's monitoring the core-seconds of its compilation."""
 FLAGS = "--xla_gpu_deterministic_ops=true"
 """Of the compiler: on a GPU, the same numbers in every run."""
@@ -65,7 +65,7 @@ def influences() -> dict[str, str]:
     }
 
 
-def warn_of_influences() -> None:
+def warn_of_environment() -> None:
     """Warns, once for each, of variables that change what this process computes.
 
     Jobs of the workflow leave them out; here libraries are loaded already.
@@ -82,7 +82,7 @@ def warn_of_influences() -> None:
         )
 
 
-def settle(threads: int, gpu: bool = False) -> str:
+def set_up_environment(threads: int, gpu: bool = False) -> str:
     """Makes the environment that of every worker; to be called before JAX and NumPy are loaded.
 
     Results follow from specification and code: what a person set for other programs is left out.
@@ -105,7 +105,7 @@ def settle(threads: int, gpu: bool = False) -> str:
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     if gpu:
-        take()
+        claim_gpu()
     else:
         os.environ["JAX_PLATFORMS"] = "cpu"
     names = ", ".join(left_out)

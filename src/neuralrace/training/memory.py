@@ -133,12 +133,12 @@ def _gigabytes(size: int | float) -> str:
 # Limits of machine and device -------------------------------------------------------------------
 
 
-def installed() -> int:
+def total_memory() -> int:
     """Bytes of memory of this machine, in use or not."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def available_on(device: Any) -> int | None:
+def available_on_device(device: Any) -> int | None:
     """Bytes of memory that a device has left; ask before the arguments of a program are made.
 
     Args:
@@ -149,12 +149,12 @@ def available_on(device: Any) -> int | None:
         tell; of a processor, what `available` tells.
     """
     if device.platform == "cpu":
-        return available()
+        return available_memory()
     stats = device.memory_stats() or {}
     return stats["bytes_limit"] - stats["bytes_in_use"] if "bytes_limit" in stats else None
 
 
-def available(system: Path = Path("/")) -> int:
+def available_memory(system: Path = Path("/")) -> int:
     """Bytes of memory that this machine has left, or the control group of this process if less.
 
     Args:

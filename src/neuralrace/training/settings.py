@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import Dataset
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import Strict
-from neuralrace.extensions.registry import OBSERVABLES, Known, choices
+from neuralrace.extensions.model import ConfigModel
+from neuralrace.extensions.registry import OBSERVABLES, RegisteredName, choices
 from neuralrace.training.optimisers.base import Optimiser
 from neuralrace.training.optimisers.sgd import Sgd
 
@@ -21,7 +21,7 @@ Pick = Callable[[Any], Any]
 Sampler = Callable[[Any, int], Any]
 
 
-class Loss(Strict):
+class Loss(ConfigModel):
     """What is minimised, with its normalisation."""
 
     name: Literal["squared_error", "cross_entropy"] = "squared_error"
@@ -51,7 +51,7 @@ class Loss(Strict):
         return factors[self.normalisation] / per_sample
 
 
-class Batch(Strict, ABC):
+class Batch(ConfigModel, ABC):
     """Which samples a step sees."""
 
     whole: ClassVar[bool] = False
@@ -173,7 +173,7 @@ class FreshBatch(Batch):
         return order, sample(random.fold_in(key, step), self.size)
 
 
-class Training(Strict):
+class Training(ConfigModel):
     """Gradient descent."""
 
     learning_rate: Annotated[float, Field(gt=0)]
@@ -204,12 +204,12 @@ class Training(Strict):
         return self.learning_rate if time is None else time
 
 
-class Record(Strict):
+class Record(ConfigModel):
     """What is observed during training, and how often."""
 
     every: Positive
     """Steps between two entries of the time axis."""
     snapshots: Positive = 1
     """Intervals between snapshots of large observables (weights, outputs)."""
-    observables: tuple[Annotated[str, Known(OBSERVABLES)], ...] = ()
+    observables: tuple[Annotated[str, RegisteredName(OBSERVABLES)], ...] = ()
     """What is recorded beside the loss."""

@@ -26,7 +26,7 @@ from neuralrace.errors import UserError
 from neuralrace.extensions.registry import OBSERVABLES
 from neuralrace.training import memory
 from neuralrace.training.checkpointing import Checkpoints, State
-from neuralrace.training.environment import COMPILED
+from neuralrace.training.environment import COMPILE_EVENT
 from neuralrace.training.observables.view import View
 from neuralrace.training.progress import Progress
 from neuralrace.training.runs import Runs
@@ -344,7 +344,7 @@ class Trainer:
         """Trains all runs; see `neuralrace.training.trainer.train`."""
         record, steps = self.ensemble.record, self.ensemble.training.steps
         shape = len(self.scales), len(self.seeds)
-        available = memory.available_on(jax.devices()[0])
+        available = memory.available_on_device(jax.devices()[0])
         number = jax.ShapeDtypeStruct((), jnp.asarray(0).dtype)
         advance = compiled(self.advance, *self.shapes, self.data, *[number] * 3, donate=True)
         needed = memory.program_memory(advance, len(self.scales) * len(self.seeds))
@@ -355,7 +355,7 @@ class Trainer:
         kept = (1 + steps // record.every) * memory.size_of([*self._record.values()])
         if snapshot:
             kept += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
-        memory.refuse_records(kept, memory.available())
+        memory.refuse_records(kept, memory.available_memory())
         members, fixed = self.start()
 
         def go_on(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:
@@ -438,7 +438,7 @@ def compiled(function: Callable[..., Any], *shapes: Any, donate: bool = False) -
     key = lowered.as_text(), lowered.in_tree, lowered.out_tree, taken
     if key not in _PROGRAMS:
         _PROGRAMS[key] = lowered.compile()
-    jax.monitoring.record_event_duration_secs(COMPILED, time.process_time() - begin)
+    jax.monitoring.record_event_duration_secs(COMPILE_EVENT, time.process_time() - begin)
     return _PROGRAMS[key]
 
 

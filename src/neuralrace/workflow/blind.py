@@ -9,8 +9,8 @@ from neuralrace.errors import UserError
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.results.atomic import write_text
 from neuralrace.results.cells import CellResults
-from neuralrace.results.files import write
-from neuralrace.results.provenance import planned
+from neuralrace.results.files import write_result
+from neuralrace.results.provenance import code_guard
 from neuralrace.results.theory import theory_dataset
 from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.training.trainer import train
@@ -43,7 +43,7 @@ def run(
     """
     (path,) = map(Path, outputs)
     specified = {place: Cell.model_validate_json(spec) for place, spec in cells.items()}
-    guards = {p: planned("blind", cell.modules, code[p]) for p, cell in specified.items()}
+    guards = {p: code_guard("blind", cell.modules, code[p]) for p, cell in specified.items()}
     failed = {}
     for number, (place, cell) in enumerate(specified.items(), start=1):
         cell_id = f"{name}/{Path(place).name}"
@@ -60,7 +60,7 @@ def run(
             failed[f"{name}/{place}"] = str(error)
         else:
             guards[place]()
-            write(measured, results.path("metrics"))
+            write_result(measured, results.path("metrics"))
     for guard in guards.values():
         guard()
     write_text(json.dumps(failed, indent=2) + "\n", path)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures.save import save
-from neuralrace.results.checksums import recorded
-from neuralrace.results.provenance import planned
+from neuralrace.results.checksums import checksums_of_outputs
+from neuralrace.results.provenance import code_guard
 from neuralrace.workflow.job import Job
 
 
@@ -36,10 +36,12 @@ def run(
         UserError: a damaged file or one of another specification, a file that cannot be written, or
             code that was edited.
     """
-    guard = planned("draw", [FIGURES[name].module], code)
+    guard = code_guard("draw", [FIGURES[name].module], code)
     checksums = Path(outputs[0]).with_suffix(".sha256")
     with (
         job.stage("draw", name),
-        recorded(checksums, Path(root), inputs, outputs, code, name, caption, guard=guard),
+        checksums_of_outputs(
+            checksums, Path(root), inputs, outputs, code, name, caption, guard=guard
+        ),
     ):
         save(name, root, cells, caption, *outputs)

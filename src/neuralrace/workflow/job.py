@@ -16,7 +16,7 @@ from pathlib import Path
 
 from neuralrace.errors import UserError
 from neuralrace.results.atomic import write_text
-from neuralrace.training.environment import COMPILED
+from neuralrace.training.environment import COMPILE_EVENT
 from neuralrace.workflow.stopping import Requests, Stopped
 
 Cost = dict[str, str | float]
@@ -102,7 +102,7 @@ class _Compiling:
     @classmethod
     def count(cls, event: str, duration_secs: float, **_: object) -> None:
         """Listens to JAX's monitoring."""
-        if event == COMPILED:
+        if event == COMPILE_EVENT:
             cls.seconds += duration_secs
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.spec import planned_claims
 from neuralrace.claims.table import read_blind, write_tables
-from neuralrace.results.checksums import recorded
-from neuralrace.results.provenance import planned
+from neuralrace.results.checksums import checksums_of_outputs
+from neuralrace.results.provenance import code_guard
 from neuralrace.workflow.job import Job
 
 
@@ -36,7 +36,7 @@ def run(
     Raises:
         UserError: as `neuralrace.workflow.draw.run`, or a claim that cannot be judged.
     """
-    guard = planned("judge", (), code)
+    guard = code_guard("judge", (), code)
     folder = Path(outputs[0]).parent
     files = [Path(path) for path in inputs if path.endswith(".yaml")]
     metrics = [path for path in inputs if path.endswith(".nc")]
@@ -44,7 +44,7 @@ def run(
     seal, digests = folder / "claims.sha256", (statements, robustness)
     with (
         job.stage("judge"),
-        recorded(seal, folder, metrics, outputs, code, *digests, guard=guard),
+        checksums_of_outputs(seal, folder, metrics, outputs, code, *digests, guard=guard),
     ):
         blind = read_blind(folder / "blind.json")
         judged, findings = judge_papers(files, folder, list(cells), blind, cells)

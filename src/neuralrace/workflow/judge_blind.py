@@ -8,8 +8,8 @@ from neuralrace.claims.judge import judge_blind
 from neuralrace.claims.spec import planned_claims
 from neuralrace.claims.table import write_blind
 from neuralrace.config.cell import Cell
-from neuralrace.results.checksums import recorded, seal_file, sha256
-from neuralrace.results.provenance import planned
+from neuralrace.results.checksums import checksum_path, checksums_of_outputs, file_sha256
+from neuralrace.results.provenance import code_guard
 from neuralrace.workflow.job import Job
 
 
@@ -36,15 +36,17 @@ def run(
     Raises:
         UserError: a claim that cannot be judged, or a file that cannot be read or written.
     """
-    guard = planned("judge_blind", (), code)
+    guard = code_guard("judge_blind", (), code)
     (path,) = map(Path, outputs)
     claims = [Path(each) for each in inputs if each.endswith(".yaml")]
     lists = [Path(each) for each in inputs if each.endswith(".json")]
     written = planned_claims(claims, statements)
     configured = {name: Cell.model_validate_json(spec) for name, spec in cells.items()}
     failed = {k: v for each in lists for k, v in json.loads(each.read_text()).items()}
-    digests = (statements, *map(sha256, lists))
-    with recorded(seal_file(path), path.parent, (), outputs, code, *digests, guard=guard):
+    digests = (statements, *map(file_sha256, lists))
+    with checksums_of_outputs(
+        checksum_path(path), path.parent, (), outputs, code, *digests, guard=guard
+    ):
         judged = judge_blind(written, configured, path.parent / "blind", failed)
         write_blind(judged, path)
     job.report(f"{len(judged)} statements judged; make claims shows which verdicts survive")

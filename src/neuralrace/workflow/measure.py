@@ -7,9 +7,9 @@ from neuralrace.config.cell import Cell
 from neuralrace.extensions.registry import METRICS
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.results.cells import CellResults
-from neuralrace.results.checksums import fingerprint, unchanged
-from neuralrace.results.files import write
-from neuralrace.results.provenance import planned
+from neuralrace.results.checksums import fingerprint, unchanged_inputs
+from neuralrace.results.files import write_result
+from neuralrace.results.provenance import code_guard
 from neuralrace.workflow.job import Job
 from neuralrace.workflow.stages import specifications
 
@@ -33,12 +33,12 @@ def run(
     """
     (path,) = map(Path, outputs)
     cell = Cell.model_validate_json(spec)
-    guard = planned("measure", cell.modules, code)
+    guard = code_guard("measure", cell.modules, code)
     if any(METRICS[metric].declaration.trains for metric in cell.metrics):
         job.count_compilation()
     expected = {kind: part.sha256() for kind, part in specifications(cell).items()}
     with job.stage("measure", name):
-        with unchanged(path.parents[3], map(Path, inputs)) as checksums:
+        with unchanged_inputs(path.parents[3], map(Path, inputs)) as checksums:
             dataset = metrics_dataset(CellResults(name, path.parent, cell, expected=expected))
         guard()
-        write(dataset, path, fingerprint(name, cell.sha256(), code), checksums)
+        write_result(dataset, path, fingerprint(name, cell.sha256(), code), checksums)

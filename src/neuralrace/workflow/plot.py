@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from neuralrace.figures.cell import plot
-from neuralrace.figures.compose import alternative
+from neuralrace.figures.compose import alternative_text
 from neuralrace.figures.save import fixed_layout, save_picture
 from neuralrace.results.cells import open_results
-from neuralrace.results.checksums import recorded
-from neuralrace.results.provenance import planned
+from neuralrace.results.checksums import checksums_of_outputs
+from neuralrace.results.provenance import code_guard
 from neuralrace.workflow.job import Job
 
 
@@ -36,13 +36,13 @@ def run(
         UserError: a damaged file or one of another specification, a file that cannot be written, or
             code that was edited.
     """
-    guard = planned("plot", (), code)
+    guard = code_guard("plot", (), code)
     (path,) = map(Path, outputs)
     checksums = path.with_suffix(".sha256")
     with (
         job.stage("plot", name),
-        recorded(checksums, Path(root), inputs, outputs, code, name, guard=guard),
+        checksums_of_outputs(checksums, Path(root), inputs, outputs, code, name, guard=guard),
     ):
         figure = plot(open_results(root, cells, expected=cells)[name])
         with fixed_layout(figure):
-            save_picture(figure, {"Title": name, "Description": alternative(figure)}, path)
+            save_picture(figure, {"Title": name, "Description": alternative_text(figure)}, path)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from neuralrace.config.cell import SolvedEnsemble
 from neuralrace.results.checksums import fingerprint
-from neuralrace.results.files import write
-from neuralrace.results.provenance import planned
+from neuralrace.results.files import write_result
+from neuralrace.results.provenance import code_guard
 from neuralrace.results.theory import theory_dataset
 from neuralrace.workflow.job import Job
 
@@ -28,8 +28,8 @@ def run(
             code that was edited.
     """
     ensemble = SolvedEnsemble.model_validate_json(spec)
-    guard = planned("solve", ensemble.modules, code)
+    guard = code_guard("solve", ensemble.modules, code)
     with job.stage("solve", name):
         dataset = theory_dataset(name, ensemble)
         guard()
-        write(dataset, outputs[0], fingerprint(name, ensemble.sha256(), code))
+        write_result(dataset, outputs[0], fingerprint(name, ensemble.sha256(), code))

@@ -13,19 +13,24 @@ from typing import Any
 
 from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.plan import needed_cells
-from neuralrace.claims.spec import read_claims, stated
+from neuralrace.claims.spec import claims_fingerprint, read_claims
 from neuralrace.config.cell import Cell, Ensemble
-from neuralrace.config.cost import Cost, cost_of
-from neuralrace.config.load import COMMAND_LINE, laid_over, papers, read_file, read_plan
-from neuralrace.config.variables import Kind
-from neuralrace.errors import UserError, brief
+from neuralrace.config.cost import Cost, estimate_cost
+from neuralrace.config.load import COMMAND_LINE, merge_configs, paper_files, read_file, read_plan
+from neuralrace.config.variables import FileKind
+from neuralrace.errors import UserError, shorten
 from neuralrace.extensions.registry import FIGURES
-from neuralrace.figures import inputs, matching
+from neuralrace.figures import input_files, matching_cells
 from neuralrace.figures.caption import caption
-from neuralrace.figures.plan import experiments, shown
-from neuralrace.results.checksums import fingerprint, fingerprint_of, seal_file, sha256
+from neuralrace.figures.plan import cells_of_figure, experiments_of
+from neuralrace.results.checksums import (
+    checksum_path,
+    file_sha256,
+    fingerprint,
+    recorded_fingerprint,
+)
 from neuralrace.results.provenance import Stage, code_sha256
-from neuralrace.workflow.stages import code, fingerprints, specifications, unmade
+from neuralrace.workflow.stages import code, fingerprints, specifications, stale_files
 
 PLANNED = "NEURALRACE_PLANNED"
 """Environment variable that jobs on other machines inherit: process and fingerprint of a plan."""
@@ -50,7 +55,7 @@ def listed(named: Any) -> list[Path]:
     names = named.split(",") if isinstance(named, str) else [] if named is None else named
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UserError(
-            f"{SETTINGS}: {brief(repr(named), 80)}: expected a file, several with commas between "
+            f"{SETTINGS}: {shorten(repr(named), 80)}: expected a file, several with commas between "
             "them, or a glob in quotes"
         )
     found: list[Path] = []
@@ -92,11 +97,11 @@ class Study:
         """
         values = dict(config)
         named = listed(values.pop(SETTINGS, None))
-        self._files = {str(path): read_file(path) for path in papers()}
+        self._files = {str(path): read_file(path) for path in paper_files()}
         self._files |= {str(path): read_file(Path(path), True) for path in read_before}
         self._files |= {str(path): read_file(path) for path in named}
         self._files |= {COMMAND_LINE: values} if values else {}
-        self.config = reduce(laid_over, self._files.values())
+        self.config = reduce(merge_configs, self._files.values())
         self.plan = read_plan(self.config, self._files)
         self.results = self.plan.results
         for path in (Path(self.results), *Path(self.results).parents):
@@ -104,20 +109,20 @@ class Study:
                 what = "a link that leads nowhere" if path.is_symlink() else "a file"
                 raise UserError(f"results: {path}: {what} is in the way; name a folder")
         self.figures = "figures" if self.results == "results" else f"{self.results}/figures"
-        self.claims_files = list(map(str, papers("claims.yaml")))
+        self.claims_files = list(map(str, paper_files("claims.yaml")))
 
     # Cells ---------------------------------------------------------------------------------------
 
     @cache  # noqa: B019 there is one study in a process
-    def specifications(self, cell: str) -> Mapping[Kind, Ensemble]:
+    def specifications(self, cell: str) -> Mapping[FileKind, Ensemble]:
         """The part of its specification that fixes each file of a cell."""
         return specifications(self.plan.cells[cell])
 
-    def spec(self, cell: str, kind: Kind) -> str:
+    def spec(self, cell: str, kind: FileKind) -> str:
         """The specification of a file, as JSON."""
         return self.specifications(cell)[kind].canonical()
 
-    def code(self, cell: str, kind: Kind) -> str:
+    def code(self, cell: str, kind: FileKind) -> str:
         """Digest of the code that computes a file of a cell."""
         return code(kind, self.specifications(cell)[kind])
 
@@ -136,7 +141,7 @@ class Study:
         """Paths of all metrics."""
         return self.paths((cell, "metrics") for cell in self.plan.cells)
 
-    def spec_digests(self, cells: Iterable[str]) -> dict[str, dict[Kind, str]]:
+    def spec_digests(self, cells: Iterable[str]) -> dict[str, dict[FileKind, str]]:
         """Digest of the specification of each file of cells."""
         return {
             cell: {kind: part.sha256() for kind, part in self.specifications(cell).items()}
@@ -161,11 +166,11 @@ class Study:
         Raises:
             UserError: an experiment that it names is not configured, or records too little.
         """
-        return shown(figure, self.plan.cells, self._files)
+        return cells_of_figure(figure, self.plan.cells, self._files)
 
     def figure_inputs(self, figure: str) -> list[str]:
         """Paths of the result files that a figure reads."""
-        return self.paths(inputs(figure, self.figure_cells(figure)))
+        return self.paths(input_files(figure, self.figure_cells(figure)))
 
     def figure_code(self, figure: str) -> str:
         """Digest of the code that draws a figure."""
@@ -178,14 +183,14 @@ class Study:
     def figure_files(self) -> list[str]:
         """Paths of the pictures of all figures; with `only`, of those that it has all cells of."""
         there = {cell.rpartition("/")[0] for cell in self.plan.cells}
-        names = [n for n in FIGURES if not self.plan.only or there.issuperset(experiments(n))]
+        names = [n for n in FIGURES if not self.plan.only or there.issuperset(experiments_of(n))]
         return [f"{self.figures}/{name}.png" for name in names]
 
     @property
     def plot_files(self) -> list[str]:
         """Paths of the standard figures of cells that no figure module shows."""
-        shown = {cell for figure in FIGURES for cell in matching(figure, self.plan.cells)}
-        return [f"{self.figures}/{cell}.png" for cell in self.plan.cells if cell not in shown]
+        drawn = {cell for figure in FIGURES for cell in matching_cells(figure, self.plan.cells)}
+        return [f"{self.figures}/{cell}.png" for cell in self.plan.cells if cell not in drawn]
 
     @cached_property
     def plot_code(self) -> str:
@@ -211,7 +216,7 @@ class Study:
         Raises:
             UserError: a mistake in a claim.
         """
-        return stated(self._statements)
+        return claims_fingerprint(self._statements)
 
     @cached_property
     def blind(self) -> dict[str, dict[str, Cell]]:
@@ -242,14 +247,14 @@ class Study:
     def robustness_checksum(self) -> str:
         """Checksum of what came out of the robustness runs; empty where there are none."""
         path = Path(self.results, "blind.json")
-        return sha256(path) if path.is_file() else ""
+        return file_sha256(path) if path.is_file() else ""
 
     # Resources -----------------------------------------------------------------------------------
 
     @cache  # noqa: B019
     def cost(self, cell: str) -> Cost:
         """Estimated cost of a cell."""
-        return cost_of(self.plan.cells[cell], self.plan.gpus_each > 0)
+        return estimate_cost(self.plan.cells[cell], self.plan.gpus_each > 0)
 
     def seconds(self, cell: str) -> float:
         """Estimated core-seconds of training a cell."""
@@ -266,11 +271,11 @@ class Study:
 
     def blind_seconds(self, experiment: str) -> float:
         """Estimated core-seconds of the robustness runs of an experiment."""
-        return sum(cost_of(cell).seconds() for cell in self.blind[experiment].values())
+        return sum(estimate_cost(cell).seconds() for cell in self.blind[experiment].values())
 
     def blind_memory(self, experiment: str, attempt: int) -> int:
         """Megabytes to ask a cluster for."""
-        most = max(cost_of(cell).memory_mb for cell in self.blind[experiment].values())
+        most = max(estimate_cost(cell).memory_mb for cell in self.blind[experiment].values())
         return min(most * 2**attempt, self.plan.memory_mb or most * 2**attempt)
 
     # A run ---------------------------------------------------------------------------------------
@@ -293,7 +298,7 @@ class Study:
 
     def up_to_date(self, files: Iterable[str]) -> bool:
         """Whether result files were computed from the present specification and code."""
-        return all(fingerprint_of(Path(f)) == self.fingerprints.get(str(f)) for f in files)
+        return all(recorded_fingerprint(Path(f)) == self.fingerprints.get(str(f)) for f in files)
 
     def outputs(self) -> list[Path]:
         """Paths of all files that the workflow writes, with their checksum files."""
@@ -303,7 +308,7 @@ class Study:
         alone = [Path(self.results, name) for name in ("metrics.csv", "blind.json")]
         alone += map(Path, self.fingerprints)
         together = [Path(self.results, name) for name in (*judged, "claims.sha256")]
-        return [*alone, *map(seal_file, alone), *pictures, *together]
+        return [*alone, *map(checksum_path, alone), *pictures, *together]
 
     def locations(self) -> dict[str, str]:
         """Paths that a person looks at after a run, by what they hold; those that exist."""
@@ -321,7 +326,7 @@ class Study:
             factor: seconds of this machine for one of the estimate's.
         """
         programs, seconds = set[Any](), 0.0
-        todo = unmade(Path(self.results), self.plan.cells)
+        todo = stale_files(Path(self.results), self.plan.cells)
         for cell in todo:
             seconds += self.cost(cell).seconds(programs)
             programs.add(self.cost(cell).program)

@@ -6,8 +6,8 @@ from pathlib import Path
 from neuralrace.results.analysis import to_frame
 from neuralrace.results.atomic import write_text
 from neuralrace.results.cells import open_results
-from neuralrace.results.checksums import recorded, seal_file
-from neuralrace.results.provenance import planned
+from neuralrace.results.checksums import checksum_path, checksums_of_outputs
+from neuralrace.results.provenance import code_guard
 from neuralrace.workflow.job import Job
 
 
@@ -32,11 +32,11 @@ def run(
     Raises:
         UserError: as `neuralrace.workflow.draw.run`.
     """
-    guard = planned("tabulate", (), code)
+    guard = code_guard("tabulate", (), code)
     (path,) = map(Path, outputs)
     with (
         job.stage("tabulate"),
-        recorded(seal_file(path), path.parent, inputs, outputs, code, guard=guard),
+        checksums_of_outputs(checksum_path(path), path.parent, inputs, outputs, code, guard=guard),
     ):
         table = to_frame(open_results(path.parent, cells, expected=cells))
         write_text(table.to_csv(index=False), path)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from neuralrace.config.cell import Ensemble
 from neuralrace.results.checksums import fingerprint
-from neuralrace.results.files import write
-from neuralrace.results.provenance import planned
+from neuralrace.results.files import write_result
+from neuralrace.results.provenance import code_guard
 from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.training.trainer import train
 from neuralrace.workflow.checkpoints import FileCheckpoints
@@ -40,7 +40,7 @@ def run(
     """
     (path,) = map(Path, outputs)
     ensemble = Ensemble.model_validate_json(spec)
-    guard = planned("train", ensemble.modules, code)
+    guard = code_guard("train", ensemble.modules, code)
     identity = fingerprint(name, ensemble.sha256(), code)
     checkpoint = path.parents[3] / "checkpoints" / f"{name}.npz"
     checkpoints = FileCheckpoints(checkpoint, identity, often, job.requests, guard)
@@ -49,5 +49,5 @@ def run(
     with job.stage("train", name), job.requests.held():
         dataset = trajectory_dataset(name, ensemble, train(ensemble, job.report, checkpoints))
         guard()
-        write(dataset, path, identity)
+        write_result(dataset, path, identity)
         checkpoints.clear()

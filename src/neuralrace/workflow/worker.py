@@ -29,12 +29,12 @@ def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
         requests: jobs, a line each: `job`, `name`, `log` and `arguments`.
         replies: takes a line for each: `failed`, `result` and `megabytes`.
     """
-    from neuralrace.results.provenance import watch
+    from neuralrace.results.provenance import note_source_files
 
-    watch()  # before anything is imported that computes, or sets up what does
-    from neuralrace.training.environment import settle
+    note_source_files()  # before anything is imported that computes, or sets up what does
+    from neuralrace.training.environment import set_up_environment
 
-    left_out = settle(threads, gpu)
+    left_out = set_up_environment(threads, gpu)
     if left_out:
         print(left_out, file=sys.stderr)
     lines: SimpleQueue[str] = SimpleQueue()

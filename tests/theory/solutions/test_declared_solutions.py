@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from neuralrace.cli.main import TEMPLATE
 from neuralrace.cli.show import about_cell
-from neuralrace.config.cell import LAWS, SolvedEnsemble
+from neuralrace.config.cell import INITIALISERS, SolvedEnsemble
 from neuralrace.config.load import read_plan
 from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
@@ -85,7 +85,7 @@ def unlike(parts):
     return [part for number, part in enumerate(parts) if part not in parts[:number]]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=name_of)
+@pytest.mark.parametrize("law", INITIALISERS, ids=name_of)
 def test_every_theory_that_is_listed_is_solved_and_no_other_is_planned(law):
     """For each dataset and network that can be planned with this law of initial weights."""
     listed = 0

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from neuralrace.config.cell import SolvedEnsemble
 from neuralrace.extensions.registry import SOLUTIONS
-from neuralrace.results.files import read, write
+from neuralrace.results.files import read_result, write_result
 from neuralrace.results.schema import theory_variables
 from neuralrace.results.theory import solve, theory_dataset
 from neuralrace.theory.solutions.problem import Problem
@@ -247,8 +247,8 @@ def test_dataset_round_trip(tmp_path):
     assert dataset["time"].values.tolist() == list(range(0, 101, 4))
     np.testing.assert_allclose(dataset["flow_time"], 0.02 * np.arange(0, 101, 4))
     assert dataset.attrs["spec"] == ensemble.canonical()
-    write(dataset, tmp_path / "theory.nc")
-    back = read(tmp_path / "theory.nc", "theory")
+    write_result(dataset, tmp_path / "theory.nc")
+    back = read_result(tmp_path / "theory.nc", "theory")
     xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
 
 

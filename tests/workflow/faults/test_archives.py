@@ -17,16 +17,16 @@ import xarray as xr
 
 from neuralrace.cli.main import main
 from neuralrace.results.checksums import (
-    Seal,
-    digest_of,
-    digests,
+    Checksums,
+    checksum_path,
+    file_sha256,
     fingerprint,
-    fingerprint_of,
-    read_seal,
-    seal_file,
-    sha256,
+    read_checksums,
+    recorded_checksum,
+    recorded_checksums,
+    recorded_fingerprint,
 )
-from neuralrace.results.files import read, write
+from neuralrace.results.files import read_result, write_result
 
 pytestmark = pytest.mark.faults
 GROUP = "Passing results on"
@@ -37,7 +37,7 @@ AGAIN = "ask for another archive, and run the same command again"
 
 def sealed(folder: Path) -> dict[str, str]:
     """Checksums of the result files of a folder that have one beside them."""
-    found = {path: sha256(path) for path in folder.rglob("*.nc") if digest_of(path)}
+    found = {path: file_sha256(path) for path in folder.rglob("*.nc") if recorded_checksum(path)}
     return {path.relative_to(folder).as_posix(): digest for path, digest in found.items()}
 
 
@@ -181,13 +181,13 @@ def altered(folder: str, kind: str, change) -> None:
         sound.extractall(folder)
     path = Path(folder, "results", CELL, f"{kind}.nc")
     metrics = path.with_name("metrics.nc")
-    made_from = read_seal(seal_file(metrics))
+    made_from = read_checksums(checksum_path(metrics))
     assert made_from is not None
-    write(change(read(path)), path, fingerprint_of(path) or "")
-    made_now = read_seal(seal_file(metrics))
+    write_result(change(read_result(path)), path, recorded_fingerprint(path) or "")
+    made_now = read_checksums(checksum_path(metrics))
     assert made_now is not None
-    inputs = digests(Path(folder, "results"), made_from.inputs)
-    Seal(made_from.fingerprint, made_now.files, inputs).write(seal_file(metrics))
+    inputs = recorded_checksums(Path(folder, "results"), made_from.inputs)
+    Checksums(made_from.fingerprint, made_now.files, inputs).write(checksum_path(metrics))
 
 
 def values(dataset: xr.Dataset) -> xr.Dataset:
@@ -240,7 +240,7 @@ def test_results_of_another_version(packed, finished, workspace, injecting, merg
             with monkeypatch.context() as older:
                 older.setattr("neuralrace.results.schema.SCHEMA_VERSION", "2")
                 dataset = xr.load_dataset(path, engine="netcdf4", decode_times=False)
-                write(dataset.assign_attrs(schema="2"), path)
+                write_result(dataset.assign_attrs(schema="2"), path)
             status, told = merging("schema/results")
             assert status == 1
             assert f"{CELL}/theory.nc: has schema '2', this version reads '3'" in told

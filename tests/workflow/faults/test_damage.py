@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from neuralrace.errors import UserError
-from neuralrace.results.checksums import Seal, fingerprint_of, seal_file, sha256
+from neuralrace.results.checksums import Checksums, checksum_path, file_sha256, recorded_fingerprint
 from neuralrace.results.verify import verify
 
 pytestmark = [pytest.mark.workflow, pytest.mark.faults]
@@ -35,7 +35,7 @@ def made(finished):
     """A finished workspace that tests here may damage, and what it held when it was sound."""
     finished.snakemake(*COMMAND)
     sound = contents(finished.path)
-    PLANNED.update({path: fingerprint_of(path) for path in sound if path.suffix == ".nc"})
+    PLANNED.update({path: recorded_fingerprint(path) for path in sound if path.suffix == ".nc"})
     return finished, sound
 
 
@@ -205,13 +205,13 @@ def test_the_remedy_that_a_job_names_mends_what_it_refuses(made, injecting, dama
             with fault.injection():
                 content = path.read_bytes()
                 if damage == "no checksum":
-                    seal_file(path).unlink()
+                    checksum_path(path).unlink()
                 elif damage == "no text":
-                    seal_file(path).write_text("?")
+                    checksum_path(path).write_text("?")
                 elif damage == "another schema":
                     with netCDF4.Dataset(path, "a") as stored:
                         stored.schema = "1"
-                    Seal("", {name: sha256(path)}).write(seal_file(path))
+                    Checksums("", {name: file_sha256(path)}).write(checksum_path(path))
                 else:
                     path.write_bytes((cut if damage == "cut" else flip)(content, random))
                 (cell / made_from_it).unlink()
@@ -243,7 +243,7 @@ def test_a_sibling_in_its_place_is_noticed(made, injecting, with_checksum):
                 here, there = (place / name for place in places)
                 shutil.copy2(there, here)
                 if with_checksum:
-                    shutil.copy2(seal_file(there), seal_file(here))
+                    shutil.copy2(checksum_path(there), checksum_path(here))
                 said = healed(made, [here], fault)
             other = "was computed from another configuration or other code"
             fault.message = f"FILE: {other if with_checksum else 'is damaged'} ..."
@@ -258,7 +258,7 @@ def test_a_checksum_that_was_edited_or_lost_is_noticed(made, injecting):
         with fault.injection(len(files)):
             random = np.random.default_rng(1)
             for number, path in enumerate(files):
-                place = seal_file(path)
+                place = checksum_path(path)
                 text = place.read_bytes()
                 if number % 3 == 0:
                     place.unlink()

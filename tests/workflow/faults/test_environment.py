@@ -16,8 +16,8 @@ import pytest
 
 import neuralrace as nr
 from neuralrace.errors import UserError
-from neuralrace.results.checksums import Seal, fingerprint_of, seal_file, sha256
-from neuralrace.results.files import read
+from neuralrace.results.checksums import Checksums, checksum_path, file_sha256, recorded_fingerprint
+from neuralrace.results.files import read_result
 
 pytestmark = pytest.mark.faults
 GROUP = "Environment"
@@ -340,14 +340,14 @@ def test_results_of_another_version(finished, copied, injecting):
     ):
         with netCDF4.Dataset(path, "a") as stored:
             stored.setncattr("schema", "1")
-        Seal("of another version", {path.name: sha256(path)}).write(seal_file(path))
+        Checksums("of another version", {path.name: file_sha256(path)}).write(checksum_path(path))
         with pytest.raises(UserError, match=r"has schema '1', this version reads") as told:
-            read(path)
+            read_result(path)
         said = run(copied, "verify", fails=True)
         command, *_ = re.findall("To compute them again: snakemake --cores all (.*)", said)
         run(copied, *command.split())
         fault.wrong += made(copied.path) != made(finished.path)
         fault.message = "has schema '1', this version reads '3' ..."
         there = finished.path / path.relative_to(copied.path)
-        assert fingerprint_of(path) == fingerprint_of(there)
+        assert recorded_fingerprint(path) == recorded_fingerprint(there)
         assert str(path) in str(told.value)

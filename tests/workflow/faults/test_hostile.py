@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from neuralrace.claims.spec import read_claims
 from neuralrace.cli.main import main
-from neuralrace.config.load import laid_over, read_file, read_plan
+from neuralrace.config.load import merge_configs, read_file, read_plan
 from neuralrace.errors import UserError
 from odd_configurations import contents, outcome
 
@@ -65,7 +65,7 @@ def planned(path, **settings):
     """What is planned of a file laid over an experiment."""
     content = read_file(path)
     below = {"experiments": {"paper": {"one": CELL}}}
-    return read_plan(reduce(laid_over, [below, content, settings]), {str(path): content})
+    return read_plan(reduce(merge_configs, [below, content, settings]), {str(path): content})
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -238,9 +238,9 @@ def test_sizes_beyond_any_machine(injecting):
     with injecting("sizes that exceed the memory", group=GROUP, recovers=NOTHING) as fault:
         for key, value in SIZES.items():
             *path, last = key.split(".")
-            cell = laid_over(CELL, {"seeds": BILLION} if key == "init_scales" else {})
+            cell = merge_configs(CELL, {"seeds": BILLION} if key == "init_scales" else {})
             changed = reduce(lambda inner, name: {name: inner}, reversed(path), {last: value})
-            config = {"experiments": {"paper": {"one": laid_over(cell, changed)}}}
+            config = {"experiments": {"paper": {"one": merge_configs(cell, changed)}}}
             with fault.injection(), pytest.raises(UserError) as caught:
                 read_plan(config, {"mine.yaml": config})
             assert str(caught.value).startswith("mine.yaml: experiments.paper.one"), key

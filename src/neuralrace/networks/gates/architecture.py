@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -34,7 +34,7 @@ class Pathway:
         return self.nodes[-1]
 
 
-class Architecture(Strict):
+class Architecture(ConfigModel):
     """A directed acyclic graph of layers (Saxe, Sodhani, Lewallen 2022).
 
     Nodes without incoming edges are inputs, nodes without outgoing edges outputs; input nodes take

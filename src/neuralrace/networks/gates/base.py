@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from neuralrace.datasets import Data, Dataset
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Picture:
     """What a column is."""
 
 
-class SampleScheme(Strict, ABC):
+class SampleScheme(ConfigModel, ABC):
     """Gates that depend on the sample: parallel pathways between one input and one output."""
 
     learned: ClassVar[bool] = False
@@ -84,7 +84,7 @@ class Family:
     """Units in each hidden layer of a block."""
 
 
-class DomainScheme(Strict, ABC):
+class DomainScheme(ConfigModel, ABC):
     """Gates that depend on input and output domain: which pairs share a pathway block."""
 
     @abstractmethod
@@ -119,7 +119,7 @@ class DomainScheme(Strict, ABC):
         return Picture(gates.reshape(len(gates), -1), "pathway block", "pair of domains")
 
 
-class Pairs(Strict, ABC):
+class Pairs(ConfigModel, ABC):
     """Which pairs of input and output domain are trained."""
 
     varies: ClassVar[bool] = False

@@ -8,10 +8,10 @@ from pydantic import Field
 from neuralrace.datasets.base import Modes
 from neuralrace.datasets.random_streams import generator
 from neuralrace.networks.gates.architecture import Architecture
-from neuralrace.networks.initialisers.base import Effective, Law, Weights, orthonormal
+from neuralrace.networks.initialisers.base import Effective, Initialiser, Weights, orthonormal
 
 
-class Aligned(Law):
+class Aligned(Initialiser):
     """Decoupled start: every layer diagonal between the singular vectors of the task.
 
     Layer l carries `layer_strengths[l]` times `init_scale` in every mode, through random

@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from neuralrace.datasets.base import Modes
 from neuralrace.datasets.random_streams import generator
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.effective import EffectiveData
 
@@ -36,7 +36,7 @@ def layer(seed: int, number: int) -> np.random.Generator:
     return generator(seed, f"weights of layer {number}")
 
 
-class Law(Strict, ABC):
+class Initialiser(ConfigModel, ABC):
     """An initialisation law as a person writes it in `config/`.
 
     What theories require of initial weights is said by attributes of the class.
@@ -90,7 +90,7 @@ class Law(Strict, ABC):
         raise ValueError("this law is for layered networks; use one for graphs, such as normal")
 
 
-class EdgeLaw(Law):
+class EdgeInitialiser(Initialiser):
     """A law that draws every matrix of weights by its shape alone."""
 
     @property

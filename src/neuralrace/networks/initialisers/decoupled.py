@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from neuralrace.datasets.base import Modes
-from neuralrace.networks.initialisers.base import Law, Weights, layer
+from neuralrace.networks.initialisers.base import Initialiser, Weights, layer
 
 
-class Decoupled(Law):
+class Decoupled(Initialiser):
     """Two layers without interference: each mode owns a block of hidden units.
 
     Within its block, the encoder vector W_1 v_k and the decoder vector W_2^T u_k are independent

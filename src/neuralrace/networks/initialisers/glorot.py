@@ -4,10 +4,10 @@ from typing import Literal
 
 import numpy as np
 
-from neuralrace.networks.initialisers.base import EdgeLaw
+from neuralrace.networks.initialisers.base import EdgeInitialiser
 
 
-class Glorot(EdgeLaw):
+class Glorot(EdgeInitialiser):
     """Glorot normal initialisation; `init_scale` is its gain.
 
     `standard` has entry variance 2/(n_in + n_out); `product` the beta/(n_in n_out) with beta = 1

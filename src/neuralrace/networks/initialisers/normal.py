@@ -6,10 +6,10 @@ import numpy as np
 
 from neuralrace.datasets.base import Modes
 from neuralrace.networks.gates.architecture import Architecture
-from neuralrace.networks.initialisers.base import EdgeLaw, Effective, Weights
+from neuralrace.networks.initialisers.base import EdgeInitialiser, Effective, Weights
 
 
-class Normal(EdgeLaw):
+class Normal(EdgeInitialiser):
     """Independent normal entries with standard deviation `init_scale`."""
 
     name: Literal["normal"]

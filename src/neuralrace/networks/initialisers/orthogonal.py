@@ -4,10 +4,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from neuralrace.networks.initialisers.base import EdgeLaw, orthonormal
+from neuralrace.networks.initialisers.base import EdgeInitialiser, orthonormal
 
 
-class Orthogonal(EdgeLaw):
+class Orthogonal(EdgeInitialiser):
     """Semi-orthogonal layers: every singular value equals `init_scale`."""
 
     orthogonal: ClassVar[bool] = True

@@ -3,10 +3,10 @@
 from typing import ClassVar, Literal
 
 from neuralrace.datasets.base import Modes
-from neuralrace.networks.initialisers.base import Law, Weights, layer
+from neuralrace.networks.initialisers.base import Initialiser, Weights, layer
 
 
-class Tied(Law):
+class Tied(Initialiser):
     """Encoder and decoder equal in the basis of the task: W_2^T u_k = W_1 v_k, normal entries."""
 
     in_modes: ClassVar[bool] = True

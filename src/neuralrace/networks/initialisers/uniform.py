@@ -4,10 +4,10 @@ from typing import Literal
 
 import numpy as np
 
-from neuralrace.networks.initialisers.base import EdgeLaw
+from neuralrace.networks.initialisers.base import EdgeInitialiser
 
 
-class Uniform(EdgeLaw):
+class Uniform(EdgeInitialiser):
     """Independent entries, uniform around zero with standard deviation `init_scale`."""
 
     name: Literal["uniform"]

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from neuralrace.datasets.base import Modes
 from neuralrace.datasets.random_streams import generator
-from neuralrace.networks.initialisers.base import Law, Weights, orthonormal
+from neuralrace.networks.initialisers.base import Initialiser, Weights, orthonormal
 
 
-class ZeroBalanced(Law):
+class ZeroBalanced(Initialiser):
     """W_l W_l^T = W_{l+1}^T W_{l+1} with random bases and random common singular values.
 
     The singular values are uniform on [0.5, 1.5] times `init_scale`. `imbalance` multiplies W_1 by

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from neuralrace.datasets import Domains
 from neuralrace.datasets.image_domains import ImageDomains
-from neuralrace.networks.initialisers.base import Law
+from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.networks.modules.routing import RoutingNetwork, stacked
 from neuralrace.networks.routing import Routing
 from neuralrace.training.losses import LOSSES
@@ -32,7 +32,9 @@ ImageBatch = tuple[Float[Array, "domain image input"], Int[Array, "output_domain
 class DomainTask(Task):
     """A routing network between equally many input and output domains."""
 
-    def __init__(self, network: Routing, law: Law, domains: Domains | ImageDomains, items: int):
+    def __init__(
+        self, network: Routing, law: Initialiser, domains: Domains | ImageDomains, items: int
+    ):
         self.spec, self.law, self.count = network, law, domains.count
         self.families = network.families(domains.count)
         self.samples = int(network.mask(domains.count, 0).sum()) * items
@@ -76,7 +78,7 @@ class DomainTask(Task):
 class RoutingTask(DomainTask):
     """A linear routing network on the correlations of its trained pairs of domains."""
 
-    def __init__(self, network: Routing, domains: Domains, law: Law, training: Training):
+    def __init__(self, network: Routing, domains: Domains, law: Initialiser, training: Training):
         """Prepares the correlations of the domains."""
         self.domains = domains
         super().__init__(network, law, domains, domains.inputs.shape[1])
@@ -116,7 +118,9 @@ class ImageTask(DomainTask):
     each all output domains that are trained with it.
     """
 
-    def __init__(self, network: Routing, domains: ImageDomains, law: Law, training: Training):
+    def __init__(
+        self, network: Routing, domains: ImageDomains, law: Initialiser, training: Training
+    ):
         """Prepares the images."""
         self.domains = domains
         super().__init__(network, law, domains, domains.items)

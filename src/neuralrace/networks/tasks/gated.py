@@ -5,7 +5,7 @@ from typing import Any
 
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.wiring import Wiring
-from neuralrace.networks.initialisers.base import Law
+from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.networks.modules.gated import ParallelNetwork, side_by_side
 from neuralrace.networks.tasks.samples import SampleTask, second_moments
 from neuralrace.training.settings import Training
@@ -17,7 +17,7 @@ class ParallelTask(SampleTask):
     spec: Gated
     seen: Wiring
 
-    def __init__(self, network: Gated, seen: Wiring, law: Law, training: Training):
+    def __init__(self, network: Gated, seen: Wiring, law: Initialiser, training: Training):
         """See `SampleTask`."""
         super().__init__(network, seen, law, training)
         gated, y = self.seen.gated_inputs, self.data.y

@@ -9,7 +9,7 @@ from jax import Array
 
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.graph import Graph
-from neuralrace.networks.initialisers.base import Law
+from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.networks.modules.graph import GatedNetwork
 from neuralrace.networks.tasks.samples import SampleTask
 from neuralrace.training.settings import Training
@@ -21,7 +21,7 @@ class GraphTask(SampleTask):
     spec: Graph
     seen: Wiring
 
-    def __init__(self, network: Graph, seen: Wiring, law: Law, training: Training):
+    def __init__(self, network: Graph, seen: Wiring, law: Initialiser, training: Training):
         """See `SampleTask`."""
         super().__init__(network, seen, law, training)
         samples = {"x": self.data.x, "y": self.data.y, "gates": dict(self.seen.gates)}

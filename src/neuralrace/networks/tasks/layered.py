@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from neuralrace.datasets import Data
-from neuralrace.networks.initialisers.base import Law
+from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.networks.layered import Layered
 from neuralrace.networks.modules.layered import LayeredNetwork
 from neuralrace.networks.tasks.samples import SampleTask, second_moments
@@ -19,7 +19,7 @@ class LayeredTask(SampleTask):
     spec: Layered
     seen: Data
 
-    def __init__(self, network: Layered, seen: Data, law: Law, training: Training):
+    def __init__(self, network: Layered, seen: Data, law: Initialiser, training: Training):
         """See `SampleTask`."""
         super().__init__(network, seen, law, training)
         data = self.data

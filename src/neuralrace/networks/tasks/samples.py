@@ -11,7 +11,7 @@ from jaxtyping import Float
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
 from neuralrace.networks.base import Network
-from neuralrace.networks.initialisers.base import Law, Weights
+from neuralrace.networks.initialisers.base import Initialiser, Weights
 from neuralrace.training.losses import LOSSES
 from neuralrace.training.settings import Training
 from neuralrace.training.task import Task
@@ -20,7 +20,7 @@ from neuralrace.training.task import Task
 class SampleTask(Task):
     """A network that maps inputs to outputs, sample by sample."""
 
-    def __init__(self, network: Network, seen: Any, law: Law, training: Training):
+    def __init__(self, network: Network, seen: Any, law: Initialiser, training: Training):
         """Prepares the samples; `seen` is the dataset as `Network.view` gives it.
 
         Raises:

@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from neuralrace.extensions.model import Strict
+from neuralrace.extensions.model import ConfigModel
 
 
-class Optimiser(Strict, ABC):
+class Optimiser(ConfigModel, ABC):
     """An optimiser as a person writes it in `config/`: a name and its parameters."""
 
     is_plain: ClassVar[bool] = False
