@@ -25,7 +25,7 @@ from neuralrace.api import (
 from neuralrace.config.cell import Cell
 from neuralrace.config.requirements import REQUIREMENTS
 from neuralrace.errors import UserError
-from neuralrace.figures.cell import plot
+from neuralrace.figures.plot import plot
 from neuralrace.figures.style import GUIDE
 from neuralrace.results.cells import CellResults
 from neuralrace.theory import pace

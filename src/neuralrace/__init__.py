@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neuralrace.api import find_reln, reduce_race, simulate, solve, specify
     from neuralrace.claims.table import claims_table
-    from neuralrace.figures.cell import plot
+    from neuralrace.figures.plot import plot
     from neuralrace.results.analysis import combine, open_tree, to_frame
     from neuralrace.results.cells import open_results
 
@@ -24,7 +24,7 @@ _MODULES = {
     "find_reln": "api",
     "open_results": "results.cells",
     "open_tree": "results.analysis",
-    "plot": "figures.cell",
+    "plot": "figures.plot",
     "reduce_race": "api",
     "simulate": "api",
     "solve": "api",

@@ -605,14 +605,14 @@ def _standard(cell: Cell, metrics: Any) -> list[str]:
     chosen = [
         name
         for name, more in STANDARD.items()
-        if not unmet(cell, f"{OBSERVABLES[name].declaration.needs} {more}")
+        if not unmet(cell, f"{OBSERVABLES[name].declaration.requires} {more}")
     ]
     names = metrics if isinstance(metrics, list | tuple) else ()  # else refused by validation
     for metric in (name for name in names if isinstance(name, str)):
         wanted = METRICS[metric].declaration.observables if metric in METRICS else ""
         for names in (each.split("|") for each in wanted.split()):
             if not set(names) & set(chosen):
-                fitting = [n for n in names if not unmet(cell, OBSERVABLES[n].declaration.needs)]
+                fitting = [n for n in names if not unmet(cell, OBSERVABLES[n].declaration.requires)]
                 chosen.append((fitting or names)[0])
     return chosen
 
@@ -720,7 +720,7 @@ def _solved(
     left_out: dict[str, list[str]] = {}
     problem = Problem(cell, record_steps(cell)[0])
     for name in SOLUTIONS if automatic else cell.solutions:
-        needs = SOLUTIONS[name].declaration.needs
+        needs = SOLUTIONS[name].declaration.requires
         if automatic and (wrong := unmet(cell, needs, data=True)):
             of_network = [n for n in needs.split() if {*n.split("|")} & OF_THE_NETWORK]
             if not unmet(cell, " ".join(of_network)):  # others are for other networks

@@ -42,8 +42,8 @@ def test_the_configuration_says_where_there_are_gpus_and_this_machine_only_for_i
 
 def test_a_gpu_gets_large_cells_alone():
     wide = cell(**WIDE)
-    assert estimate_cost(wide, gpu=True).place == "gpu"
-    assert estimate_cost(wide, gpu=False).place == "cpu"
+    assert estimate_cost(wide, gpu=True).device == "gpu"
+    assert estimate_cost(wide, gpu=False).device == "cpu"
     assert estimate_cost(wide, gpu=True).seconds() < estimate_cost(wide).seconds()
     assert estimate_cost(cell(), gpu=True) == estimate_cost(cell())
 

@@ -94,8 +94,8 @@ def test_reference_says_all_that_is_declared():
     sections = re.split(r"^### ", REFERENCE, flags=re.MULTILINE)[1:]
     for entry, section in zip(entries, sections, strict=True):
         rows = re.findall(r"^\| `(.+?)` \|.*\| (.+) \|$", section, flags=re.MULTILINE)
-        assert [name for name, _ in rows] == list(entry.declaration.gives)
-        assert all(name in section for name in entry.declaration.needs.replace("|", " ").split())
+        assert [name for name, _ in rows] == list(entry.declaration.variables)
+        assert all(name in section for name in entry.declaration.requires.replace("|", " ").split())
         assert ("Source: " in section) == ("Source: " in entry.text)
 
 
@@ -175,7 +175,7 @@ def test_overrides_make_a_plan_with_the_default_configuration(name):
 def test_full_scale_is_estimated_at_less_than_an_hour_of_a_gpu():
     plan = overridden("full_scale", gpus=1, only=["neural_race"], memory_mb=128000)
     costs = [estimate_cost(cell, gpu=True) for cell in plan.cells.values()]
-    on_gpu = [cost for cost in costs if cost.place == "gpu"]
+    on_gpu = [cost for cost in costs if cost.device == "gpu"]
     compiling = {cost.program: cost.compile for cost in on_gpu}
     assert on_gpu
     assert sum(cost.train for cost in on_gpu) + sum(compiling.values()) < 3600

@@ -52,7 +52,7 @@ import jax.numpy as jnp
 from neuralrace.extensions.registry import Observable
 
 
-@Observable(needs="layered", gives={"reach": ("time", "largest weight")})
+@Observable(requires="layered", variables={"reach": ("time", "largest weight")})
 def reach(view):
     """The largest weight."""
     return {"reach": jnp.max(jnp.stack([jnp.max(jnp.abs(w)) for w in view.network.weights]))}
@@ -64,7 +64,10 @@ import numpy as np
 from neuralrace.extensions.registry import Solution
 
 
-@Solution(needs="layered squared_error", gives={"start_reach": ("", "largest weight at the start")})
+@Solution(
+    requires="layered squared_error",
+    variables={"start_reach": ("", "largest weight at the start")},
+)
 def at_rest(problem):
     """Weights that stay.
 
@@ -79,10 +82,10 @@ from neuralrace.extensions.registry import Metric
 
 
 @Metric(
-    needs="squared_error",
+    requires="squared_error",
     observables="reach",
     solutions="at_rest",
-    gives={"travelled": ("", "largest weight at the end over that at the start")},
+    variables={"travelled": ("", "largest weight at the end over that at the start")},
 )
 def travelled(cell):
     """How far the largest weight has come."""
@@ -219,31 +222,31 @@ def test_one_of_each_kind_conforms(outside):
     [
         (
             "metrics/travelled.py",
-            'needs="squared_error"',
-            'needs="round_square"',
+            'requires="squared_error"',
+            'requires="round_square"',
             ".test_declarations",
             "outside.metrics.travelled: metric 'travelled' needs 'round_square', which is no "
             "function of neuralrace.config.requirements",
         ),
         (
             "metrics/travelled.py",
-            'gives={"travelled": ("",',
-            'gives={"travelled": ("furlong",',
+            'variables={"travelled": ("",',
+            'variables={"travelled": ("furlong",',
             ".test_declarations",
             "outside.metrics.travelled: metric 'travelled' gives 'travelled' with the dimension "
             "'furlong', which is none of",
         ),
         (
             "metrics/travelled.py",
-            'gives={"travelled"',
-            'gives={"strides"',
+            'variables={"travelled"',
+            'variables={"strides"',
             ".test_computed",
             "metric 'travelled' in outside.metrics.travelled: 'travelled' is not declared",
         ),
         (
             "metrics/travelled.py",
-            'gives={"travelled"',
-            'gives={"final_cosine"',
+            'variables={"travelled"',
+            'variables={"final_cosine"',
             ".test_declarations",
             "outside.metrics.travelled: metric 'travelled' gives 'final_cosine', as 'alignment' in "
             "neuralrace.metrics.linear.alignment does otherwise",

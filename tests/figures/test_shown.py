@@ -8,7 +8,7 @@ import pytest
 from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES, Figure
-from neuralrace.figures.plan import cells_of_figure
+from neuralrace.figures.inputs import cells_of_figure
 
 CELL = Cell.model_validate_json(json.dumps({
     "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},

@@ -40,7 +40,9 @@ def complete(spec: dict[str, Any]) -> Cell:
             for each in wanted.split():
                 names = each.split("|")
                 if not each.startswith("*") and not set(names) & set(given):
-                    fit = (n for n in names if not unmet(ensemble, registry[n].declaration.needs))
+                    fit = (
+                        n for n in names if not unmet(ensemble, registry[n].declaration.requires)
+                    )
                     given.append(next(fit, names[0]))
     record = record | {"observables": observables}
     return cell_of(spec | {"record": record, "solutions": solutions})

@@ -51,7 +51,7 @@ def test_a_cell_without_what_a_metric_needs_is_refused(name, configured):
 def test_a_variable_is_of_one_metric():
     giving: dict[str, set[str]] = {}
     for name, metric in METRICS.items():
-        for variable in metric.declaration.gives:
+        for variable in metric.declaration.variables:
             giving.setdefault(variable, set()).add(name)
     assert {variable: names for variable, names in giving.items() if len(names) > 1} == SHARED
 
@@ -73,7 +73,7 @@ def test_metrics_that_give_one_variable_do_not_share_a_cell():
 def test_what_is_not_declared_is_not_written(monkeypatch, given, message):
     cell = make_cell("stages")
     trajectory = observe(cell, flow(cell))
-    declared = Metric(gives={"one": ("pair layer", "something")})
+    declared = Metric(variables={"one": ("pair layer", "something")})
     entry = replace(METRICS["stages"], module="here", declaration=declared)
     monkeypatch.setattr(Entry, "load", lambda self: lambda cell: given)
     monkeypatch.setitem(METRICS._entries, "stages", entry)
@@ -84,7 +84,7 @@ def test_what_is_not_declared_is_not_written(monkeypatch, given, message):
 def test_meaning_and_unit_are_those_declared(monkeypatch):
     cell = make_cell("stages")
     array = xr.DataArray([1.0], dims="mode", attrs={"note": "of the body"})
-    declared = Metric(gives={"one": ("mode", "something", "tau")})
+    declared = Metric(variables={"one": ("mode", "something", "tau")})
     entry = replace(METRICS["stages"], declaration=declared)
     monkeypatch.setattr(Entry, "load", lambda self: lambda cell: {"one": array})
     monkeypatch.setitem(METRICS._entries, "stages", entry)

@@ -143,7 +143,7 @@ def test_a_fit_needs_a_solution_that_gives_a_loss():
 @pytest.fixture(scope="module")
 def all_metrics():
     plain = make_cell()
-    fitting = {n for n, metric in METRICS.items() if not unmet(plain, metric.declaration.needs)}
+    fitting = {n for n, metric in METRICS.items() if not unmet(plain, metric.declaration.requires)}
     of_others = {"pathway_share", "receptive_field_fit", "receptive_fields", "zero_shot"}
     names = sorted(fitting - of_others)
     cell = make_cell(*names, solutions=["aligned_modes", "flow"])

@@ -34,7 +34,7 @@ SPEC = {
 @pytest.fixture(scope="session")
 def ensemble():
     bare = Ensemble.model_validate_json(json.dumps(SPEC))
-    seen = [n for n, entry in OBSERVABLES.items() if not unmet(bare, entry.declaration.needs)]
+    seen = [n for n, entry in OBSERVABLES.items() if not unmet(bare, entry.declaration.requires)]
     record = SPEC["record"] | {"observables": seen}
     return Ensemble.model_validate_json(json.dumps(SPEC | {"record": record}))
 

@@ -123,5 +123,5 @@ def test_one_output_is_a_probability_and_has_no_largest_class(make_run):
     with pytest.raises(UserError, match="are no class probabilities"):
         train(make_run(**parts | {"dataset": beyond}))
     counted = parts | {"record": EVERY_STEP | {"observables": ["accuracy"]}}
-    needs = OBSERVABLES["accuracy"].declaration.needs
+    needs = OBSERVABLES["accuracy"].declaration.requires
     assert "has one output" in unmet(make_run(**counted), needs, data=True)

@@ -255,7 +255,7 @@ def test_similarity_of_the_first_hidden_layer(make_run, activation):
 
 
 def test_two_that_give_the_same_variable_are_refused(make_run, monkeypatch):
-    declaration = Observable(gives={"layer_norm": ("time layer", "the same by another way")})
+    declaration = Observable(variables={"layer_norm": ("time layer", "the same by another way")})
     entry = replace(OBSERVABLES["layer_norm"], name="other", declaration=declaration)
     monkeypatch.setitem(OBSERVABLES._entries, "other", entry)
     record = {"every": 1, "observables": ["layer_norm", "other"]}
@@ -379,7 +379,7 @@ class Routed:
         names = [
             name
             for name, entry in OBSERVABLES.items()
-            if not unmet(self.ensemble, entry.declaration.needs)
+            if not unmet(self.ensemble, entry.declaration.requires)
         ]
         self.seen, network, initial = seen_at_random_weights(task, names)
         self.mask = self.ensemble.network.mask(self.domains.count, 3)

@@ -41,9 +41,9 @@ def test_an_experiment_of_ones_own_is_plotted(workspace):
         assert "training loss" in picture.info["Description"]
 
     assert workspace.planned("cells", "plots", *CONFIGURATION) == {}
-    edited = workspace.edit("figures/cell.py")
+    edited = workspace.edit("figures/plot.py")
     assert edited.planned("cells", "plots", *CONFIGURATION) == {"plot": 2}
-    workspace.restore("figures/cell.py")
+    workspace.restore("figures/plot.py")
 
     whole = (workspace.path / PLOTS[1]).read_bytes()
     (workspace.path / PLOTS[1]).write_bytes(whole[:1000])

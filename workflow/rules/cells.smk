@@ -13,7 +13,7 @@ rule train:
         submission_group
     threads: lambda w: 1 + int(study.seconds(w.cell) / 600)
     resources:
-        gpu=lambda w: int(study.cost(w.cell).place == "gpu"),
+        gpu=lambda w: int(study.cost(w.cell).device == "gpu"),
         mem_mb=lambda w, attempt: study.memory(w.cell, attempt),
         runtime=lambda w, attempt: study.minutes(study.seconds(w.cell), attempt),
         disk_mb=lambda w: study.cost(w.cell).disk_mb,

@@ -60,7 +60,7 @@ def submission_group(w):
     # the Snakemake inside a submission ignores --force-use-threads (9.27) and would start another
     # Snakemake, with workers of its own, for each job
     workflow.execution_settings.use_threads = True
-    return "gpu_cells" if study.cost(w.cell).place == "gpu" else "cells"
+    return "gpu_cells" if study.cost(w.cell).device == "gpu" else "cells"
 
 
 @cache

@@ -25,7 +25,8 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
     """
     cost, sizes = estimate_cost(cell, gpu), cell.dataset.sizes
     holds = {
-        name: unmet(cell, entry.declaration.needs, data=True) for name, entry in SOLUTIONS.items()
+        name: unmet(cell, entry.declaration.requires, data=True)
+        for name, entry in SOLUTIONS.items()
     }
     return {
         "runs": len(cell.init_scales) * cell.seeds,
@@ -36,7 +37,7 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
             for stage in ("compile", "train", "solve", "measure")
         },
         "memory_mb": cost.memory_mb,
-        "place": cost.place,
+        "place": cost.device,
         "theory_that_holds": [name for name, reason in holds.items() if not reason],
         "specification": cell.model_dump(mode="json"),
         "theory_that_does_not": {name: reason for name, reason in holds.items() if reason},

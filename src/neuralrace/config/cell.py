@@ -95,9 +95,9 @@ class Ensemble(ConfigModel):
         given: dict[str, str] = {}
         for name in self.record.observables:
             observable = OBSERVABLES[name].declaration
-            if wrong := unmet(self, observable.needs):
+            if wrong := unmet(self, observable.requires):
                 raise ValueError(f"record.observables: {name!r} needs another run: {wrong}")
-            for variable in observable.gives:
+            for variable in observable.variables:
                 if given.setdefault(variable, name) != name:
                     raise ValueError(
                         f"record.observables: {name!r} gives {variable!r}, as {given[variable]!r} "
@@ -175,7 +175,7 @@ class SolvedEnsemble(Ensemble):
     @model_validator(mode="after")
     def _solvable(self) -> "SolvedEnsemble":
         for name in self.solutions:
-            if missing := unmet(self, SOLUTIONS[name].declaration.needs):
+            if missing := unmet(self, SOLUTIONS[name].declaration.requires):
                 raise ValueError(f"solutions: {name!r} needs another run: {missing}")
         return self
 
@@ -187,10 +187,10 @@ class SolvedEnsemble(Ensemble):
         if missing := unmet(self, "start_exists gates_fit", data=True):
             return missing
         for name in self.record.observables:
-            if missing := unmet(self, OBSERVABLES[name].declaration.needs, data=True):
+            if missing := unmet(self, OBSERVABLES[name].declaration.requires, data=True):
                 return f"record.observables: {name!r} needs another run: {missing}"
         for name in self.solutions:
-            if missing := unmet(self, SOLUTIONS[name].declaration.needs, data=True):
+            if missing := unmet(self, SOLUTIONS[name].declaration.requires, data=True):
                 return f"solutions: {name!r} needs another run: {missing}"
         return None
 
@@ -206,11 +206,11 @@ class Cell(SolvedEnsemble):
         giving: dict[str, str] = {}
         for name in self.metrics:
             metric = METRICS[name].declaration
-            if problem := unmet(self, metric.needs):
+            if problem := unmet(self, metric.requires):
                 raise ValueError(f"metrics: {name!r}: {problem}")
             if absent := metric.absent(self.record.observables, self.solutions):
                 raise ValueError(f"metrics: {name!r} needs {absent}")
-            for variable in metric.gives:
+            for variable in metric.variables:
                 if giving.setdefault(variable, name) != name:
                     raise ValueError(
                         f"metrics: {giving[variable]!r} and {name!r} both give {variable!r}; "
@@ -228,7 +228,7 @@ class Cell(SolvedEnsemble):
         if missing := super().unfit():
             return missing
         for name in self.metrics:
-            if missing := unmet(self, METRICS[name].declaration.needs, data=True):
+            if missing := unmet(self, METRICS[name].declaration.requires, data=True):
                 return f"metrics: {name!r}: {missing}"
         return None
 

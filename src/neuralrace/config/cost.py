@@ -51,7 +51,7 @@ class Cost:
     train: float
     solve: float
     measure: float
-    place: Device
+    device: Device
     memory_mb: int
     disk_mb: int
     program: Hashable
@@ -82,14 +82,14 @@ def estimate_cost(cell: Cell, gpu: bool = False) -> Cost:
     loaded = examples(cell, sizes) * (IMAGES if isinstance(cell.dataset, ImageDomainDataset) else 1)
     train = START + CALL * operations + work / RATE + updating + LOAD * loaded
     on_gpu = START + GPU_CALL * operations + work / GPU_RATE
-    place: Device = "gpu" if gpu and GPU_COMPILE + on_gpu < compiling + train else "cpu"
+    device: Device = "gpu" if gpu and GPU_COMPILE + on_gpu < compiling + train else "cpu"
     trained = sum(METRICS[name].declaration.trains for name in cell.metrics)
     return Cost(
-        compile=GPU_COMPILE if place == "gpu" else compiling,
-        train=on_gpu if place == "gpu" else train,
+        compile=GPU_COMPILE if device == "gpu" else compiling,
+        train=on_gpu if device == "gpu" else train,
         solve=FILES * len(cell.solutions),
         measure=(FILES + LOOK * loaded) * len(cell.metrics) + trained * train / 2,
-        place=place,
+        device=device,
         memory_mb=estimate_mb(cell, each, sizes),
         disk_mb=1 + int(FILES_OF_RECORDS * 4 * width * recorded(cell, sizes) / 1e6),
         program=(

@@ -58,7 +58,7 @@ def _entries(kind: str, registry: Registry) -> Iterator[str]:
 def _conditions(entry: Entry) -> Iterator[str]:
     """What an entry needs and does, a line each."""
     declaration = entry.declaration
-    for each in declaration.needs.split():
+    for each in declaration.requires.split():
         words = (
             _line(inspect.getdoc(REQUIREMENTS[name]) or "").rstrip(".") for name in each.split("|")
         )
@@ -89,7 +89,7 @@ def _table(entry: Entry) -> str:
     rows = [
         f"| `{name}` | {', '.join(f'`{dim}`' for dim in each.dims)} | {each.units} "
         f"| {_line(each.long_name)} |"
-        for name, each in entry.declaration.variables.items()
+        for name, each in entry.declaration.outputs.items()
     ]
     return "\n".join(["| Variable | Dimensions | Unit | Meaning |", "|---|---|---|---|", *rows])
 

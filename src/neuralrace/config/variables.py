@@ -40,7 +40,7 @@ def declared_variables(kind: FileKind, names: tuple[str, ...]) -> Mapping[str, V
     _, registry = REGISTRIES[kind]
     found = dict(COMMON_VARIABLES[kind])
     for name in names:
-        found |= registry[name].declaration.variables
+        found |= registry[name].declaration.outputs
     return found
 
 
@@ -58,7 +58,9 @@ def why_absent(cell: Cell, kind: FileKind, variable: str) -> str | None:
     if wanted & known.keys():
         return None
     key, registry = REGISTRIES[kind]
-    givers = [name for name, entry in registry.items() if wanted & entry.declaration.gives.keys()]
+    givers = [
+        name for name, entry in registry.items() if wanted & entry.declaration.variables.keys()
+    ]
     if givers:
         return f"add {' or '.join(givers)} to its {key}"
     there = ", ".join(sorted(known)) or "nothing"

@@ -76,15 +76,15 @@ class Quantity(Declaration):
     Names stand side by side in one text; all are needed, and of `a|b` either.
     """
 
-    gives: Mapping[str, tuple[str, str] | tuple[str, str, str]]
+    variables: Mapping[str, tuple[str, str] | tuple[str, str, str]]
     """Dimensions side by side, meaning, and unit (1 when absent) of each variable it gives."""
-    needs: str = ""
+    requires: str = ""
     """Conditions on the ensemble, functions of `neuralrace.config.requirements`."""
 
     @property
-    def variables(self) -> dict[str, Variable]:
+    def outputs(self) -> dict[str, Variable]:
         """What it gives."""
-        return {name: Variable(tuple(g[0].split()), *g[1:]) for name, g in self.gives.items()}
+        return {name: Variable(tuple(g[0].split()), *g[1:]) for name, g in self.variables.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class Metric(Quantity):
                 if each.startswith("*"):
                     variable = each.removeprefix("*")
                     if not any(
-                        variable in ("", *SOLUTIONS[name].declaration.gives) for name in given
+                        variable in ("", *SOLUTIONS[name].declaration.variables) for name in given
                     ):
                         what += f" that gives {variable}" if variable else ""
                         return f"a {what}; add one to {key}"

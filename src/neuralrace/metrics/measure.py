@@ -42,7 +42,7 @@ def _measured(name: str, cell: CellResults) -> Values:
         ValueError: a variable is not declared, or has other dimensions than declared.
     """
     metric, values = METRICS[name], {}
-    declared = metric.declaration.variables
+    declared = metric.declaration.outputs
     for variable, array in metric.load()(cell).items():
         where = f"metric {name!r} in {metric.module}: {variable!r}"
         if variable not in declared:

@@ -85,7 +85,7 @@ NUMBERED = (
 TRAJECTORY = dict(COMMON_VARIABLES["trajectory"])
 """By name; `{layer}` and `{below}` stand for the numbers of a layer and of the one below it."""
 for _name, _entry in OBSERVABLES.items():
-    for _given, _variable in _entry.declaration.variables.items():
+    for _given, _variable in _entry.declaration.outputs.items():
         if TRAJECTORY.setdefault(_given, _variable) != _variable:
             raise ValueError(
                 f"{_entry.module}: observable {_name!r}: {_given!r} means something else already"
@@ -99,7 +99,7 @@ def theory_variables() -> dict[str, Variable]:
     Those whose dimensions begin with `solution` may come from several; the others are those of the
     last one that gives them.
     """
-    given = (entry.declaration.variables for entry in SOLUTIONS.values())
+    given = (entry.declaration.outputs for entry in SOLUTIONS.values())
     return {name: each for variables in given for name, each in variables.items()}
 
 

@@ -103,7 +103,7 @@ def observed(name: str) -> tuple[str, ...]:
     return tuple(
         each
         for each, entry in sound(OBSERVABLES).items()
-        if not unmet(cell_of(SMALL[name]), entry.declaration.needs, data=True)
+        if not unmet(cell_of(SMALL[name]), entry.declaration.requires, data=True)
         and _accepted(recording(SMALL[name], [each]))
     )
 
@@ -115,7 +115,7 @@ def solved(name: str) -> tuple[str, ...]:
     return tuple(
         each
         for each, entry in sound(SOLUTIONS).items()
-        if not unmet(ensemble, entry.declaration.needs, data=True)
+        if not unmet(ensemble, entry.declaration.requires, data=True)
     )
 
 
@@ -129,7 +129,7 @@ def measured(name: str) -> tuple[str, ...]:
     return tuple(
         each
         for each, entry in sound(METRICS).items()
-        if not unmet(ensemble, entry.declaration.needs, data=True)
+        if not unmet(ensemble, entry.declaration.requires, data=True)
         and not entry.declaration.absent(observed(name), solved(name))
         and not (entry.declaration.trains and of_library(entry.module))
     )

@@ -44,9 +44,9 @@ def names(declared: str) -> set[str]:
 
 def _by_itself(entry: Entry) -> Iterator[str]:
     declaration = entry.declaration
-    if not declaration.gives:
+    if not declaration.variables:
         yield "gives nothing"
-    for name in names(declaration.needs) - set(REQUIREMENTS):
+    for name in names(declaration.requires) - set(REQUIREMENTS):
         yield f"needs {name!r}, which is no function of neuralrace.config.requirements"
     if isinstance(declaration, Metric):
         for name in names(declaration.observables) - set(OBSERVABLES):
@@ -54,7 +54,7 @@ def _by_itself(entry: Entry) -> Iterator[str]:
         starred = {f"*{variable}" for variable in ("", *theory_variables())}
         for name in names(declaration.solutions) - {*SOLUTIONS, *starred}:
             yield f"needs the solution {name!r}, which does not exist"
-    for name, variable in declaration.variables.items():
+    for name, variable in declaration.outputs.items():
         dims = list(variable.dims)
         if isinstance(declaration, Observable):
             clock = "snapshot" if declaration.snapshots else "time"
@@ -93,11 +93,11 @@ def _of_figure(entry: Entry[Figure]) -> Iterator[str]:
 
 def _beside_others(registry: Registry, entry: Entry) -> Iterator[str]:
     for other in registry.values():
-        for name in sorted(set(entry.declaration.gives) & set(other.declaration.gives)):
+        for name in sorted(set(entry.declaration.variables) & set(other.declaration.variables)):
             if registry is METRICS:
                 # those of one package are told apart by their needs: no cell can have both
                 clash = entry.module.partition(".")[0] != other.module.partition(".")[0]
             else:
-                clash = entry.declaration.variables[name] != other.declaration.variables[name]
+                clash = entry.declaration.outputs[name] != other.declaration.outputs[name]
             if clash:
                 yield f"gives {name!r}, as {other.name!r} in {other.module} does otherwise"

@@ -33,8 +33,8 @@ def test_solutions_give_what_they_declare(name):
         arrays = entry.load()(Problem(ensemble.only(SolvedEnsemble), STEPS))
         for variable, values in arrays.items():
             where = f"{entry.module}: solution {name!r} gives {variable!r}"
-            assert variable in entry.declaration.gives, f"{where}, which is not declared"
-            dims = entry.declaration.variables[variable].dims
+            assert variable in entry.declaration.variables, f"{where}, which is not declared"
+            dims = entry.declaration.outputs[variable].dims
             inner = dims[1:] if dims[:1] == ("solution",) else dims
             assert values.ndim == 2 + len(inner), f"{where} without the dimensions {inner}"
             known = dict(zip(inner, values.shape[2:], strict=True))
@@ -46,7 +46,7 @@ def test_solutions_give_what_they_declare(name):
     if not given and not of_library(entry.module):
         pytest.skip("no small run meets its needs")
     if of_library(entry.module):
-        assert given == set(entry.declaration.gives)
+        assert given == set(entry.declaration.variables)
 
 
 def label(small):

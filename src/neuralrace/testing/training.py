@@ -8,7 +8,7 @@ import xarray as xr
 
 from neuralrace.config.cell import Cell, Ensemble
 from neuralrace.extensions.registry import OBSERVABLES
-from neuralrace.figures.cell import plot
+from neuralrace.figures.plot import plot
 from neuralrace.results.cells import CellResults
 from neuralrace.results.files import read_result, write_result
 from neuralrace.results.schema import variable
@@ -23,7 +23,7 @@ def check_training(cell: Cell, folder: Path) -> xr.Dataset:
     trajectory = train(ensemble)
     assert (trajectory.diverged_at == -1).all()
     recorded = [OBSERVABLES[name] for name in ensemble.record.observables]
-    declared = {"loss"}.union(*(entry.declaration.gives for entry in recorded))
+    declared = {"loss"}.union(*(entry.declaration.variables for entry in recorded))
     for name, values in trajectory.variables.items():
         assert {name, re.sub(r"\d+$", "{layer}", name)} & declared, (
             f"{name!r} is declared by none of {sorted({entry.module for entry in recorded})}"

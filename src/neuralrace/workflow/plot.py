@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from neuralrace.figures.cell import plot
 from neuralrace.figures.compose import alternative_text
+from neuralrace.figures.plot import plot
 from neuralrace.figures.save import fixed_layout, save_picture
 from neuralrace.results.cells import open_results
 from neuralrace.results.checksums import checksums_of_outputs

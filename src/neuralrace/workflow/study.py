@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from neuralrace.claims.blind import blind_cells
-from neuralrace.claims.plan import needed_cells
+from neuralrace.claims.inputs import needed_cells
 from neuralrace.claims.spec import claims_fingerprint, read_claims
 from neuralrace.config.cell import Cell, Ensemble
 from neuralrace.config.cost import Cost, estimate_cost
@@ -22,7 +22,7 @@ from neuralrace.errors import UserError, shorten
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures import input_files, matching_cells
 from neuralrace.figures.caption import caption
-from neuralrace.figures.plan import cells_of_figure, experiments_of
+from neuralrace.figures.inputs import cells_of_figure, experiments_of
 from neuralrace.results.checksums import (
     checksum_path,
     file_sha256,

@@ -51,7 +51,7 @@ def test_optimisers_say_what_theory_is_theirs(need, trait, met):
 
 def test_every_solution_says_which_steps_it_is_for():
     for name, entry in SOLUTIONS.items():
-        steps = {"gradient_flow", "gradient_descent"} & set(entry.declaration.needs.split())
+        steps = {"gradient_flow", "gradient_descent"} & set(entry.declaration.requires.split())
         assert steps == {"gradient_descent" if name.endswith("_descent") else "gradient_flow"}
 
 

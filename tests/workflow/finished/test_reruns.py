@@ -20,7 +20,7 @@ from neuralrace.results.cells import CellResults
 from neuralrace.extensions.registry import Metric
 
 
-@Metric(gives={"final_loss": ("", "loss at the end")})
+@Metric(variables={"final_loss": ("", "loss at the end")})
 def nothing(cell: CellResults) -> Values:
     """The loss at the end."""
     return {"final_loss": cell.trajectory["loss"].isel(time=-1, drop=True)}
@@ -35,7 +35,7 @@ from neuralrace.training.observables.view import View
 from neuralrace.extensions.registry import Observable
 
 
-@Observable(gives={"nothing": ("time", "zero")})
+@Observable(variables={"nothing": ("time", "zero")})
 def nothing(view: View) -> Mapping[str, Array]:
     """Zero."""
     return {"nothing": 0 * view.network.weights[0][0, 0]}

@@ -16,9 +16,9 @@ Weights = Float[np.ndarray, "unit input"]
 
 
 @Metric(
-    needs="gated mean_readout unit_pathways squared_error one_output sees_all_inputs",
+    requires="gated mean_readout unit_pathways squared_error one_output sees_all_inputs",
     observables="pathway_maps",
-    gives={
+    variables={
         "written_error": ("equation", "distance of weights from an equation as written"),
         "corrected_error": ("equation", "distance of weights from an equation as corrected"),
         "written_loss_error": (

@@ -42,10 +42,10 @@ NAMES = (
 
 
 @Metric(
-    needs="layered relu one_hidden mean_readout squared_error fresh_samples one_output "
+    requires="layered relu one_hidden mean_readout squared_error fresh_samples one_output "
     "candidates_of_units",
     observables="weights",
-    gives={
+    variables={
         "frozen_loss": ("gates_from", "loss with frozen gates at the end of training"),
         "frozen_fresh_loss": (
             "gates_from",

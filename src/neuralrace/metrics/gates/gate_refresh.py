@@ -25,10 +25,10 @@ MOMENTS = ("one gate", "all gates", "all gates, other start")
 
 
 @Metric(
-    needs="layered relu one_hidden mean_readout squared_error full_batch gradient_descent "
+    requires="layered relu one_hidden mean_readout squared_error full_batch gradient_descent "
     "one_output",
     observables="weights",
-    gives={
+    variables={
         "refresh_interval": ("refreshes", "flow time between refreshes of gates"),
         "refresh_error": ("refreshes", "distance of weights from those of the ReLU network"),
         "refresh_loss_error": (

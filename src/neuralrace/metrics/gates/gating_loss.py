@@ -32,9 +32,9 @@ EQUATIONS = ("12", "14", "15", "17")
 
 
 @Metric(
-    needs="gated mean_readout unit_pathways fresh_samples gates_of_any_sample one_output "
+    requires="gated mean_readout unit_pathways fresh_samples gates_of_any_sample one_output "
     "sees_all_inputs",
-    gives={
+    variables={
         "optimal_loss": ("", "loss of the least-squares weights of the gates, on their samples"),
         "optimal_fresh_loss": ("", "loss of the same weights on fresh samples"),
         "gating_rank": ("", "directions of the gated inputs, over all pathways"),

@@ -10,8 +10,8 @@ from neuralrace.results.cells import CellResults
 
 
 @Metric(
-    needs="gated two_input_groups gates_fit",
-    gives={
+    requires="gated two_input_groups gates_fit",
+    variables={
         "pathway_commutator": (
             "pathway",
             "commutator of the input correlation of a pathway with sigma_yx^T sigma_yx",

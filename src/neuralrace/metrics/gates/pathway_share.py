@@ -7,7 +7,7 @@ from neuralrace.results.cells import CellResults
 
 @Metric(
     observables="pathway_power|pathway_values",
-    gives={
+    variables={
         "pathway_share": ("pathway", "share of a pathway in the power of all"),
         "pathway_half_time": (
             "pathway pathway_mode",

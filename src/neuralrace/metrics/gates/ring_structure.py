@@ -16,9 +16,9 @@ SHOWN = 100
 
 
 @Metric(
-    needs="gated mean_readout unit_pathways fresh_samples gates_of_any_sample one_output "
+    requires="gated mean_readout unit_pathways fresh_samples gates_of_any_sample one_output "
     "sees_all_inputs",
-    gives={
+    variables={
         "input_circulance_law": (
             "",
             "distance of the second moment of inputs from circulant, by their law",

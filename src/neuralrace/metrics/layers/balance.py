@@ -17,9 +17,9 @@ from neuralrace.theory.balance import (
 
 
 @Metric(
-    needs="recorded_biases",
+    requires="recorded_biases",
     observables="imbalance layer_norm",
-    gives={
+    variables={
         "imbalance_drift": ("pair", "largest change of C over the final squared norms"),
         "neuron_drift": (
             "pair",

@@ -20,7 +20,7 @@ SETTLED = 1e-6
 
 @Metric(
     observables="layer_norm linear_map",
-    gives={
+    variables={
         "norm_gap_delta": ("", "Delta, largest gap of layer norms"),
         "kappa1": ("", "kappa1, largest |prod W|/|sigma_yx|"),
         "kappa2": ("", "kappa2, smallest |prod W|/(|W_l| + Delta)^L"),

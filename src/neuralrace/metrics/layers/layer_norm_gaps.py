@@ -12,7 +12,7 @@ from neuralrace.theory.balance import norm_gap, norm_gap_bound
 
 @Metric(
     observables="layer_norm",
-    gives={
+    variables={
         "initial_norm_gap": ("pair", "initial gap between adjacent layer norms"),
         "final_norm_gap": ("pair", "final gap between adjacent layer norms"),
         "norm_gap_change": ("pair", "relative change of the gap over training"),

@@ -7,7 +7,7 @@ from neuralrace.results.cells import CellResults
 
 @Metric(
     observables="layer_norm rate_gap",
-    gives={
+    variables={
         "early_rate_gap": ("pair", "gap of growth rates, first tenth of training"),
         "late_rate_gap": ("pair", "gap of growth rates, last tenth of training"),
         "early_relative_rate_gap": (

@@ -15,7 +15,7 @@ LEARNED = 0.99
 
 @Metric(
     observables="gram mode_strength",
-    gives={
+    variables={
         "initial_cosine": ("mode", "cosine between encoder and decoder vector at the start"),
         "final_cosine": ("mode", "cosine between encoder and decoder vector at the end"),
         "alignment_over_growth": ("mode", "time to |cos| = 0.9 over time to half the target"),

@@ -10,7 +10,7 @@ from neuralrace.results.cells import CellResults
 
 @Metric(
     observables="linear_map",
-    gives={
+    variables={
         "final_residual": ("", "final distance from the target"),
         "convergence_time": ("", "time at which a tenth of the target is left", "tau"),
         "plateau_share": ("", "time below 10% of the target over time to 90%"),

@@ -12,9 +12,9 @@ KURTOSIS = 3.0
 
 
 @Metric(
-    needs="one_hidden",
+    requires="one_hidden",
     observables="weights",
-    gives={
+    variables={
         "start_kurtosis": (
             "",
             "kurtosis of the first weights in the singular basis over that of a normal variable",

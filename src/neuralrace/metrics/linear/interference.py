@@ -15,7 +15,7 @@ READ_UNTIL = np.exp(-2.0)
 
 @Metric(
     observables="gram",
-    gives={
+    variables={
         "decay_over_sum": (
             "mode_pair",
             "decay of |cos| over the integral of the sum of squared norms",

@@ -12,7 +12,7 @@ from neuralrace.theory.modes import two_layer_limit_ratio
 
 @Metric(
     observables="gram",
-    gives={
+    variables={
         "initial_layer_ratio": ("mode", "larger over smaller layer at the start"),
         "final_layer_ratio": ("mode", "larger over smaller layer at the end"),
         "final_layer_ratio_over_limit": (

@@ -11,7 +11,7 @@ from neuralrace.results.gram import diagonal, vectors
 
 @Metric(
     observables="gram",
-    gives={
+    variables={
         "product_drift": ("mode", "largest relative change of |p||m|"),
         "log_ratio_slope": (
             "mode",

@@ -7,7 +7,7 @@ from neuralrace.results.cells import CellResults
 
 @Metric(
     solutions="*loss",
-    gives={
+    variables={
         "loss_error_sup": ("solution", "largest distance of loss from theory over initial loss"),
         "loss_error_mean": ("solution", "mean distance of loss from theory over initial loss"),
         "discretisation_error": (

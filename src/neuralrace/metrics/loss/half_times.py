@@ -6,7 +6,7 @@ from neuralrace.results.cells import CellResults
 
 
 @Metric(
-    gives={
+    variables={
         "loss_half_time": ("", "flow time to half of the initial loss"),
         "predicted_loss_half_time": ("solution", "flow time to half of the initial loss by theory"),
         "loss_half_time_over_predicted": (

@@ -13,7 +13,7 @@ from neuralrace.results.cells import CellResults
 
 
 @Metric(
-    gives={
+    variables={
         "level_time": ("loss_level", "flow time to a share of the initial loss"),
         "level_time_variation": (
             "loss_level",

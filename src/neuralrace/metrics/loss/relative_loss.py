@@ -8,7 +8,7 @@ from neuralrace.results.cells import CellResults
 
 
 @Metric(
-    gives={
+    variables={
         "relative_loss": ("", "loss at the end over that of the best constant output"),
     },
 )

@@ -16,7 +16,7 @@ LEAST_PROMINENCE = 0.5
 
 
 @Metric(
-    gives={
+    variables={
         "stages": ("", "separate drops of the loss"),
         "initial_rate_share": ("", "initial rate at which the loss falls over the largest"),
     },

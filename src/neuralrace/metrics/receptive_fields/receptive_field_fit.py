@@ -18,7 +18,7 @@ from neuralrace.results.cells import CellResults
 @Metric(
     observables="weights|pathway_maps",
     solutions="frozen_gates|frozen_gates_descent|initial_gates|mean_field",
-    gives={
+    variables={
         "field_overlap": (
             "solution",
             "cosine of a unit's receptive field with that of theory, mean over units",

@@ -27,7 +27,7 @@ ROUNDING = 1e-9
 
 @Metric(
     observables="weights|pathway_maps",
-    gives={
+    variables={
         "unit_participation": ("unit", "inverse participation ratio times inputs at the end"),
         "participation": (
             "",

@@ -13,9 +13,9 @@ OCCUPIED = 0.05
 
 
 @Metric(
-    needs="xor|xor_with_margin layered relu one_hidden",
+    requires="xor|xor_with_margin layered relu one_hidden",
     observables="weights",
-    gives={
+    variables={
         "corner_cosine": ("", "mean cosine between units and the nearest corner"),
         "matching_readouts": (
             "",

@@ -14,9 +14,9 @@ NEGLIGIBLE = 1e-12
 
 
 @Metric(
-    needs="layered relu contexts",
+    requires="layered relu contexts",
     observables="weights",
-    gives={
+    variables={
         "carried_residual": (
             "open_contexts",
             "share of the residual that units open in so many contexts carry at the end",

@@ -12,9 +12,9 @@ from neuralrace.theory import margin
 
 
 @Metric(
-    needs="xor_with_margin layered relu one_hidden",
+    requires="xor_with_margin layered relu one_hidden",
     observables="weights",
-    gives={
+    variables={
         "nonlinearity_index": (
             "",
             "difference of outputs between classes with the margin taken away, over 2",

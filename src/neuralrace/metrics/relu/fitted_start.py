@@ -16,8 +16,8 @@ STARTS = np.geomspace(1e-9, 0.9, 90)
 
 
 @Metric(
-    needs="xor|xor_with_margin",
-    gives={
+    requires="xor|xor_with_margin",
+    variables={
         "fitted_start": ("", "start of every pathway that fits best"),
         "fitted_loss_error_sup": (
             "",

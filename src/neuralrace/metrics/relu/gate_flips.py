@@ -22,9 +22,9 @@ PerUnit = Float[np.ndarray, "init_scale seed unit snapshot"]
 
 
 @Metric(
-    needs="layered relu",
+    requires="layered relu",
     observables="weights",
-    gives={
+    variables={
         "gate_flip_fraction": ("layer snapshot", "share of gates that differ from the start"),
         "carried_gate_flip_fraction": (
             "layer snapshot",

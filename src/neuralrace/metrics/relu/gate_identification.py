@@ -22,10 +22,10 @@ ELBOW = 2.0
 
 
 @Metric(
-    needs="layered relu one_hidden full_batch",
+    requires="layered relu one_hidden full_batch",
     observables="outputs weights",
     trains=True,
-    gives={
+    variables={
         "identified_gates": (
             "source clusters pathway sample",
             "1 where a pathway is open, 0 where closed",

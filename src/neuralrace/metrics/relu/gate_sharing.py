@@ -9,9 +9,9 @@ from neuralrace.theory.linearisation import gates
 
 
 @Metric(
-    needs="layered relu_units",
+    requires="layered relu_units",
     observables="weights",
-    gives={
+    variables={
         "initial_same_label_gate_difference": (
             "hidden_layer",
             "share of gates that differ within a label, initial",

@@ -18,10 +18,10 @@ LEAST_PLATEAU, MOST_PLATEAU = 0.02, 0.9
 
 
 @Metric(
-    needs="candidates full_batch candidates_fit",
+    requires="candidates full_batch candidates_fit",
     observables="outputs",
     trains=True,
-    gives={
+    variables={
         "imitation_loss": ("candidate time", "training loss of a candidate"),
         "imitation_gap": ("candidate", "largest distance of a candidate's loss over initial loss"),
         "imitation_output_error_curve": (

@@ -18,9 +18,9 @@ ERRORS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 @Metric(
-    needs="layered relu several_hidden",
+    requires="layered relu several_hidden",
     observables="weights",
-    gives={
+    variables={
         "final_loss_share": ("", "loss at the end over initial loss"),
         "linearised_loss": (
             "hidden_layer",

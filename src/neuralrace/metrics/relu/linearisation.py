@@ -15,9 +15,9 @@ from neuralrace.theory.linearisation import (
 
 
 @Metric(
-    needs="layered relu",
+    requires="layered relu",
     observables="layer_norm weights",
-    gives={
+    variables={
         "sample_residual_as_written": (
             "pair",
             "largest residual of eq. 26 as printed over the largest rate",

@@ -13,9 +13,9 @@ KINDS = ("all", "realisable", "beyond the lemma")
 
 
 @Metric(
-    needs="layered relu one_hidden contexts two_input_groups few_samples",
+    requires="layered relu one_hidden contexts two_input_groups few_samples",
     observables="weights",
-    gives={
+    variables={
         "patterns": ("pattern_kind", "gate patterns over all samples"),
         "shown_patterns": ("", "different gate patterns of the units at the end"),
         "shown_beyond_lemma": (

@@ -26,8 +26,9 @@ NAMES = (
 
 
 @Metric(
-    needs="contextual_hierarchies whole_targets layered relu one_hidden normal_start squared_error",
-    gives={
+    requires="contextual_hierarchies whole_targets layered relu one_hidden normal_start "
+    "squared_error",
+    variables={
         "unfitted_gap": (
             "open_in",
             "largest distance of the loss from the closed form with the start of equal widths, "

@@ -18,8 +18,8 @@ Y_POWER = 1.0
 
 
 @Metric(
-    needs="domains_of_images",
-    gives={
+    requires="domains_of_images",
+    variables={
         "ridge_penalty": ("input_domain", "penalty of least generalised cross-validation"),
         "ridge_training_error": (
             "input_domain",

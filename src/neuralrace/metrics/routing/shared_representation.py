@@ -10,9 +10,9 @@ from neuralrace.results.cells import CellResults
 
 
 @Metric(
-    needs="routing",
+    requires="routing",
     observables="similarity",
-    gives={
+    variables={
         "initial_similarity_across": (
             "",
             "mean cosine between the same item of two input domains, at the start",

@@ -10,9 +10,9 @@ from neuralrace.results.cells import CellResults
 
 
 @Metric(
-    needs="routing several_hidden",
+    requires="routing several_hidden",
     observables="singular_values",
-    gives={
+    variables={
         "hidden_over_input_over_sqrt_m": (
             "mode",
             "final singular value of the hidden over the input layer, over sqrt(M) of M domains "

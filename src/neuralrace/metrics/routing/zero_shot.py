@@ -12,7 +12,7 @@ LEARNED = 0.1
 
 @Metric(
     observables="pair_error",
-    gives={
+    variables={
         "final_trained_error": ("", "relative error of trained pairs at the end"),
         "final_untrained_error": ("", "relative error of untrained pairs at the end"),
         "zero_shot_gap": ("", "relative error of untrained less that of trained pairs at the end"),

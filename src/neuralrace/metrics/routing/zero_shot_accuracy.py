@@ -6,9 +6,9 @@ from neuralrace.results.cells import CellResults
 
 
 @Metric(
-    needs="domains_of_images",
+    requires="domains_of_images",
     observables="pair_accuracy",
-    gives={
+    variables={
         "final_trained_misclassified": (
             "",
             "share of held-out images that trained pairs misclassify at the end",

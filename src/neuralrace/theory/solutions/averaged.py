@@ -15,9 +15,9 @@ from neuralrace.theory.unit_flow import mean_field_flow
 
 
 @Solution(
-    needs="given_gates gated mean_readout unit_pathways squared_error gradient_flow gates_fit "
+    requires="given_gates gated mean_readout unit_pathways squared_error gradient_flow gates_fit "
     "sees_all_inputs one_output",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "receptive_fields": (
             "solution unit input",
@@ -35,9 +35,9 @@ def frozen_gates(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="given_gates gated mean_readout unit_pathways squared_error gradient_descent gates_fit "
-    "sees_all_inputs one_output",
-    gives={
+    requires="given_gates gated mean_readout unit_pathways squared_error gradient_descent "
+    "gates_fit sees_all_inputs one_output",
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "receptive_fields": (
             "solution unit input",
@@ -55,8 +55,8 @@ def frozen_gates_descent(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu mean_readout one_hidden squared_error gradient_flow one_output",
-    gives={
+    requires="layered relu mean_readout one_hidden squared_error gradient_flow one_output",
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "receptive_fields": (
             "solution unit input",
@@ -77,9 +77,9 @@ def initial_gates(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu mean_readout one_hidden squared_error gradient_flow known_input_law "
+    requires="layered relu mean_readout one_hidden squared_error gradient_flow known_input_law "
     "one_output",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "receptive_fields": (
             "solution unit input",

@@ -13,9 +13,9 @@ ALIGNED = 1e-8
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error gradient_flow "
+    requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
     "domains_spelled_out gates_fit",
-    gives={"loss": ("solution time", "loss predicted by theory")},
+    variables={"loss": ("solution time", "loss predicted by theory")},
 )
 def gated_flow(problem: Problem) -> Arrays:
     """Gradient flow of all weights, integrated; any gates and start.
@@ -28,9 +28,9 @@ def gated_flow(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error gradient_flow "
+    requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
     "domains_spelled_out aligned_start common_modes",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "singular_values": (
             "solution time layer singular_mode",
@@ -50,9 +50,9 @@ def reduction(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error gradient_descent "
+    requires="given_gates linear trained_readout one_mask squared_error gradient_descent "
     "domains_spelled_out aligned_start common_modes",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "singular_values": (
             "solution time layer singular_mode",

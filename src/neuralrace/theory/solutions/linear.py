@@ -14,8 +14,8 @@ from neuralrace.theory.two_layer import exact_two_layer
 
 
 @Solution(
-    needs="layered linear trained_readout one_hidden squared_error gradient_flow",
-    gives={
+    requires="layered linear trained_readout one_hidden squared_error gradient_flow",
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
         "initial_mode": ("mode", "initial effective singular value that theory starts from"),
@@ -36,8 +36,8 @@ def aligned_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered linear trained_readout no_hidden squared_error gradient_flow",
-    gives={
+    requires="layered linear trained_readout no_hidden squared_error gradient_flow",
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
         "initial_mode": ("mode", "initial effective singular value that theory starts from"),
@@ -55,8 +55,8 @@ def shallow_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
-    gives={
+    requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
         "initial_mode": ("mode", "initial effective singular value that theory starts from"),
@@ -77,9 +77,9 @@ def untied_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered linear trained_readout squared_error gradient_flow aligned_start whitened "
+    requires="layered linear trained_readout squared_error gradient_flow aligned_start whitened "
     "positive_modes",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
         "layer_strength": (
@@ -103,8 +103,8 @@ def layered_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered linear trained_readout one_hidden squared_error gradient_flow equal_variance",
-    gives={
+    requires="layered linear trained_readout one_hidden squared_error gradient_flow equal_variance",
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
     },
@@ -122,8 +122,8 @@ def symmetric_start(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
-    gives={
+    requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
     },
@@ -141,8 +141,8 @@ def exact(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
-    gives={
+    requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
         "gram": (
@@ -168,8 +168,8 @@ def tied(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered linear trained_readout squared_error gradient_flow",
-    gives={
+    requires="layered linear trained_readout squared_error gradient_flow",
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
         "layer_norm": ("time layer", "Frobenius norm of the weights under gradient flow"),

@@ -8,9 +8,9 @@ from neuralrace.theory.solutions.problem import Arrays, Problem
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error gradient_flow "
+    requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
     "domains_spelled_out parallel_pathways",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "pathway_values": (
             "solution time pathway pathway_mode",
@@ -29,9 +29,9 @@ def pathway_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error gradient_descent "
+    requires="given_gates linear trained_readout one_mask squared_error gradient_descent "
     "domains_spelled_out parallel_pathways",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "pathway_values": (
             "solution time pathway pathway_mode",
@@ -51,9 +51,9 @@ def pathway_modes_descent(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="given_gates linear trained_readout one_mask squared_error normal_start gradient_flow "
+    requires="given_gates linear trained_readout one_mask squared_error normal_start gradient_flow "
     "domains_spelled_out parallel_pathways",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "pathway_values": (
             "solution time pathway pathway_mode",
@@ -72,8 +72,8 @@ def pathway_modes_mean(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="trained_candidates squared_error normal_start gradient_flow candidates_fit",
-    gives={
+    requires="trained_candidates squared_error normal_start gradient_flow candidates_fit",
+    variables={
         "candidate_loss": (
             "candidate time",
             "loss predicted for gated networks that may stand for this one",

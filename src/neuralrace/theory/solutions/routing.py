@@ -15,9 +15,9 @@ Modes = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @Solution(
-    needs="routing linear two_hidden squared_error gradient_flow domains_spelled_out "
+    requires="routing linear two_hidden squared_error gradient_flow domains_spelled_out "
     "orthogonal_start pathway_blocks_alike pairs_alike",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "mode_strength": ("solution time mode", "effective singular values by theory"),
         "singular_values": (

@@ -13,9 +13,9 @@ from neuralrace.theory.solutions.problem import Arrays, Problem
 
 
 @Solution(
-    needs="contextual_hierarchies context_family one_hidden trained_readout squared_error "
+    requires="contextual_hierarchies context_family one_hidden trained_readout squared_error "
     "normal_start gradient_flow",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "pathway_values": (
             "solution time pathway pathway_mode",
@@ -32,9 +32,9 @@ def staged_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="contextual_hierarchies whole_targets context_family common_pathway one_hidden "
+    requires="contextual_hierarchies whole_targets context_family common_pathway one_hidden "
     "trained_readout squared_error normal_start gradient_flow",
-    gives={
+    variables={
         "loss": ("solution time", "loss predicted by theory"),
         "pathway_values": (
             "solution time pathway pathway_mode",

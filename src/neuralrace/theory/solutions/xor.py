@@ -9,8 +9,8 @@ from neuralrace.theory.solutions.problem import Arrays, Problem
 
 
 @Solution(
-    needs="layered relu trained_readout one_hidden squared_error xor gradient_flow",
-    gives={"loss": ("solution time", "loss predicted by theory")},
+    requires="layered relu trained_readout one_hidden squared_error xor gradient_flow",
+    variables={"loss": ("solution time", "loss predicted by theory")},
 )
 def xor_race(problem: Problem) -> Arrays:
     """Four gated pathways, one for each corner, in the place of a ReLU network.
@@ -23,9 +23,9 @@ def xor_race(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
+    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
     "general_start",
-    gives={"loss": ("solution time", "loss predicted by theory")},
+    variables={"loss": ("solution time", "loss predicted by theory")},
 )
 def margin_race(problem: Problem) -> Arrays:
     """Pathways of both types in the place of a ReLU network, from its own weights.
@@ -38,9 +38,9 @@ def margin_race(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
+    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
     "general_start",
-    gives={"loss": ("solution time", "loss predicted by theory")},
+    variables={"loss": ("solution time", "loss predicted by theory")},
 )
 def margin_linear(problem: Problem) -> Arrays:
     """Pathways of one class each alone, from what the weights hold of them.
@@ -52,9 +52,9 @@ def margin_linear(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
+    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
     "general_start",
-    gives={"loss": ("solution time", "loss predicted by theory")},
+    variables={"loss": ("solution time", "loss predicted by theory")},
 )
 def margin_xor(problem: Problem) -> Arrays:
     """Pathways of one corner each alone, from what the weights hold of them.
@@ -66,8 +66,8 @@ def margin_xor(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
-    gives={"loss": ("solution time", "loss predicted by theory")},
+    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
+    variables={"loss": ("solution time", "loss predicted by theory")},
 )
 def margin_linear_split(problem: Problem) -> Arrays:
     """Pathways of one class each alone, as if these shared out all units equally.
@@ -81,8 +81,8 @@ def margin_linear_split(problem: Problem) -> Arrays:
 
 
 @Solution(
-    needs="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
-    gives={"loss": ("solution time", "loss predicted by theory")},
+    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
+    variables={"loss": ("solution time", "loss predicted by theory")},
 )
 def margin_xor_split(problem: Problem) -> Arrays:
     """Pathways of one corner each alone, as if these shared out all units equally.

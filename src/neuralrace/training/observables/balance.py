@@ -14,8 +14,8 @@ from neuralrace.training.observables.view import View
 
 
 @Observable(
-    needs="hidden",
-    gives={
+    requires="hidden",
+    variables={
         "imbalance_trace": ("time pair", "trace of C = W_{l+1}^T W_{l+1} - W_l W_l^T"),
         "imbalance_norm": ("time pair", "Frobenius norm of C"),
         "imbalance_drift": ("time pair", "Frobenius norm of C(t) - C(0)"),
@@ -52,8 +52,8 @@ def imbalance(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    needs="layered hidden",
-    gives={
+    requires="layered hidden",
+    variables={
         "rate_gap": (
             "time pair",
             "|d(W_{l+1}^T W_{l+1})/dt - d(W_l W_l^T)/dt|_F along the gradient",

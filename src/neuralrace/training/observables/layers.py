@@ -15,9 +15,9 @@ from neuralrace.training.observables.view import View
 
 
 @Observable(
-    needs="layered",
+    requires="layered",
     snapshots=True,
-    gives={
+    variables={
         "weight_{layer}": (
             "snapshot unit_{layer} unit_{below}",
             "weights of layer {layer}, (out, in)",
@@ -32,14 +32,14 @@ def weights(view: View) -> Mapping[str, Array]:
     return matrices | biases
 
 
-@Observable(gives={"layer_norm": ("time layer", "Frobenius norm of the weights")})
+@Observable(variables={"layer_norm": ("time layer", "Frobenius norm of the weights")})
 def layer_norm(view: View) -> Mapping[str, Array]:
     """Size of the weights of each layer."""
     return {"layer_norm": frobenius(view.network.weights)}
 
 
 @Observable(
-    gives={"weight_cosine": ("time layer", "cosine between the weights and those at the start")}
+    variables={"weight_cosine": ("time layer", "cosine between the weights and those at the start")}
 )
 def weight_cosine(view: View) -> Mapping[str, Array]:
     """How far weights have turned, those of a layer as one vector."""
@@ -48,7 +48,9 @@ def weight_cosine(view: View) -> Mapping[str, Array]:
     return {"weight_cosine": products / (frobenius(now) * frobenius(start))}
 
 
-@Observable(needs="layered", gives={"bias_norm": ("time layer", "Euclidean norm of the biases")})
+@Observable(
+    requires="layered", variables={"bias_norm": ("time layer", "Euclidean norm of the biases")}
+)
 def bias_norm(view: View) -> Mapping[str, Array]:
     """Size of the biases of each layer; zero without biases."""
     absent = [jnp.zeros(1, w.dtype) for w in view.network.weights]
@@ -56,7 +58,7 @@ def bias_norm(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    gives={"singular_values": ("time layer singular_mode", "singular values of the weights")}
+    variables={"singular_values": ("time layer singular_mode", "singular values of the weights")}
 )
 def singular_values(view: View) -> Mapping[str, Array]:
     """Singular values of each layer, padded with NaN; of many matrices, averaged over them."""

@@ -13,8 +13,8 @@ from neuralrace.training.observables.view import View
 
 
 @Observable(
-    needs="layered",
-    gives={"linear_map": ("time output input", "product of all weights W_L ... W_1")},
+    requires="layered",
+    variables={"linear_map": ("time output input", "product of all weights W_L ... W_1")},
 )
 def linear_map(view: View) -> Mapping[str, Array]:
     """The map of the layers without their activation."""
@@ -22,8 +22,8 @@ def linear_map(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    needs="layered|routing domains_spelled_out",
-    gives={"mode_strength": ("time mode", "effective singular value u_k^T W_L ... W_1 v_k")},
+    requires="layered|routing domains_spelled_out",
+    variables={"mode_strength": ("time mode", "effective singular value u_k^T W_L ... W_1 v_k")},
 )
 def mode_strength(view: View) -> Mapping[str, Array]:
     """Strength of each mode of the task; between domains, averaged over trained pairs."""
@@ -35,9 +35,9 @@ def mode_strength(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    needs="layered|gated|graph",
+    requires="layered|gated|graph",
     snapshots=True,
-    gives={"outputs": ("snapshot sample output", "network outputs on the dataset")},
+    variables={"outputs": ("snapshot sample output", "network outputs on the dataset")},
 )
 def outputs(view: View) -> Mapping[str, Array]:
     """Answers to all samples."""
@@ -46,8 +46,8 @@ def outputs(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    needs="layered several_outputs",
-    gives={"accuracy": ("time", "fraction of samples classified correctly")},
+    requires="layered several_outputs",
+    variables={"accuracy": ("time", "fraction of samples classified correctly")},
 )
 def accuracy(view: View) -> Mapping[str, Array]:
     """How often the largest output is the largest target."""

@@ -10,8 +10,8 @@ from neuralrace.training.observables.view import View
 
 
 @Observable(
-    needs="routing squared_error",
-    gives={
+    requires="routing squared_error",
+    variables={
         "trained_error": ("time", "relative squared error of trained pairs of domains"),
         "untrained_error": (
             "time",
@@ -27,8 +27,8 @@ def pair_error(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    needs="routing domains_of_images",
-    gives={
+    requires="routing domains_of_images",
+    variables={
         "trained_accuracy": (
             "time",
             "fraction of held-out images classified correctly, over trained pairs",
@@ -57,9 +57,9 @@ def pair_accuracy(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    needs="routing domains_spelled_out",
+    requires="routing domains_spelled_out",
     snapshots=True,
-    gives={
+    variables={
         "pair_outputs": (
             "snapshot input_domain output_domain item output",
             "network outputs by pair of domains",

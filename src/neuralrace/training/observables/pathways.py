@@ -12,9 +12,9 @@ from neuralrace.training.observables.view import View
 
 
 @Observable(
-    needs="gated",
+    requires="gated",
     snapshots=True,
-    gives={
+    variables={
         "pathway_maps": (
             "snapshot pathway output input",
             "product of the weights along each pathway",
@@ -27,8 +27,8 @@ def pathway_maps(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    needs="gated",
-    gives={
+    requires="gated",
+    variables={
         "pathway_values": (
             "time pathway pathway_mode",
             "singular values of the map of each pathway",
@@ -41,8 +41,8 @@ def pathway_values(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    needs="routing domains_spelled_out",
-    gives={
+    requires="routing domains_spelled_out",
+    variables={
         "trained_power": (
             "time family",
             "squared norm of the map of a trained pair through a pathway family",

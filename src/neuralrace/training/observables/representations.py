@@ -11,8 +11,8 @@ from neuralrace.training.observables.view import View
 
 
 @Observable(
-    needs="layered one_hidden",
-    gives={
+    requires="layered one_hidden",
+    variables={
         "gram": ("time vector other_vector", "inner products of encoder and decoder vectors"),
     },
 )
@@ -24,9 +24,9 @@ def gram(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    needs="layered|gated|routing hidden domains_spelled_out",
+    requires="layered|gated|routing hidden domains_spelled_out",
     snapshots=True,
-    gives={
+    variables={
         "similarity": (
             "snapshot domain_item other_domain_item",
             "inner products of first-hidden-layer representations, items within input domains",

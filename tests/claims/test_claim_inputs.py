@@ -7,7 +7,7 @@ import pytest
 import workplace
 from workplace import claim, finding, unassessed
 
-from neuralrace.claims.plan import needed_cells
+from neuralrace.claims.inputs import needed_cells
 from neuralrace.claims.spec import read_claims
 from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
