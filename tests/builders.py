@@ -1,5 +1,108 @@
-"""What tests share: the paths of the repository, and builders of what they test with."""
+"""Builders that tests share: specifications, cells, recorded trajectories and results in memory.
 
+A test states what matters to it and takes everything else from here:
+
+    cell = build_cell(network={"name": "layered", "hidden": [4]}, metrics=["half_times"])
+    results = results_in_memory(cell, recorded_trajectory(cell, loss=curve))
+    metrics = metrics_dataset(results)
+"""
+
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.config.cell import Cell, Ensemble
+from neuralrace.config.requirements import unmet
+from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
+from neuralrace.results.axes import axes, provenance_attributes
+from neuralrace.results.cells import CellResults
+from neuralrace.results.schema import build
 
 REPOSITORY = Path(__file__).parents[1]
+CELL_NAME = "paper/experiment/main"
+"""Identifier of cells that have no folder."""
+LINEAR: Mapping[str, Any] = {
+    "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
+    "network": {"name": "layered", "hidden": [2]},
+    "init": {"name": "normal"},
+    "init_scales": [0.1, 0.3],
+    "seeds": 2,
+    "training": {"learning_rate": 0.02, "steps": 40},
+    "record": {"every": 10},
+}
+"""A two-layer linear network on two modes."""
+
+
+def build_cell(base: Mapping[str, Any] = LINEAR, **changes: Any) -> Cell:
+    """A cell from a specification; `changes` replace its top-level keys."""
+    return Cell.model_validate_json(json.dumps({**base, **changes}))
+
+
+def build_ensemble(base: Mapping[str, Any] = LINEAR, **changes: Any) -> Ensemble:
+    """The same without theory and metrics."""
+    return Ensemble.model_validate_json(json.dumps({**base, **changes}))
+
+
+def cell_with_requirements(
+    metrics: Sequence[str], base: Mapping[str, Any] = LINEAR, **changes: Any
+) -> Cell:
+    """A cell that also records and solves what its metrics require.
+
+    Where a metric accepts one of several, the first that suits the cell is added.
+    """
+    spec = {**base, **changes}
+    plain = build_cell(spec, metrics=[])
+    record = spec["record"]
+    observables, solutions = list(record.get("observables", ())), list(spec.get("solutions", ()))
+    for name in metrics:
+        declaration = METRICS[name].declaration
+        for required, present, registry in (
+            (declaration.observables, observables, OBSERVABLES),
+            (declaration.solutions, solutions, SOLUTIONS),
+        ):
+            for each in required.split():
+                names = each.split("|")
+                if not each.startswith("*") and not set(names) & set(present):
+                    suitable = (
+                        n for n in names if not unmet(plain, registry[n].declaration.requires)
+                    )
+                    present.append(next(suitable, names[0]))
+    record = record | {"observables": observables}
+    return build_cell(spec, record=record, solutions=solutions, metrics=list(metrics))
+
+
+def for_all_runs(cell: Ensemble, array: Any) -> np.ndarray:
+    """The same array for every run: (init_scale, seed, ...)."""
+    return np.tile(array, (len(cell.init_scales), cell.seeds, *[1] * np.ndim(array)))
+
+
+def recorded_trajectory(
+    cell: Cell | Ensemble, samples: int | None = None, **arrays: Any
+) -> xr.Dataset:
+    """A trajectory as training would record it, from arrays (init_scale, seed, ...).
+
+    Args:
+        cell: what was trained.
+        samples: size of the dataset; it is loaded when absent.
+        arrays: recorded variables; a loss of one and no divergence when absent.
+    """
+    coordinates = axes(cell, len(cell.dataset.load().x) if samples is None else samples)
+    ones = np.ones(len(coordinates["time"][1]))
+    arrays = {"loss": for_all_runs(cell, ones)} | arrays
+    arrays = {"diverged_at": np.full(arrays["loss"].shape[:2], -1)} | arrays
+    attributes = provenance_attributes(CELL_NAME, cell, "train", ("numpy",))
+    return build("trajectory", arrays, coordinates, attributes)
+
+
+def results_in_memory(
+    cell: Cell,
+    trajectory: xr.Dataset | None = None,
+    theory: xr.Dataset | None = None,
+    metrics: xr.Dataset | None = None,
+) -> CellResults:
+    """The results of a cell, without files."""
+    return CellResults(CELL_NAME, Path(), cell, trajectory, theory, metrics)
