@@ -848,7 +848,7 @@ def test_many_mistakes_are_told_in_part():
 
 
 def test_memory_is_that_of_the_machine_unless_the_configuration_says(monkeypatch):
-    monkeypatch.setattr(load, "installed", lambda: 10**7)
+    monkeypatch.setattr(load, "total_memory", lambda: 10**7)
     many = {"seeds": 2000, "network.hidden": [100]}
     assert "seeds: 2000: needs" in refusal(many)
     assert plan_of(many, memory_mb=1000).cells
