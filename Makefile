@@ -128,9 +128,8 @@ check: $(TOOLS) ## lint, formatting and types
 audit: $(TOOLS) ## ask for known vulnerabilities of what a run installs; fails where nobody knows
 	@$(BIN)/python .ci/audit.py requirements.lock
 
-.PHONY: manual
-manual: $(TOOLS) ## regenerate config/schema.json, key tables in config/README.md, docs/reference.md and docs/rules.svg
-	$(BIN)/python -m neuralrace.config.manual
+.PHONY: rulegraph
+rulegraph: $(TOOLS) ## draw the graph of the workflow's rules, docs/rules.svg
 	$(BIN)/snakemake --rulegraph dot figures metrics claims blind | $(BIN)/python docs/_ext/rulegraph.py docs/rules.svg
 
 SITE := .cache/docs

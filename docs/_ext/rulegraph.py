@@ -1,4 +1,4 @@
-"""The graph of the workflow's rules as a picture: `make manual` writes it to `docs/rules.svg`.
+"""The graph of the workflow's rules as a picture: `make rulegraph` writes it to `docs/rules.svg`.
 
 It is drawn from what `snakemake --rulegraph dot` prints. Columns are steps, from left to right;
 what nothing rests on is a target that a person asks for.

@@ -16,6 +16,9 @@ from rest import heading
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 
+from neuralrace.config.manual import REFERENCE_PAGE, key_tables
+from neuralrace.config.reference import reference
+
 REPOSITORY = Path(__file__).parents[2]
 WRITTEN = ("docs/*.md", "docs/theory/*.md", "docs/api/*.rst", "examples/*.ipynb")
 MOVED = {
@@ -34,6 +37,12 @@ NOTE = (
     "> **Without output.** This notebook reads the results of all papers, and there were none when "
     "the site was built. `make figures`, then `make docs`, fills it in."
 )
+KEYS = """# All keys
+
+For anyone who writes a configuration: every key with its type, default and meaning, from the
+docstrings of the models. `neuralrace keys` prints the same.
+
+"""
 LANGUAGES = {".py": "python", ".yaml": "yaml", ".md": "markdown", ".toml": "toml"}
 
 
@@ -108,6 +117,7 @@ def stage(app: Sphinx) -> None:
             app.config.nb_execution_excludepatterns.append(site)
             text = without_output(text)
         pages[site] = relinked(text, path, placed, shown)
+    pages |= {"keys.md": KEYS + key_tables() + "\n", REFERENCE_PAGE: reference()}
     pages |= gallery.pages(REPOSITORY, shown)
     pages |= verdicts.pages(REPOSITORY, results if judged else None)
     pages |= {source_page(path): shown_source(path, root) for path in shown}

@@ -1,28 +1,24 @@
-"""The manual, generated from models and declarations by `python -m neuralrace.config.manual`.
+"""The JSON schema and the manual of a configuration, generated from the models' docstrings.
 
-`config/schema.json` describes a configuration file to editors and validators; the tables between
-the markers in `config/README.md` describe the same keys to people, and `docs/reference.md` what
-metrics, solutions and observables they can name; see `neuralrace.config.reference`.
+`python -m neuralrace.config.manual FILE` writes the schema, which editors complete and check keys
+with; installing does so into `config/schema.json`. The site shows `key_tables`, and
+`neuralrace keys` prints `key_lines`.
 """
 
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from neuralrace.config.cell import Cell
 from neuralrace.config.load import Settings
-from neuralrace.config.reference import reference
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
 
-SCHEMA_FILE = "schema.json"
-MANUAL_FILE = "README.md"
-REFERENCE_FILE = "reference.md"
-DECLARED = {registry.kind: list(registry) for registry in (METRICS, SOLUTIONS, OBSERVABLES)}
-"""Names whose meaning stands in the reference, by what they are names of."""
-BEGIN = "<!-- written by `make manual` from here: edit docstrings in src/neuralrace instead -->"
-END = "<!-- written by `make manual` up to here -->"
+REFERENCE_PAGE = "reference.md"
+EXTENSION_NAMES = {registry.kind: list(registry) for registry in (METRICS, SOLUTIONS, OBSERVABLES)}
+"""Names that the reference page explains, by kind."""
 
 Schema = dict[str, Any]
 TYPES = {
@@ -46,9 +42,9 @@ class Key(NamedTuple):
 def config_schema() -> Schema:
     """The JSON schema of a configuration file.
 
-    A file may be one of several that are merged, and a required key may come from `sweep`: the
-    schema demands no key. What is required, and rules between keys,
-    `neuralrace.config.load.read_plan` checks on merged and fanned-out cells.
+    The schema requires no key, because several files may be merged and a required key may come from
+    `sweep`. `neuralrace.config.load.read_plan` checks required keys, and rules between keys, on the
+    cells of the merged configuration.
     """
     cell = Cell.model_json_schema()
     definitions = cell.pop("$defs") | {"Cell": cell}
@@ -87,47 +83,52 @@ def config_schema() -> Schema:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_partial(schema)}
 
 
-def key_tables() -> str:
-    """Markdown tables of all keys: dotted key, type, default and meaning."""
+class Section(NamedTuple):
+    """A part of the manual: the keys of the workflow, of an experiment, or of one choice."""
+
+    heading: str
+    text: str
+    keys: list[Key]
+    examples: list[Any]
+
+
+def sections() -> Iterator[Section]:
+    """All parts of the manual."""
+    yield Section("Whole workflow", "", list(_keys(_schema(Settings))), [])
     keys = list(_keys(_schema(Cell)))
-    parts = ["### Whole workflow", _table(_keys(_schema(Settings)))]
-    parts += ["### Every experiment", _table(keys)]
+    yield Section("Every experiment", "", keys, [])
     for key in keys:
-        for heading, member, own in _variants(key):
-            parts += [f"### {heading}", member["description"]]
-            parts += [_table(own)] if len(own) > 1 else []
-            for example in member.get("examples", ()):
-                parts.append(f"For example `{_yaml(example)}`.")
+        for heading, member, own in _choices(key):
+            yield Section(heading, member["description"], own, member.get("examples", []))
+
+
+def key_tables() -> str:
+    """All keys as Markdown: a table for each section, with dotted key, type, default, meaning."""
+    parts = []
+    for heading, text, keys, examples in sections():
+        rows = ["| " + " | ".join(row) + " |" for row in map(_row, _values(keys))]
+        table = ["| Key | Type | Default | Meaning |", "|---|---|---|---|", *rows] if rows else []
+        shown = (f"For example `{_yaml(example)}`." for example in examples)
+        parts += filter(None, [f"### {heading}", text, "\n".join(table), *shown])
     return "\n\n".join(parts)
 
 
-def with_tables(manual: str) -> str:
-    """The text of the manual with fresh tables between its markers.
+def key_lines(prefix: str = "") -> list[str]:
+    """All keys as plain text, those of each choice below its heading.
 
-    Raises:
-        ValueError: a marker is missing.
+    Args:
+        prefix: shows only the keys inside this one, such as `training`.
     """
-    before, begin, rest = manual.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{MANUAL_FILE} lacks the line {BEGIN} or {END}")
-    return f"{before}{BEGIN}\n\n{key_tables()}\n\n{END}{after}"
-
-
-def write(config: Path, docs: Path) -> None:
-    """Brings schema and manual of the configuration up to date, and the reference.
-
-    Raises:
-        ValueError: the manual lacks a marker.
-    """
-    manual = config / MANUAL_FILE
-    manual.write_text(with_tables(manual.read_text(encoding="utf-8")), encoding="utf-8")
-    schema = json.dumps(config_schema(), indent=2, ensure_ascii=False)
-    (config / SCHEMA_FILE).write_text(schema + "\n", encoding="utf-8")
-    (docs / REFERENCE_FILE).write_text(reference(), encoding="utf-8")
-
-
-# Walking a schema --------------------------------------------------------------------------------
+    lines = []
+    inside = f"{prefix.rstrip('.')}." if prefix else ""
+    for heading, _, keys, _ in sections():
+        rows = [_row(key) for key in _values(keys) if f"{key.path}.".startswith(inside)]
+        plain = (
+            f"  {key}: {meaning} ({kind}; {default})".replace("`", "").replace(r"\|", "|")
+            for key, kind, default, meaning in rows
+        )
+        lines += [heading.replace("`", ""), *plain] if rows else []
+    return lines
 
 
 def _schema(model: type[ConfigModel]) -> Schema:
@@ -199,14 +200,14 @@ def _keys(schema: Schema, prefix: str = "") -> Iterator[Key]:
             yield from _keys(value, f"{prefix}{name}.")
 
 
-def _variants(key: Key, outer: str = "") -> Iterator[tuple[str, Schema, list[Key]]]:
+def _choices(key: Key, outer: str = "") -> Iterator[tuple[str, Schema, list[Key]]]:
     """What a choice is between, each with a heading and its own keys; choices inside it follow."""
     for member in key.schema.get("oneOf", ()):
         heading = f"`{key.path}.name: {_name(member)}`"
         keys = list(_keys(member, f"{key.path}."))
         yield heading + outer, member, keys
         for inner in keys:
-            yield from _variants(inner, f" with {heading}")
+            yield from _choices(inner, f" with {heading}")
 
 
 def _name(member: Schema) -> str:
@@ -216,27 +217,30 @@ def _name(member: Schema) -> str:
 # Markdown ----------------------------------------------------------------------------------------
 
 
-def _table(keys: Iterable[Key]) -> str:
-    rows = [_row(key) for key in keys if not {"properties", "const"} & set(key.schema)]
-    return "\n".join(["| Key | Type | Default | Meaning |", "|---|---|---|---|", *rows])
+def _values(keys: Iterable[Key]) -> list[Key]:
+    """The keys that take a value of their own: no mappings, and not the name of a choice."""
+    return [key for key in keys if not {"properties", "const"} & set(key.schema)]
 
 
-def _row(key: Key) -> str:
+def _row(key: Key) -> tuple[str, str, str, str]:
+    """Key, type, default and meaning, as Markdown."""
     path, schema, default = key.path, key.schema, key.schema.get("default")
     if "oneOf" in schema:
         path, schema = f"{path}.name", {"enum": [_name(member) for member in schema["oneOf"]]}
         default = default and default["name"]
     shown = "required" if key.required else f"`{_yaml(default)}`"
-    cells = (f"`{path}`", _type(schema), shown, " ".join(key.schema["description"].split()))
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+    meaning = " ".join(key.schema["description"].split())
+    cells = (f"`{path}`", _type(schema), shown, meaning)
+    key_, kind, default_, meaning = (cell.replace("|", r"\|") for cell in cells)
+    return key_, kind, default_, meaning
 
 
 def _type(schema: Schema, plural: str = "") -> str:
     """A type in words."""
     if "enum" in schema:
-        for kind, names in DECLARED.items():
+        for kind, names in EXTENSION_NAMES.items():
             if schema["enum"] == names:
-                linked = f"[{kind}](../docs/{REFERENCE_FILE}#{kind}): "
+                linked = f"[{kind}]({REFERENCE_PAGE}#{kind}): "
                 return linked + ", ".join(names)
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if "anyOf" in schema:
@@ -265,4 +269,5 @@ def _yaml(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    write(Path("config"), Path("docs"))
+    text = json.dumps(config_schema(), indent=2, ensure_ascii=False)
+    Path(sys.argv[1]).write_text(text + "\n", encoding="utf-8")

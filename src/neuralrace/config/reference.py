@@ -1,7 +1,6 @@
 """The reference of all metrics, solutions and observables, generated from their declarations.
 
-`python -m neuralrace.config.manual` writes it to `docs/reference.md`. Declarations are read as
-source: neither JAX nor xarray is loaded.
+Declarations are read as source, so that neither JAX nor xarray is loaded.
 """
 
 import inspect
@@ -19,14 +18,12 @@ from neuralrace.extensions.registry import (
     Registry,
 )
 
-INTRODUCTION = """<!-- written by `make manual`: edit declarations in src/neuralrace instead -->
+INTRODUCTION = """# Metrics, solutions and observables
 
-# Reference
-
-What a configuration can name under `metrics`, `solutions` and `record.observables`, as it is \
-declared beside the code. Every variable has the axes `init_scale` and `seed` before those listed; \
-units are 1 where none is given. Keys and their values stand in the \
-[manual](../config/README.md#all-keys), axes in the [data model](data_model.md#axes)."""
+For anyone who writes a configuration or opens result files: every name that a configuration can \
+list under `metrics`, `solutions` and `record.observables`, with the variables that it writes. Every \
+variable also has the axes `init_scale` and `seed`; units are 1 where none is given. See also \
+[all keys](keys.md) and the [axes](data_model.md#axes) of result files."""
 KINDS = {
     "Metric": (METRICS, "Computed from trajectory and theory, into `metrics.nc`."),
     "Solution": (SOLUTIONS, "Theory solved from the initial weights of a run, into `theory.nc`."),
@@ -35,7 +32,7 @@ KINDS = {
 
 
 def reference() -> str:
-    """The whole file, as Markdown."""
+    """The whole page, as Markdown."""
     contents = (
         f"- [{kind}s](#{kind.lower()}s): {', '.join(_link(kind, name) for name in registry)}"
         for kind, (registry, _) in KINDS.items()
