@@ -129,8 +129,8 @@ def test_a_worker_sets_up_its_environment_before_numpy_is_loaded():
     """NumPy reads when it is loaded which kernels of linear algebra it is to use."""
     code = (
         "import sys, neuralrace.workflow.worker\n"
-        "from neuralrace.results.provenance import watch; watch()\n"
-        "from neuralrace.training.environment import settle; settle(1)\n"
+        "from neuralrace.results.provenance import note_source_files; note_source_files()\n"
+        "from neuralrace.training.environment import set_up_environment; set_up_environment(1)\n"
         "print('numpy' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

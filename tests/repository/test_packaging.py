@@ -93,7 +93,8 @@ def test_conda_environment_is_that_of_the_project():
 
 
 def test_build_requirement_is_locked():
-    assert set(PYPROJECT["build-system"]["requires"]) <= {str(each) for each in INSTALLING}
+    locked = {str(each) for each in (*INSTALLING, *REQUIRED)}
+    assert set(PYPROJECT["build-system"]["requires"]) <= locked
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ def test_the_wheel_holds_the_library_and_the_workflow_alone(released):
         if name.is_relative_to("src"):
             expected.add(name.relative_to("src").as_posix())
         elif name.parts[0] in FILES:
-            expected.add(f"neuralrace/bundled/{name.as_posix()}")
+            expected.add(f"neuralrace/config/bundled/{name.as_posix()}")
     with zipfile.ZipFile(released) as packed:
         held = {name for name in packed.namelist() if ".dist-info/" not in name}
     assert held == expected

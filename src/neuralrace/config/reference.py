@@ -21,9 +21,9 @@ from neuralrace.extensions.registry import (
 INTRODUCTION = """# Metrics, solutions and observables
 
 For anyone who writes a configuration or opens result files: every name that a configuration can \
-list under `metrics`, `solutions` and `record.observables`, with the variables that it writes. Every \
-variable also has the axes `init_scale` and `seed`; units are 1 where none is given. See also \
-[all keys](keys.md) and the [axes](data_model.md#axes) of result files."""
+list under `metrics`, `solutions` and `record.observables`, with the variables that it writes. \
+Every variable also has the axes `init_scale` and `seed`; units are 1 where none is given. \
+See also [all keys](keys.md) and the [axes](data_model.md#axes) of result files."""
 KINDS = {
     "Metric": (METRICS, "Computed from trajectory and theory, into `metrics.nc`."),
     "Solution": (SOLUTIONS, "Theory solved from the initial weights of a run, into `theory.nc`."),
