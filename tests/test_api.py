@@ -13,15 +13,9 @@ import pytest
 import xarray as xr
 
 import neuralrace as nr
-from neuralrace.api import (
-    NAME,
-    OF_THE_NETWORK,
-    find_reln,
-    reduce_race,
-    simulate,
-    solve,
-    specify,
-)
+from neuralrace.api import find_reln, reduce_race, simulate, solve, specify
+from neuralrace.api.simulation import NETWORK_REQUIREMENTS
+from neuralrace.api.specification import CELL_NAME as NAME
 from neuralrace.config.cell import Cell
 from neuralrace.config.requirements import REQUIREMENTS
 from neuralrace.errors import UserError
@@ -128,7 +122,7 @@ def test_left_out_names_the_theory_of_such_networks_by_reason(tree):
 
 
 def test_requirements_of_the_network_exist():
-    assert set(REQUIREMENTS) >= OF_THE_NETWORK
+    assert set(REQUIREMENTS) >= NETWORK_REQUIREMENTS
 
 
 def test_left_out_names_the_optimiser_that_no_theory_follows():
