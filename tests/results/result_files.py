@@ -20,7 +20,7 @@ def file_attributes(cell: str, kind: str, spec: dict[str, Any], **more: str) -> 
         spec: the specification.
         more: other attributes.
     """
-    text = json.dumps(spec, sort_keys=True)
+    text = json.dumps(spec)
     return {
         **dict(zip(IDENTIFIER, cell.split("/"), strict=True)),
         "kind": kind,
