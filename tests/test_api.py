@@ -14,6 +14,7 @@ import xarray as xr
 
 import neuralrace as nr
 from neuralrace.api import find_reln, reduce_race, simulate, solve, specify
+from neuralrace.api.arguments import by_argument
 from neuralrace.api.simulation import NETWORK_REQUIREMENTS
 from neuralrace.api.specification import CELL_NAME as NAME
 from neuralrace.config.cell import Cell
@@ -441,7 +442,7 @@ WRONG = {
     "(X, Y, {'network': np.ones(2), 'hidden': None})": r"network: \[1.0, 1.0\]: expected a mapping",
     "(X, Y, {'metrics': np.array(3)})": r"metrics: 3: expected a list",
     "(X, Y, {'precision': 'float16'})": r"precision: 'float16': Input should be 'float32' or 'floa",
-    "(X, Y, {'hidden': [10**9]})": r"hidden\.0: 1000000000: needs .* GB; use less$",
+    "(X, Y, {'hidden': [10**9]})": r"hidden\.0: 1000000000: needs .* GB.*; use less",
     "('xor',)": r"steps: is missing, and no linear mode",
     "('xor', None, {'init_scales': None})": r"init_scales: is missing, and no linear mode .*; give",
 }
@@ -498,6 +499,15 @@ CALLS = {
     "nr.open_tree('nowhere')": r"nowhere: no results found; run",
 }
 """Other calls, and a pattern for the message."""
+
+
+def test_several_mistakes_name_their_arguments():
+    keys = [f"experiments.python.simulate.network.hidden.{n}" for n in range(9)]
+    errors = [UserError("wrong", file="configuration", key=key, value="a") for key in keys]
+    error = UserError("many")
+    error.__cause__ = ExceptionGroup("mistakes", errors)
+    lines = str(by_argument(error, "experiments.python.simulate", None)).splitlines()
+    assert lines == [*(f"hidden.{n}: 'a': wrong" for n in range(5)), "and 4 more lines like these"]
 
 
 @pytest.fixture(scope="module")

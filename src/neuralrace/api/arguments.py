@@ -141,7 +141,8 @@ def by_argument(error: UserError, prefix: str, network: Any) -> UserError:
     """An error of a configuration that names an argument in place of a key.
 
     Args:
-        error: an error with a key of a configuration; others keep their text.
+        error: an error with a key of a configuration, or a group of such errors as its cause;
+            others keep their text.
         prefix: the key of the experiment in the configuration.
         network: the argument of that name.
     """
@@ -149,6 +150,10 @@ def by_argument(error: UserError, prefix: str, network: Any) -> UserError:
     if result.key != error.key:
         result.key, result.file = result.key.removeprefix("."), ""
     lines = error.problem.splitlines()
+    if isinstance(error.__cause__, ExceptionGroup):  # several mistakes at once
+        causes = (e for e in error.__cause__.exceptions if isinstance(e, UserError))
+        lines = [str(by_argument(cause, prefix, network)) for cause in causes]
+        result.problem = "\n".join(lines)
     if (more := len(lines) - LONGEST_MESSAGE) > 1:
         result.problem = "\n".join([*lines[:LONGEST_MESSAGE], f"and {more} more lines like these"])
     if result.key == "dataset.name" and result.value == "'table'":

@@ -26,30 +26,12 @@ from neuralrace.training.environment import warn_of_environment
 from neuralrace.training.trainer import train
 
 Theory = Literal["auto"] | Sequence[str] | None
-NETWORK_REQUIREMENTS = frozenset(
-    [
-        "layered",
-        "gated",
-        "graph",
-        "routing",
-        "given_gates",
-        "no_hidden",
-        "hidden",
-        "one_hidden",
-        "two_hidden",
-        "several_hidden",
-        "linear",
-        "relu",
-        "relu_units",
-        "unit_pathways",
-        "trained_readout",
-        "mean_readout",
-        "context_family",
-        "common_pathway",
-        "candidates",
-        "trained_candidates",
-    ]
-)
+NETWORK_REQUIREMENTS = frozenset([
+    "layered", "gated", "graph", "routing", "given_gates", "no_hidden", "hidden", "one_hidden",
+    "two_hidden", "several_hidden", "linear", "relu", "relu_units", "unit_pathways",
+    "trained_readout", "mean_readout", "context_family", "common_pathway", "candidates",
+    "trained_candidates",
+])  # fmt: skip
 """Requirements on the network. A solution for other networks is not mentioned in `left_out`."""
 NO_THEORY_OF_RELU = (
     "theory: none is solved for ReLU networks on any data; nr.find_reln(x, y, pathways=...) finds "

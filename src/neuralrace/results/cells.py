@@ -27,7 +27,7 @@ from neuralrace.datasets.image_domains import (
 from neuralrace.errors import UserError, did_you_mean, shorten
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.routing import Routing
-from neuralrace.results.checksums import REMEDY
+from neuralrace.results.checksums import to_recompute
 from neuralrace.results.files import read_attributes, read_result
 
 IDENTIFIER = ["paper", "experiment", "cell"]
@@ -102,9 +102,8 @@ class CellResults:
         """
         existing = self._existing()
         if not existing:
-            raise UserError(
-                "no result files", file=self.name, remedy="run the workflow to make them"
-            )
+            remedy = "run the workflow to make them"
+            raise UserError("no result files", file=self.name, remedy=remedy)
         return existing
 
     @cached_property
@@ -170,18 +169,13 @@ class CellResults:
 
     def _check_identity(self, attrs: Mapping[str, Any], kind: FileKind) -> None:
         """Raises UserError if a file belongs to another cell or specification."""
-        path = self.path(kind)
-        remedy = REMEDY.format(path=path)
         if (name := cell_name(attrs)) != self.name:
-            raise UserError(
-                f"is the {kind} of {name}, not of {self.name}",
-                file=path,
-                remedy=f"put it where it belongs, or {remedy}",
-            )
+            problem = f"is the {kind} of {name}, not of {self.name}"
+            raise to_recompute(self.path(kind), problem, "put it where it belongs, or ")
         digest = attrs["spec_sha256"]
         if self.expected.get(kind, digest) != digest:
             problem = "was computed from another specification than the configuration has now"
-            raise UserError(problem, file=path, remedy=remedy)
+            raise to_recompute(self.path(kind), problem)
 
     def get(self, kind: FileKind, variable: str, **labels: str) -> xr.DataArray:
         """A variable of one of the files, selected by labels such as `solution="exact"`.

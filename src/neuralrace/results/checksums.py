@@ -28,7 +28,6 @@ LONGEST = 1 << 24
 PATIENCE, PAUSE = 0.5, 0.02
 """How long a reader waits for the checksum of a file that was just replaced, and how often it
 looks, in seconds."""
-REMEDY = "add --forcerun {path} to the snakemake command that made it, and it is computed again"
 
 
 @dataclass(frozen=True)
@@ -202,16 +201,19 @@ def check_checksum(path: Path, digest: str, place: Path | None = None) -> None:
     if recorded is None and os.path.lexists(place):
         raise _without_checksum(path, place)
     if recorded not in (None, digest):
-        raise UserError(
-            "is damaged: its content does not have the checksum it was written with",
-            file=path,
-            remedy=REMEDY.format(path=path),
-        )
+        problem = "is damaged: its content does not have the checksum it was written with"
+        raise to_recompute(path, problem)
 
 
 def _without_checksum(path: Path, place: Path) -> UserError:
-    problem = f"its checksum {place.name} is missing or damaged"
-    return UserError(problem, file=path, remedy=REMEDY.format(path=path))
+    return to_recompute(path, f"its checksum {place.name} is missing or damaged")
+
+
+def to_recompute(path: Path, problem: str, condition: str = "") -> UserError:
+    """An error about an output of the workflow, with the command that computes it again."""
+    remedy = f"add --forcerun {path} to the snakemake command that made it"
+    remedy = f"{condition}{remedy}, and it is computed again"
+    return UserError(problem, file=path, remedy=remedy)
 
 
 def check_file(path: Path) -> None:

@@ -14,7 +14,13 @@ import xarray as xr
 from neuralrace.config.variables import FileKind
 from neuralrace.errors import UserError
 from neuralrace.results.atomic import replacing
-from neuralrace.results.checksums import REMEDY, Checksums, check_file, checksum_path, file_sha256
+from neuralrace.results.checksums import (
+    Checksums,
+    check_file,
+    checksum_path,
+    file_sha256,
+    to_recompute,
+)
 from neuralrace.results.schema import check, check_origin
 
 MOST_COMPRESSED = 1032
@@ -108,9 +114,8 @@ def _checked(path: str | os.PathLike[str]) -> Path:
         if path.is_dir():
             raise UserError("is a folder", file=path, remedy="name a file in it")
         if not path.is_file():
-            raise UserError(
-                "result file not found", file=path, remedy="run the workflow to make it"
-            )
+            remedy = "run the workflow to make it"
+            raise UserError("result file not found", file=path, remedy=remedy)
     except OSError as error:  # such as a folder without permission to search it
         raise UserError(
             f"cannot be read ({error.strerror})", file=path, remedy="check its permissions"
@@ -141,12 +146,11 @@ def _check_size(path: Path) -> None:
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     most = min(MOST_COMPRESSED * path.stat().st_size, installed)
     if size > most:
-        raise UserError(
+        problem = (
             f"says that it holds {size / 1e9:.3g} GB, more than the file or the memory of this "
-            f"machine can ({most / 1e9:.3g} GB)",
-            file=path,
-            remedy=f"if the workflow wrote it, {REMEDY.format(path=path)}",
+            f"machine can ({most / 1e9:.3g} GB)"
         )
+        raise to_recompute(path, problem, "if the workflow wrote it, ")
 
 
 @contextmanager
@@ -157,11 +161,8 @@ def _readable(path: Path) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(
-            f"cannot be read ({error}); it is damaged, or no result file",
-            file=path,
-            remedy=f"if the workflow wrote it, {REMEDY.format(path=path)}",
-        ) from error
+        problem = f"cannot be read ({error}); it is damaged, or no result file"
+        raise to_recompute(path, problem, "if the workflow wrote it, ") from error
 
 
 def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, object]]:
