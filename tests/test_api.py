@@ -383,8 +383,8 @@ WRONG = {
     "(1e200 * X, Y)": r"x: the largest number is 1.0e\+200, .*; scale it to between 1e-50 and 1e\+",
     "(X, 1e-200 * Y)": r"y: the largest number is 4.0e-200, .*; scale it to between",
     "('hierachy',)": r"x: has no choice of the name 'hierachy'; did you mean hierarchy\?",
-    "('hierarchy', Y)": r"y: is given beside the dataset 'hierarchy'; leave it out",
-    "({}, Y)": r"y: is given beside the dataset {}; leave it out",
+    "('hierarchy', Y)": r"y: must be absent, .* 'hierarchy' has targets; leave it out",
+    "({}, Y)": r"y: must be absent, .* {} has targets; leave it out",
     "({},)": r"x: expected a mapping with 'name', which says what it is",
     "({'name': 'table', 'x': X, 'y': Y, 'z': 1},)": r"x\.z: 1: unknown key; config/README.md lists",
     "(X, Y, {'hidden': None})": r"hidden: is missing; give the units .* such as \[16\]",
@@ -448,7 +448,7 @@ WRONG = {
 }
 """Arguments of `simulate`, and a pattern for the message: argument, value, problem; remedy."""
 CALLS = {
-    "nr.solve(X, Y, hidden=[8], theory=['xor_race'], progress=False)": r"theory: 'xor_race':? needs ",
+    "nr.solve(X, Y, hidden=[8], theory=['xor_race'], progress=False)": r"theory: 'xor_race':? need",
     "nr.solve(X, Y, hidden=[8], theory=None, progress=False)": r"theory: None: no solution",
     "nr.specify(X, Y, hidden=[8], theory=['flow', 'flwo'])": r"theory\.1: 'flwo': .*did you mean f",
     "nr.specify(X, Y, widths=[8])": r"widths: is no argument of specify; there are x, y, hidden",

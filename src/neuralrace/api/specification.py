@@ -156,7 +156,11 @@ def _dataset(x: Any, y: Any) -> Any:
     if isinstance(x, str | Mapping):
         if y is not None:
             name = x if isinstance(x, str) else x.get("name", dict(x))
-            raise UserError(f"is given beside the dataset {name!r}", key="y", remedy="leave it out")
+            raise UserError(
+                f"must be absent, as the dataset {name!r} has targets",
+                key="y",
+                remedy="leave it out",
+            )
         return _by_name(x)
     if y is None:
         remedy = "give the target of each sample, (sample, output)"

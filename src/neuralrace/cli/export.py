@@ -175,11 +175,11 @@ def _figures(folder: Path, packed: Mapping[str, str]) -> tuple[tuple[str, ...], 
     """
     gallery = figures_folder(folder)
     names, files = [], {}
-    for place in sorted(gallery.rglob("*.sha256")):
-        drawn = read_checksums(place)
-        if drawn and drawn.inputs.items() <= packed.items() and is_intact(place):
-            names.append(place.relative_to(gallery).with_suffix("").as_posix())
-            for path in (place, *(place.parent / name for name in drawn.files)):
+    for checksum_file in sorted(gallery.rglob("*.sha256")):
+        drawn = read_checksums(checksum_file)
+        if drawn and drawn.inputs.items() <= packed.items() and is_intact(checksum_file):
+            names.append(checksum_file.relative_to(gallery).with_suffix("").as_posix())
+            for path in (checksum_file, *(checksum_file.parent / name for name in drawn.files)):
                 _check_link(path, gallery)
                 files["figures" / path.resolve().relative_to(gallery.resolve())] = path
     return tuple(names), files
@@ -225,17 +225,17 @@ def _papers(cells: Collection[str]) -> list[str]:
 
 def _write_checksums(folder: Path, packed: Mapping[str, str], target: Path) -> None:
     """Writes the checksum files of the packed tables; a complete table keeps the original one."""
-    for place in (folder / "claims.sha256", folder / "metrics.csv.sha256"):
-        table = read_checksums(place)
+    for checksum_file in (folder / "claims.sha256", folder / "metrics.csv.sha256"):
+        table = read_checksums(checksum_file)
         if table is None:
             continue
         existing = [name for name in table.files if (target / name).is_file()]
         files = {name: file_sha256(target / name) for name in existing}
         inputs = {name: digest for name, digest in table.inputs.items() if name in packed}
         if files == table.files and inputs == table.inputs:
-            shutil.copyfile(place, target / place.name)
+            shutil.copyfile(checksum_file, target / checksum_file.name)
         elif files:
-            Checksums("", files, inputs).write(target / place.name)
+            Checksums("", files, inputs).write(target / checksum_file.name)
 
 
 def _write_readme(cells: Collection[str], kind: str, target: Path) -> None:

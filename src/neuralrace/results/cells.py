@@ -108,7 +108,7 @@ class CellResults:
 
     @cached_property
     def spec(self) -> Cell:
-        """The specification in the first file; a trajectory's has no theory and metrics.
+        """The specification in the first file; that of a trajectory lacks theory and metrics.
 
         Raises:
             UserError: the file is missing, damaged, or of another version.

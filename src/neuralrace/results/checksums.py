@@ -44,7 +44,7 @@ class Checksums:
     files: Mapping[str, str]
     inputs: Mapping[str, str] = field(default_factory=dict)
 
-    def write(self, place: Path) -> None:
+    def write(self, checksum_file: Path) -> None:
         """Writes the checksum file, or replaces it.
 
         Raises:
@@ -53,15 +53,15 @@ class Checksums:
         lines = [f"{FINGERPRINT}{self.fingerprint}"]
         lines += [f"{INPUT}{digest}  {name}" for name, digest in self.inputs.items()]
         lines += [f"{digest}  {name}" for name, digest in self.files.items()]
-        write_text("\n".join(lines) + "\n", place)
+        write_text("\n".join(lines) + "\n", checksum_file)
 
 
-def read_checksums(place: Path) -> Checksums | None:
+def read_checksums(checksum_file: Path) -> Checksums | None:
     """Reads a checksum file; None if it is missing or damaged."""
     try:
-        if not place.is_file() or place.stat().st_size > LONGEST:
+        if not checksum_file.is_file() or checksum_file.stat().st_size > LONGEST:
             return None
-        first, *lines = place.read_text(encoding="utf-8").splitlines()
+        first, *lines = checksum_file.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):  # unreadable, not text, or empty
         return None
     if not first.startswith(FINGERPRINT) or not lines:
@@ -104,14 +104,14 @@ def recorded_fingerprint(path: Path) -> str | None:
     return checksums.fingerprint if checksums else None
 
 
-def recorded_checksum(path: Path, place: Path | None = None) -> str | None:
+def recorded_checksum(path: Path, checksum_file: Path | None = None) -> str | None:
     """The checksum of a file in its checksum file; None if there is none.
 
     Args:
         path: the file.
-        place: the checksum file, in the same folder; `checksum_path(path)` when absent.
+        checksum_file: the checksum file, in the same folder; `checksum_path(path)` when absent.
     """
-    checksums = read_checksums(place or checksum_path(path))
+    checksums = read_checksums(checksum_file or checksum_path(path))
     return checksums.files.get(path.name) if checksums else None
 
 
@@ -121,12 +121,13 @@ def recorded_checksums(root: Path, names: Iterable[str]) -> dict[str, str]:
     return {name: digest for name, digest in checksums.items() if digest is not None}
 
 
-def is_intact(place: Path) -> bool:
+def is_intact(checksum_file: Path) -> bool:
     """Whether all files of a checksum file exist and have the recorded content."""
-    checksums = read_checksums(place)
+    checksums = read_checksums(checksum_file)
     try:
         return checksums is not None and all(
-            file_sha256(place.parent / name) == digest for name, digest in checksums.files.items()
+            file_sha256(checksum_file.parent / name) == digest
+            for name, digest in checksums.files.items()
         )
     except OSError:
         return False
@@ -157,7 +158,7 @@ def unchanged_inputs(root: Path, paths: Iterable[Path]) -> Iterator[dict[str, st
 
 @contextmanager
 def checksums_of_outputs(
-    place: Path,
+    checksum_file: Path,
     root: Path,
     inputs: Sequence[str],
     files: Sequence[str],
@@ -167,7 +168,7 @@ def checksums_of_outputs(
     """Writes the checksum file of the figure or table that the `with` block writes.
 
     Args:
-        place: the checksum file.
+        checksum_file: the checksum file.
         root: the results folder.
         inputs: paths of the result files that are read.
         files: paths of the files that are written.
@@ -181,32 +182,32 @@ def checksums_of_outputs(
     with unchanged_inputs(root, map(Path, inputs)) as checksums:
         yield
     guard()
-    names = {os.path.relpath(file, place.parent): file_sha256(Path(file)) for file in files}
-    Checksums(fingerprint(*computed_from), names, checksums).write(place)
+    names = {os.path.relpath(file, checksum_file.parent): file_sha256(Path(file)) for file in files}
+    Checksums(fingerprint(*computed_from), names, checksums).write(checksum_file)
 
 
-def check_checksum(path: Path, digest: str, place: Path | None = None) -> None:
+def check_checksum(path: Path, digest: str, checksum_file: Path | None = None) -> None:
     """Compares the content of a file with its checksum file, if there is one.
 
     Args:
         path: the file.
         digest: `file_sha256` of the file.
-        place: the checksum file, in the same folder; `checksum_path(path)` when absent.
+        checksum_file: the checksum file, in the same folder; `checksum_path(path)` when absent.
 
     Raises:
         UserError: the file or its checksum file is damaged.
     """
-    place = place or checksum_path(path)
-    recorded = recorded_checksum(path, place)
-    if recorded is None and os.path.lexists(place):
-        raise _without_checksum(path, place)
+    checksum_file = checksum_file or checksum_path(path)
+    recorded = recorded_checksum(path, checksum_file)
+    if recorded is None and os.path.lexists(checksum_file):
+        raise _without_checksum(path, checksum_file)
     if recorded not in (None, digest):
         problem = "is damaged: its content does not have the checksum it was written with"
         raise to_recompute(path, problem)
 
 
-def _without_checksum(path: Path, place: Path) -> UserError:
-    return to_recompute(path, f"its checksum {place.name} is missing or damaged")
+def _without_checksum(path: Path, checksum_file: Path) -> UserError:
+    return to_recompute(path, f"its checksum {checksum_file.name} is missing or damaged")
 
 
 def to_recompute(path: Path, problem: str, condition: str = "") -> UserError:

@@ -93,8 +93,8 @@ def _foreign(folder: Path, paths: Iterable[Path]) -> Iterator[Path]:
     existing = [path for path in paths if os.path.lexists(path)]
     if not existing:
         return
-    read = {place: read_checksums(place) for place in folder.glob("*.sha256")}
-    checksums = {place: content for place, content in read.items() if content}
+    read = {path: read_checksums(path) for path in folder.glob("*.sha256")}
+    checksums = {path: content for path, content in read.items() if content}
     known = {folder / name for content in checksums.values() for name in content.files}
     known |= checksums.keys()
     yield from (path for path in existing if path not in known)

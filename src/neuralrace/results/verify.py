@@ -55,19 +55,19 @@ def verify(
     files = sorted(existing) if planned is None else list(planned)
     if not files:
         raise UserError("no result files", file=root, remedy="name the folder that holds some")
-    outputs = [place for place, made in _outputs(root, gallery) if _any_exists(place, *made)]
+    outputs = [path for path, covered in _outputs(root, gallery) if _any_exists(path, *covered)]
     problems = {
         path: list(_problems_of_result(path, root, (planned or {}).get(path))) for path in files
     }
-    problems |= {place: list(_problems_of_output(place, root)) for place in outputs}
-    lines = [str(problem) for found in problems.values() for problem in found]
+    problems |= {path: list(_problems_of_output(path, root)) for path in outputs}
+    lines = [str(problem) for group in problems.values() for problem in group]
     if lines:
-        targets = (_snakemake_target(path, gallery) for path, found in problems.items() if found)
+        targets = (_snakemake_target(path, gallery) for path, group in problems.items() if group)
         count = f"{len(lines)} problem{'s' * (len(lines) > 1)}"
         advice = (
             f"To compute them again: snakemake --cores all --force {' '.join(map(str, targets))}\n"
-            "with --config settings=FILE, if these results have a file of yours. Then run what you "
-            "ran: it computes what rests on them. Nothing was changed."
+            "with --config settings=FILE, if you used one for these results. Then run your usual "
+            "command, which computes all that depends on them. Nothing was changed."
         )
         raise UserError("\n".join([count, *lines, advice]))
     figures = f" and {len(outputs)} figures and tables" if outputs else ""
@@ -86,9 +86,9 @@ def _outputs(root: Path, gallery: Path) -> Iterator[tuple[Path, list[Path]]]:
     yield root / "claims.sha256", judged
     for name in ("metrics.csv", "blind.json"):
         yield checksum_path(root / name), [root / name]
-    drawn = {place for place in gallery.rglob("*.sha256") if read_checksums(place)}
-    for place in sorted(drawn | {gallery / f"{name}.sha256" for name in FIGURES}):
-        yield place, [place.with_suffix(kind) for kind in PICTURES]
+    drawn = {path for path in gallery.rglob("*.sha256") if read_checksums(path)}
+    for path in sorted(drawn | {gallery / f"{name}.sha256" for name in FIGURES}):
+        yield path, [path.with_suffix(kind) for kind in PICTURES]
 
 
 def _any_exists(*paths: Path) -> bool:
@@ -96,7 +96,7 @@ def _any_exists(*paths: Path) -> bool:
 
 
 def _snakemake_target(path: Path, gallery: Path) -> Path:
-    """The file to ask Snakemake for, given a result file or the checksum file of an output."""
+    """The file to ask Snakemake for, for a result file or the checksum file of an output."""
     if path.suffix != ".sha256":
         return path
     if path.is_relative_to(gallery):
@@ -104,22 +104,21 @@ def _snakemake_target(path: Path, gallery: Path) -> Path:
     return path.with_suffix("" if "." in path.stem else ".md")
 
 
-def _problems_of_output(place: Path, root: Path) -> Iterator[UserError]:
+def _problems_of_output(checksum_file: Path, root: Path) -> Iterator[UserError]:
     """Problems of the pictures or tables of a checksum file."""
-    checksums = read_checksums(place)
+    checksums = read_checksums(checksum_file)
     if checksums is None:
-        yield UserError(
-            "is missing or no checksum file, so that its files cannot be verified", file=place
-        )
+        problem = "is missing or no checksum file, so that its files cannot be verified"
+        yield UserError(problem, file=checksum_file)
         return
     for name, digest in checksums.files.items():
-        path = place.parent / name
+        path = checksum_file.parent / name
         try:
             if file_sha256(path) != digest:
                 yield UserError("is not what was written; it was changed or damaged", file=path)
         except OSError as error:
             yield UserError(f"cannot be read ({error.strerror})", file=path)
-    yield from _problems_of_inputs(place, checksums, root)
+    yield from _problems_of_inputs(checksum_file, checksums, root)
 
 
 def _problems_of_inputs(path: Path, checksums: Checksums, root: Path) -> Iterator[UserError]:
