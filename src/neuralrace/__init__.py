@@ -1,16 +1,22 @@
 """neuralrace: a benchmark suite for the theory of learning dynamics.
 
-`simulate` trains networks beside their theory, and `plot` shows both. `open_results` gives the
-results of the workflow, `open_tree`, `combine`, `to_frame` and `claims_table` the same for analyses
-with xarray and pandas. Everything else has a package per concept: datasets, networks, training,
-theory, results, metrics, claims, figures.
+- `simulate` trains networks and solves their theory; `plot` shows both; `solve`, `specify`,
+  `reduce_race` and `find_reln` do parts of this.
+- `open_results` opens the results of the workflow; `open_tree`, `combine`, `to_frame` and
+  `claims_table` are for analyses with xarray and pandas.
+
+Each subpackage is about one concept: datasets, networks, training, theory, results, metrics,
+claims, figures.
 """
 
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neuralrace.api import find_reln, reduce_race, simulate, solve, specify
+    from neuralrace.api.reduction import reduce_race
+    from neuralrace.api.relu import find_reln
+    from neuralrace.api.simulation import simulate, solve
+    from neuralrace.api.specification import specify
     from neuralrace.claims.table import claims_table
     from neuralrace.figures.plot import plot
     from neuralrace.results.analysis import combine, open_tree, to_frame
@@ -21,17 +27,16 @@ if TYPE_CHECKING:
 _MODULES = {
     "claims_table": "claims.table",
     "combine": "results.analysis",
-    "find_reln": "api",
+    "find_reln": "api.relu",
     "open_results": "results.cells",
     "open_tree": "results.analysis",
     "plot": "figures.plot",
-    "reduce_race": "api",
-    "simulate": "api",
-    "solve": "api",
-    "specify": "api",
+    "reduce_race": "api.reduction",
+    "simulate": "api.simulation",
+    "solve": "api.simulation",
+    "specify": "api.specification",
     "to_frame": "results.analysis",
 }
-
 __all__ = [
     "__version__",
     "claims_table",
@@ -49,7 +54,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # lazily, so that planning a workflow need not load xarray
+    # imported at first use: the workflow imports this package often, and xarray loads slowly
     if name == "__version__":
         return metadata.version("neuralrace")
     if name == "figures":

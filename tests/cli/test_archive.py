@@ -1,4 +1,4 @@
-"""Reading an archive that may come from anybody: what is refused before any of it is unpacked."""
+"""Safe reading of archives: hostile and damaged ones are refused before they are unpacked."""
 
 import os
 import stat
@@ -8,32 +8,32 @@ from pathlib import Path
 
 import pytest
 
-from neuralrace.cli.archive import SMALL, opened
+from neuralrace.cli.archive import LARGEST_CHECKSUM, opened
 from neuralrace.errors import UserError
 
 CELL = "results/paper/experiment/main"
-SEALED = {f"{CELL}/metrics.nc": "numbers", f"{CELL}/metrics.nc.sha256": "a seal"}
+FILES = {f"{CELL}/metrics.nc": "numbers", f"{CELL}/metrics.nc.sha256": "a checksum"}
 
 
 def archive(path: Path, entries: dict[str, str] | list, **changes) -> Path:
-    """An archive of texts by name, some attributes of its last entry changed."""
+    """Writes an archive of texts by name; `changes` are attributes of its last entry."""
     pairs = list(entries.items() if isinstance(entries, dict) else entries)
-    with zipfile.ZipFile(path, "w") as made:
+    with zipfile.ZipFile(path, "w") as archive:
         for number, (name, text) in enumerate(pairs, start=1):
             entry = zipfile.ZipInfo(name)
             for key, value in changes.items() if number == len(pairs) else ():
                 setattr(entry, key, value)
-            made.writestr(entry, text)
+            archive.writestr(entry, text)
     return path
 
 
-def test_a_sealed_file_is_unpacked_while_it_is_used(tmp_path):
-    beside = {"results/README.md": "", "results/claims.json": "", "results/metrics.csv": ""}
-    found = opened(archive(tmp_path / "a.zip", SEALED | beside))
-    assert found.sizes == {"paper/experiment/main/metrics.nc": 7}
-    with found.file("paper/experiment/main/metrics.nc") as path:
+def test_file_is_unpacked_with_its_checksum_file_while_it_is_used(tmp_path):
+    others = {"results/README.md": "", "results/claims.json": "", "results/metrics.csv": ""}
+    sound = opened(archive(tmp_path / "a.zip", FILES | others))
+    assert sound.sizes == {"paper/experiment/main/metrics.nc": 7}
+    with sound.file("paper/experiment/main/metrics.nc") as path:
         assert path.read_text() == "numbers"
-        assert path.with_name("metrics.nc.sha256").read_text() == "a seal"
+        assert path.with_name("metrics.nc.sha256").read_text() == "a checksum"
     assert not path.exists()
 
 
@@ -61,12 +61,14 @@ def test_a_sealed_file_is_unpacked_while_it_is_used(tmp_path):
     ],
 )
 def test_other_names_are_refused(tmp_path, name):
-    with pytest.raises(UserError, match="is no name of a result file or table; `neuralrace export"):
-        opened(archive(tmp_path / "a.zip", {**SEALED, name: "hostile"}))
+    with pytest.raises(UserError, match="is no name of a result file or table; `neura") as error:
+        opened(archive(tmp_path / "a.zip", {**FILES, name: "hostile"}))
+    assert error.value.file == str(tmp_path / "a.zip")
+    assert error.value.value == repr(name)
 
 
 @pytest.mark.parametrize(
-    ("last", "changes", "said"),
+    ("last", "changes", "problem"),
     [
         ("results/README.md", {"external_attr": (stat.S_IFLNK | 0o777) << 16}, "but a link"),
         ("results/README.md", {"external_attr": (stat.S_IFDIR | 0o755) << 16}, "but a link"),
@@ -80,96 +82,100 @@ def test_other_names_are_refused(tmp_path, name):
         ("results/a/b/c/metrics.nc.sha256", {"compress_type": zipfile.ZIP_BZIP2}, "by another"),
     ],
 )
-def test_links_and_what_may_grow_are_refused(tmp_path, last, changes, said):
-    with pytest.raises(UserError, match=said):
-        opened(archive(tmp_path / "a.zip", {**SEALED, last: "x" * 1000}, **changes))
+def test_links_notes_and_compression_are_refused(tmp_path, last, changes, problem):
+    with pytest.raises(UserError, match=problem):
+        opened(archive(tmp_path / "a.zip", {**FILES, last: "x" * 1000}, **changes))
 
 
-def test_a_seal_is_small(tmp_path):
-    seal = {"results/a/b/c/metrics.nc.sha256": "0" * (SMALL + 1)}
-    with pytest.raises(UserError, match="is too large for a seal"):
-        opened(archive(tmp_path / "a.zip", SEALED | seal, compress_type=zipfile.ZIP_DEFLATED))
+def test_large_checksum_file_is_refused(tmp_path):
+    large = {"results/a/b/c/metrics.nc.sha256": "0" * (LARGEST_CHECKSUM + 1)}
+    with pytest.raises(UserError, match="is too large for a checksum file"):
+        opened(archive(tmp_path / "a.zip", FILES | large, compress_type=zipfile.ZIP_DEFLATED))
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_a_name_stands_there_once(tmp_path):
-    with pytest.raises(UserError, match="stands in it twice"):
-        opened(archive(tmp_path / "a.zip", [*SEALED.items(), *SEALED.items()]))
+def test_duplicate_names_are_refused(tmp_path):
+    with pytest.raises(UserError, match="is listed twice"):
+        opened(archive(tmp_path / "a.zip", [*FILES.items(), *FILES.items()]))
 
 
-def test_an_archive_of_many_gigabytes_is_read(tmp_path, monkeypatch):
+def test_archive_with_64_bit_sizes_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 5)
-    path = archive(tmp_path / "a.zip", SEALED)
-    with zipfile.ZipFile(path) as made:
-        assert all(entry.extra for entry in made.infolist())
+    path = archive(tmp_path / "a.zip", FILES)
+    with zipfile.ZipFile(path) as large:
+        assert all(entry.extra for entry in large.infolist())
     assert opened(path).sizes == {"paper/experiment/main/metrics.nc": 7}
 
 
 def changed_directory(path: Path, offset: int, content: bytes) -> None:
-    """Writes into what the directory says of the first file, which alone counts."""
+    """Overwrites bytes of the first entry of the directory."""
     whole = bytearray(path.read_bytes())
-    at = whole.index(b"PK\x01\x02") + offset
-    whole[at : at + len(content)] = content
+    start = whole.index(b"PK\x01\x02") + offset
+    whole[start : start + len(content)] = content
     path.write_bytes(whole)
 
 
-def test_an_encrypted_file_is_refused(tmp_path):
-    path = archive(tmp_path / "a.zip", SEALED)
+def test_encrypted_file_is_refused(tmp_path):
+    path = archive(tmp_path / "a.zip", FILES)
     changed_directory(path, 8, b"\x01")
-    with pytest.raises(UserError, match="is encrypted"):
-        opened(path)
+    encrypted = opened(path)
+    with (
+        pytest.raises(UserError, match="is encrypted"),
+        encrypted.file("paper/experiment/main/metrics.nc"),
+    ):
+        pass
 
 
-def test_sizes_that_cannot_be_are_refused(tmp_path):
-    path = archive(tmp_path / "a.zip", SEALED)
+def test_impossible_sizes_are_refused(tmp_path):
+    path = archive(tmp_path / "a.zip", FILES)
     changed_directory(path, 20, (1 << 31).to_bytes(4, "little") * 2)
-    with pytest.raises(UserError, match="more than the archive is large"):
+    with pytest.raises(UserError, match="says that they are larger than itself"):
         opened(path)
 
 
 @pytest.mark.parametrize(
-    ("entries", "said"),
+    ("entries", "problem"),
     [
-        ({"results/README.md": ""}, "'results': holds no results"),
-        ({}, "'results': holds no results"),
-        (dict(list(SEALED.items())[:1]), f"'{CELL}/metrics.nc': lacks its seal"),
-        (dict(list(SEALED.items())[1:]), f"'{CELL}/metrics.nc': lacks its seal, or is lacking"),
+        ({"results/README.md": ""}, "'results': has no result files"),
+        ({}, "'results': has no result files"),
+        (dict(list(FILES.items())[:1]), f"'{CELL}/metrics.nc': the file or its checksum file is"),
+        (dict(list(FILES.items())[1:]), f"'{CELL}/metrics.nc': the file or its checksum file is"),
     ],
 )
-def test_what_lacks_results_or_seals_is_refused(tmp_path, entries, said):
-    with pytest.raises(UserError, match=said):
+def test_archive_without_results_or_checksum_files_is_refused(tmp_path, entries, problem):
+    with pytest.raises(UserError, match=problem):
         opened(archive(tmp_path / "a.zip", entries))
 
 
-def test_damage_is_told(tmp_path):
-    path = archive(tmp_path / "a.zip", SEALED)
+def test_damaged_archive_is_refused(tmp_path):
+    path = archive(tmp_path / "a.zip", FILES)
     whole = path.read_bytes()
     path.write_bytes(whole[:-30])
     with pytest.raises(UserError, match=r"a.zip: cannot be read .*; it is cut short or damaged"):
         opened(path)
     path.write_bytes(whole.replace(b"numbers", b"numbbrs"))
-    found = opened(path)
+    sound = opened(path)
     with (
         pytest.raises(
             UserError, match=f"Bad CRC-32 for file '{CELL}/metrics.nc'.; it is cut short"
         ),
-        found.file("paper/experiment/main/metrics.nc"),
+        sound.file("paper/experiment/main/metrics.nc"),
     ):
         pass
 
 
-def test_no_room_to_unpack_is_no_damage(tmp_path, monkeypatch):
-    found = opened(archive(tmp_path / "a.zip", SEALED))
+def test_full_disk_is_not_reported_as_damage(tmp_path, monkeypatch):
+    sound = opened(archive(tmp_path / "a.zip", FILES))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     with (
         pytest.raises(UserError, match="TMPDIR says where they go"),
-        found.file("paper/experiment/main/metrics.nc"),
+        sound.file("paper/experiment/main/metrics.nc"),
     ):
         pass
 
 
-def test_a_directory_that_says_it_is_larger_than_any_is_not_read(tmp_path):
-    """Four GB of which none are on the disk."""
+def test_huge_directory_is_not_read(tmp_path):
+    """Its four GB are a hole in a sparse file."""
     path = tmp_path / "a.zip"
     with path.open("wb") as file:
         file.truncate(4 * 10**9)
@@ -180,7 +186,7 @@ def test_a_directory_that_says_it_is_larger_than_any_is_not_read(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link to itself", "device"])
-def test_what_is_no_file_is_not_waited_for(tmp_path, kind):
+def test_pipes_folders_and_devices_are_refused_without_waiting(tmp_path, kind):
     path = tmp_path / "a.zip"
     if kind == "pipe":
         os.mkfifo(path)

@@ -1,4 +1,4 @@
-"""The command line: what it tells, what it runs, and what it refuses."""
+"""The command line: output of every command, and messages about mistakes."""
 
 import errno
 import json
@@ -62,7 +62,7 @@ ROW = ClaimRow(
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A folder with a new configuration, and all result files of it."""
+    """A folder with a new configuration and all its result files."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -79,49 +79,51 @@ def finished(tmp_path_factory):
     )
     results.metrics = metrics_dataset(results)
     for kind in ("trajectory", "theory", "metrics"):
-        read = [f"{name}/trajectory.nc", f"{name}/theory.nc"] if kind == "metrics" else []
-        taken = recorded_checksums(folder / "results", read)
+        names = [f"{name}/trajectory.nc", f"{name}/theory.nc"] if kind == "metrics" else []
+        inputs = recorded_checksums(folder / "results", names)
         write_result(
-            getattr(results, kind), results.path(kind), fingerprints(name, cell)[kind], taken
+            getattr(results, kind), results.path(kind), fingerprints(name, cell)[kind], inputs
         )
     write_tables([ROW], [], folder / "results")
     tables = sorted((folder / "results").glob("[cf]*s.*"))
-    sealed = {path.name: file_sha256(path) for path in tables}
-    Checksums("", sealed).write(folder / "results/claims.sha256")
+    digests = {path.name: file_sha256(path) for path in tables}
+    Checksums("", digests).write(folder / "results/claims.sha256")
     return folder
 
 
 @pytest.fixture
-def told(capsys):
-    """What a command prints, as JSON."""
+def output(capsys):
+    """A function that runs a command and returns its JSON."""
 
-    def tell(*arguments):
+    def run(*arguments):
         assert main([*arguments, "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    return tell
+    return run
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_everything_that_has_a_name_is_listed_with_its_meaning(told, monkeypatch, kind):
+def test_every_listed_name_has_a_description(output, monkeypatch, kind):
     monkeypatch.chdir(REPOSITORY)
-    assert all(told("list", kind).values())
+    assert all(output("list", kind).values())
 
 
-def test_lists_are_read_from_what_is_there(told, monkeypatch, capsys):
+def test_lists_are_read_from_configuration_and_docstrings(output, monkeypatch, capsys):
     monkeypatch.chdir(REPOSITORY)
-    assert list(told("list", "papers")) == sorted(p.parent.name for p in Path().glob("config/*/e*"))
-    said = "singular modes learned one by one from small random weights"
-    assert told("list", "experiments")["deep_linear/staircase"] == said
-    assert told("list", "metrics")["alignment"].endswith(".")
-    assert told("list")["datasets"] == len(told("list", "datasets")) == len(CLASSES["datasets"])
+    assert list(output("list", "papers")) == sorted(
+        p.parent.name for p in Path().glob("config/*/e*")
+    )
+    description = "singular modes learned one by one from small random weights"
+    assert output("list", "experiments")["deep_linear/staircase"] == description
+    assert output("list", "metrics")["alignment"].endswith(".")
+    assert output("list")["datasets"] == len(output("list", "datasets")) == len(CLASSES["datasets"])
     assert main(["list", "optimisers"]) == 0
     assert "sgd: Plain gradient steps.\n" in capsys.readouterr().out
 
 
-def test_what_would_run_is_shown(told, monkeypatch):
+def test_show_describes_cells_before_they_run(output, monkeypatch):
     monkeypatch.chdir(REPOSITORY)
-    shown = told("show", "deep_linear/step_size", "--configfile", "config/deep_linear/smoke.yaml")
+    shown = output("show", "deep_linear/step_size", "--configfile", "config/deep_linear/smoke.yaml")
     assert {name.rpartition("/")[0] for name in shown} == {"deep_linear/step_size"}
     cell = next(iter(shown.values()))
     spec = cell["specification"]
@@ -134,14 +136,14 @@ def test_what_would_run_is_shown(told, monkeypatch):
     assert cell["theory_that_does_not"]["mean_field"] == "network.activation: 'linear': use relu"
 
 
-def test_what_is_there_is_not_made_again(told, finished, monkeypatch):
+def test_finished_cells_have_nothing_to_make(output, finished, monkeypatch):
     monkeypatch.chdir(finished)
-    shown = told("show", "mine/first/main", "--configfile", MINE)
+    shown = output("show", "mine/first/main", "--configfile", MINE)
     assert shown["mine/first/main"]["to_make"] == []
 
 
-def test_a_file_is_shown(told, finished):
-    shown = told("show", str(finished / "results/mine/first/main/trajectory.nc"))
+def test_show_describes_a_result_file(output, finished):
+    shown = output("show", str(finished / "results/mine/first/main/trajectory.nc"))
     assert shown["attributes"]["spec"]["seeds"] == 5
     loss = shown["variables"]["loss"]
     assert loss["dimensions"] == {"init_scale": 2, "seed": 5, "time": 101}
@@ -149,12 +151,12 @@ def test_a_file_is_shown(told, finished):
     assert loss["units"] == "1"
 
 
-def test_files_are_verified(finished, capsys):
+def test_verify_counts_sound_files(finished, capsys):
     assert main(["verify", str(finished / "results")]) == 0
     assert capsys.readouterr().out.startswith("3 files and 1 figures and tables verified")
 
 
-def test_a_damaged_file_is_told(finished, tmp_path, capsys):
+def test_verify_reports_a_damaged_file(finished, tmp_path, capsys):
     source = finished / "results/mine/first/main"
     for path in source.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -166,9 +168,9 @@ def test_a_damaged_file_is_told(finished, tmp_path, capsys):
     )
 
 
-def test_claims_are_told(told, finished):
+def test_claims_are_shown_in_short_and_in_full(output, finished):
     folder = str(finished / "results")
-    assert told("claims", "--results", folder) == {
+    assert output("claims", "--results", folder) == {
         "half-time": {
             "status": "reproduced",
             "measured": 1.0,
@@ -176,25 +178,25 @@ def test_claims_are_told(told, finished):
             "statement": "It takes that long.",
         }
     }
-    row = told("claims", "half-time", "--results", folder)
+    row = output("claims", "half-time", "--results", folder)
     assert row["evidence"] == ["results/mine/first/main/metrics.nc"]
     assert row["verdict"] == "holds"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_an_example(command, capsys):
+def test_help_ends_with_an_example(command, capsys):
     assert main([command, "--help"]) == 0
     assert f"example: neuralrace {command} " in capsys.readouterr().out
 
 
-def test_help_lists_every_command_in_a_whole_sentence(capsys):
+def test_help_describes_every_command_in_a_sentence(capsys):
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
     assert sorted(line.split()[0] for line in listed) == sorted(COMMANDS)
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
 
 
-def test_version(capsys):
+def test_version_is_that_of_the_package(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"neuralrace, version {version('neuralrace')}\n"
 
@@ -210,7 +212,7 @@ def test_version(capsys):
         ("neuralrace show my.n", {"my.n"}),
     ],
 )
-def test_the_shell_completes_names(monkeypatch, capsys, words, completed):
+def test_shell_completes_names(monkeypatch, capsys, words, completed):
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setenv("_NEURALRACE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", words)
@@ -263,13 +265,13 @@ MISTAKES = [
     (["show", "deep_linear/stairs"], "did you mean deep_linear/staircase"),
     (["show", "", "--configfile", MINE], "only: '': no such paper, experiment or cell"),
     (["show", "mine", "--configfile"], "Option '--configfile' requires an argument. See neural"),
-    (["run"], "no config/*/experiments.yaml in this folder, so name what to run: a paper"),
+    (["run"], "no config/*/experiments.yaml in this folder; name what to run: a paper"),
     (["run", "--configfile", "gone.yaml"], "gone.yaml: cannot be read as YAML: No such file or "),
     (["run", "--configfile", "folder.nc"], "folder.nc: cannot be read as YAML: Is a directory; "),
     (["run", "--configfile", "text.yaml"], "text.yaml: expected a mapping of keys"),
     (["run", "--configfile", "sequence.yaml"], "sequence.yaml: expected a mapping of keys"),
     (["run", "--configfile", "empty.yaml"], "empty.yaml: expected a mapping of keys"),
-    (["run", "--configfile", "braces.yaml"], "so name what to run"),
+    (["run", "--configfile", "braces.yaml"], "; name what to run"),
     (["run", "--configfile", "broken.yaml"], "broken.yaml: cannot be read as YAML: line 2, col"),
     (["run", "--configfile", "tabs.yaml"], "line 2, column 1: found character that cannot "
      "start any token; indent by spaces, not by tabs"),
@@ -293,15 +295,12 @@ MISTAKES = [
     (["run", "deep_linear/σ"], "only: 'deep_linear/σ': no such paper, experiment or cell"),
     *((["run", "mine", "--cores", n], f"--cores: '{n}': give a whole number above 0, or all")
       for n in ("0", "-1", "abc", "1.5", "")),
-    (["run", "mine", "--json"], "No such option '--json'. See neuralrace run --help"),
     (["run", "mine", "--dry-run=no"], "Option '--dry-run' does not take a value. See neuralrace"),
-    (["new"], "Missing argument 'NAME'. See neuralrace new --help"),
     (["new", "My Paper"], "'My Paper': is no valid name; use lower-case letters, digits and un"),
     (["new", "../up"], "'../up': is no valid name"),
     (["new", "größe"], "'größe': is no valid name"),
     (["new", ""], "'': is no valid name"),
     (["new", "mine"], "mine: exists already; use another name"),
-    (["deploy"], "Missing argument 'FOLDER'. See neuralrace deploy --help"),
     (["deploy", "mine"], "mine: exists already and is not empty; name a new folder"),
     (["deploy", "file"], "file: exists already and is not empty; name a new folder"),
     (["deploy", "file/inside"], "file/inside: cannot be written"),
@@ -309,13 +308,10 @@ MISTAKES = [
     (["claims", "half-tim"], "did you mean half-time? `neuralrace claims` lists them"),
     (["verify", "gone"], "gone: no result files; name the folder that holds some"),
     (["verify", "file"], "file: no result files; name the folder that holds some"),
-    (["verify", "results", "--json"], "No such option '--json'. See neuralrace verify --help"),
-    (["compare", "results"], "Missing argument 'OTHER'. See neuralrace compare --help"),
     (["compare", "results", "gone"], "gone: is no folder; name two results folders"),
     (["compare", "results", "mine"], "mine/claims.json: cannot be read (No such file or"),
-    (["export"], "Missing argument 'FILE.zip'. See neuralrace export --help"),
     (["export", "results"], "results: is no name of an archive; end it in .zip"),
-    (["export", "there.zip"], "there.zip: is there already; use another name, or --force"),
+    (["export", "there.zip"], "there.zip: exists already; use another name, or --force"),
     (["export", "folder.zip", "--force"], "folder.zip: is a folder; name a file to write"),
     (["export", "mine", "new.zip"], "mine: no results found"),
     (["export", "gone", "new.zip"], "gone: no results found"),
@@ -324,8 +320,6 @@ MISTAKES = [
      "; did you mean mine/first"),
     (["export", "file/new.zip"], "file/new.zip: cannot be written"),
     ([""], "No such command ''. See neuralrace --help"),
-    (["-h"], "No such option '-h'. See neuralrace --help"),
-    (["--json", "list"], "No such option '--json'."),
     (["list", ""], "'': is no kind of name; choose one of papers, experiments, claims, figures"),
     (["show", "."], "only: '.': no such paper, experiment or cell; `neuralrace list experiments`"),
     (["show", "mine/first/main/more", "--configfile", MINE], "did you mean mine/first/main"),
@@ -335,12 +329,10 @@ MISTAKES = [
     (["show", MINE], f"{MINE}: is no name of an experiment; give files by --configfile"),
     (["show", "mine", "--configfile", ""], "'--configfile': an empty text is no name of a file or"),
     (["show", "mine", "--configfile", "mine"], "mine: cannot be read as YAML: Is a directory"),
-    (["show", "mine", "more"], "Got unexpected extra argument (more). See neuralrace show --help"),
     (["run", MINE], f"{MINE}: is no name of an experiment; give files by --configfile"),
     (["run", "mine", "--configfile", MINE, "--results", ""], "results: '': name a folder, without"),
     (["run", "mine", "--configfile", MINE, "--results", "a\nb"], r"results: 'a\nb': name a folder"),
     (["run", "mine", "--cores", "ALL"], "--cores: 'ALL': give a whole number above 0, or all"),
-    (["run", "mine", "--core", "2"], "No such option '--core'. Did you mean '--cores'? See neura"),
     (["run", "--configfile", MINE, "--", "-n"], "only: '-n': no such paper, experiment or cell"),
     (["run", "deep_linear/staircase", "--profile", "gone"], "gone: is no profile, as it has no c"),
     (["run", "deep_linear/staircase", "--profile", ""], "'--profile': an empty text is no name of"),
@@ -348,23 +340,18 @@ MISTAKES = [
     (["new", "deep_linear"], "deep_linear: exists already; use another name"),
     (["new", "a" * 300], "aaa': is no valid name; use lower-case letters, digits and underscores, "
      "at most 100, and begin with a letter"),
-    (["new", "two", "three"], "Got unexpected extra argument (three). See neuralrace new --help"),
     (["new", "--", "-n"], "'-n': is no valid name"),
     (["deploy", ""], "'FOLDER': an empty text is no name of a file or folder. See neuralrace depl"),
-    (["deploy", "new", "more"], "Got unexpected extra argument (more). See neuralrace deploy --h"),
     (["claims", "--results", "file"], "file/claims.json: cannot be read (Not a directory); judge "),
     (["claims", "--results", "damaged"], "damaged/claims.json: is damaged, or no table of judged "),
-    (["claims", "half-time", "more"], "Got unexpected extra argument (more). See neuralrace claim"),
     (["verify", ""], "'[FOLDER]': an empty text is no name of a file or folder. See neuralrace"),
     (["verify", "file/inside"], "file/inside: no result files; name the folder that holds some"),
     (["compare", "results", "file"], "file: is no folder; name two results folders"),
-    (["compare", "a", "b", "c"], "Got unexpected extra argument (c). See neuralrace compare"),
     (["export", ""], "'FILE.zip': an empty text is no name of a file or folder. See neuralrace"),
     (["export", "new.tar.gz"], "new.tar.gz: is no name of an archive; end it in .zip"),
     (["export", "new.zip", "--only", ""], "has nothing of that name; name a paper, experiment or"),
     (["merge", "results", "--into", ""], "'--into': an empty text is no name of a file or folder"),
     (["merge", "results", "--into", "new", "--prefer", "a.zip"], "--prefer a.zip: is none of"),
-    (["merge"], "Missing argument 'SOURCE...'. See neuralrace merge --help"),
     (["merge", "results"], "Missing option '--into'. See neuralrace merge --help"),
     (["merge", "gone.zip", "--into", "new"], "gone.zip: cannot be read ([Errno 2] No such file"),
     (["merge", "mine", "--into", "new"], "mine: no results found"),
@@ -376,7 +363,7 @@ MISTAKES = [
 
 @pytest.fixture(scope="module")
 def mistaken(finished):
-    """The folder, with files and folders in it that are not what they should be."""
+    """The folder, with unreadable and unexpected files and folders."""
     mine = yaml.safe_load((finished / MINE).read_text())
     mine["experiments"]["mine"]["first"]["seed"] = 5
     for name, content in (FILES | {"key.yaml": yaml.safe_dump(mine).encode()}).items():
@@ -388,69 +375,66 @@ def mistaken(finished):
     return finished
 
 
-@pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=lambda each: str(each)[:50])
-def test_mistakes_end_in_one_message(mistaken, monkeypatch, capsys, arguments, said):
+@pytest.mark.parametrize(("arguments", "text"), MISTAKES, ids=lambda each: str(each)[:50])
+def test_mistake_ends_in_one_message(mistaken, monkeypatch, capsys, arguments, text):
     monkeypatch.chdir(mistaken)
     assert main(arguments) == 1
     printed = capsys.readouterr()
-    told = printed.err
-    assert told.startswith("error: ")
-    assert said in told
-    assert not re.search("Traceback|pydantic|neuralrace/[a-z_]*.py|NoneType|<unicode", told)
+    assert printed.err.startswith("error: ")
+    assert text in printed.err
+    assert not re.search("Traceback|pydantic|neuralrace/[a-z_]*.py|NoneType|<unicode", printed.err)
     assert printed.out == ""
     assert not Path("new.zip").exists()
 
 
-def test_an_output_that_cannot_be_written_ends_in_one_message(monkeypatch, capsys):
+def test_full_disk_for_the_output_ends_in_one_message(monkeypatch, capsys):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
         patch.setattr(sys.stdout, "write", full)
         assert main(["list", "metrics"]) == 1
-    told = "error: the output cannot be written (No space left on device)\n"
-    assert capsys.readouterr().err == told
+    message = "error: the output cannot be written (No space left on device)\n"
+    assert capsys.readouterr().err == message
 
 
-def test_a_folder_that_was_deleted_is_told(tmp_path, monkeypatch, capsys):
+def test_deleted_current_folder_ends_in_one_message(tmp_path, monkeypatch, capsys):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert main(["verify"]) == 1
-    told = "error: the current folder was deleted; change to another one\n"
-    assert capsys.readouterr().err == told
+    message = "error: the current folder was deleted; change to another one\n"
+    assert capsys.readouterr().err == message
 
 
-def test_help_of_list_names_every_kind(capsys):
+def test_help_of_list_has_every_kind(capsys):
     assert main(["list", "--help"]) == 0
     assert set(KINDS) <= set(re.findall(r"\w+", capsys.readouterr().out))
 
 
-def test_without_the_workflow_nothing_runs(finished, monkeypatch, capsys):
+def test_run_needs_the_workflow(finished, monkeypatch, capsys):
     monkeypatch.chdir(finished)
     for name in ("FOLDER", "CLONE"):
         monkeypatch.setattr(bundled, name, Path("gone"))
     assert main(["run", "--configfile", MINE]) == 1
-    said = "error: gone/Snakefile: the workflow is not there; install neuralrace from its wheel"
-    assert capsys.readouterr().err.startswith(said)
+    message = "error: gone/Snakefile: the workflow is not there; install neuralrace from its wheel"
+    assert capsys.readouterr().err.startswith(message)
 
 
-def test_a_folder_without_configuration_has_the_papers_that_are_installed(
-    told, tmp_path, monkeypatch
-):
+def test_folder_without_configuration_has_the_installed_papers(output, tmp_path, monkeypatch):
     monkeypatch.chdir(REPOSITORY)
-    listed, shown = told("list", "experiments"), told("show", "deep_linear/staircase")
+    listed, shown = output("list", "experiments"), output("show", "deep_linear/staircase")
     monkeypatch.chdir(tmp_path)
-    assert told("list", "experiments") == listed
-    # but for what is to be made: there may be results there
-    (here,), (there,) = told("show", "deep_linear/staircase").values(), shown.values()
+    assert output("list", "experiments") == listed
+    # except for the stale files: the repository may have results
+    (here,), (there,) = output("show", "deep_linear/staircase").values(), shown.values()
     assert here | {"to_make": None} == there | {"to_make": None}
     (tmp_path / "config/mine").mkdir(parents=True)
     (tmp_path / "config/mine/experiments.yaml").write_text("experiments: {mine: {}}")
-    assert told("list", "experiments") == told("list", "claims") == {}
+    assert output("list", "experiments") == output("list", "claims") == {}
 
 
-def test_numbers_are_short_for_people_and_whole_for_programs(finished, capsys):
+def test_numbers_are_rounded_except_in_json(finished, capsys):
     folder = finished / "exact"
     write_tables([ROW.model_copy(update={"measured": 1 / 3})], [], folder)
     assert main(["claims", "half-time", "--results", str(folder)]) == 0
@@ -464,7 +448,7 @@ ONE_TRAINING = re.compile(r"^train +1$", re.MULTILINE)
 
 
 def outside(folder, *arguments, status=0):
-    """What a command prints in a folder outside of any clone."""
+    """Output of a command in a folder outside of any clone."""
     done = subprocess.run(
         [sys.executable, "-m", "neuralrace.cli.main", *arguments],
         cwd=folder,
@@ -478,10 +462,10 @@ def outside(folder, *arguments, status=0):
 
 
 @pytest.mark.workflow
-def test_a_new_paper_runs_outside_of_any_clone_and_needs_no_claims(tmp_path):
+def test_new_paper_runs_outside_of_any_clone_and_without_claims(tmp_path):
     command = outside(tmp_path, "new", "mine").splitlines()[-1]
     assert command == f"neuralrace run --configfile {MINE}"
-    for folder in ("there", "1", "true # a: b"):  # as text, whatever it reads as
+    for folder in ("there", "1", "true # a: b"):  # YAML would read numbers and booleans
         printed = outside(tmp_path, *command.split()[1:], "--results", folder, "-n")
         assert ONE_TRAINING.search(printed)
         assert not (tmp_path / folder).exists()
@@ -491,7 +475,7 @@ def test_a_new_paper_runs_outside_of_any_clone_and_needs_no_claims(tmp_path):
 
 
 @pytest.mark.workflow
-def test_only_what_a_configuration_names_is_planned_beside_all_others(tmp_path):
+def test_only_the_named_experiment_of_a_configuration_is_planned(tmp_path):
     smoke = "config/deep_linear/smoke.yaml"
     named = yaml.safe_load((REPOSITORY / smoke).read_text())["experiments"]["deep_linear"]
     assert "staircase" in named
@@ -501,9 +485,9 @@ def test_only_what_a_configuration_names_is_planned_beside_all_others(tmp_path):
 
 
 @pytest.mark.workflow
-def test_what_is_deployed_runs(tmp_path):
-    said = outside(tmp_path, "deploy", "papers").splitlines()
-    assert said[1:3] == ["cd papers", "neuralrace run deep_linear/staircase   # one experiment"]
+def test_deployed_workflow_runs(tmp_path):
+    lines = outside(tmp_path, "deploy", "papers").splitlines()
+    assert lines[1:3] == ["cd papers", "neuralrace run deep_linear/staircase   # one experiment"]
     only = tmp_path / "papers/only.yaml"
     only.write_text("only: [deep_linear/staircase]")
     planned = subprocess.run(
@@ -529,7 +513,7 @@ def test_what_is_deployed_runs(tmp_path):
 
 
 @pytest.mark.workflow
-def test_results_that_cannot_be_written_are_told(tmp_path):
+def test_unwritable_results_folder_ends_in_one_message(tmp_path):
     (tmp_path / "file").touch()
     printed = outside(
         tmp_path, "run", "layer_dynamics/glorot_moments", "--results", "file", status=1
@@ -538,7 +522,7 @@ def test_results_that_cannot_be_written_are_told(tmp_path):
     assert "Traceback" not in printed
 
 
-def test_lists_and_plans_load_no_heavy_package():
+def test_listing_and_planning_load_no_heavy_package():
     heavy = ("jax", "xarray", "pandas", "netCDF4", "matplotlib", "scipy", "snakemake")
     code = f"import sys, neuralrace.cli.main; print([n for n in {heavy} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Two results folders side by side."""
+"""Comparison of two results folders."""
 
 from pathlib import Path
 
@@ -19,27 +19,26 @@ VALUES = [1.0, 2.0, -4.0]
 
 @pytest.fixture
 def folders(tmp_path):
-    """Fills two results folders with one metric each, judges a claim of it, and gives them."""
+    """A function that writes two results folders, each with one metric and a judged claim."""
 
-    def fill(one, other, spec=SPEC, other_spec=None, cells=("e", "e")):
+    def write(one, other, spec=SPEC, other_spec=None, cells=("e", "e")):
         places = [Workplace(tmp_path / name) for name in ("one", "other")]
         specs = (spec, other_spec or spec)
-        for place, values, written, cell in zip(places, (one, other), specs, cells, strict=True):
+        for place, values, spec, cell in zip(places, (one, other), specs, cells, strict=True):
             place.root.mkdir()
-            place.per_seed(f"deep_linear/{cell}/main", values, written)
+            place.per_seed(f"deep_linear/{cell}/main", values, spec)
             rows = judge_papers(
                 [place.write(claim(over_seeds="worst"))], place.results, place.cells
             )
             write_tables(*rows, place.results)
         return [place.results for place in places]
 
-    return fill
+    return write
 
 
-def test_equal_folders(folders):
+def test_equal_folders_have_no_differences(folders):
     one, other = folders(VALUES, VALUES)
-    (found,) = compare.differences(one, other)
-    assert (found.cell, found.metric, found.relative) == ("deep_linear/e/main", "m", 0.0)
+    assert list(compare.differences(one, other)) == [("deep_linear/e/main", "m", 0.0, 1e-6)]
     text = "\n".join(compare.report(one, other))
     assert "0 claims and findings come out otherwise" in text
     assert "1 equal to the bit, 0 beyond rounding" in text
@@ -47,41 +46,43 @@ def test_equal_folders(folders):
 
 @pytest.mark.parametrize(("precision", "beyond"), [("float64", True), ("float32", False)])
 def test_differences_are_relative_to_the_largest_entry(folders, precision, beyond):
-    (found,) = compare.differences(*folders(VALUES, [1.0, 2.0004, -4.0], {"precision": precision}))
-    assert found.relative == pytest.approx(1e-4)
-    assert found.beyond == beyond
+    (difference,) = compare.differences(
+        *folders(VALUES, [1.0, 2.0004, -4.0], {"precision": precision})
+    )
+    assert difference.relative == pytest.approx(1e-4)
+    assert difference.beyond == beyond
 
 
-def test_undefined_here_and_finite_there_is_beyond(folders):
-    (found,) = compare.differences(*folders(VALUES, [1.0, np.nan, -4.0]))
-    assert found.beyond
-    assert found.relative == np.inf
+def test_value_that_is_undefined_in_one_folder_is_beyond_rounding(folders):
+    (difference,) = compare.differences(*folders(VALUES, [1.0, np.nan, -4.0]))
+    assert difference.beyond
+    assert difference.relative == np.inf
 
 
-def test_undefined_in_both_is_no_difference(folders):
-    (found,) = compare.differences(*folders([np.nan, 1.0], [np.nan, 1.0]))
-    assert found.relative == 0.0
+def test_value_that_is_undefined_in_both_folders_is_equal(folders):
+    (difference,) = compare.differences(*folders([np.nan, 1.0], [np.nan, 1.0]))
+    assert difference.relative == 0.0
 
 
-def test_another_outcome_is_named(folders):
+def test_different_outcome_of_a_claim_is_listed(folders):
     one, other = folders([1.0, 1.0], [1.0, 1.5])
     assert list(compare.other_outcomes(one, other)) == ["a-claim: reproduced / discrepant"]
     assert "- a-claim: reproduced / discrepant" in list(compare.report(one, other))
 
 
-def test_what_cannot_be_compared_is_told(folders):
+def test_folders_with_different_cells_are_refused(folders):
     with pytest.raises(UserError, match=r"only one of .* has metrics of deep_linear/e/main"):
         list(compare.differences(*folders(VALUES, VALUES, cells=("e", "f"))))
 
 
-def test_other_specifications_are_told(folders):
+def test_cells_with_different_specifications_are_refused(folders):
     pair = folders(VALUES, VALUES, other_spec={"precision": "float32"})
-    with pytest.raises(UserError, match=r"deep_linear/e/main: .* other specifications"):
+    with pytest.raises(UserError, match=r"deep_linear/e/main has different specifications"):
         list(compare.differences(*pair))
 
 
 @pytest.mark.parametrize("within", [True, False])
-def test_figures_that_look_otherwise_are_named(folders, within):
+def test_different_figures_are_listed(folders, within):
     names = "deep_linear/exact", "deep_linear/rotation"
     results = folders(VALUES, VALUES)
     for folder, shade in zip(results, (0, 200), strict=True):
@@ -89,19 +90,19 @@ def test_figures_that_look_otherwise_are_named(folders, within):
             path = (folder if within else folder.parent) / "figures" / f"{name}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (70, 40), (colour, 0, 0)).save(path)
-    found = compare.pictures(*results)
-    assert list(found) == list(names)
-    assert found[names[0]] is None
-    assert f"- {names[1]}: {found[names[1]]}" in list(compare.report(*results))
+    differences = compare.pictures(*results)
+    assert list(differences) == list(names)
+    assert differences[names[0]] is None
+    assert f"- {names[1]}: {differences[names[1]]}" in list(compare.report(*results))
     galleries = [(folder if within else folder.parent) / "figures" for folder in results]
     assert next(compare.report(*galleries)) == "2 figures in both, 1 look otherwise"
     assert len(list(compare.report(*galleries))) == 2
     path.write_bytes(b"none")
-    with pytest.raises(UserError, match=r"rotation.png: is no picture"):
+    with pytest.raises(UserError, match=r"rotation.png is no picture"):
         compare.pictures(*results)
 
 
-def test_command_line(folders, capsys):
+def test_command_prints_a_table(folders, capsys):
     pair = [str(folder) for folder in folders(VALUES, VALUES)]
     assert main(["compare", *pair]) == 0
     assert "| m | 0.0e+00 | deep_linear/e/main | 1e-06 |" in capsys.readouterr().out
@@ -110,7 +111,7 @@ def test_command_line(folders, capsys):
     assert "is damaged, or no table" in capsys.readouterr().err
 
 
-def test_results_without_claims_are_compared(folders, capsys):
+def test_results_without_claims_are_compared_by_metrics(folders, capsys):
     pair = folders(VALUES, VALUES)
     for folder in pair:
         for name in ("claims.json", "findings.json"):

@@ -1,4 +1,4 @@
-"""The archive of a results folder: what is in it, what is refused, and that it opens elsewhere."""
+"""Export of results: content of the archive, opening it elsewhere, and refusals."""
 
 import shutil
 import zipfile
@@ -28,11 +28,11 @@ from neuralrace.results.checksums import (
 CELLS = ("deep_linear/e/main", "deep_linear/f/seeds-1", "deep_linear/f/seeds-2", "other/e/main")
 TABLES = {f"results/{name}" for name in ("claims.json", "claims.md", "claims.csv", "findings.json")}
 TABLES |= {f"results/{name}" for name in ("findings.md", "findings.csv", "metrics.csv")}
-SEALS = {f"results/{name}" for name in ("claims.sha256", "metrics.csv.sha256")}
+CHECKSUMS = {f"results/{name}" for name in ("claims.sha256", "metrics.csv.sha256")}
 
 
 def packed_files(cells):
-    """Names of the result files of cells in an archive, with their seals."""
+    """Names of the result files of cells in an archive, with their checksum files."""
     return {f"results/{cell}/metrics.nc{end}" for cell in cells for end in ("", ".sha256")}
 
 
@@ -44,7 +44,7 @@ def read(archive):
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    """A results folder with four cells, judged claims and a table, and what is left behind."""
+    """A results folder with four cells, judged claims, a table, and files that are not packed."""
     monkeypatch.chdir(tmp_path)
     place = Workplace(tmp_path)
     for number, cell in enumerate(CELLS):
@@ -57,10 +57,12 @@ def results(tmp_path, monkeypatch):
     write_tables(*judge_papers([file], place.results, place.cells), place.results)
     to_frame(place.results).to_csv(place.results / "metrics.csv", index=False)
     inputs = recorded_checksums(place.results, [f"{cell}/metrics.nc" for cell in CELLS])
-    for seal in ("claims.sha256", "metrics.csv.sha256"):
-        made = [Path(name).name for name in TABLES if ("metrics" in name) == ("metrics" in seal)]
-        sealed = {name: file_sha256(place.results / name) for name in made}
-        Checksums("key", sealed, inputs).write(place.results / seal)
+    for name in ("claims.sha256", "metrics.csv.sha256"):
+        tables = [
+            Path(table).name for table in TABLES if ("metrics" in table) == ("metrics" in name)
+        ]
+        digests = {table: file_sha256(place.results / table) for table in tables}
+        Checksums("fingerprint", digests, inputs).write(place.results / name)
     for left in ("logs/a.log", "checkpoints/a/b/c/whole.npz", "blind/a/b/fresh/c/metrics.nc"):
         path = place.results / left
         path.parent.mkdir(parents=True)
@@ -68,12 +70,12 @@ def results(tmp_path, monkeypatch):
     return Path("results")
 
 
-def test_everything_that_is_finished_is_packed(results):
+def test_all_finished_files_are_packed(results):
     assert export(results, Path("all.zip")) == (CELLS, ())
     files = read("all.zip")
     assert list(files) == sorted(files)
-    assert set(files) == packed_files(CELLS) | TABLES | SEALS | {"results/README.md"}
-    for name in packed_files(CELLS) | TABLES | SEALS:
+    assert set(files) == packed_files(CELLS) | TABLES | CHECKSUMS | {"results/README.md"}
+    for name in packed_files(CELLS) | TABLES | CHECKSUMS:
         assert files[name] == Path(name).read_bytes()
     about = files["results/README.md"].decode()
     assert ": 4 of deep_linear, other." in about
@@ -91,7 +93,7 @@ def test_the_same_results_give_the_same_bytes(results):
     assert Path("one.zip").read_bytes() == Path("other.zip").read_bytes()
 
 
-def test_it_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
+def test_archive_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
     here = open_results(results)["deep_linear/e/main"].metrics
     assert main(["export", "to/all.zip"]) == 0
     assert capsys.readouterr().out.startswith("to/all.zip holds 4 cells, 0 figures, 0.")
@@ -106,10 +108,10 @@ def test_it_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
         ["compare", "results", str(tmp_path / results)],
     ):
         assert main(command) == 0
-    told = capsys.readouterr().out
-    assert "4 files and 2 figures and tables verified" in told
-    assert "statement: Something is so." in told
-    assert "4 metrics of 4 cells: 4 equal to the bit" in told
+    printed = capsys.readouterr().out
+    assert "4 files and 2 figures and tables verified" in printed
+    assert "statement: Something is so." in printed
+    assert "4 metrics of 4 cells: 4 equal to the bit" in printed
 
 
 @pytest.mark.parametrize(
@@ -121,23 +123,23 @@ def test_it_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
         (["other"], CELLS[3:], []),
     ],
 )
-def test_a_part_tells_of_itself_alone(results, tmp_path, only, cells, statements):
+def test_tables_of_a_part_are_about_its_cells_only(results, tmp_path, only, cells, statements):
     assert export(results, Path("part.zip"), only)[0] == tuple(c for c in CELLS if c in cells)
     files = read("part.zip")
     assert packed_files(CELLS) & set(files) == packed_files(cells)
     with zipfile.ZipFile("part.zip") as archive:
         archive.extractall("part")
     assert main(["verify", "part/results"]) == 0
-    told = [row.id for rows in read_tables(Path("part/results")) for row in rows]
-    assert sorted(told) == statements
+    ids = [row.id for rows in read_tables(Path("part/results")) for row in rows]
+    assert sorted(ids) == statements
     table = to_frame(Path("part/results"))
-    named = Path("part/results/metrics.csv").read_text().splitlines()
-    assert len(named) == 1 + len(table) == 1 + 3 * len(cells)
+    lines = Path("part/results/metrics.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(table) == 1 + 3 * len(cells)
 
 
-def test_what_is_not_finished_is_left_out(results):
+def test_unfinished_files_are_left_out(results):
     checksum_path(results / CELLS[0] / "metrics.nc").unlink()
-    for name in TABLES | SEALS:
+    for name in TABLES | CHECKSUMS:
         Path(name).unlink()
     assert export(results, Path("all.zip")) == (CELLS[1:], ())
     assert set(read("all.zip")) == packed_files(CELLS[1:]) | {"results/README.md"}
@@ -147,18 +149,20 @@ PICTURES = ("paper/one.png", "paper/one.pdf", "slim/paper/one.png")
 
 
 def draw(gallery, cells):
-    """A figure, sealed as drawn from the metrics of cells."""
+    """Writes a figure with a checksum file, as drawn from the metrics of some cells."""
     for name in PICTURES:
         (gallery / name).parent.mkdir(parents=True, exist_ok=True)
         (gallery / name).write_bytes(b"a picture")
     digest = file_sha256(gallery / PICTURES[0])
     names = ("one.png", "one.pdf", "../slim/paper/one.png")
     inputs = recorded_checksums(Path("results"), [f"{cell}/metrics.nc" for cell in cells])
-    Checksums("key", dict.fromkeys(names, digest), inputs).write(gallery / "paper/one.sha256")
+    Checksums("fingerprint", dict.fromkeys(names, digest), inputs).write(
+        gallery / "paper/one.sha256"
+    )
 
 
 @pytest.mark.parametrize("gallery", [Path("figures"), Path("results/figures")])
-def test_figures_of_what_is_packed_go_along(results, gallery):
+def test_figures_of_packed_cells_are_packed(results, gallery):
     draw(gallery, CELLS[:2])
     packed = {f"results/figures/{name}" for name in (*PICTURES, "paper/one.sha256")}
     assert export(results, Path("all.zip"))[1] == ("paper/one",)
@@ -173,12 +177,12 @@ def test_figures_of_what_is_packed_go_along(results, gallery):
     assert export(results, Path("edited.zip"))[1] == ()
 
 
-def test_a_part_of_a_table_has_a_checksum_file_of_its_own(results):
+def test_part_of_a_table_has_a_new_checksum_file(results):
     export(results, Path("part.zip"), ["deep_linear"])
     packed = read("part.zip")
     with zipfile.ZipFile("part.zip") as archive:
         archive.extractall("part")
-    for name in SEALS:
+    for name in CHECKSUMS:
         assert packed[name] != Path(name).read_bytes()
         part = read_checksums(Path("part", name))
         whole = read_checksums(Path(name))
@@ -187,25 +191,23 @@ def test_a_part_of_a_table_has_a_checksum_file_of_its_own(results):
 
 
 @pytest.mark.parametrize("name", ["claims.json", "findings.json", "metrics.csv"])
-def test_an_edited_table_is_not_packed(results, name):
+def test_edited_table_is_refused(results, name):
     text = (results / name).read_text()
     (results / name).write_text(text.replace("1", "2", 1))
-    with pytest.raises(UserError, match=f"{name}: is damaged: .* add --forcerun results/{name}"):
+    with pytest.raises(UserError, match=f"^results/{name}: is damaged"):
         export(results, Path("all.zip"))
     assert not Path("all.zip").exists()
 
 
-def test_a_cell_in_the_place_of_another_is_not_packed(results):
+def test_cell_in_the_folder_of_another_is_refused(results):
     shutil.copytree(results / CELLS[1], results / CELLS[2], dirs_exist_ok=True)
     with pytest.raises(UserError, match=f"is the metrics of {CELLS[1]}, not of {CELLS[2]}"):
         export(results, Path("all.zip"))
 
 
-def test_a_file_that_is_there_is_replaced_where_that_is_asked_for(results):
+def test_existing_file_is_replaced_only_with_force(results):
     Path("all.zip").write_text("mine")
-    with pytest.raises(
-        UserError, match=r"^all.zip: is there already; use another name, or --force"
-    ):
+    with pytest.raises(UserError, match=r"^all.zip: exists already; use another name, or --force"):
         export(results, Path("all.zip"))
     assert Path("all.zip").read_text() == "mine"
     assert main(["export", str(results), "all.zip", "--force"]) == 0
@@ -232,7 +234,7 @@ def link(path):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "problem"),
     [
         (damage, "metrics.nc: is damaged: its content does not have the checksum"),
         (
@@ -242,11 +244,11 @@ def link(path):
         (lambda r: link(r / CELLS[0] / "metrics.nc"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "deep_linear"), "metrics.nc: is a link out of results; put"),
         (lambda r: link(r / "claims.json"), "claims.json: is a link out of results; put"),
-        (lambda r: (r / "claims.json").write_text("["), "claims.json: is damaged: its content"),
+        (lambda r: (r / "claims.json").write_text("["), "claims.json: is damaged"),
     ],
 )
-def test_what_cannot_be_passed_on_is_refused_and_leaves_nothing(results, spoil, said):
+def test_refused_export_leaves_no_archive(results, spoil, problem):
     spoil(results)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=problem):
         export(results, Path("all.zip"))
     assert list(Path().glob("*all.zip*")) == []

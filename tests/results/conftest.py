@@ -1,13 +1,11 @@
-"""One trained run with every observable, and the dataset that is written of it."""
-
-import json
+"""One trained run with every observable, and its dataset."""
 
 import pytest
 
+from builders import CELL_NAME, build_ensemble
 from neuralrace.config.requirements import unmet
-from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.extensions.registry import OBSERVABLES
-from neuralrace.config.cell import Ensemble
+from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.training.trainer import train
 
 SPEC = {
@@ -33,10 +31,11 @@ SPEC = {
 
 @pytest.fixture(scope="session")
 def ensemble():
-    bare = Ensemble.model_validate_json(json.dumps(SPEC))
-    seen = [n for n, entry in OBSERVABLES.items() if not unmet(bare, entry.declaration.requires)]
-    record = SPEC["record"] | {"observables": seen}
-    return Ensemble.model_validate_json(json.dumps(SPEC | {"record": record}))
+    plain = build_ensemble(SPEC)
+    observables = [
+        name for name, entry in OBSERVABLES.items() if not unmet(plain, entry.declaration.requires)
+    ]
+    return build_ensemble(SPEC, record=SPEC["record"] | {"observables": observables})
 
 
 @pytest.fixture(scope="session")
@@ -46,4 +45,4 @@ def trajectory(ensemble):
 
 @pytest.fixture(scope="session")
 def dataset(ensemble, trajectory):
-    return trajectory_dataset("paper/experiment/main", ensemble, trajectory)
+    return trajectory_dataset(CELL_NAME, ensemble, trajectory)

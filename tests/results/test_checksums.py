@@ -1,4 +1,4 @@
-"""Checksum files: what they say, and whether it still holds."""
+"""Checksum files: writing, reading, comparing, and damage."""
 
 import os
 import shutil
@@ -11,27 +11,27 @@ from hypothesis import strategies as st
 from neuralrace.errors import UserError
 from neuralrace.results.checksums import (
     Checksums,
-    recorded_checksum,
-    recorded_checksums,
-    fingerprint,
-    recorded_fingerprint,
-    is_intact,
-    read_checksums,
-    checksums_of_outputs,
     check_file,
     checksum_path,
+    checksums_of_outputs,
     file_sha256,
+    fingerprint,
+    is_intact,
+    read_checksums,
+    recorded_checksum,
+    recorded_checksums,
+    recorded_fingerprint,
     unchanged_inputs,
 )
 
 NAME = "paper/metrics.nc"
 
 
-def write(path, content, computed_from="a fingerprint"):
+def write(path, content, fingerprint="a fingerprint"):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     inputs = {"paper/trajectory.nc": "a" * 64}
-    Checksums(computed_from, {path.name: file_sha256(path)}, inputs).write(checksum_path(path))
+    Checksums(fingerprint, {path.name: file_sha256(path)}, inputs).write(checksum_path(path))
 
 
 @pytest.fixture
@@ -41,42 +41,41 @@ def file(tmp_path):
     return path
 
 
-def test_it_says_what_was_written(file):
-    found = read_checksums(checksum_path(file))
-    assert found == Checksums(
+def test_checksum_file_is_read_as_written(file):
+    checksums = read_checksums(checksum_path(file))
+    assert checksums == Checksums(
         "a fingerprint", {"metrics.nc": file_sha256(file)}, {"paper/trajectory.nc": "a" * 64}
     )
     assert recorded_checksums(file.parents[1], [NAME, "paper/none.nc"]) == {NAME: file_sha256(file)}
 
 
-@given(planned=st.from_regex(r"[0-9a-f]{64}", fullmatch=True), content=st.binary())
-def test_it_tells_fingerprint_and_checksum(tmp_path_factory, planned, content):
+@given(fingerprint=st.from_regex(r"[0-9a-f]{64}", fullmatch=True), content=st.binary())
+def test_fingerprint_and_checksum_are_recorded(tmp_path_factory, fingerprint, content):
     path = tmp_path_factory.mktemp("written") / "file.nc"
-    write(path, content, planned)
-    assert recorded_fingerprint(path) == planned
+    write(path, content, fingerprint)
+    assert recorded_fingerprint(path) == fingerprint
     assert checksum_path(path).read_text().splitlines()[-1] == f"{file_sha256(path)}  file.nc"
 
 
 @pytest.mark.parametrize(
     "text", ["", "\n", "no checksum\n", "# made from x\n", "# made from x\nabc  file\n", "\0"]
 )
-def test_what_is_none_says_nothing(file, text):
+def test_unreadable_checksum_file_is_ignored(file, text):
     checksum_path(file).write_text(text)
     assert read_checksums(checksum_path(file)) is None
     assert recorded_checksum(file) is None
     assert not is_intact(checksum_path(file))
 
 
-def test_a_fingerprint_stands_for_all_and_for_their_order():
+def test_fingerprint_depends_on_every_part_and_their_order():
     assert len({fingerprint("a", "b"), fingerprint("b", "a"), fingerprint("a"), fingerprint()}) == 4
 
 
-def test_a_checksum_file_is_read_only_where_it_can_be_one(file):
-    """Not a disk full of zeros, nor a pipe that nobody writes to."""
+def test_huge_files_and_pipes_are_not_read_as_checksum_files(file):
     place = checksum_path(file)
     text = place.read_text()
     with place.open("a") as handle:
-        handle.truncate(40 * 10**9)  # takes no room on the disk
+        handle.truncate(40 * 10**9)  # a sparse file, which takes no space on the disk
     assert read_checksums(place) is None
     place.unlink()
     os.mkfifo(place)
@@ -87,8 +86,7 @@ def test_a_checksum_file_is_read_only_where_it_can_be_one(file):
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "pipe", "..", "a\0b", "a" * 300])
-def test_a_forged_name_in_a_checksum_file_is_not_followed(file, name):
-    """What has no end is not read, and what can be no name is none."""
+def test_endless_files_and_impossible_names_are_not_intact(file, name):
     os.mkfifo(file.with_name("pipe"))
     place = file.with_name("forged.sha256")
     Checksums("", {name: "a" * 64}).write(place)
@@ -96,28 +94,30 @@ def test_a_forged_name_in_a_checksum_file_is_not_followed(file, name):
 
 
 @pytest.mark.parametrize("damage", ["", "no checksum", "# made from x\n", None])
-def test_a_damaged_checksum_file_vouches_for_nothing(file, tmp_path, damage):
+def test_file_with_a_damaged_checksum_file_is_refused(file, tmp_path, damage):
     place = checksum_path(file)
     place.unlink()
     if damage is None:
-        check_file(file)  # a file that came alone
+        check_file(file)  # may be read without a checksum file
     else:
         place.write_text(damage)
-        with pytest.raises(UserError, match=r"checksum metrics.nc.sha256 is .*--forcerun .*nc to"):
+        with pytest.raises(UserError, match=r"checksum metrics.nc.sha256 is missing or") as error:
             check_file(file)
+        assert error.value.file == str(file)
+        assert f"--forcerun {file} " in error.value.remedy
     with (
         pytest.raises(UserError, match=r"its checksum metrics.nc.sha256 is missing or damaged"),
         unchanged_inputs(tmp_path, [file]),
     ):
-        pass  # but nothing is computed from it
+        pass  # but nothing may be computed from it
 
 
 @pytest.mark.parametrize("change", ["edited", "moved here", "deleted", "a folder"])
-def test_what_was_changed_is_not_intact(file, change):
+def test_changed_file_is_not_intact(file, change):
     times = file.stat().st_atime_ns, file.stat().st_mtime_ns
     if change == "edited":
         file.write_bytes(b"kontent")
-        os.utime(file, ns=times)  # as if nothing had happened
+        os.utime(file, ns=times)  # the date does not show it
     elif change == "moved here":
         other = file.with_name("other")
         other.write_bytes(b"kontent")
@@ -130,12 +130,12 @@ def test_what_was_changed_is_not_intact(file, change):
     assert not is_intact(checksum_path(file))
 
 
-def test_a_copied_folder_is_intact(file, tmp_path):
+def test_copied_folder_is_intact(file, tmp_path):
     shutil.copytree(file.parent, tmp_path / "copy")
     assert is_intact(checksum_path(tmp_path / "copy/metrics.nc"))
 
 
-def test_who_reads_between_a_file_and_its_checksum_waits_for_it(file):
+def test_reader_waits_for_the_checksum_of_a_file_that_was_just_replaced(file):
     file.write_bytes(b"another")
     checksum = Checksums("another fingerprint", {file.name: file_sha256(file)})
     writer = threading.Timer(0.1, checksum.write, [checksum_path(file)])
@@ -147,39 +147,41 @@ def test_who_reads_between_a_file_and_its_checksum_waits_for_it(file):
         check_file(file)
 
 
-# What is drawn or judged from result files -------------------------------------------------------
+# Figures and tables -----------------------------------------------------------------------------
 
 
 def draw(tmp_path, content=b"dots", meanwhile=lambda: None, guard=lambda: None):
-    """Writes a picture of a result file, and returns the path of its checksum."""
+    """Writes a picture of a result file, and returns the path of its checksum file."""
     picture = tmp_path / "figures/paper/one.png"
     picture.parent.mkdir(parents=True, exist_ok=True)
     place, inputs = picture.with_suffix(".sha256"), [str(tmp_path / NAME)]
-    with checksums_of_outputs(place, tmp_path, inputs, [str(picture)], "code", "caption", guard=guard):
+    with checksums_of_outputs(
+        place, tmp_path, inputs, [str(picture)], "code", "caption", guard=guard
+    ):
         picture.write_bytes(content)
         meanwhile()
     return place
 
 
-def test_a_picture_says_what_it_was_drawn_from(file, tmp_path):
+def test_checksum_file_of_a_figure_has_its_inputs_and_fingerprint(file, tmp_path):
     place = draw(tmp_path)
-    found = read_checksums(place)
-    assert found is not None
-    assert found.inputs == {NAME: file_sha256(file)}
-    assert found.fingerprint == fingerprint("code", "caption")
+    checksums = read_checksums(place)
+    assert checksums is not None
+    assert checksums.inputs == {NAME: file_sha256(file)}
+    assert checksums.fingerprint == fingerprint("code", "caption")
     assert is_intact(place)
     place.with_suffix(".png").write_bytes(b"other dots")
     assert not is_intact(place)
 
 
-def test_what_changes_meanwhile_is_not_recorded(file, tmp_path):
+def test_figure_is_not_recorded_if_its_inputs_change_meanwhile(file, tmp_path):
     with pytest.raises(UserError, match="files changed while they were read"):
         draw(tmp_path, meanwhile=lambda: write(file, b"others"))
     assert not (tmp_path / "figures/paper/one.sha256").exists()
 
 
 @pytest.mark.usefixtures("file")
-def test_what_the_guard_refuses_is_not_recorded(tmp_path):
+def test_figure_is_not_recorded_if_the_guard_refuses(tmp_path):
     def refuse():
         raise UserError("was edited")
 

@@ -1,4 +1,4 @@
-"""Result files are whole or absent, and damage is noticed."""
+"""Result files: round trips, encoding, damage, forgery, and faults while writing."""
 
 import os
 import resource
@@ -14,8 +14,8 @@ import xarray as xr
 
 from neuralrace.errors import UserError
 from neuralrace.results import files
+from neuralrace.results.checksums import Checksums, checksum_path, file_sha256, fingerprint
 from neuralrace.results.files import open_lazily, read_result, write_result
-from neuralrace.results.checksums import Checksums, fingerprint, checksum_path, file_sha256
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def path(dataset, tmp_path):
     return tmp_path / "trajectory.nc"
 
 
-def test_round_trip(dataset, path):
+def test_file_is_read_as_written(dataset, path):
     back = read_result(path, "trajectory")
     xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
     for name in dataset.variables:
@@ -34,24 +34,23 @@ def test_round_trip(dataset, path):
     assert set(back.attrs) - set(dataset.attrs) == {"variables"}
 
 
-def test_nan_survives(dataset, tmp_path):
+def test_nan_is_kept(dataset, tmp_path):
     broken = dataset.copy(deep=True)
     broken["loss"][0, 0, 3:] = np.nan
     write_result(broken, tmp_path / "a.nc")
     np.testing.assert_array_equal(read_result(tmp_path / "a.nc")["loss"], broken["loss"])
 
 
-def test_same_content_is_the_same_bytes(dataset, path, tmp_path):
+def test_same_dataset_gives_the_same_bytes(dataset, path, tmp_path):
     write_result(read_result(path), tmp_path / "elsewhere" / "again.nc")
     assert (tmp_path / "elsewhere" / "again.nc").read_bytes() == path.read_bytes()
 
 
-def test_nothing_is_left_beside_the_file(path):
-    files_here = {p.name for p in path.parent.iterdir()}
-    assert files_here == {"trajectory.nc", "trajectory.nc.sha256"}
+def test_writing_leaves_only_the_file_and_its_checksum_file(path):
+    assert {p.name for p in path.parent.iterdir()} == {"trajectory.nc", "trajectory.nc.sha256"}
 
 
-def test_large_variables_are_read_by_run_with_checksums(dataset, tmp_path):
+def test_large_variables_have_a_chunk_for_each_run_and_checksums(dataset, tmp_path):
     large = dataset[["loss", "outputs"]].isel(time=[0], snapshot=[0]).drop_vars("loss")
     large = large.assign(loss=dataset["loss"])
     shape = (2, 3, 1, 4, 50_000)
@@ -81,7 +80,7 @@ def test_labels_are_characters_with_checksums(labelled):
         assert plain["solution"].values.tolist() == ["exact", "süß"]
 
 
-def test_attributes_of_any_language_are_characters(dataset, tmp_path, monkeypatch):
+def test_attributes_beyond_ascii_are_stored_as_characters(dataset, tmp_path, monkeypatch):
     spec = '{"name": "süß"}'
     written = []
     plain = xr.Dataset.to_netcdf
@@ -101,10 +100,11 @@ def test_attributes_of_any_language_are_characters(dataset, tmp_path, monkeypatc
 
 # Damage ----------------------------------------------------------------------------------------
 
+UNREADABLE = r"trajectory\.nc: cannot be read .*damaged, or no .*--forcerun .*trajectory\.nc"
+
 
 def test_flipped_bit_in_data_is_noticed(dataset, path):
-    # bytes of the file that hold the stored norms: where a file with other norms differs, the
-    # checksums of their chunks left aside
+    # the bytes of the stored norms are those where a file with other norms differs
     content = path.read_bytes()
     checksum_path(path).unlink()  # the file must notice by itself
     plain = dataset["layer_norm"].astype("f8").values
@@ -120,10 +120,7 @@ def test_flipped_bit_in_data_is_noticed(dataset, path):
         damaged = bytearray(content)
         damaged[position] ^= 0x10
         path.write_bytes(damaged)
-        with pytest.raises(
-            UserError,
-            match=r"trajectory\.nc: cannot be read .*damaged, or no .*--forcerun .*trajectory\.nc",
-        ):
+        with pytest.raises(UserError, match=UNREADABLE):
             read_result(path)
 
 
@@ -132,10 +129,7 @@ def test_truncated_file_is_noticed(path, share):
     content = path.read_bytes()
     checksum_path(path).unlink()  # the file must notice by itself
     path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(
-        UserError,
-        match=r"trajectory\.nc: cannot be read .*damaged, or no .*--forcerun .*trajectory\.nc",
-    ):
+    with pytest.raises(UserError, match=UNREADABLE):
         read_result(path)
 
 
@@ -144,18 +138,17 @@ def test_any_flipped_bit_differs_from_the_checksum(path, position):
     damaged = bytearray(path.read_bytes())
     damaged[int(position * len(damaged))] ^= 1
     path.write_bytes(damaged)
-    with pytest.raises(
-        UserError,
-        match=r"trajectory\.nc: is damaged: .* checksum .* add --forcerun .*trajectory\.nc",
-    ):
+    with pytest.raises(UserError, match=r"is damaged: .* checksum") as error:
         read_result(path)
+    assert error.value.file == str(path)
+    assert f"--forcerun {path} " in error.value.remedy
 
 
 def tampered(dataset, path, change):
-    """A file that someone wrote around the writer."""
+    """Writes a changed dataset without the checks of the writer."""
     checksum_path(path).unlink(missing_ok=True)
-    kept = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
-    change(kept).to_netcdf(path)
+    complete = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
+    change(complete).to_netcdf(path)
 
 
 def without_attribute(dataset, name):
@@ -183,7 +176,7 @@ CHANGES = {
     "other schema": (lambda d: d.assign_attrs(schema="0"), "has schema '0', this version reads"),
     "edited specification": (
         lambda d: d.assign_attrs(spec=d.attrs["spec"].replace("0.05", "0.07")),
-        r"has a specification \(spec\) that is not the one of its spec_sha256",
+        r"has a specification \(spec\) that does not match its spec_sha256",
     ),
     "specification that is no JSON": (
         lambda d: d.assign_attrs(spec="{", spec_sha256=fingerprint("{")),
@@ -206,40 +199,40 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_other_content_is_refused(dataset, tmp_path, change):
+def test_content_outside_the_schema_is_refused(dataset, tmp_path, change):
     edit, message = CHANGES[change]
     tampered(dataset, tmp_path / "a.nc", edit)
     with pytest.raises(UserError, match=r"a\.nc: " + message + r".*delete it"):
         read_result(tmp_path / "a.nc", "trajectory")
 
 
-def test_untampered_content_is_not_refused(dataset, tmp_path):
+def test_unchanged_content_is_accepted(dataset, tmp_path):
     tampered(dataset, tmp_path / "a.nc", lambda d: d)
     xr.testing.assert_identical(read_result(tmp_path / "a.nc").drop_attrs(), dataset.drop_attrs())
 
 
 def forged(path, change):
-    """A sound file that somebody changed by the library, with a checksum file to match."""
+    """Changes a sound file with netCDF4, and its checksum file accordingly."""
     with netCDF4.Dataset(path, "a") as stored:
         change(stored)
     Checksums("", {path.name: file_sha256(path)}).write(checksum_path(path))
 
 
 def huge(stored):
-    """Some 29 TiB that were never written, and take no room."""
+    """29 TiB that were never written, and take no space."""
     for name, size in (("a", 2_000_000), ("b", 2_000_000)):
         stored.createDimension(name, size)
     stored.createVariable("sparse", "f8", ("a", "b"), chunksizes=(1000, 1000))
 
 
 def huge_axis(stored):
-    """An axis, which xarray reads as soon as it opens a file."""
+    """An axis, which xarray reads when it opens a file."""
     stored.createDimension("a", 10**12)
     stored.createVariable("a", "f8", ("a",), chunksizes=(10**6,))
 
 
 def huge_chunk(stored):
-    """One number, in a chunk of which four GB are unpacked to read it."""
+    """One number in a chunk of four GB, which is unpacked to read it."""
     stored.createDimension("a", None)
     stored.createVariable("a", "f8", ("a",), zlib=True, chunksizes=(2**29 - 1,))
 
@@ -263,7 +256,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("kind", FORGED)
-def test_a_forged_file_is_refused_before_memory_is_taken(path, kind):
+def test_forged_file_is_refused_before_it_fills_the_memory(path, kind):
     change, message = FORGED[kind]
     forged(path, change)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -276,11 +269,11 @@ def test_a_forged_file_is_refused_before_memory_is_taken(path, kind):
 
 
 def test_missing_file_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"gone\.nc: result file not found\. Run"):
+    with pytest.raises(UserError, match=r"gone\.nc: result file not found; run"):
         read_result(tmp_path / "gone.nc")
 
 
-def test_writer_refuses_what_the_reader_would(dataset, tmp_path):
+def test_writer_refuses_a_dataset_outside_the_schema(dataset, tmp_path):
     with pytest.raises(UserError, match="has schema"):
         write_result(dataset.assign_attrs(schema="0"), tmp_path / "a.nc")
     assert list(tmp_path.iterdir()) == []
@@ -289,7 +282,7 @@ def test_writer_refuses_what_the_reader_would(dataset, tmp_path):
 # Faults while writing --------------------------------------------------------------------------
 
 
-def assert_old_file_stands(path, content):
+def assert_old_file_is_kept(path, content):
     assert path.read_bytes() == content
     assert [p.name for p in path.parent.iterdir() if p.name.endswith(".tmp")] == []
 
@@ -303,7 +296,7 @@ def test_full_disk_replaces_nothing(dataset, path, monkeypatch):
     monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(UserError, match=r"trajectory\.nc: .*No space left.*nothing was replaced"):
         write_result(dataset, path)
-    assert_old_file_stands(path, content)
+    assert_old_file_is_kept(path, content)
 
 
 def test_file_that_reads_back_differently_replaces_nothing(dataset, path, monkeypatch):
@@ -316,7 +309,7 @@ def test_file_that_reads_back_differently_replaces_nothing(dataset, path, monkey
     monkeypatch.setattr(xr.Dataset, "to_netcdf", lossy)
     with pytest.raises(UserError, match="cannot be written"):
         write_result(dataset, path)
-    assert_old_file_stands(path, content)
+    assert_old_file_is_kept(path, content)
 
 
 def test_read_only_folder_is_named(dataset, path, monkeypatch):
@@ -328,7 +321,7 @@ def test_read_only_folder_is_named(dataset, path, monkeypatch):
     monkeypatch.setattr(xr.Dataset, "to_netcdf", refused)
     with pytest.raises(UserError, match=r"trajectory\.nc: .*Permission denied.*writable"):
         write_result(dataset, path)
-    assert_old_file_stands(path, content)
+    assert_old_file_is_kept(path, content)
 
 
 def test_folder_that_is_a_file_is_named(dataset, tmp_path):
@@ -343,16 +336,16 @@ import os, sys, time
 import numpy as np
 from neuralrace.results import files
 stage, path = sys.argv[1:]
-dataset = files.read(path)
+dataset = files.read_result(path)
 dataset["loss"] = dataset["loss"] + 1
-if stage == "data":  # large enough to be killed in the middle
+if stage == "data":  # large enough to be killed while writing
     values = np.random.default_rng(0).normal(size=(*dataset["outputs"].shape[:-1], 200_000))
     dims = (*dataset["outputs"].dims[:-1], "wide")
     dataset["outputs"] = (dims, values, dataset["outputs"].attrs)
-else:  # written, flushed and read back, with the new name still to come
+else:  # written, flushed and read back, but not renamed yet
     files.os.replace = lambda *names: (print("ready", flush=True), time.sleep(60))
 print("start", flush=True)
-files.write(dataset, path)
+files.write_result(dataset, path)
 """
 
 
@@ -378,6 +371,6 @@ def test_killed_writer_leaves_the_old_file(dataset, path, stage):
         child.stdout.close()
     assert child.returncode == -signal.SIGKILL
     assert path.read_bytes() == content
-    assert sorted(path.parent.glob("*.nc")) == [path]  # what is left has no name that anyone reads
+    assert sorted(path.parent.glob("*.nc")) == [path]
     xr.testing.assert_identical(read_result(path).drop_attrs(), dataset.drop_attrs())
     write_result(dataset, path)

@@ -1,4 +1,4 @@
-"""One process at a time in a results folder, which touches nobody else's files."""
+"""The lock of a results folder, and safety of other files in it."""
 
 import os
 import subprocess
@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuralrace.errors import UserError
 from neuralrace.results import lock as locking
 from neuralrace.results.atomic import _temporary, remove_temporaries, replacing, write_text
-from neuralrace.errors import UserError
-from neuralrace.results.lock import LOCK, locked
 from neuralrace.results.checksums import Checksums, checksum_path, file_sha256
-from neuralrace.workflow.checkpoints import Checkpoints
+from neuralrace.results.lock import LOCK, locked
+from neuralrace.workflow.checkpoints import FileCheckpoints
 
 LOCKING = """
 import sys
@@ -34,7 +34,7 @@ def locking_elsewhere(root):
     )  # fmt: skip
 
 
-def test_a_folder_is_one_run_s_until_it_ends(tmp_path):
+def test_folder_is_locked_until_the_process_ends(tmp_path):
     root = tmp_path / "results"
     link = tmp_path / "link"  # another clone may know the folder by another path
     link.symlink_to(root)
@@ -48,7 +48,7 @@ def test_a_folder_is_one_run_s_until_it_ends(tmp_path):
                 pass
         with locked(tmp_path / "elsewhere") as alone:
             assert alone
-        first.kill()  # the kernel gives back what it held
+        first.kill()  # the kernel releases the lock
         first.wait()
         for _ in range(2):
             with locked(root) as alone:
@@ -56,7 +56,7 @@ def test_a_folder_is_one_run_s_until_it_ends(tmp_path):
 
 
 @pytest.mark.parametrize("what", ["file", "link that leads nowhere", "link to itself"])
-def test_a_folder_that_cannot_be_written_to_is_told(tmp_path, what):
+def test_folder_that_cannot_be_written_to_is_refused(tmp_path, what):
     root = tmp_path / "results"
     if what == "file":
         root.touch()
@@ -66,7 +66,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(tmp_path, what):
         pass
 
 
-def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
+def test_file_system_without_locks_is_reported(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError("no locks here")
 
@@ -75,7 +75,7 @@ def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
         assert not alone
 
 
-# Files of the user's -----------------------------------------------------------------------------
+# Files of the user -------------------------------------------------------------------------------
 
 CELLS = ("paper/experiment/main", "paper/experiment/learning_rate-0.1")
 OUTPUTS = [
@@ -87,7 +87,7 @@ CHECKPOINT = "checkpoints/paper/experiment/main.npz"
 
 
 def run(root: Path) -> None:
-    """What a run does in a results folder: at its start, for each file, and at its end."""
+    """Does in a results folder what a run does: at its start, for each file, and at its end."""
     outputs = [root / name for name in OUTPUTS]
     with locked(root, outputs):
         remove_temporaries(outputs)
@@ -95,7 +95,7 @@ def run(root: Path) -> None:
             if path.suffix != ".sha256":
                 write_text("a result", path)
                 Checksums("", {path.name: file_sha256(path)}).write(checksum_path(path))
-        Checkpoints(root / CHECKPOINT, "one", 0.0).clear()
+        FileCheckpoints(root / CHECKPOINT, "one", 0.0).clear()
 
 
 NAMES = st.one_of(
@@ -132,7 +132,7 @@ def snapshot(root: Path) -> dict[str, tuple[bytes, int]]:
 def test_no_file_of_the_user_is_touched(tree, twice):
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        if twice:  # in a folder of ours, files that come later are the user's too
+        if twice:  # files that appear between two runs are the user's too
             run(root)
         ours = snapshot(root).keys()
         for (place, name), content in tree.items():
@@ -157,18 +157,12 @@ def test_no_file_of_the_user_is_touched(tree, twice):
         assert {name: after.get(name) for name in foreign} == {n: before[n] for n in foreign}
 
 
-KILLED = []
-"""Writers that never end."""
-
-
-def test_what_killed_runs_left_of_planned_files_is_removed(tmp_path):
+def test_temporary_files_of_killed_runs_are_removed(tmp_path):
     cell = tmp_path / CELLS[0]
     cell.mkdir(parents=True)
-    for name in ("trajectory.nc", "trajectory.nc.sha256"):
-        # as a killed process leaves it: the name is made, and nothing takes it away
-        writing = replacing(cell / name)
-        writing.__enter__().touch()
-        KILLED.append(writing)
+    writers = [replacing(cell / name) for name in ("trajectory.nc", "trajectory.nc.sha256")]
+    for writer in writers:  # a killed process never leaves the context
+        writer.__enter__().touch()
     assert len(list(cell.iterdir())) == 2
     remove_temporaries([tmp_path / name for name in OUTPUTS if "metrics" in name])
     assert len(list(cell.iterdir())) == 2
@@ -176,7 +170,7 @@ def test_what_killed_runs_left_of_planned_files_is_removed(tmp_path):
     assert list(cell.iterdir()) == []
 
 
-def test_results_that_came_from_elsewhere_are_no_foreign_files(tmp_path):
+def test_copied_results_are_not_foreign(tmp_path):
     path = tmp_path / OUTPUTS[0]
     write_text("a result", path)
     Checksums("", {path.name: file_sha256(path)}).write(checksum_path(path))

@@ -1,4 +1,4 @@
-"""A trajectory file says what it holds, in which units, and where it comes from."""
+"""Trajectory files describe their variables, units and provenance."""
 
 import json
 
@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from neuralrace.config.cell import Ensemble
+from neuralrace.config.variables import RUN_AXES
 from neuralrace.results.axes import axes
 from neuralrace.results.files import write_result
-from neuralrace.results.schema import RUNS, build, variable
-from neuralrace.config.cell import Ensemble
+from neuralrace.results.schema import build, variable
 
 
 @pytest.fixture(scope="module")
 def opened(dataset, tmp_path_factory):
-    """The file as anyone opens it, without this library."""
+    """The file as opened by xarray alone."""
     path = tmp_path_factory.mktemp("results") / "trajectory.nc"
     write_result(dataset, path)
     with xr.open_dataset(path) as plain:
@@ -24,10 +25,10 @@ def opened(dataset, tmp_path_factory):
 def test_every_recorded_variable_is_described(opened, trajectory):
     assert set(opened.data_vars) == {*trajectory.variables, "diverged_at"}
     for name in opened.data_vars:
-        known = variable("trajectory", name)
-        assert opened[name].dims == (*RUNS, *known.dims)
-        assert opened[name].attrs["long_name"] == known.long_name
-        assert opened[name].attrs["units"] == known.units
+        declared = variable("trajectory", name)
+        assert opened[name].dims == (*RUN_AXES, *declared.dims)
+        assert opened[name].attrs["long_name"] == declared.long_name
+        assert opened[name].attrs["units"] == declared.units
     for name in opened.coords:
         assert set(opened[name].attrs) >= {"long_name", "units"}
         assert opened[name].attrs["long_name"]
@@ -35,7 +36,7 @@ def test_every_recorded_variable_is_described(opened, trajectory):
         np.testing.assert_array_equal(opened[name], values)
 
 
-def test_axes_count_epochs_and_flow_time(opened, ensemble):
+def test_time_axes_are_in_epochs_and_flow_time(opened, ensemble):
     np.testing.assert_array_equal(opened.init_scale, [0.6, 0.3])
     np.testing.assert_array_equal(opened.seed, [0, 1, 2])
     np.testing.assert_array_equal(opened.time, np.arange(0, 21, 2))
@@ -55,7 +56,7 @@ def test_axes_count_epochs_and_flow_time(opened, ensemble):
     assert mini["time"][2] == mini["snapshot"][2] == "steps"
 
 
-def test_attributes_carry_specification_and_origin(opened, ensemble):
+def test_attributes_have_specification_and_provenance(opened, ensemble):
     assert Ensemble.model_validate_json(opened.attrs["spec"]) == ensemble
     assert opened.attrs["spec_sha256"] == ensemble.sha256()
     assert (opened.attrs["paper"], opened.attrs["experiment"]) == ("paper", "experiment")
@@ -65,7 +66,7 @@ def test_attributes_carry_specification_and_origin(opened, ensemble):
     assert all(isinstance(value, str) for value in opened.attrs.values())
 
 
-def test_selection_by_name_is_the_array(opened, trajectory):
+def test_coordinates_label_the_axes(opened, trajectory):
     chosen = opened["layer_norm"].sel(init_scale=0.3, seed=2, layer=2)
     np.testing.assert_array_equal(chosen, trajectory.variables["layer_norm"][1, 2, :, 1])
 

@@ -1,1 +1,1 @@
-"""The `neuralrace` command: one module for each subcommand that is more than a call."""
+"""The command line interface, `neuralrace --help`."""

@@ -30,11 +30,11 @@ CLASSES: dict[str, Sequence[type[ConfigModel]]] = {
     "optimisers": OPTIMISERS,
 }
 KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES)
-"""Kinds of names that are listed."""
+"""Kinds of names that `neuralrace list` knows."""
 
 
 def meanings(kind: str) -> dict[str, str]:
-    """Description of every name of a kind, one of `KINDS`.
+    """One-line description of every name of a kind, one of `KINDS`.
 
     Raises:
         UserError: a file in `config/` cannot be read.
@@ -45,19 +45,16 @@ def meanings(kind: str) -> dict[str, str]:
         texts = [(_name(cls), _first(cls.__doc__ or "")) for cls in CLASSES[kind]]
         return {n: " / ".join(text for other, text in texts if other == n) for n, _ in texts}
     if kind == "claims":
-        written = read_claims(paper_files("claims.yaml")).values()
-        return {each.id: each.statement for claims in written for each in claims.statements}
+        papers = read_claims(paper_files("claims.yaml")).values()
+        return {each.id: each.statement for claims in papers for each in claims.statements}
     return _commented(kind)
 
 
 def experiments(content: Mapping[str, Any]) -> Iterator[str]:
-    """Names of experiments in a configuration, `paper/experiment`; malformed parts have none."""
-    for paper, inside in _items(content.get("experiments")):
-        yield from (f"{paper}/{name}" for name, _ in _items(inside))
-
-
-def _items(value: Any) -> Sequence[tuple[Any, Any]]:
-    return list(value.items()) if isinstance(value, Mapping) else []
+    """Names of experiments in a configuration, `paper/experiment`; malformed parts are skipped."""
+    papers = content.get("experiments")
+    for paper, inside in papers.items() if isinstance(papers, Mapping) else ():
+        yield from (f"{paper}/{name}" for name in (inside if isinstance(inside, Mapping) else ()))
 
 
 def _commented(kind: str) -> dict[str, str]:
@@ -69,9 +66,9 @@ def _commented(kind: str) -> dict[str, str]:
             paper, experiment = name.split("/", 1)
             if kind == "papers":
                 descriptions[paper] = _comment(text, "")
-            else:
-                above = next(reversed(descriptions), "")
-                same = descriptions[above] if above.startswith(f"{paper}/") else ""
+            else:  # a comment also describes the experiments that follow without a comment
+                previous = next(reversed(descriptions), "")
+                same = descriptions[previous] if previous.startswith(f"{paper}/") else ""
                 descriptions[name] = _comment(text, f"{experiment}:") or same
     return descriptions
 

@@ -1,7 +1,7 @@
-"""Command line interface: `neuralrace --help`.
+"""Commands of the command line interface.
 
-A package that only some commands need, such as xarray, is imported inside these commands: listing
-and planning load none of them.
+Heavy packages, such as xarray, are imported inside the commands that need them, so that listing and
+planning stay fast.
 """
 
 import json
@@ -33,7 +33,7 @@ from neuralrace.config.load import (
     read_plan,
     refuse_reserved,
 )
-from neuralrace.errors import UserError, did_you_mean, shorten
+from neuralrace.errors import UserError, did_you_mean
 from neuralrace.results.atomic import write_text
 from neuralrace.workflow.profile import check
 from neuralrace.workflow.profile import read as read_profile
@@ -42,7 +42,7 @@ from neuralrace.workflow.stages import stale_files
 INTERVAL = 2.0
 """Seconds between two progress lines."""
 TEMPLATE = """\
-# An experiment of your own. `neuralrace list datasets` lists the datasets that you can name here,
+# Your experiment. `neuralrace list datasets` lists the datasets that you can name here,
 # `neuralrace list metrics` the metrics, and so on.
 experiments:
   NAME:
@@ -65,8 +65,8 @@ experiments:
 # Arguments ---------------------------------------------------------------------------------------
 
 
-class Named(click.Path):
-    """A path of a file or folder; an empty text is refused, as Python reads it as this folder."""
+class NonEmptyPath(click.Path):
+    """A path of a file or folder; refuses an empty text, which Python reads as this folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See `click.ParamType.convert`."""
@@ -75,7 +75,7 @@ class Named(click.Path):
         return super().convert(value, param, ctx)
 
 
-PATH = Named(path_type=Path)
+PATH = NonEmptyPath(path_type=Path)
 
 
 @click.group(
@@ -88,25 +88,25 @@ def commands() -> None:
 
 
 def command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """Registers a function as a command of its name; its help ends with the example."""
+    """Registers a function as the command of its name, with an example at the end of its help."""
 
-    def added(function: Callable[..., Any]) -> click.Command:
+    def register(function: Callable[..., Any]) -> click.Command:
         name = function.__name__.rstrip("_")
         epilog = f"example: neuralrace {name} {example}"
         return commands.command(name, epilog=epilog)(function)
 
-    return added
+    return register
 
 
-def named(*kinds: str) -> Callable[..., list[CompletionItem]]:
-    """Shell completion with the names of some kinds, or with files where no name fits."""
+def completion(*kinds: str) -> Callable[..., list[CompletionItem]]:
+    """Shell completion with the names of some kinds, or with files if no name fits."""
 
-    def complete(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
-        known: list[str] = [] if kinds else list(KINDS)
+    def complete(_: click.Context, __: click.Parameter, prefix: str) -> list[CompletionItem]:
+        names: list[str] = [] if kinds else list(KINDS)
         with suppress(UserError):
-            known += [name for kind in kinds for name in meanings(kind)]
-        items = [CompletionItem(name) for name in known if name.startswith(begun)]
-        return items or [CompletionItem(begun, type="file")]
+            names += [name for kind in kinds for name in meanings(kind)]
+        items = [CompletionItem(name) for name in names if name.startswith(prefix)]
+        return items or [CompletionItem(prefix, type="file")]
 
     return complete
 
@@ -118,7 +118,7 @@ def core_count(_: click.Context, __: click.Parameter, value: str | None) -> str 
         UserError: another value.
     """
     if value not in (None, "all") and not re.fullmatch("0*[1-9][0-9]*", value):
-        raise UserError(f"--cores: {value!r}: give a whole number above 0, or all")
+        raise UserError("give a whole number above 0, or all", key="--cores", value=value)
     return value
 
 
@@ -136,7 +136,7 @@ configfile = click.option(
 
 
 @command("metrics")
-@click.argument("kind", required=False, shell_complete=named())
+@click.argument("kind", required=False, shell_complete=completion())
 @as_json
 def list_(kind: str | None, as_json: bool) -> None:
     """List metrics, datasets, experiments and other names.
@@ -148,16 +148,14 @@ def list_(kind: str | None, as_json: bool) -> None:
     if kind is None:
         return click.echo(layout({each: len(meanings(each)) for each in KINDS}, as_json))
     if kind not in KINDS:
-        raise UserError(
-            f"{kind!r}: is no kind of name; {did_you_mean(kind, KINDS)}"
-            f"choose one of {', '.join(KINDS)}"
-        )
+        remedy = f"{did_you_mean(kind, KINDS)}choose one of {', '.join(KINDS)}"
+        raise UserError("is no kind of name", value=kind, remedy=remedy)
     return click.echo(layout(meanings(kind), as_json))
 
 
 @command("deep_linear/staircase")
 @click.argument(
-    "what", metavar="CELL|EXPERIMENT|FILE", shell_complete=named("experiments", "papers")
+    "what", metavar="CELL|EXPERIMENT|FILE", shell_complete=completion("experiments", "papers")
 )
 @configfile
 @as_json
@@ -171,9 +169,9 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     if Path(what).suffix == ".nc":
         return click.echo(layout(about_file(Path(what)), as_json))
     plan = _plan(_configuration([what], configfile, None))
-    todo = stale_files(Path(plan.results), plan.cells)
+    stale = stale_files(Path(plan.results), plan.cells)
     cells = {
-        name: {"to_make": todo.get(name, [])} | about_cell(cell, plan.gpus_each > 0)
+        name: {"to_make": stale.get(name, [])} | about_cell(cell, plan.gpus_each > 0)
         for name, cell in plan.cells.items()
     }
     return click.echo(layout(cells, as_json))
@@ -184,7 +182,7 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     "what",
     nargs=-1,
     metavar="[PAPER|EXPERIMENT|CELL]...",
-    shell_complete=named("experiments", "papers"),
+    shell_complete=completion("experiments", "papers"),
 )
 @configfile
 @click.option("--results", metavar="FOLDER", help="Folder for the results; default: results.")
@@ -211,22 +209,23 @@ def run(
     cell, in the folder of figures.
     """
     files = _configuration(what, configfile, results)
-    # also the one that Snakemake would find by itself, which may have come with somebody's files
-    own = Path("profiles", "default")
-    found = profile or (own if own.exists() else root() / own)
-    chosen = read_profile(found)
-    check(chosen)
-    said = files.pop("command line")
-    _plan({**chosen.files, **files, "command line": said})  # mistakes are told before it starts
-    order = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
-    order += ["--workflow-profile", str(found), *(["--dry-run"] if dry_run else [])]
-    order += ["--cores", cores or "all"] if cores or profile is None else []
-    values = {"settings": list(map(str, configfile)), **said}
-    # as JSON, since Snakemake takes text for YAML; in blanks, since it cuts quotes at the ends off
-    told = (f"{key}= {json.dumps(value, ensure_ascii=False)} " for key, value in values.items())
-    order += ["--config", *told, "--", "cells", "plots"]
-    with subprocess.Popen(order, env=os.environ | _home()) as process:  # noqa: S603
-        with suppress(KeyboardInterrupt):  # it is told too, and stops its jobs first
+    # the default profile is checked too: Snakemake would use it, and a download may contain one
+    default = Path("profiles", "default")
+    folder = profile or (default if default.exists() else root() / default)
+    settings = read_profile(folder)
+    check(settings)
+    options = files.pop("command line")
+    # validates the configuration before Snakemake starts
+    _plan({**settings.files, **files, "command line": options})
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
+    command += ["--workflow-profile", str(folder), *(["--dry-run"] if dry_run else [])]
+    command += ["--cores", cores or "all"] if cores or profile is None else []
+    values = {"settings": list(map(str, configfile)), **options}
+    # JSON, as Snakemake parses values as YAML; with blanks around, as it strips outer quotes
+    pairs = (f"{key}= {json.dumps(value, ensure_ascii=False)} " for key, value in values.items())
+    command += ["--config", *pairs, "--", "cells", "plots"]
+    with subprocess.Popen(command, env=os.environ | _home()) as process:  # noqa: S603
+        with suppress(KeyboardInterrupt):  # Snakemake gets the signal too, and first stops its jobs
             return process.wait()
         return process.wait()
 
@@ -236,17 +235,20 @@ def run(
 def new(name: str) -> None:
     """Write a configuration for an experiment of your own.
 
-    The file NAME/experiments.yaml holds the experiment NAME/first, which runs as it is. Edit it.
+    The file NAME/experiments.yaml holds the experiment NAME/first, which runs without changes.
+    Edit it.
     """
     path = Path(name, "experiments.yaml")
     if not re.fullmatch(NAME, name):
         raise UserError(
-            f"{shorten(repr(name), 80)}: is no valid name; use lower-case letters, digits and "
-            "underscores, at most 100, and begin with a letter"
+            "is no valid name",
+            value=name,
+            remedy="use lower-case letters, digits and underscores, at most 100, and begin with a "
+            "letter",
         )
     refuse_reserved(name)
     if Path(name).exists() or (config_folder() / name).exists():
-        raise UserError(f"{name}: exists already; use another name")
+        raise UserError("exists already", file=name, remedy="use another name")
     write_text(TEMPLATE.replace("NAME", name), path)
     click.echo(f"Wrote {path}. Edit it, then:")
     click.echo(f"neuralrace show {name} --configfile {path}")
@@ -262,7 +264,8 @@ def deploy(folder: Path) -> None:
     repository.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder}: exists already and is not empty; name a new folder")
+        problem = "exists already and is not empty"
+        raise UserError(problem, file=folder, remedy="name a new folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for source in (root() / name for name in FILES):
@@ -272,7 +275,8 @@ def deploy(folder: Path) -> None:
             else:
                 shutil.copy(source, folder)
     except OSError as error:
-        raise UserError(f"{folder}: cannot be written ({error}); name another folder") from error
+        problem = f"cannot be written ({error})"
+        raise UserError(problem, file=folder, remedy="name another folder") from error
     click.echo(f"Wrote {', '.join(FILES)} into {folder}. Then:")
     click.echo(f"cd {folder}")
     click.echo("neuralrace run deep_linear/staircase   # one experiment")
@@ -280,7 +284,7 @@ def deploy(folder: Path) -> None:
 
 
 @command("half-time")
-@click.argument("id", required=False, shell_complete=named("claims"))
+@click.argument("id", required=False, shell_complete=completion("claims"))
 @click.option(
     "--results", default="results", type=PATH, metavar="FOLDER", help="Folder of results."
 )
@@ -301,8 +305,9 @@ def claims(id: str | None, results: Path, as_json: bool) -> None:
         return click.echo(layout(shown, as_json, digits=6))
     if id not in rows:
         raise UserError(
-            f"{id!r}: is no claim or finding of {results}; {did_you_mean(id, rows)}"
-            "`neuralrace claims` lists them"
+            f"is no claim or finding of {results}",
+            value=id,
+            remedy=f"{did_you_mean(id, rows)}`neuralrace claims` lists them",
         )
     first = {key: rows[id][key] for key in ("id", "paper", "status")}
     return click.echo(layout(first | rows[id], as_json, digits=6))
@@ -316,10 +321,10 @@ def verify(folder: Path) -> None:
     Every file in FOLDER (default: results) is compared with its checksum, with the schema of
     result files, and with the files that it was computed from.
     """
-    from neuralrace.results.verify import verify as verified
+    from neuralrace.results.verify import verify as verify_results
 
-    own = folder.resolve() == Path("results").resolve()
-    verified(folder, Path("figures") if own else folder / "figures", click.echo)
+    default = folder.resolve() == Path("results").resolve()
+    verify_results(folder, Path("figures") if default else folder / "figures", click.echo)
 
 
 @command("results other/results")
@@ -336,7 +341,7 @@ def compare(folder: Path, other: Path) -> None:
 
     for each in (folder, other):
         if not each.is_dir():
-            raise UserError(f"{each}: is no folder; name two results folders")
+            raise UserError("is no folder", file=each, remedy="name two results folders")
     for line in report(folder, other):
         click.echo(line)
 
@@ -348,7 +353,7 @@ def compare(folder: Path, other: Path) -> None:
     "--only",
     multiple=True,
     metavar="NAME",
-    shell_complete=named("experiments", "papers"),
+    shell_complete=completion("experiments", "papers"),
     help="Pack this paper, experiment or cell only; may be repeated.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
@@ -358,15 +363,16 @@ def export(folder: Sequence[Path], file: Path, only: Sequence[str], force: bool)
     The archive holds the finished cells of FOLDER (default: results), and the figures and tables
     that were made from these cells only.
     """
-    from neuralrace.cli.export import export as packed
+    from neuralrace.cli.export import export as export_results
 
     if len(folder) > 1:
-        raise UserError(f"{folder[1]}: is one folder too many; name one folder, then the archive")
-    report = partial(_progress(), "packed")
-    cells, figures = packed(folder[0] if folder else Path("results"), file, only, force, report)
+        remedy = "name one folder, then the archive"
+        raise UserError("is one folder too many", file=folder[1], remedy=remedy)
+    source, report = folder[0] if folder else Path("results"), partial(_progress(), "packed")
+    cells, figures = export_results(source, file, only, force, report)
     counts = [(len(cells), "cell"), (len(figures), "figure")]
-    held = ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
-    click.echo(f"{file} holds {held}, {file.stat().st_size / 1e6:.1f} MB")
+    content = ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
+    click.echo(f"{file} holds {content}, {file.stat().st_size / 1e6:.1f} MB")
 
 
 @command("anna.zip ben/results --into results")
@@ -392,17 +398,17 @@ def merge(source: Sequence[Path], into: Path, prefer: Sequence[Path]) -> None:
     from one source. If two sources hold the same cell with different specifications, code or
     values, every such conflict is listed and nothing is written.
     """
-    from neuralrace.cli.merge import merge as merged
+    from neuralrace.cli.merge import merge as merge_results
 
-    counts = merged(source, into, prefer, _progress())
-    there = counts.pop(into)
-    counted = [f"{count} from {path}" for path, count in counts.items()] + [f"{there} were there"]
-    click.echo(f"{into} holds {sum(counts.values(), there)} cells: {', '.join(counted)}")
-    click.echo("Claims and metrics.csv follow from them: snakemake --cores all claims metrics")
+    counts = merge_results(source, into, prefer, _progress())
+    old = counts.pop(into)
+    parts = [f"{count} from {path}" for path, count in counts.items()] + [f"{old} were there"]
+    click.echo(f"{into} holds {sum(counts.values(), old)} cells: {', '.join(parts)}")
+    click.echo("To update claims and metrics.csv: snakemake --cores all claims metrics")
 
 
 def _home() -> dict[str, str]:
-    """Environment variables that give Snakemake a cache, where the home cannot be written to."""
+    """Environment variables that give Snakemake a cache if the home folder is read-only."""
     if os.access(os.path.expanduser("~"), os.W_OK):
         return {}
     return {"XDG_CACHE_HOME": str(Path(".snakemake/cache").absolute())}
@@ -414,16 +420,18 @@ def _home() -> dict[str, str]:
 def _configuration(
     names: Sequence[str], extra: Sequence[Path], results: str | None
 ) -> dict[str, Mapping[str, Any]]:
-    """Content of each configuration file, weakest first; the last is the command line's."""
+    """Content of each configuration file, weakest first; the last is the command line."""
     files = {str(path): read_file(path) for path in (*paper_files(), *extra)}
     for name in names:
         if Path(name).suffix in (".yaml", ".yml"):
-            raise UserError(f"{name}: is no name of an experiment; give files by --configfile")
+            remedy = "give files by --configfile"
+            raise UserError("is no name of an experiment", file=name, remedy=remedy)
     names = names or [name for path in extra for name in experiments(files[str(path)])]
     if not names and config_folder() != Path("config"):
         raise UserError(
-            "there is no config/*/experiments.yaml in this folder, so name what to run: a paper, "
-            "an experiment or a cell of `neuralrace list experiments`, or a file by --configfile"
+            "there is no config/*/experiments.yaml in this folder",
+            remedy="name what to run: a paper, an experiment or a cell of `neuralrace list "
+            "experiments`, or a file by --configfile",
         )
     only = {"only": list(dict.fromkeys(names))} if names else {}
     return files | {"command line": only | ({} if results is None else {"results": results})}

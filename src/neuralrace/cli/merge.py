@@ -1,8 +1,8 @@
-"""Results of several people or machines, put together in one folder.
+"""Merging of results of several people or machines into one folder.
 
-A cell is taken whole from one source, as its trajectory, theory and metrics belong together. What
-two sources have in common must be the same to the byte; all that is not is told before anything is
-written.
+Each cell is copied as a whole from one source, as its trajectory, theory and metrics belong
+together. Files that several sources contain must be equal to the byte. Otherwise all conflicts are
+listed, and nothing is written.
 """
 
 import json
@@ -18,55 +18,56 @@ from neuralrace.config.cell import flatten_keys
 from neuralrace.config.variables import REGISTRIES, FileKind
 from neuralrace.errors import UserError
 from neuralrace.results.atomic import replacing, write_text
-from neuralrace.results.cells import named, open_results
+from neuralrace.results.cells import cell_name, open_results
 from neuralrace.results.checksums import checksum_path, file_sha256, read_checksums
 from neuralrace.results.files import read_attributes
 from neuralrace.results.lock import locked
 
-MADE_WITH = ("versions", "device", "xla_flags", "blas", "cpu_features")
-"""Attributes of a file that may tell why it has other values."""
-SHOWN = 12
-"""Digits of a digest that tell it from another one."""
-
+ENVIRONMENT = ("versions", "device", "xla_flags", "blas", "cpu_features")
+"""Attributes of a file that may explain why its values differ."""
+SHORT = 12
+"""Digits of a digest in messages."""
 Report = Callable[[str, int, int], None]
-"""Takes what is being done, the bytes that are done, and all that there are."""
+"""Function that takes an action ("checked" or "copied"), the number of bytes so far, and their
+total."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A results folder as a source, beside `neuralrace.cli.archive.Archive`.
+    """A results folder as a source, with the interface of `neuralrace.cli.archive.Archive`.
 
     Attributes:
-        path: of the folder.
-        sizes: bytes of each sealed result file, by `paper/experiment/label/kind.nc`.
+        path: path of the folder.
+        sizes: size of each finished result file in bytes, by `paper/experiment/label/kind.nc`.
     """
 
     path: Path
     sizes: dict[str, int]
 
     def file(self, name: str) -> AbstractContextManager[Path]:
-        """A result file, its seal beside it."""
+        """A result file, with its checksum file beside it."""
         return nullcontext(self.path / name)
 
 
-class Held(NamedTuple):
-    """A file of a cell, as a source has it: what its seal says, and its attributes."""
+class File(NamedTuple):
+    """Identity and provenance of a file of a cell in one source."""
 
     digest: str
-    key: str
+    fingerprint: str
     inputs: Mapping[str, str]
     attrs: Mapping[str, Any]
 
 
 class Conflict(NamedTuple):
-    """What sets apart the files of one kind that sources have of a cell."""
+    """A difference between the sources' versions of a cell."""
 
-    told: str
-    values_alone: bool = False
+    message: str
+    values_only: bool = False
 
 
 Source = Folder | Archive
-Cell = dict[FileKind, Held]
+Files = dict[FileKind, File]
+"""Files of one cell."""
 
 
 def merge(
@@ -75,56 +76,65 @@ def merge(
     prefer: Sequence[Path] = (),
     report: Report = lambda what, done, total: None,
 ) -> dict[Path, int]:
-    """Puts finished results together, or refuses all of them and writes nothing.
+    """Merges finished results into one folder, or refuses all of them and writes nothing.
 
-    Every file is compared with its seal, and seals are copied as they are. What the folder has
-    already is a source too, and stays. Tables of claims and metrics are not merged: they follow
-    from metrics and are made again by the workflow.
+    Every file is compared with its checksum file, and both are copied. The files in the folder are
+    a source too, and stay. Tables of claims and metrics are not merged: the workflow makes them
+    again from the metrics.
 
     Args:
         sources: results folders, or archives of `neuralrace.cli.export`.
         into: the folder to write to.
-        prefer: sources whose cells count where values alone differ; the first that has the cell.
-        report: is told of progress.
+        prefer: sources whose cells are used where only values differ; the first that has the cell.
+        report: function that takes the progress.
 
     Returns:
-        How many cells are from each source, and how many the folder had already.
+        Number of cells from each source, including those that the folder already had.
 
     Raises:
-        UserError: a source that is none; files that are damaged, or of another cell or version; the
-            same cell with another specification, code, or, where no source is preferred, other
-            values; a file in the folder that is no result; no room, a folder that cannot be written
-            to, or in which a run is at work.
+        UserError: a source has no results; files are damaged, or of another cell or version;
+            sources have the same cell with another specification or code, or, unless a source is
+            preferred, other values; the folder has a file that is no result; the disk is full, the
+            folder cannot be written to, or a run is at work in it.
     """
     if unknown := [path for path in prefer if path not in (into, *sources)]:
-        raise UserError(f"--prefer {unknown[0]}: is none of the sources; name one of them")
+        problem = "is none of the sources"
+        raise UserError(problem, key=f"--prefer {unknown[0]}", remedy="name one of them")
     others = [path for path in sources if path.resolve() != into.resolve()]
-    here = [_folder(into)] if any(into.glob("*/*/*/*.nc")) else []
-    found = [*(each for each in here if each.sizes), *map(_source, others)]
-    held = _checked(found, report)
-    chosen = _chosen(held, into, prefer)
-    had = held.get(into, {})
-    files = [
+    own = [_folder(into)] if any(into.glob("*/*/*/*.nc")) else []
+    read = [*(source for source in own if source.sizes), *map(_open, others)]
+    cells = _check(read, report)
+    chosen = _choose(cells, into, prefer)
+    existing = cells.get(into, {})
+    copies = [
         (source, f"{cell}/{kind}.nc", file)
-        for source in found
-        for cell, kinds in held[source.path].items()
+        for source in read
+        for cell, files in cells[source.path].items()
         if chosen[cell] == source.path
-        # metrics last: Snakemake takes what is older than its inputs for stale
-        for kind, file in sorted(kinds.items(), reverse=True)
-        if kind not in had.get(cell, {})
+        # metrics last: for Snakemake, a file that is older than its inputs is stale
+        for kind, file in sorted(files.items(), reverse=True)
+        if kind not in existing.get(cell, {})
     ]
-    _refuse_unknown(files, into)
+    for _, name, file in copies:
+        if (into / name).exists() and file_sha256(into / name) != file.digest:
+            raise UserError(
+                "exists already without a sound checksum file; nothing was written",
+                file=into / name,
+                remedy="move it elsewhere, or name another folder by --into",
+            )
     with locked(into):
-        _copy(files, into, report)
+        _copy(copies, into, report)
     return {path: list(chosen.values()).count(path) for path in (into, *others)}
 
 
-def _source(path: Path) -> Source:
+def _open(path: Path) -> Source:
     if not path.is_dir():
         return opened(path)
     folder = _folder(path)
     if not folder.sizes:
-        raise UserError(f"{path}: nothing in it is finished; run the workflow to its end")
+        raise UserError(
+            "nothing in it is finished", file=path, remedy="run the workflow to its end"
+        )
     return folder
 
 
@@ -138,157 +148,155 @@ def _folder(path: Path) -> Folder:
     return Folder(path, sizes)
 
 
-def _checked(sources: Sequence[Source], report: Report) -> dict[Path, dict[str, Cell]]:
-    """The cells of each source, every file of them read and compared with its seal.
+def _check(sources: Sequence[Source], report: Report) -> dict[Path, dict[str, Files]]:
+    """Reads every file and compares it with its checksum file.
+
+    Returns:
+        The cells of each source.
 
     Raises:
-        UserError: files that are damaged, of another cell or version, or made from others than the
-            source has, a line each.
+        UserError: files are damaged, of another cell or version, or computed from other files than
+            the source has; with a line for each.
     """
     total, done = sum(sum(source.sizes.values()) for source in sources), 0
-    found: dict[Path, dict[str, Cell]] = {}
-    wrong: list[str] = []
+    cells: dict[Path, dict[str, Files]] = {}
+    problems: list[str] = []
     for source in sources:
-        cells = found.setdefault(source.path, {})
+        own = cells.setdefault(source.path, {})
         for name, size in source.sizes.items():
             cell, _, file = name.rpartition("/")
             kind: FileKind = file.removesuffix(".nc")  # pyright: ignore[reportAssignmentType]
             with source.file(name) as path:
                 try:
-                    cells.setdefault(cell, {})[kind] = _held(path, cell, kind)
+                    own.setdefault(cell, {})[kind] = _read(path, cell, kind)
                 except UserError as error:
-                    # without the remedy, which is for results of one's own
-                    told = str(error).removeprefix(f"{path}: ").partition(". ")[0]
-                    wrong.append(f"- {source.path}: {name}: {told}")
+                    # its remedy is to run the workflow, which the user of a source cannot do
+                    problems.append(f"- {source.path}: {name}: {error.problem}")
             done += size
             report("checked", done, total)
-        wrong += [
+        problems += [
             f"- {source.path}: {cell}/{kind}.nc: was made from another {other}.nc than it has"
-            for cell, files in cells.items()
+            for cell, files in own.items()
             for kind, file in files.items()
-            for other, each in files.items()
-            if file.inputs.get(f"{cell}/{other}.nc", each.digest) != each.digest
+            for other, used in files.items()
+            if file.inputs.get(f"{cell}/{other}.nc", used.digest) != used.digest
         ]
-    if wrong:
-        head = f"{len(wrong)} files that cannot be used; nothing was written"
+    if problems:
+        count = f"{len(problems)} files that cannot be used; nothing was written"
         advice = "Make them again where they come from, or ask for them again."
-        raise UserError("\n".join([head, *wrong, advice]))
-    return found
+        raise UserError("\n".join([count, *problems, advice]))
+    return cells
 
 
-def _held(path: Path, cell: str, kind: FileKind) -> Held:
+def _read(path: Path, cell: str, kind: FileKind) -> File:
     attrs = read_attributes(path, kind)
-    if (found := named(attrs)) != cell:
-        raise UserError(f"it is a file of {found}")
-    sealed = read_checksums(checksum_path(path))
-    if sealed is None or path.name not in sealed.files:
-        raise UserError("its seal is damaged")
-    return Held(sealed.files[path.name], sealed.fingerprint, sealed.inputs, attrs)
+    if (name := cell_name(attrs)) != cell:
+        raise UserError(f"is a file of {name}")
+    checksums = read_checksums(checksum_path(path))
+    if checksums is None or path.name not in checksums.files:
+        raise UserError("its checksum file is damaged")
+    return File(checksums.files[path.name], checksums.fingerprint, checksums.inputs, attrs)
 
 
-def _chosen(
-    held: Mapping[Path, Mapping[str, Cell]], into: Path, prefer: Sequence[Path]
+def _choose(
+    cells: Mapping[Path, Mapping[str, Files]], into: Path, prefer: Sequence[Path]
 ) -> dict[str, Path]:
-    """Which source each cell is taken from: of those that agree the one with most files of it.
+    """Chooses a source for each cell: among those that agree, the one with most files of it.
 
     Raises:
-        UserError: all conflicts, a line each.
+        UserError: sources conflict; with a line for each conflict.
     """
     chosen: dict[str, Path] = {}
     conflicts: list[Conflict] = []
-    for cell in sorted({cell for cells in held.values() for cell in cells}):
-        having = {path: cells[cell] for path, cells in held.items() if cell in cells}
-        found = [each for kind in REGISTRIES for each in _conflicts(cell, kind, having)]
-        favoured = [path for path in prefer if path in having][:1]
-        if found and not (favoured and all(each.values_alone for each in found)):
-            conflicts += found
+    for cell in sorted({cell for own in cells.values() for cell in own}):
+        versions = {path: own[cell] for path, own in cells.items() if cell in own}
+        differences = [each for kind in REGISTRIES for each in _conflicts(cell, kind, versions)]
+        preferred = [path for path in prefer if path in versions][:1]
+        if differences and not (preferred and all(each.values_only for each in differences)):
+            conflicts += differences
             continue
-        # what is in the folder stays, so that only a source with the same files can add to it
-        there = {kind: file.digest for kind, file in having.get(into, {}).items()}
-        adding = [
+        # files in the folder stay, so that only a source with the same files can add to them
+        existing = _digests(versions.get(into, {})).items()
+        candidates = [
             path
-            for path in (favoured if found else having)
-            if there.items() <= {kind: file.digest for kind, file in having[path].items()}.items()
+            for path in (preferred if differences else versions)
+            if existing <= _digests(versions[path]).items()
         ]
-        if adding:
-            chosen[cell] = max(adding, key=lambda path: len(having[path]))
+        if candidates:
+            chosen[cell] = max(candidates, key=lambda path: len(versions[path]))
         else:
-            told = f"{cell}: {into} has it with other values; name a new folder by --into"
-            conflicts.append(Conflict(told))
+            message = f"{cell}: {into} has it with other values; name a new folder by --into"
+            conflicts.append(Conflict(message))
     if conflicts:
-        head = f"{len(conflicts)} conflicts; nothing was written"
+        count = f"{len(conflicts)} conflicts; nothing was written"
         advice = (
-            "Of another specification or code is another result: leave a source out, or make its "
+            "Another specification or code means another result: leave a source out, or make its "
             "cell again. Where values alone differ, --prefer SOURCE says whose cells count."
         )
-        raise UserError("\n".join([head, *(f"- {each.told}" for each in conflicts), advice]))
+        raise UserError("\n".join([count, *(f"- {each.message}" for each in conflicts), advice]))
     return chosen
 
 
-def _conflicts(cell: str, kind: FileKind, having: Mapping[Path, Cell]) -> list[Conflict]:
-    """What sets apart the files of one kind: specification, else code, else values."""
-    files = {path: cells[kind] for path, cells in having.items() if kind in cells}
+def _digests(files: Files) -> dict[FileKind, str]:
+    return {kind: file.digest for kind, file in files.items()}
 
-    def differing(what: str, value: Callable[[Held], str], alone: bool = False) -> list[Conflict]:
-        having: dict[str, list[str]] = {}
+
+def _conflicts(cell: str, kind: FileKind, versions: Mapping[Path, Files]) -> list[Conflict]:
+    """Differences between files of one kind: in the specification, else the code, else values."""
+    files = {path: version[kind] for path, version in versions.items() if kind in version}
+
+    def compare(
+        subject: str, value: Callable[[File], str], values_only: bool = False
+    ) -> list[Conflict]:
+        paths: dict[str, list[str]] = {}
         for path, file in files.items():
-            having.setdefault(value(file), []).append(str(path))
-        told = "; ".join(f"{each} in {', '.join(paths)}" for each, paths in having.items())
-        return [Conflict(f"{cell}: {kind}: {what}: {told}", alone)] if len(having) > 1 else []
+            paths.setdefault(value(file), []).append(str(path))
+        values = "; ".join(f"{each} in {', '.join(having)}" for each, having in paths.items())
+        message = f"{cell}: {kind}: {subject}: {values}"
+        return [Conflict(message, values_only)] if len(paths) > 1 else []
 
-    def specified(file: Held) -> dict[str, str]:
-        return {k: json.dumps(v) for k, v in flatten_keys(json.loads(file.attrs["spec"])).items()}
+    def specification(file: File) -> dict[str, str]:
+        entries = flatten_keys(json.loads(file.attrs["spec"])).items()
+        return {key: json.dumps(value) for key, value in entries}
 
-    def made_with(file: Held) -> str:
-        return ", ".join(str(file.attrs[name]) for name in MADE_WITH if file.attrs.get(name))
+    def environment(file: File) -> str:
+        return ", ".join(str(file.attrs[name]) for name in ENVIRONMENT if file.attrs.get(name))
 
     return (
         [
             conflict
-            for key in sorted({key for file in files.values() for key in specified(file)})
-            for conflict in differing(key, lambda file, key=key: specified(file).get(key, "absent"))
+            for key in sorted({key for file in files.values() for key in specification(file)})
+            for conflict in compare(key, lambda f, key=key: specification(f).get(key, "absent"))
         ]
-        or differing("code", lambda file: file.attrs["code_sha256"][:SHOWN])
-        or differing("made from", lambda file: file.key[:SHOWN] or "nothing known")
-        or differing("values alone", lambda f: f"{f.digest[:SHOWN]} ({made_with(f)})", True)
+        or compare("code", lambda file: file.attrs["code_sha256"][:SHORT])
+        or compare("made from", lambda file: file.fingerprint[:SHORT] or "nothing known")
+        or compare("values alone", lambda f: f"{f.digest[:SHORT]} ({environment(f)})", True)
     )
 
 
-def _refuse_unknown(files: Sequence[tuple[Source, str, Held]], into: Path) -> None:
-    """Refuses to replace a file of which no checksum file says that it is a result.
+def _copy(copies: Sequence[tuple[Source, str, File]], into: Path, report: Report) -> None:
+    """Copies files with their checksum files, each atomically.
 
     Raises:
-        UserError: there is one, and it is no copy of what would replace it.
-    """
-    for _, name, held in files:
-        path = into / name
-        if path.exists() and file_sha256(path) != held.digest:
-            raise UserError(
-                f"{path}: is there already, without a sound checksum file beside it; nothing was "
-                "written. Move it elsewhere, or name another folder by --into."
-            )
-
-
-def _copy(files: Sequence[tuple[Source, str, Held]], into: Path, report: Report) -> None:
-    """Copies files with their seals, each whole or not at all.
-
-    Raises:
-        UserError: no room, a file that changed since it was checked, or a folder that cannot be
+        UserError: the disk is full, a file changed since it was checked, or the folder cannot be
             written to.
     """
-    total, done = sum(source.sizes[name] for source, name, _ in files), 0
-    above = next(folder for folder in (into, *into.resolve().parents) if folder.exists())
-    if total > (free := shutil.disk_usage(above).free):
+    total, done = sum(source.sizes[name] for source, name, _ in copies), 0
+    parent = next(folder for folder in (into, *into.resolve().parents) if folder.exists())
+    if total > (free := shutil.disk_usage(parent).free):
         raise UserError(
-            f"{into}: needs {total / 1e6:.0f} MB, and its disk has {free / 1e6:.0f} MB; nothing "
-            "was written. Make room, or name another folder by --into."
+            f"needs {total / 1e6:.0f} MB, and its disk has {free / 1e6:.0f} MB; nothing was "
+            "written",
+            file=into,
+            remedy="make room, or name another folder by --into",
         )
-    for source, name, held in files:
+    for source, name, file in copies:
         with source.file(name) as path:
             with replacing(into / name) as temporary:
                 shutil.copyfile(path, temporary)
-                if file_sha256(temporary) != held.digest:
-                    raise UserError(f"{source.path}: {name}: has changed meanwhile; merge again")
+                if file_sha256(temporary) != file.digest:
+                    problem = f"{name}: has changed meanwhile"
+                    raise UserError(problem, file=source.path, remedy="merge again")
             write_text(checksum_path(path).read_text(encoding="utf-8"), checksum_path(into / name))
         done += source.sizes[name]
         report("copied", done, total)

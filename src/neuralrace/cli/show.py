@@ -1,4 +1,4 @@
-"""What the command line answers: of a cell before it runs, of a result file, and how it looks."""
+"""Contents of `neuralrace show`: a cell before it runs, or a result file; and their layout."""
 
 import json
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from neuralrace.extensions.registry import SOLUTIONS
 
 
 def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
-    """Sizes, estimated time (core-seconds) and memory (MB), and which theory is for a cell.
+    """Sizes, estimated time (core-seconds) and memory (MB) of a cell, and which theory applies.
 
     Args:
-        cell: its specification.
+        cell: specification of the cell.
         gpu: whether there is a GPU to train on.
 
     Raises:
-        UserError: a dataset whose sizes are told by loading it cannot be loaded.
+        UserError: the dataset cannot be loaded, and its sizes are known only then.
     """
     cost, sizes = estimate_cost(cell, gpu), cell.dataset.sizes
-    holds = {
+    unmet_by_theory = {
         name: unmet(cell, entry.declaration.requires, data=True)
         for name, entry in SOLUTIONS.items()
     }
@@ -38,9 +38,11 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
         },
         "memory_mb": cost.memory_mb,
         "place": cost.device,
-        "theory_that_holds": [name for name, reason in holds.items() if not reason],
+        "theory_that_holds": [name for name, reason in unmet_by_theory.items() if not reason],
         "specification": cell.model_dump(mode="json"),
-        "theory_that_does_not": {name: reason for name, reason in holds.items() if reason},
+        "theory_that_does_not": {
+            name: str(reason) for name, reason in unmet_by_theory.items() if reason
+        },
     }
 
 
@@ -48,9 +50,9 @@ def about_file(path: Path) -> dict[str, Any]:
     """Attributes of a result file, and dimensions, meaning and unit of its variables.
 
     Raises:
-        UserError: it is missing, damaged, or no result file.
+        UserError: the file is missing, damaged, or no result file.
     """
-    from neuralrace.results.files import read_result  # takes xarray, which no other answer needs
+    from neuralrace.results.files import read_result  # loads xarray, which cells do not need
 
     dataset = read_result(path)
     return {
@@ -67,28 +69,28 @@ def about_file(path: Path) -> dict[str, Any]:
 
 
 def layout(content: Mapping[str, Any], as_json: bool, digits: int = 17) -> str:
-    """An answer as text.
+    """Content as text.
 
     Args:
         content: mappings, lists and plain values.
-        as_json: for programs; YAML for people otherwise.
-        digits: of numbers, in YAML.
+        as_json: whether to write JSON, for programs; YAML, for people, otherwise.
+        digits: significant digits of numbers in YAML.
     """
     text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
     if as_json:
         return text
-    # from JSON: plain values, none of which stands twice
+    # through JSON: plain types, and no YAML aliases for values that occur twice
     plain = json.loads(text, parse_float=lambda number: float(f"{float(number):.{digits}g}"))
     style = {"default_flow_style": False, "sort_keys": False, "width": 100}
     return yaml.dump(plain, Dumper=Plain, allow_unicode=True, **style).rstrip()
 
 
 class Plain(yaml.SafeDumper):
-    """Mappings line by line, lists of plain values on a line, quotes inside of others."""
+    """YAML with mappings line by line, plain lists on one line, and few escaped quotes."""
 
     def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> Any:
         """See `yaml.SafeDumper`."""
-        flat = not any(isinstance(each, Mapping) for each in sequence)
+        flat = not any(isinstance(item, Mapping) for item in sequence)
         return super().represent_sequence(tag, sequence, flow_style=flat)
 
     def represent_scalar(self, tag: str, value: Any, style: str | None = None) -> Any:

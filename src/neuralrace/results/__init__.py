@@ -1,1 +1,1 @@
-"""Result files: their schema, the one reader and the one writer."""
+"""Result files: schema, reading, writing, checksums, provenance, and analysis across cells."""

@@ -1,10 +1,10 @@
-"""Analysis across cells, with xarray and pandas: of a results folder, or of `simulate`.
+"""Analysis across cells with xarray and pandas: `open_tree`, `combine` and `to_frame`.
 
-A key of a specification is dotted, such as `training.learning_rate`. It is swept where it differs
-among cells, but for those that say which init scales and seeds there are: these are axes already.
+Keys of a specification are dotted, such as `training.learning_rate`. A key is swept if its values
+differ between cells. Keys of init scales and seeds do not count as swept, as these are axes of all
+datasets.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,38 +14,36 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from neuralrace.errors import UserError, did_you_mean
-from neuralrace.config.variables import RUN_AXES, REGISTRIES, FileKind
-from neuralrace.results.files import open_lazily
-from neuralrace.results.cells import IDENTIFIER, CellResults, Results, cells_of, open_results
 from neuralrace.config.cell import flatten_keys
+from neuralrace.config.variables import REGISTRIES, RUN_AXES, FileKind
+from neuralrace.errors import UserError, did_you_mean
+from neuralrace.results.cells import IDENTIFIER, CellResults, Results, cells_of, open_results
+from neuralrace.results.checksums import fingerprint
+from neuralrace.results.files import open_lazily
 
 AXES = ["init_scales", "seeds", "first_seed"]
-"""Keys whose values are those of the axes `init_scale` and `seed`."""
-
-GIVE = "give what open_results, open_tree or simulate gives, or a list of these"
-LONGEST = 40
-"""Letters of a list in a label, at most; a longer one is its beginning and a checksum."""
-
+"""Keys that determine the axes `init_scale` and `seed`."""
+GIVE_CELLS = "give the result of open_results, open_tree or simulate, or a list of these"
+LONGEST_LABEL = 40
+"""A list with a longer label, in letters, is abbreviated to its beginning and a checksum."""
 ROUNDING = {"float64": 1e-6, "float32": 1e-3}
-"""What rounding may grow to during training, relative to the largest entry of a variable."""
-
+"""Largest rounding errors after training, relative to the largest entry of a variable."""
 Cells = Results | CellResults | xr.DataTree | Iterable[Results | CellResults | xr.DataTree]
-"""What `open_results`, `open_tree` or `simulate` gives, or a list of these."""
+"""The result of `open_results`, `open_tree` or `simulate`, or a list of these."""
 
 
 def open_tree(folder: str | Path = "results", **select: Any) -> xr.DataTree:
-    """The files of a results folder as one tree, without reading their arrays.
+    """Opens the files of a results folder as one tree, without reading their arrays.
 
-    A node for each file, `paper/experiment/cell/{trajectory,theory,metrics}`. The node of the cell
-    has its specification as attributes, under dotted keys. Every file is opened, which takes about
-    10 ms: to select by paper, experiment or cell opens no others. An array is read whenever it is
-    used, and not kept; `.load()` keeps it.
+    Each file is a node `paper/experiment/cell/{trajectory,theory,metrics}`. The node of the cell
+    has the specification as attributes, under dotted keys. To open a file takes about 10 ms; to
+    select by paper, experiment or cell opens no other files. Arrays are read again at each use
+    unless `.load()` keeps them in memory.
 
     Args:
-        folder: holds `<paper>/<experiment>/<cell>/{trajectory,theory,metrics}.nc`.
-        **select: `paper`, `experiment`, `cell` or keys of the specification with dots written as
-            two underscores, and the value that they must have, as of `Results.select`.
+        folder: folder of `<paper>/<experiment>/<cell>/{trajectory,theory,metrics}.nc`.
+        **select: values of `paper`, `experiment`, `cell` or keys of the specification, with dots
+            written as two underscores; see `Results.select`.
 
     Raises:
         UserError: there are no results, an unknown key, a value that no cell has, a damaged file.
@@ -60,35 +58,35 @@ def open_tree(folder: str | Path = "results", **select: Any) -> xr.DataTree:
     nodes: dict[str, xr.Dataset] = {}
     for name, cell in open_results(folder).select(**select).items():
         files = {kind: open_lazily(cell.path(kind), kind) for kind in cell.kinds}
-        last = list(files.values())[-1]  # its specification is the whole one
+        last = list(files.values())[-1]  # the last file has the most complete specification
         nodes[name] = xr.Dataset(attrs=flatten_keys(json.loads(last.attrs["spec"])))
         nodes |= {f"{name}/{kind}": file for kind, file in files.items()}
     return xr.DataTree.from_dict(nodes)
 
 
 def combine(cells: Cells | str | Path, kind: FileKind = "metrics") -> xr.Dataset:
-    """The files of a sweep as one dataset, with the swept keys as dimensions.
+    """Combines the files of a sweep into one dataset, with the swept keys as dimensions.
 
-    Dimensions are as many keys as distinguish the cells, those of most values first; another swept
-    key is a coordinate along them. Cells that differ in their init scales or seeds are joined along
-    `init_scale` and `seed`, and a key that follows from the init scale, such as the steps that
-    `simulate` chooses, is a coordinate along `init_scale`. A run that several cells have must be
-    the same in all of them, but for rounding; that of the first counts. What is measured over all
-    seeds or scales of a cell together, without such an axis, stands at each of them where cells
-    differ in it.
+    The keys with most values become dimensions, as many as distinguish the cells. Other swept keys
+    are coordinates along them. Cells with different init scales or seeds are joined along
+    `init_scale` and `seed`. A key that depends on the init scale, such as the steps that `simulate`
+    chooses, is a coordinate along `init_scale`. A variable without the axis `init_scale` or `seed`
+    is repeated along it where cells differ in it.
 
-    Numbers are sorted, and other values are labels: `8x4` for a list, `none` for an empty one and
-    in a cell that lacks the key. A combination that no cell has is NaN, and so is what only other
-    cells have, such as a time. Axes without labels, such as the units of a layer, are numbered
-    from 1.
+    A run that several cells contain must be equal in all of them, except for rounding; the first is
+    kept.
+
+    Numbers are sorted, and other values are labels: `8x4` for a list, `none` for an empty list or
+    a missing key. Combinations that no cell has are NaN, and so are entries, such as times, that
+    only other cells have. Axes without labels, such as the units of a layer, are numbered from 1.
 
     Args:
-        cells: of `open_results`, `open_tree` or `simulate`: all, or a list of them; or a results
-            folder.
-        kind: which file of each: trajectory, theory or metrics.
+        cells: the result of `open_results`, `open_tree` or `simulate`, a list of these, or a
+            results folder.
+        kind: kind of file: trajectory, theory or metrics.
 
     Raises:
-        UserError: there are none, a cell has no such file, or a run that cells share differs.
+        UserError: there are no cells, a cell has no such file, or a shared run differs.
 
     Example:
         >>> import neuralrace as nr
@@ -99,39 +97,40 @@ def combine(cells: Cells | str | Path, kind: FileKind = "metrics") -> xr.Dataset
         ('training.learning_rate', 'init_scale', 'seed')
     """
     if not isinstance(kind, str) or kind not in REGISTRIES:
-        raise UserError(f"kind: {kind!r}: give one of {', '.join(REGISTRIES)}")
-    chosen = _listed(cells)
-    if not chosen:
-        raise UserError("cells: there are none; give some of open_results(...) or of simulate(...)")
+        raise UserError(f"give one of {', '.join(REGISTRIES)}", key="kind", value=kind)
+    chosen = _as_list(cells)
     for cell in chosen:
         if kind not in cell.kinds:
             raise UserError(
-                f"kind: {kind!r}: the cell {cell.name} has none; it has {', '.join(cell.kinds)}"
+                f"the cell {cell.name} has none",
+                key="kind",
+                value=kind,
+                remedy=f"it has {', '.join(cell.kinds)}",
             )
     datasets = [getattr(cell, kind) for cell in chosen]
     if len(datasets) == 1:
         return datasets[0]
-    specs = _specs(chosen, kind)
+    specs = _specifications(chosen, kind)
     swept = sorted(_swept(specs), key=lambda key: -specs[key].nunique(dropna=False))
-    datasets, along = _of_init_scales(datasets, specs.filter(swept))
+    datasets, along = _along_init_scales(datasets, specs.filter(swept))
     dims: list[str] = []
-    apart = 1
+    distinguished = 1
     for key in (key for key in swept if key not in along):
-        if (found := len(specs.drop_duplicates([*dims, key]))) > apart:
-            dims, apart = [*dims, key], found
+        if (count := len(specs.drop_duplicates([*dims, key]))) > distinguished:
+            dims, distinguished = [*dims, key], count
     axes = {name: axis for dataset in datasets for name, axis in dataset.coords.items()}
     groups = specs.groupby(dims, dropna=False, sort=False).ngroup() if dims else 0 * specs.index
     members: dict[int, dict[str, xr.Dataset]] = {int(group): {} for group in groups}
     for number, (cell, dataset) in enumerate(zip(chosen, datasets, strict=True)):
-        called = f"number {number + 1} ({cell.name})"
-        members[int(groups[number])][called] = dataset.assign_coords({**axes, **dataset.coords})
-    joined = [_of_runs(each) for each in members.values()]
+        title = f"number {number + 1} ({cell.name})"
+        members[int(groups[number])][title] = dataset.assign_coords({**axes, **dataset.coords})
+    joined = [_join_runs(group) for group in members.values()]
     if not dims:
         return joined[0]
     specs = specs.drop_duplicates(dims)
     index = pd.MultiIndex.from_arrays([_axis(specs[key].tolist()) for key in dims], names=dims)
     others = {key: ("cell", specs[key]) for key in swept if key not in (*dims, *along)}
-    sweep = _concatenated(joined, "cell", "all")
+    sweep = _concatenate(joined, "cell", "all")
     sweep = sweep.assign_coords(xr.Coordinates.from_pandas_multiindex(index, "cell"))
     return sweep.assign_coords(others).unstack("cell").transpose(*dims, ...)
 
@@ -139,14 +138,14 @@ def combine(cells: Cells | str | Path, kind: FileKind = "metrics") -> xr.Dataset
 def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) -> pd.DataFrame:
     """All metrics as one tidy table, with a row for each number.
 
-    Columns: paper, experiment, cell; each swept key, blank in experiments that do not sweep it, and
-    each chosen key; metric, its coordinates, value and unit. Curves over time stay in the files.
-    Trees of `simulate` all have the same paper, experiment and cell: swept keys distinguish them.
+    Columns: paper, experiment and cell; swept keys, blank in experiments that do not sweep them;
+    the keys in `keys`; metric, its coordinates, value and unit. Curves over time are left out.
+    Trees of `simulate` all have the same paper, experiment and cell; swept keys distinguish them.
 
     Args:
-        cells: of `open_results`, `open_tree` or `simulate`: all, or a list of them; or a results
-            folder.
-        keys: of the specification, to be columns whether or not they are swept.
+        cells: the result of `open_results`, `open_tree` or `simulate`, a list of these, or a
+            results folder.
+        keys: keys of the specification that become columns even if they are not swept.
 
     Raises:
         UserError: there are no cells, an unknown key, a missing or damaged file.
@@ -159,9 +158,7 @@ def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) ->
         >>> errors.groupby("training.learning_rate")["value"].mean().is_monotonic_increasing
         True
     """
-    chosen = _listed(cells)
-    if not chosen:
-        raise UserError("cells: there are none; give some of open_results(...) or of simulate(...)")
+    chosen = _as_list(cells)
     keys = [keys] if isinstance(keys, str) else _items("keys", keys, "give a list of names")
     variables = [
         (row, str(name), cell.metrics.variables[name])
@@ -170,11 +167,19 @@ def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) ->
         if not {"time", "snapshot"} & set(cell.metrics.variables[name].dims)
     ]
     if not variables:
-        raise UserError("cells: nothing was measured in them; add metrics")
-    specs = _specs(chosen, "metrics")
-    _refuse_unknown(keys, specs.columns)
-    place = pd.DataFrame([cell.name.split("/") for cell in chosen], columns=IDENTIFIER)
-    experiments = specs.groupby([place["paper"], place["experiment"]])
+        raise UserError("nothing was measured in them", key="cells", remedy="add metrics")
+    specs = _specifications(chosen, "metrics")
+    for key in keys:
+        if not isinstance(key, str) or key not in specs.columns:
+            close = did_you_mean(str(key), specs.columns)
+            raise UserError(
+                "is no key of these specifications",
+                key="keys",
+                value=key,
+                remedy=f"{close}config/README.md lists them",
+            )
+    identifiers = pd.DataFrame([cell.name.split("/") for cell in chosen], columns=IDENTIFIER)
+    experiments = specs.groupby([identifiers["paper"], identifiers["experiment"]])
     columns = pd.concat([rows[_swept(rows)] for _, rows in experiments])
     columns = columns.assign(**{key: specs[key] for key in keys})
     sizes = [variable.size for *_, variable in variables]
@@ -190,10 +195,10 @@ def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) ->
             labels[dim][end - size : end] = np.broadcast_to(
                 along.reshape(shape), variable.shape
             ).ravel()
-    cells_of = np.repeat([row for row, *_ in variables], sizes)
-    table = place.join(columns.infer_objects())
+    rows = np.repeat([row for row, *_ in variables], sizes)
+    table = identifiers.join(columns.infer_objects())
     return (
-        table.iloc[cells_of]
+        table.iloc[rows]
         .assign(
             metric=np.repeat([name for _, name, _ in variables], sizes),
             **{dim: pd.Series(values).infer_objects().array for dim, values in labels.items()},
@@ -204,50 +209,59 @@ def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) ->
     )
 
 
-def _listed(cells: Any) -> list[CellResults]:
-    """The cells of all that `Cells` may be, or of a results folder.
+def _as_list(cells: Any) -> list[CellResults]:
+    """All cells of a value of type `Cells` or of a results folder; at least one.
 
     Raises:
-        UserError: something else.
+        UserError: the value has another type, or there are no cells.
     """
     if isinstance(cells, str | Path):
         cells = open_results(cells)
     if isinstance(cells, Results | CellResults | xr.DataTree):
         cells = [cells]
     listed: list[CellResults] = []
-    for each in _items("cells", cells, GIVE):
-        if isinstance(each, xr.DataTree):
-            listed += cells_of(each)
-        elif isinstance(each, Results | CellResults):
-            listed += each.values() if isinstance(each, Results) else [each]
+    for item in _items("cells", cells, GIVE_CELLS):
+        if isinstance(item, xr.DataTree):
+            listed += cells_of(item)
+        elif isinstance(item, Results | CellResults):
+            listed += item.values() if isinstance(item, Results) else [item]
         else:
-            raise UserError(f"cells: holds a {type(each).__name__}: {GIVE}")
+            raise UserError(f"holds a {type(item).__name__}", key="cells", remedy=GIVE_CELLS)
+    if not listed:
+        raise UserError(
+            "there are none",
+            key="cells",
+            remedy="give some of open_results(...) or of simulate(...)",
+        )
     return listed
 
 
-def _items(name: str, values: Any, remedy: str) -> list[Any]:
-    """What is in a list, or in anything like it that is no mapping.
+def _items(argument: str, values: Any, remedy: str) -> list[Any]:
+    """The items of any iterable but a mapping.
 
     Raises:
-        UserError: it is no list.
+        UserError: the value cannot be iterated over, or is a mapping.
     """
     try:
         if not isinstance(values, Mapping):
             return list(values)
     except TypeError:
         pass
-    raise UserError(f"{name}: {type(values).__name__}: {remedy}")
+    raise UserError(f"is of type {type(values).__name__}", key=argument, remedy=remedy)
 
 
-def _of_init_scales(
+def _along_init_scales(
     datasets: Sequence[xr.Dataset], swept: pd.DataFrame
 ) -> tuple[list[xr.Dataset], list[str]]:
-    """Datasets with swept keys that follow from the init scale along it, and which these are.
+    """Adds swept keys that depend on the init scale as coordinates along it.
 
-    Axes without labels are numbered.
+    Axes without labels are numbered from 1.
+
+    Returns:
+        The datasets, and these keys.
     """
     scales = [dataset["init_scale"].values for dataset in datasets]
-    rows = swept.loc[np.repeat(np.arange(len(datasets)), [len(each) for each in scales])]
+    rows = swept.loc[np.repeat(np.arange(len(datasets)), [len(values) for values in scales])]
     values = np.concatenate(scales)
     along = [
         str(key)
@@ -264,17 +278,17 @@ def _of_init_scales(
     return numbered, along
 
 
-def _of_runs(members: Mapping[str, xr.Dataset], axes: Sequence[str] = RUN_AXES) -> xr.Dataset:
-    """Cells that differ in their init scales and seeds at most, as one dataset along these.
+def _join_runs(members: Mapping[str, xr.Dataset], axes: Sequence[str] = RUN_AXES) -> xr.Dataset:
+    """Joins cells that differ at most in their init scales and seeds along these axes.
 
     Args:
-        members: files by what they are called in a message.
-        axes: what they may differ in.
+        members: datasets by their titles in messages.
+        axes: axes along which they may differ.
 
     Raises:
-        UserError: a run that several have is not the same in all of them.
+        UserError: a run that several datasets contain differs between them.
     """
-    (name, first), *others = members.items()
+    (title, first), *others = members.items()
     if not others:
         return first
     if not axes:
@@ -283,20 +297,22 @@ def _of_runs(members: Mapping[str, xr.Dataset], axes: Sequence[str] = RUN_AXES) 
             if differing:
                 run = ", ".join(f"{axis} {first[axis].item():g}" for axis in RUN_AXES)
                 raise UserError(
-                    f"cells: {name} and {other} agree in all that is swept and both have the run "
-                    f"of {run}, but differ there in {', '.join(differing)}; leave one out"
+                    f"{title} and {other} agree in all that is swept and both have the run of "
+                    f"{run}, but differ there in {', '.join(differing)}",
+                    key="cells",
+                    remedy="leave one out",
                 )
         return first
     axis, *rest = axes
     parts = []
     for value in np.unique(np.concatenate([each[axis].values for each in members.values()])):
         having = {key: each for key, each in members.items() if value in each[axis].values}
-        parts.append(_of_runs({key: e.sel({axis: [value]}) for key, e in having.items()}, rest))
-    return _concatenated(parts, axis, "different")
+        parts.append(_join_runs({key: e.sel({axis: [value]}) for key, e in having.items()}, rest))
+    return _concatenate(parts, axis, "different")
 
 
 def _same(one: xr.Dataset, other: xr.Dataset, name: Any) -> bool:
-    """Whether a variable is the same in both, but for what rounding explains."""
+    """Whether a variable is the same in both datasets, except for rounding."""
     if name not in other.variables:
         return False
     values = one.variables[name], other.variables[name]
@@ -307,13 +323,11 @@ def _same(one: xr.Dataset, other: xr.Dataset, name: Any) -> bool:
 
 
 def relative_difference(one: Any, other: Any) -> float:
-    """Largest difference over the largest entry, in either; infinite where only one is finite.
+    """Largest difference of two arrays of numbers, over the largest entry in either.
 
-    Args:
-        one: numbers, an array of NumPy or xarray.
-        other: likewise.
+    It is infinite where shapes differ, or an entry is finite in only one of them.
     """
-    a, b = (np.asarray(each, float) for each in (one, other))
+    a, b = (np.asarray(array, float) for array in (one, other))
     if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
         return np.inf
     a, b = a[np.isfinite(a)], b[np.isfinite(b)]
@@ -321,8 +335,8 @@ def relative_difference(one: Any, other: Any) -> float:
     return gap / float(np.max(np.abs([a, b]))) if gap else 0.0
 
 
-def _concatenated(parts: Sequence[xr.Dataset], dim: str, data_vars: Any) -> xr.Dataset:
-    """Datasets along a dimension; where one lacks something that another has, it is NaN."""
+def _concatenate(parts: Sequence[xr.Dataset], dim: str, data_vars: Any) -> xr.Dataset:
+    """Concatenates datasets; entries that one of them lacks are NaN."""
     return xr.concat(
         parts,
         dim=dim,
@@ -334,8 +348,8 @@ def _concatenated(parts: Sequence[xr.Dataset], dim: str, data_vars: Any) -> xr.D
     )
 
 
-def _specs(cells: Sequence[CellResults], kind: FileKind) -> pd.DataFrame:
-    """What each cell asked for: a column for each dotted key, lists as labels."""
+def _specifications(cells: Sequence[CellResults], kind: FileKind) -> pd.DataFrame:
+    """Specification of each cell as a row, with a column for each dotted key; lists are labels."""
     rows = [
         {
             key: _label(value) if isinstance(value, list) else value
@@ -347,15 +361,15 @@ def _specs(cells: Sequence[CellResults], kind: FileKind) -> pd.DataFrame:
 
 
 def _label(values: list[Any]) -> str:
-    """A list as in the name of a cell; a long one, such as an array, by its checksum."""
+    """A list as in the name of a cell; a long one, such as an array, is abbreviated."""
     label = "x".join(map(str, values)) or "none"
-    if len(label) <= LONGEST:
+    if len(label) <= LONGEST_LABEL:
         return label
-    return f"{label[: LONGEST // 2]}...{hashlib.sha256(label.encode()).hexdigest()[:8]}"
+    return f"{label[: LONGEST_LABEL // 2]}...{fingerprint(label)[:8]}"
 
 
 def _swept(specs: pd.DataFrame) -> list[str]:
-    """Keys that differ among cells."""
+    """Keys whose values differ between cells."""
     if len(specs) < 2:
         return []
     counts = {str(key): column.nunique(dropna=False) for key, column in specs.items()}
@@ -363,18 +377,7 @@ def _swept(specs: pd.DataFrame) -> list[str]:
 
 
 def _axis(values: Sequence[Any]) -> list[Any]:
-    """Numbers where all are, else labels."""
+    """Values of an axis: numbers if all are, else labels."""
     if {type(value) for value in values} <= {int, float} and np.isfinite(values).all():
         return list(values)
     return pd.Series(values, dtype=object).fillna("none").astype(str).tolist()
-
-
-def _refuse_unknown(keys: Iterable[Any], known: Iterable[str]) -> None:
-    """Refuses what is no key of any specification."""
-    names = list(known)
-    for key in keys:
-        if not isinstance(key, str) or key not in names:
-            raise UserError(
-                f"{key!r} is no key of these specifications; {did_you_mean(str(key), names)}"
-                "config/README.md lists them"
-            )

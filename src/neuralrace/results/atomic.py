@@ -1,7 +1,8 @@
-"""Atomic file writes: a file is either whole or as it was before.
+"""Atomic file writes: a file is replaced as a whole or not at all.
 
-A file is written under a temporary name beside it. That name carries a checksum of itself, so that
-what a killed process left can be told from a file of the user's with a name like it.
+The content goes to a temporary file in the same folder, which is then renamed. A killed process may
+leave its temporary file behind. The name contains a checksum of itself, so that a later run can
+distinguish such a file from a file of the user with a similar name.
 """
 
 import os
@@ -14,17 +15,17 @@ from pathlib import Path
 from neuralrace.errors import UserError
 
 TEMPORARY = ".tmp"
-"""How a temporary name ends; it begins with a dot."""
-LEAST = 2**17
-"""Bytes that are left of a disk which is as good as full."""
+"""Suffix of temporary names, which begin with a dot."""
+SMALL_FILE = 2**17
+"""A disk with less free space counts as full, in bytes."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file in the same folder that takes the place of `path` once it is complete.
+    """Yields a temporary file in the same folder, and renames it to `path` at the end.
 
     Raises:
-        UserError: the folder cannot be written to or is full.
+        UserError: the folder cannot be written to, or the disk is full.
     """
     temporary = path.with_name(_temporary(path.name, str(os.getpid())))
     try:
@@ -34,24 +35,26 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(handle.fileno())
         os.replace(temporary, path)
     except (OSError, RuntimeError, AssertionError) as error:
-        # libraries tell of a full disk as of anything else, such as "Permission denied"
+        # HDF5 reports a full disk as another error, such as "Permission denied"
         reason = "the disk is full" if _full(path.parent) else error
         raise UserError(
-            f"{path}: cannot be written ({reason}). Check that the folder is writable and the disk "
-            "has room, then try again; nothing was replaced."
+            f"cannot be written ({reason})",
+            file=path,
+            remedy="check that the folder is writable and the disk has room, then try again; "
+            "nothing was replaced",
         ) from error
     finally:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # must not hide the first error
             temporary.unlink()
 
 
 def remove_temporaries(paths: Iterable[Path]) -> None:
-    """Removes temporary files that killed processes left of some files, and nothing else.
+    """Removes the temporary files that killed processes left behind.
 
-    Nobody else may be writing these files now: see `neuralrace.results.lock`.
+    No other process may be writing these files: see `neuralrace.results.lock`.
 
     Args:
-        paths: of the files themselves, which are left as they are.
+        paths: files whose temporary files are removed; the files themselves stay.
     """
     names: dict[Path, set[str]] = {}
     for path in paths:
@@ -66,24 +69,22 @@ def remove_temporaries(paths: Iterable[Path]) -> None:
 
 
 def _temporary(name: str, process: str) -> str:
-    """The temporary name of a file, with a checksum of file name and process."""
     stem = f"{name}.{process}"
     return f".{stem}.{zlib.crc32(f'neuralrace {stem}'.encode()):08x}{TEMPORARY}"
 
 
 def _full(folder: Path) -> bool:
-    """Whether the disk of a folder has no room for a small file."""
     try:
-        return shutil.disk_usage(folder).free < LEAST
+        return shutil.disk_usage(folder).free < SMALL_FILE
     except OSError:
         return False
 
 
 def write_text(text: str, path: str | os.PathLike[str]) -> None:
-    """Writes a text file that is either whole or absent.
+    """Writes a text file atomically.
 
     Raises:
-        UserError: the folder cannot be written to or is full.
+        UserError: the folder cannot be written to, or the disk is full.
     """
     with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8")

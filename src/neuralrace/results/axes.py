@@ -1,20 +1,21 @@
-"""Axes and provenance that all files of a cell share."""
+"""Coordinates and provenance attributes that all files of a cell share."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from neuralrace.training.settings import FullBatch
-from neuralrace.results.provenance import Stage, code_sha256, processor_attributes, package_versions
 from neuralrace.config.cell import Ensemble
+from neuralrace.results.provenance import Stage, code_sha256, package_versions, processor_attributes
+from neuralrace.training.settings import FullBatch
 
 Coordinates = dict[str, tuple[str, np.ndarray, str]]
+"""Dimension, values and unit of each coordinate."""
 
 
 def provenance_attributes(
     cell_id: str, spec: Ensemble, stage: Stage, packages: Sequence[str]
 ) -> dict[str, str]:
-    """Attributes that say where a file comes from, without time of day or host."""
+    """Attributes that record the origin of a file, without date or host."""
     paper, experiment, cell = cell_id.split("/")
     return {
         "Conventions": "CF-1.11",
@@ -40,10 +41,14 @@ def record_steps(ensemble: Ensemble) -> tuple[np.ndarray, np.ndarray]:
 
 
 def axes(ensemble: Ensemble, samples: int) -> Coordinates:
-    """Coordinates of an ensemble: values, dimension and unit by name.
+    """Coordinates of an ensemble by name.
 
-    `samples` is the size of the dataset. `time` counts epochs for full-batch training and steps
-    otherwise; `flow_time` is the clock of the theory.
+    `time` counts epochs for full-batch training and steps otherwise. `flow_time` is gradient-flow
+    time in units of tau, the time of the theory.
+
+    Args:
+        ensemble: specification of the runs.
+        samples: size of the dataset.
     """
     unit = "epochs" if isinstance(ensemble.training.batch, FullBatch) else "steps"
     clock = ensemble.training.flow_step(samples)

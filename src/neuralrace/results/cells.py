@@ -1,7 +1,6 @@
-"""The results of cells: each of them, and those of a results folder together.
+"""Results of cells: `open_results` reads a results folder, and each cell is a `CellResults`.
 
-Metrics take one cell while its files are being made, figures and claims those of a folder; both
-are the same here. Whoever analyses results begins with `open_results`.
+Metrics take one `CellResults`, figures and claims take all of a folder as `Results`.
 """
 
 import json
@@ -17,6 +16,8 @@ import xarray as xr
 from jaxtyping import Bool, Int
 from pydantic import ValidationError
 
+from neuralrace.config.cell import Cell, flatten_keys
+from neuralrace.config.variables import REGISTRIES, FileKind, why_absent
 from neuralrace.datasets import Data, DomainDataset, Domains
 from neuralrace.datasets.image_domains import (
     ImageDomainDataset,
@@ -24,39 +25,37 @@ from neuralrace.datasets.image_domains import (
     image_domains,
 )
 from neuralrace.errors import UserError, did_you_mean, shorten
-from neuralrace.config.variables import REGISTRIES, FileKind, why_absent
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.routing import Routing
+from neuralrace.results.checksums import to_recompute
 from neuralrace.results.files import read_attributes, read_result
-from neuralrace.results.checksums import REMEDY
-from neuralrace.config.cell import Cell, flatten_keys
 
 IDENTIFIER = ["paper", "experiment", "cell"]
-"""What the parts of an identifier are."""
+"""Parts of a cell's identifier."""
 
 
-def named(attrs: Mapping[str, Any]) -> str:
-    """The cell that the attributes of a file name, `paper/experiment/label`."""
-    return "/".join(str(attrs.get(place)) for place in IDENTIFIER)
+def cell_name(attrs: Mapping[str, Any]) -> str:
+    """The identifier `paper/experiment/label` in the attributes of a file."""
+    return "/".join(str(attrs.get(part)) for part in IDENTIFIER)
 
 
 def figures_folder(folder: Path) -> Path:
-    """Where the figures of a results folder are: in it, or else beside it."""
+    """The folder of the figures of a results folder: `figures` inside it, or else beside it."""
     within = folder / "figures"
     return within if within.is_dir() else folder.parent / "figures"
 
 
 class CellResults:
-    """One cell: what was asked for, what came out, and its task.
+    """One cell: its specification, its task and its result files.
 
     Args:
         name: identifier `paper/experiment/label`.
-        folder: holds `{trajectory,theory,metrics}.nc`; each is read when it is first asked for.
-        spec: what was asked for; as the files say when absent.
-        trajectory: in place of the file, as while a cell is made.
-        theory: likewise.
-        metrics: likewise.
-        expected: digest of the specification that each file must have; any when absent.
+        folder: folder of `{trajectory,theory,metrics}.nc`; each is read at its first use.
+        spec: specification; read from the files when absent.
+        trajectory: a dataset to use in place of the file.
+        theory: a dataset to use in place of the file.
+        metrics: a dataset to use in place of the file.
+        expected: digest that the specification of each file must have; any when absent.
 
     Example:
         >>> import neuralrace as nr
@@ -80,126 +79,120 @@ class CellResults:
         self.name = name
         self.folder = folder
         self.expected = expected or {}
-        made = {"spec": spec, "trajectory": trajectory, "theory": theory, "metrics": metrics}
-        vars(self).update({key: each for key, each in made.items() if each is not None})
+        known = {"spec": spec, "trajectory": trajectory, "theory": theory, "metrics": metrics}
+        # cached properties keep their values in the same dictionary
+        vars(self).update({key: value for key, value in known.items() if value is not None})
 
     def __repr__(self) -> str:
-        """Its identifier, and the kinds of files that it has."""
-        return f"<CellResults {self.name}: {', '.join(self._there()) or 'no result files'}>"
+        return f"<CellResults {self.name}: {', '.join(self._existing()) or 'no result files'}>"
 
     def path(self, kind: FileKind) -> Path:
-        """One of its files."""
+        """Path of the file of a kind, whether or not it exists."""
         return self.folder / f"{kind}.nc"
 
-    def _there(self) -> list[FileKind]:
-        """The kinds of files that are in its folder or in memory."""
+    def _existing(self) -> list[FileKind]:
         return [kind for kind in REGISTRIES if kind in vars(self) or self.path(kind).is_file()]
 
     @property
     def kinds(self) -> list[FileKind]:
-        """The files that there are, or datasets in their place, in the order of their making.
+        """Kinds of the existing files, or datasets in their place: trajectory, theory, metrics.
 
         Raises:
-            UserError: there is none.
+            UserError: the cell has no result file.
         """
-        found = self._there()
-        if not found:
-            raise UserError(f"{self.name}: no result files. Run the workflow to make them.")
-        return found
+        existing = self._existing()
+        if not existing:
+            remedy = "run the workflow to make them"
+            raise UserError("no result files", file=self.name, remedy=remedy)
+        return existing
 
     @cached_property
     def spec(self) -> Cell:
-        """What was asked for, as the first file says: a trajectory, of training alone.
+        """The specification in the first file; that of a trajectory lacks theory and metrics.
 
         Raises:
-            UserError: a missing or damaged file, or one of another version.
+            UserError: the file is missing, damaged, or of another version.
         """
         kind = self.kinds[0]
         try:
             return Cell.model_validate_json(getattr(self, kind).attrs["spec"])
         except ValidationError as error:
             first = error.errors()[0]
-            what = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
             raise UserError(
-                f"{self.path(kind)}: its specification is none of this version ({what}); run the "
-                "workflow again, or read it by the version that made it"
+                f"its specification does not fit this version ({reason})",
+                file=self.path(kind),
+                remedy="run the workflow again, or read it by the version that made it",
             ) from error
 
     def entries(self, kind: FileKind) -> dict[str, Any]:
-        """What was asked for by dotted key, as one of the files says; its arrays are not read.
+        """The specification in a file, as a dictionary with dotted keys; no array is read.
 
         Raises:
-            UserError: a file that is missing, damaged, or of another cell.
+            UserError: the file is missing, damaged, or of another cell.
         """
         return flatten_keys(json.loads(self.attributes(kind)["spec"]))
 
     def attributes(self, kind: FileKind) -> dict[str, Any]:
-        """The attributes of one of the files; its arrays are not read.
+        """The attributes of a file; no array is read.
 
         Raises:
-            UserError: a file that is missing, damaged, or of another cell or specification.
+            UserError: the file is missing, damaged, or of another cell or specification.
         """
         loaded: xr.Dataset | None = vars(self).get(kind)
         if loaded is not None:
             return loaded.attrs
         path = self.path(kind)
         attrs = read_attributes(path, kind)
-        self._refuse_other(attrs, path, kind)
+        self._check_identity(attrs, kind)
         return attrs
 
     @cached_property
     def trajectory(self) -> xr.Dataset:
-        """What training recorded."""
+        """Variables recorded in training."""
         return self._read("trajectory")
 
     @cached_property
     def theory(self) -> xr.Dataset:
-        """What was solved for the same runs; nothing where no solution was asked for."""
+        """Theory of the same runs; an empty dataset if no solution was configured."""
         return self._read("theory") if self.path("theory").is_file() else xr.Dataset()
 
     @cached_property
     def metrics(self) -> xr.Dataset:
-        """What was measured in both."""
+        """Metrics of trajectory and theory."""
         return self._read("metrics")
 
     def _read(self, kind: FileKind) -> xr.Dataset:
-        """One of its files.
-
-        Raises:
-            UserError: missing or damaged, or the file of another cell or specification.
-        """
-        path = self.path(kind)
-        dataset = read_result(path, kind)
-        self._refuse_other(dataset.attrs, path, kind)
+        dataset = read_result(self.path(kind), kind)
+        self._check_identity(dataset.attrs, kind)
         return dataset
 
-    def _refuse_other(self, attrs: Mapping[str, Any], path: Path, kind: FileKind) -> None:
-        if (found := named(attrs)) != self.name:
-            raise UserError(
-                f"{path}: is the {kind} of {found}, not of {self.name}; put it where it belongs, "
-                f"or {REMEDY.format(path=path)}"
-            )
-        specification = attrs["spec_sha256"]
-        if self.expected.get(kind, specification) != specification:
-            raise UserError(
-                f"{path}: was computed from another specification than the configuration has now; "
-                + REMEDY.format(path=path)
-            )
+    def _check_identity(self, attrs: Mapping[str, Any], kind: FileKind) -> None:
+        """Raises UserError if a file belongs to another cell or specification."""
+        if (name := cell_name(attrs)) != self.name:
+            problem = f"is the {kind} of {name}, not of {self.name}"
+            raise to_recompute(self.path(kind), problem, "put it where it belongs, or ")
+        digest = attrs["spec_sha256"]
+        if self.expected.get(kind, digest) != digest:
+            problem = "was computed from another specification than the configuration has now"
+            raise to_recompute(self.path(kind), problem)
 
     def get(self, kind: FileKind, variable: str, **labels: str) -> xr.DataArray:
-        """A variable of one of the files, at the given labels.
+        """A variable of one of the files, selected by labels such as `solution="exact"`.
 
         Raises:
-            UserError: the file has no such variable or label; with what gives it.
+            UserError: the file has no such variable or label.
         """
         dataset: xr.Dataset = getattr(self, kind)
         if variable not in dataset:
-            wrong = why_absent(self.spec, kind, variable) or "run it again"
-            raise UserError(f"{self.name}: {kind} has no {variable!r}: {wrong}")
+            remedy = why_absent(self.spec, kind, variable) or "run it again"
+            raise UserError(f"{kind} has no {variable!r}", file=self.name, remedy=remedy)
         for dim, label in labels.items():
             if label not in dataset[dim]:
-                there = ", ".join(map(str, dataset[dim].values))
-                raise UserError(f"{self.name}: {kind} has no {dim} {label!r}; there is {there}")
+                known = ", ".join(map(str, dataset[dim].values))
+                raise UserError(
+                    f"{kind} has no {dim} {label!r}", file=self.name, remedy=f"there is {known}"
+                )
         return dataset[variable].sel(labels)
 
     @property
@@ -209,9 +202,9 @@ class CellResults:
 
     @cached_property
     def data(self) -> Data:
-        """The task: the dataset of the cell, or what one pair of domains asks of a routing network.
+        """The task: the dataset of the cell, or of the first pair of domains of a routing network.
 
-        The pair is the first; a theory of modes takes all pairs to ask for the same ones.
+        Theories of modes assume that all pairs of domains have the same task.
         """
         if self.spec.network.by_domain:
             return Data(x=self.domains.inputs[0], y=self.domains.targets[0])
@@ -229,7 +222,7 @@ class CellResults:
 
     @property
     def target(self) -> xr.DataArray:
-        """Where each mode strength ends, s/d."""
+        """Mode strengths at convergence, s/d."""
         return self.strength / self.data.modes.d
 
     @property
@@ -237,34 +230,34 @@ class CellResults:
         """The context of each sample.
 
         Raises:
-            UserError: the dataset gives none.
+            UserError: the dataset has no contexts.
         """
         if self.data.contexts is None:
-            raise UserError(f"dataset.name: {self.spec.dataset.name!r}: has no contexts")
+            raise UserError("has no contexts", key="dataset.name", value=self.spec.dataset.name)
         return self.data.contexts
 
     @property
     def gated(self) -> Gated:
-        """The network, where it is of pathways side by side.
+        """The network of a cell with parallel gated pathways.
 
         Raises:
-            UserError: it is not.
+            UserError: the cell has another kind of network.
         """
         network = self.spec.network
         if not isinstance(network, Gated):
-            raise UserError(f"network.name: {network.name!r}: this is for gated networks")
+            raise UserError("this is for gated networks", key="network.name", value=network.name)
         return network
 
     @property
     def routing(self) -> Routing:
-        """The network, where it routes between domains.
+        """The network of a cell with routing between domains.
 
         Raises:
-            UserError: it does not.
+            UserError: the cell has another kind of network.
         """
         network = self.spec.network
         if not isinstance(network, Routing):
-            raise UserError(f"network.name: {network.name!r}: this is for routing networks")
+            raise UserError("this is for routing networks", key="network.name", value=network.name)
         return network
 
     @cached_property
@@ -272,25 +265,27 @@ class CellResults:
         """The dataset of the cell by domain.
 
         Raises:
-            UserError: it has no domains.
+            UserError: the dataset has no domains.
         """
         dataset = self.spec.dataset
         if not isinstance(dataset, DomainDataset):
-            raise UserError(f"dataset.name: {dataset.name!r}: has no domains")
+            raise UserError("has no domains", key="dataset.name", value=dataset.name)
         return dataset.domains()
 
     @cached_property
     def image_domains(self) -> ImageDomains:
-        """The dataset of the cell by domain, where it shows images: far fewer numbers.
+        """Images of the dataset by domain, which are far fewer numbers than `domains`.
 
         Raises:
-            UserError: it shows none.
+            UserError: the dataset has no images by domain.
         """
         dataset = self.spec.dataset
         if not isinstance(dataset, ImageDomainDataset):
             raise UserError(
-                f"dataset.name: {dataset.name!r}: this is for images by domain; use "
-                "transformed_images"
+                "this is for images by domain",
+                key="dataset.name",
+                value=dataset.name,
+                remedy="use transformed_images",
             )
         return image_domains(dataset)  # pyright: ignore[reportArgumentType]
 
@@ -299,7 +294,7 @@ class CellResults:
         """Which pairs of domains a routing network is trained on, by run seed.
 
         Raises:
-            UserError: the network is another.
+            UserError: the cell has another kind of network.
         """
         seeds = self.trajectory["seed"].values
         return np.stack([self.routing.mask(self.spec.dataset.count, int(seed)) for seed in seeds])
@@ -313,8 +308,8 @@ class CellResults:
     def receptive_fields(self) -> xr.DataArray:
         """Incoming weights of the units of the first hidden layer at the snapshots.
 
-        Axes (init_scale, seed, snapshot, unit, input); of pathways, their maps, and of
-        averaged pathways of one unit w_k, K times their maps.
+        Axes (init_scale, seed, snapshot, unit, input). For pathways these are their maps. For
+        averaged pathways of one unit w_k they are K times their maps.
         """
         if "pathway_maps" in self.trajectory:
             maps = self.trajectory["pathway_maps"].isel(output=0, drop=True)
@@ -326,7 +321,7 @@ class CellResults:
 
 
 class Results(Mapping[str, CellResults]):
-    """Cells by their identifiers `paper/experiment/label`, in the order given.
+    """All cells of a results folder, by identifier `paper/experiment/label`.
 
     Example:
         >>> import neuralrace as nr
@@ -339,24 +334,20 @@ class Results(Mapping[str, CellResults]):
     """
 
     def __init__(self, cells: Iterable[CellResults]):
-        """No file is read."""
         self._cells = {cell.name: cell for cell in cells}
 
     def __repr__(self) -> str:
-        """How many cells each experiment has."""
         return f"<Results: {len(self)} cells>\n{self._counts().to_string(index=False)}"
 
     def _repr_html_(self) -> str:
-        """The same for a notebook."""
         return f"Results: {len(self)} cells{self._counts().to_html(index=False)}"
 
     def _counts(self) -> pd.DataFrame:
-        """Number of cells of each experiment; no file is read."""
-        counts = self._places().groupby(IDENTIFIER[:2], sort=False).count()
+        """Number of cells of each experiment, without reading files."""
+        counts = self._identifiers().groupby(IDENTIFIER[:2], sort=False).count()
         return counts.rename(columns={"cell": "cells"}).reset_index()
 
-    def _places(self) -> pd.DataFrame:
-        """Paper, experiment and cell of each identifier."""
+    def _identifiers(self) -> pd.DataFrame:
         return pd.DataFrame([name.split("/") for name in self], columns=IDENTIFIER)
 
     def __getitem__(self, name: str) -> CellResults:
@@ -369,18 +360,19 @@ class Results(Mapping[str, CellResults]):
         return len(self._cells)
 
     def cells(self, experiment: str) -> list[CellResults]:
-        """All cells of an experiment, whatever is swept.
+        """All cells of an experiment.
 
         Raises:
             UserError: there is none.
         """
-        found = [cell for name, cell in self.items() if name.split("/")[1] == experiment]
-        if not found:
+        cells = [cell for name, cell in self.items() if name.split("/")[1] == experiment]
+        if not cells:
             raise UserError(
-                f"experiments: no cell of {experiment!r}. Add it to experiments in config/, or "
-                "leave the figures out that show it."
+                f"no cell of {experiment!r}",
+                key="experiments",
+                remedy="add it to experiments in config/, or leave out the figures that show it",
             )
-        return found
+        return cells
 
     def cell(self, experiment: str) -> CellResults:
         """The only cell of an experiment.
@@ -388,60 +380,66 @@ class Results(Mapping[str, CellResults]):
         Raises:
             UserError: there is none, or more than one.
         """
-        found = self.cells(experiment)
-        if len(found) > 1:
+        cells = self.cells(experiment)
+        if len(cells) > 1:
             raise UserError(
-                f"experiments: one cell of {experiment!r} is asked for, but it has {len(found)}. "
-                "Move its sweep to an experiment of its own in config/."
+                f"{experiment!r} must have one cell here, but it has {len(cells)}",
+                key="experiments",
+                remedy="move its sweep to a separate experiment in config/",
             )
-        return found[0]
+        return cells[0]
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """A row for each cell.
 
-        Columns: paper, experiment, cell, folder, and each entry of the specification in its last
-        file under its dotted key (`dataset.name`, `network.activation`, `training.learning_rate`).
-        Init scales and seeds are dimensions of the datasets.
+        Columns: paper, experiment, cell, folder, and each entry of the specification under its
+        dotted key (`dataset.name`, `network.activation`, `training.learning_rate`). The
+        specification is that of the last file. Init scales and seeds are dimensions of the
+        datasets.
 
         Raises:
-            UserError: a missing or damaged file.
+            UserError: a file is missing or damaged.
         """
         rows = []
         for cell in self.values():
-            place = dict(zip(IDENTIFIER, cell.name.split("/"), strict=True))
-            rows.append(place | {"folder": str(cell.folder)} | cell.entries(cell.kinds[-1]))
+            row = dict(zip(IDENTIFIER, cell.name.split("/"), strict=True))
+            rows.append(row | {"folder": str(cell.folder)} | cell.entries(cell.kinds[-1]))
         return pd.DataFrame(rows)
 
     def select(self, **values: Any) -> "Results":
-        """The cells whose columns have these values; write dots in keys as two underscores.
+        """The cells with certain values in columns of `table`.
 
+        Dots in keys are written as two underscores:
         `select(paper="deep_linear", network__activation="linear")`. No file is read to select by
         paper, experiment and cell.
 
         Args:
-            **values: for each column of `table`, the value that it must have.
+            **values: value of each column.
 
         Raises:
             UserError: an unknown column, or a value that no cell has.
         """
         if not len(self):
             return self
-        wanted = {key.replace("__", "."): _as_in_json(value) for key, value in values.items()}
-        table = self._places() if wanted.keys() <= set(IDENTIFIER) else self.table
+        columns = {key.replace("__", "."): _as_in_json(value) for key, value in values.items()}
+        table = self._identifiers() if columns.keys() <= set(IDENTIFIER) else self.table
         kept = np.ones(len(self), dtype=bool)
-        for key, value in wanted.items():
+        for key, value in columns.items():
             if key not in table:
+                close = did_you_mean(key, table.columns)
                 raise UserError(
-                    f"{key!r} is no column; {did_you_mean(key, table.columns)}there are "
-                    f"{', '.join(table.columns)}"
+                    "is no column", key=key, remedy=f"{close}there are {', '.join(table.columns)}"
                 )
             same = np.array([(entry == value) is True for entry in table[key]])
             if not same.any():
                 known = list(dict.fromkeys(map(str, table[key])))
+                close = did_you_mean(str(value), known)
                 raise UserError(
-                    f"{key}: {value!r}: no cell has it; {did_you_mean(str(value), known)}there is "
-                    f"{shorten(', '.join(known))}"
+                    "no cell has it",
+                    key=key,
+                    value=value,
+                    remedy=f"{close}there is {shorten(', '.join(known))}",
                 )
             kept &= same
         chosen = Results(cell for cell, keep in zip(self.values(), kept, strict=True) if keep)
@@ -451,16 +449,16 @@ class Results(Mapping[str, CellResults]):
 
 
 def _as_in_json(value: Any) -> Any:
-    """A value as a specification has it: tuples and arrays are lists."""
+    """A value as in a specification: tuples and arrays become lists."""
     value = value.tolist() if hasattr(value, "tolist") else value
     return list(value) if isinstance(value, tuple) else value
 
 
 def cells_of(tree: xr.DataTree) -> list[CellResults]:
-    """The cells of a tree that `simulate` or `open_tree` gives; arrays are not read.
+    """The cells in a tree of `simulate` or `open_tree`; no array is read.
 
     Raises:
-        UserError: it holds none.
+        UserError: the tree holds no cell.
     """
     cells = []
     for node in tree.subtree:
@@ -469,12 +467,12 @@ def cells_of(tree: xr.DataTree) -> list[CellResults]:
         }
         if files and all("spec" in file.attrs for file in files.values()):
             attrs = node.attrs | next(iter(files.values())).attrs
-            name = named({str(key): value for key, value in attrs.items()})
+            name = cell_name({str(key): value for key, value in attrs.items()})
             cells.append(CellResults(name, Path(name), **files))
     if not cells:
         raise UserError(
-            f"the tree {tree.name or tree.path!r} holds no cell; give one that simulate or "
-            "open_tree gives"
+            f"the tree {tree.name or tree.path!r} holds no cell",
+            remedy="give a tree of simulate or open_tree",
         )
     return cells
 
@@ -485,18 +483,19 @@ def open_results(
     variant: str = "",
     expected: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Results:
-    """The cells of a results folder; their files are read when they are asked for.
+    """Opens the cells of a results folder; their files are read at their first use.
 
     Args:
-        folder: holds `<paper>/<experiment>/<label>/{trajectory,theory,metrics}.nc`.
-        cell_ids: which, `paper/experiment/label`, in this order; all that have files when absent.
-        variant: which variant of them, in `<paper>/<experiment>/<variant>/<label>`; the cells
-            themselves when absent.
-        expected: by cell, digest of the specification that each of its files must have; any when
-            absent.
+        folder: folder of `<paper>/<experiment>/<label>/{trajectory,theory,metrics}.nc`.
+        cell_ids: identifiers `paper/experiment/label` of cells, in their order; all cells with
+            files when absent.
+        variant: name of a robustness run, to open `<paper>/<experiment>/<variant>/<label>`; the
+            cells themselves when absent.
+        expected: digest that the specification of each file must have, by cell and kind of file;
+            any when absent.
 
     Raises:
-        UserError: there are none, or a folder cannot be read.
+        UserError: there are no results, or a folder cannot be read.
 
     Example:
         >>> import neuralrace as nr
@@ -507,24 +506,26 @@ def open_results(
         'exact'
     """
     if not isinstance(folder, str | Path):
-        raise UserError(f"folder: {folder!r}: give the path of a results folder")
+        raise UserError("give the path of a results folder", key="folder", value=folder)
     root = Path(folder)
     if cell_ids is None:
-        # blind trials and smoke runs lie deeper
-        places = [root]
+        # exactly three levels: the files of robustness runs and smoke runs are deeper
+        folders = [root]
         for _ in IDENTIFIER:
-            places = [inside for folder in places for inside in _folders(folder)]
-        found = [each for each in places if any(path.suffix == ".nc" for path in _inside(each))]
-        if not found:
-            raise UserError(f"{folder}: no results found. Run `snakemake --cores all figures`.")
-        cell_ids = [path.relative_to(root).as_posix() for path in found]
+            folders = [path for parent in folders for path in _inside(parent) if path.is_dir()]
+        cells = [each for each in folders if any(path.suffix == ".nc" for path in _inside(each))]
+        if not cells:
+            raise UserError(
+                "no results found", file=folder, remedy="run `snakemake --cores all figures`"
+            )
+        cell_ids = [path.relative_to(root).as_posix() for path in cells]
     try:
         names: list[Any] = [cell_ids] if isinstance(cell_ids, str) else list(cell_ids)
     except TypeError:
         names = [cell_ids]
     for name in names:
         if not isinstance(name, str) or name.count("/") != len(IDENTIFIER) - 1:
-            raise UserError(f"cell_ids: {name!r}: give identifiers paper/experiment/label")
+            raise UserError("give identifiers paper/experiment/label", key="cell_ids", value=name)
     parted = ((name, *name.rpartition("/")) for name in names)
     return Results(
         CellResults(name, root / experiment / variant / label, expected=(expected or {}).get(name))
@@ -532,20 +533,17 @@ def open_results(
     )
 
 
-def _folders(folder: Path) -> list[Path]:
-    """The folders in a folder, sorted; none where it is not there."""
-    return [path for path in _inside(folder) if path.is_dir()]
-
-
 def _inside(folder: Path) -> list[Path]:
-    """What is in a folder, sorted; to be asked, as `glob` passes over what may not be read.
+    """Files and folders in a folder, sorted; empty if it does not exist.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: the folder cannot be read. (`Path.glob` would silently skip it.)
     """
     try:
         return sorted(folder.iterdir()) if folder.is_dir() else []
     except OSError as error:
         raise UserError(
-            f"{folder}: the folder cannot be read ({error.strerror}); check its permissions"
+            f"the folder cannot be read ({error.strerror})",
+            file=folder,
+            remedy="check its permissions",
         ) from error

@@ -1,11 +1,11 @@
-"""Checksum files: what a file holds, and what it was computed from.
+"""Checksum files: checksum and provenance of result files, figures and tables.
 
-Beside a result file stands `<file>.sha256`, beside the files of a figure or table one for all of
-them. `sha256sum --check` reads it. In comments it tells the fingerprint of specification and code,
-and the checksums of the result files that the content was computed from.
+Each result file has a checksum file `<file>.sha256` beside it; the files of a figure or table share
+one. `sha256sum --check` reads these files. Comment lines hold the fingerprint of specification and
+code, and the checksums of the result files that the content was computed from.
 
-Content decides, never a time: copies have other times. Checksums protect against accidents, not
-against somebody who writes a new checksum file too.
+Files are compared by content and never by date, since copies have other dates. Checksums protect
+against accidents. They do not protect against somebody who also replaces the checksum file.
 """
 
 import errno
@@ -18,116 +18,116 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from neuralrace.results.atomic import write_text
 from neuralrace.errors import UserError
+from neuralrace.results.atomic import write_text
 
 FINGERPRINT, INPUT = "# made from ", "# input "
 ENTRY = re.compile(r"([0-9a-f]{64})  ([^\x00-\x1f]+)")
 LONGEST = 1 << 24
-"""Bytes of a checksum file at most: those of tables have a line for each cell."""
+"""Largest size of a checksum file in bytes: those of tables have a line for each cell."""
 PATIENCE, PAUSE = 0.5, 0.02
-"""Seconds that a reader waits for the checksum of a file that was just replaced, and between."""
-REMEDY = "add --forcerun {path} to the snakemake command that made it, and it is computed again"
-"""What to do about a file that is not as it was written."""
+"""How long a reader waits for the checksum of a file that was just replaced, and how often it
+looks, in seconds."""
 
 
 @dataclass(frozen=True)
 class Checksums:
-    """What a checksum file says.
+    """The content of a checksum file.
 
     Attributes:
-        fingerprint: of specification and code; empty where nobody asks.
-        files: checksum of each file, by its path from the folder of the checksum file.
-        inputs: checksum of each result file that it was computed from, by its path in the results.
+        fingerprint: hash of specification and code; may be empty.
+        files: checksum of each file, by its path relative to the checksum file.
+        inputs: checksum of each result file that was read, by its path in the results folder.
     """
 
     fingerprint: str
     files: Mapping[str, str]
     inputs: Mapping[str, str] = field(default_factory=dict)
 
-    def write(self, place: Path) -> None:
+    def write(self, checksum_file: Path) -> None:
         """Writes the checksum file, or replaces it.
 
         Raises:
-            UserError: the folder cannot be written to or is full.
+            UserError: the folder cannot be written to, or the disk is full.
         """
         lines = [f"{FINGERPRINT}{self.fingerprint}"]
         lines += [f"{INPUT}{digest}  {name}" for name, digest in self.inputs.items()]
         lines += [f"{digest}  {name}" for name, digest in self.files.items()]
-        write_text("\n".join(lines) + "\n", place)
+        write_text("\n".join(lines) + "\n", checksum_file)
 
 
-def read_checksums(place: Path) -> Checksums | None:
-    """What a checksum file says; None where there is none, or it is damaged."""
+def read_checksums(checksum_file: Path) -> Checksums | None:
+    """Reads a checksum file; None if it is missing or damaged."""
     try:
-        if not place.is_file() or place.stat().st_size > LONGEST:
+        if not checksum_file.is_file() or checksum_file.stat().st_size > LONGEST:
             return None
-        first, *lines = place.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError):  # no text, or an empty one
+        first, *lines = checksum_file.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):  # unreadable, not text, or empty
         return None
-    entries = [ENTRY.fullmatch(line.removeprefix(INPUT)) for line in lines]
-    if not first.startswith(FINGERPRINT) or not lines or None in entries:
+    if not first.startswith(FINGERPRINT) or not lines:
         return None
-    of_inputs = [line.startswith(INPUT) for line in lines]
-    named = [(entry[2], entry[1]) for entry in entries if entry]
-    return Checksums(
-        first.removeprefix(FINGERPRINT),
-        dict(each for each, of_input in zip(named, of_inputs, strict=True) if not of_input),
-        dict(each for each, of_input in zip(named, of_inputs, strict=True) if of_input),
-    )
+    files: dict[str, str] = {}
+    inputs: dict[str, str] = {}
+    for line in lines:
+        entry = ENTRY.fullmatch(line.removeprefix(INPUT))
+        if entry is None:
+            return None
+        (inputs if line.startswith(INPUT) else files)[entry[2]] = entry[1]
+    return Checksums(first.removeprefix(FINGERPRINT), files, inputs)
 
 
 def checksum_path(path: Path) -> Path:
-    """Where the checksum of a result file stands."""
+    """The path of the checksum file of a result file."""
     return path.with_name(f"{path.name}.sha256")
 
 
 def file_sha256(path: Path) -> str:
-    """Hex digest of a file.
+    """Hex digest of the content of a file.
 
     Raises:
-        OSError: it cannot be read, or is a folder, a pipe or a device, which may have no end.
+        OSError: the file cannot be read, or is a folder, a pipe or a device, which may be endless.
     """
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "no ordinary file", str(path))
+        raise OSError(errno.EINVAL, "not an ordinary file", str(path))
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
-def fingerprint(*computed_from: str) -> str:
-    """Hex digest of all that something is computed from."""
-    return hashlib.sha256(" ".join(computed_from).encode()).hexdigest()
+def fingerprint(*parts: str) -> str:
+    """Hex digest of several texts in their order, such as specification and code."""
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 def recorded_fingerprint(path: Path) -> str | None:
-    """What a result file was computed from; None where it or its checksum is missing."""
-    found = read_checksums(checksum_path(path)) if os.path.isfile(path) else None
-    return found.fingerprint if found else None
+    """The fingerprint of a result file; None if the file or its checksum file is missing."""
+    checksums = read_checksums(checksum_path(path)) if os.path.isfile(path) else None
+    return checksums.fingerprint if checksums else None
 
 
-def recorded_checksum(path: Path, place: Path | None = None) -> str | None:
-    """The checksum that a file was written with; None where none is known.
+def recorded_checksum(path: Path, checksum_file: Path | None = None) -> str | None:
+    """The checksum of a file in its checksum file; None if there is none.
 
     Args:
         path: the file.
-        place: its checksum file, in the same folder; that of a result file when absent.
+        checksum_file: the checksum file, in the same folder; `checksum_path(path)` when absent.
     """
-    found = read_checksums(place or checksum_path(path))
-    return found.files.get(path.name) if found else None
+    checksums = read_checksums(checksum_file or checksum_path(path))
+    return checksums.files.get(path.name) if checksums else None
 
 
 def recorded_checksums(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """Checksums that result files were written with, by name; without those where none is known."""
-    found = {name: recorded_checksum(root / name) for name in names}
-    return {name: digest for name, digest in found.items() if digest is not None}
+    """The checksums of those result files that have a checksum file, by path in the folder."""
+    checksums = {name: recorded_checksum(root / name) for name in names}
+    return {name: digest for name, digest in checksums.items() if digest is not None}
 
 
-def is_intact(place: Path) -> bool:
-    """Whether all files of a checksum file are there, with the content they were written with."""
-    found = read_checksums(place)
+def is_intact(checksum_file: Path) -> bool:
+    """Whether all files of a checksum file exist and have the recorded content."""
+    checksums = read_checksums(checksum_file)
     try:
-        return found is not None and all(
-            file_sha256(place.parent / name) == digest for name, digest in found.files.items()
+        return checksums is not None and all(
+            file_sha256(checksum_file.parent / name) == digest
+            for name, digest in checksums.files.items()
         )
     except OSError:
         return False
@@ -135,91 +135,93 @@ def is_intact(place: Path) -> bool:
 
 @contextmanager
 def unchanged_inputs(root: Path, paths: Iterable[Path]) -> Iterator[dict[str, str]]:
-    """Checksums of result files, by their path in the results, for the time that they are read.
+    """Checksums of result files, by their path in the results folder, while these are read.
 
     Args:
         root: the results folder.
-        paths: of the files.
+        paths: paths of the files.
 
     Raises:
-        UserError: one of them was replaced meanwhile, or has no checksum.
+        UserError: a file was replaced in the meantime, or has no checksum.
     """
     names = [path.relative_to(root).as_posix() for path in paths]
     before = recorded_checksums(root, names)
     for name in names:
         if name not in before:
-            raise UserError(_without(root / name, checksum_path(root / name)))
+            raise _without_checksum(root / name, checksum_path(root / name))
     yield before
     if recorded_checksums(root, names) != before:
-        raise UserError(f"{root}: files changed while they were read; run the same command again")
+        raise UserError(
+            "files changed while they were read", file=root, remedy="run the same command again"
+        )
 
 
 @contextmanager
 def checksums_of_outputs(
-    place: Path,
+    checksum_file: Path,
     root: Path,
     inputs: Sequence[str],
     files: Sequence[str],
     *computed_from: str,
     guard: Callable[[], None],
 ) -> Iterator[None]:
-    """Writes the checksum file of a figure or table that is written inside.
+    """Writes the checksum file of the figure or table that the `with` block writes.
 
     Args:
-        place: where the checksum file goes.
+        checksum_file: the checksum file.
         root: the results folder.
         inputs: paths of the result files that are read.
         files: paths of the files that are written.
-        computed_from: what else they are computed from.
-        guard: refuses code that was edited meanwhile.
+        computed_from: parts of the fingerprint, such as the digest of the code.
+        guard: raises an error if the code was edited in the meantime.
 
     Raises:
-        UserError: what `guard` refuses, inputs that changed meanwhile, or a folder that cannot be
-            written to.
+        UserError: by `guard`, because inputs changed in the meantime, or because the folder cannot
+            be written to.
     """
     with unchanged_inputs(root, map(Path, inputs)) as checksums:
         yield
     guard()
-    names = {os.path.relpath(file, place.parent): file_sha256(Path(file)) for file in files}
-    Checksums(fingerprint(*computed_from), names, checksums).write(place)
+    names = {os.path.relpath(file, checksum_file.parent): file_sha256(Path(file)) for file in files}
+    Checksums(fingerprint(*computed_from), names, checksums).write(checksum_file)
 
 
-def check_checksum(path: Path, digest: str, place: Path | None = None) -> None:
-    """Refuses a file with another checksum than it was written with.
-
-    A file without a checksum file passes; one whose checksum file is damaged does not.
+def check_checksum(path: Path, digest: str, checksum_file: Path | None = None) -> None:
+    """Compares the content of a file with its checksum file, if there is one.
 
     Args:
         path: the file.
-        digest: `sha256` of its content.
-        place: its checksum file, in the same folder; that of a result file when absent.
+        digest: `file_sha256` of the file.
+        checksum_file: the checksum file, in the same folder; `checksum_path(path)` when absent.
 
     Raises:
-        UserError: it is damaged, or its checksum file is.
+        UserError: the file or its checksum file is damaged.
     """
-    place = place or checksum_path(path)
-    known = recorded_checksum(path, place)
-    if known is None and os.path.lexists(place):
-        raise UserError(_without(path, place))
-    if known not in (None, digest):
-        raise UserError(
-            f"{path}: is damaged: its content does not have the checksum it was written with; "
-            + REMEDY.format(path=path)
-        )
+    checksum_file = checksum_file or checksum_path(path)
+    recorded = recorded_checksum(path, checksum_file)
+    if recorded is None and os.path.lexists(checksum_file):
+        raise _without_checksum(path, checksum_file)
+    if recorded not in (None, digest):
+        problem = "is damaged: its content does not have the checksum it was written with"
+        raise to_recompute(path, problem)
 
 
-def _without(path: Path, place: Path) -> str:
-    """What to tell of a file whose checksum is not known."""
-    return f"{path}: its checksum {place.name} is missing or damaged; " + REMEDY.format(path=path)
+def _without_checksum(path: Path, checksum_file: Path) -> UserError:
+    return to_recompute(path, f"its checksum {checksum_file.name} is missing or damaged")
+
+
+def to_recompute(path: Path, problem: str, condition: str = "") -> UserError:
+    """An error about an output of the workflow, with the command that computes it again."""
+    remedy = f"add --forcerun {path} to the snakemake command that made it"
+    remedy = f"{condition}{remedy}, and it is computed again"
+    return UserError(problem, file=path, remedy=remedy)
 
 
 def check_file(path: Path) -> None:
-    """Refuses a result file whose content is not what it was written with.
-
-    A file and its checksum are replaced one after the other; who reads in between waits.
+    """Compares the content of a result file with its checksum file, if there is one.
 
     Raises:
-        UserError: it is damaged, or cannot be read.
+        UserError: the file is damaged or cannot be read.
     """
     deadline = time.monotonic() + PATIENCE
     while True:
@@ -227,8 +229,9 @@ def check_file(path: Path) -> None:
             digest, age = file_sha256(path), time.time() - path.stat().st_ctime
         except OSError as error:
             raise UserError(
-                f"{path}: cannot be read ({error.strerror}); check its permissions"
+                f"cannot be read ({error.strerror})", file=path, remedy="check its permissions"
             ) from error
+        # a writer replaces first the file and then its checksum file: wait for the second
         fresh = abs(age) < PATIENCE and time.monotonic() < deadline
         if not fresh or recorded_checksum(path) in (None, digest):
             return check_checksum(path, digest)

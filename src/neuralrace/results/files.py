@@ -1,4 +1,4 @@
-"""The only reader and writer of result files."""
+"""Reading and writing of result files (NetCDF)."""
 
 import math
 import os
@@ -11,18 +11,24 @@ import netCDF4
 import numpy as np
 import xarray as xr
 
-from neuralrace.results.atomic import replacing
-from neuralrace.errors import UserError
 from neuralrace.config.variables import FileKind
+from neuralrace.errors import UserError
+from neuralrace.results.atomic import replacing
+from neuralrace.results.checksums import (
+    Checksums,
+    check_file,
+    checksum_path,
+    file_sha256,
+    to_recompute,
+)
 from neuralrace.results.schema import check, check_origin
-from neuralrace.results.checksums import REMEDY, Checksums, check_file, checksum_path, file_sha256
 
-DENSEST = 1032
-"""Bytes that one byte of a file can stand for: zlib makes nothing smaller."""
+MOST_COMPRESSED = 1032
+"""Largest ratio of content to file size: zlib compresses no further."""
 NUMBERS = ("f", "i", "u", "b", "S")
-"""Kinds of data types that result files have: numbers, and characters."""
-PLAIN: dict[str, Any] = {"engine": "netcdf4", "decode_times": False}
-"""How result files are opened: no axis is one of dates, and to look for them takes time."""
+"""Kinds of data types in result files: numbers and characters."""
+OPEN_OPTIONS: dict[str, Any] = {"engine": "netcdf4", "decode_times": False}
+"""No axis holds dates, and looking for them takes time."""
 
 
 def write_result(
@@ -31,26 +37,26 @@ def write_result(
     fingerprint: str = "",
     inputs: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes a result file that is either whole or absent.
+    """Writes a result file and its checksum file.
 
-    The file is written under a temporary name in the same folder, flushed, reopened and compared,
-    and only then takes its name. Every chunk carries a checksum (fletcher32), so that a flipped bit
-    is an error on reading. The same dataset gives the same bytes. Its checksum stands beside it.
+    The write is atomic, and the file is read back and compared before it gets its name. Every chunk
+    carries a checksum (fletcher32), so that a flipped bit is an error on reading. The same dataset
+    gives the same bytes.
 
     Args:
-        dataset: follows the schema.
-        path: where it goes.
-        fingerprint: of specification and code; see `neuralrace.results.checksums`.
-        inputs: checksums of result files that it was computed from, by their paths in the results.
+        dataset: a dataset that follows the schema.
+        path: path of the file.
+        fingerprint: hash of specification and code; see `neuralrace.results.checksums`.
+        inputs: checksums of the result files that were read, by their paths in the results folder.
 
     Raises:
-        UserError: the folder cannot be written to or is full.
+        UserError: the folder cannot be written to, or the disk is full.
     """
     path = Path(path)
     dataset = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
     check(dataset, path)
     with replacing(path) as temporary:
-        _in_characters(dataset).to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
+        _as_bytes(dataset).to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
         with xr.open_dataset(temporary, engine="netcdf4") as back:
             xr.testing.assert_identical(back.load(), dataset)
         digest = file_sha256(temporary)
@@ -58,112 +64,113 @@ def write_result(
 
 
 def read_result(path: str | os.PathLike[str], kind: FileKind | None = None) -> xr.Dataset:
-    """A result file in memory, checked against the schema.
+    """Reads a result file into memory, and checks it against its checksum and the schema.
 
     Raises:
-        UserError: missing, unreadable, damaged, or not of this kind.
+        UserError: the file is missing, unreadable, damaged, or of another kind.
     """
-    path = _sound(path)
-    with _whole(path):
-        with netCDF4.Dataset(path) as stored:
-            _refuse_bomb(stored, path)
-        with xr.open_dataset(path, **PLAIN) as dataset:
+    path = _checked(path)
+    with _readable(path):
+        _check_size(path)
+        with xr.open_dataset(path, **OPEN_OPTIONS) as dataset:
             check(dataset, path, kind)
             return dataset.load()
 
 
 def open_lazily(path: str | os.PathLike[str], kind: FileKind | None = None) -> xr.Dataset:
-    """A result file of which an array is read when it is used, and not kept.
+    """Opens a result file whose arrays are read at each use, and not kept.
 
-    Its content is not compared with its seal: the checksum of each chunk is, when that is read.
+    The file is not compared with its checksum file. The checksum of each chunk is compared when the
+    chunk is read.
 
     Raises:
-        UserError: unreadable, or not of this kind.
+        UserError: the file is unreadable, or of another kind.
     """
     path = Path(path)
-    with _whole(path):
-        with netCDF4.Dataset(path) as stored:
-            _refuse_bomb(stored, path)
-        dataset = xr.open_dataset(path, cache=False, **PLAIN)
+    with _readable(path):
+        _check_size(path)
+        dataset = xr.open_dataset(path, cache=False, **OPEN_OPTIONS)
         check(dataset, path, kind)
         return dataset
 
 
 def read_attributes(path: str | os.PathLike[str], kind: FileKind | None = None) -> dict[str, Any]:
-    """The attributes of a result file, and nothing else of it.
+    """The attributes of a result file; its arrays are not read.
 
     Raises:
-        UserError: missing, unreadable, damaged, or not of this kind.
+        UserError: the file is missing, unreadable, damaged, or of another kind.
     """
-    path = _sound(path)
-    with _whole(path), netCDF4.Dataset(path) as stored:
+    path = _checked(path)
+    with _readable(path), netCDF4.Dataset(path) as stored:
         attrs = {name: stored.getncattr(name) for name in stored.ncattrs()}
         check_origin(attrs, stored.variables, path, kind)
     return attrs
 
 
-def _sound(path: str | os.PathLike[str]) -> Path:
-    """A file whose content is what it was sealed with.
-
-    To be asked before it is opened: damage in HDF5's own tables can keep its library busy for ever.
-    """
+def _checked(path: str | os.PathLike[str]) -> Path:
+    """The path of a file that exists and has the recorded checksum."""
     path = Path(path)
     try:
         if path.is_dir():
-            raise UserError(f"{path}: is a folder; name a file in it.")
+            raise UserError("is a folder", file=path, remedy="name a file in it")
         if not path.is_file():
-            raise UserError(f"{path}: result file not found. Run the workflow to make it.")
-    except OSError as error:  # such as a folder that may not be searched
-        raise UserError(f"{path}: cannot be read ({error.strerror}); check permissions") from error
+            remedy = "run the workflow to make it"
+            raise UserError("result file not found", file=path, remedy=remedy)
+    except OSError as error:  # such as a folder without permission to search it
+        raise UserError(
+            f"cannot be read ({error.strerror})", file=path, remedy="check its permissions"
+        ) from error
+    # before the file is opened: damaged tables can send the HDF5 library into an endless loop
     check_file(path)
     return path
 
 
-def _refuse_bomb(stored: netCDF4.Dataset, path: Path) -> None:
-    """Refuses a file that says it holds more than it can, before memory is taken for it.
+def _check_size(path: Path) -> None:
+    """Refuses a forged file before it fills the memory.
 
     Raises:
-        UserError: it does, or holds what no result file has: arrays of other than numbers and
-            characters.
+        UserError: the file declares more content than it can hold, or data types that no result
+            file has.
     """
     size = 0
-    for name, variable in stored.variables.items():
-        if getattr(variable.datatype, "kind", None) not in NUMBERS:
-            raise UserError(f"{path}: is no result file: {name!r} is of another type than numbers")
-        chunks = variable.chunking()
-        # a chunk is unpacked whole, and may be larger than what is read of it
-        each = math.prod(chunks) if isinstance(chunks, list) else 0
-        size += max(math.prod(variable.shape), each) * variable.dtype.itemsize
+    with netCDF4.Dataset(path) as stored:
+        for name, variable in stored.variables.items():
+            if getattr(variable.datatype, "kind", None) not in NUMBERS:
+                raise UserError(
+                    f"is no result file: {name!r} is of another type than numbers", file=path
+                )
+            chunks = variable.chunking()
+            # a chunk is unpacked as a whole, and may be larger than the variable
+            chunk = math.prod(chunks) if isinstance(chunks, list) else 0
+            size += max(math.prod(variable.shape), chunk) * variable.dtype.itemsize
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    most = min(DENSEST * path.stat().st_size, installed)
+    most = min(MOST_COMPRESSED * path.stat().st_size, installed)
     if size > most:
-        raise UserError(
-            f"{path}: says that it holds {size / 1e9:.3g} GB, more than the file or the memory of "
-            f"this machine can ({most / 1e9:.3g} GB). If the workflow wrote it, "
-            + REMEDY.format(path=path)
+        problem = (
+            f"says that it holds {size / 1e9:.3g} GB, more than the file or the memory of this "
+            f"machine can ({most / 1e9:.3g} GB)"
         )
+        raise to_recompute(path, problem, "if the workflow wrote it, ")
 
 
 @contextmanager
-def _whole(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Refuses a damaged or forged file, whatever its library says of it."""
+def _readable(path: Path) -> Iterator[None]:
+    """Turns any error of the libraries into UserError, as forged files cause all kinds."""
     try:
         yield
     except UserError:
         raise
     except Exception as error:
-        raise UserError(
-            f"{path}: cannot be read ({error}); it is damaged, or no result file. If the workflow "
-            f"wrote it, {REMEDY.format(path=path)}"
-        ) from error
+        problem = f"cannot be read ({error}); it is damaged, or no result file"
+        raise to_recompute(path, problem, "if the workflow wrote it, ") from error
 
 
 def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, object]]:
-    """Portable compression with checksums for every array; chunks span one run's time axis."""
+    """Compression with checksums for every array, in chunks of whole time axes of one run."""
     encoding: dict[str, dict[str, object]] = {}
     for name, variable in dataset.variables.items():
         if variable.dtype.kind in "OU":
-            # characters, as HDF5 crashes on strings of any length in a file that is open twice
+            # characters: HDF5 crashes on strings of variable length in a file that is open twice
             # (xarray issue 8289)
             encoding[str(name)] = {"dtype": "S1", "fletcher32": True}
         if variable.dtype.kind not in "fiub" or not variable.ndim or not variable.size:
@@ -180,13 +187,13 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, object]]:
             "chunksizes": chunks,
         }
         if np.issubdtype(variable.dtype, np.floating):
-            # by the CF conventions, what is missing has no place on an axis
+            # the CF conventions allow no missing values in coordinates
             encoding[str(name)]["_FillValue"] = None if name in dataset.coords else np.nan
     return encoding
 
 
-def _in_characters(dataset: xr.Dataset) -> xr.Dataset:
-    """The same, its attributes beyond ASCII as bytes, which become characters of fixed number."""
+def _as_bytes(dataset: xr.Dataset) -> xr.Dataset:
+    """Encodes attributes beyond ASCII, which netCDF would store as strings of variable length."""
     stored = dataset.copy()
     for attrs in (stored.attrs, *(variable.attrs for variable in stored.variables.values())):
         for name, value in attrs.items():

@@ -1,4 +1,4 @@
-"""The recorded Gram matrix, mode by mode."""
+"""The recorded Gram matrix of hidden space, as blocks by mode."""
 
 import numpy as np
 import xarray as xr
@@ -7,20 +7,22 @@ from neuralrace.results.cells import CellResults
 
 
 def vectors(cell: CellResults) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
-    """Inner products in hidden space, by mode: encoder-encoder, decoder-decoder, encoder-decoder.
+    """Inner products of encoders and decoders in hidden space.
 
-    Each has dimensions (..., mode, other_mode).
+    Returns:
+        The blocks encoder-encoder, decoder-decoder and encoder-decoder, each with dimensions
+        (..., mode, other_mode).
     """
     gram = cell.trajectory["gram"]
     rank = len(cell.modes)
-    first, second = slice(0, rank), slice(rank, 2 * rank)
+    encoders, decoders = slice(0, rank), slice(rank, 2 * rank)
 
     def block(rows: slice, columns: slice) -> xr.DataArray:
         part = gram.isel(vector=rows, other_vector=columns)
         part = part.rename(vector="mode", other_vector="other_mode")
         return part.assign_coords(mode=cell.modes, other_mode=cell.modes)
 
-    return block(first, first), block(second, second), block(first, second)
+    return block(encoders, encoders), block(decoders, decoders), block(encoders, decoders)
 
 
 def diagonal(matrix: xr.DataArray) -> xr.DataArray:

@@ -1,7 +1,7 @@
-"""The lock of a results folder: one process at a time writes there, and over nobody else's files.
+"""The lock of a results folder: only one process at a time writes there.
 
-The lock is the kernel's, on a file in the folder itself: two clones that share a results folder
-notice each other, and a killed run leaves no lock behind.
+The lock is a kernel lock on a file in the folder. It works between clones that share a results
+folder, and the kernel releases it when a run is killed.
 """
 
 import fcntl
@@ -14,43 +14,46 @@ from neuralrace.errors import UserError
 from neuralrace.results.checksums import read_checksums
 
 LOCK = ".neuralrace"
-OURS = b"Runs of neuralrace write their results here, and replace files under these names.\n"
-"""What the lock file says once a run has found no file of somebody else under these names."""
+CONTENT = b"Runs of neuralrace write their results here, and replace files under these names.\n"
+"""Content of the lock file after a first run, which has checked the files that it replaces."""
 NAMED = 3
-"""Files in the way that a message names."""
+"""Largest number of foreign files that a message names."""
 
 
 @contextmanager
 def locked(root: Path, outputs: Sequence[Path] = ()) -> Iterator[bool]:
-    """Keeps a results folder for this process alone, however it ends.
+    """Reserves a results folder for this process until the `with` block ends.
+
+    The first run in a folder also checks `outputs`. Those that exist must be checksum files, or
+    listed in one. All others were not written by this library, and would be lost.
 
     Args:
         root: the results folder.
-        outputs: files that a run may write there. Where no run has been before, each of them that
-            is there must be in a checksum file, or be one.
+        outputs: files that the run may write there.
 
-    Returns:
-        Whether nobody else can be at work there; False on a file system without locks.
+    Yields:
+        Whether the lock was acquired; False on a file system without locks.
 
     Raises:
-        UserError: another process is at work there, a file of somebody else is in the way, or the
-            folder cannot be written to.
+        UserError: another process holds the lock, a foreign file would be replaced, or the folder
+            cannot be written to.
     """
     new = not ((root / LOCK).is_file() and os.path.getsize(root / LOCK))
     if new:
-        _refuse_foreign(root, outputs)
+        _check_foreign_files(root, outputs)
     try:
         root.mkdir(parents=True, exist_ok=True)
         handle = os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise UserError(
-            f"{root}: cannot be written ({error.strerror}); check its permissions, or name another "
-            "folder"
+            f"cannot be written ({error.strerror})",
+            file=root,
+            remedy="check its permissions, or name another folder",
         ) from error
     try:
         alone = _lock(handle, root)
         if new and outputs:
-            os.write(handle, OURS)
+            os.write(handle, CONTENT)
         yield alone
     finally:
         os.close(handle)
@@ -61,20 +64,17 @@ def _lock(handle: int, root: Path) -> bool:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise UserError(
-            f"{root}: another run is at work in this folder; wait for its end, or send results "
-            "elsewhere: --config results=FOLDER"
+            "another run is at work in this folder",
+            file=root,
+            remedy="wait for its end, or send results elsewhere: --config results=FOLDER",
         ) from None
     except OSError:  # a file system without locks
         return False
     return True
 
 
-def _refuse_foreign(root: Path, outputs: Iterable[Path]) -> None:
-    """Refuses files under the names of results that no checksum file names.
-
-    Raises:
-        UserError: there are some.
-    """
+def _check_foreign_files(root: Path, outputs: Iterable[Path]) -> None:
+    """Raises UserError if outputs exist that no checksum file lists."""
     folders: dict[Path, list[Path]] = {}
     for path in outputs:
         folders.setdefault(path.parent, []).append(path)
@@ -82,15 +82,19 @@ def _refuse_foreign(root: Path, outputs: Iterable[Path]) -> None:
     if foreign:
         more = f" and {len(foreign) - NAMED} more" if len(foreign) > NAMED else ""
         raise UserError(
-            f"{root}: {', '.join(map(str, foreign[:NAMED]))}{more}: not written by neuralrace "
-            "(no checksum file names it), and a run would replace it. Move it elsewhere, or send "
-            "results elsewhere: --config results=FOLDER"
+            f"{', '.join(map(str, foreign[:NAMED]))}{more}: not written by neuralrace (no checksum "
+            "file names it), and a run would replace it",
+            file=root,
+            remedy="move it elsewhere, or send results elsewhere: --config results=FOLDER",
         )
 
 
 def _foreign(folder: Path, paths: Iterable[Path]) -> Iterator[Path]:
-    there = [path for path in paths if os.path.lexists(path)]
-    seals = {place: read_checksums(place) for place in folder.glob("*.sha256")} if there else {}
-    ours = {folder / name for seal in seals.values() if seal for name in seal.files}
-    ours |= {place for place, seal in seals.items() if seal}
-    yield from (path for path in there if path not in ours)
+    existing = [path for path in paths if os.path.lexists(path)]
+    if not existing:
+        return
+    read = {path: read_checksums(path) for path in folder.glob("*.sha256")}
+    checksums = {path: content for path, content in read.items() if content}
+    known = {folder / name for content in checksums.values() for name in content.files}
+    known |= checksums.keys()
+    yield from (path for path in existing if path not in known)

@@ -1,4 +1,4 @@
-"""Which code a stage of the workflow rests on, and what a result says about its origin."""
+"""Provenance: digests of the code behind each stage of the workflow, and versions of packages."""
 
 import hashlib
 import os
@@ -17,63 +17,64 @@ from neuralrace.extensions.source import imports, without_comments
 
 ROOT = Path(__file__).parents[1]
 SEEN: dict[Path, tuple[int, ...]] = {}
-"""State of source files when this process first saw them; workers look before they import any."""
+"""State of each source file when this process first read it; workers note it before imports."""
 
 Stage = Literal[
     "train", "solve", "measure", "tabulate", "judge", "draw", "plot", "blind", "judge_blind"
 ]
-"""Each has a module of its name in `neuralrace.workflow`, which its jobs call."""
+"""Each stage is a module of that name in `neuralrace.workflow`, which its jobs call."""
 RUNNER = "neuralrace.workflow.worker"
-"""What calls it, and prepares the process for it."""
+"""The module that prepares the process and calls the stage."""
 
 
 def code_files(stage: Stage, more: Iterable[str] = ()) -> list[Path]:
-    """Source files that a stage rests on, found by following imports, sorted.
+    """Source files that a stage depends on, found by following imports, sorted.
 
-    Those of this library and of the packages that extend it; see `neuralrace.extensions.registry`.
+    They belong to this library and the packages that extend it; see
+    `neuralrace.extensions.registry`.
 
     Args:
-        stage: whose module to follow.
-        more: names of modules to follow beside its own, such as what a cell names.
+        stage: the stage whose module is followed.
+        more: names of further modules to follow, such as the extensions that a cell names.
     """
     return list(_together(_entries(stage, more)))
 
 
 def code_sha256(stage: Stage, more: Iterable[str] = ()) -> str:
-    """Hex digest over names and contents of the files that a stage rests on; see `code_files`.
+    """Hex digest of the names and contents of `code_files`.
 
-    What the stage computes is stale when it changes, and nothing else is.
+    Outputs of the stage are stale if it changes. Comments and blank lines of this library do not
+    count.
     """
     return _sha256(_entries(stage, more))
 
 
 def note_source_files() -> None:
-    """Notes the state of all source files, before they are imported: see `planned`."""
+    """Records the state of all source files before they are imported, for `code_guard`."""
     for root in _roots().values():
         SEEN.update({path: _state(path) for path in root.rglob("*.py")})
 
 
 def code_guard(stage: Stage, more: Iterable[str], digest: str) -> Callable[[], None]:
-    """Refuses code other than a job was planned with.
+    """Checks that the code is still the code that a job was planned with.
 
     Args:
-        stage: of the job.
-        more: names of modules that it rests on beside those of the stage.
+        stage: the stage of the job.
+        more: names of further modules that the job depends on.
         digest: `code_sha256` of them when the job was planned.
 
     Returns:
-        A function to call before anything is written. It refuses to go on once a source file that
-        the job rests on was edited since this process first saw it: what was imported may be
-        another text than the digest tells of, even where the edit was taken back.
+        A function to call before anything is written. It raises UserError if a source file of the
+        job was edited since this process first read it. Even if the edit was reverted, the imported
+        code may differ from the digest.
 
     Raises:
         UserError: the library was edited after the job was planned.
     """
     entries = _entries(stage, more)
+    again = "run the same command again"
     if _sha256(entries) != digest:
-        raise UserError(
-            "the library was edited after this run was planned; run the same command again"
-        )
+        raise UserError("the library was edited after this run was planned", remedy=again)
 
     def guard() -> None:
         for path in _together(entries):
@@ -83,32 +84,34 @@ def code_guard(stage: Stage, more: Iterable[str], digest: str) -> Callable[[], N
                 same = False
             if not same:
                 raise UserError(
-                    f"{path}: was edited while this job ran; nothing was written, as nobody could "
-                    "tell by which code it was computed. Run the same command again"
+                    "was edited while this job ran, so that the code of its results would be "
+                    "unknown; nothing was written",
+                    file=path,
+                    remedy=again,
                 )
 
     return guard
 
 
 def package_versions(*packages: str) -> str:
-    """Versions of Python and of the packages that a result depends on."""
-    named = [f"{package} {version(package)}" for package in ("neuralrace", "numpy", *packages)]
-    return ", ".join([f"python {platform.python_version()}", *named])
+    """Versions of Python, neuralrace, NumPy and further packages, as one line."""
+    versions = [f"{package} {version(package)}" for package in ("neuralrace", "numpy", *packages)]
+    return ", ".join([f"python {platform.python_version()}", *versions])
 
 
 @cache
 def processor_attributes() -> dict[str, str]:
-    """What sums depend on beside versions: kernels of linear algebra, and instructions.
+    """Linear algebra kernels and processor instructions in use.
 
-    Other kernels and instructions sum in another order, which changes results in their last digits.
+    They decide the order of sums, which changes results in their last digits.
     """
     import numpy as np
-    import scipy.linalg  # noqa: F401 with a BLAS of its own, which is told although nobody asked yet
+    import scipy.linalg  # noqa: F401 threadpool_info lists only loaded libraries, as SciPy's BLAS
     from threadpoolctl import threadpool_info
 
     loaded = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    known = ("internal_api", "version", "architecture")
-    kernels = {" ".join(str(each[key]) for key in known if each.get(key)) for each in loaded}
+    keys = ("internal_api", "version", "architecture")
+    kernels = {" ".join(str(blas[key]) for key in keys if blas.get(key)) for blas in loaded}
     extensions = cast(dict, np.show_config(mode="dicts"))["SIMD Extensions"]
     return {
         "blas": ", ".join(sorted(kernels)) or "unknown",
@@ -117,7 +120,6 @@ def processor_attributes() -> dict[str, str]:
 
 
 def _entries(stage: Stage, more: Iterable[str]) -> frozenset[str]:
-    """Names of the modules that a stage begins with."""
     return frozenset([RUNNER, f"{ENTRY_POINT_GROUP}.workflow.{stage}", *more])
 
 
@@ -128,14 +130,14 @@ def _sha256(names: frozenset[str]) -> str:
 
 @cache
 def _together(names: frozenset[str]) -> tuple[Path, ...]:
-    """Files that modules rest on, sorted."""
-    # the order of paths themselves, which compare four times as slowly
+    """Files that modules depend on, sorted."""
+    # `parts` give the same order as the paths themselves, which compare four times as slowly
     return tuple(sorted(frozenset[Path]().union(*map(_reached, names)), key=attrgetter("parts")))
 
 
 @cache
 def _described(path: Path) -> bytes:
-    """Name and content of a file, for a digest: without comments, where it is the library's own."""
+    """Name and content of a file, for a digest; without comments if it belongs to this library."""
     root = next(root for root in _roots().values() if path.is_relative_to(root))
     SEEN.setdefault(path, _state(path))
     content = without_comments(path).encode() if root == ROOT else path.read_bytes()
@@ -143,25 +145,24 @@ def _described(path: Path) -> bytes:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """What the file system says of a file; no program can take back the time of its last change."""
-    found = os.stat(path)
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    # programs can reset the modification time (mtime), but not the time of the last change (ctime)
+    stat = os.stat(path)
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 @cache
 def _reached(name: str) -> frozenset[Path]:
-    """Files that a module rests on, its own among them."""
-    found: set[Path] = set()
-    waiting = {*_files(name)}
-    while waiting:
-        found |= waiting
-        waiting = {other for path in waiting for other in _imported(path)} - found
-    return frozenset(found)
+    """Files that a module depends on, including its own."""
+    reached: set[Path] = set()
+    new = {*_files(name)}
+    while new:
+        reached |= new
+        new = {other for path in new for other in _imported(path)} - reached
+    return frozenset(reached)
 
 
 @cache
 def _imported(path: Path) -> frozenset[Path]:
-    """Files that a file imports."""
     return frozenset(other for name in imports(path) for other in _files(name))
 
 
@@ -178,10 +179,10 @@ def _roots() -> dict[str, Path]:
 
 @cache
 def _files(name: str) -> tuple[Path, ...]:
-    """Files that importing a dotted name runs; none for names of other libraries."""
+    """Files that run when a dotted name is imported; none for other libraries."""
     package, *names = name.split(".")
     root = _roots().get(package)
-    # the library's own __init__ is no step of any stage: it only opens results for people
+    # the library's own __init__ only offers functions to users, and no stage depends on it
     if root is None or name == ENTRY_POINT_GROUP:
         return ()
     stem = root.joinpath(*names)

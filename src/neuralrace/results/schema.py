@@ -1,10 +1,9 @@
-"""What a result file may hold: every variable with its dimensions, meaning and unit.
+"""Schema of result files: every variable with its dimensions, meaning and unit.
 
-A file is a trajectory (what training recorded), theory (what was solved for the same runs) or
-metrics (what follows from both). All share the axes `init_scale` and `seed`.
+There are three kinds of files: trajectory (recorded in training), theory (solutions for the same
+runs) and metrics (computed from both). All have the axes `init_scale` and `seed`.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -14,13 +13,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from neuralrace.config.variables import COMMON_VARIABLES, REGISTRIES, RUN_AXES, FileKind
 from neuralrace.errors import UserError
-from neuralrace.config.variables import COMMON_VARIABLES, RUN_AXES, FileKind
 from neuralrace.extensions.registry import OBSERVABLES, SOLUTIONS, Variable
+from neuralrace.results.checksums import fingerprint
 
 SCHEMA_VERSION = "3"
-
-
 COORDINATES: dict[str, str] = {
     "init_scale": "factor on every initial weight",
     "seed": "run seed",
@@ -68,7 +66,7 @@ COORDINATES: dict[str, str] = {
     "other_domain_item": "the same items",
     "corner": "corner of the XoR square",
 }
-
+"""Meaning of each coordinate."""
 NUMBERED = (
     "layer",
     "pair",
@@ -81,14 +79,16 @@ NUMBERED = (
     "input_domain",
     "output_domain",
 )
-
+"""Dimensions whose entries are numbered from 1 where they have no other labels."""
 TRAJECTORY = dict(COMMON_VARIABLES["trajectory"])
-"""By name; `{layer}` and `{below}` stand for the numbers of a layer and of the one below it."""
-for _name, _entry in OBSERVABLES.items():
-    for _given, _variable in _entry.declaration.outputs.items():
-        if TRAJECTORY.setdefault(_given, _variable) != _variable:
+"""Variables of trajectory files by name; `{layer}` and `{below}` in a name stand for the numbers of
+a layer and of the one below it."""
+for _observable, _entry in OBSERVABLES.items():
+    for _name, _variable in _entry.declaration.outputs.items():
+        if TRAJECTORY.setdefault(_name, _variable) != _variable:
             raise ValueError(
-                f"{_entry.module}: observable {_name!r}: {_given!r} means something else already"
+                f"{_entry.module}: observable {_observable!r}: {_name!r} means something else "
+                "already"
             )
 
 
@@ -96,11 +96,11 @@ for _name, _entry in OBSERVABLES.items():
 def theory_variables() -> dict[str, Variable]:
     """Variables of theory files, as solutions declare them.
 
-    Those whose dimensions begin with `solution` may come from several; the others are those of the
-    last one that gives them.
+    A variable whose dimensions begin with `solution` may come from several solutions. Any other
+    variable comes from the last solution that computes it.
     """
-    given = (entry.declaration.outputs for entry in SOLUTIONS.values())
-    return {name: each for variables in given for name, each in variables.items()}
+    declared = (entry.declaration.outputs for entry in SOLUTIONS.values())
+    return {name: entry for variables in declared for name, entry in variables.items()}
 
 
 def variable(kind: FileKind, name: str) -> Variable | None:
@@ -126,19 +126,20 @@ def build(
     Args:
         kind: trajectory or theory.
         arrays: values by name, axes (init_scale, seed, *dims of the variable).
-        coords: values by name, or (dimension, values, unit) where they differ from the default.
+        coords: values by name; or (dimension, values, unit) where the dimension has another name or
+            the unit is not 1.
         attrs: provenance of the file.
 
     Raises:
-        KeyError: a name that the schema does not know.
+        KeyError: the schema has no variable of that name.
     """
     variables = {}
     for name, values in arrays.items():
-        known = variable(kind, name)
-        if known is None:
+        declared = variable(kind, name)
+        if declared is None:
             raise KeyError(f"{name} is no variable of a {kind} file")
-        described = {"long_name": known.long_name, "units": known.units}
-        variables[name] = ((*RUN_AXES, *known.dims), values, described)
+        described = {"long_name": declared.long_name, "units": declared.units}
+        variables[name] = ((*RUN_AXES, *declared.dims), values, described)
     dataset = xr.Dataset(variables, attrs=dict(attrs) | {"kind": kind, "schema": SCHEMA_VERSION})
     for name, value in coords.items():
         dimension, values, units = value if isinstance(value, tuple) else (name, value, "1")
@@ -154,55 +155,55 @@ def build(
 
 
 def check(dataset: xr.Dataset, path: object, kind: FileKind | None = None) -> None:
-    """Refuses a dataset that is not what the schema says.
+    """Checks a dataset against the schema.
 
     Raises:
         UserError: wrong kind or version, a missing attribute, run axis, unit or variable.
     """
     check_origin(dataset.attrs, map(str, dataset.variables), path, kind)
-    found = dataset.attrs["kind"]
-    if found != "metrics" and not set(RUN_AXES) <= set(dataset.dims):
-        raise _refusal(path, f"lacks the axes {RUN_AXES}")
-    if found == "trajectory" and "loss" not in dataset:
-        raise _refusal(path, "lacks the variable 'loss'")
+    kind = dataset.attrs["kind"]
+    if kind != "metrics" and not set(RUN_AXES) <= set(dataset.dims):
+        raise _wrong_content(path, f"lacks the axes {RUN_AXES}")
+    if kind == "trajectory" and "loss" not in dataset:
+        raise _wrong_content(path, "lacks the variable 'loss'")
     if bare := [
         str(name)
         for name, variable in dataset.variables.items()
         if name in dataset.data_vars and not {"long_name", "units"} <= variable.attrs.keys()
     ]:
-        raise _refusal(path, f"has variables without long_name or units: {bare}")
+        raise _wrong_content(path, f"has variables without long_name or units: {bare}")
 
 
 def check_origin(
     attrs: Mapping[str, Any], variables: Iterable[str], path: object, kind: FileKind | None = None
 ) -> None:
-    """Refuses a file whose attributes are not what the schema says.
+    """Checks the attributes of a file against the schema.
 
     Args:
-        attrs: of the file.
-        variables: names of all that it holds.
-        path: where it is.
-        kind: what it should be; any when absent.
+        attrs: attributes of the file.
+        variables: names of all variables in the file.
+        path: path of the file, for messages.
+        kind: the expected kind of file; any when absent.
 
     Raises:
         UserError: wrong kind or version, an attribute that is missing or no text, a specification
-            without the checksum that stands beside it, or a variable that was lost.
+            whose checksum differs from `spec_sha256`, or a lost variable.
     """
     texts = {name: value for name, value in attrs.items() if isinstance(value, str)}
-    found = texts.get("kind")
-    if found not in ("trajectory", "theory", "metrics") or (kind is not None and found != kind):
-        raise _refusal(path, f"is no {kind or 'result'} file (its kind is {found!r})")
+    recorded = texts.get("kind")
+    if recorded not in REGISTRIES or (kind is not None and recorded != kind):
+        raise _wrong_content(path, f"is no {kind or 'result'} file (its kind is {recorded!r})")
     if (version := texts.get("schema")) != SCHEMA_VERSION:
-        raise _refusal(path, f"has schema {version!r}, this version reads {SCHEMA_VERSION!r}")
+        raise _wrong_content(path, f"has schema {version!r}, this version reads {SCHEMA_VERSION!r}")
     missing = {"spec", "spec_sha256", "code_sha256", "versions", "variables"} - texts.keys()
     if missing:
-        raise _refusal(path, f"lacks the attributes {sorted(missing)}")
-    if hashlib.sha256(texts["spec"].encode()).hexdigest() != texts["spec_sha256"]:
-        raise _refusal(path, "has a specification (spec) that is not the one of its spec_sha256")
+        raise _wrong_content(path, f"lacks the attributes {sorted(missing)}")
+    if fingerprint(texts["spec"]) != texts["spec_sha256"]:
+        raise _wrong_content(path, "has a specification (spec) that does not match its spec_sha256")
     if not _is_object(texts["spec"]):
-        raise _refusal(path, "has a specification (spec) that is no JSON object")
+        raise _wrong_content(path, "has a specification (spec) that is no JSON object")
     if lost := set(attrs["variables"].split()).difference(variables):
-        raise _refusal(path, f"lacks the variables {sorted(lost)}")
+        raise _wrong_content(path, f"lacks the variables {sorted(lost)}")
 
 
 def _is_object(text: str) -> bool:
@@ -212,7 +213,6 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def _refusal(path: object, what: str) -> UserError:
-    return UserError(
-        f"{path}: {what}. If the workflow wrote it, delete it and run the workflow again."
-    )
+def _wrong_content(path: object, problem: str) -> UserError:
+    remedy = "if the workflow wrote it, delete it and run the workflow again"
+    return UserError(problem, file=path, remedy=remedy)

@@ -1,4 +1,4 @@
-"""Theory as datasets."""
+"""Datasets of theory files."""
 
 from collections.abc import Mapping
 
@@ -6,27 +6,27 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Int
 
+from neuralrace.config.cell import SolvedEnsemble
+from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.results.axes import axes, provenance_attributes, record_steps
 from neuralrace.results.schema import build, theory_variables
-from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.theory.solutions.problem import Arrays, Problem
-from neuralrace.config.cell import SolvedEnsemble
 
 
 def theory_dataset(
     cell_id: str, ensemble: SolvedEnsemble, answers: Mapping[str, Arrays] | None = None
 ) -> xr.Dataset:
-    """Every configured solution of an ensemble, as it is written to `theory.nc`.
+    """The dataset of `theory.nc`: every configured solution of an ensemble, without training.
 
-    It shares the axes of the trajectory and follows from the same specification, without training.
+    It has the axes of the trajectory.
 
     Args:
         cell_id: `paper/experiment/label`.
-        ensemble: what is solved.
-        answers: what each solution gives; solved here when absent.
+        ensemble: specification of the runs and of the solutions.
+        answers: variables of each solution; solved here when absent.
 
     Raises:
-        UserError: a theory that is not for these data or initial weights.
+        UserError: a solution does not apply to these data or initial weights.
     """
     step, _ = record_steps(ensemble)
     samples, arrays = solve(ensemble, step, answers)
@@ -46,31 +46,31 @@ def solve(
     step: Int[np.ndarray, " time"],
     answers: Mapping[str, Arrays] | None = None,
 ) -> tuple[int, Arrays]:
-    """Every configured solution of an ensemble, at the given gradient steps.
+    """Every configured solution of an ensemble, at certain gradient steps.
 
     Args:
-        ensemble: what is solved.
+        ensemble: specification of the runs and of the solutions.
         step: gradient steps.
-        answers: what each solution gives; solved here when absent.
+        answers: variables of each solution; solved here when absent.
 
     Returns:
-        Number of samples that the loss is over, and arrays by name, axes (init_scale, seed, *dims
-        of the variable). An axis `solution` is in the order of `ensemble.solutions`, with NaN for
-        those that do not give the variable.
+        Number of samples that the loss averages over, and arrays by name, axes (init_scale, seed,
+        *dims of the variable). An axis `solution` has the order of `ensemble.solutions`, with NaN
+        where a solution does not compute the variable.
 
     Raises:
-        UserError: a theory that is not for these data or initial weights.
-        KeyError: a variable that no solution declares.
+        UserError: a solution does not apply to these data or initial weights.
+        KeyError: no solution declares a variable.
     """
     problem = Problem(ensemble, step)
     if answers is None:
         answers = {name: SOLUTIONS[name].load()(problem) for name in ensemble.solutions}
-    each = [answers[name] for name in ensemble.solutions]
+    solved = [answers[name] for name in ensemble.solutions]
     arrays: Arrays = {}
-    for name in dict.fromkeys(name for answer in each for name in answer):
-        given = [answer[name] for answer in each if name in answer]
-        arrays[name] = given[-1]
+    for name in dict.fromkeys(name for answer in solved for name in answer):
+        values = [answer[name] for answer in solved if name in answer]
+        arrays[name] = values[-1]
         if theory_variables()[name].dims[:1] == ("solution",):
-            absent = np.full_like(given[0], np.nan)
-            arrays[name] = np.stack([answer.get(name, absent) for answer in each], axis=2)
+            absent = np.full_like(values[0], np.nan)
+            arrays[name] = np.stack([answer.get(name, absent) for answer in solved], axis=2)
     return len(problem.data.x), arrays

@@ -1,23 +1,23 @@
-"""Trajectories as datasets."""
+"""Datasets of trajectory files."""
 
 import os
 
 import jax
 import xarray as xr
 
+from neuralrace.config.cell import Ensemble
 from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import build
-from neuralrace.config.cell import Ensemble
 from neuralrace.training.trainer import Trajectory
 
 
 def trajectory_dataset(cell_id: str, ensemble: Ensemble, trajectory: Trajectory) -> xr.Dataset:
-    """What training recorded, as it is written to `trajectory.nc`.
+    """The dataset of `trajectory.nc`: all recorded variables of a training.
 
     Args:
         cell_id: `paper/experiment/label`.
-        ensemble: what was trained.
-        trajectory: what was recorded.
+        ensemble: specification of the runs.
+        trajectory: the recorded arrays.
     """
     device = jax.devices()[0]
     attrs = provenance_attributes(

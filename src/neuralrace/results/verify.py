@@ -1,4 +1,4 @@
-"""Whether results are what the workflow wrote, from the files of cells to pictures and claims."""
+"""Verification of results: checksums, schema, provenance and finite values of every file."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -7,18 +7,25 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from neuralrace.errors import UserError
-from neuralrace.config.variables import REGISTRIES
-from neuralrace.results.files import read_result
-from neuralrace.results.cells import IDENTIFIER, named
-from neuralrace.extensions.registry import FIGURES
-from neuralrace.results.checksums import Checksums, recorded_checksum, fingerprint, read_checksums, checksum_path, file_sha256
 from neuralrace.config.robustness import DOUBLED
+from neuralrace.config.variables import REGISTRIES
+from neuralrace.errors import UserError
+from neuralrace.extensions.registry import FIGURES
+from neuralrace.results.cells import IDENTIFIER, cell_name
+from neuralrace.results.checksums import (
+    Checksums,
+    checksum_path,
+    file_sha256,
+    fingerprint,
+    read_checksums,
+    recorded_checksum,
+)
+from neuralrace.results.files import read_result
 
 PICTURES = (".png", ".pdf", ".svg")
 TABLES = ("md", "json", "csv")
-# Singular values are padded to the largest rank; there may be no pair that is never trained.
-UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
+# singular values are padded to the largest rank, and all pairs of domains may be trained
+MAY_BE_UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
 
 
 def verify(
@@ -29,66 +36,67 @@ def verify(
 ) -> None:
     """Checks every file of a results folder and of its figures.
 
-    Of each, its checksum; of result files schema, finite values, that their specification has the
-    checksum which they name, that they lie where the cell that they name belongs, and that
-    specification and code are those of their fingerprint; of what was computed from result files,
-    that they are those that are there.
+    Every file must match its checksum. A result file must follow the schema, have finite values,
+    lie in the folder of its cell, and match its specification, code and fingerprint. The inputs of
+    every file must be the present result files.
 
     Args:
         root: the results folder.
         gallery: the folder of its figures.
-        report: takes the line that tells how many files are sound.
-        planned: fingerprint that each result file should have, by path; those that are there,
-            whatever they were computed from, when absent.
+        report: function that takes a line about the verified files.
+        planned: fingerprint that each result file should have, by path; the existing files with any
+            fingerprint when absent.
 
     Raises:
-        UserError: there are no files; what is wrong in which file, a line each, and the command
-            that mends it.
+        UserError: there are no files, or files have problems. The message has a line for each
+            problem, and the command that computes these files again.
     """
-    found = [path for path in root.rglob("*.nc") if path.stem in REGISTRIES]
-    files = sorted(found) if planned is None else list(planned)
+    existing = [path for path in root.rglob("*.nc") if path.stem in REGISTRIES]
+    files = sorted(existing) if planned is None else list(planned)
     if not files:
-        raise UserError(f"{root}: no result files; name the folder that holds some")
-    products = [place for place, made in _products(root, gallery) if _any(place, *made)]
-    problems = {path: list(_of_file(path, root, (planned or {}).get(path))) for path in files}
-    problems |= {place: list(_of_product(place, root)) for place in products}
-    wrong = [f"{path}: {what}" for path, told in problems.items() for what in told]
-    if wrong:
-        again = " ".join(str(_output(path, gallery)) for path, told in problems.items() if told)
+        raise UserError("no result files", file=root, remedy="name the folder that holds some")
+    outputs = [path for path, covered in _outputs(root, gallery) if _any_exists(path, *covered)]
+    problems = {
+        path: list(_problems_of_result(path, root, (planned or {}).get(path))) for path in files
+    }
+    problems |= {path: list(_problems_of_output(path, root)) for path in outputs}
+    lines = [str(problem) for group in problems.values() for problem in group]
+    if lines:
+        targets = (_snakemake_target(path, gallery) for path, group in problems.items() if group)
+        count = f"{len(lines)} problem{'s' * (len(lines) > 1)}"
         advice = (
-            f"To compute them again: snakemake --cores all --force {again}\n"
-            "with --config settings=FILE, if these results have a file of yours. Then run what you "
-            "ran: it computes what rests on them. Nothing was changed."
+            f"To compute them again: snakemake --cores all --force {' '.join(map(str, targets))}\n"
+            "with --config settings=FILE, if you used one for these results. Then run your usual "
+            "command, which computes all that depends on them. Nothing was changed."
         )
-        count = f"{len(wrong)} problem{'s' * (len(wrong) > 1)}"
-        raise UserError("\n".join([count, *wrong, advice]))
-    pictures = f" and {len(products)} figures and tables" if products else ""
+        raise UserError("\n".join([count, *lines, advice]))
+    figures = f" and {len(outputs)} figures and tables" if outputs else ""
     report(
-        f"{len(files)} files{pictures} verified: checksum, schema, specification, code, inputs, "
+        f"{len(files)} files{figures} verified: checksum, schema, specification, code, inputs, "
         "finite values"
     )
 
 
-def _products(root: Path, gallery: Path) -> Iterator[tuple[Path, list[Path]]]:
-    """Checksum files of all figures and tables that there may be, and the files that they are of.
+def _outputs(root: Path, gallery: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """Checksum file of each possible figure and table, and the files that it covers.
 
-    Others may lie beside them, and are nobody's business here.
+    Other files in these folders are ignored, as the user may have put them there.
     """
     judged = [root / f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
     yield root / "claims.sha256", judged
     for name in ("metrics.csv", "blind.json"):
         yield checksum_path(root / name), [root / name]
-    drawn = {place for place in gallery.rglob("*.sha256") if read_checksums(place)}
-    for place in sorted(drawn | {gallery / f"{name}.sha256" for name in FIGURES}):
-        yield place, [place.with_suffix(kind) for kind in PICTURES]
+    drawn = {path for path in gallery.rglob("*.sha256") if read_checksums(path)}
+    for path in sorted(drawn | {gallery / f"{name}.sha256" for name in FIGURES}):
+        yield path, [path.with_suffix(kind) for kind in PICTURES]
 
 
-def _any(*paths: Path) -> bool:
+def _any_exists(*paths: Path) -> bool:
     return any(map(os.path.lexists, paths))
 
 
-def _output(path: Path, gallery: Path) -> Path:
-    """The file that Snakemake computes, for a checksum file of a figure or table."""
+def _snakemake_target(path: Path, gallery: Path) -> Path:
+    """The file to ask Snakemake for, for a result file or the checksum file of an output."""
     if path.suffix != ".sha256":
         return path
     if path.is_relative_to(gallery):
@@ -96,82 +104,86 @@ def _output(path: Path, gallery: Path) -> Path:
     return path.with_suffix("" if "." in path.stem else ".md")
 
 
-def _of_product(place: Path, root: Path) -> Iterator[str]:
-    """What is wrong with pictures or tables, as their checksum file says."""
-    found = read_checksums(place)
-    if found is None:
-        yield "is missing or no checksum file, so that nobody can tell whether its files are sound"
+def _problems_of_output(checksum_file: Path, root: Path) -> Iterator[UserError]:
+    """Problems of the pictures or tables of a checksum file."""
+    checksums = read_checksums(checksum_file)
+    if checksums is None:
+        problem = "is missing or no checksum file, so that its files cannot be verified"
+        yield UserError(problem, file=checksum_file)
         return
-    for name, digest in found.files.items():
-        path = place.parent / name
+    for name, digest in checksums.files.items():
+        path = checksum_file.parent / name
         try:
             if file_sha256(path) != digest:
-                yield f"{path}: is not what was written; it was changed or damaged"
+                yield UserError("is not what was written; it was changed or damaged", file=path)
         except OSError as error:
-            yield f"{path}: cannot be read ({error.strerror})"
-    yield from _of_inputs(found, root)
+            yield UserError(f"cannot be read ({error.strerror})", file=path)
+    yield from _problems_of_inputs(checksum_file, checksums, root)
 
 
-def _of_inputs(found: Checksums, root: Path) -> Iterator[str]:
-    for name, digest in found.inputs.items():
+def _problems_of_inputs(path: Path, checksums: Checksums, root: Path) -> Iterator[UserError]:
+    for name, digest in checksums.inputs.items():
         if recorded_checksum(root / name) != digest:
-            yield f"was computed from another {root / name} than there is"
+            yield UserError(f"was computed from another {root / name} than there is", file=path)
 
 
-def _of_file(path: Path, root: Path, planned: str | None) -> Iterator[str]:
+def _problems_of_result(path: Path, root: Path, planned: str | None) -> Iterator[UserError]:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        yield "is missing"
+        yield UserError("is missing", file=path)
         return
-    except OSError:  # who reads it tells why it cannot be
+    except OSError:  # read_result reports it with the reason
         pass
-    found = read_checksums(checksum_path(path))
-    if found is None:
-        yield f"its checksum {checksum_path(path).name} is missing or damaged"
+    checksums = read_checksums(checksum_path(path))
+    if checksums is None:
+        yield UserError(f"its checksum {checksum_path(path).name} is missing or damaged", file=path)
     try:
         dataset = read_result(path)
     except UserError as error:
-        yield str(error).removeprefix(f"{path}: ")
+        yield error
         return
     attrs = dataset.attrs
-    if not _belongs(path, root, tuple(str(attrs.get(part)) for part in IDENTIFIER)):
-        yield f"is of {named(attrs)}, and lies in the place of another cell"
-    if found is not None:
-        own = fingerprint(named(attrs), attrs["spec_sha256"], attrs["code_sha256"])
-        if planned not in (None, found.fingerprint):
-            yield "was computed from another configuration or other code than the present ones"
-        elif found.fingerprint not in ("", own):
-            yield "names another cell, specification or code than its checksum file"
-        # cells of other runs may lie in folders of this one
-        yield from _of_inputs(found, path.parent.parent.parent.parent)
-    yield from _not_finite(dataset)
+    if not _in_its_folder(path, root, tuple(str(attrs.get(part)) for part in IDENTIFIER)):
+        yield UserError(
+            f"is of {cell_name(attrs)}, and lies in the place of another cell", file=path
+        )
+    if checksums is not None:
+        own = fingerprint(cell_name(attrs), attrs["spec_sha256"], attrs["code_sha256"])
+        if planned not in (None, checksums.fingerprint):
+            problem = "was computed from another configuration or other code than the present ones"
+            yield UserError(problem, file=path)
+        elif checksums.fingerprint not in ("", own):
+            problem = "names another cell, specification or code than its checksum file"
+            yield UserError(problem, file=path)
+        # not `root`: cells of robustness runs have their inputs in a deeper results folder
+        yield from _problems_of_inputs(path, checksums, path.parent.parent.parent.parent)
+    for problem in _values_not_finite(dataset):
+        yield UserError(problem, file=path)
 
 
-def _belongs(path: Path, root: Path, place: tuple[str, ...]) -> bool:
-    """Whether a file lies below `root` where the cell that it names belongs.
+def _in_its_folder(path: Path, root: Path, cell: tuple[str, ...]) -> bool:
+    """Whether the folders of a file below `root` are those of its cell.
 
-    That is `paper/experiment/label`, or `paper/experiment/variant/label` of a robustness run; what
-    is above `root` may have any name.
+    They are `paper/experiment/label`, or `paper/experiment/variant/label` for a robustness run.
+    Folders above `root` may have any name.
     """
     parts = path.parent.relative_to(root).parts
     plain = (*parts[:-2], *parts[-1:]) if set(parts[-2:-1]) & DOUBLED.keys() else parts
-    return (
-        any(place[-len(ends) :] == ends for ends in (parts[-3:], plain[-3:]) if ends) or not parts
-    )
+    return any(cell[-len(ends) :] == ends for ends in (parts[-3:], plain[-3:]) if ends) or not parts
 
 
-def _not_finite(dataset: xr.Dataset) -> Iterator[str]:
-    """Values that are not finite although no run that they belong to has diverged.
+def _values_not_finite(dataset: xr.Dataset) -> Iterator[str]:
+    """Variables with values that are not finite in runs that did not diverge.
 
-    Metrics may be undefined (NaN, for a mode without target, say) but never infinite.
+    Metrics may be undefined (NaN, as for a mode without target) but never infinite.
     """
     healthy = dataset["diverged_at"] < 0 if "diverged_at" in dataset else True
     metrics = dataset.attrs["kind"] == "metrics"
     for name, array in dataset.data_vars.items():
-        if array.dtype.kind != "f" or name in UNDEFINED:
+        if array.dtype.kind != "f" or name in MAY_BE_UNDEFINED:
             continue
-        if "solution" in array.dims and name != "loss":  # not all give every other variable
+        if "solution" in array.dims and name != "loss":  # a solution may lack any other variable
             array = array.dropna("solution", how="all")
         bad = np.isinf(array) if metrics else ~np.isfinite(array)
         if bool((bad & healthy).any()):

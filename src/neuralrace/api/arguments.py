@@ -1,0 +1,170 @@
+"""Arguments of the Python functions: their signatures, their checks and their errors."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from inspect import cleandoc, signature
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from neuralrace.errors import UserError, did_you_mean
+
+F = TypeVar("F", bound=Callable)
+ARGUMENT = re.compile(r"^    (\w+): .*(?:\n {8}.*)*\n", re.MULTILINE)
+"""The description of an argument in a docstring."""
+KEYS = {
+    "training.learning_rate": "learning_rate",
+    "training.steps": "steps",
+    "training.optimiser": "optimiser",
+    "training.loss": "loss",
+    "training.batch": "batch",
+    "record.observables": "observables",
+    "record.snapshots": "snapshots",
+    "dataset.x": "x",
+    "dataset.y": "y",
+    "dataset": "x",
+    "solutions": "theory",
+}
+"""Argument of each key of a configuration, where their names differ."""
+KEYS_OF_NETWORK = {
+    "network.hidden": "hidden",
+    "network.activation": "activation",
+    "network.gates": "gates",
+}
+"""The same for networks without the argument `network`."""
+LONGEST_MESSAGE = 5
+"""Largest number of mistakes in a message."""
+
+
+def checked_arguments(base: Callable | None = None) -> Callable[[F], F]:
+    """Decorator that refuses unknown and missing arguments with a message for users.
+
+    Args:
+        base: a function whose arguments replace `**options` in signature and docstring, for help
+            and completion. Defaults and descriptions of the decorated function have precedence.
+    """
+
+    def decorate(function: F) -> F:
+        own = signature(function)
+        parameters = dict(own.parameters)
+        text = cleandoc(function.__doc__ or "")
+        if base is not None:
+            del parameters["options"]
+            parameters = {**signature(base).parameters, **parameters}
+            texts = {
+                match[1]: match[0]
+                for docstring in (base.__doc__ or "", text)
+                for match in ARGUMENT.finditer(docstring)
+            }
+            before, _, after = re.split(r"^(Args:\n(?: {4}.*\n)+)", text, flags=re.MULTILINE)
+            text = before + "Args:\n" + "".join(texts[name] for name in parameters) + after
+        full = own.replace(parameters=list(parameters.values()))
+
+        @wraps(function)
+        def checked(*arguments: Any, **options: Any) -> Any:
+            for name in options.keys() - parameters.keys():
+                raise UserError(
+                    f"is no argument of {function.__name__}",
+                    key=name,
+                    remedy=f"{did_you_mean(name, parameters)}there are {', '.join(parameters)}",
+                )
+            try:
+                full.bind(*arguments, **options)
+            except TypeError as error:
+                raise UserError(
+                    str(error),
+                    key=function.__name__,
+                    remedy="give x and y first and all else by name, such as hidden=[16]",
+                ) from None
+            return function(*arguments, **options)
+
+        checked.__doc__ = text
+        vars(checked)["__signature__"] = full
+        return cast(F, checked)
+
+    return decorate
+
+
+def check_positive_whole(argument: str, value: Any) -> None:
+    """Raises UserError unless the value is a positive whole number."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise UserError("expected a positive whole number", key=argument, value=value)
+
+
+def finite_matrix(argument: str, values: Any, axes: str) -> np.ndarray:
+    """An array of any library, or nested lists, as finite numbers along two axes.
+
+    Raises:
+        UserError: the values are no such numbers.
+    """
+    kind = type(values).__name__
+    if np.ma.is_masked(values):
+        raise UserError(f"{kind} with masked entries", key=argument, remedy="leave those rows out")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError
+        with np.errstate(over="ignore"):  # longer floats overflow to infinity, refused below
+            array = array.astype(float)
+    except (TypeError, ValueError, RuntimeError):  # PyTorch raises RuntimeError
+        raise UserError(
+            f"{kind} with rows of unequal length, or entries that are no real numbers",
+            key=argument,
+            remedy=f"give an array {axes} of real numbers",
+        ) from None
+    if array.ndim != 2 or not array.size:
+        example = f"{argument}.reshape({len(array) if array.ndim else 1}, -1)"
+        raise UserError(
+            f"has shape {array.shape}",
+            key=argument,
+            remedy=f"give an array with two axes {axes}, as {example} makes of numbers by row",
+        )
+    if odd := int((~np.isfinite(array)).sum()):
+        raise UserError(
+            f"{odd} numbers are not finite", key=argument, remedy="leave those rows out"
+        )
+    return array
+
+
+@contextmanager
+def errors_by_argument(prefix: str, network: Any) -> Iterator[None]:
+    """Errors of a configuration name arguments in place of keys; see `by_argument`."""
+    try:
+        yield
+    except UserError as error:
+        raise by_argument(error, prefix, network) from None
+
+
+def by_argument(error: UserError, prefix: str, network: Any) -> UserError:
+    """An error of a configuration that names an argument in place of a key.
+
+    Args:
+        error: an error with a key of a configuration, or a group of such errors as its cause;
+            others keep their text.
+        prefix: the key of the experiment in the configuration.
+        network: the argument of that name.
+    """
+    result = error.moved(prefix, "")
+    if result.key != error.key:
+        result.key, result.file = result.key.removeprefix("."), ""
+    lines = error.problem.splitlines()
+    if isinstance(error.__cause__, ExceptionGroup):  # several mistakes at once
+        causes = (e for e in error.__cause__.exceptions if isinstance(e, UserError))
+        lines = [str(by_argument(cause, prefix, network)) for cause in causes]
+        result.problem = "\n".join(lines)
+    if (more := len(lines) - LONGEST_MESSAGE) > 1:
+        result.problem = "\n".join([*lines[:LONGEST_MESSAGE], f"and {more} more lines like these"])
+    if result.key == "dataset.name" and result.value == "'table'":
+        result.key, result.value = "x", "an array"
+    for key, argument in (KEYS | ({} if network is not None else KEYS_OF_NETWORK)).items():
+        moved = result.moved(key, argument)
+        if moved.key != result.key:
+            return moved
+    return result
+
+
+def reason_by_argument(reason: UserError | str, network: Any) -> str:
+    """An unmet requirement as text, with arguments in place of keys of a configuration."""
+    return str(by_argument(reason, "", network) if isinstance(reason, UserError) else reason)

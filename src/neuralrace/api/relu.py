@@ -1,0 +1,52 @@
+"""Rectified linear networks that imitate ReLU networks, from Python arguments."""
+
+from typing import Any
+
+from neuralrace.api.arguments import check_positive_whole, checked_arguments
+from neuralrace.api.specification import python_errors, specify
+from neuralrace.config.cell import Ensemble
+from neuralrace.theory.reln import find
+from neuralrace.training.environment import warn_of_environment
+
+
+@checked_arguments(specify)
+def find_reln(
+    x: Any, y: Any = None, *, pathways: int, controls: bool = True, **options: Any
+) -> find.Reln:
+    """Finds the rectified linear network that imitates ReLU networks; see `reln.find.find_reln`.
+
+    When absent, `activation` is "relu" and `snapshots` is 20. There must be one init scale.
+
+    Args:
+        x: inputs, an array (sample, input); or a dataset by its name or as a mapping.
+        y: targets, an array (sample, output); None with a dataset.
+        pathways: number of pathways to find, a positive whole number.
+        controls: whether to repeat this with the gates at the start only and at the end only.
+        **options: all other arguments of `specify`.
+
+    Returns:
+        The gates (`gating.gates`, (pathway, sample)), the training of the ReLU networks and of
+        their imitation, and the differences between these (`output_error`, `loss_gap`).
+
+    Raises:
+        UserError: as `specify`, or `reln.find.find_reln`.
+
+    Example:
+        >>> import numpy as np
+        >>> import neuralrace as nr
+        >>> x, y = np.eye(4), np.diag([4.0, 3, 2, 1])
+        >>> options = {"hidden": [40], "init_scales": [0.01], "seeds": 2, "controls": False}
+        >>> reln = nr.find_reln(x, y, pathways=4, **options)
+        >>> reln.gating.gates.shape  # (pathway, sample)
+        (4, 4)
+        >>> reln.output_error.shape  # (init_scale, seed, snapshot)
+        (1, 2, 21)
+    """
+    warn_of_environment()
+    check_positive_whole("pathways", pathways)
+    if not {"network", "gates"} & options.keys():
+        options = {"activation": "relu"} | options
+    options = {"snapshots": 20} | options
+    cell = specify(x, y, **options)
+    with python_errors(options.get("network")):
+        return find.find_reln(cell.only(Ensemble), pathways, cell.record.snapshots, controls)

@@ -1,0 +1,231 @@
+"""Specification of a cell from Python arguments."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from neuralrace.api.arguments import checked_arguments, errors_by_argument, finite_matrix
+from neuralrace.api.choices import (
+    CHOSEN,
+    check_choosable,
+    default_observables,
+    fitting_records,
+    learning_rate_and_steps,
+    small_scale,
+)
+from neuralrace.config.cell import Cell
+from neuralrace.config.load import read_plan
+from neuralrace.errors import UserError
+
+Named = str | Mapping[str, Any]
+"""A name, or the mapping that a configuration has in its place."""
+PAPER, EXPERIMENT = "python", "simulate"
+CELL_NAME = f"{PAPER}/{EXPERIMENT}/main"
+"""Identifier of the cell."""
+SMALLEST = 1e-50
+"""Smallest allowed maximum of inputs and targets: a product of eight such numbers is in range."""
+
+
+@checked_arguments()
+def specify(
+    x: Any,
+    y: Any = None,
+    *,
+    hidden: Sequence[int] | None = None,
+    activation: str = "linear",
+    gates: Any = None,
+    network: Mapping[str, Any] | None = None,
+    init: Named = "normal",
+    init_scales: Sequence[float] | None = None,
+    seeds: int = 5,
+    optimiser: Named = "sgd",
+    loss: Named = "squared_error",
+    batch: Named = "full",
+    learning_rate: float | None = None,
+    steps: int | None = None,
+    records: int = 200,
+    snapshots: int = 1,
+    observables: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = (),
+    theory: Sequence[str] | None = (),
+    precision: str = "float64",
+) -> Cell:
+    """Builds the specification of a cell, as a configuration would; nothing is trained.
+
+    Args:
+        x: inputs, an array (sample, input) of real numbers: of NumPy, pandas, or nested lists. Or a
+            dataset with its targets, by its name, such as "hierarchy", or as a mapping.
+        y: targets, an array (sample, output) with as many rows as `x`; None with a dataset.
+        hidden: units of each hidden layer, first layer first, such as [16]; [] for a single layer
+            of weights. With `gates`, units of each pathway.
+        activation: activation of the hidden units: linear, relu, erf, sigmoid or tanh. With
+            `gates`, linear.
+        gates: for a gated network of parallel pathways: an array (pathway, sample) with values
+            from 0, closed, to 1, open; or a gating scheme by its name or as a mapping.
+        network: any other network, as a mapping, in place of `hidden`, `activation` and `gates`.
+        init: initialiser, by its name or as a mapping; "normal" draws independent normal weights
+            with the init scale as their standard deviation.
+        init_scales: factors on every initial weight; there are `seeds` runs for each. When absent,
+            theory chooses one (`theory.pace.small_scale`): modes start from at most 1% of their
+            final strength.
+        seeds: number of runs at each init scale; runs of one seed start in the same directions.
+        optimiser: optimiser, by its name or as a mapping; "sgd" is plain gradient descent.
+        loss: loss function: "squared_error", or a mapping such as {"name": "cross_entropy",
+            "normalisation": "mean"}.
+        batch: samples of each step: "full" for all, or a mapping.
+        learning_rate: step size. When absent, theory chooses it (`theory.pace.flow_step`): steps
+            change no rate of learning by more than 1%.
+        steps: gradient steps. When absent, theory chooses them (`theory.pace.learning_time`): the
+            slowest mode comes within 1% of its final strength at the smallest init scale.
+        records: largest number of entries of the time axis after its first. It is reduced, to at
+            least a quarter, until it divides `steps` and is a multiple of `snapshots`.
+        snapshots: the same for large variables: weights and outputs.
+        observables: names of recorded variables in addition to the loss. When absent, mode
+            strengths of linear networks, errors of trained and untrained pairs of domains, and all
+            that the metrics require.
+        metrics: names of metrics, which are computed at the end.
+        theory: names of theoretical solutions.
+        precision: floating-point precision of training, "float64" or "float32".
+
+    Raises:
+        UserError: an argument is unknown, of the wrong type or out of range, or does not fit the
+            others.
+
+    Example:
+        >>> import neuralrace as nr
+        >>> cell = nr.specify("hierarchy", hidden=[16], init_scales=[0.01], records=100)
+        >>> cell.training.steps % 100, cell.record.observables
+        (0, ('mode_strength',))
+    """
+    with python_errors(network):
+        records = fitting_records(records, snapshots, steps)
+        training: dict[str, Any] = {
+            "learning_rate": 1.0 if learning_rate is None else learning_rate,
+            "steps": records if steps is None else int(steps),
+            "optimiser": _by_name(optimiser),
+            "loss": _by_name(loss),
+            "batch": _by_name(batch),
+        }
+        record: dict[str, Any] = {"every": training["steps"] // records, "snapshots": snapshots}
+        specification: dict[str, Any] = {
+            "dataset": _dataset(x, y),
+            "network": _network(network, hidden, activation, gates),
+            "init": _by_name(init),
+            "init_scales": [1.0] if init_scales is None else init_scales,
+            "seeds": seeds,
+            "training": training,
+            "record": record,
+            "precision": precision,
+        }
+        cell = _validated(specification)
+        choices = dict(zip(CHOSEN, (init_scales, learning_rate, steps), strict=True))
+        if absent := [name for name, value in choices.items() if value is None]:
+            check_choosable(cell, absent, network)
+        if init_scales is None:
+            specification["init_scales"] = [small_scale(cell)]
+            cell = _validated(specification)
+        if learning_rate is None or steps is None:
+            rate, steps = learning_rate_and_steps(cell, learning_rate, steps)
+            training["learning_rate"], training["steps"] = rate, steps
+            record["every"] = steps // records
+        record["observables"] = (
+            default_observables(cell, metrics) if observables is None else observables
+        )
+        specification["solutions"] = () if theory is None else theory
+        specification["metrics"] = () if metrics is None else metrics
+        return _validated(specification)
+
+
+def python_errors(network: Any) -> AbstractContextManager[None]:
+    """Errors inside name arguments of `specify` in place of keys of a configuration.
+
+    Args:
+        network: the argument of that name.
+    """
+    return errors_by_argument(f"experiments.{PAPER}.{EXPERIMENT}", network)
+
+
+def _by_name(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _dataset(x: Any, y: Any) -> Any:
+    if isinstance(x, str | Mapping):
+        if y is not None:
+            name = x if isinstance(x, str) else x.get("name", dict(x))
+            raise UserError(
+                f"must be absent, as the dataset {name!r} has targets",
+                key="y",
+                remedy="leave it out",
+            )
+        return _by_name(x)
+    if y is None:
+        remedy = "give the target of each sample, (sample, output)"
+        raise UserError("is missing", key="y", remedy=remedy)
+    return {"name": "table", "x": _samples("x", x), "y": _samples("y", y)}
+
+
+def _samples(argument: str, values: Any) -> list[list[float]]:
+    array = finite_matrix(argument, values, f"(sample, {'input' if argument == 'x' else 'output'})")
+    if not array.any():
+        problem = "all numbers are 0, so that there is nothing to learn"
+        raise UserError(problem, key=argument, remedy="give others")
+    if not SMALLEST <= (largest := np.abs(array).max()) <= 1 / SMALLEST:
+        raise UserError(
+            f"the largest number is {largest:.1e}, and products of such numbers are out of range",
+            key=argument,
+            remedy=f"scale it to between {SMALLEST:.0e} and {1 / SMALLEST:.0e}",
+        )
+    return array.tolist()
+
+
+def _network(network: Any, hidden: Any, activation: str, gates: Any) -> Any:
+    if network is not None:
+        if hidden is not None or gates is not None or activation != "linear":
+            raise UserError(
+                "replaces hidden, activation and gates", key="network", remedy="leave them out"
+            )
+        return _by_name(network)
+    if hidden is None:
+        remedy = "give the units of each hidden layer, such as [16]"
+        raise UserError("is missing", key="hidden", remedy=remedy)
+    if gates is None:
+        return {"name": "layered", "hidden": hidden, "activation": activation}
+    if activation != "linear":
+        problem = "gated pathways are linear"
+        raise UserError(problem, key="activation", value=activation, remedy="leave it out")
+    return {"name": "gated", "hidden": hidden, "gates": _gates(gates)}
+
+
+def _gates(gates: Any) -> Any:
+    if isinstance(gates, str | Mapping):
+        return _by_name(gates)
+    rows = finite_matrix("gates", gates, "(pathway, sample)")
+    if odd := int(((rows < 0) | (rows > 1)).sum()):
+        problem = f"{odd} values are not between 0, closed, and 1, open"
+        raise UserError(problem, key="gates", remedy="give others")
+    return {"name": "listed", "rows": rows.tolist()}
+
+
+def _validated(specification: Mapping[str, Any]) -> Cell:
+    raw = {key: json.loads(_as_json(key, value)) for key, value in specification.items()}
+    return read_plan({"experiments": {PAPER: {EXPERIMENT: raw}}}, {}).cells[CELL_NAME]
+
+
+def _as_json(argument: str, value: Any) -> str:
+    """An argument as JSON: arrays of any library as lists, unknown types as text.
+
+    Raises:
+        UserError: the value cannot be written as JSON.
+    """
+    try:
+        return json.dumps(value, default=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UserError(
+            str(error),
+            key=argument,
+            remedy="give names, numbers, lists, and mappings with names as keys",
+        ) from None
