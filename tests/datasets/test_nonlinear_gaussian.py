@@ -84,7 +84,7 @@ def test_default_convention_has_no_root():
 
 
 def plane_integral(marginal, rho, step=0.02, reach=9.0):
-    """<f(z_1) f(z_2)> by the trapezoidal rule in the plane; f has kinks on the axes, on the grid."""
+    """<f(z_1) f(z_2)> by the trapezoidal rule; f has kinks on the axes, which are on the grid."""
     z = step * np.arange(-round(reach / step), round(reach / step) + 1)
     squares = z[:, None] ** 2 + z**2 - 2 * rho * np.outer(z, z)
     density = np.exp(-squares / (2 * (1 - rho**2))) / (2 * np.pi * np.sqrt(1 - rho**2))

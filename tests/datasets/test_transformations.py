@@ -78,8 +78,8 @@ def test_rotation_and_quarter_turns_combine(angle, turns, side):
 
 @given(angle=st.floats(0, 360), row=st.floats(-2, 2), column=st.floats(-2, 2))
 def test_rotation_conserves_the_mass_of_a_bump_in_the_interior(angle, row, column):
-    # A sum over any unit lattice gives the mass of this bump to rounding. The interpolation error is
-    # at most an eighth of the second differences along rows and along columns, whose sum is
+    # A sum over any unit lattice gives the mass of this bump to rounding. The interpolation error
+    # is at most an eighth of the second differences along rows and along columns, whose sum is
     # 0.97 mass / deviation^2 each. The border is more than four deviations away.
     deviation = 3
     y, x = np.indices((33, 33)) - 16
