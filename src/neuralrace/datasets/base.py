@@ -103,6 +103,13 @@ class Data:
         )
 
 
+DomainModes = tuple[
+    Float[np.ndarray, "domain output mode"],
+    Float[np.ndarray, " mode"],
+    Float[np.ndarray, "domain input mode"],
+]
+
+
 @dataclass(frozen=True)
 class Domains:
     """Inputs and targets by domain, for networks that route input domains to output domains.
@@ -130,16 +137,7 @@ class Domains:
         return self.inputs.transpose(0, 2, 1) @ self.inputs / self.inputs.shape[1]
 
     @cached_property
-    def modes(
-        self,
-    ) -> (
-        tuple[
-            Float[np.ndarray, "domain output mode"],
-            Float[np.ndarray, " mode"],
-            Float[np.ndarray, "domain input mode"],
-        ]
-        | None
-    ):
+    def modes(self) -> DomainModes | None:
         """(u, s, v): singular vectors of each domain, and singular values that all pairs share.
 
         None where pairs of domains have different modes, or where sigma_yx is rank deficient.

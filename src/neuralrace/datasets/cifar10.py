@@ -38,18 +38,8 @@ class Cifar10(OfficialImageSet):
     """
 
     shape: ClassVar = (3, 32, 32)
-    class_names: ClassVar = (
-        "airplane",
-        "automobile",
-        "bird",
-        "cat",
-        "deer",
-        "dog",
-        "frog",
-        "horse",
-        "ship",
-        "truck",
-    )
+    class_names: ClassVar = ("airplane", "automobile", "bird", "cat", "deer",
+                             "dog", "frog", "horse", "ship", "truck")  # fmt: skip
 
     name: Literal["cifar10"]
     folder: Annotated[str, Field(min_length=1)] = "data/cifar10"
@@ -60,12 +50,8 @@ class Cifar10(OfficialImageSet):
     def part(self, part: Literal["train", "test"]) -> Labelled:
         """See `OfficialImageSet.part`."""
         path = Path(self.folder) / ARCHIVE
-        content = official_content(
-            (path,),
-            partial(content_of, limit=LARGEST),
-            SHA256,
-            partial(fetch, path, ADDRESS, SHA256, "cifar10"),
-        )
+        read, download = partial(content_of, limit=LARGEST), partial(fetch, path, ADDRESS, SHA256)
+        content = official_content((path,), read, SHA256, partial(download, "cifar10"))
         return _records(content, FILES[part])
 
 

@@ -45,44 +45,27 @@ def content_of(path: str | Path, limit: int, remedy: str = "check permissions") 
     raise UserError(f"cannot be read ({reason})", file=path, remedy=remedy)
 
 
-def refuse_size(path: str, name: str, shape: Sequence[int]) -> None:
-    """Refuses an array with too many numbers, before memory is allocated for it.
+def refuse_array(path: str, name: str, dtype: np.dtype, shape: Sequence[int]) -> None:
+    """Refuses an array that does not hold real numbers or is too large, before it is read.
 
     Args:
         path: name of the file, for the message.
         name: name of the array.
-        shape: shape that the file announces.
+        dtype: type of its entries, from the header of the file.
+        shape: shape of the array, from the header of the file.
 
     Raises:
-        UserError: the array has more than `MOST_NUMBERS` entries.
-    """
-    if prod(shape) > MOST_NUMBERS:
-        raise UserError(
-            f"has the shape {tuple(shape)}, and at most {MOST_NUMBERS:.0e} numbers are read",
-            file=path,
-            key=name,
-            remedy="use fewer samples",
-        )
-
-
-def refuse_kind(path: str, name: str, dtype: np.dtype) -> None:
-    """Refuses an array whose entries are not real numbers.
-
-    Args:
-        path: name of the file, for the message.
-        name: name of the array.
-        dtype: type of its entries.
-
-    Raises:
-        UserError: the entries are objects, text, complex numbers or dates.
+        UserError: the entries are not real numbers, or there are more than `MOST_NUMBERS`.
     """
     if dtype.hasobject:
-        raise UserError(
-            "holds Python objects, which are not read",
-            file=path,
-            key=name,
-            remedy="save it as an array of numbers, with rows of equal length",
-        )
-    if dtype.kind not in "fiub":
+        problem = "holds Python objects, which are not read"
+        remedy = "save it as an array of numbers, with rows of equal length"
+    elif dtype.kind not in "fiub":
         problem = f"holds {shorten(str(dtype), 80)} instead of real numbers"
-        raise UserError(problem, file=path, key=name, remedy="save it as float64")
+        remedy = "save it as float64"
+    elif prod(shape) > MOST_NUMBERS:
+        problem = f"has the shape {tuple(shape)}, and at most {MOST_NUMBERS:.0e} numbers are read"
+        remedy = "use fewer samples"
+    else:
+        return
+    raise UserError(problem, file=path, key=name, remedy=remedy)

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import MOST_NUMBERS, Data, Dataset
-from neuralrace.datasets.content import content_of, refuse_kind, refuse_size
+from neuralrace.datasets.content import content_of, refuse_array
 from neuralrace.datasets.netcdf import read_netcdf
 from neuralrace.errors import UserError, shorten
 
@@ -105,7 +105,7 @@ def _content(path: str) -> bytes:
 
 
 def _matrix(path: str, name: str, unit: str, array: np.ndarray) -> Float[np.ndarray, "sample unit"]:
-    refuse_kind(path, name, array.dtype)
+    refuse_array(path, name, array.dtype, array.shape)
     if array.ndim != 2 or not array.size:
         problem, remedy = (
             f"has the shape {array.shape}",
@@ -175,8 +175,7 @@ def _read_npy(path: str, name: str, archive: zipfile.ZipFile) -> np.ndarray:
     with archive.open(f"{name}.npy") as stream:
         read_header = HEADERS[np.lib.format.read_magic(stream)]
         shape, by_column, dtype = read_header(stream)
-        refuse_kind(path, name, dtype)
-        refuse_size(path, name, shape)
+        refuse_array(path, name, dtype, shape)
         size, member_size = prod(shape) * dtype.itemsize, archive.getinfo(f"{name}.npy").file_size
         if size != member_size - stream.tell() or min(shape, default=0) < 0:
             raise ValueError(f"of shape {shape} in {member_size} bytes")
@@ -219,7 +218,7 @@ def _read_csv(path: str, content: bytes) -> Arrays:
                     file=path,
                     remedy="use one entry for each column",
                 )
-            refuse_size(path, "table", (row, len(names)))
+            refuse_array(path, "table", np.dtype(float), (row, len(names)))
             try:
                 numbers.extend(map(float, line))
             except ValueError as error:

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from neuralrace.datasets.content import refuse_kind, refuse_size
+from neuralrace.datasets.content import refuse_array
 from neuralrace.errors import UserError, shorten
 
 REFUSED = 3
@@ -63,8 +63,7 @@ def main(path: str, *names: str) -> int:
         with netCDF4.Dataset(path, memory=content) as dataset:
             present = [name for name in names if name in dataset.variables]
             for name in present:
-                refuse_kind(path, name, np.dtype(dataset[name].dtype))
-                refuse_size(path, name, dataset[name].shape)
+                refuse_array(path, name, np.dtype(dataset[name].dtype), dataset[name].shape)
             with suppress(ValueError, OSError):
                 _limit_memory(3 * sum(8 * dataset[name].size for name in present))
             for name in present:
