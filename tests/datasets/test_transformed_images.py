@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from neuralrace.datasets import pixel_domains
 from neuralrace.datasets.base import DomainDataset
 from neuralrace.datasets.digits import Digits
-from neuralrace.datasets.features import Pixels, PrincipalComponents, RandomConvolutions
+from neuralrace.datasets.features import RandomConvolutions
 from neuralrace.datasets.image_domains import ImageDomains
 from neuralrace.datasets.images import Images
 from neuralrace.datasets.transformations import identities, pixel_permutations, rotations
@@ -29,17 +29,15 @@ FEATURES = {
     "random_convolutions": {"name": "random_convolutions", "filters": 5, "size": 3, "pool": 4},
 }
 COLOUR = (3, 9, 9)
-COLOUR_FEATURES = (
-    Pixels(name="pixels"),
-    PrincipalComponents(name="principal_components", count=6),
-    RandomConvolutions(name="random_convolutions", filters=4, size=3, pool=2),
-)
 
 
 def make(**changes):
     images = {"name": "digits", "samples": SAMPLES}
     defaults = {"name": "transformed_images", "count": COUNT, "images": images}
     return TransformedImages.model_validate(defaults | changes)
+
+
+COLOUR_FEATURES = [make(features=features).features for features in FEATURES.values()]
 
 
 def colour(features, taps):

@@ -129,7 +129,7 @@ from pathlib import Path
 
 from neuralrace.figures.save import save
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.results.files import write
+from neuralrace.results.files import write_result
 from neuralrace.results.cells import CellResults
 from neuralrace.results.theory import theory_dataset
 from neuralrace.results.trajectory import trajectory_dataset
@@ -145,7 +145,7 @@ theory = theory_dataset(name, cell.only(SolvedEnsemble))
 results = CellResults(name, Path(name), cell, trajectory, theory)
 metrics = metrics_dataset(results)
 print(metrics["travelled"].shape)
-write(metrics, results.path("metrics"))
+write_result(metrics, results.path("metrics"))
 files = [f"journey.{suffix}" for suffix in ("png", "pdf", "svg", "slim.png")]
 save("paper/journey", "", {name: {}}, "", *files)
 """
