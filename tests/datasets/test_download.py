@@ -68,3 +68,9 @@ def test_unreachable_address_is_refused(tmp_path, monkeypatch, error):
 def test_file_in_place_of_the_folder_is_refused(tmp_path, served):
     (tmp_path / "data").write_text("a file, not a folder")
     check_refused(tmp_path / "data" / "file.bin")
+
+
+def test_folder_in_place_of_the_file_is_refused(tmp_path):
+    with pytest.raises(UserError, match="is no regular file") as error:
+        fetch(tmp_path, URL, SHA256, "mnist")
+    assert "remove it, or set `folder`" in error.value.remedy

@@ -56,7 +56,7 @@ def _own_faults(entry: Entry) -> Iterator[str]:
     for field, meaning, known in fields:
         for name in sorted(names(getattr(declaration, field)) - known):
             meant = did_you_mean(name, known)
-            yield f"`{field}` names {name!r}, which is no {meaning}; {meant or 'correct the name'}"
+            yield f"`{field}` names {name!r}, which is no {meaning}; {meant}correct the name"
     for name, variable in declaration.outputs.items():
         where = f"`variables` declares {name!r}"
         dims = list(variable.dims)
