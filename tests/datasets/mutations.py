@@ -1,4 +1,4 @@
-"""Files of one's own with damage anywhere in them, for tests that read them."""
+"""Damaged data files of users: random changes of intact files, and a fuzz test that reads them."""
 
 import hashlib
 import os
@@ -19,33 +19,41 @@ Y = np.array([[3.0], [1.0], [-1.0]])
 CONTEXT = np.array([0, 1, 0])
 ARRAYS = {"x": X, "y": Y, "context": CONTEXT}
 MOST_MEMORY = 10**9
-"""Bytes that reading any file of some kilobytes may take."""
+"""Limit of the memory for reading a file of some kilobytes, in bytes."""
 
 
-def whole(suffix: str) -> list[bytes]:
-    """Contents of sound files, in all ways of writing them."""
+def write_nc(path, arrays, file_format="NETCDF4"):
+    """Writes arrays to a NetCDF file, and returns its path."""
+    with netCDF4.Dataset(path, "w", format=file_format) as file:
+        for name, array in arrays.items():
+            dims = [f"{name}_{axis}" for axis in range(np.ndim(array))]
+            for dim, size in zip(dims, np.shape(array), strict=True):
+                file.createDimension(dim, size)
+            file.createVariable(name, array.dtype, dims)[...] = array
+    return path
+
+
+def intact(suffix: str) -> list[bytes]:
+    """Contents of intact files, in all variants of the format."""
+    if suffix == ".csv":
+        return [b"x1,x2,y,context\n1,0,3,0\n0,2,1,1\n1,1,-1,0\n", b"y,x\r\n1e3,2\r\n-1,.5\r\n"]
+    contents = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "my" + suffix)
-        if suffix == ".csv":
-            return [b"x1,x2,y,context\n1,0,3,0\n0,2,1,1\n1,1,-1,0\n", b"y,x\r\n1e3,2\r\n-1,.5\r\n"]
-        found = []
-        for how in (np.savez, np.savez_compressed) if suffix == ".npz" else ():
-            how(path, **ARRAYS)
-            found.append(path.read_bytes())
-        for how in ("NETCDF4", "NETCDF3_CLASSIC") if suffix == ".nc" else ():
-            with netCDF4.Dataset(path, "w", format=how) as file:
-                for name, array in ARRAYS.items():
-                    dims = [f"{name}_{axis}" for axis in range(array.ndim)]
-                    for dim, size in zip(dims, array.shape, strict=True):
-                        file.createDimension(dim, size)
-                    file.createVariable(name, array.dtype.str.replace("8", "4"), dims)[...] = array
-            found.append(path.read_bytes())
-        return found
+        for save in (np.savez, np.savez_compressed) if suffix == ".npz" else ():
+            save(path, **ARRAYS)
+            contents.append(path.read_bytes())
+        for file_format in ("NETCDF4", "NETCDF3_CLASSIC") if suffix == ".nc" else ():
+            # the classic format has no 64-bit integers
+            short = {name: array.astype(array.dtype.str[1] + "4") for name, array in ARRAYS.items()}
+            write_nc(path, short, file_format)
+            contents.append(path.read_bytes())
+    return contents
 
 
 @st.composite
 def damaged(draw: st.DrawFn, contents: list[bytes]) -> bytes:
-    """A sound file with bytes changed, cut out or put in; now and then nothing but noise."""
+    """An intact file with bytes changed, removed or inserted; one in twenty is random bytes."""
     if draw(st.integers(0, 19)) == 0:
         return draw(st.binary(max_size=400))
     content = bytearray(draw(st.sampled_from(contents)))
@@ -58,11 +66,11 @@ def damaged(draw: st.DrawFn, contents: list[bytes]) -> bytes:
 
 
 def fuzz(suffix: str, examples: int) -> None:
-    """Reads so many damaged files: each is refused in words, or gives finite numbers."""
+    """Reads damaged files: each is refused with a message, or gives finite numbers."""
     before = [_peak(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 
     @settings(max_examples=examples)
-    @given(damaged(whole(suffix)))
+    @given(damaged(intact(suffix)))
     def read(content: bytes) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "my" + suffix)
@@ -81,7 +89,7 @@ def fuzz(suffix: str, examples: int) -> None:
 
     read()
     after = [_peak(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    # a child begins with the peak of the process that it was forked from
+    # the peak of a child process starts at the peak of its parent
     assert all(new <= max(before) or new < MOST_MEMORY for new in after)
 
 

@@ -1,4 +1,4 @@
-"""Objects in contexts: structures by other routes than theirs, modes and residual in closed form.
+"""Objects in contexts: structures by independent routes, modes and residual in closed form.
 
 Arrays of whole targets hold 0 and 1, so their products with integer vectors are exact.
 """
@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from refusals import check_refusal
 
 from neuralrace.datasets.contextual import Contextual, Structure, properties
+from neuralrace.errors import UserError
 
 STRUCTURES: tuple[Structure, ...] = ("hierarchy", "ring", "cross_cutting")
 
@@ -22,7 +23,7 @@ def make(contexts, **parameters):
 
 
 def contrasts(objects):
-    """Halves of each inner node of a binary tree, with the number of objects below the node."""
+    """Contrast of the two halves below each inner node of a binary tree, and their joint size."""
     half = objects // 2
     while half:
         split = np.r_[np.ones(half), -np.ones(half)]
@@ -50,7 +51,7 @@ def test_ring_and_cross_cutting_structure_of_eight_objects():
 
 
 @pytest.mark.parametrize("objects", [2, 4, 8, 16, 32])
-def test_objects_share_the_nodes_above_both(objects):
+def test_objects_of_a_hierarchy_share_the_nodes_above_both(objects):
     table = properties("hierarchy", objects)
     assert table.shape == (2 * objects - 1, objects)
     levels = objects.bit_length()
@@ -59,7 +60,7 @@ def test_objects_share_the_nodes_above_both(objects):
 
 
 @pytest.mark.parametrize("objects", [4, 8, 16, 32])
-def test_objects_share_the_digits_that_agree(objects):
+def test_objects_of_a_cross_cutting_structure_share_equal_digits(objects):
     table = properties("cross_cutting", objects)
     digits = objects.bit_length() - 1
     assert table.shape == (2 * digits + objects, objects)
@@ -68,16 +69,16 @@ def test_objects_share_the_digits_that_agree(objects):
 
 
 @pytest.mark.parametrize("objects", [4, 5, 8, 13])
-def test_objects_share_their_neighbours_on_the_ring(objects):
+def test_properties_of_a_ring_are_shared_by_neighbours(objects):
     table = properties("ring", objects)
     assert table.shape == (2 * objects, objects)
-    for row, held in enumerate(table[:objects]):
-        assert set(np.flatnonzero(held)) == {(row + step) % objects for step in (-1, 0, 1)}
+    for row, owners in enumerate(table[:objects]):
+        assert set(np.flatnonzero(owners)) == {(row + step) % objects for step in (-1, 0, 1)}
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("objects", [4, 8, 16])
-def test_singular_values_of_structures(structure, objects):
+def test_singular_values_of_structures_have_closed_forms(structure, objects):
     digits = objects.bit_length() - 1
     match structure:
         case "hierarchy":
@@ -89,11 +90,11 @@ def test_singular_values_of_structures(structure, objects):
             expected = np.ones(objects)
             expected[0] = objects * digits / 2 + 1
             expected[1 : digits + 1] = objects / 2 + 1
-    found = np.linalg.svd(properties(structure, objects))[1] ** 2
-    np.testing.assert_allclose(found, sorted(expected, reverse=True), atol=1e-12)
+    actual = np.linalg.svd(properties(structure, objects))[1] ** 2
+    np.testing.assert_allclose(actual, sorted(expected, reverse=True), atol=1e-12)
 
 
-def test_all_structures_of_eight_objects_are_equally_rich():
+def test_eight_objects_have_four_properties_each_in_every_structure():
     for structure in STRUCTURES:
         np.testing.assert_array_equal(properties(structure, 8).sum(axis=0), 4)
 
@@ -101,7 +102,7 @@ def test_all_structures_of_eight_objects_are_equally_rich():
 # Samples ----------------------------------------------------------------------------------------
 
 
-def test_samples_show_objects_in_contexts():
+def test_samples_are_objects_in_contexts():
     structures = ("ring", "hierarchy", "cross_cutting")
     task = make(3, objects=4, structures=structures).load()
     assert task.input_groups == (4, 3)
@@ -121,9 +122,9 @@ def test_samples_show_objects_in_contexts():
     assert set(task.x.flat) == set(task.y.flat) == {0, 1}
 
 
-def test_one_structure_stands_for_all_contexts():
-    one, each = make(3, structures=("ring",)), make(3, structures=("ring",) * 3)
-    np.testing.assert_array_equal(one.load().y, each.load().y)
+def test_single_structure_is_used_for_all_contexts():
+    single, repeated = make(3, structures=("ring",)), make(3, structures=("ring",) * 3)
+    np.testing.assert_array_equal(single.load().y, repeated.load().y)
     assert make(3).load().y.shape == (24, 15 * 4)
     assert len(set(make(12).load().item_names)) == 96
 
@@ -171,15 +172,15 @@ def test_modes_are_those_of_the_correlations(contexts):
     )
     d = np.array([8 + contexts] + [8] * (contexts - 1) + [contexts] * 7 + [0])
     order = np.argsort(-s, kind="stable")
-    found = np.linalg.svd(task.sigma_yx)[1]
-    np.testing.assert_allclose(found, np.sqrt(s[order]) / samples, atol=1e-14)
-    np.testing.assert_allclose(task.modes.s, found, rtol=0, atol=1e-14)
+    singular_values = np.linalg.svd(task.sigma_yx)[1]
+    np.testing.assert_allclose(singular_values, np.sqrt(s[order]) / samples, atol=1e-14)
+    np.testing.assert_allclose(task.modes.s, singular_values, rtol=0, atol=1e-14)
     np.testing.assert_allclose(task.modes.d, d[order] / samples, atol=1e-13)
     assert task.modes.joint
     assert task.y_power * samples == 64 * contexts  # four properties everywhere, four in context
 
 
-def test_structures_that_differ_do_not_share_the_modes_of_contexts():
+def test_different_structures_mix_the_modes_of_contexts():
     def commutator(structures):
         task = make(3, structures=structures).load()
         x, y = task.x.astype(int), task.y.astype(int)
@@ -202,9 +203,9 @@ def test_structures_that_differ_do_not_share_the_modes_of_contexts():
 
 
 def additive(y, contexts):
-    """Best fit that is a sum of functions of object and context, from means in exact fractions.
+    """Best fit by a sum of functions of object and context, from means in exact fractions.
 
-    Each object is in each context once, so this is the best linear map of all inputs.
+    Each object occurs once in each context, so this is the best linear map of all inputs.
     """
     cells = np.vectorize(Fraction)(y.astype(int)).reshape(contexts, len(y) // contexts, -1)
     by_object = cells.sum(axis=0, keepdims=True) / contexts
@@ -225,7 +226,7 @@ def tasks(draw):
 
 @given(task=tasks())
 @settings(max_examples=20)
-def test_parts_are_the_linear_map_and_what_it_leaves(task):
+def test_parts_are_the_best_linear_map_and_its_residual(task):
     whole, common, residual = (make(**task, part=p).load() for p in ("whole", "common", "residual"))
     for part in (common, residual):
         np.testing.assert_array_equal(part.x, whole.x)
@@ -242,8 +243,8 @@ def test_parts_are_the_linear_map_and_what_it_leaves(task):
 def test_residual_has_no_mean_over_contexts_or_objects(task):
     contexts, objects = task["contexts"], task["objects"]
     data = make(**task, part="residual").load()
-    # least squares of m samples and n inputs rounds by m n u at most (Higham, "Accuracy and
-    # Stability of Numerical Algorithms", thm. 20.3); no task reaches more than an eighth of it
+    # least squares of m samples and n inputs has a rounding error of at most m n u (Higham,
+    # "Accuracy and Stability of Numerical Algorithms", thm. 20.3); tasks reach an eighth of it
     rounding = data.x.size * np.finfo(float).eps
     cells = data.y.reshape(contexts, objects, -1)
     np.testing.assert_allclose(cells.mean(axis=0), 0, atol=rounding)
@@ -262,7 +263,7 @@ def test_residual_has_no_mean_over_contexts_or_objects(task):
 
 @pytest.mark.parametrize("contexts", [3, 4, 5])
 def test_residual_of_hierarchies_drives_pathways_open_in_some_contexts(contexts):
-    """A pathway that sees objects and is open in q contexts: s = h sqrt(q (C - q)/C) and d = q."""
+    """A pathway from objects that is open in q contexts: s = h sqrt(q (C - q)/C) and d = q."""
     task = make(contexts, part="residual").load()
     assert task.contexts is not None
     assert task.y_power * len(task.y) == pytest.approx(17 * (contexts - 1), rel=1e-13)
@@ -272,47 +273,50 @@ def test_residual_of_hierarchies_drives_pathways_open_in_some_contexts(contexts)
         np.testing.assert_array_equal(gated.T @ shown, q * np.eye(8))
         h_squared = np.array([7, 3, 3, 1, 1, 1, 1, 0])
         expected = np.sqrt(h_squared * q * (contexts - q) / contexts)
-        found = np.linalg.svd(task.y.T @ gated)[1]
-        np.testing.assert_allclose(found, expected, atol=1e-13)
+        np.testing.assert_allclose(np.linalg.svd(task.y.T @ gated)[1], expected, atol=1e-13)
 
 
 # Refusals ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("parameters", "key", "words"),
     [
-        ({"objects": 6}, "objects: structure hierarchy needs 2, 4, 8 or a higher .*, not 6"),
-        (  # the ring exists, but not the hierarchy that holds everywhere
-            {"objects": 6, "structures": ("ring",)},
-            "objects: structure hierarchy needs 2, 4, 8 or a higher power of two, not 6",
-        ),
         (
-            {"objects": 2, "structures": ("ring",)},
-            "objects: structure ring needs at least 4, not 2",
+            {"objects": 6},
+            "objects",
+            "6: structure hierarchy needs 2, 4, 8 or a higher power of two",
         ),
+        # the ring exists for 6 objects, but not the hierarchy of all contexts
+        ({"objects": 6, "structures": ("ring",)}, "objects", "structure hierarchy needs 2, 4, 8"),
+        ({"objects": 2, "structures": ("ring",)}, "objects", "structure ring needs at least 4"),
         (
             {"objects": 2, "structures": ("hierarchy", "cross_cutting", "hierarchy")},
-            "objects: structure cross_cutting needs 4, 8 or a higher power of two, not 2",
+            "objects",
+            "structure cross_cutting needs 4, 8 or a higher power of two",
         ),
-        ({"objects": 1}, "objects\n.*greater than or equal to 2"),
-        ({"contexts": 1}, "contexts\n.*greater than or equal to 2"),
-        ({"structures": ("ring",) * 2}, "structures: 2 for 3 contexts; give one for all contexts"),
-        ({"structures": ()}, "structures: 0 for 3 contexts; give one for all contexts"),
-        ({"structures": ("ring",) * 4}, "structures: 4 for 3 contexts; .* or one for each"),
-        ({"structures": ("tree",)}, "'hierarchy', 'ring' or 'cross_cutting'"),
-        ({"part": "context"}, "'whole', 'common' or 'residual'"),
+        ({"objects": 1}, "objects", "greater than or equal to 2"),
+        ({"contexts": 1}, "contexts", "greater than or equal to 2"),
+        ({"structures": ("ring",) * 2}, "structures", "2 structures for 3 contexts; use one for"),
+        ({"structures": ()}, "structures", "0 structures for 3 contexts"),
+        (
+            {"structures": ("ring",) * 4},
+            "structures",
+            "4 structures for 3 contexts ... one for each",
+        ),
+        ({"structures": ("tree",)}, "structures.0", "'hierarchy', 'ring' or 'cross_cutting'"),
+        ({"part": "context"}, "part", "'whole', 'common' or 'residual'"),
     ],
 )
-def test_task_that_does_not_exist_is_refused(parameters, message):
-    with pytest.raises(ValidationError, match=message):
-        make(**({"contexts": 3} | parameters))
+def test_impossible_task_is_refused(parameters, key, words):
+    check_refusal(make, {"contexts": 3} | parameters, key, words)
 
 
 @pytest.mark.parametrize(
     ("structure", "objects"),
     [("hierarchy", 1), ("hierarchy", 12), ("ring", 3), ("cross_cutting", 2), ("cross_cutting", 6)],
 )
-def test_structure_of_so_many_objects_is_refused(structure, objects):
-    with pytest.raises(ValueError, match=f"objects: structure {structure} needs .*, not {objects}"):
+def test_impossible_number_of_objects_is_refused(structure, objects):
+    with pytest.raises(UserError, match=f"structure {structure} needs") as error:
         properties(structure, objects)
+    assert (error.value.key, error.value.value) == ("objects", str(objects))

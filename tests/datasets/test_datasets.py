@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from refusals import check_refusal
 from sklearn.datasets import load_digits
 
 from neuralrace.datasets.digits import Digits
@@ -18,11 +18,11 @@ from neuralrace.datasets.modes import PrescribedModes
 @settings(max_examples=25)
 def test_prescribed_modes_are_the_modes(data, inputs, outputs):
     strengths = st.floats(-9, 9).filter(lambda s: abs(s) > 1e-3)
-    wanted = data.draw(st.lists(strengths, min_size=1, max_size=min(inputs, outputs)))
+    values = data.draw(st.lists(strengths, min_size=1, max_size=min(inputs, outputs)))
     basis = data.draw(st.sampled_from(["coordinates", "random"]))
     task = PrescribedModes(
         name="modes",
-        singular_values=tuple(wanted),
+        singular_values=tuple(values),
         inputs=inputs,
         outputs=outputs,
         basis=basis,
@@ -32,7 +32,7 @@ def test_prescribed_modes_are_the_modes(data, inputs, outputs):
     modes = task.modes
     rotated = modes.output_basis.T @ task.sigma_yx @ modes.input_basis
     expected = np.zeros((outputs, inputs))
-    expected[range(len(wanted)), range(len(wanted))] = wanted
+    expected[range(len(values)), range(len(values))] = values
     np.testing.assert_allclose(rotated, expected, atol=1e-12)
     for square in (modes.output_basis, modes.input_basis):
         np.testing.assert_allclose(square.T @ square, np.eye(len(square)), atol=1e-12)
@@ -40,7 +40,7 @@ def test_prescribed_modes_are_the_modes(data, inputs, outputs):
     assert modes.joint
 
 
-def test_random_bases_follow_their_seed_and_are_rotated():
+def test_random_bases_are_rotated_and_depend_on_the_seed():
     def load(**changes):
         fixed = {"name": "modes", "singular_values": (3.0, 1.0), "inputs": 4, "outputs": 3}
         return PrescribedModes(**(fixed | changes)).load().sigma_yx
@@ -53,11 +53,12 @@ def test_random_bases_follow_their_seed_and_are_rotated():
 
 
 def test_more_modes_than_units_are_refused():
-    with pytest.raises(ValidationError, match="3 singular_values do not fit into 2 inputs"):
-        PrescribedModes(name="modes", singular_values=(1.0, 1.0, 1.0), inputs=2, outputs=5)
+    parameters = {"name": "modes", "singular_values": (1.0,) * 3, "inputs": 2, "outputs": 5}
+    words = "3 modes do not fit into 2 inputs and 5 outputs; use at most 2"
+    check_refusal(PrescribedModes, parameters, "singular_values", words)
 
 
-def test_hierarchy_has_the_tree_modes():
+def test_modes_of_the_hierarchy_are_contrasts_of_a_tree():
     task = Hierarchy(name="hierarchy").load()
     np.testing.assert_array_equal(task.sigma_xx, np.eye(4) / 4)
     # the contrasts of a binary tree, by hand: orthogonal in items, so sigma_yx maps them to modes
@@ -71,7 +72,7 @@ def test_hierarchy_has_the_tree_modes():
     assert (len(task.item_names), len(task.output_names)) == task.y.shape
 
 
-def test_digits_are_scikit_learns():
+def test_digits_are_those_of_scikit_learn():
     task = Digits(name="digits").load()
     images, labels = load_digits(return_X_y=True)
     assert task.x.shape == (1797, 64)
@@ -79,13 +80,13 @@ def test_digits_are_scikit_learns():
     np.testing.assert_array_equal(task.y.sum(axis=1), 1)
     np.testing.assert_array_equal(task.y.argmax(axis=1), labels)
     np.testing.assert_allclose([task.x.mean(), task.x.std()], [0, 1], atol=1e-12)
-    # centred and scaled by two numbers for all pixels, so differences of pixels keep their ratios
+    # one mean and one scale for all pixels, so differences of pixels keep their ratios
     np.testing.assert_allclose((task.x - task.x[0]) * images.std(), images - images[0], atol=1e-10)
     np.testing.assert_array_equal(Digits(name="digits", samples=12).load().y, task.y[:12])
     assert not task.modes.joint
 
 
-def test_digits_after_the_first_are_held_out():
+def test_digits_after_the_training_images_are_held_out():
     images, labels = load_digits(return_X_y=True)
     few = Digits(name="digits", samples=1500).images()
     assert few.shape == (1, 8, 8)
@@ -99,7 +100,7 @@ MIXTURE = GaussianMixture(name="gaussian_mixture", inputs=4, outputs=2, samples_
 
 
 @pytest.mark.parametrize("whiten", [True, False])
-def test_mixture_sample(whiten):
+def test_mixture_is_centred_whitened_and_linear_in_the_inputs(whiten):
     task = MIXTURE.model_copy(update={"whiten": whiten}).load()
     assert task.x.shape == (900, 4)
     np.testing.assert_allclose(task.x.mean(axis=0), 0, atol=1e-12)
@@ -108,12 +109,12 @@ def test_mixture_sample(whiten):
     else:
         assert np.abs(task.sigma_xx - np.eye(4)).max() > 0.1
     assert task.modes.joint == whiten
-    # the teacher is linear in the inputs as the student sees them, without noise
+    # the teacher is a linear map of the centred or whitened inputs, without noise
     teacher = np.linalg.lstsq(task.x, task.y, rcond=None)[0]
     np.testing.assert_allclose(task.x @ teacher, task.y, atol=1e-12)
 
 
-def test_whitening_leaves_the_teacher():
+def test_whitening_does_not_change_the_teacher():
     def teacher(whiten):
         task = MIXTURE.model_copy(update={"whiten": whiten}).load()
         return np.linalg.lstsq(task.x, task.y, rcond=None)[0]
@@ -123,13 +124,13 @@ def test_whitening_leaves_the_teacher():
 
 def test_too_few_samples_to_whiten_are_refused():
     few = {"name": "gaussian_mixture", "components": 2, "samples_per_component": 5, "inputs": 10}
-    with pytest.raises(ValidationError, match=r"10 samples .* cannot be whitened in 10 inputs"):
-        GaussianMixture(**few)
+    words = "10 samples ... cannot be whitened in 10 inputs; use more samples than inputs"
+    check_refusal(GaussianMixture, few, "whiten", words)
     assert np.isfinite(GaussianMixture(**few, whiten=False).load().x).all()
 
 
 @pytest.mark.parametrize("whiten", [True, False])
-def test_fresh_samples_have_the_moments_of_the_fixed_one(whiten):
+def test_new_samples_have_the_moments_of_the_fixed_sample(whiten):
     mixture = MIXTURE.model_copy(update={"whiten": whiten})
     fixed = mixture.load()
     with jax.enable_x64(True):
@@ -145,8 +146,8 @@ def test_fresh_samples_have_the_moments_of_the_fixed_one(whiten):
         pairs = [x[:, i] * x[:, j] for i in range(4) for j in range(i + 1)]
         return np.stack([*x.T, *pairs], axis=1)
 
-    # 14 first and second moments, each within 4.5 standard errors of the difference: by chance, one
-    # of them falls outside in fewer than 1 of 10,000 seeds
+    # 14 first and second moments, each within 4.5 standard errors of the difference: fewer than 1
+    # of 10,000 seeds has one outside
     a, b = monomials(fixed.x), monomials(x)
     error = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b))
     assert np.abs((a.mean(axis=0) - b.mean(axis=0)) / error).max() < 4.5
@@ -154,7 +155,7 @@ def test_fresh_samples_have_the_moments_of_the_fixed_one(whiten):
     np.testing.assert_allclose(y, x @ teacher, atol=1e-10)
 
 
-def test_fixed_samples_have_no_law():
+def test_fixed_samples_have_no_sampler():
     assert Hierarchy(name="hierarchy").sampler() is None
     assert Digits(name="digits").sampler() is None
 

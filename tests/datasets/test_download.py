@@ -1,4 +1,4 @@
-"""Missing files are fetched complete, or told about in one message; nothing here uses a network."""
+"""Downloads of missing files, without a network: either complete, or refused in one message."""
 
 import hashlib
 import logging
@@ -18,19 +18,19 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 @pytest.fixture
 def served(monkeypatch):
-    """The only step of pooch that needs a network gives this content instead."""
+    """Content that the only step of pooch that needs a network returns instead."""
     content = bytearray(CONTENT)
 
-    def give(self, url, output_file, pooch, check_only=False):
+    def download(self, url, output_file, pooch, check_only=False):
         assert url == URL
         Path(output_file).write_bytes(content)
 
-    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", give)
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", download)
     return content
 
 
-def test_file_is_fetched_into_a_new_folder(tmp_path, served, caplog, monkeypatch):
-    logger = pooch.get_logger()  # stands outside the tree of loggers
+def test_file_is_saved_into_a_new_folder_without_log_lines(tmp_path, served, caplog, monkeypatch):
+    logger = pooch.get_logger()  # it does not propagate to the root logger
     monkeypatch.setattr(logger, "level", logging.NOTSET)
     monkeypatch.setattr(logger, "handlers", [caplog.handler])
     path = tmp_path / "data" / "set" / "file.bin"
@@ -40,30 +40,37 @@ def test_file_is_fetched_into_a_new_folder(tmp_path, served, caplog, monkeypatch
     assert caplog.records == []
 
 
-def refused(path, *named):
-    with pytest.raises(UserError) as caught:
+def check_refused(path, reason=""):
+    with pytest.raises(UserError) as error:
         fetch(path, URL, SHA256, "cifar10")
-    message = str(caught.value)
-    for part in (str(path), URL, "set `folder` of dataset cifar10", "by hand", *named):
-        assert part in message
+    assert error.value.file == str(path)
+    assert URL in error.value.problem
+    assert reason in error.value.problem
+    assert "by hand, or set `folder` of dataset cifar10" in error.value.remedy
 
 
 def test_other_content_is_refused_and_not_kept(tmp_path, served):
     served[0] ^= 1
-    refused(tmp_path / "file.bin", SHA256)
+    check_refused(tmp_path / "file.bin", SHA256)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("error", [requests.ConnectionError, requests.HTTPError, TimeoutError])
-def test_address_out_of_reach(tmp_path, monkeypatch, error):
+def test_unreachable_address_is_refused(tmp_path, monkeypatch, error):
     def fail(*_, **__):
         raise error("name or service not known")
 
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", fail)
-    refused(tmp_path / "file.bin", "name or service not known")
+    check_refused(tmp_path / "file.bin", "name or service not known")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folder_that_cannot_be_written(tmp_path, served):
-    (tmp_path / "data").write_text("a file, and no folder")
-    refused(tmp_path / "data" / "file.bin")
+def test_file_in_place_of_the_folder_is_refused(tmp_path, served):
+    (tmp_path / "data").write_text("a file, not a folder")
+    check_refused(tmp_path / "data" / "file.bin")
+
+
+def test_folder_in_place_of_the_file_is_refused(tmp_path):
+    with pytest.raises(UserError, match="is no regular file") as error:
+        fetch(tmp_path, URL, SHA256, "mnist")
+    assert "remove it, or set `folder`" in error.value.remedy

@@ -1,4 +1,4 @@
-"""Eigenmodes of what is to be a matrix of second moments."""
+"""Eigenmodes of matrices of second moments."""
 
 import numpy as np
 import pytest
@@ -23,6 +23,6 @@ def test_modes_without_input_have_no_variance():
         ([[1.0, 0.0], [0.0, -1.0]], "moment is not positive semidefinite"),
     ],
 )
-def test_what_is_no_moment_is_refused(matrix, wrong):
+def test_matrix_that_is_not_positive_semidefinite_is_refused(matrix, wrong):
     with pytest.raises(ValueError, match=wrong):
         eigenmodes(np.array(matrix), "moment")

@@ -1,4 +1,4 @@
-"""Single pulses: the whole law against moments in closed form, and fresh samples against both."""
+"""Single pulses: all pulses against moments in closed form, and new samples against both."""
 
 import json
 from collections import Counter
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from refusals import check_refusal
 
 from neuralrace.datasets.single_pulse import SinglePulse
 
@@ -36,7 +36,7 @@ def classes(task):
 
 
 def pulses(task, number):
-    """How often each pulse is there in a class, by drawing starts and widths one by one."""
+    """Number of occurrences of each pulse in a class, from loops over starts and widths."""
     low, high = task.widths[number]
     on, off = (1, 0) if task.support == "zero_one" else (1, -1)
     counts = Counter()
@@ -48,10 +48,10 @@ def pulses(task, number):
     return counts
 
 
-# The whole law ----------------------------------------------------------------------------------
+# All pulses -----------------------------------------------------------------------------------
 
 
-def test_pulses_of_four_inputs():
+def test_pulses_of_four_inputs_are_listed():
     data = make(inputs=4, widths=[[2, 2], [1, 1]]).load()
     rows = ["1100", "0110", "0011", "1001", "1000", "0100", "0010", "0001"]
     np.testing.assert_array_equal(data.x, [list(map(float, row)) for row in rows])
@@ -60,7 +60,7 @@ def test_pulses_of_four_inputs():
 
 @given(task=tasks())
 @settings(max_examples=40)
-def test_every_pulse_is_equally_often(task):
+def test_all_pulses_are_equally_frequent(task):
     data = task.load()
     assert data.y.shape == (len(data.x), 1)
     halves = classes(task)
@@ -74,7 +74,7 @@ def test_every_pulse_is_equally_often(task):
 
 @given(task=tasks())
 @settings(max_examples=40)
-def test_mixture_has_the_moments_of_the_whole_law(task):
+def test_mixture_has_the_moments_of_all_pulses(task):
     law = task.mixture()
     for half, mean, covariance in zip(classes(task), law.means, law.covariances, strict=True):
         np.testing.assert_allclose(half.mean(axis=0), mean, atol=1e-14)
@@ -86,13 +86,13 @@ def test_mixture_has_the_moments_of_the_whole_law(task):
 
 @given(task=tasks())
 @settings(max_examples=25)
-def test_law_does_not_change_around_the_ring(task):
+def test_pulses_are_translation_invariant_on_the_ring(task):
     for half in classes(task):
         turned = np.roll(half, 1, axis=1)
         assert Counter(map(tuple, half)) == Counter(map(tuple, turned))
 
 
-def test_variants_are_maps_of_the_plain_law():
+def test_support_and_complement_are_maps_of_the_plain_pulses():
     plain = make(inputs=7, widths=[[2, 4], [1, 2]]).load().x
     signs = make(inputs=7, widths=[[2, 4], [1, 2]], support="plus_minus").load().x
     np.testing.assert_array_equal(signs, 2 * plain - 1)
@@ -103,7 +103,7 @@ def test_variants_are_maps_of_the_plain_law():
     np.testing.assert_array_equal(both.mixture().means, 1 / 2)
 
 
-def test_defaults_and_targets():
+def test_default_widths_and_configured_targets():
     data = make(targets=[2, -3]).load()
     assert data.x.shape == (80, 40)
     np.testing.assert_array_equal(data.x.sum(axis=1), [11] * 40 + [3] * 40)
@@ -112,13 +112,13 @@ def test_defaults_and_targets():
     np.testing.assert_allclose(make().mixture().means[:, 0], [11 / 40, 3 / 40])
 
 
-# Fresh samples ----------------------------------------------------------------------------------
+# New samples ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("support", ["zero_one", "plus_minus"])
 @pytest.mark.parametrize("complement", [False, True])
-def test_fresh_samples_have_the_whole_law(support, complement):
-    """Every pulse of each class, and none but those, as often as it should within 5 errors."""
+def test_new_samples_have_the_distribution_of_all_pulses(support, complement):
+    """Every pulse of each class has its frequency within 5 standard errors; no others occur."""
     task = make(
         inputs=6,
         widths=[[4, 6], [1, 2]],
@@ -142,7 +142,7 @@ def test_fresh_samples_have_the_whole_law(support, complement):
     assert total == len(x)
 
 
-def test_fresh_samples_follow_their_key_in_single_precision():
+def test_new_samples_depend_on_their_key_in_single_precision():
     draw = jax.jit(jax.vmap(make(complement=True).sampler(), (0, None)), static_argnums=1)
     keys = jax.random.split(jax.random.key(0), 2)
     (x, y), (again, same) = draw(keys, 100), draw(keys, 100)
@@ -158,27 +158,31 @@ def test_fresh_samples_follow_their_key_in_single_precision():
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "key", "words"),
     [
-        ({"widths": [[0, 3], [3, 3]]}, r"widths: 0 to 3 is no range on a ring of 40 inputs; use"),
-        ({"widths": [[3, 3], [5, 4]]}, r"widths: 5 to 4 .* from 1 to 40, in this order"),
-        ({"widths": [[3, 3], [11, 41]]}, r"widths: 11 to 41 is no range"),
-        ({"widths": [[3, 3]]}, "widths"),
-        ({"widths": [[3.5, 4], [3, 3]]}, "widths"),
-        ({"inputs": 10}, r"widths: 11 to 11 is no range on a ring of 10 inputs"),
+        ({"widths": [[0, 3], [3, 3]]}, "widths", "[0, 3]: ... ring of 40 inputs; use a smallest"),
+        ({"widths": [[3, 3], [5, 4]]}, "widths", "[5, 4]: is no range of widths ... from 1 to 40"),
+        ({"widths": [[3, 3], [11, 41]]}, "widths", "[11, 41]: is no range of widths"),
+        ({"widths": [[3, 3]]}, "widths.1", "required"),
+        ({"widths": [[3.5, 4], [3, 3]]}, "widths.0.0", "valid integer"),
+        ({"inputs": 10}, "widths", "[11, 11]: is no range of widths on a ring of 10 inputs"),
         (
             {"inputs": 400, "widths": [[1, 16], [1, 17]]},
-            "widths: 217600 samples .* at most 100000 are made; use ranges of equally many widths",
+            "widths",
+            "217600 samples ... at most 100000 are allowed; use two ranges of the same size",
         ),
-        ({"inputs": 400, "widths": [[1, 100], [1, 50]], "complement": True}, "160000 samples"),
-        ({"support": "one_two"}, "support"),
-        ({"complement": 1}, "complement"),
+        (
+            {"inputs": 400, "widths": [[1, 100], [1, 50]], "complement": True},
+            "widths",
+            "160000 samples",
+        ),
+        ({"support": "one_two"}, "support", "'zero_one' or 'plus_minus'"),
+        ({"complement": 1}, "complement", "valid boolean"),
     ],
 )
-def test_mistakes_are_named(changes, message):
-    with pytest.raises(ValidationError, match=message):
-        make(**changes)
+def test_invalid_configuration_is_refused(changes, key, words):
+    check_refusal(make, changes, key, words)
 
 
-def test_a_law_of_many_pulses_fits():
+def test_many_pulses_within_the_limit_are_accepted():
     assert make(inputs=400, widths=[[1, 50], [51, 100]]).load().x.shape == (40_000, 400)

@@ -30,26 +30,26 @@ def turned(image, *degrees):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_rotations_are_scipys(shape):
+def test_rotations_agree_with_scipy(shape):
     image = images(shape)
     degrees = [0, 2.7, 13.5, 27, 45, 90, 121.5, 180, 229.5, 256.5, 270, -30, 359, 400]
-    for found, angle in zip(turned(image, *degrees), degrees, strict=True):
+    for rotated, angle in zip(turned(image, *degrees), degrees, strict=True):
         expected = [
             rotate(channel, angle, reshape=False, order=1, mode="constant", cval=0)
             for channel in image
         ]
-        np.testing.assert_allclose(found, expected, rtol=0, atol=255e-14)
+        np.testing.assert_allclose(rotated, expected, rtol=0, atol=255e-14)
 
 
 @given(angle=st.floats(-720, 720), side=st.integers(2, 12))
-def test_any_rotation_is_scipys(angle, side):
+def test_any_rotation_agrees_with_scipy(angle, side):
     image = images((1, side, side), seed=side)
     expected = rotate(image[0], angle, reshape=False, order=1, mode="constant", cval=0)
-    # a pixel looked up within rounding of the border may count as inside or outside
-    place = np.indices((side, side)).reshape(2, -1) - (side - 1) / 2
+    # rounding decides whether a source on the border is inside or outside
+    position = np.indices((side, side)).reshape(2, -1) - (side - 1) / 2
     radians = np.deg2rad(angle)
     rotation = [[np.cos(radians), np.sin(radians)], [-np.sin(radians), np.cos(radians)]]
-    margin = np.abs(np.abs(rotation @ place).max(axis=0) - (side - 1) / 2).reshape(side, side)
+    margin = np.abs(np.abs(rotation @ position).max(axis=0) - (side - 1) / 2).reshape(side, side)
     clear = (margin > 1e-12) | (angle % 90 == 0)
     np.testing.assert_allclose(turned(image, angle)[0, 0][clear], expected[clear], atol=255e-13)
 
@@ -57,8 +57,8 @@ def test_any_rotation_is_scipys(angle, side):
 @pytest.mark.parametrize("shape", SHAPES[:4])
 def test_right_angles_are_exact_permutations(shape):
     image = images(shape)
-    for turns, found in enumerate(turned(image, 0, 90, 180, 270, 360)):
-        np.testing.assert_array_equal(found, np.rot90(image, turns, axes=(1, 2)))
+    for turns, rotated in enumerate(turned(image, 0, 90, 180, 270, 360)):
+        np.testing.assert_array_equal(rotated, np.rot90(image, turns, axes=(1, 2)))
     taps, weights = rotations((1, 7, 7), np.array([90.0]))
     (quarter,) = matrices(taps, weights)
     assert set(quarter.ravel()) == {0, 1}
@@ -66,21 +66,21 @@ def test_right_angles_are_exact_permutations(shape):
     np.testing.assert_array_equal(np.linalg.matrix_power(quarter, 4), np.eye(49))
 
 
-# Cosines of whole degrees are irrational but for multiples of 60 and 90, so that no other angle has
-# a pixel on the border, where rounding decides.
+# Cosines of whole degrees are irrational except for multiples of 60 and 90. So no other angle has a
+# source on the border, where rounding decides.
 @given(angle=st.integers(0, 359), turns=st.integers(0, 3), side=st.integers(2, 9))
 @settings(max_examples=50)
-def test_quarter_turns_follow_any_rotation(angle, turns, side):
+def test_rotation_and_quarter_turns_combine(angle, turns, side):
     image = images((2, side, side), seed=side)
     first, both = turned(image, angle, angle + 90 * turns)
     np.testing.assert_allclose(both, np.rot90(first, turns, axes=(1, 2)), atol=255e-13)
 
 
 @given(angle=st.floats(0, 360), row=st.floats(-2, 2), column=st.floats(-2, 2))
-def test_mass_away_from_the_border_is_kept(angle, row, column):
-    # Sums over any lattice of unit cells give the mass of this bump to rounding; interpolation is
-    # off by at most an eighth of the second differences along rows and along columns, of 0.97
-    # mass / deviation^2 each in all. The border is more than four deviations away.
+def test_rotation_conserves_the_mass_of_a_bump_in_the_interior(angle, row, column):
+    # A sum over any unit lattice gives the mass of this bump to rounding. The interpolation error
+    # is at most an eighth of the second differences along rows and along columns, whose sum is
+    # 0.97 mass / deviation^2 each. The border is more than four deviations away.
     deviation = 3
     y, x = np.indices((33, 33)) - 16
     bump = np.exp(-((y - row) ** 2 + (x - column) ** 2) / (2 * deviation**2))[None]
@@ -89,7 +89,7 @@ def test_mass_away_from_the_border_is_kept(angle, row, column):
 
 
 @given(angle=st.floats(0, 360), side=st.integers(2, 9), channels=st.integers(1, 3))
-def test_rotations_interpolate_within_channels(angle, side, channels):
+def test_taps_of_rotations_stay_within_channels(angle, side, channels):
     taps, weights = rotations((channels, side, side), np.array([angle]))
     assert taps.dtype == np.int32
     assert taps.shape == weights.shape == (1, channels * side**2, 4)
@@ -101,7 +101,7 @@ def test_rotations_interpolate_within_channels(angle, side, channels):
 
 
 @given(pixels=st.integers(1, 80), domains=st.integers(1, 5), seed=st.integers(0, 2**32))
-def test_pixels_are_permuted(pixels, domains, seed):
+def test_pixel_permutations_are_permutations(pixels, domains, seed):
     taps, weights = pixel_permutations(pixels, domains, seed)
     assert taps.dtype == np.int32
     np.testing.assert_array_equal(np.sort(taps[:, :, 0], axis=1), [np.arange(pixels)] * domains)
@@ -113,7 +113,7 @@ def test_pixels_are_permuted(pixels, domains, seed):
 def test_permutations_differ_by_domain_and_seed():
     (first, second), _ = pixel_permutations(64, 2, 0)
     (other, _), _ = pixel_permutations(64, 2, 1)
-    # each pair agrees in one place on average, and in 8 once in a million
+    # two random permutations agree at one position on average, and at 8 once in a million
     for a, b in ((first, second), (first, other), (first[:, 0], np.arange(64))):
         assert (a == b).sum() < 8
 

@@ -27,7 +27,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from builders import REPOSITORY
 from neuralrace.datasets.base import Data, Dataset
 
 
@@ -130,7 +129,7 @@ from pathlib import Path
 
 from neuralrace.figures.save import save
 from neuralrace.metrics.measure import metrics_dataset
-from neuralrace.results.files import write
+from neuralrace.results.files import write_result
 from neuralrace.results.cells import CellResults
 from neuralrace.results.theory import theory_dataset
 from neuralrace.results.trajectory import trajectory_dataset
@@ -146,7 +145,7 @@ theory = theory_dataset(name, cell.only(SolvedEnsemble))
 results = CellResults(name, Path(name), cell, trajectory, theory)
 metrics = metrics_dataset(results)
 print(metrics["travelled"].shape)
-write(metrics, results.path("metrics"))
+write_result(metrics, results.path("metrics"))
 files = [f"journey.{suffix}" for suffix in ("png", "pdf", "svg", "slim.png")]
 save("paper/journey", "", {name: {}}, "", *files)
 """
@@ -207,14 +206,14 @@ def test_one_of_each_kind_conforms(outside):
     passed = "\n".join(line for line in done.stdout.splitlines() if "PASSED" in line)
     for test in (
         "test_choices_are_documented_and_have_an_example[spiral]",
-        "test_dataset[spiral]",
-        "test_entries_train_write_and_read_back[spiral-",
-        "test_a_declaration_is_sound[observables-reach]",
-        "test_a_declaration_is_sound[figures-paper/journey]",
-        "test_solutions_give_what_they_declare[at_rest]",
+        "test_dataset_loads_consistent_and_reproducible_arrays[spiral]",
+        "test_network_trains_and_its_results_are_read_back[spiral-",
+        "test_declaration_is_valid[observables-reach]",
+        "test_declaration_is_valid[figures-paper/journey]",
+        "test_solution_returns_its_declared_variables[at_rest]",
     ):
         assert test in passed
-    assert re.search(r"measured_is_declared\[modes-.*reach.*travelled", passed)
+    assert re.search(r"measured_variables_are_declared\[modes-.*reach.*travelled", passed)
 
 
 @pytest.mark.parametrize(
@@ -225,16 +224,16 @@ def test_one_of_each_kind_conforms(outside):
             'requires="squared_error"',
             'requires="round_square"',
             ".test_declarations",
-            "outside.metrics.travelled: metric 'travelled' needs 'round_square', which is no "
-            "function of neuralrace.config.requirements",
+            "outside.metrics.travelled: metric 'travelled': `requires` names 'round_square', which "
+            "is no function of neuralrace.config.requirements",
         ),
         (
             "metrics/travelled.py",
             'variables={"travelled": ("",',
             'variables={"travelled": ("furlong",',
             ".test_declarations",
-            "outside.metrics.travelled: metric 'travelled' gives 'travelled' with the dimension "
-            "'furlong', which is none of",
+            "outside.metrics.travelled: metric 'travelled': `variables` declares 'travelled' with "
+            "the dimension 'furlong'; use a dimension of",
         ),
         (
             "metrics/travelled.py",
@@ -248,37 +247,39 @@ def test_one_of_each_kind_conforms(outside):
             'variables={"travelled"',
             'variables={"final_cosine"',
             ".test_declarations",
-            "outside.metrics.travelled: metric 'travelled' gives 'final_cosine', as 'alignment' in "
-            "neuralrace.metrics.linear.alignment does otherwise",
+            "outside.metrics.travelled: metric 'travelled': `variables` declares 'final_cosine', "
+            "which 'alignment' in neuralrace.metrics.linear.alignment declares differently",
         ),
         (
             "solutions/at_rest.py",
             'return {"start_reach"',
             'return {"begin"',
             ".test_computed",
-            "outside.solutions.at_rest: solution 'at_rest' gives 'begin', which is not declared",
+            "outside.solutions.at_rest: solution 'at_rest' returns 'begin', which its `variables` "
+            "does not declare",
         ),
         (
             "observables/reach.py",
             'return {"reach"',
             'return {"grasp"',
             ".test_computed",
-            "'grasp' is declared by none of",
+            "an observable records 'grasp', which no `variables` in ",
         ),
         (
             "figures/paper/journey.py",
             '"metrics": "travelled"',
             '"metrics": "miles"',
             ".test_declarations",
-            "outside.figures.paper.journey: figure 'paper/journey' reads 'miles' of metrics, which "
-            "nothing gives",
+            "outside.figures.paper.journey: figure 'paper/journey': `reads` names the variable "
+            "'miles' of metrics, which nothing declares",
         ),
         (
             "datasets/spiral.py",
             '{"samples": 12}',
             "{}",
             ".test_choices",
-            "outside.datasets.spiral: Spiral has no `example` with values of ['samples']",
+            "outside.datasets.spiral: Spiral.example has no value for the required keys "
+            "['samples']",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a dataset is: a configuration that loads arrays."""
+"""The base class of datasets, and the arrays that a dataset loads."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,27 +15,30 @@ from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
 
 MOST_NUMBERS = 2 * 10**8
-"""Most numbers that inputs and targets are written out in, 1.6 GB."""
+"""Largest number of entries in all inputs and targets of a dataset: 1.6 GB in double precision."""
 
 
 @dataclass(frozen=True)
 class Modes:
-    """The singular modes of a task, sigma_yx = sum_k s_k u_k v_k^T and sigma_xx v_k = d_k v_k.
+    """The singular modes of a task: sigma_yx = sum_k s_k u_k v_k^T, and d_k = v_k^T sigma_xx v_k.
 
-    `output_basis` and `input_basis` are complete orthogonal bases whose first `len(s)` columns are
-    u_k and v_k. `joint` tells whether sigma_xx is diagonal in the input basis, which the closed
-    forms of single modes assume; `violation` is the relative size of what is left off the diagonal.
+    Closed forms of single modes assume that sigma_xx is diagonal in the input basis; see `joint`.
     """
 
     output_basis: Float[np.ndarray, "output output"]
+    """A complete orthogonal basis; its first columns are the u_k."""
     input_basis: Float[np.ndarray, "input input"]
+    """A complete orthogonal basis; its first columns are the v_k."""
     s: Float[np.ndarray, " mode"]
+    """Singular values of sigma_yx."""
     d: Float[np.ndarray, " mode"]
+    """Variance of the inputs along each v_k."""
     violation: float
+    """Norm of the off-diagonal part of sigma_xx in the input basis, relative to sigma_xx."""
 
     @property
     def joint(self) -> bool:
-        """Whether input and input-output correlations share their singular vectors."""
+        """Whether sigma_xx and sigma_yx share their singular vectors, to rounding."""
         return self.violation < 1e-10
 
     @property
@@ -51,21 +54,18 @@ class Modes:
 
 @dataclass(frozen=True)
 class Data:
-    """A finite sample: inputs `x`, targets `y`, and optionally held-out samples.
-
-    Classification targets are one-hot rows.
-    """
+    """A finite sample: inputs `x` and targets `y`. Classification targets are one-hot rows."""
 
     x: Float[np.ndarray, "sample input"]
     y: Float[np.ndarray, "sample output"]
     item_names: tuple[str, ...] = ()
     output_names: tuple[str, ...] = ()
     signed_basis: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-    """Bases and signed strengths (U, s, V) by construction, where the SVD would lose signs."""
+    """(U, s, V) by construction, for strengths s with signs: an SVD would make them positive."""
     contexts: Int[np.ndarray, " sample"] | None = None
-    """Context that each sample is shown in, from 0; gates may depend on it."""
+    """Context of each sample, numbered from 0; gates may depend on it."""
     input_groups: tuple[int, ...] = ()
-    """Sizes of the groups of inputs, in order; pathways may see some groups only."""
+    """Sizes of the groups of inputs, in order; a pathway may be limited to some groups."""
 
     @cached_property
     def sigma_yx(self) -> Float[np.ndarray, "output input"]:
@@ -79,7 +79,7 @@ class Data:
 
     @cached_property
     def y_power(self) -> float:
-        """<|y|^2>, twice the half-mean squared error of a network that answers zero."""
+        """<|y|^2>: twice the loss <|y|^2>/2 of a network whose outputs are zero."""
         return float(np.sum(self.y**2) / len(self.y))
 
     @cached_property
@@ -97,18 +97,25 @@ class Data:
             output_basis=output_basis,
             input_basis=input_basis,
             s=np.asarray(s, dtype=float),
-            # of a direction in which inputs do not vary, rounding may leave less than nothing
+            # rounding can make the variance of a direction without input slightly negative
             d=np.maximum(np.diag(rotated)[:rank], 0),
             violation=float(np.linalg.norm(off_diagonal) / np.linalg.norm(self.sigma_xx)),
         )
+
+
+DomainModes = tuple[
+    Float[np.ndarray, "domain output mode"],
+    Float[np.ndarray, " mode"],
+    Float[np.ndarray, "domain input mode"],
+]
 
 
 @dataclass(frozen=True)
 class Domains:
     """Inputs and targets by domain, for networks that route input domains to output domains.
 
-    Datum (i, j, n) shows input domain i the vector `inputs[i, n]` and asks output domain j for
-    `targets[j, n]`. Averages are over the items n of one pair (i, j).
+    In sample (i, j, n), input domain i has the vector `inputs[i, n]`, and output domain j has the
+    target `targets[j, n]`. Averages are over the items n of one pair (i, j).
     """
 
     inputs: Float[np.ndarray, "domain item input"]
@@ -116,7 +123,7 @@ class Domains:
 
     @property
     def count(self) -> int:
-        """Input domains, and as many output domains."""
+        """Number of input domains, which is also that of output domains."""
         return len(self.inputs)
 
     @cached_property
@@ -130,19 +137,10 @@ class Domains:
         return self.inputs.transpose(0, 2, 1) @ self.inputs / self.inputs.shape[1]
 
     @cached_property
-    def modes(
-        self,
-    ) -> (
-        tuple[
-            Float[np.ndarray, "domain output mode"],
-            Float[np.ndarray, " mode"],
-            Float[np.ndarray, "domain input mode"],
-        ]
-        | None
-    ):
-        """Singular vectors u and v of each domain, and the strengths s that all pairs share.
+    def modes(self) -> DomainModes | None:
+        """(u, s, v): singular vectors of each domain, and singular values that all pairs share.
 
-        None where pairs of domains differ in their modes, or have fewer than there may be.
+        None where pairs of domains have different modes, or where sigma_yx is rank deficient.
         """
         sigma = self.sigma_yx
         first, s, second = np.linalg.svd(sigma[0, 0], full_matrices=False)
@@ -150,12 +148,12 @@ class Domains:
             return None
         v = np.einsum("iyx,yk->ixk", sigma[:, 0], first) / s
         u = np.einsum("jyx,kx->jyk", sigma[0], second) / s
-        alike = np.allclose(np.einsum("jyk,k,ixk->ijyx", u, s, v), sigma, atol=1e-9 * s[0])
-        return (u, s, v) if alike else None
+        shared = np.allclose(np.einsum("jyk,k,ixk->ijyx", u, s, v), sigma, atol=1e-9 * s[0])
+        return (u, s, v) if shared else None
 
     @cached_property
     def joint(self) -> bool:
-        """Whether input correlations of all domains are diagonal in modes that all pairs share."""
+        """Whether all pairs share their modes, and sigma_xx of every domain is diagonal in them."""
         if self.modes is None:
             return False
         rotated = np.einsum("dik,dij,djl->dkl", v := self.modes[2], self.sigma_xx, v)
@@ -168,31 +166,30 @@ class Domains:
         return np.einsum("jno,jno->j", self.targets, self.targets) / self.targets.shape[1]
 
     def flat(self, pairs: Int[np.ndarray, "pair 2"]) -> Data:
-        """One sample for each pair and item, pairs outermost; its context is the pair's number.
+        """One sample for each item of each pair, pair after pair.
 
         Args:
             pairs: input and output domain of each pair.
 
         Returns:
             Inputs (sample, domain * input) and targets (sample, domain * output), zero outside the
-            domains of the pair.
+            domains of the pair. The context of a sample is the number of its pair.
 
         Raises:
             IndexError: a pair names a domain that does not exist.
         """
-        items = self.inputs.shape[1]
-        shown, asked = pairs.T
+        input_domains, output_domains = pairs.T
         return Data(
-            x=_in_place(self.inputs, shown),
-            y=_in_place(self.targets, asked),
-            contexts=np.repeat(np.arange(len(pairs)), items),
+            x=_in_place(self.inputs, input_domains),
+            y=_in_place(self.targets, output_domains),
+            contexts=np.repeat(np.arange(len(pairs)), self.inputs.shape[1]),
         )
 
 
 def _in_place(
     vectors: Float[np.ndarray, "domain item unit"], domains: Int[np.ndarray, " pair"]
 ) -> Float[np.ndarray, "sample all_units"]:
-    """The items of each pair's domain in the units of that domain, zero in all others."""
+    """The items of each pair's domain, in the units of that domain; all other units are zero."""
     count, items, units = vectors.shape
     placed = np.zeros((len(domains), items, count, units))
     placed[np.arange(len(domains)), :, domains] = vectors[domains]
@@ -201,20 +198,20 @@ def _in_place(
 
 @dataclass(frozen=True)
 class Mixture:
-    """The law of a balanced mixture of two classes with one output: targets and moments."""
+    """Targets and input moments of two classes of equal weight, with one output."""
 
     targets: Float[np.ndarray, " class"]
     """Target of each class."""
     covariances: Float[np.ndarray, "class input input"]
-    """Second moments <x x^T> of each class, about zero and not about its mean."""
+    """Second moments <x x^T> of each class; the class mean is not subtracted."""
     means: Float[np.ndarray, "class input"]
     """Mean input <x> of each class."""
     marginal: Marginal | None = None
-    """Law of each input, in either class; None where inputs are no functions of a Gaussian."""
+    """Distribution of each input, if inputs are functions of a Gaussian process."""
 
 
 class Sizes(NamedTuple):
-    """How large a sample is; of a dataset of domains, what one pair of domains shows and asks."""
+    """Numbers of samples, inputs and outputs; for a dataset of domains, those of one pair."""
 
     samples: int
     inputs: int
@@ -222,79 +219,96 @@ class Sizes(NamedTuple):
 
 
 class Dataset(ConfigModel, ABC):
-    """A dataset as a person writes it in `config/`: a name and its parameters."""
+    """A dataset as it is configured in `config/`: a name and parameters."""
 
     reads_files: ClassVar[bool] = False
-    """Whether it reads files that are no part of the library; `neuralrace.testing` does not
-    load it then."""
+    """Whether it reads files from outside the library; `neuralrace.testing` skips such datasets."""
     has_input_law: ClassVar[bool] = False
-    """Whether inputs are functions of a Gaussian process, whose moments `mixture` tells."""
+    """Whether inputs are functions of a Gaussian process; `mixture` gives its moments."""
     may_be_white: ClassVar[bool] = True
-    """Whether its inputs may vary alike in all directions; where they never do, a theory that
-    requires it is refused without loading."""
+    """Whether sigma_xx can be a multiple of the identity. Where it never is, a theory that requires
+    white inputs is refused without loading the dataset."""
 
     @property
     def sizes(self) -> Sizes:
-        """How large it is. Planning asks: override it where loading reads files or takes long."""
+        """Its sizes. Planning needs them: override this where loading reads files or is slow."""
         data = self.load()
         samples, inputs = data.x.shape
         return Sizes(samples, inputs, data.y.shape[1])
 
     @abstractmethod
     def load(self) -> Data:
-        """The sample that training sees and that theory takes its correlations from.
+        """The sample for training, whose correlations theory uses.
 
         Raises:
             UserError: files are missing or damaged.
         """
 
     def sampler(self) -> Callable[[Any, int], tuple[Any, Any]] | None:
-        """A JAX-traceable function (key, count) -> (x, y) of fresh samples; None without a law.
+        """A JAX-traceable function (key, count) -> (x, y) that draws new samples.
 
-        Its numbers are arguments of a `jax.tree_util.Partial`: laws that differ in numbers alone
-        share one compiled program.
+        None where the dataset is a fixed sample. The function is a `jax.tree_util.Partial` whose
+        arguments hold the numbers, so that distributions that differ only in numbers share one
+        compiled program.
         """
         return None
 
     def mixture(self) -> Mixture | None:
-        """The law of the classes; None where it is not a mixture of two with known moments."""
+        """Moments of the two classes; None where they are not known in closed form."""
         return None
 
 
 class DomainDataset(Dataset, ABC):
-    """A dataset of many input domains and as many output domains, for routing networks."""
+    """A dataset with M input domains and M output domains, for routing networks."""
 
     name: str  # stands before `count` in the canonical text, as in all datasets
     count: Annotated[int, Field(ge=1)]
-    """Input domains, and as many output domains."""
+    """Number M of input domains, which is also that of output domains."""
 
     @property
     def sizes(self) -> Sizes:
-        """Of one pair of domains."""
+        """Sizes of one pair of domains."""
         domains = self.domains()
         _, items, inputs = domains.inputs.shape
         return Sizes(items, inputs, domains.targets.shape[2])
 
     @abstractmethod
     def domains(self) -> Domains:
-        """Inputs and targets by domain, spelled out.
+        """Inputs and targets of every domain, as arrays.
 
         Raises:
-            UserError: files are missing or damaged, or there is too much to spell out.
+            UserError: files are missing or damaged, or the arrays would be too large.
         """
 
     def load(self) -> Data:
-        """All pairs of domains side by side; see `Domains.flat`.
+        """All pairs of domains as one sample; see `Domains.flat`.
 
         Raises:
-            UserError: files are missing or damaged, or there is too much to spell out.
+            UserError: files are missing or damaged, or the arrays would be too large.
         """
         domains = self.domains()
         numbers = self.count**2 * (domains.inputs.size + domains.targets.size)
-        if numbers > MOST_NUMBERS:
-            raise UserError(
-                f"dataset.count: {self.count}: all pairs of domains side by side are {numbers:.1e} "
-                f"numbers, and at most {MOST_NUMBERS:.0e} are written out; use a routing network, "
-                "or fewer domains or items"
-            )
+        refuse_large_domains(self.count, numbers, "all pairs of domains")
         return domains.flat(np.indices((self.count, self.count)).reshape(2, -1).T)
+
+
+def refuse_large_domains(count: int, numbers: int, contents: str) -> None:
+    """Refuses arrays of domains that would have more than `MOST_NUMBERS` entries.
+
+    Args:
+        count: number of domains.
+        numbers: entries of the arrays.
+        contents: what the arrays hold, for the message.
+
+    Raises:
+        UserError: the arrays would be too large.
+    """
+    if numbers > MOST_NUMBERS:
+        raise UserError(
+            f"the arrays of {contents} would have {numbers:.1e} numbers, and at most "
+            f"{MOST_NUMBERS:.0e} are allowed",
+            key="dataset.count",
+            value=count,
+            remedy="use a routing network, which needs their moments only, or use fewer domains or "
+            "samples",
+        )

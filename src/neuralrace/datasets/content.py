@@ -1,7 +1,7 @@
 """Bounded reads of data files.
 
-A name of a data file may lead anywhere: to a pipe that nobody writes to, a device that never ends,
-a file that claims more than memory holds. None of them is read.
+A path may lead to a pipe without a writer, a device without an end, or a file that announces more
+numbers than memory holds. Such files are refused before anything is read.
 """
 
 import os
@@ -16,69 +16,56 @@ from neuralrace.datasets.base import MOST_NUMBERS
 from neuralrace.errors import UserError, shorten
 
 
-def content_of(path: str | Path, most: int, remedy: str = "check permissions") -> bytes:
+def content_of(path: str | Path, limit: int, remedy: str = "check permissions") -> bytes:
     """The bytes of a regular file.
 
     Args:
         path: the file.
-        most: bytes that it may have.
-        remedy: what the message ends with.
+        limit: largest size in bytes.
+        remedy: what the message tells the user to do.
 
     Raises:
-        UserError: it cannot be read, is no regular file, or is larger.
+        UserError: the file cannot be read, is not a regular file, or is too large.
     """
     try:
-        # a pipe would keep who opens it waiting for somebody who writes
+        # O_NONBLOCK: opening a pipe would otherwise wait until another process writes to it
         with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 reason = "it is no regular file"
-            elif found.st_size > most:
-                size = f"{found.st_size / 1e6:.6g} MB"
-                reason = f"it has {size}, and at most {most / 1e6:.6g} MB are read"
-            elif len(content := file.read(found.st_size + 1)) != found.st_size:
+            elif status.st_size > limit:
+                size = f"{status.st_size / 1e6:.6g} MB"
+                reason = f"it has {size}, and at most {limit / 1e6:.6g} MB are read"
+            elif len(content := file.read(status.st_size + 1)) != status.st_size:
                 reason = "it changes while it is read"
             else:
                 return content
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: the path contains a null byte
         reason = str(error.strerror if isinstance(error, OSError) else error)
-    raise UserError(f"{path}: cannot be read ({reason}); {remedy}")
+    raise UserError(f"cannot be read ({reason})", file=path, remedy=remedy)
 
 
-def refuse_size(path: str, name: str, shape: Sequence[int]) -> None:
-    """Refuses an array that is too large, before memory is taken for it.
-
-    Args:
-        path: what messages call its file.
-        name: of the array.
-        shape: as its file announces it.
-
-    Raises:
-        UserError: it has more than `MOST_NUMBERS`.
-    """
-    if prod(shape) > MOST_NUMBERS:
-        raise UserError(
-            f"{path}: {name}: has the shape {tuple(shape)}, and at most {MOST_NUMBERS:.0e} numbers "
-            "are read; use fewer samples"
-        )
-
-
-def refuse_kind(path: str, name: str, dtype: np.dtype) -> None:
-    """Refuses an array of anything but real numbers.
+def refuse_array(path: str, name: str, dtype: np.dtype, shape: Sequence[int]) -> None:
+    """Refuses an array that does not hold real numbers or is too large, before it is read.
 
     Args:
-        path: what messages call its file.
-        name: of the array.
-        dtype: of its entries.
+        path: name of the file, for the message.
+        name: name of the array.
+        dtype: type of its entries, from the header of the file.
+        shape: shape of the array, from the header of the file.
 
     Raises:
-        UserError: it holds objects, texts, or anything else.
+        UserError: the entries are not real numbers, or there are more than `MOST_NUMBERS`.
     """
     if dtype.hasobject:
-        raise UserError(
-            f"{path}: {name}: holds objects, which are not read; save it as an array of numbers, "
-            "its rows equally long"
-        )
-    if dtype.kind not in "fiub":
-        held = shorten(str(dtype), 80)
-        raise UserError(f"{path}: {name}: holds {held}, no real numbers; save it as float64")
+        problem = "holds Python objects, which are not read"
+        remedy = "save it as an array of numbers, with rows of equal length"
+    elif dtype.kind not in "fiub":
+        problem = f"holds {shorten(str(dtype), 80)} instead of real numbers"
+        remedy = "save it as float64"
+    elif prod(shape) > MOST_NUMBERS:
+        problem = f"has the shape {tuple(shape)}, and at most {MOST_NUMBERS:.0e} numbers are read"
+        remedy = "use fewer samples"
+    else:
+        return
+    raise UserError(problem, file=path, key=name, remedy=remedy)

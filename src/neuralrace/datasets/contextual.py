@@ -1,4 +1,4 @@
-"""Objects shown in contexts: some properties hold always, some in one context only."""
+"""Objects in contexts: some of their properties depend on the context."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -8,57 +8,57 @@ from jaxtyping import Float
 from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
+from neuralrace.errors import UserError
 
 Structure = Literal["hierarchy", "ring", "cross_cutting"]
 
 
-def _power_of_two(number: int) -> bool:
-    return number.bit_count() == 1
-
-
 REQUIREMENTS: dict[Structure, tuple[Callable[[int], bool], str]] = {
     "hierarchy": (
-        lambda objects: _power_of_two(objects) and objects >= 2,
+        lambda objects: objects.bit_count() == 1 and objects >= 2,
         "2, 4, 8 or a higher power of two",
     ),
     "ring": (lambda objects: objects >= 4, "at least 4"),
     "cross_cutting": (
-        lambda objects: _power_of_two(objects) and objects >= 4,
+        lambda objects: objects.bit_count() == 1 and objects >= 4,
         "4, 8 or a higher power of two",
     ),
 }
-"""What numbers of objects a structure can have."""
+"""Which numbers of objects a structure can have: a test, and its description."""
 
 
 def properties(structure: Structure, objects: int) -> Float[np.ndarray, "property object"]:
-    """Which object has which property: 1 where it does, 0 where not.
+    """Matrix of properties and objects: 1 where the object has the property, 0 elsewhere.
 
-    Every structure ends with one property of each object's own. Before these, a hierarchy has one
-    property for every inner node of a binary tree, held by the objects below it: all objects, each
-    half, each quarter and so on; a ring has one for each object, held by it and its two neighbours;
-    a cross-cutting structure has two for each binary digit of the objects' numbers, held by those
-    with digit 0 and by those with digit 1, the leading digit first.
+    The last rows of every structure are one property for each object alone. The rows before them
+    are shared properties:
+
+    - hierarchy: one for every inner node of a binary tree, shared by the objects below the node
+      (all objects, each half, each quarter and so on);
+    - ring: one for each object, shared with its two neighbours;
+    - cross-cutting: two for each binary digit of the object's number, leading digit first, shared
+      by all objects with digit 0 and by all with digit 1.
 
     The squared singular values h^2, the one of the mode of all objects first, are
 
-    - hierarchy: 2n - 1, and m - 1 for each inner node with m of the n objects below it, which
-      contrasts the halves of these m (15, 7, 3, 3, 1, 1, 1, 1 for 8 objects);
+    - hierarchy: 2n - 1, and m - 1 for each inner node with m of the n objects below it; this mode
+      contrasts the two halves of the m objects (15, 7, 3, 3, 1, 1, 1, 1 for 8 objects);
     - ring: (1 + 2 cos(2 pi k/n))^2 + 1 for k = 0 ... n - 1;
     - cross-cutting: (n/2) log2 n + 1, then n/2 + 1 for each digit, and 1 for all others.
 
-    The text of the paper names these structures and does not write their matrices out; they are
-    defined here and nowhere else. With 8 objects, each object has 4 properties in all three.
+    The paper names these structures without giving their matrices, so this function defines them.
+    With 8 objects, each object has 4 properties in all three structures.
 
     Args:
-        structure: kind of structure.
+        structure: name of the structure.
         objects: number of objects n.
 
     Raises:
-        ValueError: the structure does not exist for so many objects.
+        UserError: the structure does not exist for this number of objects.
 
     Source: Jarvis et al., "Make Haste Slowly", secs. 4 and 5, fig. 3.
     """
-    _fits(structure, objects)
+    _refuse_number(structure, objects)
     own = np.eye(objects)
     digits = objects.bit_length() - 1
     match structure:
@@ -74,74 +74,82 @@ def properties(structure: Structure, objects: int) -> Float[np.ndarray, "propert
     return np.vstack([*shared, own])
 
 
-def _fits(structure: Structure, objects: int) -> None:
-    fits, wanted = REQUIREMENTS[structure]
-    if not fits(objects):
-        raise ValueError(f"objects: structure {structure} needs {wanted}, not {objects}")
+def _refuse_number(structure: Structure, objects: int) -> None:
+    possible, numbers = REQUIREMENTS[structure]
+    if not possible(objects):
+        problem = f"structure {structure} needs {numbers}"
+        raise UserError(problem, key="objects", value=objects, remedy="change `objects`")
 
 
 class Contextual(Dataset):
-    """Objects in contexts, each pair a sample (Jarvis et al., "Make Haste Slowly", secs. 4 and 5).
+    """Objects in contexts; each pair is a sample (Jarvis et al., "Make Haste Slowly", secs. 4, 5).
 
-    Inputs are one-hot in the object and one-hot in the context. Targets are a hierarchy over the
-    objects that holds in every context, and for each context a block that holds in this one and is
-    zero in all others. The first block is linear in the inputs, the others are not. The matrices
-    are those of `neuralrace.datasets.contextual.properties`.
+    Inputs are a one-hot code of the object and a one-hot code of the context. The first block of
+    targets is a hierarchy over the objects, the same in every context. Each context adds a block of
+    its own, which is zero in all other contexts. The first block is linear in the inputs, the
+    others are not. `neuralrace.datasets.contextual.properties` gives the matrices.
 
-    If all contexts have a hierarchy too, the modes for n objects and C contexts, with s and d in
-    units of 1/(nC), are one of all inputs, s^2 = (2n - 1)(n + C)(C + 1) and d = n + C; C - 1 of
-    contexts, s^2 = (2n - 1)n and d = n; and n - 1 of objects, s^2 = h^2 C (C + 1) and d = C, with
-    h^2 as in the hierarchy alone (7, 3, 3, 1, 1, 1, 1 for 8 objects). One last input vector,
-    objects against contexts, is zero on all samples: s = d = 0. Contexts whose structures differ in
-    h^2 of all objects together mix the modes of contexts with that of all inputs, and sigma_xx is
-    not diagonal in these modes.
+    If all blocks are hierarchies, the modes for n objects and C contexts are as follows, with s and
+    d in units of 1/(nC):
 
-    The best linear map of all inputs answers with the mean over contexts plus the mean over objects
-    minus the mean over both. What it leaves has mean zero over contexts and over objects: none of
-    the first block, and of the block of a context the deviations from the mean over objects, times
-    1 - 1/C in this context and -1/C in the others.
+    - one mode of all inputs: s^2 = (2n - 1)(n + C)(C + 1) and d = n + C;
+    - C - 1 modes of contexts: s^2 = (2n - 1)n and d = n;
+    - n - 1 modes of objects: s^2 = h^2 C (C + 1) and d = C, with h^2 as in the hierarchy alone
+      (7, 3, 3, 1, 1, 1, 1 for 8 objects);
+    - one direction, objects against contexts, that is zero on all samples: s = d = 0.
+
+    Structures that differ in h^2 of the mode of all objects mix the modes of contexts with the mode
+    of all inputs. Then sigma_xx is not diagonal in the modes.
+
+    The best linear map predicts the mean over contexts plus the mean over objects minus the mean
+    over both. Its residual has mean zero over contexts and over objects, and is zero in the first
+    block. In the block of a context it is the deviation from the mean over objects, times 1 - 1/C
+    in this context and -1/C in the others.
     """
 
     example: ClassVar[Mapping[str, Any]] = {"contexts": 2, "objects": 4}
     name: Literal["contextual"]
     contexts: Annotated[int, Field(ge=2)]
-    """Contexts, and blocks of targets that hold in one of them."""
+    """Number of contexts C; each adds a block of targets."""
     objects: Annotated[int, Field(ge=2)] = 8
-    """Objects; a power of two, for the hierarchy that holds in every context."""
+    """Number of objects n: a power of two, as the first block is a hierarchy."""
     structures: tuple[Structure, ...] = ("hierarchy",)
-    """Structure of each context's own block: one for all contexts, or one for each."""
+    """Structure of the block of each context: one for all contexts, or one for each."""
     part: Literal["whole", "common", "residual"] = "whole"
-    """Targets: the whole, what the best linear map of all inputs gives, or what that leaves."""
+    """Targets: the whole, its best linear prediction from the inputs (common), or the residual."""
 
     @model_validator(mode="after")
     def _structures_exist(self) -> "Contextual":
         if len(self.structures) not in (1, self.contexts):
-            raise ValueError(
-                f"structures: {len(self.structures)} for {self.contexts} contexts; "
-                "give one for all contexts, or one for each"
+            raise UserError(
+                f"{len(self.structures)} structures for {self.contexts} contexts",
+                key="structures",
+                value=self.structures,
+                remedy="use one for all contexts, or one for each",
             )
         for structure in ("hierarchy", *self.structures):
-            _fits(structure, self.objects)
+            _refuse_number(structure, self.objects)
         return self
 
     @property
     def blocks(self) -> tuple[Structure, ...]:
-        """Structure of each block of targets: of all contexts together, then of each by itself."""
-        own = (self.structures * self.contexts)[: self.contexts]  # one for all is repeated
+        """Structure of each block of targets: the common block, then the block of each context."""
+        own = (self.structures * self.contexts)[: self.contexts]  # a single structure is repeated
         return "hierarchy", *own
 
     @property
     def sizes(self) -> Sizes:
-        """A sample for each object in each context."""
+        """One sample for each object in each context."""
         objects, contexts = self.objects, self.contexts
         digits = objects.bit_length() - 1
-        held = {"hierarchy": objects - 1, "ring": objects, "cross_cutting": 2 * digits}
-        repeated = contexts // len(self.structures)  # one for all contexts, or one for each
-        own = repeated * sum(objects + held[structure] for structure in self.structures)
+        shared = {"hierarchy": objects - 1, "ring": objects, "cross_cutting": 2 * digits}
+        # planning checks any number of contexts, so `blocks` may be too long to list here
+        repeated = contexts // len(self.structures)
+        own = repeated * sum(objects + shared[structure] for structure in self.structures)
         return Sizes(objects * contexts, objects + contexts, 2 * objects - 1 + own)
 
     def load(self) -> Data:
-        """Context after context, in each all objects; items are named "object in context"."""
+        """All objects in the first context, then in the second, and so on."""
         objects, contexts = self.objects, self.contexts
         everywhere, only = np.ones((contexts, 1)), np.eye(contexts)
         x = np.hstack([np.kron(everywhere, np.eye(objects)), np.kron(only, np.ones((objects, 1)))])

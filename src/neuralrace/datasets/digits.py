@@ -1,4 +1,4 @@
-"""The digits embedded in scikit-learn."""
+"""The handwritten digits of scikit-learn."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -9,22 +9,22 @@ from pydantic import Field
 from neuralrace.datasets.images import ImageSet, Labelled
 
 DIGITS = 1797
-"""Images of the set."""
+"""Number of images in the set."""
 
 
 class Digits(ImageSet):
-    """1797 handwritten digits of 8 x 8 pixels that ship with scikit-learn: no download."""
+    """1797 handwritten digits of 8 x 8 pixels, installed with scikit-learn: no download."""
 
     shape: ClassVar = (1, 8, 8)
 
     example: ClassVar[Mapping[str, Any]] = {"samples": 20}
     name: Literal["digits"]
     samples: Annotated[int, Field(gt=0, le=DIGITS)] = DIGITS
-    """Images used, from the start of the set; those after them are held out."""
+    """Number of training images, from the start of the set; the others are held out."""
 
     @property
     def tested(self) -> int:
-        """Those that are not used."""
+        """Number of images after the training images."""
         return DIGITS - self.samples
 
     def training(self) -> Labelled:
@@ -33,13 +33,13 @@ class Digits(ImageSet):
         return pixels[: self.samples], labels[: self.samples]
 
     def held_out(self) -> Labelled:
-        """The images after the first; none are left where all are used."""
+        """The images after the training images."""
         pixels, labels = _digits()
         return pixels[self.samples :], labels[self.samples :]
 
 
 def _digits() -> Labelled:
-    from sklearn.datasets import load_digits  # a second to import, and needed here alone
+    from sklearn.datasets import load_digits  # takes a second to import
 
     pixels, labels = cast(Labelled, load_digits(return_X_y=True))
     return pixels.astype(np.uint8), labels.astype(np.int32)  # whole numbers from 0 to 16

@@ -1,4 +1,4 @@
-"""What a network sees of images: their pixels, principal components, random convolutions."""
+"""Image features: pixels, principal components or random convolutions as inputs of a network."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -10,11 +10,12 @@ from pydantic import Field
 
 from neuralrace.datasets.pixel_domains import PixelDomains, batches
 from neuralrace.datasets.random_streams import generator
+from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
 
 
 class Features(ConfigModel, ABC):
-    """A map from standardised pixels to inputs, the same in all input domains."""
+    """A map from standardised pixels to inputs, the same for all input domains."""
 
     @abstractmethod
     def inputs(self, shape: tuple[int, int, int]) -> int:
@@ -24,19 +25,19 @@ class Features(ConfigModel, ABC):
             shape: channels, rows and columns of an image.
 
         Raises:
-            ValueError: images of this shape have no such features.
+            UserError: images of this shape are too small for the features.
         """
 
     @abstractmethod
     def fit(self, domains: PixelDomains) -> dict[str, np.ndarray]:
-        """Arrays of the map, from the training images."""
+        """Arrays of the map, estimated from the training images."""
 
     @abstractmethod
     def of(self, fitted: Mapping[str, Any], pixels: Any) -> Any:
-        """The inputs; JAX-traceable.
+        """The inputs of a network for some images; JAX-traceable.
 
         Args:
-            fitted: arrays from `fit`, in the precision of the pixels.
+            fitted: arrays from `fit`, in the precision of `pixels`.
             pixels: standardised pixels (domain, image, pixel).
 
         Returns:
@@ -44,12 +45,12 @@ class Features(ConfigModel, ABC):
         """
 
     def after(self, fitted: Mapping[str, np.ndarray], affine: Any) -> Any:
-        """The matrix of this map after an affine one; None where this map is not affine.
+        """Matrix of an affine map followed by this map; None where this map is not affine.
 
         Args:
             fitted: arrays from `fit`.
-            affine: matrix (pixel, raw) to standardised pixels; its last column is for the
-                constant 1.
+            affine: matrix (pixel, raw) from raw pixels to standardised pixels; its last column
+                multiplies the constant 1.
 
         Returns:
             Matrix (input, raw).
@@ -58,7 +59,7 @@ class Features(ConfigModel, ABC):
 
 
 class Pixels(Features):
-    """Standardised pixels, two numbers for all of them: they keep their contrast."""
+    """Standardised pixels; one mean and one scale for all pixels keep the contrast of images."""
 
     name: Literal["pixels"]
 
@@ -67,7 +68,7 @@ class Pixels(Features):
         return int(np.prod(shape))
 
     def fit(self, domains: PixelDomains) -> dict[str, np.ndarray]:
-        """Nothing to fit."""
+        """No arrays."""
         return {}
 
     def of(self, fitted: Mapping[str, Any], pixels: Any) -> Any:
@@ -88,24 +89,26 @@ class PrincipalComponents(Features):
 
     name: Literal["principal_components"]
     count: Annotated[int, Field(ge=1)]
-    """Components, those of largest variance."""
+    """Number of components, those of largest variance."""
 
     def inputs(self, shape: tuple[int, int, int]) -> int:
-        """The components."""
+        """The number of components."""
         if self.count > np.prod(shape):
-            raise ValueError(
-                f"features.count: {self.count}: images of {np.prod(shape)} pixels have at most as "
-                "many components; use fewer"
+            raise UserError(
+                f"images of {np.prod(shape)} pixels have no more components than pixels",
+                key="features.count",
+                value=self.count,
+                remedy=f"use up to {np.prod(shape)}",
             )
         return self.count
 
     def fit(self, domains: PixelDomains) -> dict[str, np.ndarray]:
-        """Projection (pixel, component), and where it takes the mean image of all domains."""
+        """Projection (pixel, component), and the mean of the projected images of all domains."""
         mean, second = domains.pooled
         values, vectors = np.linalg.eigh(second - np.outer(mean, mean))
         leading = vectors[:, ::-1][:, : self.count]
         largest = np.abs(leading).argmax(axis=0)
-        # an eigenvector's sign is arbitrary: the largest entry is positive, on every machine
+        # the sign of an eigenvector is arbitrary: a positive largest entry makes it reproducible
         leading = leading * np.sign(leading[largest, np.arange(self.count)])
         projection = leading / np.sqrt(values[::-1][: self.count].mean())
         return {"projection": projection, "centre": mean @ projection}
@@ -115,7 +118,7 @@ class PrincipalComponents(Features):
         return pixels @ fitted["projection"] - fitted["centre"][None, None]
 
     def after(self, fitted: Mapping[str, np.ndarray], affine: Any) -> Any:
-        """Components of the pixels, with the centre taken off the constant."""
+        """The projected affine map, with the centre subtracted from the column of the constant."""
         matrix = fitted["projection"].T @ affine
         matrix[:, -1] -= fitted["centre"]
         return matrix
@@ -124,35 +127,40 @@ class PrincipalComponents(Features):
 class RandomConvolutions(Features):
     """Rectified responses of random filters, averaged over the cells of a grid.
 
-    Filters are normal, and slide over all places where they fit into the standardised image.
-    Responses are rectified, then averaged over each cell of a grid that divides these places as
-    evenly as can be. Every feature is centred, and all share one scale, which gives them unit
-    variance on average; both are taken from all untransformed training images. Nothing is learned.
+    Filter weights are normal, and filters slide over all positions inside the standardised image.
+    Responses are rectified and averaged over each cell of a grid that divides these positions as
+    evenly as possible. Every feature is centred, and all share one scale, which gives them unit
+    variance on average. Centres and scale come from the untransformed training images; nothing is
+    learned.
     """
 
     name: Literal["random_convolutions"]
     filters: Annotated[int, Field(ge=1)] = 64
-    """Filters; each gives one input for every cell."""
+    """Number of filters; each gives one input for every cell."""
     size: Annotated[int, Field(ge=1)] = 5
-    """Side of a filter, in pixels; it sees all channels."""
+    """Side of a filter in pixels; a filter covers all channels."""
     pool: Annotated[int, Field(ge=1)] = 2
-    """Side of the grid, in cells."""
+    """Side of the grid in cells."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the filters."""
 
     def inputs(self, shape: tuple[int, int, int]) -> int:
-        """One for each filter and cell."""
+        """One input for each filter and cell."""
         side = min(shape[1:])
         if self.size > side:
-            raise ValueError(
-                f"features.size: {self.size}: images have {side} pixels along a side and hold no "
-                f"such filter; use up to {side}"
+            raise UserError(
+                f"images have {side} pixels along a side, too few for the filters",
+                key="features.size",
+                value=self.size,
+                remedy=f"use up to {side}",
             )
-        places = side - self.size + 1
-        if self.pool > places:
-            raise ValueError(
-                f"features.pool: {self.pool}: filters of size {self.size} have {places} places "
-                f"along a side; use up to {places}, or smaller filters"
+        positions = side - self.size + 1
+        if self.pool > positions:
+            raise UserError(
+                f"filters of size {self.size} have {positions} positions along a side",
+                key="features.pool",
+                value=self.pool,
+                remedy=f"use up to {positions}, or smaller filters",
             )
         return self.filters * self.pool**2
 
@@ -176,25 +184,25 @@ class RandomConvolutions(Features):
                 x = _responses(arrays, domains.standardised(pixels.astype(float))[None])[0]
                 return x.sum(axis=0), (x**2).sum(axis=0)
 
-            shown = batches(domains.images.pixels, domains.images.labels)
-            found = [sums(jnp.asarray(pixels)) for pixels, _ in shown]
-            total, squares = (np.sum(np.array(part), axis=0) for part in zip(*found, strict=True))
+            images = batches(domains.images.pixels, domains.images.labels)
+            parts = [sums(jnp.asarray(pixels)) for pixels, _ in images]
+            total, squares = (np.sum(np.array(part), axis=0) for part in zip(*parts, strict=True))
         items = len(domains.images.pixels)
         centre = total / items
         deviation = np.sqrt((squares / items - centre**2).mean())
-        # rectification keeps positive factors, so that the scale can stand in the filters
+        # rectification commutes with positive factors, so the filters can absorb the scale
         scaled = {"filters": unscaled["filters"] / deviation, "centre": centre / deviation}
         return unscaled | scaled
 
     def of(self, fitted: Mapping[str, Any], pixels: Any) -> Any:
-        """Centred responses; filters outermost, then the cells row by row."""
+        """Centred responses: filter by filter, for each the cells row by row."""
         return _responses(fitted, pixels) - fitted["centre"][None, None]
 
 
-def _cells(places: int, pool: int) -> Float[np.ndarray, "cell place"]:
-    """Averages over as equal parts of a side as can be."""
-    cells = np.zeros((pool, places))
-    for cell, inside in zip(cells, np.array_split(np.arange(places), pool), strict=True):
+def _cells(positions: int, pool: int) -> Float[np.ndarray, "cell position"]:
+    """Matrix of averages over the parts of a side, whose lengths differ by at most one."""
+    cells = np.zeros((pool, positions))
+    for cell, inside in zip(cells, np.array_split(np.arange(positions), pool), strict=True):
         cell[inside] = 1 / len(inside)
     return cells
 
@@ -207,7 +215,7 @@ def _responses(fitted: Mapping[str, Any], pixels: Any) -> Any:
     filters, rows, columns = (fitted[name] for name in ("filters", "row_cells", "column_cells"))
     _, channels, *size = filters.shape
     shape = (channels, rows.shape[1] + size[0] - 1, columns.shape[1] + size[1] - 1)
-    # channels last: in a loop on processors the other order takes ten times as long
+    # channels last: inside a loop on CPUs, the other order takes ten times as long
     images = jnp.moveaxis(pixels.reshape(-1, *shape), 1, -1)
     kernels = jnp.moveaxis(filters, (0, 1), (3, 2))
     order = ("NHWC", "HWIO", "NHWC")

@@ -1,4 +1,4 @@
-"""Samples of a Gaussian mixture with a random linear teacher."""
+"""Gaussian mixture with a random linear teacher."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -8,27 +8,28 @@ from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.datasets.random_streams import generator
+from neuralrace.errors import UserError
 
 
 class GaussianMixture(Dataset):
-    """Mixture of Gaussians with random scaled, rotated covariances (Basu et al., sec. 4).
+    """Mixture of Gaussians with random covariances, and a linear teacher (Basu et al., sec. 4).
 
-    The teacher is a random matrix with standard normal entries applied to the inputs as the
-    student sees them. Inputs are centred; `whiten` makes sigma_xx = I, as eq. 14 assumes.
+    Inputs are centred, and `whiten` makes sigma_xx = I, as eq. 14 assumes. Targets are the product
+    of a matrix with standard normal entries and the centred or whitened inputs.
     """
 
     example: ClassVar[Mapping[str, Any]] = {"samples_per_component": 10, "inputs": 4}
     name: Literal["gaussian_mixture"]
     components: Annotated[int, Field(gt=0)] = 3
-    """Gaussians in the mixture."""
+    """Number of Gaussians in the mixture."""
     samples_per_component: Annotated[int, Field(gt=0)] = 400
-    """Samples drawn from each."""
+    """Number of samples from each Gaussian."""
     inputs: Annotated[int, Field(gt=0)] = 10
     """Input units."""
     outputs: Annotated[int, Field(gt=0)] = 3
     """Output units."""
     whiten: bool = True
-    """Whether inputs are whitened as well as centred."""
+    """Whether inputs are whitened; they are always centred."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the mixture, the samples and the teacher."""
 
@@ -36,9 +37,12 @@ class GaussianMixture(Dataset):
     def _enough_to_whiten(self) -> "GaussianMixture":
         samples = self.components * self.samples_per_component
         if self.whiten and samples <= self.inputs:
-            raise ValueError(
+            raise UserError(
                 f"{samples} samples (components x samples_per_component) cannot be whitened in "
-                f"{self.inputs} inputs; use more samples than inputs, or whiten: false"
+                f"{self.inputs} inputs",
+                key="whiten",
+                value=True,
+                remedy="use more samples than inputs, or whiten: false",
             )
         return self
 
@@ -47,7 +51,7 @@ class GaussianMixture(Dataset):
         """As configured."""
         return Sizes(self.components * self.samples_per_component, self.inputs, self.outputs)
 
-    def _law(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _parameters(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Component means, square roots of component covariances, and the teacher."""
         rng = generator(self.seed, "mixture")
         means = rng.normal(size=(self.components, self.inputs))
@@ -59,14 +63,14 @@ class GaussianMixture(Dataset):
         return means, np.stack(roots), teacher
 
     def _raw(self) -> np.ndarray:
-        means, roots, _ = self._law()
+        means, roots, _ = self._parameters()
         noise = generator(self.seed, "samples").normal(
             size=(self.components, self.samples_per_component, self.inputs)
         )
         return (means[:, None] + noise @ roots.transpose(0, 2, 1)).reshape(-1, self.inputs)
 
     def _affine(self) -> tuple[np.ndarray, np.ndarray]:
-        """Centre and linear map that turn raw samples into the student's inputs."""
+        """Centre and linear map that turn raw samples into inputs."""
         raw = self._raw()
         centre = raw.mean(axis=0)
         if not self.whiten:
@@ -79,15 +83,15 @@ class GaussianMixture(Dataset):
         """The fixed sample, centred and optionally whitened."""
         centre, whitening = self._affine()
         x = (self._raw() - centre) @ whitening
-        return Data(x=x, y=x @ self._law()[2].T)
+        return Data(x=x, y=x @ self._parameters()[2].T)
 
     def sampler(self) -> Callable[[Any, int], tuple[Any, Any]]:
-        """Fresh samples of the same mixture through the same affine map and teacher."""
-        import jax  # only training draws fresh samples; configuration must load without JAX
+        """New samples of the same mixture, with the same affine map and teacher."""
+        import jax  # imported here because configuration must load without JAX
         import jax.numpy as jnp
 
-        def sample(law: Any, affine: Any, key: Any, count: int) -> tuple[Any, Any]:
-            means, roots, teacher = map(jnp.asarray, law)
+        def sample(parameters: Any, affine: Any, key: Any, count: int) -> tuple[Any, Any]:
+            means, roots, teacher = map(jnp.asarray, parameters)
             centre, whitening = map(jnp.asarray, affine)
             which_key, noise_key = jax.random.split(key)
             which = jax.random.randint(which_key, (count,), 0, self.components)
@@ -96,4 +100,4 @@ class GaussianMixture(Dataset):
             x = (raw - centre[None]) @ whitening
             return x, x @ teacher.T
 
-        return jax.tree_util.Partial(sample, self._law(), self._affine())
+        return jax.tree_util.Partial(sample, self._parameters(), self._affine())

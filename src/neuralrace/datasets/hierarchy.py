@@ -1,4 +1,4 @@
-"""The semantic hierarchy of four living things."""
+"""Semantic hierarchy of four living things."""
 
 from typing import Literal
 
@@ -21,14 +21,14 @@ PROPERTIES = {
 class Hierarchy(Dataset):
     """Four one-hot items with seven properties on a binary tree (Jarvis et al., fig. 7).
 
-    Its modes are plant or animal with everything in common (sqrt 7), animal against plant (sqrt 3)
-    and two within-class contrasts (1, 1), each divided by the number of items; sigma_xx = I/4.
+    Its singular values, times the number of items, are sqrt 7 (all items), sqrt 3 (animals against
+    plants) and twice 1 (contrasts between two animals and between two plants); sigma_xx = I/4.
     """
 
     name: Literal["hierarchy"]
 
     def load(self) -> Data:
-        """Inputs I_4, targets the 4 x 7 table of properties."""
+        """Inputs are the identity, targets the 4 x 7 table of properties."""
         return Data(
             x=np.eye(len(ITEMS)),
             y=np.array(list(PROPERTIES.values()), dtype=float).T,

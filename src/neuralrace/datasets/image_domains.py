@@ -1,4 +1,4 @@
-"""Images by domain: inputs transformed, classes renamed."""
+"""Images by domain: transformations in input domains, permuted classes in output domains."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -9,16 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from neuralrace.datasets.base import MOST_NUMBERS, DomainDataset, Domains
+from neuralrace.datasets.base import DomainDataset, Domains, refuse_large_domains
 from neuralrace.datasets.features import Features
-from neuralrace.datasets.pixel_domains import PixelDomains, RawMoments, batches, raw_moments
+from neuralrace.datasets.pixel_domains import PixelDomains, batches, raw_moments
 from neuralrace.datasets.second_moments import eigenmodes
-from neuralrace.errors import UserError
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Averages over images, with classes under their own names."""
+    """Correlations over images, with classes in their original order."""
 
     sigma_xx: Float[np.ndarray, "domain input input"]
     """Input correlation <x_i x_i^T> of every input domain."""
@@ -29,38 +28,39 @@ class Moments:
     def modes(
         self,
     ) -> tuple[Float[np.ndarray, "domain mode"], Float[np.ndarray, "domain input mode"]]:
-        """Eigenvalues of sigma_xx, ascending, 0 where rounding; eigenvectors in columns."""
-        modes = [eigenmodes(each, "sigma_xx") for each in self.sigma_xx]
+        """Ascending eigenvalues of sigma_xx, 0 where they are rounding; eigenvectors in columns."""
+        modes = [eigenmodes(sigma_xx, "sigma_xx") for sigma_xx in self.sigma_xx]
         values, vectors, _ = zip(*modes, strict=True)
         return np.stack(values), np.stack(vectors)
 
 
 @dataclass(frozen=True)
 class ImageDomains(PixelDomains):
-    """Images in every input domain, and the names of their classes in every output domain.
+    """Images in every input domain, and the order of their classes in every output domain.
 
-    Datum (i, j, n) shows image n through transformation i and asks for its class as output domain
-    j calls it. `Moments` hold what squared error depends on, whatever the number of images.
+    In sample (i, j, n), input domain i has image n under transformation i, and the target is its
+    class in the order of output domain j. Squared error depends on the images only through their
+    `Moments`.
     """
 
     renamed: Int[np.ndarray, "domain class"]
-    """Output that stands for each class, in every output domain."""
+    """Output unit of each class, in every output domain."""
     features: Features
-    """What networks see of an image."""
+    """Features of an image, which are the inputs of a network."""
 
     @property
     def inputs(self) -> int:
-        """Inputs of every input domain."""
+        """Number of inputs of every input domain."""
         return self.features.inputs(self.images.shape)
 
     @property
     def outputs(self) -> int:
-        """Outputs of every output domain, one a class."""
+        """Number of outputs of every output domain, one for each class."""
         return self.renamed.shape[1]
 
     @property
     def items(self) -> int:
-        """Training images."""
+        """Number of training images."""
         return len(self.images.pixels)
 
     @cached_property
@@ -75,11 +75,11 @@ class ImageDomains(PixelDomains):
 
     @cached_property
     def held_out_moments(self) -> Moments:
-        """Averages over the images held out, with features and units of the training images."""
+        """Averages over the held-out images, with features and scale of the training images."""
         return self._moments(self.images.held_out_pixels, self.images.held_out_labels)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What `show` and training need, to be put on the device.
+        """Arrays for `show` and training, which are moved to the device.
 
         Returns:
             pixels (image, pixel) and labels (image,); held_out_pixels and held_out_labels; taps and
@@ -98,10 +98,10 @@ class ImageDomains(PixelDomains):
     def show(self, arrays: Mapping[str, Any], pixels: Any) -> Any:
         """Inputs of images in every input domain; JAX-traceable.
 
-        All of (domain, image, pixel) is in memory at once: show a batch.
+        An array (domain, image, pixel) has to fit into memory, so call it with a batch of images.
 
         Args:
-            arrays: those of `arrays`; the domains shown are those of its taps.
+            arrays: from `arrays`; its taps may be those of some domains only.
             pixels: raw pixels (image, pixel).
 
         Returns:
@@ -115,19 +115,14 @@ class ImageDomains(PixelDomains):
         """Inputs of the training images and one-hot targets, in every domain.
 
         Raises:
-            UserError: these are too many numbers.
+            UserError: the arrays would be too large.
         """
         import jax
         import jax.numpy as jnp
 
         numbers = self.count * self.items * (self.inputs + self.outputs)
-        if numbers > MOST_NUMBERS:
-            raise UserError(
-                f"dataset.count: {self.count}: {self.items} images in {self.count} domains are "
-                f"{numbers:.1e} numbers, and at most {MOST_NUMBERS:.0e} are written out; use a "
-                "routing network, which needs their moments only, or fewer domains or "
-                "`images.samples`"
-            )
+        contents = f"{self.items} images in {self.count} domains"
+        refuse_large_domains(self.count, numbers, contents)
         inputs = np.empty((self.count, self.items, self.inputs))
         with jax.enable_x64(True), jax.default_matmul_precision("highest"):
             arrays = {name: jnp.asarray(value) for name, value in self.arrays().items()}
@@ -136,31 +131,28 @@ class ImageDomains(PixelDomains):
             for pixels, _ in batches(self.images.pixels, self.images.labels):
                 inputs[:, first : first + len(pixels)] = show(arrays, jnp.asarray(pixels))
                 first += len(pixels)
-        named = self.renamed[:, self.images.labels]
-        return Domains(inputs=inputs, targets=np.eye(self.outputs)[named])
+        classes = self.renamed[:, self.images.labels]
+        return Domains(inputs=inputs, targets=np.eye(self.outputs)[classes])
 
     def _moments(self, pixels: np.ndarray, labels: np.ndarray) -> Moments:
-        """Averages over images: in closed form where inputs are affine in pixels, else summed."""
+        """Averages over images, from raw moments where inputs are affine functions of pixels."""
         moments = Moments(
             sigma_xx=np.empty((self.count, self.inputs, self.inputs)),
             sigma_yx=np.empty((self.count, self.outputs, self.inputs)),
         )
         if self.features.after(self.fitted, self.affine(0)) is None:
             self._sum(moments, pixels, labels)
-        else:
-            known = pixels is self.images.pixels  # training images have theirs at hand
-            self._transform(moments, self.raw if known else raw_moments(pixels, labels))
-        return moments
-
-    def _transform(self, moments: Moments, raw: RawMoments) -> None:
-        """Moments after the affine map of each domain."""
+            return moments
+        # `raw` is cached for the training images
+        raw = self.raw if pixels is self.images.pixels else raw_moments(pixels, labels)
         for domain in range(self.count):
             matrix = self.features.after(self.fitted, self.affine(domain))
             moments.sigma_xx[domain] = matrix @ (matrix @ raw.joint).T
             moments.sigma_yx[domain] = (matrix @ raw.by_class.T).T
+        return moments
 
     def _sum(self, moments: Moments, pixels: np.ndarray, labels: np.ndarray) -> None:
-        """Moments as averages over images, in double precision."""
+        """Fills in moments as averages over images, in double precision."""
         import jax
         import jax.numpy as jnp
 
@@ -175,28 +167,28 @@ class ImageDomains(PixelDomains):
 
             for domain in range(self.count):
                 one = slice(domain, domain + 1)
-                here = jnp.asarray(self.taps[one]), jnp.asarray(self.tap_weights[one])
+                taps, weights = jnp.asarray(self.taps[one]), jnp.asarray(self.tap_weights[one])
                 xx, yx = 0.0, 0.0
-                for shown, classes in batches(pixels, labels):
-                    more = sums(*here, jnp.asarray(shown), jnp.asarray(classes))
-                    xx, yx = xx + more[0], yx + more[1]
+                for batch, classes in batches(pixels, labels):
+                    terms = sums(taps, weights, jnp.asarray(batch), jnp.asarray(classes))
+                    xx, yx = xx + terms[0], yx + terms[1]
                 moments.sigma_xx[domain] = np.asarray(xx) / len(pixels)
                 moments.sigma_yx[domain] = np.asarray(yx) / len(pixels)
 
 
 class ImageDomainDataset(DomainDataset, ABC):
-    """A dataset that shows images in every input domain, too many to spell out."""
+    """A dataset of images in many domains; its moments replace arrays that would be too large."""
 
     may_be_white: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def tested(self) -> int:
-        """Images that are held out of training."""
+        """Number of held-out images."""
 
     @abstractmethod
     def image_domains(self) -> ImageDomains:
-        """The images, their transformations and names of classes.
+        """The images, their transformations and the order of classes in each output domain.
 
         Raises:
             UserError: files are missing or damaged.
@@ -209,7 +201,7 @@ class ImageDomainDataset(DomainDataset, ABC):
 
 @lru_cache(maxsize=1)
 def image_domains(dataset: ImageDomainDataset) -> ImageDomains:
-    """The images of a dataset; cells that follow each other load and average them once.
+    """The images of a dataset; the cache serves successive cells with the same dataset.
 
     Raises:
         UserError: files are missing or damaged.

@@ -1,25 +1,26 @@
-"""Labelled images: what a set of them holds, and how it is loaded as a dataset."""
+"""Sets of labelled images, and the base classes of datasets that load them."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import prod
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Int, UInt8
 from pydantic import Field
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
+from neuralrace.datasets.random_streams import generator
 
 CLASSES = 10
-"""Classes of every image set here."""
+"""Number of classes of every image set."""
 Labelled = tuple[np.ndarray, np.ndarray]
-"""Pixels (image, pixel), unsigned bytes, and labels (image,), from 0."""
+"""Pixels (image, pixel) as unsigned bytes, and labels (image,) from 0."""
 
 
 @dataclass(frozen=True)
 class Images:
-    """Labelled images to train on, and others to test on.
+    """Labelled images for training, and held-out images for testing.
 
     Pixels are listed channel by channel, each channel row by row.
     """
@@ -43,21 +44,21 @@ class ImageSet(Dataset, ABC):
 
     name: str  # stands before `samples` in the canonical text, as in all datasets
     samples: Annotated[int, Field(gt=0)]
-    """Images to train on."""
+    """Number of training images."""
 
     @property
     def sizes(self) -> Sizes:
-        """Pixels in, classes out."""
+        """Inputs are pixels, outputs are classes."""
         return Sizes(self.samples, prod(self.shape), CLASSES)
 
     @property
     @abstractmethod
     def tested(self) -> int:
-        """Images that training never sees."""
+        """Number of held-out images."""
 
     @abstractmethod
     def training(self) -> Labelled:
-        """Images to train on.
+        """The training images.
 
         Raises:
             UserError: files are missing or damaged.
@@ -65,14 +66,14 @@ class ImageSet(Dataset, ABC):
 
     @abstractmethod
     def held_out(self) -> Labelled:
-        """Images that training never sees.
+        """The held-out images.
 
         Raises:
             UserError: files are missing or damaged.
         """
 
     def images(self) -> Images:
-        """Images to train on and images held out.
+        """Training images and held-out images.
 
         Raises:
             UserError: files are missing or damaged.
@@ -80,8 +81,41 @@ class ImageSet(Dataset, ABC):
         return Images(*self.training(), *self.held_out(), shape=self.shape)
 
     def load(self) -> Data:
-        """Images to train on as rows: centred pixels with unit overall variance, one-hot labels."""
+        """Training images as rows: centred pixels with unit variance overall, one-hot labels."""
         pixels, labels = self.training()
         x = pixels.astype(np.float64)
         x = (x - x.mean()) / x.std()
         return Data(x=x, y=np.eye(CLASSES)[labels], output_names=self.class_names)
+
+
+class OfficialImageSet(ImageSet):
+    """An image set that is published as training and test files, and downloaded if necessary."""
+
+    reads_files: ClassVar[bool] = True
+    folder: Annotated[str, Field(min_length=1)]
+    """Folder of the official files; missing or damaged files are downloaded."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the random subset."""
+
+    @abstractmethod
+    def part(self, part: Literal["train", "test"]) -> Labelled:
+        """All images of the official training or test set.
+
+        Raises:
+            UserError: files are missing or damaged, and cannot be downloaded.
+        """
+
+    @property
+    def tested(self) -> int:
+        """Size of the official test set."""
+        return 10000
+
+    def training(self) -> Labelled:
+        """A random subset of the official training set."""
+        pixels, labels = self.part("train")
+        chosen = generator(self.seed, f"{self.name} subset").permutation(len(pixels))
+        return pixels[chosen[: self.samples]], labels[chosen[: self.samples]]
+
+    def held_out(self) -> Labelled:
+        """The official test set."""
+        return self.part("test")

@@ -1,4 +1,4 @@
-"""Laws of a single input that is a function of a Gaussian variable."""
+"""Marginal distributions: a single input x = f(z), with z standard normal."""
 
 from abc import ABC, abstractmethod
 from functools import cache
@@ -12,25 +12,25 @@ from pydantic import Field
 from neuralrace.extensions.model import ConfigModel
 
 REACH = 10.0
-"""Where quadrature stops, in standard deviations; 2e-23 of the probability lies beyond."""
+"""Limit of quadrature in standard deviations; the probability beyond it is 2e-23."""
 HALVINGS = 24
-"""Panels of quadrature on either side of zero, each half as far from it as the one before."""
+"""Quadrature panels on either side of zero; their edges halve in distance towards zero."""
 ORDER = 24
-"""Gauss-Legendre nodes in a panel."""
+"""Number of Gauss-Legendre nodes in a panel."""
 
 
 class Marginal(ConfigModel, ABC):
-    """A law of x = f(z) with zero mean and unit variance, z standard normal and f odd, rising."""
+    """Distribution of x = f(z), with zero mean and unit variance; f is odd and increasing."""
 
     name: str
 
     @abstractmethod
     def shape(self, z: Any, *parameters: Any) -> Any:
-        """f(z) of every entry, given `parameters`.
+        """f(z) of every entry, for the values of `parameters`.
 
         Args:
             z: array of NumPy or JAX, of any shape.
-            parameters: numbers, or traced scalars.
+            parameters: numbers or traced scalars.
 
         Returns:
             Array of the same library, shape and precision.
@@ -38,7 +38,7 @@ class Marginal(ConfigModel, ABC):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """Numbers in f: laws that differ in these alone are sampled by one program."""
+        """Numbers in f: marginals that differ only in these share one compiled program."""
         return ()
 
     def transfer(self, z: Any) -> Any:
@@ -53,8 +53,8 @@ class Marginal(ConfigModel, ABC):
     def quadrature(self) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
         """Values of x and their weights: <h(x)> is the sum of weight times h(value).
 
-        Gauss-Legendre panels in z, each half as long as its neighbour towards zero, so that a
-        change of f or h near zero is resolved however fast it is.
+        The rule has Gauss-Legendre panels in z. Their lengths halve towards zero, which resolves
+        fast changes of f or h near zero.
         """
         z, weights = _normal_quadrature()
         return self.transfer(z), weights
@@ -69,16 +69,16 @@ class Marginal(ConfigModel, ABC):
 class Erf(Marginal):
     """x = erf(g z)/Z with Z^2 = (2/pi) asin(2 g^2/(1 + 2 g^2)).
 
-    Correlations rho of z become asin(a rho)/asin(a), a = 2 g^2/(1 + 2 g^2). The excess kurtosis is
-    negative, from 0 at low gain to -2 at high gain; at g = 1/sqrt(2) the law is uniform.
+    Correlations rho of z become asin(a rho)/asin(a), a = 2 g^2/(1 + 2 g^2). The excess kurtosis
+    falls from 0 at low gain to -2 at high gain; at g = 1/sqrt(2), x is uniformly distributed.
     """
 
     name: Literal["erf"]
     gain: Annotated[float, Field(ge=1e-6, le=1e6)] = 3.0
-    """Gain g; below its bounds the law is gaussian, above them ising, to 1e-5 and better."""
+    """Gain g; beyond the bounds, gaussian and ising are the same to 1e-5."""
     convention: Literal["erf", "erf_root_two"] = "erf"
-    """Argument of erf: g z (erf) or g z/sqrt(2) (erf_root_two), as other papers write it. A gain
-    under erf_root_two is sqrt(2) times the same law's gain under erf."""
+    """Argument of erf: g z (erf) or g z/sqrt(2) (erf_root_two). For the same distribution, the gain
+    under erf_root_two is sqrt(2) times the gain under erf."""
 
     @property
     def _slope(self) -> float:
@@ -86,7 +86,7 @@ class Erf(Marginal):
 
     @property
     def _amplitude(self) -> float:
-        """a, the correlation that erf sees of two equal z."""
+        """The number a of the class docstring."""
         return 2 * self._slope**2 / (1 + 2 * self._slope**2)
 
     @property
@@ -133,12 +133,12 @@ class Ising(Marginal):
 
     @property
     def quadrature(self) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
-        """The two values that there are."""
+        """The two possible values."""
         return np.array([-1.0, 1.0]), np.array([0.5, 0.5])
 
 
 class Laplace(Marginal):
-    """x with density exp(-sqrt(2) |x|)/sqrt(2), by quantiles of z; excess kurtosis +3."""
+    """x with density exp(-sqrt(2) |x|)/sqrt(2), from quantiles of z; excess kurtosis +3."""
 
     name: Literal["laplace"]
 
@@ -148,14 +148,14 @@ class Laplace(Marginal):
         return -array.sign(z) * array.log(_special(z).erfc(array.abs(z) / sqrt(2))) / sqrt(2)
 
     def correlation(self, rho: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-        """See `Marginal.correlation`; by quadrature, once for each distinct value."""
+        """See `Marginal.correlation`; one quadrature for each distinct value."""
         distinct, which = np.unique(rho, return_inverse=True)
         return np.array([self._covariance(value) for value in distinct])[which].reshape(rho.shape)
 
     def _covariance(self, rho: float) -> float:
         """<f(z_1) f(z_2)> in polar coordinates, z_1 = r cos(t) and z_2 = r cos(t - arccos rho).
 
-        f bends at zero, so the half-circle is divided at the angles where z_1 or z_2 is zero.
+        f has a kink at zero, so panels end at the angles where z_1 or z_2 is zero.
         """
         turn = np.arccos(rho)
         r, r_weights = _panels([0.0, REACH / 2, 3 * REACH / 2])
@@ -167,7 +167,7 @@ class Laplace(Marginal):
 
 
 def _special(z: Any) -> Any:
-    """Special functions of the library that an array is from."""
+    """Module of special functions for an array of NumPy or of JAX."""
     if isinstance(z, np.ndarray):
         from scipy import special  # configuration must load without SciPy and JAX
     else:
@@ -176,7 +176,7 @@ def _special(z: Any) -> Any:
 
 
 def _panels(edges: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights of all intervals between successive edges."""
+    """Gauss-Legendre nodes and weights of the intervals between successive edges."""
     nodes, weights = np.polynomial.legendre.leggauss(ORDER)
     halves = np.diff(edges)[:, None] / 2
     return (np.array(edges)[:-1, None] + halves * (1 + nodes)).ravel(), (halves * weights).ravel()
@@ -184,7 +184,7 @@ def _panels(edges: Any) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def _normal_quadrature() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the standard normal law, panels finer towards zero."""
+    """Nodes and weights of the standard normal distribution."""
     z, weights = _panels([0.0, *REACH / 2.0 ** np.arange(HALVINGS)[::-1]])
     weights = weights * np.exp(-(z**2) / 2) / sqrt(2 * pi)
     return np.concatenate([-z[::-1], z]), np.concatenate([weights[::-1], weights])

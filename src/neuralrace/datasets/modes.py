@@ -1,4 +1,4 @@
-"""A task with prescribed singular modes and whitened inputs."""
+"""Prescribed singular modes with white inputs."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -8,10 +8,11 @@ from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.datasets.random_streams import generator
+from neuralrace.errors import UserError
 
 
 class PrescribedModes(Dataset):
-    """sigma_yx with chosen effective singular values, sigma_xx = I (Saxe et al. 2013, sec. 1)."""
+    """sigma_yx with prescribed singular values, and sigma_xx = I (Saxe et al. 2013, sec. 1)."""
 
     example: ClassVar[Mapping[str, Any]] = {
         "singular_values": [2.0, -1.0],
@@ -20,32 +21,35 @@ class PrescribedModes(Dataset):
     }
     name: Literal["modes"]
     singular_values: Annotated[tuple[float, ...], Field(min_length=1)]
-    """Strength of each mode; a negative value is a diagonal entry below zero."""
+    """Singular value of each mode; negative values are allowed, and keep their sign."""
     inputs: Annotated[int, Field(gt=0)]
     """Input units."""
     outputs: Annotated[int, Field(gt=0)]
     """Output units."""
     basis: Literal["coordinates", "random"] = "coordinates"
-    """Singular vectors: coordinate axes (sigma_yx diagonal) or a seeded random rotation."""
+    """Singular vectors: coordinate axes (sigma_yx is diagonal) or random orthogonal bases."""
     seed: Annotated[int, Field(ge=0)] = 0
-    """Seed of the random rotation."""
+    """Seed of the random bases."""
 
     @model_validator(mode="after")
     def _modes_fit(self) -> "PrescribedModes":
         if len(self.singular_values) > min(self.inputs, self.outputs):
-            raise ValueError(
-                f"{len(self.singular_values)} singular_values do not fit into "
-                f"{self.inputs} inputs x {self.outputs} outputs; at most the smaller of the two"
+            raise UserError(
+                f"{len(self.singular_values)} modes do not fit into {self.inputs} inputs and "
+                f"{self.outputs} outputs",
+                key="singular_values",
+                value=self.singular_values,
+                remedy=f"use at most {min(self.inputs, self.outputs)}",
             )
         return self
 
     @property
     def sizes(self) -> Sizes:
-        """A sample for each input."""
+        """One sample for each input."""
         return Sizes(self.inputs, self.inputs, self.outputs)
 
     def load(self) -> Data:
-        """One sample per input axis, scaled so that sigma_xx = I exactly."""
+        """One sample along each input axis, scaled so that sigma_xx = I exactly."""
         u, v = np.eye(self.outputs), np.eye(self.inputs)
         if self.basis == "random":
             u, _ = np.linalg.qr(generator(self.seed, "output basis").normal(size=u.shape))

@@ -1,4 +1,4 @@
-"""Gaussian processes on a ring, seen through a nonlinearity: two classes, two lengths."""
+"""Nonlinear Gaussian processes on a ring, in two classes with different correlation lengths."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
@@ -10,39 +10,39 @@ from pydantic import ConfigDict, Field, model_validator
 from neuralrace.datasets.base import Data, Dataset, Mixture, Sizes
 from neuralrace.datasets.marginals import Erf, Marginal
 from neuralrace.datasets.random_streams import generator
+from neuralrace.errors import UserError
 from neuralrace.extensions.registry import ChoiceOf
 
 ROUNDING = float(np.finfo(np.float32).eps)
-"""Negative eigenvalues, in units of the largest, that single precision cannot tell from zero."""
+"""Relative size of eigenvalues that single precision cannot distinguish from zero."""
 
 
 class NonlinearGaussian(Dataset):
     """Nonlinear Gaussian process, two classes of equal weight (notes on localisation, sec. 1).
 
-    Inputs are x_i = f(z_i) with f the function of the marginal, so that they have unit variance.
-    Within a class, z is normal with covariance C_ij = exp(-d^2/xi^2), d the distance of i and j
-    around the ring and xi the correlation length of the class; <x_i x_j> follows from C_ij alone
-    (`Marginal.correlation`).
+    Inputs are x_i = f(z_i), where `marginal` sets f and gives unit variance. Within a class, z is
+    normal with covariance C_ij = exp(-d^2/xi^2). Here d is the distance of i and j around the ring,
+    and xi is the correlation length of the class. <x_i x_j> is a function of C_ij alone.
 
-    C is circulant. On a ring this kernel is no covariance by itself: where xi is no longer small
-    against the ring, eigenvalues turn negative. Those above -1.2e-7 of the largest are set to zero;
-    lengths that need more are refused. With 40 inputs, lengths go up to 5.4.
+    C is circulant. Its eigenvalues become negative when xi is comparable to the ring, so that C is
+    no covariance. Negative eigenvalues up to 1.2e-7 of the largest are set to zero, and longer xi
+    are refused. The limit for 40 inputs is 5.4.
     """
 
     model_config = ConfigDict(defer_build=True)
     has_input_law: ClassVar[bool] = True
     name: Literal["nonlinear_gaussian"]
     inputs: Annotated[int, Field(gt=0, le=10_000)] = 40
-    """Input units, around the ring."""
+    """Number of input units around the ring."""
     xi: tuple[float, float] = (5.0, 1.0)
-    """Correlation lengths of class one and class two, in inputs; an eighth of the ring or less
-    always works."""
+    """Correlation lengths of class one and class two, in inputs; up to an eighth of the ring is
+    always possible."""
     marginal: Annotated[Marginal, ChoiceOf("datasets")] = Erf(name="erf")
-    """Law of each input by itself."""
+    """Distribution of each single input."""
     targets: tuple[float, float] = (1.0, 0.0)
     """Targets of class one and class two."""
     samples: Annotated[int, Field(gt=0, multiple_of=2)] = 2000
-    """Samples of the fixed sample, an even number; the first half is class one."""
+    """Size of the fixed sample, an even number; the first half is class one."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the fixed sample."""
 
@@ -50,16 +50,20 @@ class NonlinearGaussian(Dataset):
     def _lengths_fit_the_ring(self) -> "NonlinearGaussian":
         for xi in self.xi:
             if not 0 < xi <= self.inputs:
-                raise ValueError(
-                    f"xi: {xi!r} is no correlation length on a ring of {self.inputs} inputs; use "
-                    f"one above 0 and up to {self.inputs / 8:g}"
+                raise UserError(
+                    f"is no correlation length on a ring of {self.inputs} inputs",
+                    key="xi",
+                    value=xi,
+                    remedy=f"use a length above 0 and up to {self.inputs / 8:g}",
                 )
         for xi, values in zip(self.xi, self._eigenvalues(), strict=True):
             if values.min() < -ROUNDING * values.max():
-                raise ValueError(
-                    f"xi: {xi!r} is too long for a ring of {self.inputs} inputs: exp(-d^2/xi^2) "
-                    f"has the eigenvalue {values.min():.3g}; use up to {self.inputs / 8:g}, or "
-                    "more inputs"
+                raise UserError(
+                    f"is too long for a ring of {self.inputs} inputs: exp(-d^2/xi^2) has the "
+                    f"eigenvalue {values.min():.3g}",
+                    key="xi",
+                    value=xi,
+                    remedy=f"use a length up to {self.inputs / 8:g}, or more inputs",
                 )
         return self
 
@@ -67,15 +71,15 @@ class NonlinearGaussian(Dataset):
         """<z_0 z_i> of each class: the first row of C."""
         steps = np.arange(self.inputs)
         distance = np.minimum(steps, self.inputs - steps)
-        with np.errstate(over="ignore"):  # of the exponential that is zero then
+        with np.errstate(over="ignore"):  # the exponent overflows to -inf, and the result is zero
             return np.exp(-((distance / np.array(self.xi)[:, None]) ** 2))
 
     def _eigenvalues(self) -> Float[np.ndarray, "class frequency"]:
-        """Eigenvalues of C of each class, by frequency from zero up."""
+        """Eigenvalues of C for each class, in order of frequency."""
         return np.fft.rfft(self._rows()).real
 
     def _filters(self) -> Float[np.ndarray, "class frequency"]:
-        """What filters white noise into z, by frequency."""
+        """Filter that turns white noise into z, in order of frequency."""
         return np.sqrt(np.maximum(self._eigenvalues(), 0))
 
     @property
@@ -94,11 +98,11 @@ class NonlinearGaussian(Dataset):
         )
 
     def sampler(self) -> Callable[[Any, int], tuple[Any, Any]]:
-        """Fresh samples, each of either class with probability 1/2."""
-        import jax  # only training draws fresh samples; configuration must load without JAX
+        """New samples, of either class with probability 1/2."""
+        import jax  # imported here because configuration must load without JAX
         import jax.numpy as jnp
 
-        # on rings this small, one product with the roots of both C is faster than two transforms
+        # on small rings, one product with the roots of both C is faster than two Fourier transforms
         roots = np.hstack([*_circulants(np.fft.irfft(self._filters(), self.inputs))])
 
         def sample(
@@ -116,9 +120,9 @@ class NonlinearGaussian(Dataset):
         return jax.tree_util.Partial(sample, roots, np.array(self.targets), parameters)
 
     def mixture(self) -> Mixture:
-        """Classes of mean zero, with the covariances of f(z) in closed form.
+        """Means, which are zero, and covariances of f(z) in closed form.
 
-        Negative eigenvalues are set to zero as in C, so that they are covariances to rounding.
+        Negative eigenvalues are set to zero as in C, so that the matrices are covariances.
         """
         values = np.fft.rfft(self.marginal.correlation(self._rows())).real
         return Mixture(

@@ -1,4 +1,4 @@
-"""Images under the transformation of each input domain, pixel by pixel."""
+"""Images under the transformation of each input domain, and their pixel moments."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from jaxtyping import Float, Int
 from neuralrace.datasets.images import CLASSES, Images, Labelled
 
 BATCH = 256
-"""Images that sums over all images take at once."""
+"""Number of images in a batch of a sum over all images."""
 
 
 @dataclass(frozen=True)
 class RawMoments:
-    """Averages over untransformed images, their pixels from 0 to 255, then the constant 1."""
+    """Averages over untransformed images: pixels from 0 to 255, followed by the constant 1."""
 
     joint: Float[np.ndarray, "raw raw"]
     """Second moments; the last row holds the mean image."""
@@ -26,26 +26,27 @@ class RawMoments:
 
 @dataclass(frozen=True)
 class PixelDomains:
-    """Images in every input domain, each pixel a weighted sum of few pixels of the image.
+    """Images in every input domain; each transformed pixel is a weighted sum of a few raw pixels.
 
     Pixels are standardised after the transformation, by mean and standard deviation over all pixels
-    of all untransformed training images: what lies outside an image is as dark as raw zeros.
+    of all untransformed training images. So the area outside a rotated image is as dark as a raw
+    zero.
     """
 
     images: Images
     taps: Int[np.ndarray, "domain pixel tap"]
-    """Pixels of the image that a transformed pixel is a sum of."""
+    """Indices of the raw pixels in the sum for each transformed pixel."""
     tap_weights: Float[np.ndarray, "domain pixel tap"]
-    """Weights of this sum."""
+    """Weights of these raw pixels."""
 
     @property
     def count(self) -> int:
-        """Input domains, and as many output domains."""
+        """Number of input domains, which is also that of output domains."""
         return len(self.taps)
 
     @cached_property
     def scale_and_offset(self) -> tuple[float, float]:
-        """What raw pixels are multiplied by, and what is then taken off, to standardise them."""
+        """The factor of raw pixels and the number then subtracted, which standardise them."""
         pixels = self.images.pixels
         square = np.einsum("np,np->", pixels, pixels, dtype=np.int64) / pixels.size
         mean = pixels.mean()
@@ -53,7 +54,7 @@ class PixelDomains:
         return float(1 / deviation), float(mean / deviation)
 
     def standardised(self, pixels: Any) -> Any:
-        """Raw pixels, as numbers of any precision, in standard units."""
+        """Standardised pixels, from raw pixels of any precision."""
         scale, offset = self.scale_and_offset
         return pixels * scale - offset
 
@@ -68,19 +69,19 @@ class PixelDomains:
         Returns:
             (domain, image, pixel), in the precision of the weights.
         """
-        import jax  # only where images are shown; configuration must load without JAX
+        import jax  # imported here because configuration must load without JAX
 
-        # a pixel of all images is one row: rows are gathered several times faster than numbers
+        # one row for each pixel of all images: gathering rows is several times faster than entries
         rows = pixels.T.astype(tap_weights.dtype)
 
         def in_domain(taps: Any, weights: Any) -> Any:
-            # tap by tap: all taps at once would take as many times the memory
+            # tap by tap: gathering all taps at once takes a multiple of the memory
             return sum(rows[taps[:, tap]] * weights[:, tap, None] for tap in range(taps.shape[1]))
 
         return self.standardised(jax.vmap(in_domain)(taps, tap_weights).swapaxes(1, 2))
 
     def affine(self, domain: int) -> Any:
-        """Sparse matrix (pixel, raw) from raw pixels and the constant 1 to standardised ones."""
+        """Sparse matrix (pixel, raw) from raw pixels and the constant 1 to standardised pixels."""
         from scipy.sparse import csr_array  # configuration must load without SciPy
 
         scale, offset = self.scale_and_offset
@@ -98,7 +99,7 @@ class PixelDomains:
 
     @cached_property
     def pooled(self) -> tuple[Float[np.ndarray, " pixel"], Float[np.ndarray, "pixel pixel"]]:
-        """Mean and second moments of standardised pixels over all input domains together."""
+        """Mean and second moments of standardised pixels over all input domains."""
         pixels = self.taps.shape[1]
         mean, second = np.zeros(pixels), np.zeros((pixels, pixels))
         for domain in range(self.count):
@@ -109,18 +110,18 @@ class PixelDomains:
 
 
 def batches(pixels: np.ndarray, labels: np.ndarray) -> Iterator[Labelled]:
-    """Images and one-hot classes (image, class), some at a time."""
+    """Batches of images, each with one-hot classes (image, class)."""
     for start in range(0, len(pixels), BATCH):
-        shown = slice(start, start + BATCH)
-        yield pixels[shown], np.eye(CLASSES)[labels[shown]]
+        batch = slice(start, start + BATCH)
+        yield pixels[batch], np.eye(CLASSES)[labels[batch]]
 
 
 def raw_moments(pixels: np.ndarray, labels: np.ndarray) -> RawMoments:
-    """Averages over untransformed images; sums of whole numbers, exact whatever their order."""
+    """Averages over untransformed images. Sums of whole numbers are exact in any order."""
     joint = np.zeros((pixels.shape[1] + 1,) * 2)
     by_class = np.zeros((CLASSES, len(joint)))
-    for shown, classes in batches(pixels, labels):
-        raw = np.column_stack([shown.astype(float), np.ones(len(shown))])
+    for batch, classes in batches(pixels, labels):
+        raw = np.column_stack([batch.astype(float), np.ones(len(batch))])
         joint += raw.T @ raw
         by_class += classes.T @ raw
     return RawMoments(joint=joint / len(pixels), by_class=by_class / len(pixels))

@@ -1,4 +1,4 @@
-"""Random streams, keyed by seed and name."""
+"""Random number generators, keyed by seed and name."""
 
 import zlib
 
@@ -6,14 +6,14 @@ import numpy as np
 
 
 def stable_hash(name: str) -> int:
-    """A 32-bit number that depends on the name alone, on every machine and in every process."""
+    """A 32-bit number from a name, the same on every machine and in every process."""
     return zlib.crc32(name.encode())
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
-    """The random stream `name` of `seed`.
+    """The random number generator of a stream.
 
-    Streams are keyed by name and never by order of use, so that adding a layer, a gate or an
-    observable leaves all other draws as they were, and runs with one seed are paired.
+    Streams are keyed by name and never by order of use. So a new layer, gate or observable changes
+    no other draw, and runs with the same seed are paired.
     """
     return np.random.default_rng([seed, stable_hash(name)])

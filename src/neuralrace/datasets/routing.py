@@ -1,4 +1,4 @@
-"""Many input domains, many output domains, one hierarchy to learn between any two."""
+"""Routing: M input domains and M output domains, with the same hierarchy for every pair."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -16,21 +16,21 @@ TARGETS = np.vstack(
         3 * np.eye(4),
     ]
 ).T
-"""Targets of the four items, (item, output): what all share, what each half shares, what is own."""
+"""Targets of the four items (item, output): shared by all, shared by each half, one for each."""
 
 
 class Routing(DomainDataset):
     """Routing from M input to M output domains (Saxe et al. 2022, fig. 4).
 
-    Every pair of domains asks for the same 4 x 7 hierarchy, whose squared singular values are 185,
-    41, 9 and 9. Inputs are orthonormal in every domain, so one pair alone has sigma_xx = I/4 and
-    these singular values divided by 4.
+    Every pair of domains has the same 4 x 7 hierarchy of targets, whose squared singular values are
+    185, 41, 9 and 9. Inputs are orthonormal in every domain, so one pair alone has sigma_xx = I/4,
+    and its singular values are those of the hierarchy divided by 4.
     """
 
     example: ClassVar[Mapping[str, Any]] = {"count": 4}
     name: Literal["routing"]
     inputs: Literal["random", "one_hot"] = "random"
-    """Inputs of a domain: random orthonormal vectors, drawn anew for each domain, or one-hot."""
+    """Inputs of a domain: random orthonormal vectors, different in each domain, or one-hot."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of random inputs."""
 
@@ -41,15 +41,15 @@ class Routing(DomainDataset):
             return np.eye(items)
         draws = generator(self.seed, f"inputs of domain {domain}").normal(size=(items, items))
         q, r = np.linalg.qr(draws)
-        return q * np.sign(np.diag(r))  # with r's diagonal positive, q is uniform over rotations
+        return q * np.sign(np.diag(r))  # a positive diagonal of r makes q uniform
 
     @property
     def sizes(self) -> Sizes:
-        """Of the four items."""
+        """Sizes of one pair of domains: four items."""
         return Sizes(len(TARGETS), *TARGETS.shape)
 
     def domains(self) -> Domains:
-        """Four items in each input domain and their targets, the same in each output domain."""
+        """Four items in each input domain; all output domains have the same targets."""
         return Domains(
             inputs=np.stack([self._inputs(domain) for domain in range(self.count)]),
             targets=np.tile(TARGETS, (self.count, 1, 1)),

@@ -7,18 +7,18 @@ from jaxtyping import Float
 def eigenmodes(
     moment: Float[np.ndarray, "input input"], name: str
 ) -> tuple[Float[np.ndarray, " mode"], Float[np.ndarray, "input mode"], float]:
-    """Eigenvalues and eigenvectors of a matrix that is to be positive semidefinite.
+    """Eigenvalues and eigenvectors of a positive semidefinite matrix.
 
     Args:
         moment: the matrix.
-        name: what to call it in a message.
+        name: name of the matrix, for messages.
 
     Returns:
-        Eigenvalues, ascending, 0 where they are no larger than rounding; eigenvectors in columns;
-        and rounding, (size) x (machine precision) of the largest eigenvalue.
+        Ascending eigenvalues, 0 where they are no larger than the rounding error; eigenvectors in
+        columns; and the rounding error, size x machine precision x the largest eigenvalue.
 
     Raises:
-        ValueError: if the matrix is not symmetric or positive semidefinite.
+        ValueError: the matrix is not symmetric or positive semidefinite.
     """
     values, vectors = np.linalg.eigh(moment)
     rounding = float(len(values) * np.finfo(float).eps * np.abs(values).max())

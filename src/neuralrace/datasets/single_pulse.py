@@ -1,4 +1,4 @@
-"""One pulse on a ring: two classes, two ranges of widths."""
+"""Single pulses on a ring, in two classes with different widths."""
 
 from collections.abc import Callable
 from math import lcm
@@ -9,28 +9,30 @@ from jaxtyping import Float
 from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Mixture, Sizes
+from neuralrace.errors import UserError
 
 MOST_SAMPLES = 100_000
-"""Samples that the whole law may have."""
+"""Largest number of samples that hold every pulse equally often."""
 
 
 class SinglePulse(Dataset):
     """Single pulses, two classes of equal weight (notes on localisation, sec. 1).
 
-    Inputs are 1 on an arc of the ring and 0 elsewhere. Starts are uniform around the ring and
-    widths uniform over the range of the class. For a width w, an input is 1 with probability w/L,
-    and two inputs at distance d both are with probability (max(w - d, 0) + max(w - L + d, 0))/L.
+    Inputs are 1 on an arc of the ring and 0 elsewhere. The start of the arc is uniform around the
+    ring, and its width is uniform over the range of the class. For a width w, an input is 1 with
+    probability w/L. Two inputs at distance d are both 1 with probability
+    (max(w - d, 0) + max(w - L + d, 0))/L.
     """
 
     name: Literal["single_pulse"]
     inputs: Annotated[int, Field(gt=0)] = 40
-    """Input units L, around the ring."""
+    """Number L of input units around the ring."""
     widths: tuple[tuple[int, int], tuple[int, int]] = ((11, 11), (3, 3))
-    """Shortest and longest pulse of class one, and of class two."""
+    """Smallest and largest width of class one, and of class two."""
     complement: bool = False
-    """Whether x becomes 1 - x with probability 1/2."""
+    """Whether x is replaced by 1 - x with probability 1/2."""
     support: Literal["zero_one", "plus_minus"] = "zero_one"
-    """Values off and on the pulse: 0 and 1, or -1 and 1."""
+    """Values of inputs off and on the pulse: 0 and 1, or -1 and 1."""
     targets: tuple[float, float] = (1.0, 0.0)
     """Targets of class one and class two."""
 
@@ -38,34 +40,39 @@ class SinglePulse(Dataset):
     def _widths_fit_the_ring(self) -> "SinglePulse":
         for low, high in self.widths:
             if not 1 <= low <= high <= self.inputs:
-                raise ValueError(
-                    f"widths: {low} to {high} is no range on a ring of {self.inputs} inputs; use "
-                    f"a shortest and a longest width from 1 to {self.inputs}, in this order"
+                raise UserError(
+                    f"is no range of widths on a ring of {self.inputs} inputs",
+                    key="widths",
+                    value=(low, high),
+                    remedy=f"use a smallest and a largest width from 1 to {self.inputs}",
                 )
         samples = 2 * self._class_samples()
         if samples > MOST_SAMPLES:
-            raise ValueError(
-                f"widths: {samples} samples hold every pulse equally often, at most {MOST_SAMPLES} "
-                "are made; use ranges of equally many widths, shorter ones, or fewer inputs"
+            raise UserError(
+                f"{samples} samples hold every pulse equally often, and at most {MOST_SAMPLES} are "
+                "allowed",
+                key="widths",
+                value=self.widths,
+                remedy="use two ranges of the same size, smaller ranges, or fewer inputs",
             )
         return self
 
     @property
     def sizes(self) -> Sizes:
-        """All pulses."""
+        """As many samples as hold every pulse equally often."""
         return Sizes(2 * self._class_samples(), self.inputs, 1)
 
     def _class_samples(self) -> int:
-        """Samples of a class, in which each of its pulses is equally often."""
+        """Number of samples of a class that hold each of its pulses equally often."""
         numbers = (high - low + 1 for low, high in self.widths)
         return self.inputs * (1 + self.complement) * lcm(*numbers)
 
     def _supported(self, x: Any) -> Any:
-        """Inputs in {0, 1} in the support."""
+        """Maps inputs in {0, 1} to the support."""
         return x if self.support == "zero_one" else 2 * x - 1
 
     def load(self) -> Data:
-        """The whole law: class one, then class two, in each every pulse equally often."""
+        """Class one, then class two; each holds all of its pulses equally often."""
         steps = np.arange(self.inputs)
         place = (steps - steps[:, None]) % self.inputs  # (start, input)
         classes = []
@@ -81,8 +88,8 @@ class SinglePulse(Dataset):
         )
 
     def sampler(self) -> Callable[[Any, int], tuple[Any, Any]]:
-        """Fresh samples, each of either class with probability 1/2."""
-        import jax  # only training draws fresh samples; configuration must load without JAX
+        """New samples, of either class with probability 1/2."""
+        import jax  # imported here because configuration must load without JAX
         import jax.numpy as jnp
 
         def sample(widths: Any, targets: Any, key: Any, count: int) -> tuple[Any, Any]:
@@ -99,7 +106,7 @@ class SinglePulse(Dataset):
         return jax.tree_util.Partial(sample, np.array(self.widths), np.array(self.targets))
 
     def mixture(self) -> Mixture:
-        """Moments of the law in closed form."""
+        """Means and second moments in closed form."""
         moments = [self._moments(low, high) for low, high in self.widths]
         means, covariances = zip(*moments, strict=True)
         return Mixture(

@@ -1,4 +1,4 @@
-"""Items whose similarities follow a graph: tree, chain, ring, clusters, two structures at once."""
+"""Structural forms: items whose covariance follows a tree, chain, ring, clusters or two of them."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -8,24 +8,21 @@ from jaxtyping import Float
 from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
+from neuralrace.errors import UserError
 
 Edge = tuple[int, int, float]
-"""Two nodes and the weight of their bond. Items come first among the nodes, then latent ones."""
+"""Two nodes and the weight of their edge. Items come first among the nodes, then latent nodes."""
 Edges = tuple[Edge, ...]
 
 OWN_PRECISION = 1 / 5
-"""Precision of each node by itself, which keeps the covariance finite."""
+"""Precision of each node without edges, which keeps the covariance finite."""
 STRONG = 4.0
-"""Weight of an item's bond to its group, and of a tree's bonds over those one level higher."""
+"""Weight of edges from items to groups, and of a tree's edges relative to the level above."""
 GROUPS = 4
 
 
-def _power_of_two(number: int) -> bool:
-    return number.bit_count() == 1
-
-
 REQUIREMENTS: dict[str, tuple[Callable[[int], bool], str]] = {
-    "tree": (_power_of_two, "a power of two"),
+    "tree": (lambda items: items.bit_count() == 1, "a power of two"),
     "chain": (lambda items: True, "any number"),
     "ring": (lambda items: items >= 3, "at least 3"),
     "cluster": (
@@ -33,45 +30,45 @@ REQUIREMENTS: dict[str, tuple[Callable[[int], bool], str]] = {
         f"a multiple of {GROUPS} from {2 * GROUPS} on",
     ),
     "cross_cutting": (
-        lambda items: _power_of_two(items) and items >= 4,
+        lambda items: items.bit_count() == 1 and items >= 4,
         "a power of two from 4 on",
     ),
 }
-"""What numbers of items a form can have."""
+"""Which numbers of items a form can have: a test, and its description."""
 
 
 class StructuralForm(Dataset):
     """One-hot items with features whose covariance over items comes from a graph.
 
     Nodes of the graph are Gaussian variables with precision Laplacian + I/5. Latent nodes are
-    marginalised: the item block C of the inverse is the covariance of the items. Targets are the
-    rows of the symmetric root of C, so y y^T = C exactly; with one-hot inputs the modes are the
-    eigenvectors of C with s = sqrt(eigenvalue)/items and d = 1/items (after Kemp and Tenenbaum
+    marginalised: the covariance C of the items is their block of the inverse precision. Targets are
+    the rows of the symmetric root of C, so y y^T = C exactly. With one-hot inputs, the modes are
+    the eigenvectors of C, with s = sqrt(eigenvalue)/items and d = 1/items (after Kemp and Tenenbaum
     2008, and Saxe, McClelland, Ganguli 2019).
 
-    A tree is binary, with bonds four times as strong at each lower level, so that coarse
-    distinctions are learned first: all items together, then the split at the root. Clusters are
-    four groups around a latent node each. Cross-cutting structure is the sum of two independent
-    sets of features: those of the tree, and those of two groups that hold every other item and so
-    one of each pair of the tree.
+    The tree is binary. Its edges are four times as strong at each lower level, so that coarse
+    distinctions are learned first: all items together, then the split at the root. The cluster form
+    has four groups, each around a latent node. The cross-cutting form sums two independent sets of
+    features: those of the tree, and those of two groups that alternate along the items.
     """
 
     example: ClassVar[Mapping[str, Any]] = {"form": "tree"}
     name: Literal["structural_form"]
     form: Literal["tree", "chain", "ring", "cluster", "cross_cutting"]
-    """Structure of the generating graph."""
+    """Form of the generating graph."""
     items: Annotated[int, Field(ge=2)] = 8
-    """Items; a power of two for tree and cross_cutting, a multiple of four for cluster."""
+    """Number of items: a power of two for tree and cross_cutting, a multiple of 4 for cluster."""
 
     @model_validator(mode="after")
     def _items_fit_the_form(self) -> "StructuralForm":
-        fits, wanted = REQUIREMENTS[self.form]
-        if not fits(self.items):
-            raise ValueError(f"items: form {self.form} needs {wanted}, not {self.items}")
+        possible, numbers = REQUIREMENTS[self.form]
+        if not possible(self.items):
+            problem = f"form {self.form} needs {numbers}"
+            raise UserError(problem, key="items", value=self.items, remedy="change `items`")
         return self
 
     def _structures(self) -> tuple[Edges, ...]:
-        """Edges of each structure whose covariance the items sum; latent nodes are not shared."""
+        """Edges of each structure; the covariance of the items is a sum over structures."""
         items = np.arange(self.items)
         match self.form:
             case "tree":
@@ -103,7 +100,7 @@ class StructuralForm(Dataset):
         return covariance
 
     def positions(self) -> Float[np.ndarray, "node 2"]:
-        """Where to draw the nodes of the graph: items first, then latent nodes."""
+        """Positions for drawing the nodes of the graph: items first, then latent nodes."""
         match self.form:
             case "chain":
                 return _row(np.arange(self.items))
@@ -127,7 +124,7 @@ class StructuralForm(Dataset):
 
     @property
     def sizes(self) -> Sizes:
-        """As many samples, inputs and outputs as items."""
+        """One sample, input and output for each item."""
         return Sizes(self.items, self.items, self.items)
 
     def load(self) -> Data:
@@ -137,12 +134,12 @@ class StructuralForm(Dataset):
 
 
 def _ring(items: int) -> Edges:
-    """Every item bound to the next, the last to the first."""
+    """Edges from every item to the next, and from the last to the first."""
     return tuple((item, (item + 1) % items, 1.0) for item in range(items))
 
 
 def _tree(items: int) -> Edges:
-    """Leaves, then their parents from left to right, level by level up to the root."""
+    """Edges of a binary tree; nodes are numbered from the leaves up, level by level."""
     root = 2 * items - 2
     edges = []
     for node in range(root):
@@ -153,7 +150,7 @@ def _tree(items: int) -> Edges:
 
 
 def _groups(group: np.ndarray, first: int) -> Edges:
-    """Every item bound to the latent node of its group; these are numbered from `first`."""
+    """Edges from every item to the latent node of its group; latent nodes start at `first`."""
     return tuple((item, first + int(number), STRONG) for item, number in enumerate(group))
 
 

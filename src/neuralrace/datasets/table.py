@@ -1,4 +1,4 @@
-"""Samples written out in the configuration."""
+"""Samples written in the configuration."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -7,12 +7,13 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import Data, Dataset
+from neuralrace.errors import UserError
 
 Rows = Annotated[tuple[Annotated[tuple[float, ...], Field(min_length=1)], ...], Field(min_length=1)]
 
 
 class Table(Dataset):
-    """Inputs and targets as written: one row for each sample."""
+    """Inputs and targets from the configuration, one row for each sample."""
 
     example: ClassVar[Mapping[str, Any]] = {
         "x": [[1.0, 0.0], [0.0, 2.0]],
@@ -31,23 +32,27 @@ class Table(Dataset):
         for name, rows in (("x", self.x), ("y", self.y)):
             for number, row in enumerate(rows):
                 if len(row) != len(rows[0]):
-                    raise ValueError(
-                        f"row {number} of {name} has length {len(row)}, row 0 has {len(rows[0])}; "
-                        "rows must be equally long"
+                    raise UserError(
+                        f"row {number} has length {len(row)}, and row 0 has {len(rows[0])}",
+                        key=name,
+                        value=row,
+                        remedy="use rows of equal length",
                     )
-        if len(self.y) != len(self.x):
-            raise ValueError(f"x has {len(self.x)} rows, y has {len(self.y)}; one of each a sample")
-        if self.contexts is not None:
-            if len(self.contexts) != len(self.x):
-                raise ValueError(
-                    f"{len(self.contexts)} contexts for {len(self.x)} samples; one for each sample"
+        for name, rows in (("y", self.y), ("contexts", self.contexts)):
+            if rows is not None and len(rows) != len(self.x):
+                raise UserError(
+                    f"has {len(rows)} entries, and x has {len(self.x)} rows",
+                    key=name,
+                    value=rows,
+                    remedy="use one of each for every sample",
                 )
-            missing = set(range(max(self.contexts))) - set(self.contexts)
-            if missing:
-                raise ValueError(
-                    f"contexts go up to {max(self.contexts)} and lack {sorted(missing)}; "
-                    "number them from 0 without gaps"
-                )
+        if self.contexts and (missing := set(range(max(self.contexts))) - set(self.contexts)):
+            raise UserError(
+                f"has numbers up to {max(self.contexts)} without {sorted(missing)}",
+                key="contexts",
+                value=self.contexts,
+                remedy="number contexts from 0 without gaps",
+            )
         return self
 
     def load(self) -> Data:

@@ -1,4 +1,4 @@
-"""Linear transformations of images, as weighted sums of few pixels each."""
+"""Linear transformations of images: rotations and permutations of pixels."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -6,43 +6,43 @@ from jaxtyping import Float, Int
 from neuralrace.datasets.random_streams import generator
 
 Taps = tuple[Int[np.ndarray, "domain pixel tap"], Float[np.ndarray, "domain pixel tap"]]
-"""Which pixels each transformed pixel is a sum of, and with which weights."""
+"""Indices and weights of the raw pixels whose sum is each transformed pixel."""
 
 
 def rotations(shape: tuple[int, int, int], degrees: Float[np.ndarray, " domain"]) -> Taps:
     """Rotations about the centre of the image, by bilinear interpolation.
 
-    Where the pixel looked up lies outside the image, the result is zero. Multiples of a right angle
-    are exact permutations of the pixels of a square image.
+    A pixel whose source lies outside the image is zero. For square images, rotations by multiples
+    of a right angle are exact permutations of the pixels.
 
     Args:
         shape: channels, rows and columns.
-        degrees: angle of each domain, counter-clockwise where row 0 is drawn on top.
+        degrees: angle of each domain, counter-clockwise when row 0 is at the top.
 
     Returns:
-        Taps and weights, four a pixel; channels never mix.
+        Taps and weights, four for each pixel, which are in the same channel.
     """
-    from scipy.special import cosdg, sindg  # exact at right angles, unlike radians
+    from scipy.special import cosdg, sindg  # exact at right angles, unlike cos and sin of radians
 
     channels, rows, columns = shape
     centre = np.array([rows - 1, columns - 1])[:, None] / 2
-    place = np.indices((rows, columns)).reshape(2, -1)
+    position = np.indices((rows, columns)).reshape(2, -1)
     taps, weights = [], []
     for angle in degrees:
         cos, sin = cosdg(angle), sindg(angle)
-        source = np.array([[cos, sin], [-sin, cos]]) @ (place - centre) + centre
+        source = np.array([[cos, sin], [-sin, cos]]) @ (position - centre) + centre
         inside = ((source >= 0) & (source <= 2 * centre)).all(axis=0)
         corner = np.floor(source)
-        beyond = source - corner
+        fraction = source - corner
         pixel_taps, pixel_weights = [], []
         for step in np.ndindex(2, 2):
             row, column = np.clip(corner + np.array(step)[:, None], 0, 2 * centre)
-            weight = np.where(np.array(step)[:, None], beyond, 1 - beyond).prod(axis=0)
+            weight = np.where(np.array(step)[:, None], fraction, 1 - fraction).prod(axis=0)
             pixel_taps.append(row * columns + column)
             pixel_weights.append(weight * inside)
         taps.append(np.stack(pixel_taps, axis=1))
         weights.append(np.stack(pixel_weights, axis=1))
-    first = rows * columns * np.arange(channels)[:, None, None]  # of each channel
+    first = rows * columns * np.arange(channels)[:, None, None]  # first pixel of each channel
     return (
         np.stack([(first + tap).reshape(-1, 4) for tap in taps]).astype(np.int32),
         np.stack([np.tile(weight, (channels, 1)) for weight in weights]),
@@ -50,11 +50,11 @@ def rotations(shape: tuple[int, int, int], degrees: Float[np.ndarray, " domain"]
 
 
 def pixel_permutations(pixels: int, domains: int, seed: int) -> Taps:
-    """Random permutations of all pixels of all channels, one tap a pixel.
+    """Independent random permutations of all pixels, with one tap for each pixel.
 
     Args:
-        pixels: pixels of an image, those of all channels together.
-        domains: number of permutations, each drawn for itself.
+        pixels: number of pixels of an image, over all channels.
+        domains: number of permutations.
         seed: seed of the draws.
     """
     orders = [
@@ -65,7 +65,7 @@ def pixel_permutations(pixels: int, domains: int, seed: int) -> Taps:
 
 
 def identities(pixels: int, domains: int) -> Taps:
-    """No transformation, one tap a pixel."""
+    """No transformation; one tap for each pixel."""
     return _one_tap(np.tile(np.arange(pixels), (domains, 1)))
 
 

@@ -1,4 +1,4 @@
-"""Natural images through many transformations, with classes under many names."""
+"""Transformed images: input domains transform the images, output domains permute the classes."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -13,16 +13,17 @@ from neuralrace.datasets.image_domains import ImageDomainDataset, ImageDomains
 from neuralrace.datasets.images import CLASSES, ImageSet
 from neuralrace.datasets.random_streams import generator
 from neuralrace.datasets.transformations import Taps, identities, pixel_permutations, rotations
+from neuralrace.errors import UserError
 from neuralrace.extensions.registry import ChoiceOf
 
 
 class TransformedImages(ImageDomainDataset):
-    """Images from M input domains, their classes asked for by M output domains.
+    """Transformed images in M input domains, with permuted classes in M output domains.
 
-    Input domain i shows images through a transformation of its own; output domain j asks for their
-    classes under names of its own (Saxe et al. 2022, fig. 7). Every pair of domains shows the same
-    images. A network whose initial weights are exchangeable, in each domain for itself, cannot tell
-    permuted pixels from others, nor permuted labels: only rotations test what domains share.
+    Each input domain has its own transformation of the images, and each output domain its own order
+    of the classes (Saxe et al. 2022, fig. 7). Every pair of domains has the same images. If initial
+    weights are exchangeable within each domain, permuting pixels or labels has no effect on
+    learning. So only rotations test what domains share.
     """
 
     model_config = ConfigDict(defer_build=True)
@@ -32,38 +33,36 @@ class TransformedImages(ImageDomainDataset):
     }
     name: Literal["transformed_images"]
     images: Annotated[ImageSet, ChoiceOf("datasets")]
-    """Images to train on; those that they hold out test."""
+    """Image set: its training images, and its held-out images for testing."""
     inputs: Literal["rotation", "pixel_permutation", "identity"] = "rotation"
-    """Transformation of input domains: a rotation about the centre with zeros outside the image, a
-    random permutation of all pixels, or none."""
+    """Transformation of input domains: a rotation about the centre, with zeros outside the image; a
+    random permutation of all pixels; or none."""
     arc: float = 270.0
-    """Degrees that rotations share out: domain i of M is rotated by i/M of it."""
+    """Range of rotations in degrees: domain i of M is rotated by i/M of it."""
     outputs: Literal["label_permutation", "identity"] = "label_permutation"
-    """Names of classes in output domains: permuted at random, or the same in all."""
+    """Order of classes in output domains: a random permutation, or the same in all."""
     features: Annotated[Features, ChoiceOf("datasets")] = Pixels(name="pixels")
-    """What networks see of an image."""
+    """Features of an image, which are the inputs of a network."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of permutations."""
 
     @model_validator(mode="after")
-    def _images_are_held_out(self) -> "TransformedImages":
+    def _images_are_held_out_and_large_enough(self) -> "TransformedImages":
         if not self.images.tested:
-            raise ValueError(
-                f"images.samples: all of {self.images.name!r} are used, and none is left to test "
-                "on; use fewer"
+            raise UserError(
+                f"all images of {self.images.name} are used for training, and none is left for "
+                "testing",
+                key="images.samples",
+                value=self.images.samples,
+                remedy="use fewer",
             )
-        return self
-
-    @model_validator(mode="after")
-    def _images_have_the_features(self) -> "TransformedImages":
         self.features.inputs(self.images.shape)
         return self
 
     @property
     def sizes(self) -> Sizes:
-        """Features in, classes out."""
-        features = self.features.inputs(self.images.shape)
-        return Sizes(self.images.samples, features, CLASSES)
+        """Inputs are features, outputs are classes."""
+        return Sizes(self.images.samples, self.features.inputs(self.images.shape), CLASSES)
 
     @property
     def tested(self) -> int:
@@ -94,11 +93,11 @@ class TransformedImages(ImageDomainDataset):
                 return identities(pixels, self.count)
 
     def _renamed(self) -> Int[np.ndarray, "domain class"]:
-        """Output that stands for each class, in every output domain."""
+        """Output unit of each class, in every output domain."""
         if self.outputs == "identity":
             return np.tile(np.arange(CLASSES, dtype=np.int32), (self.count, 1))
-        names = [
+        orders = [
             generator(self.seed, f"labels of output domain {domain}").permutation(CLASSES)
             for domain in range(self.count)
         ]
-        return np.stack(names).astype(np.int32)
+        return np.stack(orders).astype(np.int32)

@@ -1,13 +1,15 @@
-"""What everything that can be configured must do, tried on all of it that is installed.
+"""Conformance suite: checks of every installed extension, for authors of extensions.
 
-A distribution of your own, which names its packages by entry points (see
-`neuralrace.extensions.registry`), is covered without a line here:
+It finds the extensions of your own distribution by their entry points (see
+`neuralrace.extensions.registry`), so there is nothing to configure:
 
     pip install neuralrace[conformance]
     pytest --pyargs neuralrace.testing
 
-Metrics, solutions, observables and figures are held to their declarations; all but figures are
-computed where one of the small runs in `cells` meets their needs. Datasets, laws, gating schemes,
-pairs and optimisers are trained on or with, by the `example` of their class. `-k NAME` tries a
-single one.
+The declarations of metrics, solutions, observables and figures are checked. Metrics, solutions and
+observables are also computed, wherever one of the small runs in `cells` meets their requirements.
+Datasets, initialisers, gating schemes, pairs and optimisers train a small network, with the
+parameters in the `example` of their class. `-k NAME` checks a single extension.
+
+`known_answers` checks the numerical libraries. Tests of the library itself are in `tests/`.
 """

@@ -1,4 +1,4 @@
-"""Small runs to try things on, and what of all that is registered can be tried on each."""
+"""Small runs for the conformance suite, and the extensions that can be tested on each."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
-from neuralrace.testing.declarations import names, sound
+from neuralrace.testing.declarations import names, valid_entries
 
 Spec = Mapping[str, Any]
 SPEC: Spec = {
@@ -69,74 +69,75 @@ SMALL: Mapping[str, Spec] = {
         "network": {"name": "gated", "hidden": [1], "readout": "mean", "gates": HALF_SPACES},
     },
 }
-"""Runs by name, as in `config/`; what they leave out is in `SPEC`."""
+"""Small runs by name, as in `config/`; `SPEC` has the keys that they leave out."""
 
 
 def name_of(cls: type[ConfigModel]) -> str:
-    """What a class is called in `config/`."""
+    """The name of a class in `config/`."""
     (name,) = get_args(cls.model_fields["name"].annotation)
     return name
 
 
 def example_of(cls: type[ConfigModel]) -> dict[str, Any]:
-    """An example of a class, as in `config/`."""
+    """The name and example parameters of a class, as in `config/`."""
     return {"name": name_of(cls), **cls.example}
 
 
-LOADED = {name_of(cls): cls for cls in DATASETS if not cls.reads_files}
+LOADABLE = {name_of(cls): cls for cls in DATASETS if not cls.reads_files}
+"""Datasets that read no files, by name."""
 
 
-def cell_of(spec: Spec, **more: Any) -> Cell:
-    """A cell of 20 steps."""
-    return Cell.model_validate_json(json.dumps({**SPEC, **spec, **more}))
+def cell_of(spec: Spec, **changes: Any) -> Cell:
+    """A cell with 20 training steps; `changes` replace top-level keys."""
+    return Cell.model_validate_json(json.dumps({**SPEC, **spec, **changes}))
 
 
 def recording(spec: Spec, observables: Iterable[str]) -> dict[str, Any]:
-    """The same run, with these observables."""
+    """The same run with other observables."""
     record = spec.get("record", SPEC["record"])
     return {**spec, "record": {**record, "observables": list(observables)}}
 
 
 @cache
-def observed(name: str) -> tuple[str, ...]:
-    """All that can be recorded in a small run."""
+def recordable(run: str) -> tuple[str, ...]:
+    """Observables that can be recorded in a small run."""
     return tuple(
-        each
-        for each, entry in sound(OBSERVABLES).items()
-        if not unmet(cell_of(SMALL[name]), entry.declaration.requires, data=True)
-        and _accepted(recording(SMALL[name], [each]))
+        name
+        for name, entry in valid_entries(OBSERVABLES).items()
+        if not unmet(cell_of(SMALL[run]), entry.declaration.requires, data=True)
+        and _is_valid(recording(SMALL[run], [name]))
     )
 
 
 @cache
-def solved(name: str) -> tuple[str, ...]:
-    """All that a small run meets the requirements of."""
-    ensemble = cell_of(SMALL[name])
+def solvable(run: str) -> tuple[str, ...]:
+    """Solutions whose requirements a small run meets."""
+    cell = cell_of(SMALL[run])
     return tuple(
-        each
-        for each, entry in sound(SOLUTIONS).items()
-        if not unmet(ensemble, entry.declaration.requires, data=True)
+        name
+        for name, entry in valid_entries(SOLUTIONS).items()
+        if not unmet(cell, entry.declaration.requires, data=True)
     )
 
 
 @cache
-def measured(name: str) -> tuple[str, ...]:
-    """All metrics that a small run with all that can be recorded and solved meets the needs of.
+def measurable(run: str) -> tuple[str, ...]:
+    """Metrics whose requirements a small run meets, with all its observables and solutions.
 
-    Those of the library that train networks of their own are left to its tests.
+    Metrics of the library that train networks are left to the tests of the library.
     """
-    ensemble = cell_of(recording(SMALL[name], observed(name)))
+    cell = cell_of(recording(SMALL[run], recordable(run)))
     return tuple(
-        each
-        for each, entry in sound(METRICS).items()
-        if not unmet(ensemble, entry.declaration.requires, data=True)
-        and not entry.declaration.absent(observed(name), solved(name))
-        and not (entry.declaration.trains and of_library(entry.module))
+        name
+        for name, entry in valid_entries(METRICS).items()
+        if not unmet(cell, entry.declaration.requires, data=True)
+        and not entry.declaration.absent(recordable(run), solvable(run))
+        and not (entry.declaration.trains and in_library(entry.module))
     )
 
 
 class Trial(NamedTuple):
-    """What is tried on a small run."""
+    """The extensions that are tested on a small run."""
 
     observables: tuple[str, ...]
     solutions: tuple[str, ...]
@@ -144,34 +145,34 @@ class Trial(NamedTuple):
 
 
 def trials() -> dict[str, Trial]:
-    """As few small runs as have all observables, and all metrics of other distributions.
+    """Small runs that together test all observables and metrics, as few as possible.
 
-    These metrics are tried on each of them, as they may refuse the samples of one; those of the
-    library, which have tests of their own, on one if any.
+    A metric of another distribution is tested on every run that it accepts, because the data of one
+    run may reveal an error. A metric of the library, which has other tests, is tested once.
     """
-    known: set[str] = set()
+    tested: set[str] = set()
     chosen = {}
-    for name in SMALL:
-        foreign = [each for each in measured(name) if not of_library(METRICS[each].module)]
-        metrics = (*foreign, *(e for e in measured(name) if e not in {*known, *foreign}))
-        declared = [METRICS[each].declaration for each in metrics]
-        needed = {each for metric in declared for each in names(metric.observables)}
-        seen = tuple(each for each in observed(name) if each not in known or each in needed)
-        if not {*seen, *foreign} <= known:
-            wanted = {each for metric in declared for each in names(metric.solutions)}
-            every = any(each.startswith("*") for each in wanted)
-            solutions = (each for each in solved(name) if every or each in wanted)
-            chosen[name] = Trial(seen, tuple(solutions), metrics)
-            known.update(seen, metrics)
+    for run in SMALL:
+        external = [name for name in measurable(run) if not in_library(METRICS[name].module)]
+        metrics = (*external, *(n for n in measurable(run) if n not in {*tested, *external}))
+        declarations = [METRICS[name].declaration for name in metrics]
+        required = {name for metric in declarations for name in names(metric.observables)}
+        recorded = tuple(n for n in recordable(run) if n not in tested or n in required)
+        if not {*recorded, *external} <= tested:
+            required = {name for metric in declarations for name in names(metric.solutions)}
+            any_solution = any(name.startswith("*") for name in required)
+            solutions = tuple(n for n in solvable(run) if any_solution or n in required)
+            chosen[run] = Trial(recorded, solutions, metrics)
+            tested.update(recorded, metrics)
     return chosen
 
 
-def of_library(module: str) -> bool:
-    """Whether a module is of this library, and no other distribution's."""
+def in_library(module: str) -> bool:
+    """Whether a module belongs to this library, not to another distribution."""
     return module.startswith("neuralrace.")
 
 
-def _accepted(spec: Spec) -> bool:
+def _is_valid(spec: Spec) -> bool:
     try:
         cell_of(spec).only(Ensemble).task()
     except UserError:

@@ -1,9 +1,9 @@
-"""Whether the numerical stack computes right: `python -m neuralrace.testing.known_answers`.
+"""A check of the numerical libraries: `python -m neuralrace.testing.known_answers`.
 
-Every problem has an answer that needs no computer: whole numbers that any order of summation
-gives exactly, closed forms, published test vectors. Releases have been silently wrong on processors
-(jax 0.10.2, jax issue 39103; jaxlib before 0.8.2, openxla issue 34260); results from such a stack
-are worth nothing, so it is refused.
+The answer of every problem is known without a computer: whole numbers that any order of summation
+gives exactly, closed forms, and published test vectors. Some releases compute wrong numbers on CPUs
+without any error (jax 0.10.2, jax issue 39103; jaxlib before 0.8.2, openxla issue 34260). Such
+releases are refused.
 """
 
 import platform
@@ -23,20 +23,20 @@ from neuralrace.errors import UserError
 
 STACK = ("jax", "jaxlib", "numpy", "scipy")
 
-# LAPACK and ODE solvers round; a wrong kernel misses by far more.
+# LAPACK and ODE solvers have rounding errors; the errors of a wrong kernel are far larger.
 ROUNDING = 1e-10
 
 
-def _exact(found: Any, answer: Any) -> bool:
-    return np.array_equal(np.asarray(found), np.asarray(answer))
+def _exact(computed: Any, answer: Any) -> bool:
+    return np.array_equal(np.asarray(computed), np.asarray(answer))
 
 
-def _rounded(found: Any, answer: Any) -> bool:
-    return np.allclose(np.asarray(found), np.asarray(answer), rtol=ROUNDING, atol=ROUNDING)
+def _rounded(computed: Any, answer: Any) -> bool:
+    return np.allclose(np.asarray(computed), np.asarray(answer), rtol=ROUNDING, atol=ROUNDING)
 
 
 def products_then_sums() -> bool:
-    """|I x|^2 for many x at once, in both precisions: squares of whole numbers."""
+    """|I x|^2 for a batch of x, in both precisions: squares of whole numbers."""
 
     def squared(matrix: np.ndarray, rows: jax.Array) -> jax.Array:
         return jax.vmap(lambda row: jnp.sum((matrix @ row) ** 2))(rows)
@@ -46,14 +46,14 @@ def products_then_sums() -> bool:
         numbers = np.arange(count)
         rows = np.zeros((count, 3), dtype)
         rows[:, 0] = numbers
-        # the matrix is a constant of the program, as a dataset is
-        found = jax.jit(partial(squared, np.eye(3, dtype=dtype)))(rows)
-        right &= _exact(found, (numbers**2).astype(dtype))
+        # the matrix is a constant of the compiled program, as datasets are
+        computed = jax.jit(partial(squared, np.eye(3, dtype=dtype)))(rows)
+        right &= _exact(computed, (numbers**2).astype(dtype))
     return right
 
 
 def writes_into_constants() -> bool:
-    """Numbers written into columns of a constant of the program: they come back."""
+    """Entries of a constant array after a gather and a scatter: unchanged."""
     columns = np.arange(80, dtype=np.float64).reshape(10, 8)
     places = np.array([1, 3, 5, 7])
 
@@ -62,14 +62,14 @@ def writes_into_constants() -> bool:
         return jnp.zeros(10).at[places].set(copied[places] + 0.5 * jnp.zeros(10)[places])
 
     every = jax.vmap(written, in_axes=1, out_axes=1)
-    found = jax.jit(lambda: every(jnp.asarray(columns)))()
+    computed = jax.jit(lambda: every(jnp.asarray(columns)))()
     answer = np.zeros_like(columns)
     answer[places] = columns[places]
-    return _exact(found, answer)
+    return _exact(computed, answer)
 
 
 def descent_in_a_scan() -> bool:
-    """Halving the distance to a goal by gradient steps, many runs at once: powers of two."""
+    """A batch of gradient descents that halve the distance to the minimum: powers of two."""
     goals, steps = np.arange(1.0, 1001.0), 40
 
     def loss(w: jax.Array, goal: jax.Array) -> jax.Array:
@@ -82,21 +82,21 @@ def descent_in_a_scan() -> bool:
 
         return jax.lax.scan(step, jnp.zeros(()), None, length=steps)[1]
 
-    found = jax.jit(jax.vmap(run))(goals)
-    return _exact(found, goals[:, None] * (1 - 0.5 ** np.arange(1, steps + 1)))
+    computed = jax.jit(jax.vmap(run))(goals)
+    return _exact(computed, goals[:, None] * (1 - 0.5 ** np.arange(1, steps + 1)))
 
 
 def gates_of_units() -> bool:
-    """The gradient of summed ReLU units: how many samples each is open on."""
+    """The gradient of summed ReLU units: the sum of the inputs on which each unit is active."""
     x = np.arange(-500.0, 501.0)
     weights = np.array([-2.0, 0.0, 3.0])
-    found = jax.jit(jax.grad(lambda w: jax.nn.relu(x[:, None] * w[None, :]).sum()))(weights)
+    computed = jax.jit(jax.grad(lambda w: jax.nn.relu(x[:, None] * w[None, :]).sum()))(weights)
     total = np.abs(x).sum() / 2
-    return _exact(found, [-total, 0.0, total])
+    return _exact(computed, [-total, 0.0, total])
 
 
 def singular_values() -> bool:
-    """Of second differences: 2 - 2 cos(k pi / (n + 1))."""
+    """Singular values of the matrix of second differences: 2 - 2 cos(k pi / (n + 1))."""
     n = 120
     differences = (
         np.diag(np.full(n, 2.0)) - np.diag(np.ones(n - 1), 1) - np.diag(np.ones(n - 1), -1)
@@ -115,13 +115,13 @@ def singular_values() -> bool:
 
 
 def _parabola(n: int) -> np.ndarray:
-    """What second differences take to ones: k (n + 1 - k) / 2."""
+    """The vector k (n + 1 - k) / 2, whose negative second differences are one."""
     k = np.arange(1, n + 1)
     return k * (n + 1 - k) / 2
 
 
 def random_numbers() -> bool:
-    """Threefry-2x32 with 20 rounds: the test vectors of its authors (Random123)."""
+    """Threefry-2x32 with 20 rounds: test vectors of its authors (Random123)."""
     vectors = (
         ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
         ((2**32 - 1,) * 2, (2**32 - 1,) * 2, (0x1CB996FC, 0xBB002BE7)),
@@ -134,7 +134,7 @@ def random_numbers() -> bool:
 
 
 def functions_and_flows() -> bool:
-    """A Gaussian integral, a logistic curve, and the exponential of a shift."""
+    """A Gaussian integral, a logistic curve, the exponential of a shift matrix, and erf."""
     area, _ = integrate.quad(lambda x: np.exp(-(x**2)), -np.inf, np.inf)
     flow = integrate.solve_ivp(
         lambda t, u: 2 * (1 - u) * u, (0, 3), [0.01], rtol=1e-12, atol=1e-12, method="DOP853"
@@ -161,34 +161,32 @@ PROBLEMS: tuple[Callable[[], bool], ...] = (
 
 
 def wrong_answers() -> Iterator[str]:
-    """Problems that this stack gets wrong, in words."""
+    """Names of the problems that the installed libraries solve incorrectly."""
     with jax.enable_x64(True):
         for problem in PROBLEMS:
             if not problem():
-                yield f"{problem.__name__.replace('_', ' ')}: {problem.__doc__}"
+                yield problem.__name__.replace("_", " ")
 
 
 def require_right_answers() -> None:
-    """Passes where the stack knows all answers.
+    """Checks that the installed libraries solve all problems correctly.
 
     Raises:
-        UserError: it does not; says what is wrong, with which versions, and what to do.
+        UserError: a problem has a wrong answer; the message gives the versions.
     """
-    mistakes = list(wrong_answers())
-    if mistakes:
+    if mistakes := list(wrong_answers()):
         versions = ", ".join(f"{name} {version(name)}" for name in STACK)
         raise UserError(
-            "The numerical stack computes wrong numbers, so nothing that it trains can be "
-            f"trusted ({versions}, Python {platform.python_version()}, {platform.machine()}, "
-            f"{jax.default_backend()}):\n"
-            + "\n".join(f"- {mistake}" for mistake in mistakes)
-            + "\nInstall the versions of requirements.lock (make install in a fresh .venv), or "
-            "name the release that is wrong in pyproject.toml and lock again (make lock)."
+            f"the numerical libraries ({versions}, Python {platform.python_version()}, "
+            f"{platform.machine()}, {jax.default_backend()}) compute wrong numbers, so results "
+            f"cannot be trusted; wrong are: {', '.join(mistakes)}",
+            remedy="install the versions of requirements.lock (make install in a fresh .venv), or "
+            "exclude the wrong release in pyproject.toml and lock again (make lock)",
         )
 
 
 def main() -> int:
-    """The command line; returns the exit status."""
+    """Prints the error, if any, and returns the exit status."""
     try:
         require_right_answers()
     except UserError as error:

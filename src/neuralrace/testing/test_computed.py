@@ -1,4 +1,4 @@
-"""Observables, solutions and metrics give what they declare, wherever a small run allows."""
+"""Computed values of observables, solutions and metrics, compared with their declarations."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.results.cells import CellResults
 from neuralrace.results.theory import theory_dataset
-from neuralrace.testing.cells import SMALL, cell_of, of_library, recording, solved, trials
-from neuralrace.testing.declarations import sound
+from neuralrace.testing.cells import SMALL, cell_of, in_library, recording, solvable, trials
+from neuralrace.testing.declarations import valid_entries
 from neuralrace.testing.training import check_training
 from neuralrace.theory.solutions.problem import Problem
 
@@ -19,45 +19,50 @@ STEPS = np.arange(0, 21, 10)
 SIZES = {"solution": 1, "time": len(STEPS), "candidate": 1}
 
 
-def test_everything_recorded_is_tried():
-    assert {name for trial in TRIALS.values() for name in trial.observables} >= set(
-        sound(OBSERVABLES)
+def test_every_observable_is_recorded_in_a_small_run():
+    recorded = {name for trial in TRIALS.values() for name in trial.observables}
+    missing = sorted(set(valid_entries(OBSERVABLES)) - recorded)
+    assert not missing, (
+        f"no small run of neuralrace.testing.cells meets the requirements of {missing}"
     )
 
 
-@pytest.mark.parametrize("name", list(sound(SOLUTIONS)))
-def test_solutions_give_what_they_declare(name):
-    entry, given = SOLUTIONS[name], set()
-    for small in (small for small in SMALL if name in solved(small)):
-        ensemble = cell_of(SMALL[small], solutions=[name])
-        arrays = entry.load()(Problem(ensemble.only(SolvedEnsemble), STEPS))
+@pytest.mark.parametrize("name", list(valid_entries(SOLUTIONS)))
+def test_solution_returns_its_declared_variables(name):
+    entry, returned = SOLUTIONS[name], set()
+    for run in (run for run in SMALL if name in solvable(run)):
+        cell = cell_of(SMALL[run], solutions=[name])
+        arrays = entry.load()(Problem(cell.only(SolvedEnsemble), STEPS))
         for variable, values in arrays.items():
-            where = f"{entry.module}: solution {name!r} gives {variable!r}"
-            assert variable in entry.declaration.variables, f"{where}, which is not declared"
+            where = f"{entry.module}: solution {name!r} returns {variable!r}"
+            assert variable in entry.declaration.variables, (
+                f"{where}, which its `variables` does not declare"
+            )
             dims = entry.declaration.outputs[variable].dims
             inner = dims[1:] if dims[:1] == ("solution",) else dims
-            assert values.ndim == 2 + len(inner), f"{where} without the dimensions {inner}"
-            known = dict(zip(inner, values.shape[2:], strict=True))
-            assert values.shape[:2] == (len(ensemble.init_scales), ensemble.seeds), where
-            wanted = {dim: SIZES[dim] for dim in inner if dim in SIZES}
-            assert known.items() >= wanted.items(), where
-            assert np.isfinite(values).all(), f"{where}, which is not finite"
-        given |= set(arrays)
-    if not given and not of_library(entry.module):
-        pytest.skip("no small run meets its needs")
-    if of_library(entry.module):
-        assert given == set(entry.declaration.variables)
+            run_axes = (len(cell.init_scales), cell.seeds)
+            assert (values.shape[:2], values.ndim) == (run_axes, 2 + len(inner)), (
+                f"{where} of shape {values.shape}; use the dimensions (init_scale, seed"
+                f"{''.join(f', {dim}' for dim in inner)}), where the first two are {run_axes}"
+            )
+            for dim, size in zip(inner, values.shape[2:], strict=True):
+                assert size == SIZES.get(dim, size), f"{where} with {size} entries along {dim!r}"
+            assert np.isfinite(values).all(), f"{where} with values that are not finite"
+        returned |= set(arrays)
+    if not returned and not in_library(entry.module):
+        pytest.skip("no small run meets its requirements")
+    if in_library(entry.module):
+        assert returned == set(entry.declaration.variables)
 
 
-def label(small):
-    trial = TRIALS[small]
-    return "-".join([small, *trial.observables, *trial.metrics])
+def trial_id(run):
+    return "-".join([run, *TRIALS[run].observables, *TRIALS[run].metrics])
 
 
-@pytest.mark.parametrize("small", list(TRIALS), ids=label)
-def test_what_is_recorded_and_measured_is_declared(small, tmp_path):
-    trial = TRIALS[small]
-    spec = recording(SMALL[small], trial.observables)
+@pytest.mark.parametrize("run", list(TRIALS), ids=trial_id)
+def test_recorded_and_measured_variables_are_declared(run, tmp_path):
+    trial = TRIALS[run]
+    spec = recording(SMALL[run], trial.observables)
     trajectory = check_training(cell_of(spec), tmp_path)
     cell = cell_of(spec, solutions=trial.solutions)
     theory = theory_dataset(NAME, cell.only(SolvedEnsemble)) if trial.solutions else None

@@ -4,21 +4,24 @@ import pytest
 
 from neuralrace.testing.declarations import EXTENSIONS, faults
 
-ENTRIES = [
-    pytest.param(registry, entry, id=f"{registry.kind}-{entry.name}")
-    for registry in EXTENSIONS
-    for entry in registry.values()
-]
+each_entry = pytest.mark.parametrize(
+    ("registry", "entry"),
+    [
+        pytest.param(registry, entry, id=f"{registry.kind}-{entry.name}")
+        for registry in EXTENSIONS
+        for entry in registry.values()
+    ],
+)
 
 
-@pytest.mark.parametrize(("registry", "entry"), ENTRIES)
-def test_a_declaration_is_sound(registry, entry):
-    found = faults(registry, entry)
-    assert not found, "; ".join(found)
+@each_entry
+def test_declaration_is_valid(registry, entry):
+    messages = faults(registry, entry)
+    assert not messages, "\n".join(messages)
 
 
-@pytest.mark.parametrize(("registry", "entry"), ENTRIES)
-def test_what_is_declared_exists(registry, entry):
+@each_entry
+def test_declared_function_is_importable_and_documented(registry, entry):
     function = entry.load()
-    assert callable(function), entry.module
-    assert function.__doc__, entry.module
+    assert callable(function), f"{entry.module}: {entry.function} is not a function"
+    assert function.__doc__, f"{entry.module}: {entry.function} has no docstring"

@@ -1,4 +1,4 @@
-"""Training a small cell, with all that must hold of what it records."""
+"""A check of training: a small cell is trained, saved, verified, read back and plotted."""
 
 import re
 from pathlib import Path
@@ -18,37 +18,47 @@ from neuralrace.training.trainer import train
 
 
 def check_training(cell: Cell, folder: Path) -> xr.Dataset:
-    """Trains, writes, verifies, reads back and plots; gives what was recorded."""
+    """Trains a cell, checks what it records, and returns the trajectory.
+
+    Args:
+        cell: a cell with few training steps.
+        folder: an empty folder for the trajectory file.
+    """
     ensemble = cell.only(Ensemble)
     trajectory = train(ensemble)
-    assert (trajectory.diverged_at == -1).all()
+    assert (trajectory.diverged_at == -1).all(), "training diverges"
     recorded = [OBSERVABLES[name] for name in ensemble.record.observables]
     declared = {"loss"}.union(*(entry.declaration.variables for entry in recorded))
     for name, values in trajectory.variables.items():
+        modules = ", ".join(sorted({entry.module for entry in recorded}))
         assert {name, re.sub(r"\d+$", "{layer}", name)} & declared, (
-            f"{name!r} is declared by none of {sorted({entry.module for entry in recorded})}"
+            f"an observable records {name!r}, which no `variables` in {modules} declares"
         )
-        known = variable("trajectory", name)
-        assert known is not None
-        assert values.shape[:2] == (len(ensemble.init_scales), ensemble.seeds)
-        assert values.ndim == 2 + len(known.dims), f"{name!r} has not the dimensions {known.dims}"
+        declaration = variable("trajectory", name)
+        assert declaration is not None
+        run_axes = (len(ensemble.init_scales), ensemble.seeds)
+        assert values.shape[:2] == run_axes, f"{name!r} does not begin with the axes of the runs"
+        assert values.ndim == 2 + len(declaration.dims), (
+            f"{name!r} has {values.ndim - 2} dimensions besides the axes of the runs; its "
+            f"declaration has {declaration.dims}"
+        )
         bad = ~np.isfinite(values)
-        if name == "singular_values":  # layers of smaller rank are padded
+        if name == "singular_values":  # layers of smaller rank are padded with NaN
             bad &= ~np.isnan(values[:, :, :1])
         pairs = getattr(ensemble.network, "pairs", None)
         if name.startswith("untrained_") and pairs is not None and pairs.name == "all":
-            assert np.isnan(values).all()  # there is no such pair
+            assert np.isnan(values).all()  # all pairs are trained
             bad[:] = False
-        assert not bad.any(), f"{name!r} is not finite"
+        assert not bad.any(), f"{name!r} has values that are not finite"
     loss = trajectory.variables["loss"]
-    assert (loss[..., -1] < loss[..., 0]).all(), "the loss does not fall"
+    assert (loss[..., -1] < loss[..., 0]).all(), "training does not decrease the loss of every run"
     name = "paper/experiment/main"
     dataset = trajectory_dataset(name, ensemble, trajectory)
-    path, said = folder / "trajectory.nc", []
+    path, lines = folder / "trajectory.nc", []
     write_result(dataset, path)
-    verify(folder, folder / "figures", said.append)
-    assert len(said) == 1
-    back = read_result(path, "trajectory")
-    xr.testing.assert_identical(back.drop_attrs(), dataset.drop_attrs())
-    assert plot(CellResults(name, folder, cell, dataset)).axes  # as `neuralrace run` does
+    verify(folder, folder / "figures", lines.append)
+    assert len(lines) == 1  # the summary: no file is reported
+    saved = read_result(path, "trajectory")
+    xr.testing.assert_identical(saved.drop_attrs(), dataset.drop_attrs())
+    assert plot(CellResults(name, folder, cell, dataset)).axes  # the plot of `neuralrace run`
     return dataset
