@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuralrace.training.settings import FullBatch
+from neuralrace.training.batches import FullBatch
 from neuralrace.results.provenance import Stage, code_sha256, processor_attributes, package_versions
 from neuralrace.config.cell import Ensemble
 
