@@ -41,7 +41,7 @@ def drawn(wiring, seed=1):
     rng, graph = np.random.default_rng(seed), wiring.architecture
     return [
         rng.normal(size=(graph.nodes[target], graph.nodes[source]))
-        * wiring.sees.get(f"{source}->{target}", True)
+        * wiring.visible_inputs.get(f"{source}->{target}", True)
         for source, target in graph.edges
     ]
 
@@ -76,7 +76,7 @@ def some_inputs(pathways):
 def test_stacks_compute_what_the_graph_does(hidden, seen):
     sees = some_inputs(len(hidden)) if seen == "some inputs" else None
     wiring = wired(hidden, sees)
-    assert bool(wiring.sees) == (sees is not None)
+    assert bool(wiring.visible_inputs) == (sees is not None)
     with jax.enable_x64(True):
         stacked, graph = both(wiring, drawn(wiring))
         found, expected, maps, pathway_maps = jax.jit(

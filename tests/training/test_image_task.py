@@ -62,7 +62,7 @@ def made():
         task = ensemble.task()
         assert isinstance(task, ImageTask)
         weights = jax.tree.map(lambda w: jnp.asarray(w[0, 0]), task.weights([0.2], [seed]))
-        own = {name: jnp.asarray(each[0]) for name, each in task.own([seed]).items()}
+        own = {name: jnp.asarray(each[0]) for name, each in task.per_run([seed]).items()}
         data = jax.tree.map(jnp.asarray, task.arrays)
         return task, task.network(weights), data, own
 

@@ -8,7 +8,7 @@ import pytest
 from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import OBSERVABLES
-from neuralrace.training.losses import LOSSES
+from neuralrace.training.loss import LOSSES
 from neuralrace.training.trainer import train
 
 # Two orders of summation in double precision, over a few steps.

@@ -280,7 +280,7 @@ def seen_at_random_weights(task, names, seed=3):
             )
             for draw in (0, 1)
         ]
-        own = {name: jnp.asarray(values[0]) for name, values in task.own([seed]).items()}
+        own = {name: jnp.asarray(values[0]) for name, values in task.per_run([seed]).items()}
         data = jax.tree.map(jnp.asarray, task.arrays)
 
         @jax.jit

@@ -119,10 +119,10 @@ def test_loss_from_second_moments_is_that_of_the_samples(make_run, case):
     np.testing.assert_allclose(loss, expected_loss, rtol=1e-13)
     with jax.enable_x64(True):
         slopes = task.network(slopes).weights
-    assert bool(wiring.sees) == (case == "some inputs")
+    assert bool(wiring.visible_inputs) == (case == "some inputs")
     for edge, (one, other) in enumerate(zip(slopes, expected, strict=True)):
         # the weights from inputs that a pathway does not see are none of the network's
-        seen = wiring.sees.get(wiring.architecture.edge_name(edge), True)
+        seen = wiring.visible_inputs.get(wiring.architecture.edge_name(edge), True)
         assert np.abs(one).max() > 1e-3
         np.testing.assert_allclose(one, np.where(seen, other, 0), rtol=1e-11, atol=1e-13)
 
@@ -214,7 +214,7 @@ def test_routing_loss_is_that_of_the_trained_samples(make_run, seed):
     ensemble = routing(make_run, {"name": "random_regular", "partners": 2})
     domains = domains_of()
     task = RoutingTask(ensemble.network, domains, ensemble.init, ensemble.training)
-    own = {name: values[0] for name, values in task.own([seed]).items()}
+    own = {name: values[0] for name, values in task.per_run([seed]).items()}
     with jax.enable_x64(True):
         network = task.network(on_device(weights_of(task)))
         found = task.loss(network, on_device(task.arrays["loss"]), on_device(own))
@@ -232,7 +232,7 @@ def test_routing_loss_is_that_of_the_trained_samples(make_run, seed):
 def test_every_run_has_its_own_pairs(make_run):
     ensemble = routing(make_run, {"name": "random_regular", "partners": 1}, seeds=5)
     task = ensemble.task()
-    masks = task.own([4, 0, 2])["mask"]
+    masks = task.per_run([4, 0, 2])["mask"]
     for mask, seed in zip(masks, (4, 0, 2), strict=True):
         np.testing.assert_array_equal(mask, ensemble.network.mask(3, seed))
     assert len({mask.tobytes() for mask in masks}) > 1
