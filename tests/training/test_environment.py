@@ -18,8 +18,8 @@ KERNELS = """
 import json
 from neuralrace.training.environment import set_up_environment
 left_out = set_up_environment(1)
-from neuralrace.results.provenance import processor
-print(json.dumps([left_out, processor()]))
+from neuralrace.results.provenance import processor_attributes
+print(json.dumps([left_out, processor_attributes()]))
 """
 
 
