@@ -1,4 +1,4 @@
-"""The engine against plain loops: same gradients, same batches, same clock."""
+"""The trainer against plain loops: gradients, batches and flow time."""
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +14,8 @@ from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.training import progress, trainer
 from neuralrace.training.trainer import train
 
-# Two orders of summation in double precision, over a few dozen steps.
 ROUNDING = 1e-12
+"""Two orders of summation in double precision, over a few dozen steps."""
 
 ACTIVATIONS = {
     "linear": lambda h: h,
@@ -104,8 +104,8 @@ def assert_same(ensemble, trajectory, member, batches):
         weights, biases, losses = plain_descent(ensemble, starts(ensemble)[member], batches)
     kinds = [("weight", weights)] + ([("bias", biases)] if ensemble.network.bias else [])
     for kind, plain in kinds:
-        for found, expected in zip(recorded(trajectory, member, kind), plain, strict=True):
-            np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
+        for layer, expected in zip(recorded(trajectory, member, kind), plain, strict=True):
+            np.testing.assert_allclose(layer, expected, rtol=ROUNDING, atol=ROUNDING)
     np.testing.assert_allclose(trajectory.variables["loss"][member], losses, rtol=ROUNDING)
 
 
@@ -161,9 +161,9 @@ def test_linear_networks_descend_as_by_hand(make_run, data):
     task = ensemble.dataset.load()
     for member, weights in starts(ensemble).items():
         plain = numpy_descent(ensemble, weights)
-        for found, expected in zip(recorded(trajectory, member), plain, strict=True):
-            np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
-        # the loss too, which the engine takes from second moments and this line from samples
+        for layer, expected in zip(recorded(trajectory, member), plain, strict=True):
+            np.testing.assert_allclose(layer, expected, rtol=ROUNDING, atol=ROUNDING)
+        # the trainer computes the loss from second moments, this line from samples
         outputs = np.broadcast_to(task.x.T, (13, *task.x.T.shape))
         for w in plain:
             outputs = w @ outputs
@@ -257,7 +257,7 @@ def mini(make_run):
     return ensemble, trajectory, moved.any(axis=3)
 
 
-def test_mini_batches_see_each_sample_once_an_epoch(mini):
+def test_mini_batches_use_each_sample_once_an_epoch(mini):
     _, _, seen = mini
     np.testing.assert_array_equal(seen.sum(axis=3), 2)
     epochs = seen.reshape(2, 2, 4, 3, 7).sum(axis=3)
@@ -271,7 +271,7 @@ def test_mini_batches_depend_on_the_seed_alone(mini, make_run):
     np.testing.assert_array_equal(seen[0], seen[1])
     assert not np.array_equal(seen[0, 0], seen[0, 1])
     assert not np.array_equal(seen[0, 0, :3], seen[0, 0, 3:6])
-    # one run that is trained alone sees the same samples
+    # one run that is trained alone uses the same samples
     alone = {"init_scales": ensemble.init_scales[1:], "first_seed": 1, "seeds": 1}
     part = train(ensemble.model_copy(update=alone)).variables
     for name, values in trajectory.variables.items():
@@ -300,50 +300,45 @@ def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
             assert_same(ensemble, trajectory, (scale, seed), batches)
 
 
+def training_with(**parts):
+    return {"training": {"learning_rate": 0.1, "steps": 12} | parts}
+
+
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    ("parts", "key", "problem"),
     [
         (
-            {
-                "training": {
-                    "learning_rate": 0.1,
-                    "steps": 12,
-                    "batch": {"name": "mini", "size": 21},
-                },
-            },
-            "training.batch.size: 21: the dataset has 20 samples",
+            training_with(batch={"name": "mini", "size": 21}),
+            "training.batch.size",
+            "the dataset has 20 samples",
         ),
         (
-            {
-                "dataset": {"name": "hierarchy"},
-                "training": {
-                    "learning_rate": 0.1,
-                    "steps": 12,
-                    "batch": {"name": "fresh", "size": 2},
-                },
-            },
-            "training.batch.name: 'fresh': dataset Hierarchy is a fixed sample",
+            training_with(batch={"name": "fresh", "size": 2}) | {"dataset": {"name": "hierarchy"}},
+            "training.batch.name",
+            "dataset Hierarchy is a fixed sample",
         ),
         (
-            {
-                "training": {
-                    "learning_rate": 0.1,
-                    "steps": 12,
-                    "loss": {"name": "cross_entropy", "normalisation": "mean"},
-                },
-            },
-            "training.loss.name: 'cross_entropy': the targets of the dataset are no class",
+            training_with(loss={"name": "cross_entropy", "normalisation": "mean"}),
+            "training.loss.name",
+            "the targets of the dataset are no class",
         ),
         (
             {"init": {"name": "tied"}, "network": {"name": "layered", "hidden": []}},
-            "init: law tied needs",
+            "init.name",
+            "needs one hidden layer",
         ),
     ],
-    ids=["batch larger than dataset", "no law to draw from", "no class targets", "law unfit"],
-)  # fmt: skip
-def test_impossible_training_is_refused(make_run, parts, message):
-    with pytest.raises(UserError, match=message):
+    ids=["batch larger than dataset", "fixed sample", "no class targets", "initialiser"],
+)
+def test_impossible_training_is_refused(make_run, parts, key, problem):
+    with pytest.raises(UserError, match=problem) as error:
         train(make_run(**parts))
+    assert error.value.key == key
+
+
+def test_cross_entropy_is_not_halved(make_run):
+    with pytest.raises(ValueError, match="normalisation: 'half_mean': is for squared_error"):
+        make_run(**training_with(loss={"name": "cross_entropy"}))
 
 
 # Axes and parts --------------------------------------------------------------------------------
@@ -450,7 +445,7 @@ def test_flow_step_is_the_clock_of_the_averaged_loss(make_run, normalisation):
     np.testing.assert_allclose(coarse / fine, 2, rtol=0.02)
 
 
-def test_laws_that_differ_in_a_gain_share_their_programs(make_run, monkeypatch):
+def test_datasets_that_differ_in_a_gain_share_their_programs(make_run, monkeypatch):
     monkeypatch.setattr(trainer, "_PROGRAMS", {})
 
     def losses(gain):
