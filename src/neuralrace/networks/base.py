@@ -29,11 +29,11 @@ class Arithmetic:
 
 
 class Network(ConfigModel, ABC):
-    """A network as it is configured.
+    """Configuration of a network.
 
     A new network is a subclass with a `name: Literal[...]` in a module of `neuralrace.networks`. It
-    implements `linear`, `examples`, `initial`, `arithmetic` and `task`; its Flax module stands in
-    `modules`, its task in `tasks`.
+    implements `linear`, `examples`, `initial`, `arithmetic` and `task`. Its Flax module is in `modules`
+    and its task in `tasks`.
     """
 
     by_domain: ClassVar[bool] = False

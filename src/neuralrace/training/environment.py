@@ -1,4 +1,4 @@
-"""The process environment of computations, the same for everybody who reproduces a result."""
+"""The process environment of computations, the same on every machine."""
 
 import os
 import re

@@ -1,4 +1,4 @@
 """Gates: architecture graphs, gating schemes, trained pairs, and effective data of pathways.
 
-A gating scheme, or a choice of trained pairs, is one class in a module of its own.
+Each gating scheme, and each choice of trained pairs, is one class.
 """

@@ -243,7 +243,7 @@ def _carry(
             new = (length > NEGLIGIBLE) & ~part[rows].any(axis=0)
             part[rows, new] = image[rows, new] / length[new]
     for rows in at.values():
-        # the closest orthonormal directions; common modes of all pathways stay as they were
+        # the closest orthonormal directions; common modes of all pathways do not change
         on = part[rows].any(axis=0)
         left, _, right = np.linalg.svd(part[rows, on], full_matrices=False)
         part[rows, on] = left @ right

@@ -1,1 +1,1 @@
-"""Initialisers of weights, one class in a module of its own each."""
+"""Initialisers of weights, one class in each module."""

@@ -39,7 +39,7 @@ def layer(seed: int, number: int) -> np.random.Generator:
 
 
 class Initialiser(ConfigModel, ABC):
-    """An initialiser as it is configured.
+    """Configuration of an initialiser.
 
     Class attributes state the properties of initial weights that theories require.
     """

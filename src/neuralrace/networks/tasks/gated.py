@@ -28,7 +28,7 @@ class ParallelTask(SampleTask):
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
-        return side_by_side(self.initial(scales, seeds), self.examples.architecture)
+        return side_by_side(super().weights(scales, seeds), self.examples.architecture)
 
     def network(self, weights: Any) -> ParallelNetwork:
         """See `Task.network`."""

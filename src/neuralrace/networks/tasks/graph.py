@@ -1,6 +1,6 @@
 """Training of gated networks on any architecture graph."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -35,10 +35,6 @@ class GraphTask(SampleTask):
             correlations = [effective.sigma_xx[key] for key in self.keys]
             y_power = np.asarray(effective.y_power)
             self.arrays["loss"] = (list(effective.sigma_yx), correlations, y_power)
-
-    def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
-        """See `Task.weights`."""
-        return self.initial(scales, seeds)
 
     def network(self, weights: Any) -> GatedNetwork:
         """See `Task.network`."""

@@ -1,6 +1,5 @@
 """Training of fully connected networks."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -33,10 +32,6 @@ class LayeredTask(SampleTask):
     def data(self) -> Data:
         """The samples."""
         return self.examples
-
-    def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
-        """See `Task.weights`."""
-        return self.initial(scales, seeds)
 
     def network(self, weights: Any) -> LayeredNetwork:
         """See `Task.network`."""

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
 from neuralrace.networks.base import Network
-from neuralrace.networks.initialisers.base import Initialiser, Weights
+from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.training.settings import Training
 from neuralrace.training.task import Task
 
@@ -51,8 +51,8 @@ class SampleTask(Task):
         """The samples."""
         return self.examples.data
 
-    def initial(self, scales: Sequence[float], seeds: Sequence[int]) -> Weights:
-        """Initial weights of all runs; see `Network.initial`."""
+    def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
+        """See `Task.weights`."""
         return self.spec.initial(self.initialiser, self.examples, scales, seeds)
 
     def loss(self, network: Any, batch: Any, per_run: Mapping[str, Array]) -> Array:

@@ -7,7 +7,7 @@ from neuralrace.extensions.model import ConfigModel
 
 
 class Optimiser(ConfigModel, ABC):
-    """An optimiser as it is configured: a name and its parameters."""
+    """Configuration of an optimiser: a name and its parameters."""
 
     is_plain: ClassVar[bool] = False
     """Whether a step is the learning rate times the gradient, with nothing else."""
