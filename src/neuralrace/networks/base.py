@@ -32,8 +32,8 @@ class Network(ConfigModel, ABC):
     """Configuration of a network.
 
     A new network is a subclass with a `name: Literal[...]` in a module of `neuralrace.networks`. It
-    implements `linear`, `examples`, `initial`, `arithmetic` and `task`. Its Flax module is in `modules`
-    and its task in `tasks`.
+    implements `linear`, `examples`, `initial`, `arithmetic` and `task`. Its Flax module is in
+    `modules` and its task in `tasks`.
     """
 
     by_domain: ClassVar[bool] = False
