@@ -32,6 +32,10 @@ FACTORS = {
 }
 
 
+def training_with(rate=0.1, steps=12, **parts):
+    return {"learning_rate": rate, "steps": steps, **parts}
+
+
 def starts(ensemble):
     """Initial weights of every run, (init_scale, seed) -> [W_1 ... W_L]."""
     data = ensemble.dataset.load()
@@ -151,11 +155,9 @@ def test_linear_networks_descend_as_by_hand(make_run, data):
         },
         network={"name": "layered", "hidden": data.draw(st.lists(unit, max_size=3))},
         init_scales=[data.draw(st.floats(0.05, 0.8))],
-        training={
-            "learning_rate": 1e-3,
-            "steps": 12,
-            "loss": {"normalisation": data.draw(st.sampled_from(sorted(FACTORS)))},
-        },
+        training=training_with(
+            1e-3, loss={"normalisation": data.draw(st.sampled_from(sorted(FACTORS)))}
+        ),
     )
     trajectory = train(ensemble)
     task = ensemble.dataset.load()
@@ -175,44 +177,41 @@ def test_linear_networks_descend_as_by_hand(make_run, data):
 
 
 DIGITS = {"name": "digits", "samples": 12}
+MEAN_CROSS_ENTROPY = {"name": "cross_entropy", "normalisation": "mean"}
+SUM_CROSS_ENTROPY = {"name": "cross_entropy", "normalisation": "sum"}
+
+
+def momentum(kept):
+    return {"name": "momentum", "momentum": kept}
+
+
+def layered(*hidden, **parts):
+    return {"name": "layered", "hidden": list(hidden), **parts}
+
+
 NETWORKS = {
-    "relu with biases": {
-        "network": {"name": "layered", "hidden": [4, 5], "activation": "relu", "bias": True}
-    },
+    "relu with biases": {"network": layered(4, 5, activation="relu", bias=True)},
     "erf, momentum, half sum": {
-        "network": {"name": "layered", "hidden": [4], "activation": "erf"},
-        "training": {
-            "learning_rate": 2e-3, "steps": 12, "optimiser": {"name": "momentum", "momentum": 0.7},
-            "loss": {"normalisation": "half_sum"},
-        },
+        "network": layered(4, activation="erf"),
+        "training": training_with(
+            2e-3, optimiser=momentum(0.7), loss={"normalisation": "half_sum"}
+        ),
     },
     "sigmoid, cross-entropy mean": {
         "dataset": DIGITS,
-        "network": {"name": "layered", "hidden": [4], "activation": "sigmoid", "bias": True},
-        "training": {
-            "learning_rate": 0.1, "steps": 12,
-            "loss": {"name": "cross_entropy", "normalisation": "mean"},
-        },
+        "network": layered(4, activation="sigmoid", bias=True),
+        "training": training_with(0.1, loss=MEAN_CROSS_ENTROPY),
     },
     "tanh, fixed readout, mean": {
-        "network": {
-            "name": "layered",
-            "hidden": [4],
-            "activation": "tanh",
-            "bias": True,
-            "readout": "fixed",
-        },
-        "training": {"learning_rate": 0.02, "steps": 12, "loss": {"normalisation": "mean"}},
+        "network": layered(4, activation="tanh", bias=True, readout="fixed"),
+        "training": training_with(0.02, loss={"normalisation": "mean"}),
     },
     "linear, cross-entropy sum, momentum": {
         "dataset": DIGITS,
-        "network": {"name": "layered", "hidden": [3]},
-        "training": {
-            "learning_rate": 1e-3, "steps": 12, "optimiser": {"name": "momentum", "momentum": 0.5},
-            "loss": {"name": "cross_entropy", "normalisation": "sum"},
-        },
+        "network": layered(3),
+        "training": training_with(1e-3, optimiser=momentum(0.5), loss=SUM_CROSS_ENTROPY),
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -244,13 +243,10 @@ def mini(make_run):
     """A single linear layer on one-hot inputs: the columns that move are the samples of a step."""
     ensemble = make_run(
         dataset={"name": "modes", "singular_values": [3.0, 2.0], "inputs": 7, "outputs": 2},
-        network={"name": "layered", "hidden": []},
-        training={
-            "learning_rate": 0.01,
-            "steps": 12,
-            "batch": {"name": "mini", "size": 2},
-            "loss": {"normalisation": "sum"},
-        },
+        network=layered(),
+        training=training_with(
+            0.01, batch={"name": "mini", "size": 2}, loss={"normalisation": "sum"}
+        ),
     )
     trajectory = train(ensemble)
     moved = np.diff(trajectory.variables["weight_1"], axis=2) != 0
@@ -288,8 +284,8 @@ def test_mini_batches_descend_as_in_a_plain_loop(mini):
 
 def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
     ensemble = make_run(
-        network={"name": "layered", "hidden": [4], "activation": "relu"},
-        training={"learning_rate": 0.02, "steps": 12, "batch": {"name": "fresh", "size": 5}},
+        network=layered(4, activation="relu"),
+        training=training_with(0.02, batch={"name": "fresh", "size": 5}),
     )
     trajectory = train(ensemble)
     with jax.enable_x64(True):
@@ -300,30 +296,29 @@ def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
             assert_same(ensemble, trajectory, (scale, seed), batches)
 
 
-def training_with(**parts):
-    return {"training": {"learning_rate": 0.1, "steps": 12} | parts}
-
-
 @pytest.mark.parametrize(
     ("parts", "key", "problem"),
     [
         (
-            training_with(batch={"name": "mini", "size": 21}),
+            {"training": training_with(batch={"name": "mini", "size": 21})},
             "training.batch.size",
             "the dataset has 20 samples",
         ),
         (
-            training_with(batch={"name": "fresh", "size": 2}) | {"dataset": {"name": "hierarchy"}},
+            {
+                "dataset": {"name": "hierarchy"},
+                "training": training_with(batch={"name": "fresh", "size": 2}),
+            },
             "training.batch.name",
             "dataset Hierarchy is a fixed sample",
         ),
         (
-            training_with(loss={"name": "cross_entropy", "normalisation": "mean"}),
+            {"training": training_with(loss=MEAN_CROSS_ENTROPY)},
             "training.loss.name",
             "the targets of the dataset are no class",
         ),
         (
-            {"init": {"name": "tied"}, "network": {"name": "layered", "hidden": []}},
+            {"init": {"name": "tied"}, "network": layered()},
             "init.name",
             "needs one hidden layer",
         ),
@@ -338,7 +333,7 @@ def test_impossible_training_is_refused(make_run, parts, key, problem):
 
 def test_cross_entropy_is_not_halved(make_run):
     with pytest.raises(ValueError, match="normalisation: 'half_mean': is for squared_error"):
-        make_run(**training_with(loss={"name": "cross_entropy"}))
+        make_run(training=training_with(loss={"name": "cross_entropy"}))
 
 
 # Axes and parts --------------------------------------------------------------------------------
@@ -401,7 +396,7 @@ def test_cells_that_differ_in_numbers_alone_share_their_programs(make_run, monke
     record = {"every": 3, "snapshots": 2, "observables": ["weights"]}
     train(make_run(training=training, record=record, init_scales=[0.2, 0.4], seeds=3, first_seed=5))
     assert len(trainer._PROGRAMS) == compiled
-    train(make_run(network={"name": "layered", "hidden": [7]}, seeds=3))
+    train(make_run(network=layered(7), seeds=3))
     assert len(trainer._PROGRAMS) > compiled
 
 
@@ -411,14 +406,10 @@ def test_cells_that_differ_in_numbers_alone_share_their_programs(make_run, monke
 @pytest.mark.parametrize("normalisation", ["half_sum", "mean", "sum"])
 def test_flow_step_is_the_clock_of_the_averaged_loss(make_run, normalisation):
     def trained(steps):
-        training = {
-            "learning_rate": 1.0,
-            "steps": steps,
-            "loss": {"normalisation": normalisation},
-        }
+        training = training_with(1.0, steps, loss={"normalisation": normalisation})
         record = {"every": steps, "snapshots": 1, "observables": ["weights"]}
         ensemble = make_run(init_scales=[0.5], seeds=1, training=training, record=record)
-        # total flow time 0.8 whatever the normalisation
+        # total flow time 0.8 for any normalisation
         rate = 0.8 / steps / ensemble.training.flow_step(20)
         return make_run(
             init_scales=[0.5], seeds=1, training=training | {"learning_rate": rate}, record=record
@@ -457,9 +448,9 @@ def test_datasets_that_differ_in_a_gain_share_their_programs(make_run, monkeypat
                 "xi": [1.0, 0.3],
                 "marginal": {"name": "erf", "gain": gain},
             },
-            network={"name": "layered", "hidden": [2], "activation": "relu"},
+            network=layered(2, activation="relu"),
             init={"name": "glorot"},
-            training={"learning_rate": 0.1, "steps": 12, "batch": {"name": "fresh", "size": 5}},
+            training=training_with(0.1, batch={"name": "fresh", "size": 5}),
             record={"every": 6},
         )
         return train(ensemble).variables["loss"], len(trainer._PROGRAMS)

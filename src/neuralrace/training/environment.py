@@ -104,7 +104,7 @@ def set_up_environment(threads: int, gpu: bool = False) -> str:
     for name in THREADS:
         os.environ[name] = str(threads)
     os.environ["XLA_FLAGS"] = FLAGS
-    os.environ["MPLBACKEND"] = "agg"  # draw to files, whatever window system the user chose
+    os.environ["MPLBACKEND"] = "agg"  # draw to files, with any window system
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     if gpu:

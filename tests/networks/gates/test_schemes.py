@@ -49,7 +49,7 @@ def named(cls, **parameters):
 
 
 def samples(seed, count=9, inputs=3):
-    """Samples in three contexts, the last input a group of its own."""
+    """Samples in three contexts, and the last input forms the second group."""
     rng = np.random.default_rng(seed)
     return Data(
         x=rng.normal(size=(count, inputs)),
