@@ -398,7 +398,7 @@ WRONG = {
     "(X, Y, {'activation': 'tanh'})": r"learning_rate, steps: .* give both, or .*activation",
     "(X, Y, {'activation': 'tanh', 'init_scales': None})": r"init_scales, learning_rate, steps: "
     r"theory cannot choose them here; give all, or .*activation: 'tanh': use",
-    "(X, Y, {'gates': [[1, 1]]})": r"gates.rows: row 0 has 2 values; the dataset wants 4",
+    "(X, Y, {'gates': [[1, 1]]})": r"gates.rows: row 0 has 2 values; give 4",
     "(X, Y, {'gates': [1, 1, 0, 0]})": r"gates: has shape \(4,\); give .*\(pathway, sample\)[^\n]*",
     "(X, Y, {'gates': [[2, 1, 0, -1]]})": r"gates: 2 values are not between 0, closed, and 1, open",
     "(X, Y, {'gates': [['a'] * 4]})": r"gates: list with .* no real numbers; give an array",

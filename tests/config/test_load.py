@@ -186,8 +186,8 @@ REFUSED = {
     ),
     "cross-entropy with a half": (
         {"training.loss": {"name": "cross_entropy"}},
-        "training.loss: normalisation 'half_mean'",
-        "cross_entropy has mean or sum",
+        "training.loss: normalisation: 'half_mean'",
+        "use mean or sum",
     ),
     "too many modes": (
         {"dataset.singular_values": [1.0] * 5},
@@ -328,7 +328,7 @@ REFUSED = {
     "routing without domains": (
         {"network": ROUTING["network"]},
         ".*network.name: 'routing': dataset 'modes' has no domains",
-        "use one that has, such as routing",
+        "use a dataset with domains, such as routing",
     ),
     "routing with cross-entropy": (
         {**ROUTING, "training.loss": {"name": "cross_entropy", "normalisation": "mean"}},
@@ -407,7 +407,7 @@ REFUSED = {
     "edge to an unknown node": (
         {"network": CHAIN, "network.edges": [["x", "h"], ["h", "z"]]},
         r"network: .*\['z'\]",
-        "which nodes does not list",
+        "unknown nodes; list them",
     ),
     "edge twice": (
         {"network": CHAIN, "network.edges": [["x", "h"], ["h", "y"], ["x", "h"]]},
@@ -416,13 +416,13 @@ REFUSED = {
     ),
     "cycle": (
         {"network": CHAIN, "network.edges": [["x", "h"], ["h", "y"], ["h", "h"]]},
-        "network: edges form the cycle h",
-        "signals must flow from inputs on",
+        "network: edges: form the cycle h",
+        "leave one of them out",
     ),
     "lone node": (
         {"network": CHAIN, "network.edges": [["x", "y"]]},
-        r"network: nodes \['h'\]",
-        "connect them or leave them out",
+        r"network: nodes: \['h'\]",
+        "connect or remove them",
     ),
     "node without units": (
         {"network": CHAIN, "network.nodes": NODES | {"h": 0}},

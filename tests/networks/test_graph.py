@@ -1,4 +1,4 @@
-"""The gated network against sums over pathways, found and multiplied in numpy."""
+"""The gated network on a graph, against sums over pathways in NumPy."""
 
 from functools import reduce
 from itertools import pairwise
@@ -27,7 +27,7 @@ def drawn(nodes, edges, seed):
 
 
 def routes(edges, start):
-    """All ways from a node to one that nothing leaves."""
+    """All paths from a node to nodes without outgoing edges."""
     onwards = [b for a, b in edges if a == start]
     return (
         [[start]] if not onwards else [[start, *way] for b in onwards for way in routes(edges, b)]
@@ -62,9 +62,9 @@ def assert_forward_is_path_sum(nodes, edges, seed):
     with jax.enable_x64(True):
         network = network_of(nodes, edges, weights)
         columns = jnp.asarray(np.hstack([x[name] for name in network.architecture.inputs]))
-        found = network(columns, jax.tree.map(jnp.asarray, gates))
-    side_by_side = np.hstack([expected[name] for name in nodes if name in expected])
-    np.testing.assert_allclose(found, side_by_side, rtol=1e-12, atol=1e-12)
+        outputs = network(columns, jax.tree.map(jnp.asarray, gates))
+    concatenated = np.hstack([expected[name] for name in nodes if name in expected])
+    np.testing.assert_allclose(outputs, concatenated, rtol=1e-12, atol=1e-12)
 
 
 @st.composite
@@ -107,24 +107,23 @@ def test_pathway_maps_are_products_of_weights():
         network = network_of(NODES, EDGES, weights)
         maps = network.pathway_maps()
     pathways = network.architecture.pathways
-    found = {pathway.nodes: np.asarray(m) for pathway, m in zip(pathways, maps, strict=True)}
+    by_nodes = {pathway.nodes: np.asarray(m) for pathway, m in zip(pathways, maps, strict=True)}
     ways = [tuple(way) for source in ("b", "a") for way in routes(EDGES, source)]
-    assert sorted(found) == sorted(ways)
+    assert sorted(by_nodes) == sorted(ways)
     for way in ways:
         edges = reversed(list(pairwise(way)))
         expected = np.linalg.multi_dot([*(weights[edge] for edge in edges), np.eye(NODES[way[0]])])
-        np.testing.assert_allclose(found[way], expected, rtol=1e-12)
+        np.testing.assert_allclose(by_nodes[way], expected, rtol=1e-12)
 
 
-def test_weights_and_junctions():
+def test_weights_and_junctions_are_listed_by_edge_and_node():
     weights, _, _ = drawn(NODES, EDGES, 2)
     with jax.enable_x64(True):
         network = network_of(NODES, EDGES, weights)
-        for found, edge in zip(network.weights, EDGES, strict=True):
-            np.testing.assert_array_equal(found, weights[edge])
+        for matrix, edge in zip(network.weights, EDGES, strict=True):
+            np.testing.assert_array_equal(matrix, weights[edge])
         expected = {"h": (["ah", "bh"], ["hy", "hk"]), "k": (["bk", "hk"], ["ky", "kz"])}
         for name, junction in zip("hk", network.junctions, strict=True):
-            for found, edges in zip(junction, expected[name], strict=True):
-                assert len(found) == len(edges)
-                for matrix, (a, b) in zip(found, edges, strict=True):
+            for matrices, edges in zip(junction, expected[name], strict=True):
+                for matrix, (a, b) in zip(matrices, edges, strict=True):
                     np.testing.assert_array_equal(matrix, weights[a, b])

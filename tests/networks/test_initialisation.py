@@ -1,4 +1,4 @@
-"""Initialisation laws have the properties that their docstrings state."""
+"""Initialisers have the properties that their docstrings state."""
 
 from functools import reduce
 from itertools import pairwise
@@ -49,29 +49,29 @@ def product(weights):
     return reduce(lambda below, above: above @ below, weights)
 
 
-def law_of(cls):
+def initialiser_of(cls):
     return cls(name=cls.model_fields["name"].annotation.__args__[0])
 
 
 @pytest.fixture(params=INITIALISERS, ids=lambda cls: cls.__name__)
-def law(request):
-    return law_of(request.param)
+def initialiser(request):
+    return initialiser_of(request.param)
 
 
-# All laws --------------------------------------------------------------------------------------
+# All initialisers ------------------------------------------------------------------------------
 
 
 @given(data=st.data())
 @few
 def test_shapes_and_scale(data):
-    law = law_of(data.draw(st.sampled_from(INITIALISERS)))
+    initialiser = initialiser_of(data.draw(st.sampled_from(INITIALISERS)))
     inputs, outputs = data.draw(unit), data.draw(unit)
     hidden = data.draw(st.lists(unit, max_size=3))
-    if isinstance(law, Decoupled | Tied):
+    if isinstance(initialiser, Decoupled | Tied):
         hidden = [min(inputs, outputs) + data.draw(unit)]
     widths = (inputs, *hidden, outputs)
     scale, seeds = data.draw(st.floats(1e-3, 1e3)), range(data.draw(unit))
-    weights = initial_weights(law, widths, task(inputs, outputs).modes, (1.0, scale), seeds)
+    weights = initial_weights(initialiser, widths, task(inputs, outputs).modes, (1.0, scale), seeds)
     assert [w.shape for w in weights] == [
         (2, len(seeds), n_out, n_in) for n_in, n_out in pairwise(widths)
     ]
@@ -80,9 +80,9 @@ def test_shapes_and_scale(data):
         np.testing.assert_allclose(w[1], scale * w[0], rtol=1e-15)
 
 
-def test_draws_are_paired_by_seed(law):
-    weights = initial_weights(law, WIDTHS, MODES, (1.0,), (0, 1))
-    alone = initial_weights(law, WIDTHS, MODES, (1.0, 2.0), (1,))
+def test_draws_are_paired_by_seed(initialiser):
+    weights = initial_weights(initialiser, WIDTHS, MODES, (1.0,), (0, 1))
+    alone = initial_weights(initialiser, WIDTHS, MODES, (1.0, 2.0), (1,))
     differ = []
     for both, one in zip(weights, alone, strict=True):
         np.testing.assert_array_equal(both[0, 1], one[0, 0])
@@ -90,7 +90,7 @@ def test_draws_are_paired_by_seed(law):
     assert any(differ)
 
 
-# One law ---------------------------------------------------------------------------------------
+# One initialiser -------------------------------------------------------------------------------
 
 
 def test_layers_keep_their_draws_when_others_are_added():
@@ -101,16 +101,18 @@ def test_layers_keep_their_draws_when_others_are_added():
 
 
 def test_normal_in_the_mode_basis_is_equivariant():
-    law = Normal(name="normal", basis="modes")
-    rotated = law.draw(0, WIDTHS, MODES)
+    initialiser = Normal(name="normal", basis="modes")
+    rotated = initialiser.draw(0, WIDTHS, MODES)
     plain = Normal(name="normal").draw(0, WIDTHS, MODES)
     np.testing.assert_allclose(rotated[0] @ MODES.input_basis, plain[0], atol=1e-13)
     np.testing.assert_allclose(MODES.output_basis.T @ rotated[-1], plain[-1], atol=1e-13)
     # a deep network moves its outer layers only, a single layer is rotated on both sides
-    deep, deep_plain = (rule.draw(0, (5, 3, 6, 4), MODES) for rule in (law, Normal(name="normal")))
+    deep, deep_plain = (
+        each.draw(0, (5, 3, 6, 4), MODES) for each in (initialiser, Normal(name="normal"))
+    )
     np.testing.assert_array_equal(deep[1], deep_plain[1])
     (single,), (single_plain,) = (
-        rule.draw(0, (5, 4), MODES) for rule in (law, Normal(name="normal"))
+        each.draw(0, (5, 4), MODES) for each in (initialiser, Normal(name="normal"))
     )
     np.testing.assert_allclose(
         MODES.output_basis.T @ single @ MODES.input_basis, single_plain, atol=1e-13
@@ -123,7 +125,7 @@ def test_uniform_entries_fill_their_range():
 
 
 @pytest.mark.parametrize(
-    ("law", "variances"),
+    ("initialiser", "variances"),
     [
         (Normal(name="normal"), (1, 1)),
         (Glorot(name="glorot"), (2 / 110, 2 / 90)),
@@ -132,8 +134,8 @@ def test_uniform_entries_fill_their_range():
     ],
     ids=["normal", "glorot standard", "glorot product", "uniform"],
 )
-def test_entry_variance(law, variances):
-    for w, variance in zip(law.draw(0, (40, 70, 20), MODES), variances, strict=True):
+def test_entry_variance(initialiser, variances):
+    for w, variance in zip(initialiser.draw(0, (40, 70, 20), MODES), variances, strict=True):
         # 4.5 standard errors of mean and variance of as many normal draws
         assert abs(w.mean()) < 4.5 * np.sqrt(variance / w.size)
         assert abs(w.var() / variance - 1) < 4.5 * np.sqrt(2 / w.size)
@@ -148,11 +150,11 @@ def test_glorot_has_the_directions_of_normal():
 
 
 def test_orthogonal_layers():
-    law = Orthogonal(name="orthogonal")
-    for w in law.draw(0, (5, 7, 4, 4), MODES):
+    initialiser = Orthogonal(name="orthogonal")
+    for w in initialiser.draw(0, (5, 7, 4, 4), MODES):
         np.testing.assert_allclose(np.linalg.svd(w, compute_uv=False), 1, rtol=1e-12)
     # Haar measure has mean 0 and mean square 1/n, which a bare QR decomposition misses; 4.5 errors
-    corners = np.array([law.draw(seed, (3, 3), MODES)[0] for seed in range(600)])
+    corners = np.array([initialiser.draw(seed, (3, 3), MODES)[0] for seed in range(600)])
     assert np.abs(corners.mean(axis=0)).max() < 4.5 / np.sqrt(3 * 600)
     error = np.std(corners**2, axis=0) / np.sqrt(600)
     assert (np.abs((corners**2).mean(axis=0) - 1 / 3) < 4.5 * error).all()
@@ -185,17 +187,17 @@ def test_zero_balanced(widths, imbalance, seed):
 @few
 def test_aligned_starts_decoupled(hidden, seed):
     strengths = tuple(0.5 + 0.25 * layer for layer in range(len(hidden) + 1))
-    law = Aligned(name="aligned", layer_strengths=strengths)
-    weights = law.draw(seed, (5, *hidden, 4), MODES)
+    initialiser = Aligned(name="aligned", layer_strengths=strengths)
+    weights = initialiser.draw(seed, (5, *hidden, 4), MODES)
     rank = min(hidden, default=4)
     between = MODES.u.T @ product(weights) @ MODES.v
     carried = np.prod(strengths) * np.array([1, -1, 1, 1])
     carried[rank:] = 0
     np.testing.assert_allclose(between, np.diag(carried), atol=1e-12)
     for w, strength in zip(weights, strengths, strict=True):
-        found = np.linalg.svd(w, compute_uv=False)
-        np.testing.assert_allclose(found[: min(rank, 4)], strength, rtol=1e-12)
-        np.testing.assert_allclose(found[min(rank, 4) :], 0, atol=1e-12)
+        values = np.linalg.svd(w, compute_uv=False)
+        np.testing.assert_allclose(values[: min(rank, 4)], strength, rtol=1e-12)
+        np.testing.assert_allclose(values[min(rank, 4) :], 0, atol=1e-12)
 
 
 def test_aligned_layers_have_strength_one_by_default():
@@ -228,18 +230,24 @@ def test_tied_encoder_and_decoder_are_equal():
 
 
 @pytest.mark.parametrize(
-    ("law", "widths", "message"),
+    ("initialiser", "widths", "key", "problem"),
     [
-        (Aligned(name="aligned", layer_strengths=(1.0,)), WIDTHS, "1 entries for 2 layers"),
-        (Decoupled(name="decoupled"), (5, 3, 4), r"at least 4 units.*\[3\]"),
-        (Decoupled(name="decoupled"), (5, 6, 6, 4), r"one hidden layer.*\[6, 6\]"),
-        (Tied(name="tied"), (5, 4), "one hidden layer; got 0"),
+        (
+            Aligned(name="aligned", layer_strengths=(1.0,)),
+            WIDTHS,
+            "init.layer_strengths",
+            "1 entries for 2 layers",
+        ),
+        (Decoupled(name="decoupled"), (5, 3, 4), "init.name", r"at least 4 units.*\[3\]"),
+        (Decoupled(name="decoupled"), (5, 6, 6, 4), "init.name", r"one hidden layer.*\[6, 6\]"),
+        (Tied(name="tied"), (5, 4), "init.name", "one hidden layer, and the network has 0"),
     ],
     ids=["strengths", "too few units", "too deep", "too shallow"],
 )
-def test_law_that_does_not_exist_is_refused(law, widths, message):
-    with pytest.raises(UserError, match="init: .*" + message):
-        initial_weights(law, widths, MODES, (1.0,), (0,))
+def test_initialiser_that_does_not_fit_the_widths_is_refused(initialiser, widths, key, problem):
+    with pytest.raises(UserError, match=problem) as error:
+        initial_weights(initialiser, widths, MODES, (1.0,), (0,))
+    assert error.value.key == key
 
 
 # Graphs ----------------------------------------------------------------------------------------
@@ -251,11 +259,11 @@ GRAPH = Architecture(
 LEVELS = (0, 0, 1, 2, 2, 0, 1)
 """Longest distance of each edge from the inputs."""
 NARROW = Architecture(nodes=GRAPH.nodes | {"k": 2}, edges=GRAPH.edges)
-EDGE_LAWS = tuple(cls for cls in INITIALISERS if issubclass(cls, EdgeInitialiser))
+EDGE_INITIALISERS = tuple(cls for cls in INITIALISERS if issubclass(cls, EdgeInitialiser))
 
 
-def unasked():
-    raise AssertionError("this law does not depend on the task")
+def unused():
+    raise AssertionError("this initialiser does not depend on the task")
 
 
 def boundary(graph, rank=3):
@@ -288,16 +296,16 @@ def effective_of(bases, graph=GRAPH):
     )
 
 
-def test_laws_that_need_nothing_but_shapes():
-    assert set(EDGE_LAWS) == {Glorot, Normal, Orthogonal, Uniform}
+def test_initialisers_that_need_shapes_only():
+    assert set(EDGE_INITIALISERS) == {Glorot, Normal, Orthogonal, Uniform}
 
 
-@pytest.mark.parametrize("cls", EDGE_LAWS)
+@pytest.mark.parametrize("cls", EDGE_INITIALISERS)
 @given(seed=unit, scale=st.floats(1e-3, 1e3))
 @few
 def test_edges_are_drawn_by_name_and_shape(cls, seed, scale):
-    law = law_of(cls)
-    weights = initial_edges(law, GRAPH, unasked, (1.0, scale), (0, seed))
+    initialiser = initialiser_of(cls)
+    weights = initial_edges(initialiser, GRAPH, unused, (1.0, scale), (0, seed))
     assert [w.shape for w in weights] == [
         (2, 2, GRAPH.nodes[target], GRAPH.nodes[source]) for source, target in GRAPH.edges
     ]
@@ -305,7 +313,9 @@ def test_edges_are_drawn_by_name_and_shape(cls, seed, scale):
         nodes={"y": 3, "h": 6, "k": 5}, edges=(("k", "y"), ("h", "y"))
     )  # the same edges elsewhere
     alone = dict(
-        zip(smaller.edges, initial_edges(law, smaller, unasked, (1.0,), (seed,)), strict=True)
+        zip(
+            smaller.edges, initial_edges(initialiser, smaller, unused, (1.0,), (seed,)), strict=True
+        )
     )
     for edge, w in zip(GRAPH.edges, weights, strict=True):
         assert w.dtype == np.float64
@@ -317,26 +327,26 @@ def test_edges_are_drawn_by_name_and_shape(cls, seed, scale):
 
 @given(seed=unit, data=st.data())
 @few
-def test_edges_have_no_weights_from_inputs_that_they_do_not_see(seed, data):
-    law = law_of(data.draw(st.sampled_from(EDGE_LAWS)))
+def test_weights_from_invisible_inputs_are_zero(seed, data):
+    initialiser = initialiser_of(data.draw(st.sampled_from(EDGE_INITIALISERS)))
     named = {
         GRAPH.edge_name(edge): GRAPH.nodes[source] for edge, (source, _) in enumerate(GRAPH.edges)
     }
-    sees = {
+    visible_inputs = {
         name: np.array(data.draw(st.lists(st.booleans(), min_size=units, max_size=units)))
         for name, units in named.items()
         if data.draw(st.booleans())
     }
-    plain = initial_edges(law, GRAPH, unasked, (1.0, 2.0), (0, seed))
-    found = initial_edges(law, GRAPH, unasked, (1.0, 2.0), (0, seed), sees)
-    for name, before, after in zip(named, plain, found, strict=True):
-        seen = sees.get(name, np.ones(named[name], dtype=bool))
-        np.testing.assert_array_equal(after[..., seen], before[..., seen])
-        assert not after[..., ~seen].any()
+    plain = initial_edges(initialiser, GRAPH, unused, (1.0, 2.0), (0, seed))
+    masked = initial_edges(initialiser, GRAPH, unused, (1.0, 2.0), (0, seed), visible_inputs)
+    for name, before, after in zip(named, plain, masked, strict=True):
+        visible = visible_inputs.get(name, np.ones(named[name], dtype=bool))
+        np.testing.assert_array_equal(after[..., visible], before[..., visible])
+        assert not after[..., ~visible].any()
 
 
 @pytest.mark.parametrize(
-    ("law", "variances"),
+    ("initialiser", "variances"),
     [
         (Normal(name="normal"), (1, 1)),
         (Glorot(name="glorot"), (2 / 110, 2 / 90)),
@@ -344,15 +354,15 @@ def test_edges_have_no_weights_from_inputs_that_they_do_not_see(seed, data):
     ],
     ids=["normal", "glorot standard", "glorot product"],
 )
-def test_variance_of_edges_goes_by_the_nodes_that_they_join(law, variances):
+def test_variance_of_edges_goes_by_the_nodes_that_they_join(initialiser, variances):
     graph = Architecture(nodes={"y": 20, "h": 70, "x": 40}, edges=(("x", "h"), ("h", "y")))
-    for w, variance in zip(law.draw_edges(0, graph, unasked), variances, strict=True):
+    for w, variance in zip(initialiser.draw_edges(0, graph, unused), variances, strict=True):
         assert abs(w.mean()) < 4.5 * np.sqrt(variance / w.size)
         assert abs(w.var() / variance - 1) < 4.5 * np.sqrt(2 / w.size)
 
 
 def test_orthogonal_edges():
-    for w in Orthogonal(name="orthogonal").draw_edges(1, GRAPH, unasked):
+    for w in Orthogonal(name="orthogonal").draw_edges(1, GRAPH, unused):
         np.testing.assert_allclose(np.linalg.svd(w, compute_uv=False), 1, rtol=1e-12)
 
 
@@ -360,8 +370,8 @@ def test_orthogonal_edges():
 def test_aligned_edges_carry_each_mode_alone(strengths):
     bases = boundary(GRAPH)
     effective = effective_of(bases)
-    law = Aligned(name="aligned", layer_strengths=strengths)
-    weights = law.draw_edges(2, GRAPH, lambda _: effective)
+    initialiser = Aligned(name="aligned", layer_strengths=strengths)
+    weights = initialiser.draw_edges(2, GRAPH, lambda _: effective)
     carried = strengths or (1.0, 1.0, 1.0)
     for pathway in GRAPH.pathways:
         total = product([weights[edge] for edge in pathway.edges])
@@ -370,10 +380,10 @@ def test_aligned_edges_carry_each_mode_alone(strengths):
         np.testing.assert_allclose(total, expected, atol=1e-12)
     # W_e = strength R_target R_source^T, with one orthonormal R for each node
     for edge, w in enumerate(weights):
-        found = np.linalg.svd(w, compute_uv=False)
-        np.testing.assert_allclose(found[:3], carried[LEVELS[edge]], rtol=1e-12)
-        np.testing.assert_allclose(found[3:], 0, atol=1e-12)
-    other = law.draw_edges(3, GRAPH, lambda _: effective)
+        values = np.linalg.svd(w, compute_uv=False)
+        np.testing.assert_allclose(values[:3], carried[LEVELS[edge]], rtol=1e-12)
+        np.testing.assert_allclose(values[3:], 0, atol=1e-12)
+    other = initialiser.draw_edges(3, GRAPH, lambda _: effective)
     for w, w_other in zip(weights, other, strict=True):  # hidden bases are random
         assert not np.allclose(w, w_other)
 
@@ -384,30 +394,33 @@ def test_aligned_edges_of_one_pathway_carry_its_singular_vectors():
     data = Data(x=white, y=rng.normal(size=(8, 4)))
     graph = Architecture(nodes={"x": 5, "h": 6, "y": 4}, edges=(("x", "h"), ("h", "y")))
     effective = effective_data(graph, np.ones((1, 8)), data)
-    law = Aligned(name="aligned", layer_strengths=(2.0, 3.0))
-    first, second = initial_edges(law, graph, lambda _: effective, (0.5,), (0,))
+    initialiser = Aligned(name="aligned", layer_strengths=(2.0, 3.0))
+    first, second = initial_edges(initialiser, graph, lambda _: effective, (0.5,), (0,))
     u, _, vt = np.linalg.svd(data.sigma_yx, full_matrices=False)
     rotated = u.T @ second[0, 0] @ first[0, 0] @ vt.T
     np.testing.assert_allclose(rotated, (0.5 * 2) * (0.5 * 3) * np.eye(4), atol=1e-10)
 
 
 @pytest.mark.parametrize(
-    ("law", "graph", "message"),
+    ("initialiser", "graph", "key", "problem"),
     [
         (
             Aligned(name="aligned", layer_strengths=(1.0, 2.0)),
             GRAPH,
-            "layer_strengths has 2 entries for 3 layers of weights",
+            "init.layer_strengths",
+            "2 entries for 3 layers of weights",
         ),
-        (Aligned(name="aligned"), NARROW, "node 'k' has fewer units than there are modes, 3"),
-        (Normal(name="normal", basis="modes"), GRAPH, "basis: 'modes': .* use coordinates"),
+        (Aligned(name="aligned"), NARROW, "init.name", "'k' has fewer units than there are modes"),
+        (Normal(name="normal", basis="modes"), GRAPH, "init.basis", "is for layered networks"),
         *(
-            (law_of(cls), GRAPH, "layered networks; use one for graphs, such as normal")
+            (initialiser_of(cls), GRAPH, "init.name", "is for layered networks")
             for cls in (Decoupled, Tied, ZeroBalanced)
         ),
     ],
     ids=["strengths", "too few units", "mode basis", "decoupled", "tied", "zero balanced"],
 )
-def test_law_that_does_not_exist_for_graphs_is_refused(law, graph, message):
-    with pytest.raises(UserError, match=f"^init: .*{message}"):
-        initial_edges(law, graph, lambda _: effective_of(boundary(graph), graph), (1.0,), (0,))
+def test_initialiser_that_does_not_fit_the_graph_is_refused(initialiser, graph, key, problem):
+    effective = effective_of(boundary(graph), graph)
+    with pytest.raises(UserError, match=problem) as error:
+        initial_edges(initialiser, graph, lambda _: effective, (1.0,), (0,))
+    assert error.value.key == key

@@ -1,4 +1,4 @@
-"""The layered network computes what its docstring says, and trains what it should."""
+"""Fully connected networks: outputs and trained parameters."""
 
 from itertools import pairwise
 
@@ -31,19 +31,19 @@ def random_layers(widths, seed=0):
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("widths", [(3, 2), (3, 4, 2), (3, 4, 5, 2)], ids=len)
-def test_outputs(activation, biased, widths):
+def test_outputs_are_those_of_plain_loops(activation, biased, widths):
     weights, biases, x = random_layers(widths)
     with jax.enable_x64(True):
         params = jax.tree.map(jnp.asarray, (weights, biases if biased else None))
-        found = LayeredNetwork(*params, activation)(jnp.asarray(x))
+        outputs = LayeredNetwork(*params, activation)(jnp.asarray(x))
     h = x
     for index, (w, b) in enumerate(zip(weights, biases, strict=True)):
         h = h @ w.T + (b if biased else 0)
         h = REFERENCE[activation](h) if index < len(weights) - 1 else h
-    np.testing.assert_allclose(found, h, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(outputs, h, rtol=1e-12, atol=1e-12)
 
 
-def test_fixed_readout_is_no_parameter():
+def test_fixed_readout_is_not_trained():
     weights, biases = jax.tree.map(jnp.asarray, random_layers((3, 4, 5, 2))[:2])
     trained = LayeredNetwork(weights, biases, "relu")
     fixed = LayeredNetwork(weights, biases, "relu", trained_readout=False)
@@ -58,6 +58,6 @@ def test_fixed_readout_is_no_parameter():
 def test_weights_and_biases_are_listed_from_the_input():
     weights, biases = jax.tree.map(jnp.asarray, random_layers((3, 4, 2))[:2])
     network = LayeredNetwork(weights, biases, "relu")
-    for found, given in zip(network.weights + network.biases, weights + biases, strict=True):
-        np.testing.assert_array_equal(found, given)
+    for listed, array in zip(network.weights + network.biases, weights + biases, strict=True):
+        np.testing.assert_array_equal(listed, array)
     assert LayeredNetwork(weights, None, "relu").biases == []

@@ -1,4 +1,4 @@
-"""Pathways side by side as stacks, against the same pathways on their graph."""
+"""Parallel pathways as stacks, against the same pathways on their graph."""
 
 from itertools import pairwise
 
@@ -22,26 +22,26 @@ WIDTHS = {
     "three": [(1, 3, 2), (2, 1, 4), (2, 1, 4), (1, 3, 2)],
     "equal widths": [(2,)] * 11,
 }
-"""Units of pathways side by side, with and without neighbours of equal width."""
+"""Units of parallel pathways, with and without neighbours of equal width."""
 every_width = pytest.mark.parametrize("hidden", WIDTHS.values(), ids=WIDTHS)
 
 
-def wired(hidden, sees=None, seed=0):
+def wired(hidden, visible=None, seed=0):
     """Pathways of these widths with random gates, some of them half open."""
     rng = np.random.default_rng(seed)
     data = Data(x=rng.normal(size=(SAMPLES, INPUTS)), y=rng.normal(size=(SAMPLES, OUTPUTS)))
     gates = rng.choice([0, 0.5, 1], size=(len(hidden), SAMPLES))
     gates[rng.integers(len(hidden), size=SAMPLES), range(SAMPLES)] = 1
     everything = np.ones((len(hidden), INPUTS), dtype=bool)
-    return parallel(hidden, gates, everything if sees is None else sees, data)
+    return parallel(hidden, gates, everything if visible is None else visible, data)
 
 
 def drawn(wiring, seed=1):
-    """Random weights by edge; none from inputs that an edge does not see."""
+    """Random weights by edge; zero from inputs that an edge does not receive."""
     rng, graph = np.random.default_rng(seed), wiring.architecture
     return [
         rng.normal(size=(graph.nodes[target], graph.nodes[source]))
-        * wiring.sees.get(f"{source}->{target}", True)
+        * wiring.visible_inputs.get(f"{source}->{target}", True)
         for source, target in graph.edges
     ]
 
@@ -56,8 +56,8 @@ def both(wiring, weights):
     )
 
 
-def answers(wiring, network):
-    """Outputs of either kind of network."""
+def outputs(wiring, network):
+    """Outputs of either network."""
     if isinstance(network, ParallelNetwork):
         return network(jnp.asarray(wiring.gated_inputs))
     gates = {name: jnp.asarray(gate) for name, gate in wiring.gates.items()}
@@ -65,30 +65,29 @@ def answers(wiring, network):
 
 
 def some_inputs(pathways):
-    """Every input is kept from some pathway, and the first pathway sees all of them."""
+    """Every input is hidden from some pathway; the first pathway receives all of them."""
     return (np.arange(INPUTS) + np.arange(pathways)[:, None]) % 3 < 3 - (np.arange(pathways) % 2)[
         :, None
     ]
 
 
 @every_width
-@pytest.mark.parametrize("seen", ["every input", "some inputs"])
-def test_stacks_compute_what_the_graph_does(hidden, seen):
-    sees = some_inputs(len(hidden)) if seen == "some inputs" else None
-    wiring = wired(hidden, sees)
-    assert bool(wiring.sees) == (sees is not None)
+@pytest.mark.parametrize("partial", [False, True], ids=["every input", "some inputs"])
+def test_stacks_have_the_outputs_of_the_graph(hidden, partial):
+    wiring = wired(hidden, some_inputs(len(hidden)) if partial else None)
+    assert bool(wiring.visible_inputs) == partial
     with jax.enable_x64(True):
         stacked, graph = both(wiring, drawn(wiring))
-        found, expected, maps, pathway_maps = jax.jit(
+        result, expected, maps, pathway_maps = jax.jit(
             lambda: (
-                answers(wiring, stacked),
-                answers(wiring, graph),
+                outputs(wiring, stacked),
+                outputs(wiring, graph),
                 stacked.maps(),
                 graph.pathway_maps(),
             )
         )()
         assert np.abs(expected).max() > 1e-2
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
         assert len(maps) == len(hidden)
         for one, other in zip(np.asarray(maps), pathway_maps, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
@@ -101,8 +100,8 @@ def test_weights_and_junctions_are_those_of_the_graph(hidden):
     with jax.enable_x64(True):
         stacked, graph = both(wiring, weights)
         assert len(stacked.weights) == len(weights)
-        for found, expected in zip(stacked.weights, weights, strict=True):
-            np.testing.assert_array_equal(found, expected)
+        for one, other in zip(stacked.weights, weights, strict=True):
+            np.testing.assert_array_equal(one, other)
         assert len(stacked.junctions) == len(wiring.architecture.hidden)
         for junction, expected in zip(stacked.junctions, graph.junctions, strict=True):
             for (one,), (other,) in zip(junction, expected, strict=True):
@@ -118,14 +117,14 @@ def test_stacks_hold_every_edge_once_with_neighbours_together(data, runs):
     rng = np.random.default_rng(2)
     weights = [rng.normal(size=(*runs, *weight.shape)) for weight in drawn(wiring)]
     stacks = side_by_side(weights, wiring.architecture)
-    found = [
+    edges = [
         np.take(layer, pathway, axis=-3)
         for layers in stacks
         for pathway in range(layers[0].shape[-3])
         for layer in layers
     ]
-    assert len(found) == len(weights)
-    for one, other in zip(found, weights, strict=True):
+    assert len(edges) == len(weights)
+    for one, other in zip(edges, weights, strict=True):
         np.testing.assert_array_equal(one, other)
     changes = sum(one != other for one, other in pairwise(hidden))
     assert len(stacks) == 1 + changes
@@ -141,7 +140,7 @@ def test_stacks_descend_as_the_graph_does():
         @jax.jit
         @jax.grad
         def slope(weights):
-            out = answers(wiring, nnx.merge(graph, weights, rest))
+            out = outputs(wiring, nnx.merge(graph, weights, rest))
             return jnp.sum((out - wiring.data.y) ** 2) / 50
 
         speed = jax.tree.map(jnp.zeros_like, weights)
@@ -153,23 +152,21 @@ def test_stacks_descend_as_the_graph_does():
     start = drawn(wiring)
     with jax.enable_x64(True):
         stacked, graph = both(wiring, start)
-        for found, expected, before in zip(
-            descended(stacked), descended(graph), start, strict=True
-        ):
-            assert np.abs(expected - before).max() > 1e-4
-            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+        for one, other, before in zip(descended(stacked), descended(graph), start, strict=True):
+            assert np.abs(other - before).max() > 1e-4
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
 
 @every_width
-def test_first_hidden_layers_side_by_side(hidden):
+def test_first_hidden_layers_are_concatenated(hidden):
     wiring = wired(hidden, some_inputs(len(hidden)))
     weights = drawn(wiring)
     with jax.enable_x64(True):
         stacked, _ = both(wiring, weights)
-        found = np.asarray(stacked.first_hidden(jnp.asarray(wiring.gated_inputs)))
+        hidden_units = np.asarray(stacked.first_hidden(jnp.asarray(wiring.gated_inputs)))
     depth = len(hidden[0]) + 1
     expected = [
         gate[:, None] * (wiring.data.x @ weights[depth * pathway].T)
         for pathway, gate in enumerate(wiring.pathway_gates)
     ]
-    np.testing.assert_allclose(found, np.hstack(expected), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(hidden_units, np.hstack(expected), rtol=1e-12, atol=1e-14)

@@ -1,4 +1,4 @@
-"""The routing network is the gated network on its graph, with weights in stacks."""
+"""The routing network equals the gated network on its graph, with weights in stacks."""
 
 import jax
 import jax.numpy as jnp
@@ -46,8 +46,8 @@ class Both:
 
     def stacked_loss(self, stacks):
         maps = RoutingNetwork(stacks).maps()
-        answers = jnp.einsum("ijyx,inx->ijny", maps, self.domains.inputs)
-        errors = jnp.sum((self.domains.targets[None] - answers) ** 2, axis=(2, 3))
+        outputs_by_pair = jnp.einsum("ijyx,inx->ijny", maps, self.domains.inputs)
+        errors = jnp.sum((self.domains.targets[None] - outputs_by_pair) ** 2, axis=(2, 3))
         samples = 3 * self.mask.sum()
         return jnp.sum(self.mask / (2 * samples) * errors)
 
@@ -58,7 +58,7 @@ def both(request):
 
 
 def test_maps_of_all_pairs(both):
-    """Also of pairs that are not trained: answers to every item of every domain."""
+    """Including untrained pairs: outputs on every item of every domain."""
     everything = np.ones((both.count, both.count), dtype=bool)
     all_pairs = wiring.routing(both.domains, both.families, everything)
     with jax.enable_x64(True):
@@ -68,13 +68,15 @@ def test_maps_of_all_pairs(both):
         outputs = np.asarray(GatedNetwork(all_pairs.architecture, edges)(x, gates))
         maps = np.asarray(RoutingNetwork(jax.tree.map(jnp.asarray, both.stacks)).maps())
     count = both.count
-    answers = outputs.reshape(count, count, 3, count, 2)  # (shown, asked, item, at, unit)
+    outputs_by_pair = outputs.reshape(count, count, 3, count, 2)  # (shown, asked, item, at, unit)
     for i in range(count):
         for j in range(count):
             for n, item in enumerate(both.domains.inputs[i]):
-                np.testing.assert_allclose(answers[i, j, n, j], maps[i, j] @ item, rtol=1e-12)
-            others = np.delete(answers[i, j], j, axis=1)
-            np.testing.assert_array_equal(others, 0)  # no other domain answers
+                np.testing.assert_allclose(
+                    outputs_by_pair[i, j, n, j], maps[i, j] @ item, rtol=1e-12
+                )
+            others = np.delete(outputs_by_pair[i, j], j, axis=1)
+            np.testing.assert_array_equal(others, 0)  # no other domain outputs_by_pair
     assert np.abs(maps).min() > 0
 
 
@@ -95,12 +97,12 @@ def test_training_is_the_same(both):
         stacks, stacked_losses = descended(both.stacked_loss, both.stacks)
     np.testing.assert_allclose(stacked_losses, losses, rtol=1e-13)
     assert np.ptp(losses) > 1e-3
-    for found, expected in zip(
+    for one, other in zip(
         jax.tree.leaves(stacks),
         jax.tree.leaves(stacked(edges, both.families, both.count)),
         strict=True,
     ):
-        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
 
 
 def test_stacks_keep_the_axes_of_runs_in_front():
@@ -125,8 +127,8 @@ def test_weights_and_junctions_are_those_of_the_first_block():
         network = RoutingNetwork(jax.tree.map(jnp.asarray, both.stacks))
         weights = network.weights
         (into_first, out_of_first), (into_second, out_of_second) = network.junctions
-    for found, expected in zip(weights, (encoder, hidden, decoder), strict=True):
-        np.testing.assert_array_equal(found, expected[0, 0])
+    for weight, stack in zip(weights, (encoder, hidden, decoder), strict=True):
+        np.testing.assert_array_equal(weight, stack[0, 0])
     # the first block joins the first two domains on either side
     names = dict(zip(both.wiring.architecture.edges, both.edges, strict=True))
     block = [f"hidden {layer} of family 1, block 1, 1" for layer in (1, 2)]
@@ -135,11 +137,10 @@ def test_weights_and_junctions_are_those_of_the_first_block():
         [names[block[0], block[1]]],
         [names[block[1], f"output {j}"] for j in (1, 2)],
     )
-    for found, matrices in zip(
+    for junction, matrices in zip(
         (into_first, out_of_first, into_second, out_of_second),
         (expected[0], expected[1], expected[1], expected[2]),
         strict=True,
     ):
-        assert len(found) == len(matrices)
-        for one, other in zip(found, matrices, strict=True):
+        for one, other in zip(junction, matrices, strict=True):
             np.testing.assert_array_equal(one, other)

@@ -16,8 +16,9 @@ from neuralrace.networks.gated import SAMPLE_SCHEMES, Gated
 from neuralrace.networks.layered import Layered
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
 from neuralrace.results.provenance import code_files
+from neuralrace.training.batches import Batch
 from neuralrace.training.optimisers.sgd import Sgd
-from neuralrace.training.settings import OPTIMISERS, Batch
+from neuralrace.training.settings import OPTIMISERS
 
 LIBRARY = REPOSITORY / "src" / "neuralrace"
 LAYERS = (

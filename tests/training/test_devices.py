@@ -1,4 +1,4 @@
-"""Which GPU a job computes on; there are none here, so they are pretended."""
+"""The choice of a GPU for each job, with pretended GPUs."""
 
 import os
 import subprocess
@@ -10,8 +10,8 @@ from neuralrace.training import devices
 
 CLAIM = """
 import os, sys
-from neuralrace.training.environment import settle
-settle(1, gpu=True)
+from neuralrace.training.environment import set_up_environment
+set_up_environment(1, gpu=True)
 print(os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)
 sys.stdin.read()
 """
@@ -19,7 +19,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where locks are kept."""
+    """The folder of the locks."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return tmp_path
 
@@ -31,29 +31,29 @@ def claiming(visible):
     )  # fmt: skip
 
 
-def test_jobs_that_run_side_by_side_have_a_gpu_each(folder):
+def test_jobs_that_run_at_the_same_time_have_a_gpu_each(folder):
     first, second = claiming("2,GPU-5e/1"), claiming("2,GPU-5e/1")
     with first, second:
-        told = [each.stdout.readline().strip() for each in (first, second)]
-        assert sorted(told) == ["2", "GPU-5e/1"]
+        names = [process.stdout.readline().strip() for process in (first, second)]
+        assert sorted(names) == ["2", "GPU-5e/1"]
         third = claiming("2,GPU-5e/1")
         with third:
-            first.kill()  # the kernel gives back what it had
-            assert third.stdout.readline().strip() == told[0]
+            first.kill()  # the kernel releases its lock
+            assert third.stdout.readline().strip() == names[0]
             third.stdin.close()
         second.stdin.close()
 
 
-def test_a_gpu_that_a_scheduler_chose_is_shared_with_nobody_asked(folder):
+def test_a_single_gpu_is_used_without_a_lock(folder):
     with claiming("0") as one, claiming("0") as other:
-        assert [each.stdout.readline() for each in (one, other)] == ["0\n", "0\n"]
+        assert [process.stdout.readline() for process in (one, other)] == ["0\n", "0\n"]
         one.stdin.close()
         other.stdin.close()
     assert not list(folder.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("value", "gpus"),
     [
         ("0,1", ("0", "1")),
         (" 3 , GPU-8d", ("3", "GPU-8d")),
@@ -63,12 +63,12 @@ def test_a_gpu_that_a_scheduler_chose_is_shared_with_nobody_asked(folder):
         ("NoDevFiles", ()),
     ],
 )
-def test_a_scheduler_says_which_gpus_there_are(monkeypatch, told, expected):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", told)
-    assert devices.visible_gpus() == expected
+def test_a_scheduler_selects_the_visible_gpus(monkeypatch, value, gpus):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert devices.visible_gpus() == gpus
 
 
-def test_otherwise_all_of_the_machine_are(monkeypatch, tmp_path):
+def test_without_a_scheduler_all_gpus_of_the_machine_are_visible(monkeypatch, tmp_path):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert devices.visible_gpus() == ()

@@ -1,4 +1,4 @@
-"""A run that diverges is a result of its own and no neighbour's."""
+"""Diverged runs are results, and change no other run."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def trajectory(mixed):
 
 
 def numpy_divergence(ensemble, weights):
-    """First step at which the loss before it has left all bounds, by plain heavy-ball descent."""
+    """First step with a loss beyond the limit before it, by plain heavy-ball descent."""
     data = ensemble.dataset.load()
     w1, w2 = weights
     v1, v2 = 0 * w1, 0 * w2
@@ -46,7 +46,7 @@ def numpy_divergence(ensemble, weights):
     return -1
 
 
-def test_divergence_is_found_where_a_plain_loop_finds_it(mixed, trajectory):
+def test_divergence_is_detected_at_the_step_of_a_plain_loop(mixed, trajectory):
     for scale in range(2):
         for seed in range(2):
             start = [trajectory.variables[f"weight_{n}"][scale, seed, 0] for n in (1, 2)]
@@ -64,7 +64,7 @@ def test_diverged_runs_hold_values_before_and_nan_after(trajectory):
             assert (np.isnan(values[1, seed, :at]) == padding).all(), name
 
 
-def test_neighbours_are_as_without_the_diverged_run(mixed, trajectory):
+def test_other_runs_are_as_without_the_diverged_run(mixed, trajectory):
     alone = train(mixed.model_copy(update={"init_scales": mixed.init_scales[:1]}))
     assert (alone.diverged_at == -1).all()
     for name, values in alone.variables.items():
@@ -73,23 +73,22 @@ def test_neighbours_are_as_without_the_diverged_run(mixed, trajectory):
         )
 
 
-def test_divergence_in_the_last_step_is_noticed(mixed, trajectory, make_run):
+def test_divergence_in_the_last_step_is_detected(mixed, trajectory, make_run):
     last = int(trajectory.diverged_at[1].max())
     ensemble = make_run(
         init_scales=SCALES,
         training=TRAINING | {"optimiser": {"name": "momentum", "momentum": 0.5}, "steps": last},
         record={"every": last},
     )
-    found = train(ensemble)
-    np.testing.assert_array_equal(found.diverged_at, trajectory.diverged_at)
-    np.testing.assert_array_equal(np.isnan(found.variables["loss"][:, :, -1]), [[0, 0], [1, 1]])
+    short = train(ensemble)
+    np.testing.assert_array_equal(short.diverged_at, trajectory.diverged_at)
+    np.testing.assert_array_equal(np.isnan(short.variables["loss"][:, :, -1]), [[0, 0], [1, 1]])
 
 
-def test_when_all_diverge_the_user_is_told(make_run):
+def test_divergence_of_all_runs_is_an_error(make_run):
     lines = []
     ensemble = make_run(init_scales=[40.0, 50.0], training=TRAINING, record={"every": 12})
-    with pytest.raises(
-        UserError, match=r"training\.learning_rate: 0\.02: every run diverged, the first at step \d"
-    ):
+    with pytest.raises(UserError, match=r"every run diverged, the first at step \d") as error:
         train(ensemble, report=lines.append)
+    assert (error.value.key, error.value.value) == ("training.learning_rate", "0.02")
     assert "all diverged" in lines[-1]

@@ -1,4 +1,4 @@
-"""The environment that workers compute in, and what is said of variables that change results."""
+"""The environment of workers, and warnings of variables that change results."""
 
 import json
 import os
@@ -16,31 +16,31 @@ from neuralrace.training.environment import FLAGS, THREADS, set_up_environment
 SMALL = {"hidden": [3], "init_scales": [0.1], "seeds": 1, "progress": False}
 KERNELS = """
 import json
-from neuralrace.training.environment import settle
-left_out = settle(1)
-from neuralrace.results.provenance import processor
-print(json.dumps([left_out, processor()]))
+from neuralrace.training.environment import set_up_environment
+left_out = set_up_environment(1)
+from neuralrace.results.provenance import processor_attributes
+print(json.dumps([left_out, processor_attributes()]))
 """
 
 
 @pytest.fixture
-def before(monkeypatch):
-    """An environment that a test may settle in."""
+def environ(monkeypatch):
+    """An environment that a test may change."""
     for name in (*THREADS, "JAX_PLATFORMS"):
-        monkeypatch.setenv(name, "of before")
+        monkeypatch.setenv(name, "previous")
     monkeypatch.setattr(environment, "_warned", set())
     return monkeypatch
 
 
-def test_processors_alone(before):
-    before.setenv("XLA_FLAGS", FLAGS)
+def test_workers_compute_on_the_cpu_with_their_threads(environ):
+    environ.setenv("XLA_FLAGS", FLAGS)
     assert set_up_environment(3) == ""
     assert os.environ["JAX_PLATFORMS"] == "cpu"
     assert os.environ["XLA_FLAGS"] == FLAGS
     assert {os.environ[name] for name in THREADS} == {"3"}
 
 
-def test_what_may_change_values_is_left_out_and_named(before):
+def test_variables_that_may_change_results_are_removed_and_named(environ):
     changing = {
         "JAX_ENABLE_X64": "1",
         "MKL_CBWR": "COMPATIBLE",
@@ -50,40 +50,37 @@ def test_what_may_change_values_is_left_out_and_named(before):
         "XLA_FLAGS": "--xla_cpu_enable_fast_math=true",
     }
     for name, value in changing.items():
-        before.setenv(name, value)
-    before.setenv("OPENBLAS_VERBOSE", "2")
-    names = ", ".join(changing)
-    assert (
-        set_up_environment(1) == f"{names}: left out of the environment, as they may change results"
-    )
+        environ.setenv(name, value)
+    environ.setenv("OPENBLAS_VERBOSE", "2")
+    assert set_up_environment(1).startswith(f"{', '.join(changing)}: left out of the environment")
     assert os.environ["XLA_FLAGS"] == FLAGS
     assert not changing.keys() - {"XLA_FLAGS"} & os.environ.keys()
     assert os.environ["OPENBLAS_VERBOSE"] == "2"
 
 
 def test_workers_use_the_kernels_of_the_processor():
-    """Whatever a person chose; and files name them."""
-    found = []
-    for chosen in ({}, {"OPENBLAS_CORETYPE": "Nehalem"}):
+    """A user's choice of kernels is removed, and provenance names the kernels in use."""
+    processors = []
+    for variables in ({}, {"OPENBLAS_CORETYPE": "Nehalem"}):
         command = [sys.executable, "-c", KERNELS]
-        done = subprocess.run(command, env=os.environ | chosen, capture_output=True, check=True)
+        done = subprocess.run(command, env=os.environ | variables, capture_output=True, check=True)
         left_out, kernels = json.loads(done.stdout)
-        assert left_out.startswith("OPENBLAS_CORETYPE: left out") == bool(chosen)
-        found.append(kernels)
-    assert found[0] == found[1]
-    assert "openblas" in found[0]["blas"]
-    assert found[0]["cpu_features"] != "unknown"
+        assert left_out.startswith("OPENBLAS_CORETYPE: left out") == bool(variables)
+        processors.append(kernels)
+    assert processors[0] == processors[1]
+    assert "openblas" in processors[0]["blas"]
+    assert processors[0]["cpu_features"] != "unknown"
 
 
-def test_python_warns_once_of_variables_that_change_results(before):
-    before.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
-    before.setenv("JAX_LOG_COMPILES", "0")
+def test_python_warns_once_of_variables_that_change_results(environ):
+    environ.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    environ.setenv("JAX_LOG_COMPILES", "0")
     message = "^XLA_FLAGS changes the arithmetic of compiled programs: results may differ"
     with pytest.warns(RuntimeWarning, match=message) as caught:
         nr.solve("hierarchy", theory=["aligned_modes"], **SMALL)
     assert len(caught) == 1
     nr.solve("hierarchy", theory=["aligned_modes"], **SMALL)  # a warning would be an error
-    before.setenv("OPENBLAS_CORETYPE", "Haswell")
+    environ.setenv("OPENBLAS_CORETYPE", "Haswell")
     with pytest.warns(RuntimeWarning, match="^OPENBLAS_CORETYPE changes the kernels of linear alg"):
         nr.reduce_race("xor", network=XOR, init_scales=[0.1])
 
@@ -92,5 +89,5 @@ XOR = {"name": "gated", "hidden": [1], "gates": {"name": "per_example"}}
 
 
 def test_training_without_compilation_is_refused():
-    with jax.disable_jit(), pytest.raises(UserError, match=r"^JAX_DISABLE_JIT: .* unset it"):
+    with jax.disable_jit(), pytest.raises(UserError, match=r"^JAX_DISABLE_JIT: .*; unset it"):
         nr.simulate("hierarchy", steps=200, learning_rate=0.1, theory=None, **SMALL)

@@ -1,4 +1,4 @@
-"""Training of gated networks against gradient descent by hand: all samples, node by node."""
+"""Training of gated networks, against gradient descent by hand on all samples."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ PARTS = {
         },
         "training": training_of(learning_rate=0.1),
     },
-    # every seed has trained pairs of its own
+    # trained pairs differ between seeds
     "routing": {
         "dataset": {"name": "routing", "count": 4},
         "network": {
@@ -61,7 +61,7 @@ PARTS = {
         "training": training_of(learning_rate=0.001, loss={"normalisation": "sum"}),
     },
 }
-SEEN = {
+OBSERVED = {
     "graph": ["outputs"],
     "gated": ["outputs", "imbalance"],
     "routing": ["pair_outputs", "imbalance"],
@@ -74,8 +74,8 @@ def recorded(*observables):
 
 @pytest.fixture(scope="module")
 def trained(make_run):
-    """Every kind of network with what its training recorded."""
-    runs = {kind: make_run(**PARTS[kind], **recorded(*SEEN[kind])) for kind in PARTS}
+    """The ensemble and trajectory of each kind of network."""
+    runs = {kind: make_run(**PARTS[kind], **recorded(*OBSERVED[kind])) for kind in PARTS}
     return {kind: (ensemble, train(ensemble)) for kind, ensemble in runs.items()}
 
 
@@ -166,15 +166,15 @@ def test_samples_are_learned_as_by_hand(trained, kind, member):
     history, losses = descended(ensemble, member)
     np.testing.assert_allclose(trajectory.variables["loss"][member], losses, **ROUNDING)
     assert losses[-1] < losses[0] - 1e-3
-    found = trajectory.variables["outputs"][member]
+    recorded_outputs = trajectory.variables["outputs"][member]
     wiring = wiring_of(ensemble, member[1])
     for step, weights in enumerate(history):
-        np.testing.assert_allclose(found[step], outputs(wiring, weights), **ROUNDING)
+        np.testing.assert_allclose(recorded_outputs[step], outputs(wiring, weights), **ROUNDING)
 
 
 @pytest.mark.parametrize("member", RUNS)
 def test_pairs_are_learned_as_by_hand(trained, member):
-    """Answers of trained pairs, and of those that no sample has shown."""
+    """Outputs of trained and untrained pairs."""
     ensemble, trajectory = trained["routing"]
     history, losses = descended(ensemble, member)
     np.testing.assert_allclose(trajectory.variables["loss"][member], losses, **ROUNDING)
@@ -188,11 +188,11 @@ def test_pairs_are_learned_as_by_hand(trained, member):
         answers = outputs(everything, weights).reshape(count, count, items, count, -1)
         for i in range(count):
             for j in range(count):
-                found = trajectory.variables["pair_outputs"][member][step, i, j]
-                np.testing.assert_allclose(found, answers[i, j, :, j], **ROUNDING)
+                pair = trajectory.variables["pair_outputs"][member][step, i, j]
+                np.testing.assert_allclose(pair, answers[i, j, :, j], **ROUNDING)
 
 
-def test_masks_go_with_the_seed(trained):
+def test_trained_pairs_depend_on_the_seed_alone(trained):
     ensemble, trajectory = trained["routing"]
     recorded = trajectory.variables["trained_pair"]
     for scale, seed in RUNS:
@@ -203,7 +203,7 @@ def test_masks_go_with_the_seed(trained):
 
 
 @pytest.mark.parametrize("kind", PARTS)
-def test_nothing_is_undefined(trained, kind):
+def test_records_are_finite(trained, kind):
     _, trajectory = trained[kind]
     assert (trajectory.diverged_at == -1).all()
     for name, values in trajectory.variables.items():
@@ -264,7 +264,7 @@ def imbalance(graph, weights, name):
     return outgoing - incoming
 
 
-# Gates of the network's own making -------------------------------------------------------------
+# Learned gates ---------------------------------------------------------------------------------
 
 
 def test_learned_gates_are_the_relu_network_bit_by_bit(make_run):

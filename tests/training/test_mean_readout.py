@@ -8,7 +8,7 @@ import pytest
 from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import OBSERVABLES
-from neuralrace.training.losses import LOSSES
+from neuralrace.training.loss import LOSSES
 from neuralrace.training.trainer import train
 
 # Two orders of summation in double precision, over a few steps.
@@ -42,27 +42,27 @@ def layered(**network):
 
 @pytest.mark.parametrize("activation", ["relu", "erf", "sigmoid"])
 def test_units_are_averaged_and_learn_alone(make_run, activation):
-    """yhat = (1/K) sum_k s(w_k.x + b_k) and b_2 = 0, by a gradient of its own."""
+    """yhat = (1/K) sum_k s(w_k.x + b_k) and b_2 = 0, by a gradient written here."""
     ensemble = make_run(**layered(activation=activation, bias=True))
-    found = train(ensemble).variables
+    recorded = train(ensemble).variables
     act = {
         "relu": lambda h: jnp.maximum(h, 0),
         "erf": lambda h: jax.scipy.special.erf(h / jnp.sqrt(2.0)),
         "sigmoid": lambda h: 1 / (1 + jnp.exp(-h)),
     }[activation]
-    assert (found["weight_2"] == 0.25).all()  # at every step, scale and seed
-    assert not found["bias_2"].any()
+    assert (recorded["weight_2"] == 0.25).all()  # at every step, scale and seed
+    assert not recorded["bias_2"].any()
 
     def loss(parameters):
         w, b = parameters
         return jnp.mean((jnp.mean(act(X @ w.T + b[None]), axis=1) - Y[:, 0]) ** 2) / 2
 
     with jax.enable_x64(True):
-        w, b = jnp.asarray(found["weight_1"][1, 1, 0]), jnp.zeros(4)
+        w, b = jnp.asarray(recorded["weight_1"][1, 1, 0]), jnp.zeros(4)
         for step in range(STEPS):
-            np.testing.assert_allclose(found["weight_1"][1, 1, step], w, **ROUNDING)
-            np.testing.assert_allclose(found["bias_1"][1, 1, step], b, **ROUNDING)
-            np.testing.assert_allclose(found["loss"][1, 1, step], loss((w, b)), **ROUNDING)
+            np.testing.assert_allclose(recorded["weight_1"][1, 1, step], w, **ROUNDING)
+            np.testing.assert_allclose(recorded["bias_1"][1, 1, step], b, **ROUNDING)
+            np.testing.assert_allclose(recorded["loss"][1, 1, step], loss((w, b)), **ROUNDING)
             by_w, by_b = jax.grad(loss)((w, b))
             w, b = w - RATE * by_w, b - RATE * by_b
 
@@ -70,20 +70,20 @@ def test_units_are_averaged_and_learn_alone(make_run, activation):
 def test_gated_units_are_averaged(make_run):
     """yhat = (1/K) sum_k g_k(x) w_k.x (notes on localisation, eq. 3)."""
     ensemble = make_run(**GATED)
-    found = train(ensemble).variables
+    recorded = train(ensemble).variables
     gates = ensemble.network.gates.gates(ensemble.dataset.load())
-    w = found["pathway_maps"][0, 1, 0, :, 0] * 4
+    w = recorded["pathway_maps"][0, 1, 0, :, 0] * 4
     for step in range(STEPS + 1):
-        np.testing.assert_allclose(found["pathway_maps"][0, 1, step, :, 0] * 4, w, **ROUNDING)
+        np.testing.assert_allclose(recorded["pathway_maps"][0, 1, step, :, 0] * 4, w, **ROUNDING)
         error = (gates * (w @ X.T)).mean(axis=0) - Y[:, 0]
-        np.testing.assert_allclose(found["loss"][0, 1, step], (error**2).mean() / 2, **ROUNDING)
+        np.testing.assert_allclose(recorded["loss"][0, 1, step], (error**2).mean() / 2, **ROUNDING)
         w = w - RATE * (gates * error) @ X / (4 * len(X))
-    scales = found["pathway_maps"][:, :, 0]
+    scales = recorded["pathway_maps"][:, :, 0]
     np.testing.assert_allclose(scales[1], 2 * scales[0], **ROUNDING)  # 0.3 and 0.6, once
 
 
 def test_averaged_units_may_all_be_closed(make_run):
-    """As those of a ReLU network may; a pathway that never opens is a mistake all the same."""
+    """As units of a ReLU network may; a pathway that is never open is still refused."""
     one = GATED["network"] | {"gates": {"name": "half_space", "pathways": 1}}
     assert np.isfinite(train(make_run(**GATED | {"network": one})).variables["loss"]).all()
     with pytest.raises(UserError, match=r"no pathway is open on"):
@@ -103,7 +103,7 @@ def test_learned_gates_of_averaged_units_are_a_relu_network(make_run):
         np.testing.assert_array_equal(gated[name], relu[name])
 
 
-def test_cross_entropy_of_one_output_is_that_of_two_with_one_at_zero():
+def test_cross_entropy_of_one_output_equals_that_of_two_with_one_at_zero():
     with jax.enable_x64(True):
         out = jnp.linspace(-40.0, 40.0, 9)[:, None]
         y = jnp.asarray(np.arange(9) % 2.0)[:, None]
@@ -111,7 +111,7 @@ def test_cross_entropy_of_one_output_is_that_of_two_with_one_at_zero():
         two = LOSSES["cross_entropy"](
             jnp.hstack([jnp.zeros_like(out), out]), jnp.hstack([1 - y, y])
         )
-        np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-14)  # -log(1 - 1e-18) is lost
+        np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-14)  # -log(1 - 1e-18) rounds to 0
 
 
 def test_one_output_is_a_probability_and_has_no_largest_class(make_run):

@@ -1,4 +1,4 @@
-"""Memory is known before a program runs, and what is too large is refused."""
+"""Memory of compiled programs, limits of machine and device, and refusal of what cannot fit."""
 
 import os
 import subprocess
@@ -77,25 +77,11 @@ def test_a_scan_over_runs_grows_with_their_number():
     assert 5 * one.working <= ten.working <= 10 * one.working + 4096
 
 
-def without_analysis(program):
-    """A program of a backend that tells nothing about its memory."""
-    told = {"args_info": program.args_info, "out_info": program.out_info}
-    return Mock(spec=Compiled, memory_analysis=lambda: None, **told)
-
-
-def test_shapes_stand_in_where_the_compiler_tells_nothing():
-    for donate, outputs in (((), 4 * (300 * 20 + 1)), ((0,), 4)):
-        silent = without_analysis(compiled(grown, (300, 20), (20, 50), donate=donate))
-        told = program_memory(silent, 3)
-        assert told == ProgramMemory(4 * (300 * 20 + 20 * 50), outputs, 3, exact=False)
-        assert "at least" in describe(told, GB)
-
-
-def test_shapes_of_random_keys_are_counted():
-    key = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 7))
-    program = jax.jit(lambda keys: jax.random.key_data(keys)).lower(key).compile()
-    told = program_memory(without_analysis(program))
-    assert (told.arguments, told.working) == (7 * 8, 7 * 8)
+def test_arguments_are_a_lower_bound_where_the_compiler_reports_nothing():
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 7))
+    program = jax.jit(lambda keys, a: (keys, a)).lower(keys, jnp.ones(5)).compile()
+    silent = Mock(spec=Compiled, memory_analysis=lambda: None, args_info=program.args_info)
+    assert program_memory(silent, 3) == ProgramMemory(7 * 8 + 5 * 4, 0, 3)
 
 
 MEASURED = """
@@ -114,17 +100,17 @@ program = jax.jit(train, donate_argnums=0).lower(*shapes).compile()
 before = psutil.Process().memory_info().rss
 arrays = [jnp.ones(shape.shape, shape.dtype) for shape in shapes]
 jax.block_until_ready(program(*arrays))
-# of this program alone: getrusage also counts what its parent held when it started it
+# the peak of this program alone: getrusage includes memory that its parent held at the fork
 status = pathlib.Path("/proc/self/status").read_text()
 peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
-told = program_memory(program)
-print(told.arguments, told.working, peak - before)
+memory = program_memory(program)
+print(memory.arguments, memory.working, peak - before)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count the peak in other units")
-def test_program_memory_is_what_a_process_takes_also_from_the_cache(tmp_path):
-    """In a process of its own, compiled anew and from the cache of compiled programs."""
+def test_program_memory_is_the_growth_of_a_process_that_runs_it(tmp_path):
+    """Compiled anew, and loaded from the cache of compiled programs."""
     cache = {
         "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -147,95 +133,85 @@ def test_program_memory_is_what_a_process_takes_also_from_the_cache(tmp_path):
     assert [path for path in tmp_path.iterdir() if "train" in path.name]  # the cache was used
 
 
-# What there is -------------------------------------------------------------------------------
+# Limits ---------------------------------------------------------------------------------------
 
 
-def accelerator(stats):
-    return SimpleNamespace(platform="gpu", memory_stats=lambda: stats)
-
-
-def test_an_accelerator_tells_what_its_pool_has_left():
-    stats = {"bytes_limit": 100 * GB, "bytes_in_use": 30 * GB, "peak_bytes_in_use": 99 * GB}
-    assert available_on_device(accelerator(stats)) == 70 * GB
-
-
-@pytest.mark.parametrize("stats", [None, {}, {"bytes_in_use": 3}])
-def test_an_accelerator_that_tells_nothing_is_not_taken_for_the_host(stats):
-    assert available_on_device(accelerator(stats)) is None
+@pytest.mark.parametrize(
+    ("stats", "available"),
+    [
+        ({"bytes_limit": 100 * GB, "bytes_in_use": 30 * GB, "peak_bytes_in_use": 99 * GB}, 70 * GB),
+        (None, None),
+        ({}, None),
+        ({"bytes_in_use": 3}, None),
+    ],
+)
+def test_memory_of_an_accelerator_is_the_free_part_of_its_pool(stats, available):
+    accelerator = SimpleNamespace(platform="gpu", memory_stats=lambda: stats)
+    assert available_on_device(accelerator) == available
 
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A machine with 8 GB left, and a function that puts this process in a control group."""
+    """A machine with 8 GB left, and a function that puts this process in control groups."""
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=8 * GB))
+    for name in ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE"):
+        monkeypatch.delenv(name, raising=False)
 
-    def group(line, **folders):
-        (tmp_path / "proc/self").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "proc/self/cgroup").write_text(f"5:cpu,cpuacct:/x\n{line}\n")
-        for folder, files in folders.items():
-            here = tmp_path / "sys/fs/cgroup" / folder.replace("__", "/")
-            here.mkdir(parents=True, exist_ok=True)
-            for name, content in files.items():
-                (here / name).write_text(f"{content}\n")
+    def available_in(path="/", **groups):
+        (tmp_path / "proc/self").mkdir(parents=True)
+        (tmp_path / "proc/self/cgroup").write_text(f"5:cpu,cpuacct:/x\n0::{path}\n")
+        for folder, (limit, used, cached) in groups.items():
+            group = tmp_path / "sys/fs/cgroup" / folder.replace("__", "/")
+            group.mkdir(parents=True, exist_ok=True)
+            (group / "memory.max").write_text(f"{limit}\n")
+            (group / "memory.current").write_text(f"{used}\n")
+            statistics = f"anon 5\ninactive_file {cached}\nactive_file 7\n"
+            (group / "memory.stat").write_text(statistics)
         return available_memory(tmp_path)
 
-    return group
+    return available_in
 
 
-def v2(limit, used, cached=0):
-    return {
-        "memory.max": limit,
-        "memory.current": used,
-        "memory.stat": f"anon 5\ninactive_file {cached}\nactive_file 7",
-    }
-
-
-def v1(limit, used, cached=0):
-    return {
-        "memory.limit_in_bytes": limit,
-        "memory.usage_in_bytes": used,
-        "memory.stat": f"inactive_file 1\ntotal_inactive_file {cached}",
-    }
+@pytest.mark.parametrize(
+    ("path", "groups", "available"),
+    [
+        ("/", {}, 8),
+        ("/job", {"job": (5 * GB, 3 * GB, GB)}, 3),
+        ("/job", {"job": ("max", 3 * GB, 0)}, 8),
+        ("/a/job", {"a": (4 * GB, 3 * GB, 0), "a__job": (6 * GB, GB, 0)}, 1),
+        ("/docker/1f2e", {".": (5 * GB, 3 * GB, 0)}, 2),
+        ("/job", {"job": (500 * GB, 0, 0)}, 8),
+        ("/job", {"job": (GB, 2 * GB, 0)}, 0),
+    ],
+    ids=["none", "limited", "unlimited", "outer tighter", "path of the host", "machine", "full"],
+)
+def test_control_groups_limit_memory(machine, path, groups, available):
+    assert machine(path, **groups) == available * GB
 
 
 def test_without_control_groups_the_machine_is_the_limit(tmp_path, machine):
     assert available_memory(tmp_path) == 8 * GB
 
 
-def test_version_2(machine):
-    assert machine("0::/job", job=v2(5 * GB, 3 * GB, cached=GB)) == 3 * GB
+@pytest.mark.parametrize(
+    ("variables", "megabytes"),
+    [
+        ({"MEM_PER_NODE": "4000"}, 4000),
+        ({"MEM_PER_CPU": "500", "CPUS_ON_NODE": "4"}, 2000),
+        ({"MEM_PER_NODE": "0"}, None),
+        ({"CPUS_ON_NODE": "4"}, None),
+    ],
+    ids=["per node", "per CPU", "whole node", "no memory requested"],
+)
+def test_slurm_limits_memory(machine, monkeypatch, variables, megabytes):
+    for name, value in variables.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    used = SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=GB))
+    monkeypatch.setattr(psutil, "Process", lambda: used)
+    assert machine() == (8 * GB if megabytes is None else megabytes * 2**20 - GB)
 
 
-def test_version_2_without_a_limit(machine):
-    assert machine("0::/job", job=v2("max", 3 * GB)) == 8 * GB
-
-
-def test_version_2_where_an_outer_group_is_tighter(machine):
-    outer = v2(4 * GB, 3 * GB)
-    assert machine("0::/a/job", a=outer, a__job=v2(6 * GB, GB)) == GB
-
-
-def test_version_2_whose_path_is_that_of_the_host(machine):
-    assert machine("0::/docker/1f2e", **{".": v2(5 * GB, 3 * GB)}) == 2 * GB
-
-
-def test_version_1(machine):
-    assert machine("4:memory:/job", memory__job=v1(5 * GB, 3 * GB, cached=GB)) == 3 * GB
-
-
-def test_version_1_without_a_limit(machine):
-    assert machine("4:memory:/job", memory__job=v1(2**63 - 4096, 3 * GB)) == 8 * GB
-
-
-def test_the_machine_may_be_tighter_than_the_group(machine):
-    assert machine("0::/job", job=v2(500 * GB, 0)) == 8 * GB
-
-
-def test_a_full_group_has_nothing_left(machine):
-    assert machine("0::/job", job=v2(GB, 2 * GB)) == 0
-
-
-def test_this_machine():
+def test_memory_of_this_machine():
     assert 0 < available_on_device(jax.devices("cpu")[0]) <= psutil.virtual_memory().total
 
 
@@ -245,22 +221,21 @@ def test_this_machine():
 sizes = st.integers(0, 10**12)
 
 
-@given(arguments=sizes, working=sizes, left=sizes)
-def test_refused_exactly_when_it_does_not_fit(arguments, working, left):
-    wanted = ProgramMemory(arguments, working)
-    if arguments + working > left:
+@given(arguments=sizes, working=sizes, available=sizes)
+def test_refused_exactly_when_it_does_not_fit(arguments, working, available):
+    needed = ProgramMemory(arguments, working)
+    if arguments + working > available:
         with pytest.raises(UserError, match="training needs"):
-            refuse_program(wanted, left)
+            refuse_program(needed, available)
     else:
-        refuse_program(wanted, left)
+        refuse_program(needed, available)
 
 
-def test_the_message_names_the_sizes_and_the_keys():
-    with pytest.raises(UserError) as caught:
+def test_refusal_names_sizes_and_keys():
+    with pytest.raises(UserError) as error:
         refuse_program(ProgramMemory(12 * GB, 18 * GB, runs=20), 25 * GB)
-    message = str(caught.value)
-    assert message.startswith("memory: training needs 30.000 GB, 1.500 GB for each of 20 runs,")
-    assert "25.000 GB left" in message
+    assert "needs 30.000 GB, 1.500 GB for each of 20 runs," in error.value.problem
+    assert "25.000 GB left" in error.value.problem
     for key in (
         "seeds",
         "init_scales",
@@ -270,15 +245,15 @@ def test_the_message_names_the_sizes_and_the_keys():
         "precision: float32",
         "dataset.images.samples",
     ):
-        assert key in message
+        assert key in error.value.remedy
 
 
-def test_nothing_is_refused_where_nothing_is_known():
+def test_nothing_is_refused_where_the_limit_is_unknown():
     refuse_program(ProgramMemory(10**15, 0), None)
     assert describe(ProgramMemory(10**15, 0), None).endswith("an unknown amount left on the device")
 
 
-def test_the_line_for_the_log():
+def test_line_for_the_log():
     assert describe(ProgramMemory(GB, 2 * GB, runs=1), 4 * GB) == (
         "memory: 3.000 GB (1.000 GB arguments, 2.000 GB working), 4.000 GB left on the device"
     )
@@ -288,11 +263,12 @@ def test_the_line_for_the_log():
 
 
 def test_records_that_cannot_be_held_are_refused_before_they_are_made(make_run, monkeypatch):
-    """What the compiled program takes is less by far: a few records at once."""
+    """The compiled program itself takes far less: it holds a few records at once."""
     ensemble = make_run(
         training={"learning_rate": 0.02, "steps": 10**12},
         record={"every": 1, "snapshots": 10**6, "observables": ["weights"]},
     )
     monkeypatch.setattr(trainer.Trainer, "start", None)
-    with pytest.raises(UserError, match=r"^record: what is recorded takes .* GB of memory, and .*"):
+    with pytest.raises(UserError, match="records take") as error:
         trainer.train(ensemble)
+    assert error.value.key == "record"

@@ -1,7 +1,7 @@
-"""Every observable against numpy.
+"""Observables against NumPy.
 
-Those of layered networks from the weights that the same run recorded, those of gated networks at
-random weights.
+Observables of layered networks are tested on the weights that the same run recorded, those of gated
+networks at random weights.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ SMALL = {"atol": 1e-11, "rtol": 1e-10}
 
 @pytest.fixture(scope="module")
 def linear(make_run):
-    """Two linear layers on rotated modes: each observable of the theory of modes."""
+    """Two linear layers on rotated modes, with all observables of the theory of modes."""
     return observe(
         make_run(
             dataset={
@@ -58,7 +58,7 @@ def linear(make_run):
 
 @pytest.fixture(scope="module")
 def relu(make_run):
-    """A biased classifier with a readout that stays as drawn."""
+    """A classifier with biases and a fixed readout."""
     return observe(
         make_run(
             dataset={"name": "digits", "samples": 15},
@@ -86,7 +86,7 @@ def relu(make_run):
 
 
 def observe(ensemble):
-    """Run, what was recorded, and its weights and biases: layers of (run, time, ...)."""
+    """The ensemble, recorded variables, and weights and biases by layer, (run, time, ...)."""
     variables = {
         name: values.reshape(-1, *values.shape[2:])
         for name, values in train(ensemble).variables.items()
@@ -97,8 +97,8 @@ def observe(ensemble):
     return ensemble, variables, weights, biases
 
 
-def moved(variables, *names):
-    """The variables by name, after a check that each changes in time: no test of zeros."""
+def changing(variables, *names):
+    """The variables with these names, which must change in time: no test compares zeros."""
     for name in names:
         assert np.nanmax(np.ptp(variables[name], axis=1)) > 1e-6
     return [variables[name] for name in names]
@@ -112,9 +112,9 @@ def frobenius(m):
     return np.sqrt(np.einsum("...ij,...ij->...", m, m))
 
 
-def test_layer_norm_and_singular_values(linear):
+def test_layer_norm_and_singular_values_are_those_of_the_weights(linear):
     _, variables, weights, _ = linear
-    norm, values = moved(variables, "layer_norm", "singular_values")
+    norm, values = changing(variables, "layer_norm", "singular_values")
     np.testing.assert_allclose(norm, np.stack([frobenius(w) for w in weights], axis=-1), **SMALL)
     for layer, w in enumerate(weights):
         grams = w @ transposed(w), transposed(w) @ w
@@ -125,10 +125,10 @@ def test_layer_norm_and_singular_values(linear):
     np.testing.assert_allclose(np.nansum(values**2, axis=-1), norm**2, **SMALL)
 
 
-def test_weight_cosine(linear):
-    """From lengths of the weights, those at the start and their difference: the law of cosines."""
+def test_weight_cosine_follows_the_law_of_cosines(linear):
+    """From the norms of weights, initial weights and their difference."""
     _, variables, weights, _ = linear
-    (cosine,) = moved(variables, "weight_cosine")
+    (cosine,) = changing(variables, "weight_cosine")
     for layer, w in enumerate(weights):
         now, start, gap = frobenius(w), frobenius(w[:, :1]), frobenius(w - w[:, :1])
         expected = (now**2 + start**2 - gap**2) / (2 * now * start)
@@ -136,9 +136,9 @@ def test_weight_cosine(linear):
     np.testing.assert_allclose(cosine[:, 0], 1, **SMALL)
 
 
-def test_linear_map_modes_and_gram(linear):
+def test_linear_map_mode_strength_and_gram_are_products_of_weights(linear):
     ensemble, variables, (w1, w2), _ = linear
-    total, strength, gram = moved(variables, "linear_map", "mode_strength", "gram")
+    total, strength, gram = changing(variables, "linear_map", "mode_strength", "gram")
     np.testing.assert_allclose(total, w2 @ w1, **SMALL)
     u, s, v = ensemble.dataset.load().signed_basis
     rotated = u.T @ w2 @ w1 @ v
@@ -151,9 +151,9 @@ def test_linear_map_modes_and_gram(linear):
 
 
 @pytest.mark.parametrize("case", ["linear", "relu"])
-def test_imbalance(case, request):
+def test_imbalance_is_that_of_the_weights(case, request):
     _, variables, weights, biases = request.getfixturevalue(case)
-    trace, norm, drift, neuron, off = moved(
+    trace, norm, drift, neuron, off = changing(
         variables,
         "imbalance_trace",
         "imbalance_norm",
@@ -192,10 +192,10 @@ def test_rate_gap_of_linear_layers_is_zero(linear):
 
 
 @pytest.mark.parametrize(("member", "time"), [(0, 3), (1, 5), (3, 12)])
-def test_rate_gap(relu, member, time):
+def test_rate_gap_equals_differences_along_the_flow(relu, member, time):
     ensemble, variables, weights, biases = relu
     data = ensemble.dataset.load()
-    gaps = moved(variables, "rate_gap", "relative_rate_gap", "relative_norm_rate_gap")
+    gaps = changing(variables, "rate_gap", "relative_rate_gap", "relative_norm_rate_gap")
     now = [w[member, time] for w in weights]
 
     def loss(weights):
@@ -219,14 +219,14 @@ def test_rate_gap(relu, member, time):
             gap / (np.linalg.norm(upper) + np.linalg.norm(lower)),
             abs(powers[0] - powers[1]) / (abs(powers[0]) + abs(powers[1])),
         )
-        for found, value in zip(gaps, expected, strict=True):
-            np.testing.assert_allclose(found[member, time, pair], value, **SMALL)
+        for recorded, value in zip(gaps, expected, strict=True):
+            np.testing.assert_allclose(recorded[member, time, pair], value, **SMALL)
 
 
-def test_outputs_accuracy_and_biases(relu):
+def test_outputs_accuracy_and_bias_norms_equal_plain_loops(relu):
     ensemble, variables, weights, biases = relu
     data = ensemble.dataset.load()
-    outputs, accuracy, norms = moved(variables, "outputs", "accuracy", "bias_norm")
+    outputs, accuracy, norms = changing(variables, "outputs", "accuracy", "bias_norm")
     for member in range(4):
         for time in range(13):
             layers = [w[member, time] for w in weights], [b[member, time] for b in biases]
@@ -240,21 +240,21 @@ def test_outputs_accuracy_and_biases(relu):
 
 
 @pytest.mark.parametrize("activation", ["linear", "relu", "tanh"])
-def test_similarity_of_the_first_hidden_layer(make_run, activation):
+def test_similarity_is_the_gram_matrix_of_the_first_hidden_layer(make_run, activation):
     ensemble = make_run(
         dataset={"name": "contextual", "contexts": 2, "objects": 2},
         network={"name": "layered", "hidden": [4, 3], "activation": activation},
         record={"every": 1, "snapshots": 4, "observables": ["weights", "similarity"]},
     )
     ensemble, variables, weights, _ = observe(ensemble)
-    x, (found,) = ensemble.dataset.load().x, moved(variables, "sample_similarity")
+    x, (similarity,) = ensemble.dataset.load().x, changing(variables, "sample_similarity")
     applied = {"linear": lambda h: h, "relu": lambda h: h.clip(min=0), "tanh": np.tanh}[activation]
     hidden = applied(x @ transposed(weights[0]))
-    assert found.shape == (4, 5, 4, 4)
-    np.testing.assert_allclose(found, np.einsum("rtnh,rtmh->rtnm", hidden, hidden), **SMALL)
+    assert similarity.shape == (4, 5, 4, 4)
+    np.testing.assert_allclose(similarity, np.einsum("rtnh,rtmh->rtnm", hidden, hidden), **SMALL)
 
 
-def test_two_that_give_the_same_variable_are_refused(make_run, monkeypatch):
+def test_two_observables_with_one_variable_are_refused(make_run, monkeypatch):
     declaration = Observable(variables={"layer_norm": ("time layer", "the same by another way")})
     entry = replace(OBSERVABLES["layer_norm"], name="other", declaration=declaration)
     monkeypatch.setitem(OBSERVABLES._entries, "other", entry)
@@ -263,7 +263,7 @@ def test_two_that_give_the_same_variable_are_refused(make_run, monkeypatch):
         make_run(record=record)
 
 
-def test_the_same_twice_is_recorded_once(make_run):
+def test_an_observable_listed_twice_is_recorded_once(make_run):
     record = {"every": 1, "observables": ["layer_norm", "layer_norm"]}
     assert train(make_run(record=record)).variables["layer_norm"].shape == (2, 2, 13, 2)
 
@@ -271,8 +271,8 @@ def test_the_same_twice_is_recorded_once(make_run):
 # Gated networks --------------------------------------------------------------------------------
 
 
-def seen_at_random_weights(task, names, seed=3):
-    """Observables of the run with this seed at weights of scale 1, drawn apart from its start."""
+def observed_at_random_weights(task, names, seed=3):
+    """Observables of a run at random weights, and the networks now and initially."""
     with jax.enable_x64(True):
         networks = [
             task.network(
@@ -280,18 +280,18 @@ def seen_at_random_weights(task, names, seed=3):
             )
             for draw in (0, 1)
         ]
-        own = {name: jnp.asarray(values[0]) for name, values in task.own([seed]).items()}
+        per_run = {name: jnp.asarray(values[0]) for name, values in task.per_run([seed]).items()}
         data = jax.tree.map(jnp.asarray, task.arrays)
 
         @jax.jit
-        def observed(data, own):
-            view = View(TRAINING, task, *networks, data, own, gradient=lambda: None)
+        def observe_all(data, per_run):
+            view = View(TRAINING, task, *networks, data, per_run, gradient=lambda: None)
             return [OBSERVABLES[name].load()(view) for name in names]
 
-        seen = {}
-        for variables in observed(data, own):
-            seen |= {name: np.asarray(value) for name, value in variables.items()}
-    return seen, *networks
+        observed = {}
+        for variables in observe_all(data, per_run):
+            observed |= {name: np.asarray(value) for name, value in variables.items()}
+    return observed, *networks
 
 
 @pytest.mark.parametrize(
@@ -303,8 +303,8 @@ def seen_at_random_weights(task, names, seed=3):
     ids=["contexts", "listed"],
 )
 @pytest.mark.parametrize("hidden", [[3], [3, 2]], ids=["one hidden layer", "two"])
-def test_pathways_side_by_side(make_run, gates, pathways, hidden):
-    """Singular values of each pathway's map, outputs and similarities, from weights by edge."""
+def test_observables_of_parallel_pathways(make_run, gates, pathways, hidden):
+    """Singular values of pathway maps, outputs and similarities, from weights by edge."""
     ensemble = make_run(
         dataset={"name": "contextual", "contexts": 3, "objects": 2},
         network={
@@ -316,7 +316,7 @@ def test_pathways_side_by_side(make_run, gates, pathways, hidden):
         record={"every": 1},
     )
     names = ["imbalance", "layer_norm", "outputs", "pathway_values", "similarity"]
-    seen, network, initial = seen_at_random_weights(ensemble.task(), names)
+    observed, network, initial = observed_at_random_weights(ensemble.task(), names)
     x, depth = ensemble.dataset.load().x, len(hidden) + 1
     chains, start = (
         [list(each)[first : first + depth] for first in range(0, depth * len(pathways), depth)]
@@ -325,25 +325,25 @@ def test_pathways_side_by_side(make_run, gates, pathways, hidden):
     context, outputs, inner = np.repeat([0, 1, 2], 2), np.zeros((6, 12)), np.zeros((6, 6))
     for number, (chain, where) in enumerate(zip(chains, pathways, strict=True)):
         gate = np.isin(context, where).astype(float)
-        shown = x.copy()
+        inputs = x.copy()
         if gates["name"] == "listed":
             gate[(context == 1) & (number == 0)] = 0.5
         elif number:
-            shown[:, 2:] = 0  # all but the common pathway see objects only
-        hidden_units = gate[:, None] * shown @ chain[0].T
+            inputs[:, 2:] = 0  # all but the common pathway receive objects only
+        hidden_units = gate[:, None] * inputs @ chain[0].T
         inner += hidden_units @ hidden_units.T
         total = np.linalg.multi_dot([*chain[::-1], np.eye(5)])
-        outputs += gate[:, None] * shown @ total.T
+        outputs += gate[:, None] * inputs @ total.T
         grams = total @ total.T, total.T @ total
         values = np.sqrt(np.linalg.eigvalsh(min(grams, key=len)).clip(min=0))[::-1]
-        found = seen["pathway_values"][number]
-        assert found.shape == values.shape == (5,)
-        np.testing.assert_allclose(found, values, atol=1e-7)  # a root of rounding errors
-        np.testing.assert_allclose(found**2, values**2, **SMALL)
-    np.testing.assert_allclose(seen["outputs"], outputs, **SMALL)
-    np.testing.assert_allclose(seen["sample_similarity"], inner, **SMALL)
+        recorded = observed["pathway_values"][number]
+        assert recorded.shape == values.shape == (5,)
+        np.testing.assert_allclose(recorded, values, atol=1e-7)  # a root of rounding errors
+        np.testing.assert_allclose(recorded**2, values**2, **SMALL)
+    np.testing.assert_allclose(observed["outputs"], outputs, **SMALL)
+    np.testing.assert_allclose(observed["sample_similarity"], inner, **SMALL)
     norms = [np.linalg.norm(w) for chain in chains for w in chain]
-    np.testing.assert_allclose(seen["layer_norm"], norms, **SMALL)
+    np.testing.assert_allclose(observed["layer_norm"], norms, **SMALL)
 
     def imbalances(chains):
         return [
@@ -352,7 +352,7 @@ def test_pathways_side_by_side(make_run, gates, pathways, hidden):
             for below, above in pairwise(chain)
         ]
 
-    assert_imbalances(seen, imbalances(chains), imbalances(start))
+    assert_imbalances(observed, imbalances(chains), imbalances(start))
 
 
 class Routed:
@@ -381,7 +381,7 @@ class Routed:
             for name, entry in OBSERVABLES.items()
             if not unmet(self.ensemble, entry.declaration.requires)
         ]
-        self.seen, network, initial = seen_at_random_weights(task, names)
+        self.observed, network, initial = observed_at_random_weights(task, names)
         self.mask = self.ensemble.network.mask(self.domains.count, 3)
         self.families = self.ensemble.network.families(self.domains.count)
         self.weights, self.start = (
@@ -413,20 +413,20 @@ def routed(request, make_run):
     return Routed(make_run, *ROUTED[request.param])
 
 
-def test_outputs_and_error_of_pairs(routed):
+def test_outputs_and_errors_of_pairs_equal_plain_loops(routed):
     families = range(len(routed.families))
     domains, answers = routed.domains, np.zeros((4, 4, 5, 2))
     for i in range(4):
         for j in range(4):
             for n, item in enumerate(domains.inputs[i]):
                 answers[i, j, n] = sum(routed.map(i, j, family) @ item for family in families)
-    np.testing.assert_allclose(routed.seen["pair_outputs"], answers, **SMALL)
-    np.testing.assert_array_equal(routed.seen["trained_pair"], routed.mask)
+    np.testing.assert_allclose(routed.observed["pair_outputs"], answers, **SMALL)
+    np.testing.assert_array_equal(routed.observed["trained_pair"], routed.mask)
 
     def error(i, j):
         return np.sum((domains.targets[j] - answers[i, j]) ** 2) / np.sum(domains.targets[j] ** 2)
 
-    trained, untrained = routed.seen["trained_error"], routed.seen["untrained_error"]
+    trained, untrained = routed.observed["trained_error"], routed.observed["untrained_error"]
     np.testing.assert_allclose(trained, routed.average(error, routed.mask), **SMALL)
     if routed.mask.all():
         assert np.isnan(untrained)
@@ -434,8 +434,8 @@ def test_outputs_and_error_of_pairs(routed):
         np.testing.assert_allclose(untrained, routed.average(error, ~routed.mask), **SMALL)
 
 
-def test_power_of_pathways(routed):
-    trained, untrained = routed.seen["trained_power"], routed.seen["untrained_power"]
+def test_pathway_power_is_the_squared_norm_of_maps(routed):
+    trained, untrained = routed.observed["trained_power"], routed.observed["untrained_power"]
     assert trained.shape == untrained.shape == (len(routed.families),)
     for family in range(len(routed.families)):
 
@@ -450,18 +450,18 @@ def test_power_of_pathways(routed):
             np.testing.assert_allclose(untrained[family], expected, **SMALL)
 
 
-def test_mode_strength_of_trained_pairs(routed):
+def test_mode_strength_is_the_mean_over_trained_pairs(routed):
     def strength(i, j):
         u, _, vt = np.linalg.svd(routed.domains.targets[j].T @ routed.domains.inputs[i])
         total = sum(routed.map(i, j, family) for family in range(len(routed.families)))
         return [u[:, k] @ total @ vt[k] for k in range(2)]
 
-    found = routed.seen["mode_strength"]
-    np.testing.assert_allclose(found, routed.average(strength, routed.mask), **SMALL)
+    recorded = routed.observed["mode_strength"]
+    np.testing.assert_allclose(recorded, routed.average(strength, routed.mask), **SMALL)
 
 
-def test_similarity_of_first_hidden_layers(routed):
-    """Every encoder of an item's domain answers; units of different blocks are different ones."""
+def test_similarity_between_domains_is_that_of_all_encoders(routed):
+    """Units of all blocks that an item's domain belongs to count, each block by itself."""
     size, encoders = routed.families[0].size, routed.weights[0][0]
     rows, columns, _, units, _ = encoders.shape
     hidden = np.zeros((4, 5, rows, columns, units))
@@ -471,21 +471,21 @@ def test_similarity_of_first_hidden_layers(routed):
                 encoder = encoders[i // size, column, i % size]
                 hidden[i, n, i // size, column] = encoder @ item
     items = hidden.reshape(20, -1)
-    np.testing.assert_allclose(routed.seen["similarity"], items @ items.T, **SMALL)
+    np.testing.assert_allclose(routed.observed["similarity"], items @ items.T, **SMALL)
 
 
-def test_weights_of_the_first_block(routed):
+def test_layers_of_a_routing_network_are_those_of_its_first_block(routed):
     encoders, hidden, decoders = (w[0, 0] for w in routed.weights[0])
     stacks = (encoders, hidden[None], decoders)
     norms = [np.sqrt(sum(np.sum(w**2) for w in stack)) for stack in stacks]
-    np.testing.assert_allclose(routed.seen["layer_norm"], norms, **SMALL)
-    for found, stack in zip(routed.seen["singular_values"], stacks, strict=True):
+    np.testing.assert_allclose(routed.observed["layer_norm"], norms, **SMALL)
+    for recorded, stack in zip(routed.observed["singular_values"], stacks, strict=True):
         values = np.mean([np.sqrt(np.linalg.eigvalsh(narrow(w))[::-1]) for w in stack], axis=0)
-        np.testing.assert_allclose(found[: len(values)], values, **SMALL)
-        assert np.isnan(found[len(values) :]).all()
+        np.testing.assert_allclose(recorded[: len(values)], values, **SMALL)
+        assert np.isnan(recorded[len(values) :]).all()
 
 
-def test_imbalance_of_the_first_block(routed):
+def test_imbalance_of_a_routing_network_is_that_of_its_first_block(routed):
     def imbalances(weights):
         encoders, hidden, decoders = (w[0, 0] for w in weights[0])
         return [
@@ -493,7 +493,7 @@ def test_imbalance_of_the_first_block(routed):
             sum(w.T @ w for w in decoders) - hidden @ hidden.T,
         ]
 
-    assert_imbalances(routed.seen, imbalances(routed.weights), imbalances(routed.start))
+    assert_imbalances(routed.observed, imbalances(routed.weights), imbalances(routed.start))
 
 
 def narrow(w):
@@ -501,22 +501,22 @@ def narrow(w):
     return min(w @ w.T, w.T @ w, key=len)
 
 
-def assert_imbalances(seen, now, start):
+def assert_imbalances(observed, now, start):
     for pair, (c, c0) in enumerate(zip(now, start, strict=True)):
         change = c - c0
         diagonal = np.diag(np.diag(change))
-        np.testing.assert_allclose(seen["imbalance_trace"][pair], np.trace(c), **SMALL)
+        np.testing.assert_allclose(observed["imbalance_trace"][pair], np.trace(c), **SMALL)
         for name, matrix in (
             ("imbalance_norm", c),
             ("imbalance_drift", change),
             ("neuron_imbalance_drift", diagonal),
             ("offdiagonal_imbalance_drift", change - diagonal),
         ):
-            np.testing.assert_allclose(seen[name][pair], np.linalg.norm(matrix), **SMALL)
-    assert len(now) == len(seen["imbalance_drift"])
+            np.testing.assert_allclose(observed[name][pair], np.linalg.norm(matrix), **SMALL)
+    assert len(now) == len(observed["imbalance_drift"])
 
 
-def test_weights_of_a_graph(make_run):
+def test_observables_of_a_graph(make_run):
     rng = np.random.default_rng(2)
     edges = [["a", "h"], ["b", "h"], ["h", "k"], ["k", "y"], ["k", "z"], ["a", "k"], ["h", "y"]]
     ensemble = make_run(
@@ -533,14 +533,14 @@ def test_weights_of_a_graph(make_run):
         record={"every": 1},
     )
     names = ["imbalance", "layer_norm", "singular_values", "outputs"]
-    seen, network, initial = seen_at_random_weights(ensemble.task(), names)
+    observed, network, initial = observed_at_random_weights(ensemble.task(), names)
     weights, start = ([np.asarray(w) for w in each.weights] for each in (network, initial))
     for number, w in enumerate(weights):
         values = np.sqrt(np.linalg.eigvalsh(narrow(w))[::-1])
-        found = seen["singular_values"][number]
-        np.testing.assert_allclose(found[: len(values)], values, **SMALL)
-        assert np.isnan(found[len(values) :]).all()
-        np.testing.assert_allclose(seen["layer_norm"][number], frobenius(w), **SMALL)
+        recorded = observed["singular_values"][number]
+        np.testing.assert_allclose(recorded[: len(values)], values, **SMALL)
+        assert np.isnan(recorded[len(values) :]).all()
+        np.testing.assert_allclose(observed["layer_norm"][number], frobenius(w), **SMALL)
 
     def imbalances(weights):
         w = {a + b: matrix for (a, b), matrix in zip(edges, weights, strict=True)}
@@ -549,9 +549,9 @@ def test_weights_of_a_graph(make_run):
             w["ky"].T @ w["ky"] + w["kz"].T @ w["kz"] - w["hk"] @ w["hk"].T - w["ak"] @ w["ak"].T,
         ]
 
-    assert_imbalances(seen, imbalances(weights), imbalances(start))
+    assert_imbalances(observed, imbalances(weights), imbalances(start))
     w, x = dict(zip(map("".join, edges), weights, strict=True)), ensemble.dataset.load().x.T
     h = w["ah"] @ x[:2] + w["bh"] @ x[2:]
     k = w["hk"] @ h + w["ak"] @ x[:2]
     outputs = np.vstack([w["ky"] @ k + w["hy"] @ h, w["kz"] @ k])
-    np.testing.assert_allclose(seen["outputs"], outputs.T, **SMALL)
+    np.testing.assert_allclose(observed["outputs"], outputs.T, **SMALL)

@@ -1,4 +1,4 @@
-"""Every optimiser against its updates by hand, and the clock that it sets."""
+"""Optimisers against their updates by hand, and their gradient-flow time."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from neuralrace.training.trainer import train
 RATE, STEPS = 0.02, 12
 
 
-def written(optimiser, **parts):
+def training_with(optimiser, **parts):
     return {"learning_rate": RATE, "steps": STEPS, "optimiser": optimiser} | parts
 
 
@@ -41,10 +41,10 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_weights_follow_updates_by_hand(make_run, case):
     optimiser, update = CASES[case]
-    ensemble = make_run(training=written(optimiser))
-    data, found = ensemble.dataset.load(), train(ensemble).variables
+    ensemble = make_run(training=training_with(optimiser))
+    data, variables = ensemble.dataset.load(), train(ensemble).variables
     for runs in np.ndindex(2, 2):
-        recorded = [found[f"weight_{layer}"][runs] for layer in (1, 2)]
+        recorded = [variables[f"weight_{layer}"][runs] for layer in (1, 2)]
         (w1, w2), slopes = (w[0] for w in recorded), ([], [])
         for step in range(STEPS + 1):
             for w, expected in zip((w1, w2), recorded, strict=True):
@@ -57,10 +57,10 @@ def test_weights_follow_updates_by_hand(make_run, case):
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("case", CASES)
-def test_mini_batches_are_learned(make_run, case, precision):
+def test_mini_batches_reduce_the_loss(make_run, case, precision):
     batch = {"name": "mini", "size": 5}
     ensemble = make_run(
-        training=written(CASES[case][0], steps=400, batch=batch),
+        training=training_with(CASES[case][0], steps=400, batch=batch),
         record={"every": 400},
         precision=precision,
     )
@@ -69,19 +69,20 @@ def test_mini_batches_are_learned(make_run, case, precision):
     assert (loss[..., -1] < 0.9 * loss[..., 0]).all()
 
 
-def test_what_follows_gradient_flow(make_run):
-    found = {case: make_run(training=written(CASES[case][0])).training for case in CASES}
-    assert [t.optimiser.is_plain for t in found.values()] == [True, False, False]
-    assert [t.optimiser.follows_flow for t in found.values()] == [True, True, False]
+def test_sgd_and_momentum_follow_gradient_flow(make_run):
+    trainings = {case: make_run(training=training_with(CASES[case][0])).training for case in CASES}
+    assert [t.optimiser.is_plain for t in trainings.values()] == [True, False, False]
+    assert [t.optimiser.follows_flow for t in trainings.values()] == [True, True, False]
     # half the mean of squared errors is the loss that flow time is stated for
-    assert found["sgd"].flow_step(20) == RATE
-    np.testing.assert_allclose(found["momentum"].flow_step(20), RATE / 0.3)
+    assert trainings["sgd"].flow_step(20) == RATE
+    np.testing.assert_allclose(trainings["momentum"].flow_step(20), RATE / 0.3)
 
 
 def test_clock_of_an_optimiser_without_flow_ignores_how_losses_are_normalised(make_run):
     loss = {"normalisation": "sum"}
     plain, adam = (
-        make_run(training=written({"name": name}, loss=loss)).training for name in ("sgd", "adam")
+        make_run(training=training_with({"name": name}, loss=loss)).training
+        for name in ("sgd", "adam")
     )
     np.testing.assert_allclose(plain.flow_step(20), 40 * RATE)
     assert adam.flow_step(20) == RATE

@@ -1,4 +1,4 @@
-"""The engine against plain loops: same gradients, same batches, same clock."""
+"""The trainer against plain loops: gradients, batches and flow time."""
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +14,8 @@ from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.training import progress, trainer
 from neuralrace.training.trainer import train
 
-# Two orders of summation in double precision, over a few dozen steps.
 ROUNDING = 1e-12
+"""Two orders of summation in double precision, over a few dozen steps."""
 
 ACTIVATIONS = {
     "linear": lambda h: h,
@@ -30,6 +30,10 @@ FACTORS = {
     "mean": lambda n: 1.0,
     "sum": float,
 }
+
+
+def training_with(rate=0.1, steps=12, **parts):
+    return {"learning_rate": rate, "steps": steps, **parts}
 
 
 def starts(ensemble):
@@ -104,8 +108,8 @@ def assert_same(ensemble, trajectory, member, batches):
         weights, biases, losses = plain_descent(ensemble, starts(ensemble)[member], batches)
     kinds = [("weight", weights)] + ([("bias", biases)] if ensemble.network.bias else [])
     for kind, plain in kinds:
-        for found, expected in zip(recorded(trajectory, member, kind), plain, strict=True):
-            np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
+        for layer, expected in zip(recorded(trajectory, member, kind), plain, strict=True):
+            np.testing.assert_allclose(layer, expected, rtol=ROUNDING, atol=ROUNDING)
     np.testing.assert_allclose(trajectory.variables["loss"][member], losses, rtol=ROUNDING)
 
 
@@ -151,19 +155,17 @@ def test_linear_networks_descend_as_by_hand(make_run, data):
         },
         network={"name": "layered", "hidden": data.draw(st.lists(unit, max_size=3))},
         init_scales=[data.draw(st.floats(0.05, 0.8))],
-        training={
-            "learning_rate": 1e-3,
-            "steps": 12,
-            "loss": {"normalisation": data.draw(st.sampled_from(sorted(FACTORS)))},
-        },
+        training=training_with(
+            1e-3, loss={"normalisation": data.draw(st.sampled_from(sorted(FACTORS)))}
+        ),
     )
     trajectory = train(ensemble)
     task = ensemble.dataset.load()
     for member, weights in starts(ensemble).items():
         plain = numpy_descent(ensemble, weights)
-        for found, expected in zip(recorded(trajectory, member), plain, strict=True):
-            np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
-        # the loss too, which the engine takes from second moments and this line from samples
+        for layer, expected in zip(recorded(trajectory, member), plain, strict=True):
+            np.testing.assert_allclose(layer, expected, rtol=ROUNDING, atol=ROUNDING)
+        # the trainer computes the loss from second moments, this line from samples
         outputs = np.broadcast_to(task.x.T, (13, *task.x.T.shape))
         for w in plain:
             outputs = w @ outputs
@@ -175,44 +177,41 @@ def test_linear_networks_descend_as_by_hand(make_run, data):
 
 
 DIGITS = {"name": "digits", "samples": 12}
+MEAN_CROSS_ENTROPY = {"name": "cross_entropy", "normalisation": "mean"}
+SUM_CROSS_ENTROPY = {"name": "cross_entropy", "normalisation": "sum"}
+
+
+def momentum(kept):
+    return {"name": "momentum", "momentum": kept}
+
+
+def layered(*hidden, **parts):
+    return {"name": "layered", "hidden": list(hidden), **parts}
+
+
 NETWORKS = {
-    "relu with biases": {
-        "network": {"name": "layered", "hidden": [4, 5], "activation": "relu", "bias": True}
-    },
+    "relu with biases": {"network": layered(4, 5, activation="relu", bias=True)},
     "erf, momentum, half sum": {
-        "network": {"name": "layered", "hidden": [4], "activation": "erf"},
-        "training": {
-            "learning_rate": 2e-3, "steps": 12, "optimiser": {"name": "momentum", "momentum": 0.7},
-            "loss": {"normalisation": "half_sum"},
-        },
+        "network": layered(4, activation="erf"),
+        "training": training_with(
+            2e-3, optimiser=momentum(0.7), loss={"normalisation": "half_sum"}
+        ),
     },
     "sigmoid, cross-entropy mean": {
         "dataset": DIGITS,
-        "network": {"name": "layered", "hidden": [4], "activation": "sigmoid", "bias": True},
-        "training": {
-            "learning_rate": 0.1, "steps": 12,
-            "loss": {"name": "cross_entropy", "normalisation": "mean"},
-        },
+        "network": layered(4, activation="sigmoid", bias=True),
+        "training": training_with(0.1, loss=MEAN_CROSS_ENTROPY),
     },
     "tanh, fixed readout, mean": {
-        "network": {
-            "name": "layered",
-            "hidden": [4],
-            "activation": "tanh",
-            "bias": True,
-            "readout": "fixed",
-        },
-        "training": {"learning_rate": 0.02, "steps": 12, "loss": {"normalisation": "mean"}},
+        "network": layered(4, activation="tanh", bias=True, readout="fixed"),
+        "training": training_with(0.02, loss={"normalisation": "mean"}),
     },
     "linear, cross-entropy sum, momentum": {
         "dataset": DIGITS,
-        "network": {"name": "layered", "hidden": [3]},
-        "training": {
-            "learning_rate": 1e-3, "steps": 12, "optimiser": {"name": "momentum", "momentum": 0.5},
-            "loss": {"name": "cross_entropy", "normalisation": "sum"},
-        },
+        "network": layered(3),
+        "training": training_with(1e-3, optimiser=momentum(0.5), loss=SUM_CROSS_ENTROPY),
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -244,20 +243,17 @@ def mini(make_run):
     """A single linear layer on one-hot inputs: the columns that move are the samples of a step."""
     ensemble = make_run(
         dataset={"name": "modes", "singular_values": [3.0, 2.0], "inputs": 7, "outputs": 2},
-        network={"name": "layered", "hidden": []},
-        training={
-            "learning_rate": 0.01,
-            "steps": 12,
-            "batch": {"name": "mini", "size": 2},
-            "loss": {"normalisation": "sum"},
-        },
+        network=layered(),
+        training=training_with(
+            0.01, batch={"name": "mini", "size": 2}, loss={"normalisation": "sum"}
+        ),
     )
     trajectory = train(ensemble)
     moved = np.diff(trajectory.variables["weight_1"], axis=2) != 0
     return ensemble, trajectory, moved.any(axis=3)
 
 
-def test_mini_batches_see_each_sample_once_an_epoch(mini):
+def test_mini_batches_use_each_sample_once_an_epoch(mini):
     _, _, seen = mini
     np.testing.assert_array_equal(seen.sum(axis=3), 2)
     epochs = seen.reshape(2, 2, 4, 3, 7).sum(axis=3)
@@ -271,7 +267,7 @@ def test_mini_batches_depend_on_the_seed_alone(mini, make_run):
     np.testing.assert_array_equal(seen[0], seen[1])
     assert not np.array_equal(seen[0, 0], seen[0, 1])
     assert not np.array_equal(seen[0, 0, :3], seen[0, 0, 3:6])
-    # one run that is trained alone sees the same samples
+    # one run that is trained alone uses the same samples
     alone = {"init_scales": ensemble.init_scales[1:], "first_seed": 1, "seeds": 1}
     part = train(ensemble.model_copy(update=alone)).variables
     for name, values in trajectory.variables.items():
@@ -288,8 +284,8 @@ def test_mini_batches_descend_as_in_a_plain_loop(mini):
 
 def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
     ensemble = make_run(
-        network={"name": "layered", "hidden": [4], "activation": "relu"},
-        training={"learning_rate": 0.02, "steps": 12, "batch": {"name": "fresh", "size": 5}},
+        network=layered(4, activation="relu"),
+        training=training_with(0.02, batch={"name": "fresh", "size": 5}),
     )
     trajectory = train(ensemble)
     with jax.enable_x64(True):
@@ -301,49 +297,43 @@ def test_fresh_samples_descend_as_in_a_plain_loop(make_run):
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    ("parts", "key", "problem"),
     [
         (
-            {
-                "training": {
-                    "learning_rate": 0.1,
-                    "steps": 12,
-                    "batch": {"name": "mini", "size": 21},
-                },
-            },
-            "training.batch.size: 21: the dataset has 20 samples",
+            {"training": training_with(batch={"name": "mini", "size": 21})},
+            "training.batch.size",
+            "the dataset has 20 samples",
         ),
         (
             {
                 "dataset": {"name": "hierarchy"},
-                "training": {
-                    "learning_rate": 0.1,
-                    "steps": 12,
-                    "batch": {"name": "fresh", "size": 2},
-                },
+                "training": training_with(batch={"name": "fresh", "size": 2}),
             },
-            "training.batch.name: 'fresh': dataset Hierarchy is a fixed sample",
+            "training.batch.name",
+            "dataset Hierarchy is a fixed sample",
         ),
         (
-            {
-                "training": {
-                    "learning_rate": 0.1,
-                    "steps": 12,
-                    "loss": {"name": "cross_entropy", "normalisation": "mean"},
-                },
-            },
-            "training.loss.name: 'cross_entropy': the targets of the dataset are no class",
+            {"training": training_with(loss=MEAN_CROSS_ENTROPY)},
+            "training.loss.name",
+            "the targets of the dataset are no class",
         ),
         (
-            {"init": {"name": "tied"}, "network": {"name": "layered", "hidden": []}},
-            "init: law tied needs",
+            {"init": {"name": "tied"}, "network": layered()},
+            "init.name",
+            "needs one hidden layer",
         ),
     ],
-    ids=["batch larger than dataset", "no law to draw from", "no class targets", "law unfit"],
-)  # fmt: skip
-def test_impossible_training_is_refused(make_run, parts, message):
-    with pytest.raises(UserError, match=message):
+    ids=["batch larger than dataset", "fixed sample", "no class targets", "initialiser"],
+)
+def test_impossible_training_is_refused(make_run, parts, key, problem):
+    with pytest.raises(UserError, match=problem) as error:
         train(make_run(**parts))
+    assert error.value.key == key
+
+
+def test_cross_entropy_is_not_halved(make_run):
+    with pytest.raises(ValueError, match="normalisation: 'half_mean': is for squared_error"):
+        make_run(training=training_with(loss={"name": "cross_entropy"}))
 
 
 # Axes and parts --------------------------------------------------------------------------------
@@ -406,7 +396,7 @@ def test_cells_that_differ_in_numbers_alone_share_their_programs(make_run, monke
     record = {"every": 3, "snapshots": 2, "observables": ["weights"]}
     train(make_run(training=training, record=record, init_scales=[0.2, 0.4], seeds=3, first_seed=5))
     assert len(trainer._PROGRAMS) == compiled
-    train(make_run(network={"name": "layered", "hidden": [7]}, seeds=3))
+    train(make_run(network=layered(7), seeds=3))
     assert len(trainer._PROGRAMS) > compiled
 
 
@@ -416,14 +406,10 @@ def test_cells_that_differ_in_numbers_alone_share_their_programs(make_run, monke
 @pytest.mark.parametrize("normalisation", ["half_sum", "mean", "sum"])
 def test_flow_step_is_the_clock_of_the_averaged_loss(make_run, normalisation):
     def trained(steps):
-        training = {
-            "learning_rate": 1.0,
-            "steps": steps,
-            "loss": {"normalisation": normalisation},
-        }
+        training = training_with(1.0, steps, loss={"normalisation": normalisation})
         record = {"every": steps, "snapshots": 1, "observables": ["weights"]}
         ensemble = make_run(init_scales=[0.5], seeds=1, training=training, record=record)
-        # total flow time 0.8 whatever the normalisation
+        # total flow time 0.8 for any normalisation
         rate = 0.8 / steps / ensemble.training.flow_step(20)
         return make_run(
             init_scales=[0.5], seeds=1, training=training | {"learning_rate": rate}, record=record
@@ -450,7 +436,7 @@ def test_flow_step_is_the_clock_of_the_averaged_loss(make_run, normalisation):
     np.testing.assert_allclose(coarse / fine, 2, rtol=0.02)
 
 
-def test_laws_that_differ_in_a_gain_share_their_programs(make_run, monkeypatch):
+def test_datasets_that_differ_in_a_gain_share_their_programs(make_run, monkeypatch):
     monkeypatch.setattr(trainer, "_PROGRAMS", {})
 
     def losses(gain):
@@ -462,9 +448,9 @@ def test_laws_that_differ_in_a_gain_share_their_programs(make_run, monkeypatch):
                 "xi": [1.0, 0.3],
                 "marginal": {"name": "erf", "gain": gain},
             },
-            network={"name": "layered", "hidden": [2], "activation": "relu"},
+            network=layered(2, activation="relu"),
             init={"name": "glorot"},
-            training={"learning_rate": 0.1, "steps": 12, "batch": {"name": "fresh", "size": 5}},
+            training=training_with(0.1, batch={"name": "fresh", "size": 5}),
             record={"every": 6},
         )
         return train(ensemble).variables["loss"], len(trainer._PROGRAMS)

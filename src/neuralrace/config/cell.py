@@ -18,7 +18,8 @@ from neuralrace.networks.base import Network
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.networks.layered import Layered
-from neuralrace.training.settings import Positive, Record, Training
+from neuralrace.training.batches import Positive
+from neuralrace.training.settings import Record, Training
 
 if TYPE_CHECKING:  # configurations are read without JAX
     from neuralrace.training.task import Task

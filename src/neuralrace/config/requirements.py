@@ -401,13 +401,13 @@ def pathway_blocks_alike(ensemble: Any) -> str | None:
 def start_exists(ensemble: Any) -> str | None:
     """The law of initial weights exists for this network and these data."""
     law, network = ensemble.init, ensemble.resolved
-    if law.exists_anywhere:
+    if law.fits_any_network:
         return None
-    if network.gates_given and not law.for_graphs:
+    if network.has_fixed_gates and not law.for_graphs:
         return f"init.name: {law.name!r}: use one for graphs, such as normal"
     # modes of many pathways or samples take long: training tells what lacks in these
     if not network.by_domain and ensemble.dataset.sizes.samples <= FEW_SAMPLES:
-        network.initial(law, network.view(ensemble.dataset), (1.0,), ensemble.seed_numbers[:1])
+        network.initial(law, network.examples(ensemble.dataset), (1.0,), ensemble.seed_numbers[:1])
     return None
 
 
@@ -490,8 +490,8 @@ def gates_fit(ensemble: Any) -> str | None:
     if network.by_domain:  # without its wiring, which grows as the square of the domains
         network.families(dataset.count)
         network.partners(dataset.count)
-    elif network.gates_given and dataset.sizes.samples <= FEW_SAMPLES:
-        network.view(dataset)
+    elif network.has_fixed_gates and dataset.sizes.samples <= FEW_SAMPLES:
+        network.examples(dataset)
     return None
 
 
@@ -500,7 +500,7 @@ def candidates_fit(ensemble: Any) -> str | None:
     """Gates of all candidates fit the samples."""
     for name, network in ensemble.candidates.items():
         with configured_as(f"candidates.{name}"):
-            network.view(ensemble.dataset)
+            network.examples(ensemble.dataset)
     return None
 
 
@@ -573,7 +573,7 @@ def _wiring(ensemble: Any) -> Any:
     Raises:
         UserError: its gates do not fit the samples.
     """
-    seen = ensemble.network.view(ensemble.dataset)
+    seen = ensemble.network.examples(ensemble.dataset)
     return ensemble.network.wiring(seen) if ensemble.network.by_domain else seen
 
 

@@ -1,4 +1,4 @@
-"""Kinds of networks: what each can be trained on, starts from and costs, and its task's name.
+"""Networks: configurations, gates, initialisers, Flax modules, and tasks for the trainer.
 
-Reading a configuration imports them: JAX and what needs it stay in `models` and `training`.
+Configurations are read without JAX; only `modules` and `tasks` import it.
 """

@@ -1,4 +1,4 @@
-"""What a network is: a configuration that says what it can be trained on, starts from and costs."""
+"""Base class of networks: training data, initial weights and computational cost."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuralrace.datasets.base import Dataset, Sizes
+from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.networks.initialisers.base import Initialiser, Weights
 from neuralrace.training.settings import Training
@@ -17,119 +18,135 @@ if TYPE_CHECKING:  # configurations are read without JAX
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What one run computes, about."""
+    """Approximate computational cost of one run."""
 
     weights: float
-    """Its weights."""
+    """Number of weights."""
     whole: float
-    """Multiply-adds of a forward pass over all samples, and those held out, for a record."""
+    """Multiply-adds of a forward pass over all samples, and held-out ones, for a record."""
     step: float
-    """The same over the samples of a step."""
+    """Multiply-adds of a forward pass over the samples of a step."""
 
 
 class Network(ConfigModel, ABC):
-    """What is trained."""
+    """Configuration of a network.
+
+    A new network is a subclass with a `name: Literal[...]` in a module of `neuralrace.networks`. It
+    implements `linear`, `examples`, `initial`, `arithmetic` and `task`. Its Flax module is in
+    `modules` and its task in `tasks`.
+    """
 
     by_domain: ClassVar[bool] = False
     """Whether it routes input domains to output domains."""
 
     @property
-    def gates_given(self) -> bool:
-        """Whether it has a `wiring` on samples: its gates do not follow its weights."""
+    def has_fixed_gates(self) -> bool:
+        """Whether its gates do not depend on its weights, so that it has a `wiring` on samples."""
         return True
 
     @property
     def resolved(self) -> "Network":
-        """The network; one with gates of its own making as the ordinary network that it is."""
+        """The network; one with learned gates as the equivalent ReLU network."""
         return self
 
     @property
     @abstractmethod
     def linear(self) -> bool:
-        """Whether it is linear in what its gates let through."""
+        """Whether outputs are linear in the gated inputs."""
 
     @property
     def averaged(self) -> bool:
-        """Whether it answers with the mean over pathways of fixed width: wider ones are others."""
+        """Whether outputs are the mean over pathways; other widths make another network then."""
         return False
 
     @abstractmethod
-    def task(self, dataset: Dataset, law: Initialiser, training: Training) -> "Task":
-        """The network on a dataset, as the trainer takes it.
+    def examples(self, dataset: Dataset) -> Any:
+        """The dataset in the form that the network is trained on.
 
-        It imports JAX where it is called: configurations are read without.
-
-        Args:
-            dataset: what it is trained on.
-            law: how initial weights are drawn.
-            training: how it is trained.
+        Returns:
+            Samples (`Data`), samples with the gates of each (`Wiring`), or `Domains`.
 
         Raises:
-            UserError: gates that do not fit the dataset, or missing files.
+            UserError: gates do not fit the dataset, or files are missing.
         """
 
     @abstractmethod
-    def view(self, dataset: Dataset) -> Any:
-        """The dataset as the network sees it: samples, gated samples (a `Wiring`) or domains.
+    def task(self, dataset: Dataset, initialiser: Initialiser, training: Training) -> "Task":
+        """The network on a dataset, for the trainer.
+
+        Import JAX inside this method: configurations are read without it.
+
+        Args:
+            dataset: training data.
+            initialiser: draws the initial weights.
+            training: loss, batches and optimiser.
 
         Raises:
-            UserError: gates that do not fit the dataset, or missing files.
+            UserError: gates do not fit the dataset, or files are missing.
         """
 
     def check(self, dataset: Dataset, training: Training) -> None:
-        """Refuses what it cannot be trained on.
+        """Refuses combinations that the network cannot be trained on.
 
         Raises:
-            ValueError: the dataset, the loss or the batches do not fit.
+            UserError: the dataset, the loss or the batches do not fit.
         """
         if not training.batch.whole:
-            raise ValueError(
-                f"training.batch.name: {training.batch.name!r}: a "
-                f"{type(self).__name__.lower()} network is trained on all samples; use full"
+            raise UserError(
+                f"a {type(self).__name__.lower()} network is trained on all samples",
+                key="training.batch.name",
+                value=training.batch.name,
+                remedy="use full",
             )
 
     @abstractmethod
     def initial(
-        self, law: Initialiser, seen: Any, scales: Sequence[float], seeds: Sequence[int]
+        self,
+        initialiser: Initialiser,
+        examples: Any,
+        scales: Sequence[float],
+        seeds: Sequence[int],
     ) -> Weights:
-        """Initial weights of every run, each (init_scale, seed, out, in), float64.
+        """Initial weights of all runs, each (init_scale, seed, out, in), float64.
 
         Args:
-            law: how to draw.
-            seen: the dataset as `view` gives it.
+            initialiser: draws them.
+            examples: result of `examples`.
             scales: init scales.
             seeds: run seeds.
 
         Returns:
-            W_1 ... W_L of a layered network, by edge of the wiring of any other.
+            W_1 ... W_L of a layered network; otherwise one array for each edge of the wiring.
 
         Raises:
-            UserError: the law does not exist for this network.
+            UserError: the initialiser does not exist for this network.
         """
 
     @abstractmethod
     def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
-        """What a run of it computes, from the specification; gates may load the dataset.
+        """Cost of a run, from the specification; gates may load the dataset.
 
         Args:
-            dataset: what it is trained on.
-            sizes: of the dataset, which may take long to ask for.
-            training: how it is trained.
+            dataset: training data.
+            sizes: sizes of the dataset, which may be slow to compute.
+            training: loss, batches and optimiser.
         """
 
-    def in_a_row(self, hidden: Sequence[int], sizes: Sizes, training: Training) -> Arithmetic:
-        """The arithmetic of layers in a row, sample by sample."""
+    def chain_arithmetic(
+        self, hidden: Sequence[int], sizes: Sizes, training: Training
+    ) -> Arithmetic:
+        """Cost of a chain of layers that is trained sample by sample."""
         samples, inputs, outputs = sizes
-        each = layers_in_a_row(hidden, sizes)
+        weights = chain_weights(hidden, sizes)
         if self.linear and training.on_moments:
             rows = min(samples, inputs + outputs)
-            return Arithmetic(each, rows * each, rows * each)
+            return Arithmetic(weights, rows * weights, rows * weights)
         batch = training.batch
-        step = batch.samples(samples) * (each + batch.drawing * inputs)
-        return Arithmetic(each, samples * each, step)
+        step = batch.samples(samples) * (weights + batch.draw_cost * inputs)
+        return Arithmetic(weights, samples * weights, step)
 
 
-def layers_in_a_row(hidden: Sequence[int], sizes: Sizes) -> float:
-    """Multiply-adds of one sample through layers in a row, and the weights of these."""
+def chain_weights(hidden: Sequence[int], sizes: Sizes) -> float:
+    """Weights of a chain of layers: also its multiply-adds for one sample."""
     widths = (sizes.inputs, *hidden, sizes.outputs)
     return float(sum(below * above for below, above in pairwise(widths)))

@@ -1,4 +1,4 @@
-"""Gated pathways side by side."""
+"""Gated linear networks with parallel pathways."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, Union
@@ -8,13 +8,14 @@ from pydantic import Field
 from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import choices
-from neuralrace.networks.base import Arithmetic, Network, layers_in_a_row
+from neuralrace.networks.base import Arithmetic, Network, chain_weights
 from neuralrace.networks.gates import wiring
 from neuralrace.networks.gates.base import SampleScheme
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initial_weights import initial_edges
 from neuralrace.networks.initialisers.base import Initialiser, Weights
 from neuralrace.networks.layered import Layered
+from neuralrace.training.batches import Positive
 from neuralrace.training.settings import Training
 
 if TYPE_CHECKING:
@@ -22,22 +23,19 @@ if TYPE_CHECKING:
 
 SAMPLE_SCHEMES = choices("gates", SampleScheme)
 
-Positive = Annotated[int, Field(gt=0)]
-
 
 class Gated(Network):
-    """Gated pathways side by side, each a chain of linear layers from the inputs to the outputs."""
+    """Parallel gated pathways, each a chain of linear layers from the inputs to the outputs."""
 
     name: Literal["gated"]
     hidden: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Units in each hidden layer of a pathway."""
     gates: Annotated[Union[SAMPLE_SCHEMES], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
-    """On which samples each pathway is open."""
+    """Samples on which each pathway is open."""
     widths: tuple[Positive, ...] | None = None
-    """How many times `hidden` each pathway is wide, for pathways of unequal width; 1 each when
-    absent."""
+    """Factors on `hidden`, one for each pathway, for pathways of unequal width; 1 when absent."""
     readout: Literal["trained", "mean"] = "trained"
-    """Whether the last layer of each pathway is trained, or stays the mean over the last hidden
+    """Whether the last layer of each pathway is trained, or fixed as the mean over the last hidden
     units of all pathways at any init scale."""
 
     @property
@@ -55,8 +53,8 @@ class Gated(Network):
         return not self.gates.learned
 
     @property
-    def gates_given(self) -> bool:
-        """See `Network.gates_given`."""
+    def has_fixed_gates(self) -> bool:
+        """See `Network.has_fixed_gates`."""
         return not self.gates.learned
 
     @property
@@ -64,53 +62,70 @@ class Gated(Network):
         """See `Network.averaged`."""
         return self.readout == "mean"
 
-    def task(self, dataset: Dataset, law: Initialiser, training: Training) -> "Task":
+    def examples(self, dataset: Dataset) -> Wiring:
+        """See `Network.examples`."""
+        return self.wiring(dataset.load())
+
+    def task(self, dataset: Dataset, initialiser: Initialiser, training: Training) -> "Task":
         """See `Network.task`."""
         from neuralrace.networks.tasks.gated import ParallelTask
 
-        return ParallelTask(self, self.view(dataset), law, training)
-
-    def view(self, dataset: Dataset) -> Wiring:
-        """See `Network.view`."""
-        return self.wiring(dataset.load())
+        return ParallelTask(self, self.examples(dataset), initialiser, training)
 
     def wiring(self, data: Data) -> Wiring:
         """The pathways with their gates on these samples.
 
         Raises:
-            UserError: a pathway that opens on no sample, a sample on which none is open, gates that
-                do not fit the dataset or are of the network's own making, or as many widths as
-                there are no pathways.
+            UserError: a pathway is open on no sample, or no pathway is open on a sample; gates do
+                not fit the dataset, or are learned; `widths` does not have one entry per pathway.
         """
         if self.gates.learned:
-            raise UserError("network.gates: learned gates follow the weights: there is no wiring")
+            raise UserError(
+                "learned gates follow the weights: there is no wiring",
+                key="network.gates",
+                remedy="use other gates",
+            )
         gates = self.gates.gates(data)
         widths = self.widths or (1,) * len(gates)
         if len(widths) != len(gates):
             raise UserError(
-                f"network.widths: has {len(widths)} entries; the gates make {len(gates)} pathways"
+                f"has {len(widths)} entries, and the gates make {len(gates)} pathways",
+                key="network.widths",
+                remedy="give one entry for each",
             )
         hidden = [tuple(width * units for units in self.hidden) for width in widths]
-        # units that are averaged may all be closed, as ReLU units may: the answer is zero then
+        # averaged units may all be closed, as ReLU units may: the output is zero then
         covered = not self.averaged
-        return wiring.parallel(hidden, gates, self.gates.sees(data), data, covered)
+        visible = self.gates.visible_inputs(data)
+        return wiring.parallel(hidden, gates, visible, data, covered)
 
     def initial(
-        self, law: Initialiser, seen: Wiring, scales: Sequence[float], seeds: Sequence[int]
+        self,
+        initialiser: Initialiser,
+        examples: Wiring,
+        scales: Sequence[float],
+        seeds: Sequence[int],
     ) -> Weights:
         """See `Network.initial`."""
-        graph, effective = seen.architecture, lambda _: seen.effective
-        return initial_edges(law, graph, effective, scales, seeds, seen.sees, self.averaged)
+        return initial_edges(
+            initialiser,
+            examples.architecture,
+            lambda _: examples.effective,
+            scales,
+            seeds,
+            examples.visible_inputs,
+            self.averaged,
+        )
 
     def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
         """See `Network.arithmetic`."""
         pathways = getattr(self.gates, "pathways", 0) or self.gates.count(dataset)
         (samples, inputs, outputs), batch = sizes, training.batch
-        weights = pathways * layers_in_a_row(self.hidden, sizes)
-        # the maps of all pathways, then what these make of the samples
+        weights = pathways * chain_weights(self.hidden, sizes)
+        # the maps of all pathways, then their products with the samples
         maps = inputs * (weights - pathways * inputs * self.hidden[0])
         sample = float(pathways * inputs * outputs)
         rows = min(samples, inputs * pathways + outputs) if training.on_moments else samples
-        seen = rows if batch.whole else batch.samples(samples)
-        drawn = batch.samples(samples) * batch.drawing * inputs
-        return Arithmetic(weights, maps + rows * sample, maps + seen * sample + drawn)
+        in_step = rows if batch.whole else batch.samples(samples)
+        drawn = batch.samples(samples) * batch.draw_cost * inputs
+        return Arithmetic(weights, maps + rows * sample, maps + in_step * sample + drawn)

@@ -1,4 +1,4 @@
-"""Any architecture graph."""
+"""Gated networks on any architecture graph."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
@@ -19,42 +19,49 @@ if TYPE_CHECKING:
 
 
 class Graph(Architecture, Network):
-    """Any architecture graph, with gates written out; inputs and outputs must fit the dataset."""
+    """A gated network on any architecture graph, with gates written out.
+
+    Its input and output nodes must fit the dataset.
+    """
 
     name: Literal["graph"]
     gates: dict[str, tuple[float, ...]] = Field(default={})
     """Gates in [0, 1] by node `a` or edge `a->b`, one value per context of the dataset (per sample
-    where it has none); what is not listed is always open."""
+    of a dataset without contexts). Nodes and edges that are not listed are always open."""
 
     @property
     def linear(self) -> bool:
         """See `Network.linear`."""
         return True
 
-    def task(self, dataset: Dataset, law: Initialiser, training: Training) -> "Task":
+    def examples(self, dataset: Dataset) -> Wiring:
+        """See `Network.examples`."""
+        return self.wiring(dataset.load())
+
+    def task(self, dataset: Dataset, initialiser: Initialiser, training: Training) -> "Task":
         """See `Network.task`."""
         from neuralrace.networks.tasks.graph import GraphTask
 
-        return GraphTask(self, self.view(dataset), law, training)
-
-    def view(self, dataset: Dataset) -> Wiring:
-        """See `Network.view`."""
-        return self.wiring(dataset.load())
+        return GraphTask(self, self.examples(dataset), initialiser, training)
 
     def wiring(self, data: Data) -> Wiring:
         """The graph with its gates on these samples.
 
         Raises:
-            UserError: gates that do not fit the graph or the dataset.
+            UserError: gates do not fit the graph or the dataset.
         """
         return wiring.explicit(self, self.gates, data)
 
     def initial(
-        self, law: Initialiser, seen: Wiring, scales: Sequence[float], seeds: Sequence[int]
+        self,
+        initialiser: Initialiser,
+        examples: Wiring,
+        scales: Sequence[float],
+        seeds: Sequence[int],
     ) -> Weights:
         """See `Network.initial`."""
-        return initial_edges(law, self, lambda _: seen.effective, scales, seeds)
+        return initial_edges(initialiser, self, lambda _: examples.effective, scales, seeds)
 
     def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
-        """See `Network.arithmetic`; hidden nodes count as layers in a row."""
-        return self.in_a_row([self.nodes[name] for name in self.hidden], sizes, training)
+        """See `Network.arithmetic`; hidden nodes count as a chain of layers."""
+        return self.chain_arithmetic([self.nodes[name] for name in self.hidden], sizes, training)

@@ -1,4 +1,4 @@
-"""Pathway blocks between domains."""
+"""Routing networks: pathway blocks between input domains and output domains."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -11,13 +11,14 @@ from neuralrace.datasets.base import Dataset, DomainDataset, Domains, Sizes
 from neuralrace.datasets.image_domains import ImageDomainDataset, image_domains
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import choices
-from neuralrace.networks.base import Arithmetic, Network, layers_in_a_row
+from neuralrace.networks.base import Arithmetic, Network, chain_weights
 from neuralrace.networks.gates import wiring
 from neuralrace.networks.gates.base import DomainScheme, Family, Pairs
 from neuralrace.networks.gates.effective import EffectiveData
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initial_weights import initial_edges
 from neuralrace.networks.initialisers.base import Initialiser, Weights
+from neuralrace.training.batches import Positive
 from neuralrace.training.settings import Training
 
 if TYPE_CHECKING:
@@ -28,16 +29,16 @@ PAIRS = choices("gates", Pairs)
 
 
 class Routing(Network):
-    """From every input domain to every output domain, through pathway blocks that they share."""
+    """A network from every input domain to every output domain, through shared pathway blocks."""
 
     by_domain: ClassVar[bool] = True
     name: Literal["routing"]
-    hidden: Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(min_length=1)]
+    hidden: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Units in each hidden layer of a block."""
     gates: Annotated[Union[DOMAIN_SCHEMES], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
-    """Which pairs of domains share a block."""
+    """Pairs of domains that share a block."""
     pairs: Annotated[Union[PAIRS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
-    """Which pairs of domains are trained; the others are never seen."""
+    """Pairs of domains that are trained; samples of other pairs are never shown."""
     activation: Literal["linear", "relu"] = "linear"
     """Activation of the hidden layers; relu is for transformed_images."""
 
@@ -47,30 +48,24 @@ class Routing(Network):
         return self.activation == "linear"
 
     def on_moments(self, training: Training) -> bool:
-        """Whether it is trained on second moments of images alone."""
+        """Whether training on images depends on their second moments alone."""
         return self.linear and training.on_moments
 
     def families(self, count: int) -> tuple[Family, ...]:
         """The pathway blocks between this many domains, by families of one size.
 
         Raises:
-            UserError: the domains cannot be divided so.
+            UserError: the domains do not divide into blocks.
         """
-        try:
-            return self.gates.families(count, self.hidden)
-        except ValueError as error:
-            raise UserError(f"network.{error}") from error
+        return self.gates.families(count, self.hidden)
 
     def partners(self, count: int) -> int:
-        """Output domains that each of this many input domains is trained with.
+        """Output domains that each input domain is trained with, if there are this many.
 
         Raises:
             UserError: more partners than domains.
         """
-        try:
-            return self.pairs.count(count)
-        except ValueError as error:
-            raise UserError(f"network.{error}") from error
+        return self.pairs.count(count)
 
     def mask(self, count: int, seed: int) -> np.ndarray:
         """Trained pairs of a run between this many domains, bool (input domain, output domain).
@@ -78,10 +73,7 @@ class Routing(Network):
         Raises:
             UserError: more partners than domains.
         """
-        try:
-            return self.pairs.mask(count, seed)
-        except ValueError as error:
-            raise UserError(f"network.{error}") from error
+        return self.pairs.mask(count, seed)
 
     def wiring(self, domains: Domains, seed: int = 0) -> Wiring:
         """The graph with its gates on the samples of the pairs that a seed is trained on.
@@ -93,24 +85,24 @@ class Routing(Network):
         return wiring.routing(domains, self.families(count), self.mask(count, seed))
 
     def effective(self, domains: Domains) -> Callable[[int], EffectiveData]:
-        """What the pathways of each run seed learn from, worked out once for each mask."""
-        masks = cache(lambda seed: self.wiring(domains, seed).effective)
-        return lambda seed: masks(seed if self.pairs.varies else 0)
+        """Effective data of the pathways by run seed, computed once for each mask."""
+        by_mask = cache(lambda seed: self.wiring(domains, seed).effective)
+        return lambda seed: by_mask(seed if self.pairs.varies else 0)
 
-    def task(self, dataset: Any, law: Initialiser, training: Training) -> "Task":
+    def examples(self, dataset: Any) -> Domains:
+        """See `Network.examples`."""
+        return dataset.domains()
+
+    def task(self, dataset: Any, initialiser: Initialiser, training: Training) -> "Task":
         """See `Network.task`."""
         from neuralrace.networks.tasks.domains import ImageTask, RoutingTask
 
         if isinstance(dataset, ImageDomainDataset):
-            return ImageTask(self, image_domains(dataset), law, training)  # pyright: ignore
-        return RoutingTask(self, self.view(dataset), law, training)
-
-    def view(self, dataset: Any) -> Domains:
-        """See `Network.view`."""
-        return dataset.domains()
+            return ImageTask(self, image_domains(dataset), initialiser, training)  # pyright: ignore
+        return RoutingTask(self, self.examples(dataset), initialiser, training)
 
     def check(self, dataset: Dataset, training: Training) -> None:
-        """See `Network.check`: images by domain are one matter, correlations of domains another."""
+        """See `Network.check`; domains of images have rules of their own."""
         if isinstance(dataset, ImageDomainDataset):
             self._check_images(training)
         else:
@@ -119,68 +111,88 @@ class Routing(Network):
 
     def _check_images(self, training: Training) -> None:
         if self.gates.name != "always_on":
-            raise ValueError(
-                f"network.gates.name: {self.gates.name!r}: images are routed through one "
-                "shared pathway block; use always_on"
+            raise UserError(
+                "images are routed through one shared pathway block",
+                key="network.gates.name",
+                value=self.gates.name,
+                remedy="use always_on",
             )
         if training.batch.whole and not self.on_moments(training):
-            raise ValueError(
-                "training.batch.name: 'full': only a linear network with squared error sees all "
-                "images at once, through their correlations; use mini"
+            raise UserError(
+                "only a linear network with squared error is trained on all images at once, "
+                "through their correlations",
+                key="training.batch.name",
+                value=training.batch.name,
+                remedy="use mini",
             )
         if training.batch.whole and not training.optimiser.is_linear:
-            raise ValueError(
-                f"training.optimiser.name: {training.optimiser.name!r}: all images at once are "
-                "learned along axes of their own, which sgd and momentum do not feel; use one of "
-                "these, or training.batch.name: mini"
+            raise UserError(
+                "all images at once are learned along the eigenvectors of their correlation, which "
+                "changes the result of this optimiser",
+                key="training.optimiser.name",
+                value=training.optimiser.name,
+                remedy="use sgd or momentum, or training.batch.name: mini",
             )
 
     def _check_correlations(self, dataset: Any, training: Training) -> None:
         if not isinstance(dataset, DomainDataset):
-            raise ValueError(
-                f"network.name: 'routing': dataset {dataset.name!r} has no domains; use "
-                "one that has, such as routing"
+            raise UserError(
+                f"dataset {dataset.name!r} has no domains",
+                key="network.name",
+                value=self.name,
+                remedy="use a dataset with domains, such as routing",
             )
         if not self.linear:
-            raise ValueError(
-                f"network.activation: {self.activation!r}: dataset {dataset.name!r} is "
-                "learned from correlations, as linear networks can; use linear"
+            raise UserError(
+                f"dataset {dataset.name!r} is learned from correlations, which needs a linear "
+                "network",
+                key="network.activation",
+                value=self.activation,
+                remedy="use linear",
             )
         if not training.loss.squared:
-            raise ValueError(
-                f"training.loss.name: {training.loss.name!r}: a routing network is "
-                "trained on correlations; use squared_error"
+            raise UserError(
+                "a routing network is trained on correlations",
+                key="training.loss.name",
+                value=training.loss.name,
+                remedy="use squared_error",
             )
 
     def initial(
-        self, law: Initialiser, seen: Domains, scales: Sequence[float], seeds: Sequence[int]
+        self,
+        initialiser: Initialiser,
+        examples: Domains,
+        scales: Sequence[float],
+        seeds: Sequence[int],
     ) -> Weights:
         """See `Network.initial`."""
-        widths = seen.inputs.shape[2], seen.targets.shape[2]
-        return self.initial_between(seen.count, widths, lambda: seen, law, scales, seeds)
+        widths = examples.inputs.shape[2], examples.targets.shape[2]
+        return self.initial_between(
+            examples.count, widths, lambda: examples, initialiser, scales, seeds
+        )
 
     def initial_between(
         self,
         count: int,
         widths: tuple[int, int],
         domains: Callable[[], Domains],
-        law: Initialiser,
+        initialiser: Initialiser,
         scales: Sequence[float],
         seeds: Sequence[int],
     ) -> Weights:
-        """As `initial`, where the domains take long to make: only some laws ask for their modes.
+        """As `initial`, for domains that are slow to make: only some initialisers need their modes.
 
         Args:
-            count: how many input domains there are, and output domains.
-            widths: units of an input and of an output domain.
+            count: number of input domains, and of output domains.
+            widths: units of an input domain and of an output domain.
             domains: makes the domains.
-            law: how to draw.
+            initialiser: draws the weights.
             scales: init scales.
             seeds: run seeds.
         """
         effective = cache(lambda: self.effective(domains()))
         graph = wiring.routing_architecture(count, *widths, self.families(count))
-        return initial_edges(law, graph, lambda seed: effective()(seed), scales, seeds)
+        return initial_edges(initialiser, graph, lambda seed: effective()(seed), scales, seeds)
 
     def arithmetic(self, dataset: Any, sizes: Sizes, training: Training) -> Arithmetic:
         """See `Network.arithmetic`."""
@@ -190,25 +202,25 @@ class Routing(Network):
         weights = 0.0
         for size, hidden in ((family.size, family.hidden) for family in families):
             ends = inputs * hidden[0] + hidden[-1] * outputs
-            between = layers_in_a_row(hidden, sizes) - ends
+            between = chain_weights(hidden, sizes) - ends
             weights += (domains / size) ** 2 * (size * ends + between)
         if not isinstance(dataset, ImageDomainDataset):
-            # maps of all pairs through their blocks, and products with their correlations
-            through = sum(layers_in_a_row(each.hidden, sizes) / each.size for each in families)
+            # the maps of all pairs through their blocks, and products with correlations
+            through = sum(chain_weights(family.hidden, sizes) / family.size for family in families)
             wide = sum(family.hidden[-1] for family in families)
             maps = domains**2 * (through + inputs * outputs * (wide + inputs))
             return Arithmetic(weights, maps, maps)
 
-        def shown(partners: int) -> float:
-            """One image, in all input domains and some output domains of each."""
+        def one_image(partners: int) -> float:
+            """An image in all input domains, with some output domains for each."""
             return float(domains * (inputs * first + partners * last * outputs))
 
-        tested = dataset.tested * shown(domains)
+        tested = dataset.tested * one_image(domains)
         if training.batch.whole:
-            # encoders against each other and the classes; sums over pairs of what is left of these
+            # products of encoders with each other and with the classes, and their sums over pairs
             moments = float(domains * first * (inputs * (first + outputs) + domains * first))
             return Arithmetic(weights, tested + moments, moments)
-        image = shown(self.partners(domains))
+        image = one_image(self.partners(domains))
         return Arithmetic(
             weights, tested + samples * image, training.batch.samples(samples) * image
         )

@@ -6,7 +6,7 @@ import numpy as np
 
 from neuralrace.config.cell import Ensemble
 from neuralrace.results.provenance import Stage, code_sha256, package_versions, processor_attributes
-from neuralrace.training.settings import FullBatch
+from neuralrace.training.batches import FullBatch
 
 Coordinates = dict[str, tuple[str, np.ndarray, str]]
 """Dimension, values and unit of each coordinate."""

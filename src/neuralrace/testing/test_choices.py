@@ -13,8 +13,8 @@ from neuralrace.networks.layered import Activation
 from neuralrace.networks.modules.activations import ACTIVATIONS
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
 from neuralrace.testing.cells import LOADABLE, example_of, name_of
-from neuralrace.training.losses import LOSSES
-from neuralrace.training.settings import OPTIMISERS, Loss
+from neuralrace.training.loss import LOSSES, Loss
+from neuralrace.training.settings import OPTIMISERS
 
 CHOICES = (DATASETS, DOMAIN_SCHEMES, INITIALISERS, OPTIMISERS, PAIRS, SAMPLE_SCHEMES)
 

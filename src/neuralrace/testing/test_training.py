@@ -12,7 +12,7 @@ from neuralrace.networks.modules.activations import ACTIVATIONS
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
 from neuralrace.testing.cells import LOADABLE, cell_of, example_of, name_of, recording
 from neuralrace.testing.training import check_training
-from neuralrace.training.losses import LOSSES
+from neuralrace.training.loss import LOSSES
 from neuralrace.training.settings import OPTIMISERS
 
 XOR = {"name": "xor"}

@@ -1,1 +1,4 @@
-"""Training: gradient descent on whole ensembles, with observables recorded on the way."""
+"""Training: gradient descent on all runs of a cell, with observables recorded during training.
+
+Formulas of the theory and networks' architectures do not belong here.
+"""

@@ -1,6 +1,6 @@
-"""Checkpoints as the trainer sees them: the state that is saved, and when.
+"""The state of a training that checkpoints save, and the interface that saves it.
 
-Where they are stored is not its business: `neuralrace.workflow.checkpoints` keeps them in files.
+`neuralrace.workflow.checkpoints` implements the interface with files.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,13 @@ Parts = list[dict[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class State:
-    """Training after some steps.
+    """State of a training after some steps.
 
     Attributes:
-        step: gradient steps made.
-        members: what changes in training, a pytree of device arrays.
-        series: what was recorded, in parts that follow each other along their leading time axis;
-            each part has the same names.
+        step: number of gradient steps made.
+        members: weights, optimiser state and the like: a pytree of device arrays.
+        series: recorded variables, in parts that follow each other along the leading time axis;
+            all parts have the same names.
         snapshots: large observables, likewise; may be empty.
     """
 
@@ -39,14 +39,15 @@ class Checkpoints(Protocol):
         ...
 
     def restore(self, members: Any, report: Callable[[str], None]) -> State | None:
-        """The state that was saved last; None to start anew.
+        """The state that was saved last; None to start from the beginning.
 
         Args:
             members: freshly built members or their shapes.
-            report: takes one line: the step that training continues from, or why it starts anew.
+            report: called with one line: the step that training continues from, or why it starts
+                from the beginning.
         """
         ...
 
     def save(self, state: State) -> None:
-        """Saves a state in the place of the last one."""
+        """Saves a state and replaces the previous one."""
         ...

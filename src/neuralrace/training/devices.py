@@ -1,7 +1,7 @@
-"""The GPUs of a machine, and which of them a job computes on.
+"""GPUs of the machine, and the choice of one for each job.
 
-A scheduler's `CUDA_VISIBLE_DEVICES` says which GPUs there are. Jobs that a person runs side by side
-on a machine of several take one each.
+A scheduler selects GPUs by `CUDA_VISIBLE_DEVICES`. Without a scheduler, jobs that run at the same
+time on a machine with several GPUs take one each.
 """
 
 import fcntl
@@ -13,51 +13,51 @@ from itertools import takewhile
 from pathlib import Path
 from tempfile import gettempdir
 
-CHOSEN = "CUDA_VISIBLE_DEVICES"
-NONE = ("", "-1", "NoDevFiles")
-"""How schedulers spell no GPU."""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+NO_GPU = ("", "-1", "NoDevFiles")
+"""Values by which schedulers say that there is no GPU."""
 PAUSE = 1.0
-"""Seconds between two looks for a GPU that has become free."""
-_taken: list[int] = []
-"""File descriptors of the locks of this process, which the kernel opens when it ends."""
+"""Seconds between two searches for a free GPU."""
+_locks: list[int] = []
+"""File descriptors of this process's locks; the kernel releases them when the process ends."""
 
 
 def visible_gpus() -> tuple[str, ...]:
-    """Names of the GPUs that this process may use, by which CUDA knows them."""
-    told = os.environ.get(CHOSEN)
-    if told is not None:
-        names = (name.strip() for name in told.split(","))
-        return tuple(takewhile(lambda name: name not in NONE, names))
-    asked = shutil.which("nvidia-smi")
-    if asked is None:
+    """Names, as CUDA uses them, of the GPUs that this process may use."""
+    listed = os.environ.get(VISIBLE)
+    if listed is not None:
+        names = (name.strip() for name in listed.split(","))
+        return tuple(takewhile(lambda name: name not in NO_GPU, names))
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
         return ()
-    listed = subprocess.run([asked, "--list-gpus"], capture_output=True, text=True, check=False)  # noqa: S603
-    found = [line for line in listed.stdout.splitlines() if line.startswith("GPU ")]
-    return tuple(map(str, range(len(found))))
+    output = subprocess.run([tool, "--list-gpus"], capture_output=True, text=True, check=False)  # noqa: S603
+    lines = [line for line in output.stdout.splitlines() if line.startswith("GPU ")]
+    return tuple(map(str, range(len(lines))))
 
 
 def claim_gpu() -> None:
-    """Takes one of the GPUs, if there are several, for this process alone until it ends.
+    """Reserves one of several GPUs for this process until it ends; waits while all are in use.
 
-    While all are taken, it waits. To be called before JAX is loaded.
+    Call it before JAX is imported.
     """
     names = visible_gpus()
-    if len(names) > 1:  # a single one was chosen by a scheduler, or is shared by all there is
-        os.environ[CHOSEN] = _free(names)
+    if len(names) > 1:  # a single GPU was chosen by a scheduler, or all jobs share it
+        os.environ[VISIBLE] = _lock_one(names)
 
 
-def _free(names: tuple[str, ...]) -> str:
-    """The name of a GPU that no other process of this user has taken; it is taken now."""
+def _lock_one(names: tuple[str, ...]) -> str:
+    """Locks a GPU that no other process of this user has locked, and returns its name."""
     folder = Path(gettempdir(), f"neuralrace-gpus-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     while True:
         for name in names:
-            slot = os.open(folder / name.replace("/", "-"), os.O_CREAT | os.O_RDWR, 0o600)
+            lock = os.open(folder / name.replace("/", "-"), os.O_CREAT | os.O_RDWR, 0o600)
             try:
-                fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.close(slot)
+                os.close(lock)
             else:
-                _taken.append(slot)
+                _locks.append(lock)
                 return name
         time.sleep(PAUSE)

@@ -1,10 +1,9 @@
-"""Memory of a compiled training program, and of the machine and device that it runs on.
+"""Memory limits: what training needs, what is available, and refusal of what cannot fit."""
 
-What does not fit is refused before it runs.
-"""
-
+import itertools
 import math
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,7 @@ if TYPE_CHECKING:  # a plan is made without JAX
     from jax.stages import Compiled
 
 COPIES = 3
-"""How often records are held at once: as they came, as arrays of all runs, and read back."""
-
-
-# Compiled programs ------------------------------------------------------------------------------
+"""Copies of the records that exist at once: parts, arrays of all runs, and the file's contents."""
 
 
 @dataclass(frozen=True)
@@ -27,110 +23,101 @@ class ProgramMemory:
     """Memory of a compiled program, in bytes.
 
     Attributes:
-        arguments: the arrays that it is called with.
-        working: what it needs beside them: intermediate values, and outputs that do not take the
-            place of a donated argument.
+        arguments: arrays that it is called with.
+        working: intermediate values, and outputs that do not replace a donated argument.
         runs: runs that it trains at once.
-        exact: whether the compiler told; else intermediate values are missing.
     """
 
     arguments: int
     working: int
     runs: int = 1
-    exact: bool = True
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """Arguments and working memory."""
         return self.arguments + self.working
 
     def __str__(self) -> str:
-        """All of it, and the share of each run where there are many."""
-        least = "" if self.exact else "at least "
-        each = f", {_gigabytes(self.total / self.runs)} for each of {self.runs} runs,"
-        return f"{least}{_gigabytes(self.total)}{each if self.runs > 1 else ''}"
+        share = f", {_gigabytes(self.total / self.runs)} for each of {self.runs} runs,"
+        return f"{_gigabytes(self.total)}{share if self.runs > 1 else ''}"
 
 
 def program_memory(compiled: "Compiled", runs: int = 1) -> ProgramMemory:
-    """The memory that a compiled program takes.
+    """The memory that a compiled program takes, as the compiler reports it.
 
     Args:
-        compiled: `jax.jit(f).lower(...).compile()`; the arguments need not exist, shapes do.
+        compiled: `jax.jit(f).lower(...).compile()`; its arguments need not exist, shapes do.
         runs: runs that it trains at once.
 
     Returns:
-        What the compiler tells; what shapes of arguments and outputs tell where it tells nothing.
+        Where a backend reports nothing, its arguments alone: a lower bound.
     """
     analysis = compiled.memory_analysis()
     if analysis is None:
         import jax
 
-        arguments = jax.tree.leaves(compiled.args_info)
-        donated = size_of([argument for argument in arguments if argument.donated])
-        outputs = size_of(jax.tree.leaves(compiled.out_info))
-        return ProgramMemory(size_of(arguments), max(outputs - donated, 0), runs, exact=False)
-    # an output in the place of a donated argument is counted among the outputs and the aliases
-    own = analysis.output_size_in_bytes - analysis.alias_size_in_bytes
-    working = own + analysis.temp_size_in_bytes + analysis.generated_code_size_in_bytes
+        return ProgramMemory(size_of(jax.tree.leaves(compiled.args_info)), 0, runs)
+    # an output that replaces a donated argument is counted among both outputs and aliases
+    outputs = analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    working = outputs + analysis.temp_size_in_bytes + analysis.generated_code_size_in_bytes
     return ProgramMemory(analysis.argument_size_in_bytes, working, runs)
 
 
 def size_of(arrays: list[Any]) -> int:
-    """Bytes of arrays that may exist in outline only."""
+    """Bytes of arrays, or of arrays of which only shape and dtype are known."""
     return sum(math.prod(array.shape) * array.dtype.itemsize for array in arrays)
 
 
-def refuse_program(needed: ProgramMemory, left: int | None) -> None:
+def refuse_program(needed: ProgramMemory, available: int | None) -> None:
     """Refuses a program that does not fit into the memory of its device.
 
     Args:
         needed: memory of the program.
-        left: bytes that the device has left; None if unknown, and then nothing is refused.
+        available: free bytes of the device; None if unknown, and then nothing is refused.
 
     Raises:
         UserError: it needs more.
     """
-    if left is not None and needed.total > left:
+    if available is not None and needed.total > available:
         raise UserError(
-            f"memory: training needs {needed} of memory, and the device has "
-            f"{_gigabytes(left)} left; train fewer runs (seeds, init_scales), or take fewer "
-            "domains (dataset.count), narrower layers (network.hidden), a smaller "
-            "training.batch.size, fewer images (dataset.images.samples) or precision: float32"
+            f"training needs {needed} of memory, and the device has {_gigabytes(available)} left",
+            remedy="train fewer runs (seeds, init_scales), or take fewer domains (dataset.count), "
+            "narrower layers (network.hidden), a smaller training.batch.size, fewer images "
+            "(dataset.images.samples) or precision: float32",
         )
 
 
-def refuse_records(size: int, left: int) -> None:
+def refuse_records(size: int, available: int) -> None:
     """Refuses records that do not fit into the memory of the machine.
 
     Args:
         size: bytes of all records and snapshots of all runs.
-        left: bytes that the machine has left.
+        available: free bytes of the machine.
 
     Raises:
-        UserError: they take more, in all the copies that are held at once.
+        UserError: all copies of them that exist at once take more.
     """
-    if COPIES * size > left:
+    if COPIES * size > available:
         raise UserError(
-            f"record: what is recorded takes {_gigabytes(COPIES * size)} of memory, and the "
-            f"machine has {_gigabytes(left)} left; record less often (record.every), fewer "
-            "snapshots (record.snapshots) or observables (record.observables), or fewer seeds"
+            f"records take {_gigabytes(COPIES * size)} of memory, and the machine has "
+            f"{_gigabytes(available)} left",
+            key="record",
+            remedy="record less often (record.every), fewer snapshots (record.snapshots) or "
+            "observables (record.observables), or train fewer seeds",
         )
 
 
-def describe(needed: ProgramMemory, left: int | None) -> str:
-    """One line for the log: what a program needs and what there is."""
-    there = "an unknown amount" if left is None else _gigabytes(left)
+def describe(needed: ProgramMemory, available: int | None) -> str:
+    """One line for the log: memory that a program needs and memory that the device has."""
+    left = "an unknown amount" if available is None else _gigabytes(available)
     return (
         f"memory: {needed} ({_gigabytes(needed.arguments)} arguments, "
-        f"{_gigabytes(needed.working)} working), {there} left on the device"
+        f"{_gigabytes(needed.working)} working), {left} left on the device"
     )
 
 
 def _gigabytes(size: int | float) -> str:
     return f"{size / 1e9:.3f} GB"
-
-
-# Limits of machine and device -------------------------------------------------------------------
 
 
 def total_memory() -> int:
@@ -139,14 +126,14 @@ def total_memory() -> int:
 
 
 def available_on_device(device: Any) -> int | None:
-    """Bytes of memory that a device has left; ask before the arguments of a program are made.
+    """Free bytes of a device, before the arguments of a program are made.
 
     Args:
         device: JAX device on which the program will run.
 
     Returns:
-        Of an accelerator, the pool of its allocator less what is in use, or None where it does not
-        tell; of a processor, what `available` tells.
+        On an accelerator, the free part of its allocator's pool, or None if it does not report it;
+        on a CPU, `available_memory`.
     """
     if device.platform == "cpu":
         return available_memory()
@@ -155,47 +142,44 @@ def available_on_device(device: Any) -> int | None:
 
 
 def available_memory(system: Path = Path("/")) -> int:
-    """Bytes of memory that this machine has left, or the control group of this process if less.
+    """Free bytes of the machine; less if a container or a SLURM job limits this process to less.
 
     Args:
-        system: root of the file system in which the kernel tells its limits.
+        system: root of the file system in which the kernel publishes control groups.
     """
     import psutil  # planning does without
 
-    return max(min([psutil.virtual_memory().available, *_left_in_groups(system)]), 0)
+    left = [psutil.virtual_memory().available, *_left_in_control_groups(system)]
+    if limit := _slurm_limit():
+        left.append(limit - psutil.Process().memory_info().rss)
+    return max(min(left), 0)
 
 
-def _left_in_groups(system: Path) -> Iterator[int]:
-    """Bytes left in each limited control group of this process, innermost first.
-
-    Both versions of control groups are read. Pages of files that were not touched lately are given
-    back by the kernel when memory runs short, and count as left.
-    """
-    listed = system / "proc/self/cgroup"
-    for line in listed.read_text(encoding="utf-8").splitlines() if listed.is_file() else []:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            mount, files = "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-            mount, files = "sys/fs/cgroup/memory", names
-        else:
+def _left_in_control_groups(system: Path) -> Iterator[int]:
+    """Free bytes of each limited control group (version 2) of this process, innermost first."""
+    mount, groups = system / "sys/fs/cgroup", system / "proc/self/cgroup"
+    lines = groups.read_text(encoding="utf-8") if groups.is_file() else ""
+    line = re.search("^0::/(.*)$", lines, re.M)
+    group = mount / (line[1] if line else "")
+    # A container may see the path that its host uses, which does not exist inside: its own group is
+    # then the mount itself. The root group has none of these files.
+    for folder in itertools.takewhile(lambda each: each != mount.parent, (group, *group.parents)):
+        try:
+            limit, used, statistics = (
+                (folder / name).read_text(encoding="utf-8").strip()
+                for name in ("memory.max", "memory.current", "memory.stat")
+            )
+        except OSError:
             continue
-        group = system / mount / path.lstrip("/")
-        # in a container the path may be that of the host: its own group is then the mount itself
-        for folder in [group, *group.parents]:
-            yield from _left_in_group(folder, *files)
-            if folder == system / mount:
-                break
+        if limit != "max":
+            # the kernel reclaims pages of files that were not read lately when memory runs short
+            cached = dict(line.split() for line in statistics.splitlines()).get("inactive_file", 0)
+            yield int(limit) - int(used) + int(cached)
 
 
-def _left_in_group(group: Path, limit: str, usage: str, reclaimable: str) -> list[int]:
-    """Bytes left in one control group; empty where there is no limit."""
-    try:
-        most = (group / limit).read_text(encoding="utf-8").strip()
-        used = int((group / usage).read_text(encoding="utf-8"))
-        lines = (group / "memory.stat").read_text(encoding="utf-8").splitlines()
-    except OSError:  # the root group of version 2 has none of these files
-        return []
-    given_back = int(dict(line.split() for line in lines).get(reclaimable, 0))
-    return [] if most == "max" else [int(most) - used + given_back]
+def _slurm_limit() -> int:
+    """Bytes that SLURM grants to a job on this node, also where it uses no control groups; or 0."""
+    megabytes, cpus = os.environ.get("SLURM_MEM_PER_NODE"), "1"
+    if megabytes is None:
+        megabytes, cpus = os.environ.get("SLURM_MEM_PER_CPU"), os.environ.get("SLURM_CPUS_ON_NODE")
+    return int(megabytes) * int(cpus) * 2**20 if megabytes and cpus else 0

@@ -1,4 +1,4 @@
-"""What the trainer reads of a configuration."""
+"""The interface between a configuration and the trainer."""
 
 from typing import Literal, Protocol, runtime_checkable
 
@@ -9,19 +9,20 @@ from neuralrace.training.task import Task
 
 @runtime_checkable
 class Runs(Protocol):
-    """All runs of a cell, one for each init scale and seed.
+    """The runs of a cell, one for each init scale and seed.
 
-    `neuralrace.config.cell.Ensemble` is one; training knows no network by name.
+    `neuralrace.config.cell.Ensemble` implements it. With this interface the trainer does not depend
+    on the configuration, and any object with these attributes can be trained.
     """
 
     @property
     def dataset(self) -> Dataset:
-        """Dataset that is trained on."""
+        """Training data."""
         ...
 
     @property
     def init_scales(self) -> tuple[float, ...]:
-        """Factors on every initial weight."""
+        """Factors on all initial weights."""
         ...
 
     @property
@@ -31,28 +32,28 @@ class Runs(Protocol):
 
     @property
     def training(self) -> Training:
-        """Loss, batches, optimiser and steps."""
+        """Loss, batches, optimiser and number of steps."""
         ...
 
     @property
     def record(self) -> Record:
-        """What is recorded, and how often."""
+        """Observables, and how often they are recorded."""
         ...
 
     @property
     def precision(self) -> Literal["float32", "float64"]:
-        """Arithmetic of training."""
+        """Floating-point type of training."""
         ...
 
     @property
     def matmul_precision(self) -> Literal["default", "high", "highest"]:
-        """Matrix products of float32."""
+        """Precision of matrix products in float32."""
         ...
 
     def task(self) -> Task:
-        """The network on its dataset, as the trainer takes it.
+        """The network on its dataset.
 
         Raises:
-            UserError: gates that do not fit the dataset, or missing files.
+            UserError: gates do not fit the dataset, or files are missing.
         """
         ...

@@ -1,9 +1,9 @@
-"""The training engine: all runs of a cell in one compiled program.
+"""The trainer: all runs of a cell in one compiled program.
 
 Runs (init scale x seed) are a `vmap` axis, and observables are recorded inside the loop over
-gradient steps. Steps between records, records in a call and everything that a person tunes are
-arguments: one program makes the first record and all others, calls are as long as progress and
-checkpoints want them, and cells of one shape share it.
+gradient steps. Compiling takes seconds, so everything but shapes is an argument of the program:
+learning rate, steps between records, records in a call. One program makes the first record and all
+others, and cells of one shape share it. A call is as long as progress lines and checkpoints allow.
 """
 
 import time
@@ -34,20 +34,20 @@ from neuralrace.training.task import Task
 
 Observe = Callable[[View], Mapping[str, Array]]
 
-# A run counts as diverged when its loss is not finite or has grown by this factor.
 DIVERGENCE_FACTOR = 1e6
-# Records that a call makes at most, and the bytes that they take at most.
+"""A run has diverged when its loss is not finite or has grown by this factor."""
 ROWS, ROW_BYTES = 64, 2**26
+"""Most records that one call of the program returns, and the most bytes that they take."""
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What training recorded.
+    """Recorded variables of all runs of a cell.
 
     Attributes:
         variables: arrays by schema name, leading axes (init_scale, seed, time or snapshot).
         diverged_at: step at which a run diverged, -1 for runs that did not.
-        samples: size of the dataset.
+        samples: number of samples that the loss is averaged over.
     """
 
     variables: dict[str, Float[np.ndarray, "init_scale seed ..."]]
@@ -63,23 +63,25 @@ def train(
     """Trains all runs of a cell.
 
     Args:
-        ensemble: what to train.
-        report: takes a line of progress every few seconds.
-        checkpoints: where an interrupted training goes on from; none are kept when absent.
+        ensemble: the runs.
+        report: called with a line of progress every few seconds.
+        checkpoints: saved state of an interrupted training; nothing is saved when absent.
 
     Returns:
-        The recorded trajectory. A diverged run stops where it diverged, holds NaN from there on,
-        and leaves the other runs untouched.
+        The recorded trajectory. A diverged run stops where it diverged and holds NaN from there on;
+        other runs are not affected.
 
     Raises:
-        UserError: the law does not fit the network, the dataset has no distribution to draw fresh
-            samples from, the runs do not fit into memory, every run diverged, or compilation is
-            switched off.
+        UserError: the initialiser does not fit the network, the dataset has no distribution to draw
+            fresh samples from, the runs do not fit into memory, every run diverged, or compilation
+            is switched off.
     """
     if jax.config.values["jax_disable_jit"]:
         raise UserError(
-            "JAX_DISABLE_JIT: 1: networks are trained by a compiled program; unset it, or call "
-            "jax.config.update('jax_disable_jit', False)"
+            "networks are trained by a compiled program",
+            key="JAX_DISABLE_JIT",
+            value=1,
+            remedy="unset it, or call jax.config.update('jax_disable_jit', False)",
         )
     with (
         jax.enable_x64(ensemble.precision == "float64"),
@@ -89,8 +91,10 @@ def train(
     if (trajectory.diverged_at >= 0).all():
         first = int(trajectory.diverged_at.min())
         raise UserError(
-            f"training.learning_rate: {ensemble.training.learning_rate!r}: every run diverged, the "
-            f"first at step {first}; use a smaller learning rate"
+            f"every run diverged, the first at step {first}",
+            key="training.learning_rate",
+            value=ensemble.training.learning_rate,
+            remedy="use a smaller learning rate",
         )
     return trajectory
 
@@ -98,34 +102,43 @@ def train(
 class Trainer:
     """All runs of a cell, and the program that trains them.
 
-    Make it and call it at the precision of the ensemble; see `train`.
+    Two pytrees go through the program. `members` is what training changes: `params`, `optimiser`
+    (its state), `diverged_at` and `order` (of mini-batches). `fixed` is what it does not change:
+    `initial` weights, `rest` (weights that are not trained), `per_run` arrays, `learning_rate`,
+    loss `factor`, `loss_limit` and random `key`. Every leaf has a leading axis of runs, scale by
+    scale.
+
+    Create it and call it at the precision of the ensemble, as `train` does.
 
     Attributes:
-        ensemble: what is trained.
-        task: how it is trained.
+        ensemble: the runs.
+        task: their network on their dataset.
         scales: init scales of the ensemble.
         seeds: seeds of the ensemble.
         graph: structure of the network, without its weights.
-        data: what all runs share, on the device.
+        data: arrays that all runs share, on the device.
     """
 
     def __init__(self, ensemble: Runs, task: Task | None = None):
-        """Loads the data; weights of all runs are only made by `start`.
+        """Loads the data; the weights of all runs are made later, by `start`.
 
         Args:
-            ensemble: what to train.
-            task: how to train; made from the ensemble when absent.
+            ensemble: the runs.
+            task: their network on their dataset; made from the ensemble when absent.
 
         Raises:
-            UserError: a batch larger than the dataset, or fresh samples of one that is fixed.
+            UserError: a batch is larger than the dataset, or fresh samples are configured for a
+                dataset that is a fixed sample.
         """
         self.ensemble = ensemble
         self.scales, self.seeds = ensemble.init_scales, ensemble.seed_numbers
         self.task = task or ensemble.task()
         self.optimiser = ensemble.training.optimiser.transformation()
-        chosen = [OBSERVABLES[name] for name in ensemble.record.observables]
-        self.recorded = [each.load() for each in chosen if not each.declaration.snapshots]
-        self.large = [each.load() for each in chosen if each.declaration.snapshots]
+        entries = [OBSERVABLES[name] for name in ensemble.record.observables]
+        self.observables = [e.load() for e in entries if not e.declaration.snapshots]
+        self.snapshot_observables = [e.load() for e in entries if e.declaration.snapshots]
+        # A sampler may be a pytree: its numbers are arguments of the program, as other data are, so
+        # that datasets which differ in numbers alone share the program.
         sampler = ensemble.training.batch.sampler(ensemble.dataset, self.task.items)
         numbers, self.sampler = jax.tree.flatten(sampler)
         self.data = self._device({**self.task.arrays, "sampler": numbers})
@@ -133,24 +146,25 @@ class Trainer:
         self.graph, *_ = nnx.split(self.task.network(self._device(one)), nnx.Param, ...)
         self._one = one
 
-    # One network -----------------------------------------------------------------------------
+    # One run ---------------------------------------------------------------------------------
 
     def loss(self, params: Any, fixed: Any, batch: Any) -> Array:
         """Loss of one run on a batch."""
         network = nnx.merge(self.graph, params, fixed["rest"])
-        return fixed["factor"] * self.task.loss(network, batch, fixed["own"])
+        return fixed["factor"] * self.task.loss(network, batch, fixed["per_run"])
 
     def whole_loss(self, params: Any, fixed: Any, data: Any) -> Array:
         """Loss of one run on all samples."""
         network = nnx.merge(self.graph, params, fixed["rest"])
-        return fixed["factor"] * self.task.whole_loss(network, data, fixed["own"])
+        return fixed["factor"] * self.task.whole_loss(network, data, fixed["per_run"])
 
     def step(self, member: Any, fixed: Any, batch: Any, step: Array) -> Any:
-        """One gradient step of one run; a run whose loss has left all bounds stays where it is."""
+        """One gradient step of one run; a run that has diverged keeps its weights."""
         params, state = member["params"], member["optimiser"]
         loss, gradient = jax.value_and_grad(self.loss)(params, fixed, batch)
         updates, new_state = self.optimiser.update(gradient, state, params)
         updates = jax.tree.map(lambda update: fixed["learning_rate"] * update, updates)
+        # `<=` is false for a loss of NaN too
         healthy = (member["diverged_at"] < 0) & (loss <= fixed["loss_limit"])
         params, state = jax.tree.map(
             lambda new, old: jnp.where(healthy, new, old),
@@ -169,8 +183,8 @@ class Trainer:
         loss = self.whole_loss(params, fixed, data)
 
         def gradient() -> Any:
-            slope = jax.grad(self.whole_loss)(params, fixed, data)
-            return nnx.merge(self.graph, slope, jax.tree.map(jnp.zeros_like, rest))
+            slopes = jax.grad(self.whole_loss)(params, fixed, data)
+            return nnx.merge(self.graph, slopes, jax.tree.map(jnp.zeros_like, rest))
 
         view = View(
             training=self.ensemble.training,
@@ -178,7 +192,7 @@ class Trainer:
             network=nnx.merge(self.graph, params, rest),
             initial=nnx.merge(self.graph, fixed["initial"], rest),
             data=data,
-            own=fixed["own"],
+            per_run=fixed["per_run"],
             gradient=gradient,
         )
         record = {"loss": loss}
@@ -190,29 +204,31 @@ class Trainer:
     # All runs --------------------------------------------------------------------------------
 
     def start(self) -> tuple[Any, Any]:
-        """What changes in training and what stays fixed, of every run, flattened to one axis.
+        """`members` and `fixed` of all runs before training.
 
         Raises:
-            UserError: the law does not fit the network.
+            UserError: the initialiser does not fit the network.
         """
-        weights, own = self.task.weights(self.scales, self.seeds), self.task.own(self.seeds)
+        weights, per_run = self.task.weights(self.scales, self.seeds), self.task.per_run(self.seeds)
         flat = jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights)
         copies = len(self.scales)
         repeated = {
-            name: np.tile(each, (copies, *[1] * (each.ndim - 1))) for name, each in own.items()
+            name: np.tile(array, (copies, *[1] * (array.ndim - 1)))
+            for name, array in per_run.items()
         }
         return self._start(flat, repeated, np.tile(self.seeds, copies))
 
-    def _start(self, weights: Any, own: Any, seeds: np.ndarray) -> tuple[Any, Any]:
+    def _start(self, weights: Any, per_run: Any, seeds: np.ndarray) -> tuple[Any, Any]:
         training, runs = self.ensemble.training, len(seeds)
 
         def parts(one: Any) -> tuple[Any, Any]:
             _, params, rest = nnx.split(self.task.network(one), nnx.Param, ...)
             return params, rest
 
-        # not jitted: there is hardly anything to compute
+        # not jitted: compiling would take longer than these few operations
         params, rest = jax.vmap(parts)(self._device(weights))
-        initial, _ = jax.vmap(parts)(self._device(weights))  # buffers of its own: params are given
+        # a second copy, as the program overwrites the donated buffers of `params`
+        initial, _ = jax.vmap(parts)(self._device(weights))
         constants = {
             "learning_rate": training.learning_rate,
             "factor": training.loss.factor(self.task.samples),
@@ -220,7 +236,7 @@ class Trainer:
         }
         fixed = {
             "rest": rest,
-            "own": self._device(own),
+            "per_run": self._device(per_run),
             "initial": initial,
             **{name: self._device(np.full(runs, value)) for name, value in constants.items()},
         }
@@ -241,35 +257,35 @@ class Trainer:
 
     @cached_property
     def shapes(self) -> tuple[Any, Any]:
-        """Shapes of what `start` will make: memory is planned before it is taken."""
+        """Shapes of `members` and `fixed`: memory is checked before `start` allocates it."""
         runs = len(self.scales) * len(self.seeds)
 
         def many(one: np.ndarray) -> np.ndarray:
-            return np.broadcast_to(one, (runs, *one.shape))
+            return np.broadcast_to(one, (runs, *one.shape))  # a view: no memory is allocated
 
-        own = {name: each[0] for name, each in self.task.own(self.seeds[:1]).items()}
-        weights, own = jax.tree.map(many, (self._one, own))
+        per_run = {name: each[0] for name, each in self.task.per_run(self.seeds[:1]).items()}
+        weights, per_run = jax.tree.map(many, (self._one, per_run))
         return jax.eval_shape(
-            lambda: self._start(weights, own, np.tile(self.seeds, len(self.scales)))
+            lambda: self._start(weights, per_run, np.tile(self.seeds, len(self.scales)))
         )
 
     def advance(
         self, members: Any, fixed: Any, data: Any, first: Array, every: Array, records: Array
     ) -> tuple[Any, dict[str, Array]]:
-        """Some records' worth of steps of all runs.
+        """Trains all runs for some steps and records observables; this is what is compiled.
 
         Args:
-            members: what changes, of every run.
-            fixed: what does not.
+            members: see `Trainer`.
+            fixed: see `Trainer`.
             data: `self.data`.
-            first: the next step.
-            every: steps before each record; with 0 it tells how things stand.
-            records: how many records to make, at most `self.rows`; with 0 only `every` steps are
-                made, since even those to the next record may be too many to wait for.
+            first: number of the next step.
+            every: steps before each record; 0 records the present state.
+            records: number of records, at most `self.rows`. With 0, `every` steps are made and
+                nothing is recorded: a call can end before the next record is due.
 
         Returns:
-            `members` after these steps, and the records, (rows, run, ...); rows beyond `records`
-            mean nothing.
+            `members` after these steps, and the records, (rows, run, ...), of which the first
+            `records` rows are meaningful.
         """
 
         def one_step(step: Array, members: Any) -> Any:
@@ -279,10 +295,12 @@ class Trainer:
 
         def one_record(row: Array, state: tuple[Any, Array, Any]) -> tuple[Any, Array, Any]:
             members, first, series = state
+            # `fori_loop` and not `scan`: its bounds are arguments, so that one program serves any
+            # number of steps, and it stacks no outputs
             members = jax.lax.fori_loop(first, first + every, one_step, members)
             record = jax.lax.cond(
                 records > 0,
-                lambda: self.observe_all(self.recorded, members, fixed, data),
+                lambda: self.observe_all(self.observables, members, fixed, data),
                 lambda: jax.tree.map(jnp.zeros_like, self._record),
             )
             series = {name: series[name].at[row].set(value) for name, value in record.items()}
@@ -298,11 +316,11 @@ class Trainer:
     @cached_property
     def _record(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shapes of one record."""
-        return jax.eval_shape(partial(self.observe_all, self.recorded), *self.shapes, self.data)
+        return jax.eval_shape(partial(self.observe_all, self.observables), *self.shapes, self.data)
 
     @property
     def rows(self) -> int:
-        """Records that a call of `advance` has room for: a matter of shapes alone."""
+        """Most records of one call of `advance`: a function of shapes alone, as the program is."""
         size = sum(np.prod(each.shape) * each.dtype.itemsize for each in self._record.values())
         return int(min(max(ROW_BYTES // size, 1), ROWS))
 
@@ -310,12 +328,15 @@ class Trainer:
         self, observables: Sequence[Observe], members: Any, fixed: Any, data: Any
     ) -> dict[str, Array]:
         """Loss and observables of every run."""
-        return jax.vmap(lambda member, its: self.observe(observables, member, its, data))(
+        return jax.vmap(lambda member, fixed: self.observe(observables, member, fixed, data))(
             members, fixed
         )
 
     def batch(self, members: Any, fixed: Any, data: Any, step: Array) -> tuple[Any, Any]:
-        """The samples of one step: shared by all runs (full batch) or one batch a run."""
+        """`members` with their new order, and the samples of a step.
+
+        A full batch is shared by all runs; otherwise every run has its own batch.
+        """
         batch, seeds = self.ensemble.training.batch, len(self.seeds)
         if batch.whole:
             return members, data["loss"]
@@ -329,7 +350,7 @@ class Trainer:
 
         orders = jax.tree.map(lambda order: order[:seeds], members["order"])
         drawn = jax.vmap(draw)(orders, fixed["key"][:seeds])
-        # runs come scale by scale, and those of one seed share their samples
+        # runs are ordered scale by scale; those of one seed share samples, which are drawn once
         copies = len(self.scales)
         order, samples = jax.tree.map(
             lambda array: jnp.tile(array, (copies, *[1] * (array.ndim - 1))), drawn
@@ -350,15 +371,17 @@ class Trainer:
         needed = memory.program_memory(advance, len(self.scales) * len(self.seeds))
         report(memory.describe(needed, available))
         memory.refuse_program(needed, available)
-        observe = partial(self.observe_all, self.large)
-        snapshot = compiled(observe, *self.shapes, self.data) if self.large else None
-        kept = (1 + steps // record.every) * memory.size_of([*self._record.values()])
+        observe = partial(self.observe_all, self.snapshot_observables)
+        snapshot = None
+        if self.snapshot_observables:
+            snapshot = compiled(observe, *self.shapes, self.data)
+        size = (1 + steps // record.every) * memory.size_of([*self._record.values()])
         if snapshot:
-            kept += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
-        memory.refuse_records(kept, memory.available_memory())
+            size += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
+        memory.refuse_records(size, memory.available_memory())
         members, fixed = self.start()
 
-        def go_on(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:
+        def run(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:
             arguments = (jnp.asarray(n) for n in (first, every, records))
             members, series = advance(members, fixed, self.data, *arguments)
             return members, {name: np.asarray(rows)[:records] for name, rows in series.items()}
@@ -369,11 +392,11 @@ class Trainer:
 
         state = checkpoints.restore(self.shapes[0], report) if checkpoints else None
         if state is None:
-            members, series = go_on(members, 0, 0, 1)
+            members, series = run(members, 0, 0, 1)
             state = State(0, members, [series], snapshots_of(members))
         done, members, series, snapshots = state.step, state.members, state.series, state.snapshots
         fixed["loss_limit"] = self._device(DIVERGENCE_FACTOR * series[0]["loss"][0])
-        interval, pace = steps // record.snapshots, 1
+        interval, pace = steps // record.snapshots, 1  # pace: steps until the next progress line
         progress = Progress(done, steps, report)
         while done < steps:
             left = record.every - done % record.every  # steps to the next record
@@ -381,9 +404,9 @@ class Trainer:
             if every < record.every:
                 records = int(every == left)
             else:
-                room = (interval - done % interval) // every
-                records = min(pace // every, self.rows, room)
-            members, rows = go_on(members, done, every, records)
+                before_snapshot = (interval - done % interval) // every
+                records = min(pace // every, self.rows, before_snapshot)
+            members, rows = run(members, done, every, records)
             series += [rows] * bool(records)
             made = max(records, 1) * every
             done += made
@@ -394,7 +417,7 @@ class Trainer:
                 checkpoints.save(State(done, members, series, snapshots))
         variables = (_stack(snapshots, shape) if snapshots else {}) | _stack(series, shape)
         diverged_at = np.asarray(members["diverged_at"]).reshape(shape)
-        # a run that leaves all bounds in the last step has no further step to notice it in
+        # a step checks the loss before it, so that none notices a divergence in the last one
         late = (diverged_at < 0) & np.isnan(variables["loss"][..., -1])
         return Trajectory(
             variables=variables,
@@ -404,16 +427,16 @@ class Trainer:
 
     @property
     def dtype(self) -> Any:
-        """Type of weights and records."""
+        """Floating-point type of weights and records."""
         return jnp.dtype(self.ensemble.precision)
 
     def _device(self, tree: Any) -> Any:
-        """Arrays on the device, in its precision; integers stay what they are."""
+        """Arrays on the device; numbers that are no integers get the precision of training."""
 
         def put(value: np.ndarray) -> Array:
-            whole = np.issubdtype(value.dtype, np.integer)
-            kind = jax.dtypes.canonicalize_dtype(value.dtype) if whole else self.dtype
-            return jnp.asarray(value, kind)
+            integer = np.issubdtype(value.dtype, np.integer)
+            dtype = jax.dtypes.canonicalize_dtype(value.dtype) if integer else self.dtype
+            return jnp.asarray(value, dtype)
 
         return jax.tree.map(put, tree)
 
@@ -422,20 +445,21 @@ _PROGRAMS: dict[Any, Compiled] = {}
 
 
 def compiled(function: Callable[..., Any], *shapes: Any, donate: bool = False) -> Compiled:
-    """The compiled program of a function; one that was compiled before where the two are alike.
+    """The compiled program of a function; the same program again if an equal one was compiled.
+
+    The core-seconds that this takes are reported to JAX's monitoring as `COMPILE_EVENT`.
 
     Args:
-        function: what to compile.
-        shapes: of its arguments, or arrays.
-        donate: whether the first argument is given away.
-
-    JAX's monitoring is told the core-seconds that this took, as `COMPILED`.
+        function: function to compile.
+        shapes: its arguments, or their shapes.
+        donate: whether the program may overwrite its first argument: without it, weights and
+            optimiser state would exist twice during every call.
     """
     begin = time.process_time()
     lowered = jax.jit(function, donate_argnums=0 if donate else ()).lower(*shapes)
-    # the text leaves out arguments that are not used
-    taken = tuple((each.shape, str(each.dtype)) for each in jax.tree.leaves(shapes))
-    key = lowered.as_text(), lowered.in_tree, lowered.out_tree, taken
+    # the text omits unused arguments, so that it does not determine the signature
+    signature = tuple((each.shape, str(each.dtype)) for each in jax.tree.leaves(shapes))
+    key = lowered.as_text(), lowered.in_tree, lowered.out_tree, signature
     if key not in _PROGRAMS:
         _PROGRAMS[key] = lowered.compile()
     jax.monitoring.record_event_duration_secs(COMPILE_EVENT, time.process_time() - begin)

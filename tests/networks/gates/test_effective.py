@@ -1,4 +1,4 @@
-"""Effective data from samples, and their common modes where some were planted."""
+"""Effective data from samples, and recovery of planted common modes."""
 
 import dataclasses
 
@@ -28,15 +28,15 @@ def orthonormal(rng, units, modes):
     return np.linalg.qr(rng.normal(size=(units, units)))[0][:, :modes]
 
 
-def plant(graph, s, d, seed=0, unasked=0.0):
+def plant(graph, s, d, seed=0, outside=0.0):
     """Effective data with modes in random bases.
 
     Args:
-        graph: where.
+        graph: the graph.
         s: strengths, (pathway, mode).
         d: input correlations by pathways (j, p), (mode,).
-        seed: of the bases.
-        unasked: size of arbitrary input correlations outside of all modes.
+        seed: seed of the bases.
+        outside: size of arbitrary input correlations outside of all modes.
     """
     rng, pathways = np.random.default_rng(seed), graph.pathways
     s = np.asarray(s, dtype=float)
@@ -51,7 +51,7 @@ def plant(graph, s, d, seed=0, unasked=0.0):
         left, right = pathways[j].source, pathways[p].source
         own = rng.normal(size=(free[left].shape[1], free[right].shape[1]))
         sigma_xx[j, p] = (bases[left] * np.asarray(row)) @ bases[right].T + (
-            unasked * free[left] @ own @ free[right].T
+            outside * free[left] @ own @ free[right].T
         )
     return EffectiveData(graph, sigma_yx, sigma_xx, 1.0), bases
 
@@ -61,7 +61,7 @@ def whitened(pathways, modes):
 
 
 def assert_diagonal(effective, tolerance=1e-10):
-    """The claim of `modes`, from its arrays and without its own account of the violation."""
+    """What `modes` states, computed from its arrays and not from its `violation`."""
     modes, pathways = effective.modes, effective.architecture.pathways
     assert modes.joint
     assert modes.violation < tolerance
@@ -107,8 +107,8 @@ def test_correlations_are_means_over_samples():
     np.testing.assert_allclose(together[1, 0], expected.T, atol=1e-15)
 
 
-def test_boundary_nodes_are_copied_where_nothing_is_shared():
-    """Each edge out of an input may have its own basis, and each into an output met by one only."""
+def test_input_and_output_nodes_are_split_where_no_basis_is_shared():
+    """Each edge out of an input, and each edge into an output that no sample reaches by two."""
     graph = graph_of("a->h", "b->h", "h->y", "a->y", "a->k", "k->z", "b->z", units=1)
     rng = np.random.default_rng(2)
     data = Data(x=rng.normal(size=(6, 2)), y=rng.normal(size=(6, 2)))
@@ -125,8 +125,8 @@ def test_boundary_nodes_are_copied_where_nothing_is_shared():
     assert copied.hidden == graph.hidden
 
 
-def test_inputs_that_an_edge_does_not_see_are_correlated_with_nothing():
-    """The same graph as above, one edge out of each input with some of its units kept from it."""
+def test_invisible_inputs_are_correlated_with_nothing():
+    """The same graph as above, with some units of each input hidden from one edge."""
     graph = Architecture(
         nodes={"a": 2, "b": 3, "h": 4, "y": 2, "z": 1},
         edges=(("a", "h"), ("b", "h"), ("h", "y"), ("b", "z")),
@@ -134,39 +134,39 @@ def test_inputs_that_an_edge_does_not_see_are_correlated_with_nothing():
     rng = np.random.default_rng(3)
     data = Data(x=rng.normal(size=(6, 5)), y=rng.normal(size=(6, 3)))
     gates = rng.uniform(size=(3, 6))
-    sees = {"a->h": np.array([True, False]), "b->z": np.array([False, False, True])}
-    found = effective_data(graph, gates, data, sees)
-    blind = [data.x[:, :2] * [1, 0], data.x[:, 2:], data.x[:, 2:] * [0, 0, 1]]
+    visible = {"a->h": np.array([True, False]), "b->z": np.array([False, False, True])}
+    effective = effective_data(graph, gates, data, visible)
+    inputs = [data.x[:, :2] * [1, 0], data.x[:, 2:], data.x[:, 2:] * [0, 0, 1]]
     outputs = [data.y[:, :2], data.y[:, :2], data.y[:, 2:]]
     for p in range(3):
         expected = np.mean(
-            [g * np.outer(y, x) for g, x, y in zip(gates[p], blind[p], outputs[p], strict=True)],
+            [g * np.outer(y, x) for g, x, y in zip(gates[p], inputs[p], outputs[p], strict=True)],
             axis=0,
         )
-        np.testing.assert_allclose(found.sigma_yx[p], expected, atol=1e-15)
+        np.testing.assert_allclose(effective.sigma_yx[p], expected, atol=1e-15)
     for j, p in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 2)):
         expected = np.mean(
-            [gates[j, n] * gates[p, n] * np.outer(blind[j][n], blind[p][n]) for n in range(6)],
+            [gates[j, n] * gates[p, n] * np.outer(inputs[j][n], inputs[p][n]) for n in range(6)],
             axis=0,
         )
-        np.testing.assert_allclose(found.sigma_xx[j, p], expected, atol=1e-15)
-    assert set(found.sigma_xx) == {(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)}
+        np.testing.assert_allclose(effective.sigma_xx[j, p], expected, atol=1e-15)
+    assert set(effective.sigma_xx) == {(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)}
 
 
-def test_pathways_that_see_disjoint_inputs_on_no_common_sample_never_meet():
-    """A gate may be open and yet show nothing: then there is nothing to correlate."""
+def test_pathways_without_common_nonzero_inputs_have_no_correlation():
+    """Both gates are open, but on each sample one of the pathways receives zeros."""
     graph = graph_of("a->h", "h->y", "a->y", units=2)
     x = np.array([[1.0, 0], [0, 2], [0, 3]])
     data = Data(x=x, y=x)
-    sees = {"a->h": np.array([True, False]), "a->y": np.array([False, True])}
-    found = effective_data(graph, np.ones((2, 3)), data, sees)
-    assert set(found.sigma_xx) == {(0, 0), (1, 1)}
-    assert len({found.architecture.edges[edge][1] for edge in (1, 2)}) == 2  # y may be two copies
+    visible = {"a->h": np.array([True, False]), "a->y": np.array([False, True])}
+    effective = effective_data(graph, np.ones((2, 3)), data, visible)
+    assert set(effective.sigma_xx) == {(0, 0), (1, 1)}
+    assert len({effective.architecture.edges[edge][1] for edge in (1, 2)}) == 2  # copies of y
 
 
 @pytest.mark.parametrize("contexts", [3, 4, 5])
 def test_modes_of_context_pathways_are_those_of_the_contextual_task(contexts):
-    """Pathways open in q of C contexts that see objects only, on what the common one leaves.
+    """Pathways open in q of C contexts that receive objects only, on the residual targets.
 
     By hand: s = h sqrt(q (C - q)/C) along output vectors that overlap, d = q; per sample 1/(8C).
     """
@@ -177,23 +177,24 @@ def test_modes_of_context_pathways_are_those_of_the_contextual_task(contexts):
             hidden=(8,),
             gates=Contexts(name="contexts", open_in=(q,), common=False),
         )
-        found = network.wiring(data).effective
+        effective = network.wiring(data).effective
         h = np.sqrt([7, 3, 3, 1, 1, 1, 1])
-        for p, sigma in enumerate(found.sigma_yx):
+        for p, sigma in enumerate(effective.sigma_yx):
             s = np.linalg.svd(sigma, compute_uv=False)
             expected = h * np.sqrt(q * (contexts - q) / contexts) / (8 * contexts)
             np.testing.assert_allclose(s[:7], expected, rtol=1e-12)
             np.testing.assert_allclose(s[7:], 0, atol=1e-14)
             objects = q * np.eye(8) / (8 * contexts)
-            np.testing.assert_allclose(found.sigma_xx[p, p][:8, :8], objects, atol=1e-15)
-            assert not found.sigma_xx[p, p][8:].any()
+            np.testing.assert_allclose(effective.sigma_xx[p, p][:8, :8], objects, atol=1e-15)
+            assert not effective.sigma_xx[p, p][8:].any()
 
 
 @pytest.mark.parametrize(("columns", "letter"), [((4, 3), "x"), ((5, 2), "y")])
 def test_data_of_other_width_are_refused(columns, letter):
     data = Data(x=np.ones((2, columns[0])), y=np.ones((2, columns[1])))
-    with pytest.raises(UserError, match=f"units, but {letter} of the dataset has"):
+    with pytest.raises(UserError, match=f"units, but {letter} of the dataset has") as error:
         Wiring(chain((5, 3)), {}, data)
+    assert error.value.key == "network.nodes"
 
 
 @st.composite
@@ -214,9 +215,9 @@ def tangles(draw):
     edges=tangles(),
     modes=st.integers(1, 3),
     seed=st.integers(0, 999),
-    unasked=st.sampled_from([0.0, 0.3]),
+    outside=st.sampled_from([0.0, 0.3]),
 )
-def test_planted_modes_are_found(edges, modes, seed, unasked):
+def test_planted_modes_are_recovered(edges, modes, seed, outside):
     """Of repeated, negative, weak and vanishing strength, and with correlated inputs."""
     graph, rng = graph_of(*edges), np.random.default_rng(seed)
     targets = [pathway.target for pathway in graph.pathways]
@@ -228,14 +229,14 @@ def test_planted_modes_are_found(edges, modes, seed, unasked):
         for p, other in enumerate(targets)
         if one == other
     }
-    effective, _ = plant(graph, s, d, seed, unasked)
-    # a weak mode that only weak modes tell apart from others is the hardest to find
+    effective, _ = plant(graph, s, d, seed, outside)
+    # hardest: a weak mode that only weak modes distinguish from others
     assert_diagonal(effective, 1e-8)
     # where no mode repeats, strengths are the singular values of each pathway
     for s, sigma in zip(effective.modes.s, effective.sigma_yx, strict=True):
-        found = np.sort(np.abs(s[np.abs(s) > 1e-9]))
+        strengths = np.sort(np.abs(s[np.abs(s) > 1e-9]))
         singular = np.linalg.svd(sigma, compute_uv=False)
-        np.testing.assert_allclose(found, np.sort(singular[singular > 1e-9]), rtol=1e-8)
+        np.testing.assert_allclose(strengths, np.sort(singular[singular > 1e-9]), rtol=1e-8)
     strength = np.sqrt((effective.modes.s**2).sum(axis=0))
     assert (np.diff(strength) <= 1e-12).all()
 
@@ -245,14 +246,14 @@ LADDER = graph_of("a->y", "b->y", "b->z", "c->z")
 """Pathways in order: a->y, b->y, b->z, c->z."""
 
 
-def test_modes_told_apart_only_far_from_where_they_start():
-    """At y, all strengths are equal; what separates them lies three correlations away."""
+def test_modes_that_differ_only_at_distant_nodes_are_recovered():
+    """At y, all strengths are equal; they differ three correlations away."""
     assert_diagonal(plant(LADDER, [ONE, ONE, ONE, [3.0, 2, 1]], whitened(4, 3))[0])
     spread = whitened(4, 3) | {(3, 3): np.array([1.0, 2, 3])}
     assert_diagonal(plant(LADDER, [ONE, ONE, ONE, ONE], spread)[0])
 
 
-def test_modes_told_apart_only_by_a_relative_sign():
+def test_modes_that_differ_only_by_a_relative_sign_are_recovered():
     graph = graph_of("a->y", "a->h", "h->y")
     effective, bases = plant(graph, [ONE, [1.0, -1, 1]], whitened(2, 3))
     assert_diagonal(effective)
@@ -271,7 +272,7 @@ def test_an_input_without_any_target_may_still_interfere():
     np.testing.assert_allclose(np.abs(effective.modes.d[0, 1]), 0.5, rtol=1e-10)
 
 
-def test_cross_terms_of_any_sign_hide_no_mode():
+def test_modes_are_recovered_with_cross_terms_of_any_sign():
     """Correlations that make the generic combination of all that acts on y indefinite."""
     graph = graph_of("a->y", "b->y")
     for seed in range(40):
@@ -297,7 +298,7 @@ def test_correlations_of_rounding_size_are_no_violation():
     np.testing.assert_allclose(quiet.modes.s[1], 0, atol=1e-15)
 
 
-def test_an_output_node_may_have_modes_of_its_own():
+def test_a_mode_may_belong_to_one_output_node_only():
     s = [[2.0, 1, 0], [0, 0.5, 0], [0, 1.5, 3], [0, 0, 0]]
     effective, _ = plant(LADDER, s, whitened(4, 3))
     assert_diagonal(effective)
@@ -326,7 +327,7 @@ def test_a_planted_violation_is_reported_with_its_size(size):
     )
     assert not bent.modes.joint
     share = size / np.linalg.norm([3, 2, 1])
-    # bases adapt, and so may share the violation out among correlations
+    # bases adapt, and so may spread the violation over correlations
     assert share / 5 < bent.modes.violation < 5 * share
     off = size * np.outer(bases["a"][:, 0], bases["a"][:, 1])
     sigma_xx = {**effective.sigma_xx, (0, 0): effective.sigma_xx[0, 0] + off + off.T}

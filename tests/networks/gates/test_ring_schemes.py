@@ -54,7 +54,7 @@ def test_bumps_fall_off_to_both_sides_of_their_centre(sizes, width):
     for normal in normals:
         centre = int(normal.argmax())
         centres.append(centre)
-        for step in range(-(inputs // 2), inputs // 2 + 1):  # walks both ways round
+        for step in range(-(inputs // 2), inputs // 2 + 1):  # both ways round the ring
             expected = math.exp(-((step / width) ** 2) / 2) if width > 1e-300 else float(step == 0)
             assert normal[(centre + step) % inputs] == pytest.approx(expected, rel=1e-14)
     assert centres == sorted(set(centres))
@@ -74,7 +74,7 @@ def test_bumps_of_width_zero_look_at_one_input():
     np.testing.assert_array_equal(bump_gates(2, 0.0).gates(data), data.x.T[[0, 4]] > 0)
 
 
-def test_bumps_open_together_as_often_as_their_normals_say():
+def test_bumps_open_together_as_often_as_their_normals_predict():
     """Two half-spaces share (pi - theta)/(2 pi) of an isotropic Gaussian."""
     scheme, count = bump_gates(4, 1.5), 20000
     gates, normals = scheme.gates(gaussian(10, count)), scheme.normals(10)
@@ -156,8 +156,8 @@ def test_of_equal_overlaps_the_first_wins(width, half, start):
     pulse = np.zeros((1, 40))
     pulse[0, (start + np.arange(2 * half)) % 40] = 1
     middle = {(start + half - 1) % 40, (start + half) % 40}
-    (found,) = np.flatnonzero(bump_tiling(40, width).gates(data_of(pulse)))
-    assert found == min(middle)
+    (pathway,) = np.flatnonzero(bump_tiling(40, width).gates(data_of(pulse)))
+    assert pathway == min(middle)
 
 
 def test_a_flat_sample_belongs_to_the_first_bump():
@@ -169,7 +169,7 @@ def test_a_flat_sample_belongs_to_the_first_bump():
 @given(pathways=st.integers(2, 8), seed=st.integers(0, 50))
 @few
 def test_random_directions_have_an_arc_of_the_circle_each(pathways, seed):
-    """So have any that are equally long; a short one would hide behind its neighbours."""
+    """Directions of unequal length would not: the cell of a short one may be empty."""
     angle = np.linspace(0, 2 * np.pi, 20000, endpoint=False)
     circle = data_of(np.stack([np.cos(angle), np.sin(angle)], axis=1))
     gates = random_tiling(pathways, seed).gates(circle)
@@ -178,7 +178,7 @@ def test_random_directions_have_an_arc_of_the_circle_each(pathways, seed):
     assert (owner != np.roll(owner, 1)).sum() == pathways
 
 
-def test_draws_of_random_tilings_stay_as_they_are():
+def test_draws_of_random_tilings_do_not_change_between_versions():
     gates = random_tiling(3, 2).gates(data_of(np.eye(8)))
     np.testing.assert_array_equal(gates.argmax(axis=0), [0, 1, 2, 1, 2, 0, 2, 2])
 
@@ -212,12 +212,9 @@ def test_cells_of_tilings_are_convex_cones(scheme, seed):
 @pytest.mark.parametrize("scheme", [bump_gates, bump_tiling])
 def test_more_bumps_than_inputs_are_refused(scheme):
     network = Gated(name="gated", hidden=(2,), gates=scheme(5, 1.0))
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match="the dataset has 4 inputs") as error:
         network.wiring(gaussian(4))
-    assert str(caught.value) == (
-        "network.gates.pathways: 5: the dataset has 4 inputs, and bumps are centred on different "
-        "ones; use at most that"
-    )
+    assert (error.value.key, error.value.value) == ("network.gates.pathways", "5")
     assert len(scheme(4, 1.0).gates(gaussian(4))) == 4
 
 

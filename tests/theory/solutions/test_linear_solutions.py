@@ -206,9 +206,13 @@ UNSOLVED = [
     ("layered_modes", {"dataset": MODES | {"singular_values": [3.0, -1.0]}} | ALIGNED, "-1: is ne"),
     ("tied", {"dataset": MIXTURE, "init": {"name": "tied"}}, "whitened"),
     ("untied_modes", {"dataset": MIXTURE}, "whitened"),
-    ("flow", {"init": {"name": "tied"}} | TWO_HIDDEN, "^init: law tied needs one hidden layer"),
-    ("flow", {"init": {"name": "decoupled"}, "network": LAYERED | {"hidden": [1]}}, "^init: law d"),
-    ("flow", {"init": {"name": "aligned", "layer_strengths": [1.0]}}, "^init: layer_strengths has"),
+    ("flow", {"init": {"name": "tied"}} | TWO_HIDDEN, "^init.name: 'tied': needs one hidden layer"),
+    (
+        "flow",
+        {"init": {"name": "decoupled"}, "network": LAYERED | {"hidden": [1]}},
+        "^init.name: 'd",
+    ),
+    ("flow", {"init": {"name": "aligned", "layer_strengths": [1.0]}}, "^init.layer_strengths: has"),
 ]
 
 

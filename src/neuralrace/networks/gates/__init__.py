@@ -1,4 +1,4 @@
-"""Gating: architecture graphs, schemes by which pathways open, and what pathways learn from.
+"""Gates: architecture graphs, gating schemes, trained pairs, and effective data of pathways.
 
-A scheme, or a choice of trained pairs, is one class in one file, which nothing else names.
+Each gating scheme, and each choice of trained pairs, is one class.
 """

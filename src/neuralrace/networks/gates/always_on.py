@@ -1,4 +1,4 @@
-"""One pathway that is always open."""
+"""Gates that are always open."""
 
 from typing import Literal
 
@@ -26,7 +26,7 @@ class AlwaysOnSamples(SampleScheme):
 
 
 class AlwaysOnDomains(DomainScheme):
-    """One shared pathway block that all pairs of domains run through (Saxe et al. 2022, fig. 4)."""
+    """One pathway block that all pairs of domains share (Saxe et al. 2022, fig. 4)."""
 
     name: Literal["always_on"]
 

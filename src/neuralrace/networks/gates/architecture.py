@@ -1,4 +1,4 @@
-"""Architecture graphs: layers as nodes, weight matrices as edges, and the pathways through them."""
+"""Architecture graphs: nodes are layers, edges are weight matrices."""
 
 import itertools
 from dataclasses import dataclass
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
+from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
+from neuralrace.training.batches import Positive
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -16,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pathway:
-    """A walk along edges from an input node to an output node."""
+    """A path along edges from an input node to an output node."""
 
     nodes: tuple[str, ...]
-    """Names of the nodes on it, input first."""
+    """Names of its nodes, input first."""
     edges: tuple[int, ...]
-    """Numbers of the edges on it, nearest the input first."""
+    """Numbers of its edges, nearest the input first."""
 
     @property
     def source(self) -> str:
@@ -37,11 +39,11 @@ class Pathway:
 class Architecture(ConfigModel):
     """A directed acyclic graph of layers (Saxe, Sodhani, Lewallen 2022).
 
-    Nodes without incoming edges are inputs, nodes without outgoing edges outputs; input nodes take
-    the columns of x, and output nodes those of y, in the order in which they are listed.
+    Nodes without incoming edges are inputs, and nodes without outgoing edges are outputs. Input
+    nodes take the columns of x in the order in which they are listed, output nodes those of y.
     """
 
-    nodes: Annotated[dict[str, Annotated[int, Field(gt=0)]], Field(min_length=2)]
+    nodes: Annotated[dict[str, Positive], Field(min_length=2)]
     """Units of each layer by its name."""
     edges: Annotated[
         tuple[Annotated[tuple[str, str], Field(strict=False)], ...], Field(strict=False)
@@ -51,22 +53,34 @@ class Architecture(ConfigModel):
     @model_validator(mode="after")
     def _well_formed(self) -> "Architecture":
         if unknown := {name for edge in self.edges for name in edge} - set(self.nodes):
-            raise ValueError(f"edges name the nodes {sorted(unknown)}, which nodes does not list")
+            raise UserError(
+                "unknown nodes",
+                key="edges",
+                value=sorted(unknown),
+                remedy="list them in nodes, or correct their names",
+            )
         if twice := {edge for edge in self.edges if self.edges.count(edge) > 1}:
-            raise ValueError(f"edges lists {[list(edge) for edge in sorted(twice)]} twice")
+            raise UserError(
+                "listed twice",
+                key="edges",
+                value=[list(edge) for edge in sorted(twice)],
+                remedy="list each edge once",
+            )
         sources = {name: {s for s, target in self.edges if target == name} for name in self.nodes}
         try:
             TopologicalSorter(sources).prepare()
         except CycleError:
-            # imported where it is needed: reading a configuration has to start fast
+            # imported here, as networkx is slow to import and few configurations need it
             from networkx import find_cycle
 
             cycle = " -> ".join(source for source, _ in find_cycle(self.graph))
-            raise ValueError(
-                f"edges form the cycle {cycle}; signals must flow from inputs on"
+            raise UserError(
+                f"form the cycle {cycle}", key="edges", remedy="leave one of them out"
             ) from None
         if alone := [name for name in self.nodes if name not in itertools.chain(*self.edges)]:
-            raise ValueError(f"nodes {alone} lie on no pathway; connect them or leave them out")
+            raise UserError(
+                "on no pathway", key="nodes", value=alone, remedy="connect or remove them"
+            )
         return self
 
     def __hash__(self) -> int:
@@ -74,7 +88,7 @@ class Architecture(ConfigModel):
 
     @cached_property
     def graph(self) -> "nx.DiGraph":
-        """The graph, for everything that networkx can tell about it."""
+        """The graph as a networkx graph; attribute `number` of an edge is its index."""
         from networkx import DiGraph
 
         graph = DiGraph()
@@ -94,7 +108,7 @@ class Architecture(ConfigModel):
 
     @cached_property
     def hidden(self) -> tuple[str, ...]:
-        """All other nodes."""
+        """Nodes that are neither inputs nor outputs."""
         return tuple(n for n in self.nodes if self.incoming[n] and self.outgoing[n])
 
     @cached_property
@@ -115,7 +129,7 @@ class Architecture(ConfigModel):
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Nodes such that every edge points onwards."""
+        """Nodes in topological order."""
         from networkx import lexicographical_topological_sort
 
         return tuple(lexicographical_topological_sort(self.graph, list(self.nodes).index))
@@ -138,7 +152,7 @@ class Architecture(ConfigModel):
 
     @cached_property
     def in_parallel(self) -> bool:
-        """Whether each pathway has one hidden layer, and an encoder and a decoder of its own."""
+        """Whether pathways have one hidden layer each and share no edge."""
         short = all(len(pathway.edges) == 2 for pathway in self.pathways)
         return short and len(self.edges) == 2 * len(self.pathways)
 
@@ -155,18 +169,18 @@ class Architecture(ConfigModel):
         return tuple(distance[source] for source, _ in self.edges)
 
     def edge_name(self, edge: int) -> str:
-        """An edge as people write it, `from->to`."""
+        """Name of an edge, `from->to`."""
         return "->".join(self.edges[edge])
 
     def columns(self, name: str) -> slice:
-        """Columns of x (or of y) that an input (or output) node stands for."""
+        """Columns of x (or of y) that belong to an input (or output) node."""
         side = self.inputs if name in self.inputs else self.outputs
         start = sum(self.nodes[other] for other in side[: side.index(name)])
         return slice(start, start + self.nodes[name])
 
 
 def chain(widths: tuple[int, ...]) -> Architecture:
-    """The architecture of a layered network, nodes `0`, `1`, ... from the input on."""
+    """The architecture of a layered network; nodes are `0`, `1`, ... from the input."""
     names = [str(number) for number in range(len(widths))]
     return Architecture(
         nodes=dict(zip(names, widths, strict=True)),

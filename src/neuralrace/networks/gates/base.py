@@ -1,4 +1,4 @@
-"""What a gating scheme is: a configuration that says which pathways are open on what."""
+"""Base classes of gating schemes and of choices of trained pairs."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ from neuralrace.extensions.model import ConfigModel
 
 @dataclass(frozen=True)
 class Picture:
-    """Gates as an image: pathways (or input domains) by what they are open on."""
+    """Gates as an image: pathways (or input domains) against samples (or domains)."""
 
     values: Float[np.ndarray, "row column"]
     rows: str
-    """What a row is."""
+    """Meaning of a row."""
     columns: str
-    """What a column is."""
+    """Meaning of a column."""
 
 
 class SampleScheme(ConfigModel, ABC):
     """Gates that depend on the sample: parallel pathways between one input and one output."""
 
     learned: ClassVar[bool] = False
-    """Whether they follow the weights as ReLU units do, so that there is nothing given."""
+    """Whether gates follow the weights, as ReLU units do, and are not fixed before training."""
     of_single_samples: ClassVar[bool] = False
-    """Whether they are those of these very samples, and say nothing of others."""
+    """Whether gates are defined for the samples of the dataset only, not for new samples."""
 
     @abstractmethod
     def gates(
         self, data: Data, encoder: Float[np.ndarray, "unit input"] | None = None
     ) -> Float[np.ndarray, "pathway sample"]:
-        """Which pathways are open on which samples: 1 where open, 0 where closed.
+        """Gates of each pathway on each sample, in [0, 1]: 1 is open, 0 is closed.
 
         Args:
             data: the samples.
@@ -42,26 +42,28 @@ class SampleScheme(ConfigModel, ABC):
         """
 
     def count(self, dataset: Dataset) -> int:
-        """Number of pathways. Planning asks: override it where it is known without samples."""
+        """Number of pathways; override it where it is known without loading the samples."""
         return len(self.gates(dataset.load()))
 
     @property
     def sees_all(self) -> bool:
-        """Whether every pathway sees all inputs; see `sees`."""
+        """Whether every pathway receives all inputs; see `visible_inputs`."""
         return True
 
-    def sees(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
-        """Which inputs each pathway sees; all of them unless a scheme says otherwise."""
+    def visible_inputs(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
+        """Inputs that each pathway receives; all unless overridden."""
         return np.ones((len(self.gates(data)), data.x.shape[1]), dtype=bool)
 
     def normals(self, inputs: int) -> Float[np.ndarray, "pathway input"] | None:
-        """Normals of the half-spaces that pathways are open on; None where these are others.
+        """Normals of the half-spaces on which pathways are open; None for other gates.
+
+        Closed forms use them in place of samples.
 
         Args:
             inputs: number of input units.
 
         Raises:
-            UserError: the scheme does not fit that many inputs.
+            UserError: the scheme does not fit this number of inputs.
         """
         return None
 
@@ -96,14 +98,14 @@ class DomainScheme(ConfigModel, ABC):
             hidden: units in each hidden layer of a block, as configured.
 
         Raises:
-            ValueError: the domains cannot be divided so.
+            UserError: the domains do not divide into blocks.
         """
 
     def gates(self, domains: int) -> Float[np.ndarray, "block input_domain output_domain"]:
-        """Which blocks are open on which pairs of domains: 1 where open, 0 where closed.
+        """Gates of each block on each pair of domains: 1 is open, 0 is closed.
 
         Raises:
-            ValueError: the domains cannot be divided so.
+            UserError: the domains do not divide into blocks.
         """
         blocks = []
         for family in self.families(domains, ()):
@@ -120,32 +122,32 @@ class DomainScheme(ConfigModel, ABC):
 
 
 class Pairs(ConfigModel, ABC):
-    """Which pairs of input and output domain are trained."""
+    """Pairs of input and output domain that are trained."""
 
     varies: ClassVar[bool] = False
-    """Whether every run seed has a mask of its own."""
+    """Whether the mask depends on the run seed."""
 
     @abstractmethod
     def count(self, domains: int) -> int:
-        """Trained output domains K of each input domain.
+        """Number K of output domains that each input domain is trained with.
 
         Args:
             domains: number of input domains, and of output domains.
 
         Raises:
-            ValueError: more partners than domains, or none.
+            UserError: more partners than domains, or none.
         """
 
     @abstractmethod
     def mask(self, domains: int, seed: int) -> Bool[np.ndarray, "input_domain output_domain"]:
-        """True for trained pairs; as many in every row as in every column.
+        """True for trained pairs; every row and column has the same number of them.
 
         Args:
             domains: number of input domains, and of output domains.
             seed: run seed, for random masks.
 
         Raises:
-            ValueError: more partners than domains.
+            UserError: more partners than domains, or none.
         """
 
     def picture(self, domains: int, seed: int = 0) -> Picture:

@@ -1,21 +1,21 @@
-"""Gates that depend on the context alone."""
+"""Gates that depend on the context of a sample alone."""
 
 from collections.abc import Mapping
 from itertools import combinations
 from math import comb
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from pydantic import Field
 
 from neuralrace.datasets import Data, Dataset
 from neuralrace.errors import UserError
 from neuralrace.networks.gates.base import SampleScheme
+from neuralrace.training.batches import Positive
 
 
 class Contexts(SampleScheme):
-    """A common pathway, and for every choice of q contexts one that is open in those.
+    """A common pathway, and one pathway for every choice of q contexts, which is open in these.
 
     With q = C - 1 of C contexts these are the pathways of the rectified linear network of the
     contextual task (Jarvis et al., secs. 4 and 5, fig. 3).
@@ -23,11 +23,11 @@ class Contexts(SampleScheme):
 
     example: ClassVar[Mapping[str, Any]] = {"open_in": [1], "shown": "everything"}
     name: Literal["contexts"]
-    open_in: tuple[Annotated[int, Field(gt=0)], ...]
+    open_in: tuple[Positive, ...]
     """Numbers of contexts q that context pathways are open in: every choice of q, for every q
     listed; empty for the common pathway alone."""
     common: bool = True
-    """Whether the first pathway is one that is open on every sample and sees every input."""
+    """Whether there is a first pathway that is open on every sample and sees every input."""
     shown: Literal["first_group", "everything"] = "first_group"
     """Inputs that context pathways see: the first group (objects of the contextual task) or all."""
 
@@ -37,7 +37,7 @@ class Contexts(SampleScheme):
         """See `SampleScheme.gates`.
 
         Raises:
-            UserError: the dataset has no contexts, or fewer than a pathway is to be open in.
+            UserError: the dataset has no contexts, or fewer than `open_in` lists.
         """
         contexts = _contexts(data)
         count = self._fitting(int(contexts.max()) + 1)
@@ -51,21 +51,24 @@ class Contexts(SampleScheme):
         return np.reshape(open_, (len(open_), len(data.x))).astype(float)
 
     def count(self, dataset: Dataset) -> int:
-        """See `SampleScheme.count`. None is made: there may be more than any memory holds.
+        """See `SampleScheme.count`; gates are only counted, as they may not fit into memory.
 
         Raises:
             UserError: as `gates`.
         """
-        said = getattr(dataset, "contexts", None)
-        known = isinstance(said, int)
-        count = self._fitting(said if known else int(_contexts(dataset.load()).max()) + 1)
+        contexts = getattr(dataset, "contexts", None)
+        if not isinstance(contexts, int):
+            contexts = int(_contexts(dataset.load()).max()) + 1
+        count = self._fitting(contexts)
         return int(self.common) + sum(comb(count, q) for q in self.open_in)
 
     def _fitting(self, count: int) -> int:
-        if beyond := [q for q in self.open_in if q > count]:
+        if too_large := [q for q in self.open_in if q > count]:
             raise UserError(
-                f"network.gates.open_in: {beyond[0]}: the dataset has {count} contexts; use at "
-                "most that"
+                f"the dataset has {count} contexts",
+                key="network.gates.open_in",
+                value=too_large[0],
+                remedy="use at most that",
             )
         return count
 
@@ -74,28 +77,32 @@ class Contexts(SampleScheme):
         """See `SampleScheme.sees_all`."""
         return self.shown == "everything" or not self.open_in
 
-    def sees(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
-        """See `SampleScheme.sees`.
+    def visible_inputs(self, data: Data) -> Bool[np.ndarray, "pathway input"]:
+        """See `SampleScheme.visible_inputs`.
 
         Raises:
-            UserError: as `gates`, or the inputs come in no groups.
+            UserError: as `gates`, or the inputs have no groups.
         """
-        seen = super().sees(data)
+        visible = super().visible_inputs(data)
         if self.shown == "first_group":
             if not data.input_groups:
                 raise UserError(
-                    "network.gates.shown: 'first_group': the inputs of the dataset come in no "
-                    "groups; use everything"
+                    "the inputs of the dataset have no groups",
+                    key="network.gates.shown",
+                    value=self.shown,
+                    remedy="use everything",
                 )
-            seen[int(self.common) :, data.input_groups[0] :] = False
-        return seen
+            visible[int(self.common) :, data.input_groups[0] :] = False
+        return visible
 
 
 def _contexts(data: Data) -> Int[np.ndarray, " sample"]:
     """The context of each sample."""
     if data.contexts is None:
         raise UserError(
-            "network.gates.name: 'contexts': the dataset has no contexts; use one that has, "
-            "such as contextual"
+            "the dataset has no contexts",
+            key="network.gates.name",
+            value="contexts",
+            remedy="use a dataset with contexts, such as contextual",
         )
     return data.contexts

@@ -1,4 +1,4 @@
-"""What a gated linear network learns from: the effective dataset of each pathway."""
+"""Effective data of gated linear networks: the correlations that each pathway learns from."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,32 +12,32 @@ from neuralrace.datasets import Data
 from neuralrace.datasets.random_streams import generator
 from neuralrace.networks.gates.architecture import Architecture
 
-# Directions of modes below this share of the largest correlation cannot be told from rounding.
 NEGLIGIBLE = 1e-6
-EVERYTHING: Mapping[str, np.ndarray] = MappingProxyType({})
-"""Inputs that edges see, where none is kept from any."""
+"""Share of the largest correlation below which directions of modes may be rounding errors."""
+ALL_INPUTS: Mapping[str, np.ndarray] = MappingProxyType({})
+"""Visible inputs by edge, where every edge receives all inputs."""
 
 
 @dataclass(frozen=True)
 class PathwayModes:
-    """Bases of the boundary nodes in which all effective datasets are as diagonal as can be.
+    """Bases of input and output nodes in which all effective correlations are nearly diagonal.
 
-    `violation` is the largest part of any effective correlation that lies off the diagonal, as a
-    share of the largest correlation of its kind by Frobenius norm; the reduction to one number per
-    edge and mode is exact where it vanishes.
+    The reduction to one number per edge and mode is exact where `violation` is zero.
     """
 
     bases: Mapping[str, Float[np.ndarray, "unit mode"]]
-    """Orthonormal columns by node; a zero column where a node has no part in a mode."""
+    """Orthonormal columns by node; a column is zero if the node has no part in the mode."""
     s: Float[np.ndarray, "pathway mode"]
     """Diagonal of U^T sigma_yx(p) V; entries may be negative."""
     d: Float[np.ndarray, "pathway pathway mode"]
     """Diagonal of V^T sigma_xx(j, p) V; 0 for pathways with different targets."""
     violation: float
+    """Largest off-diagonal part of any effective correlation, divided by the largest correlation of
+    its kind (Frobenius norms)."""
 
     @property
     def joint(self) -> bool:
-        """Whether all effective datasets are diagonal in common bases."""
+        """Whether all effective correlations are diagonal in common bases."""
         return self.violation < 1e-8
 
 
@@ -45,15 +45,15 @@ class PathwayModes:
 class EffectiveData:
     """Effective correlations of all pathways (Saxe, Sodhani, Lewallen 2022).
 
-    Squared error depends on the samples, however many, through these alone.
+    Squared error depends on any number of samples through these alone.
     """
 
     architecture: Architecture
-    """The graph, input and output nodes copied where that is no restriction."""
+    """The graph, with copies of input and output nodes that need no common basis; see `_split`."""
     sigma_yx: tuple[Float[np.ndarray, "_target _source"], ...]
     """<g_p y x^T> by pathway."""
     sigma_xx: Mapping[tuple[int, int], Float[np.ndarray, "_source_j _source_p"]]
-    """<g_j x x^T g_p> by pathways (j, p) with a common target; those that vanish are left out."""
+    """<g_j x x^T g_p> by pathways (j, p) with a common target; zero matrices are omitted."""
     y_power: float
     """<|y|^2>."""
 
@@ -72,7 +72,8 @@ class EffectiveData:
         for (j, p), sigma in self.sigma_xx.items():
             left, right = bases[pathways[j].source], bases[pathways[p].source]
             d[j, p] = _diagonal(sigma, left, right)
-            # directions that no target asks about are free to have any correlations of their own
+            # correlations outside of all modes are unrestricted, so that only `sigma @ right` and
+            # `sigma.T @ left` are compared
             missed_xx += [sigma @ right - left * d[j, p], sigma.T @ left - right * d[j, p]]
         order = np.argsort(-np.sqrt((s**2).sum(axis=0)), kind="stable")
         return PathwayModes(
@@ -87,7 +88,7 @@ class EffectiveData:
         )
 
     def _bases(self) -> dict[str, np.ndarray]:
-        """Node-wise bases, found in rounds, each of which takes out the modes that it finds."""
+        """Bases by node, computed in rounds; each round removes its modes from the correlations."""
         nodes = self.architecture.nodes
         ends = (*self.architecture.inputs, *self.architecture.outputs)
         stops = np.cumsum([nodes[name] for name in ends])
@@ -95,18 +96,18 @@ class EffectiveData:
         rest = self._coupling(at)
         bases = np.zeros((len(rest), 0))
         for _ in self.architecture.outputs:
-            found = self._round(rest, at)
-            bases = np.hstack([bases, found])
+            new = self._round(rest, at)
+            bases = np.hstack([bases, new])
             for rows in at.values():
-                rest[rows] -= found[rows] @ (found[rows].T @ rest[rows])
-                rest[:, rows] -= (rest[:, rows] @ found[rows]) @ found[rows].T
+                rest[rows] -= new[rows] @ (new[rows].T @ rest[rows])
+                rest[:, rows] -= (rest[:, rows] @ new[rows]) @ new[rows].T
         return {name: bases[rows] for name, rows in at.items()}
 
     def _coupling(self, at: Mapping[str, slice]) -> np.ndarray:
-        """All correlations as one symmetric matrix over the units of all boundary nodes.
+        """All correlations as one symmetric matrix over the units of all input and output nodes.
 
-        Those between the same two nodes are combined with positive weights, drawn once and for
-        all: matrices that are diagonal in common bases are found from any generic combination.
+        Correlations between the same two nodes are combined with fixed random weights: the common
+        bases of jointly diagonal matrices are those of any generic combination of them.
         """
         pathways, rng = self.architecture.pathways, generator(0, "joint diagonalisation")
         kinds = (
@@ -126,49 +127,49 @@ class EffectiveData:
         return total + total.T
 
     def _round(self, rest: np.ndarray, at: Mapping[str, slice]) -> np.ndarray:
-        """Modes found at one output node and carried along correlations to all others.
+        """Modes of one output node, extended along correlations to all other nodes.
 
-        Parts of the graph that no correlation connects are matched in order of strength.
+        Parts of the graph without correlations between them are matched in order of strength.
         """
         values, vectors = np.linalg.eigh(rest)
-        # The resolvent is a sum over all walks along correlations: on one node, it tells apart all
-        # modes that differ anywhere within reach. It is positive on an output node, as no
-        # correlation joins a target to itself.
+        # The resolvent is a sum over all walks along correlations: on one node, its eigenvalues
+        # distinguish all modes that differ anywhere in the connected part. It is positive on an
+        # output node, as no correlation joins a target to itself.
         reach = 1.25 * np.abs(values).max() or 1.0
         walks = values / (reach - values)
-        found = np.zeros((len(rest), 0))
+        modes = np.zeros((len(rest), 0))
         for target in self.architecture.outputs:
             if np.linalg.norm(rest[at[target]]) <= NEGLIGIBLE:
                 continue
             here = vectors[at[target]]
-            seen, directions = np.linalg.eigh((here * walks) @ here.T)
-            directions = directions[:, seen > NEGLIGIBLE**2 * seen[-1]]
+            sums, directions = np.linalg.eigh((here * walks) @ here.T)
+            directions = directions[:, sums > NEGLIGIBLE**2 * sums[-1]]
             strength = sum(
                 ((directions.T @ sigma) ** 2).sum(axis=1)
                 for p, sigma in zip(self.architecture.pathways, self.sigma_yx, strict=True)
                 if p.target == target
             )
             part = _carry(directions[:, np.argsort(-strength)], target, rest, at)
-            if not any(found[rows].any() and part[rows].any() for rows in at.values()):
-                columns = max(found.shape[1], part.shape[1])
-                found = _widen(found, columns) + _widen(part, columns)
-        return found
+            if not any(modes[rows].any() and part[rows].any() for rows in at.values()):
+                columns = max(modes.shape[1], part.shape[1])
+                modes = _widen(modes, columns) + _widen(part, columns)
+        return modes
 
 
 def gated_inputs(
     architecture: Architecture,
     gates: Float[np.ndarray, "pathway sample"],
     data: Data,
-    sees: Mapping[str, Bool[np.ndarray, " input"]],
+    visible_inputs: Mapping[str, Bool[np.ndarray, " input"]],
 ) -> list[Float[np.ndarray, "sample _source"]]:
-    """What each pathway is shown: g_p x, with zeros for inputs that it does not see.
+    """Gated inputs g_p x of each pathway, zero for inputs that it does not receive.
 
     Arguments are those of `effective_data`.
     """
     return [
         gate[:, None]
         * data.x[:, architecture.columns(pathway.source)]
-        * sees.get(architecture.edge_name(pathway.edges[0]), True)
+        * visible_inputs.get(architecture.edge_name(pathway.edges[0]), True)
         for gate, pathway in zip(gates, architecture.pathways, strict=True)
     ]
 
@@ -177,7 +178,7 @@ def effective_data(
     architecture: Architecture,
     gates: Float[np.ndarray, "pathway sample"],
     data: Data,
-    sees: Mapping[str, Bool[np.ndarray, " input"]] = EVERYTHING,
+    visible_inputs: Mapping[str, Bool[np.ndarray, " input"]] = ALL_INPUTS,
 ) -> EffectiveData:
     """Effective correlations of samples under pathway gates.
 
@@ -185,11 +186,10 @@ def effective_data(
         architecture: the graph.
         gates: product of all gates along each pathway.
         data: the samples.
-        sees: inputs that an edge sees, by its name; all of them for edges that are not named.
-
+        visible_inputs: inputs that an edge receives, by its name; all for edges without an entry.
     """
     pathways, samples = architecture.pathways, len(data.x)
-    x = gated_inputs(architecture, gates, data, sees)
+    x = gated_inputs(architecture, gates, data, visible_inputs)
     sigma_yx = [data.y[:, architecture.columns(p.target)].T @ x[n] / samples
                 for n, p in enumerate(pathways)]  # fmt: skip
     sigma_xx = {
@@ -198,22 +198,24 @@ def effective_data(
         for p in range(len(pathways))
         if pathways[j].target == pathways[p].target and (x[j].any(1) & x[p].any(1)).any()
     }
-    parted = _parted(architecture, sigma_xx.keys())
-    return EffectiveData(parted, tuple(sigma_yx), sigma_xx, data.y_power)
+    split = _split(architecture, sigma_xx.keys())
+    return EffectiveData(split, tuple(sigma_yx), sigma_xx, data.y_power)
 
 
-def _parted(architecture: Architecture, together: Iterable[tuple[int, int]]) -> Architecture:
-    """The same edges and pathways, with boundary nodes copied where that changes nothing.
+def _split(architecture: Architecture, open_together: Iterable[tuple[int, int]]) -> Architecture:
+    """The same edges and pathways, with separate copies of nodes that need no common basis.
 
-    An input node may be one copy for each edge out of it. An output node may be one copy for each
-    edge into it, if no sample arrives by two of them. Copies need no common basis: four pathways
-    that look at one example each are diagonal so, and are not with a common basis for the inputs.
+    An input node becomes one copy for each edge out of it. An output node becomes one copy for each
+    edge into it, if no sample arrives by two of them. Four pathways that are open on one example
+    each are diagonal in separate bases of the inputs, and not in a common one.
     """
     edges, pathways = architecture.edges, architecture.pathways
-    met = {
-        pathways[j].target for j, p in together if pathways[j].edges[-1] != pathways[p].edges[-1]
+    meeting = {
+        pathways[j].target
+        for j, p in open_together
+        if pathways[j].edges[-1] != pathways[p].edges[-1]
     }
-    whole = {*architecture.hidden, *met}
+    whole = {*architecture.hidden, *meeting}
 
     def copies(name: str) -> list[str]:
         numbers = architecture.incoming[name] or architecture.outgoing[name]
@@ -231,7 +233,7 @@ def _parted(architecture: Architecture, together: Iterable[tuple[int, int]]) -> 
 def _carry(
     directions: np.ndarray, name: str, coupling: np.ndarray, at: Mapping[str, slice]
 ) -> np.ndarray:
-    """Orthonormal directions of one node, followed along the coupling to all that it reaches."""
+    """Orthonormal directions of one node, extended along the coupling to all connected nodes."""
     part = np.zeros((len(coupling), directions.shape[1]))
     part[at[name]] = directions
     for _ in at:
@@ -241,7 +243,7 @@ def _carry(
             new = (length > NEGLIGIBLE) & ~part[rows].any(axis=0)
             part[rows, new] = image[rows, new] / length[new]
     for rows in at.values():
-        # the closest orthonormal directions: no change for modes that are common to all
+        # the closest orthonormal directions; common modes of all pathways do not change
         on = part[rows].any(axis=0)
         left, _, right = np.linalg.svd(part[rows, on], full_matrices=False)
         part[rows, on] = left @ right
@@ -254,7 +256,7 @@ def _diagonal(sigma: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndar
 
 
 def _skewness(basis: np.ndarray) -> float:
-    """How far the columns that are not zero are from orthonormal."""
+    """Largest deviation of the nonzero columns from orthonormality."""
     gram = basis.T @ basis
     return float(np.abs(gram - np.diag(basis.any(axis=0).astype(float))).max(initial=0))
 
@@ -264,7 +266,7 @@ def _largest(parts: Iterable[np.ndarray]) -> float:
 
 
 def _share(parts: Iterable[np.ndarray], wholes: Iterable[np.ndarray]) -> float:
-    """The largest of the parts as a share of the largest of the wholes."""
+    """The largest part divided by the largest whole."""
     whole = _largest(wholes)
     return _largest(parts) / whole if whole > 0 else 0.0
 

@@ -1,12 +1,12 @@
-"""Groups of domains with pathway blocks of their own."""
+"""Groups of domains, each with its own pathway block."""
 
 from collections.abc import Mapping
 from math import isqrt
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
-
+from neuralrace.errors import UserError
 from neuralrace.networks.gates.base import DomainScheme, Family
+from neuralrace.training.batches import Positive
 
 
 class Groups(DomainScheme):
@@ -17,16 +17,19 @@ class Groups(DomainScheme):
 
     example: ClassVar[Mapping[str, Any]] = {"size": 2}
     name: Literal["groups"]
-    size: Annotated[int, Field(gt=0)]
+    size: Positive
     """Input domains, and output domains, that share a block; divides the number of domains."""
 
     def families(self, domains: int, hidden: tuple[int, ...]) -> tuple[Family, ...]:
         """See `DomainScheme.families`."""
         if domains % self.size:
+            # up to the root alone: a configuration may ask for a billion domains
             small = [n for n in range(1, isqrt(domains) + 1) if domains % n == 0]
             divisors = map(str, sorted({*small, *(domains // n for n in small)}))
-            raise ValueError(
-                f"gates.size: {self.size}: {domains} domains do not divide into groups of that "
-                f"size; use {' or '.join(divisors)}"
+            raise UserError(
+                f"{domains} domains do not divide into groups of that size",
+                key="network.gates.size",
+                value=self.size,
+                remedy=f"use {' or '.join(divisors)}",
             )
         return (Family(self.size, hidden),)

@@ -1,4 +1,4 @@
-"""Gates that open on one side of a hyperplane."""
+"""Gates that open on one side of a hyperplane through the origin."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from pydantic import Field
 from neuralrace.datasets import Data, Dataset
 from neuralrace.datasets.random_streams import generator
 from neuralrace.networks.gates.base import SampleScheme
+from neuralrace.training.batches import Positive
 
 
 def half_spaces(
@@ -21,11 +22,11 @@ def half_spaces(
 
 
 class HalfSpaces(SampleScheme):
-    """Pathways that open on half-spaces through the origin; a hyperplane itself is closed."""
+    """Pathways that open on half-spaces through the origin; they are closed on the hyperplane."""
 
     @abstractmethod
     def normals(self, inputs: int) -> Float[np.ndarray, "pathway input"]:
-        """See `SampleScheme.normals`; they need no samples: closed forms start from them."""
+        """See `SampleScheme.normals`."""
 
     def gates(
         self, data: Data, encoder: Float[np.ndarray, "unit input"] | None = None
@@ -38,7 +39,7 @@ class HalfSpaces(SampleScheme):
         return half_spaces(data.x, self.normals(data.x.shape[1]))
 
     def count(self, dataset: Dataset) -> int:
-        """See `SampleScheme.count`: without its samples."""
+        """See `SampleScheme.count`."""
         return len(self.normals(dataset.sizes.inputs))
 
 
@@ -47,15 +48,15 @@ class HalfSpace(HalfSpaces):
 
     example: ClassVar[Mapping[str, Any]] = {"pathways": 4}
     name: Literal["half_space"]
-    pathways: Annotated[int, Field(gt=0)]
+    pathways: Positive
     """Number of half-spaces."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of their normals, which are isotropic."""
     antipodal: bool = False
-    """Whether every half-space is followed by its opposite, with a pathway of its own; a sample on
-    the hyperplane between them is in neither."""
-    copies: Annotated[int, Field(gt=0)] = 1
-    """Pathways with the same gate, side by side, for each half-space: redundant gates from 2 on."""
+    """Whether every half-space is followed by its opposite, as another pathway; a sample on the
+    hyperplane between them is in neither."""
+    copies: Positive = 1
+    """Pathways with the same gate for each half-space; redundant gates if 2 or more."""
 
     def normals(self, inputs: int) -> Float[np.ndarray, "pathway input"]:
         """See `SampleScheme.normals`."""

@@ -1,4 +1,4 @@
-"""Gates that the network sets itself."""
+"""Gates that follow the weights: ReLU units."""
 
 from typing import ClassVar, Literal
 
@@ -6,12 +6,13 @@ import numpy as np
 from jaxtyping import Float
 
 from neuralrace.datasets import Data
+from neuralrace.errors import UserError
 from neuralrace.networks.gates.base import SampleScheme
 from neuralrace.networks.gates.half_space import half_spaces
 
 
 class Learned(SampleScheme):
-    """Every hidden unit opens where its own weights point: a ReLU network."""
+    """Every hidden unit opens where its input weights point, as in a ReLU network."""
 
     learned: ClassVar[bool] = True
     name: Literal["learned"]
@@ -22,8 +23,10 @@ class Learned(SampleScheme):
         """See `SampleScheme.gates`; pathways are hidden units.
 
         Raises:
-            ValueError: no encoder is given.
+            UserError: `encoder` is absent.
         """
         if encoder is None:
-            raise ValueError("learned gates depend on the weights: give the encoder")
+            raise UserError(
+                "learned gates depend on the weights", key="encoder", remedy="give the encoder"
+            )
         return half_spaces(data.x, encoder)

@@ -1,4 +1,4 @@
-"""Gates that are written out."""
+"""Gates that are written out, one value per sample or context."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,7 +15,7 @@ Row = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(min_lengt
 
 
 class Listed(SampleScheme):
-    """Pathways whose gates are written out, or were found in another network."""
+    """Pathways with gates that are written out, such as gates of another network."""
 
     of_single_samples: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"rows": [[1.0, 0.0], [0.0, 1.0]]}
@@ -29,16 +29,17 @@ class Listed(SampleScheme):
         """See `SampleScheme.gates`.
 
         Raises:
-            UserError: a row that has neither as many values as samples nor as contexts.
+            UserError: a row has neither one value per sample nor one per context.
         """
         samples = len(data.x)
         contexts = np.arange(samples) if data.contexts is None else data.contexts
-        places = {samples: np.arange(samples), int(contexts.max()) + 1: contexts}
+        # index of the value for each sample, by length of the row
+        indices = {samples: np.arange(samples), int(contexts.max()) + 1: contexts}
         for number, row in enumerate(self.rows):
-            if len(row) not in places:
-                allowed = " or ".join(map(str, sorted(places)))
+            if len(row) not in indices:
                 raise UserError(
-                    f"network.gates.rows: row {number} has {len(row)} values; the dataset wants "
-                    f"{allowed}"
+                    f"row {number} has {len(row)} values",
+                    key="network.gates.rows",
+                    remedy=f"give {' or '.join(map(str, sorted(indices)))}",
                 )
-        return np.array([np.asarray(row)[places[len(row)]] for row in self.rows])
+        return np.array([np.asarray(row)[indices[len(row)]] for row in self.rows])

@@ -1,4 +1,4 @@
-"""Which pairs of domains are trained."""
+"""Pairs of input and output domain that are trained."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -8,10 +8,12 @@ from jaxtyping import Bool
 from pydantic import Field, model_validator
 
 from neuralrace.datasets.random_streams import generator
+from neuralrace.errors import UserError
 from neuralrace.networks.gates.base import Pairs
+from neuralrace.training.batches import Positive
 
-# Attempted swaps for each trained pair; a few already leave no trace of the band.
 SWAPS = 20
+"""Attempted swaps for each trained pair; a few are enough to remove all traces of the band."""
 
 
 class AllPairs(Pairs):
@@ -29,29 +31,39 @@ class AllPairs(Pairs):
 
 
 class SomePairs(Pairs):
-    """As many trained partners for every domain, told by number or by share."""
+    """The same number of trained partners for every domain, as a number or a share."""
 
-    partners: Annotated[int, Field(gt=0)] | None = None
+    partners: Positive | None = None
     """Output domains K that each input domain is trained with; either this or `share`."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None
     """The same as a share K/M of all output domains, rounded to the nearest number of domains."""
 
     @model_validator(mode="after")
-    def _told_once(self) -> "SomePairs":
+    def _either_partners_or_share(self) -> "SomePairs":
         if (self.partners is None) == (self.share is None):
-            raise ValueError("pairs: give either partners or share")
+            raise UserError(
+                "the number of partners is missing or given twice",
+                remedy="give either partners or share",
+            )
         return self
 
     def count(self, domains: int) -> int:
         """See `Pairs.count`."""
         partners = self.partners or round(cast(float, self.share) * domains)
         if partners > domains:
-            raise ValueError(
-                f"pairs.partners: {partners}: there are {domains} domains to be trained with; use "
-                "at most that"
+            raise UserError(
+                f"there are {domains} domains",
+                key="network.pairs.partners",
+                value=partners,
+                remedy="use at most that",
             )
         if partners == 0:
-            raise ValueError(f"pairs.share: {self.share}: is none of {domains} domains; use more")
+            raise UserError(
+                f"is less than one of {domains} domains",
+                key="network.pairs.share",
+                value=self.share,
+                remedy="use more",
+            )
         return partners
 
 
@@ -71,17 +83,18 @@ class Band(SomePairs):
 
 
 class RandomRegular(SomePairs):
-    """A random mask with K partners for every input and every output domain, anew for each seed."""
+    """A random mask with K partners for every input and output domain, another for each seed."""
 
     varies: ClassVar[bool] = True
     example: ClassVar[Mapping[str, Any]] = {"partners": 3}
     name: Literal["random_regular"]
 
     def mask(self, domains: int, seed: int) -> Bool[np.ndarray, "input_domain output_domain"]:
-        """See `Pairs.mask`; swaps of two pairs keep rows and columns regular."""
+        """See `Pairs.mask`."""
         mask = Band(name="band", partners=self.count(domains)).mask(domains, seed)
         pairs = np.argwhere(mask)
         rng = generator(seed, "trained pairs")
+        # swapping the partners of two pairs keeps the number of partners of every domain
         for one, other in rng.integers(len(pairs), size=(SWAPS * len(pairs), 2)):
             (i, j), (other_i, other_j) = pairs[one], pairs[other]
             if not mask[i, other_j] and not mask[other_i, j]:

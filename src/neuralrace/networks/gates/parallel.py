@@ -1,22 +1,21 @@
-"""Dedicated pathways beside a shared one."""
+"""A shared pathway block in parallel with dedicated pathways."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import Field
+from typing import Any, ClassVar, Literal
 
 from neuralrace.networks.gates.base import DomainScheme, Family
+from neuralrace.training.batches import Positive
 
 
 class Parallel(DomainScheme):
-    """A shared block, and beside it a small dedicated pathway for every pair of domains.
+    """A shared block in parallel with a small dedicated pathway for every pair of domains.
 
-    Both answer every pair and add up: which of them comes to carry the answer is the neural race.
+    The output is the sum of both. Which of them learns to carry it is decided by the neural race.
     """
 
     example: ClassVar[Mapping[str, Any]] = {"dedicated": 2}
     name: Literal["parallel"]
-    dedicated: Annotated[int, Field(gt=0)]
+    dedicated: Positive
     """Units in each hidden layer of a dedicated pathway."""
 
     def families(self, domains: int, hidden: tuple[int, ...]) -> tuple[Family, ...]:

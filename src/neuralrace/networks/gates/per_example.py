@@ -1,4 +1,4 @@
-"""A pathway for every example."""
+"""Gates with one pathway for each sample."""
 
 from typing import ClassVar, Literal
 

@@ -1,4 +1,4 @@
-"""Exclusive gates: every sample has one pathway."""
+"""Exclusive gates: exactly one pathway is open on each sample."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -9,21 +9,23 @@ from pydantic import Field, model_validator
 
 from neuralrace.datasets import Data, Dataset
 from neuralrace.datasets.random_streams import generator
+from neuralrace.errors import UserError
 from neuralrace.networks.gates.base import SampleScheme
 from neuralrace.networks.gates.bumps import bumps
+from neuralrace.training.batches import Positive
 
 
 class Tiling(SampleScheme):
-    """Each sample opens the one pathway whose direction overlaps most with it.
+    """Each sample opens the one pathway whose direction has the largest overlap with it.
 
-    Of directions that overlap equally, up to rounding, the first counts. Directions have one
-    length, so pathways divide the sphere into the cells of their nearest directions; this is how
-    gates are exclusive (notes on localisation, sec. 3.4). A single pathway is open on every sample.
+    Of directions with equal overlap, up to rounding, the first opens. All directions have the same
+    length, so pathways tile the sphere into the cells of their nearest directions (notes on
+    localisation, sec. 3.4). A single pathway is open on every sample.
     """
 
     example: ClassVar[Mapping[str, Any]] = {"pathways": 2, "directions": "random"}
     name: Literal["tiling"]
-    pathways: Annotated[int, Field(gt=0)]
+    pathways: Positive
     """Number of directions; at most as many as inputs if they are bumps."""
     directions: Literal["bumps", "random"]
     """Gaussian bumps, evenly spaced on the ring of inputs, or isotropic random directions."""
@@ -35,9 +37,13 @@ class Tiling(SampleScheme):
     @model_validator(mode="after")
     def _width_of_bumps_alone(self) -> "Tiling":
         if self.directions == "bumps" and self.width is None:
-            raise ValueError("width: directions bumps need one; use 0 for single inputs")
+            raise UserError(
+                "directions bumps need one", key="width", remedy="use 0 for single inputs"
+            )
         if self.directions == "random" and self.width is not None:
-            raise ValueError(f"width: {self.width:g}: directions random have none; leave it out")
+            raise UserError(
+                "directions random have none", key="width", value=self.width, remedy="leave it out"
+            )
         return self
 
     def gates(
@@ -50,13 +56,15 @@ class Tiling(SampleScheme):
         """
         directions = self._directions(data.x.shape[1])
         overlap = directions @ data.x.T
+        # Overlaps that are equal in exact arithmetic differ by rounding, in another way on every
+        # machine: compare them up to its bound, n eps sum |d_i x_i|.
         terms = np.abs(directions) @ np.abs(data.x.T)
         rounding = data.x.shape[1] * np.finfo(float).eps * terms.max(axis=0)
         first = (overlap >= overlap.max(axis=0) - rounding).argmax(axis=0)
         return (np.arange(self.pathways)[:, None] == first).astype(float)
 
     def count(self, dataset: Dataset) -> int:
-        """See `SampleScheme.count`: without its samples."""
+        """See `SampleScheme.count`."""
         return self.pathways
 
     def _directions(self, inputs: int) -> Float[np.ndarray, "pathway input"]:

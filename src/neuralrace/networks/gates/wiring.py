@@ -1,4 +1,4 @@
-"""An architecture graph with the gates of every sample."""
+"""Wirings: architecture graphs with the gates of every sample."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from neuralrace.errors import UserError
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.base import Family
 from neuralrace.networks.gates.effective import (
-    EVERYTHING,
+    ALL_INPUTS,
     EffectiveData,
     effective_data,
     gated_inputs,
@@ -24,7 +24,7 @@ Gate = Float[np.ndarray, " sample"]
 
 @dataclass(frozen=True)
 class Wiring:
-    """A gated network without its weights: h_v = g_v sum_e g_e W_e h_s (Saxe et al. 2022).
+    """A gated network without its weights: h_v = g_v sum_e g_e W_e h_s(e) (Saxe et al. 2022).
 
     Nodes and edges without an entry in `gates` are always open.
     """
@@ -33,8 +33,10 @@ class Wiring:
     gates: Mapping[str, Gate]
     """Gates in [0, 1] of each sample, by node `a` or edge `a->b`."""
     data: Data
-    sees: Mapping[str, Bool[np.ndarray, " input"]] = field(default_factory=lambda: EVERYTHING)
-    """Inputs that an edge out of an input node sees, by its name `a->b`; all of them otherwise."""
+    visible_inputs: Mapping[str, Bool[np.ndarray, " input"]] = field(
+        default_factory=lambda: ALL_INPUTS
+    )
+    """Inputs that an edge out of an input node receives, by its name `a->b`; all if absent."""
 
     def __post_init__(self) -> None:
         nodes = self.architecture.nodes
@@ -44,32 +46,36 @@ class Wiring:
         ):
             if (units := sum(nodes[name] for name in side)) != have:
                 raise UserError(
-                    f"network.nodes: {', '.join(side)} together have {units} units, but {letter} "
-                    f"of the dataset has {have} columns"
+                    f"{', '.join(side)} together have {units} units, but {letter} of the dataset "
+                    f"has {have} columns",
+                    key="network.nodes",
+                    remedy="give as many units",
                 )
         edges = map(self.architecture.edge_name, range(len(self.architecture.edges)))
         known = {*self.architecture.nodes, *edges}
         for name, gate in self.gates.items():
-            where = f"network.gates: {name}"
+            key = f"network.gates.{name}"
             if name not in known:
-                raise UserError(f"{where}: is no node and no edge; edges are written as a->b")
+                raise UserError("is no node and no edge", key=key, remedy="write an edge as a->b")
             if gate.shape != (len(self.data.x),):
-                raise UserError(
-                    f"{where}: has {gate.size} values; the dataset has {len(self.data.x)} samples"
-                )
+                raise _wrong_number(key, gate.size, len(self.data.x), "samples")
             if not ((gate >= 0) & (gate <= 1)).all():
-                raise UserError(f"{where}: gates lie between 0 (closed) and 1 (open)")
+                raise UserError(
+                    "has a gate below 0 or above 1",
+                    key=key,
+                    remedy="use values from 0 (closed) to 1 (open)",
+                )
 
     @cached_property
     def pathway_gates(self) -> Float[np.ndarray, "pathway sample"]:
         """Product of all gates along each pathway."""
-        open_ = np.ones(len(self.data.x))
+        open_, edge_name = np.ones(len(self.data.x)), self.architecture.edge_name
         return np.stack(
             [
                 np.prod(
-                    [self.gates.get(name, open_) for name in pathway.nodes]
-                    + [
-                        self.gates.get(self.architecture.edge_name(e), open_) for e in pathway.edges
+                    [
+                        self.gates.get(name, open_)
+                        for name in (*pathway.nodes, *map(edge_name, pathway.edges))
                     ],
                     axis=0,
                 )
@@ -79,34 +85,33 @@ class Wiring:
 
     @cached_property
     def gated_inputs(self) -> Float[np.ndarray, "sample pathway_input"]:
-        """What all pathways are shown, side by side."""
-        inputs = gated_inputs(self.architecture, self.pathway_gates, self.data, self.sees)
-        return np.hstack(inputs)
+        """Gated inputs of all pathways, concatenated."""
+        return np.hstack(
+            gated_inputs(self.architecture, self.pathway_gates, self.data, self.visible_inputs)
+        )
 
     @cached_property
     def effective(self) -> EffectiveData:
-        """What each pathway learns from."""
-        return effective_data(self.architecture, self.pathway_gates, self.data, self.sees)
+        """Effective correlations of all pathways."""
+        return effective_data(self.architecture, self.pathway_gates, self.data, self.visible_inputs)
 
 
 def explicit(
     architecture: Architecture, gates: Mapping[str, Sequence[float]], data: Data
 ) -> Wiring:
-    """A wiring whose gates are written out, one value per context.
+    """A wiring with gates that are written out, one value per context.
 
-    Without contexts in the dataset, one value per sample.
+    For a dataset without contexts, one value per sample.
 
     Raises:
         UserError: an unknown node or edge, a wrong number of gates, or a gate outside [0, 1].
     """
     contexts = np.arange(len(data.x)) if data.contexts is None else data.contexts
-    kind = "samples" if data.contexts is None else "contexts"
+    unit = "samples" if data.contexts is None else "contexts"
     count = int(contexts.max()) + 1
     for name, values in gates.items():
         if len(values) != count:
-            raise UserError(
-                f"network.gates: {name}: has {len(values)} values; the dataset has {count} {kind}"
-            )
+            raise _wrong_number(f"network.gates.{name}", len(values), count, unit)
     spread = {name: np.asarray(values, dtype=float)[contexts] for name, values in gates.items()}
     return Wiring(architecture, spread, data)
 
@@ -114,57 +119,63 @@ def explicit(
 def parallel(
     hidden: Sequence[tuple[int, ...]],
     gates: Float[np.ndarray, "pathway sample"],
-    sees: Bool[np.ndarray, "pathway input"],
+    visible_inputs: Bool[np.ndarray, "pathway input"],
     data: Data,
     covered: bool = True,
 ) -> Wiring:
-    """Pathways side by side, each a chain of hidden layers between the one input and output.
+    """Parallel pathways, each a chain of hidden layers between one input and one output node.
 
     Args:
         hidden: units in each hidden layer, by pathway.
-        gates: on which samples each pathway is open.
-        sees: which inputs each pathway sees.
+        gates: gates of each pathway on each sample.
+        visible_inputs: inputs that each pathway receives.
         data: the samples.
-        covered: whether a pathway must be open on every sample.
+        covered: whether some pathway must be open on every sample.
 
     Raises:
-        UserError: a pathway that is open on no sample, or a sample on which no pathway is open.
+        UserError: a pathway is open on no sample, or no pathway is open on a sample.
     """
     if (dead := np.flatnonzero(~gates.any(axis=1))).size:
         raise UserError(
-            f"network.gates: {dead.size} of {len(gates)} pathways open on no sample, the first of "
-            f"them pathway {dead[0] + 1}, and could never learn; use fewer pathways or more samples"
+            f"{dead.size} of {len(gates)} pathways open on no sample, the first of them pathway "
+            f"{dead[0] + 1}, and could never learn",
+            key="network.gates",
+            remedy="use fewer pathways or more samples",
         )
     if covered and (closed := np.flatnonzero(~gates.any(axis=0))).size:
         raise UserError(
-            f"network.gates: no pathway is open on {closed.size} of {gates.shape[1]} samples, the "
-            f"first of them sample {closed[0]}, where the network would answer zero; add pathways"
+            f"no pathway is open on {closed.size} of {gates.shape[1]} samples, the first of them "
+            f"sample {closed[0]}, where the output would be zero",
+            key="network.gates",
+            remedy="add pathways",
         )
     nodes: dict[str, int] = {"x": data.x.shape[1]}
     edges: list[tuple[str, str]] = []
-    opened: dict[str, np.ndarray] = {}
-    seen: dict[str, np.ndarray] = {}
-    for number, (units, gate, inputs) in enumerate(zip(hidden, gates, sees, strict=True), start=1):
+    node_gates: dict[str, np.ndarray] = {}
+    visible: dict[str, np.ndarray] = {}
+    for number, (units, gate, inputs) in enumerate(
+        zip(hidden, gates, visible_inputs, strict=True), start=1
+    ):
         chain = [f"hidden {layer} of pathway {number}" for layer in range(1, len(units) + 1)]
         nodes |= dict(zip(chain, units, strict=True))
         edges += itertools.pairwise(["x", *chain, "y"])
-        opened[chain[0]] = gate  # once: graded gates on every layer would multiply
+        node_gates[chain[0]] = gate  # on the first layer alone: graded gates would multiply
         if not inputs.all():
-            seen[f"x->{chain[0]}"] = inputs
+            visible[f"x->{chain[0]}"] = inputs
     nodes["y"] = data.y.shape[1]
-    return Wiring(Architecture(nodes=nodes, edges=tuple(edges)), opened, data, seen)
+    return Wiring(Architecture(nodes=nodes, edges=tuple(edges)), node_gates, data, visible)
 
 
 def routing_architecture(
     count: int, inputs: int, outputs: int, families: Sequence[Family]
 ) -> Architecture:
-    """The graph of a routing network: domains as input and output nodes, blocks between them.
+    """The graph of a routing network: input and output nodes are domains, with blocks between them.
 
-    Edges come by family: all encoders by block and input domain, then the layers between hidden
-    layers by block, then all decoders by block and output domain.
+    Edges are ordered by family: all encoders by block and input domain, then the weights between
+    hidden layers by block, then all decoders by block and output domain.
 
     Args:
-        count: input domains, and output domains.
+        count: number of input domains, and of output domains.
         inputs: width of an input domain.
         outputs: width of an output domain.
         families: the pathway blocks.
@@ -194,16 +205,16 @@ def routing(
     architecture = routing_architecture(count, inputs, outputs, families)
     pairs = np.argwhere(mask)
     data = domains.flat(pairs)
-    shown, asked = pairs[data.contexts].T
+    input_domain, output_domain = pairs[data.contexts].T
     gates: dict[str, np.ndarray] = {}
     for domain in range(count):
-        gates[f"input {domain + 1}"] = (shown == domain).astype(float)
-        gates[f"output {domain + 1}"] = (asked == domain).astype(float)
+        gates[f"input {domain + 1}"] = (input_domain == domain).astype(float)
+        gates[f"output {domain + 1}"] = (output_domain == domain).astype(float)
     return Wiring(architecture, gates, data)
 
 
 def _blocks(number: int, family: Family, count: int) -> dict[tuple[int, int], list[str]]:
-    """Hidden nodes of every block of a family, by its row and column."""
+    """Hidden nodes of every block of a family, by row and column of the block."""
     side = count // family.size
     return {
         (row, column): [
@@ -217,7 +228,13 @@ def _blocks(number: int, family: Family, count: int) -> dict[tuple[int, int], li
 
 def _members(block: tuple[int, int], size: int) -> tuple[range, range]:
     """Numbers of the input and output domains of a block."""
-    row, column = block
-    return range(row * size + 1, (row + 1) * size + 1), range(
-        column * size + 1, (column + 1) * size + 1
+    row, column = (range(index * size + 1, (index + 1) * size + 1) for index in block)
+    return row, column
+
+
+def _wrong_number(key: str, values: int, expected: int, unit: str) -> UserError:
+    return UserError(
+        f"has {values} values, and the dataset has {expected} {unit}",
+        key=key,
+        remedy="give one value for each",
     )

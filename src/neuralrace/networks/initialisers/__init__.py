@@ -1,1 +1,1 @@
-"""Initialisation laws: one class in one file each, which nothing else names."""
+"""Initialisers of weights, one class in each module."""

@@ -1,4 +1,4 @@
-"""Layers diagonal in the basis of the task."""
+"""Aligned initialisation: layers are diagonal in the modes of the task (Saxe et al. 2013)."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -7,15 +7,16 @@ from pydantic import Field
 
 from neuralrace.datasets.base import Modes
 from neuralrace.datasets.random_streams import generator
+from neuralrace.errors import UserError
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.initialisers.base import Effective, Initialiser, Weights, orthonormal
 
 
 class Aligned(Initialiser):
-    """Decoupled start: every layer diagonal between the singular vectors of the task.
+    """Aligned initialisation: every layer is diagonal in the singular vectors of the task.
 
-    Layer l carries `layer_strengths[l]` times `init_scale` in every mode, through random
-    orthonormal hidden bases (Saxe et al. 2013; Basu et al., corollary 2.4). In a graph, the layer
+    Layer l has strength `layer_strengths[l]` times `init_scale` in every mode. Hidden layers have
+    random orthonormal bases (Saxe et al. 2013; Basu et al., corollary 2.4). In a graph, the layer
     of an edge is its distance from the inputs (Saxe, Sodhani, Lewallen 2022, reduction).
     """
 
@@ -29,20 +30,22 @@ class Aligned(Initialiser):
     def _strengths(self, depth: int) -> tuple[float, ...]:
         strengths = self.layer_strengths or (1.0,) * depth
         if len(strengths) != depth:
-            raise ValueError(
-                f"layer_strengths has {len(strengths)} entries for {depth} layers of weights"
+            raise UserError(
+                f"has {len(strengths)} entries for {depth} layers of weights",
+                key="init.layer_strengths",
+                remedy="give one entry for each layer",
             )
         return strengths
 
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
-        """See `Law.draw`."""
+        """See `Initialiser.draw`."""
         strengths = self._strengths(len(widths) - 1)
         rank = min(min(widths), len(modes.s))
         hidden = [
             orthonormal(generator(seed, f"basis of layer {number}"), width, rank)
             for number, width in enumerate(widths[1:-1], start=1)
         ]
-        # a mode of negative strength is learned by layers of opposite sign
+        # a mode of negative strength needs one layer of opposite sign
         signs = np.where(modes.s[:rank] < 0, -1.0, 1.0)
         bases = [modes.v[:, :rank], *hidden, modes.u[:, :rank] * signs]
         return [
@@ -51,11 +54,16 @@ class Aligned(Initialiser):
         ]
 
     def draw_edges(self, seed: int, architecture: Architecture, effective: Effective) -> Weights:
-        """See `Law.draw_edges`."""
+        """See `Initialiser.draw_edges`."""
         data = effective(seed)
         bases, rank = dict(data.modes.bases), data.modes.s.shape[1]
         if narrow := [n for n in architecture.hidden if architecture.nodes[n] < rank]:
-            raise ValueError(f"node {narrow[0]!r} has fewer units than there are modes, {rank}")
+            raise UserError(
+                f"node {narrow[0]!r} has fewer units than there are modes, {rank}",
+                key="init.name",
+                value=self.name,
+                remedy="give it more units, or use another initialiser",
+            )
         for name in architecture.hidden:
             rng = generator(seed, f"basis of {name}")
             bases[name] = orthonormal(rng, architecture.nodes[name], rank)

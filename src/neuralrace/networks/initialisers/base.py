@@ -1,8 +1,8 @@
-"""What an initialisation law is: how the weights of a network are drawn.
+"""Base classes of initialisers.
 
-Every law draws at unit scale; the network starts at `init_scale` times that, in every layer. Draws
-depend on the seed and the layer's name alone, so runs at different scales, with different gates,
-activations or learning rates start from the same directions and are compared in pairs.
+Every initialiser draws at unit scale; the network starts at `init_scale` times that in every layer.
+A draw depends on the seed and the name of the layer alone. Runs at different scales, or with other
+gates, activations or learning rates, therefore start from the same directions and form pairs.
 """
 
 import itertools
@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from neuralrace.datasets.base import Modes
 from neuralrace.datasets.random_streams import generator
+from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.effective import EffectiveData
@@ -24,22 +25,23 @@ Effective = Callable[[int], EffectiveData]
 
 
 def orthonormal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    """Haar-distributed matrix with orthonormal columns (or rows, where it is wide)."""
+    """Haar-distributed matrix with orthonormal columns (or rows, if it is wide)."""
     if rows < columns:
         return orthonormal(rng, columns, rows).T
     q, r = np.linalg.qr(rng.normal(size=(rows, columns)))
+    # QR leaves the signs of columns to LAPACK: Haar measure needs a positive diagonal of R
     return q * np.sign(np.diag(r))
 
 
 def layer(seed: int, number: int) -> np.random.Generator:
-    """Random stream of a layer's weights, numbered from 1."""
+    """Random stream for the weights of a layer, numbered from 1."""
     return generator(seed, f"weights of layer {number}")
 
 
 class Initialiser(ConfigModel, ABC):
-    """An initialisation law as a person writes it in `config/`.
+    """Configuration of an initialiser.
 
-    What theories require of initial weights is said by attributes of the class.
+    Class attributes state the properties of initial weights that theories require.
     """
 
     aligned: ClassVar[bool] = False
@@ -47,70 +49,75 @@ class Initialiser(ConfigModel, ABC):
     orthogonal: ClassVar[bool] = False
     """Whether every layer is a multiple of a semi-orthogonal matrix."""
     for_graphs: ClassVar[bool] = False
-    """Whether it draws the edges of a graph; see `draw_edges`."""
+    """Whether it can draw the edges of a graph; see `draw_edges`."""
     in_modes: ClassVar[bool] = False
-    """Whether weights lie in the modes of the task, and so in no general position."""
+    """Whether weights are drawn in the modes of the task, and so not in general position."""
 
     @property
-    def exists_anywhere(self) -> bool:
-        """Whether it exists for every network; planning makes a draw for a layered one if not."""
+    def fits_any_network(self) -> bool:
+        """Whether it exists for every network; otherwise planning tests it by a draw."""
         return False
 
     @abstractmethod
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
-        """Weights at unit scale.
+        """Weights of a layered network at unit scale.
 
         Args:
             seed: run seed.
             widths: units per layer, inputs first.
-            modes: singular modes of the task, for laws that are stated in its basis.
+            modes: singular modes of the task, for initialisers that use its basis.
 
         Returns:
             W_1 ... W_L, W_l of shape (widths[l], widths[l-1]).
 
         Raises:
-            ValueError: the law does not exist for these widths.
+            UserError: the initialiser does not exist for these widths.
         """
 
     def draw_edges(self, seed: int, architecture: Architecture, effective: Effective) -> Weights:
-        """Weights of every edge of a graph, at unit scale.
+        """Weights of every edge of a graph at unit scale.
 
         Args:
             seed: run seed.
             architecture: nodes with their widths, and edges.
-            effective: gives what the pathways of a run seed learn from; called by laws that are
-                stated in its modes.
+            effective: returns the effective data of a run seed, for initialisers that use its
+                modes; it may be slow.
 
         Returns:
             One matrix per edge, (units of its target, units of its source).
 
         Raises:
-            ValueError: the law does not exist for graphs.
+            UserError: the initialiser does not exist for this graph.
         """
-        raise ValueError("this law is for layered networks; use one for graphs, such as normal")
+        raise UserError(
+            "is for layered networks",
+            key="init.name",
+            value=getattr(self, "name", type(self).__name__),
+            remedy="use one for graphs, such as normal",
+        )
 
 
 class EdgeInitialiser(Initialiser):
-    """A law that draws every matrix of weights by its shape alone."""
+    """An initialiser that needs the shape of each weight matrix only."""
 
     @property
-    def exists_anywhere(self) -> bool:
-        """See `Law.exists_anywhere`."""
+    def fits_any_network(self) -> bool:
+        """See `Initialiser.fits_any_network`."""
         return True
 
     @abstractmethod
     def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
-        """One matrix of weights at unit scale."""
+        """One weight matrix at unit scale."""
 
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
-        """See `Law.draw`."""
+        """See `Initialiser.draw`."""
         return [
             self.edge(layer(seed, number), n_out, n_in)
             for number, (n_in, n_out) in enumerate(itertools.pairwise(widths), start=1)
         ]
 
     def draw_edges(self, seed: int, architecture: Architecture, effective: Effective) -> Weights:
-        """See `Law.draw_edges`."""
+        """See `Initialiser.draw_edges`."""
         nodes = architecture.nodes
         return [
             self.edge(

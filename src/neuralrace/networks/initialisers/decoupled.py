@@ -1,30 +1,35 @@
-"""Modes that share no hidden unit."""
+"""Decoupled initialisation: modes of the task share no hidden unit."""
 
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from neuralrace.datasets.base import Modes
+from neuralrace.errors import UserError
 from neuralrace.networks.initialisers.base import Initialiser, Weights, layer
 
 
 class Decoupled(Initialiser):
-    """Two layers without interference: each mode owns a block of hidden units.
+    """Two layers without interference: each mode has its own hidden units.
 
-    Within its block, the encoder vector W_1 v_k and the decoder vector W_2^T u_k are independent
-    standard normal vectors times `init_scale`: unaligned and unbalanced, yet never coupled.
+    On these units, the encoder vector W_1 v_k and the decoder vector W_2^T u_k are independent
+    normal vectors with standard deviation `init_scale`: neither aligned nor balanced, and modes
+    never interact during training.
     """
 
     in_modes: ClassVar[bool] = True
     name: Literal["decoupled"]
 
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
-        """See `Law.draw`."""
+        """See `Initialiser.draw`."""
         rank = len(modes.s)
         if len(widths) != 3 or widths[1] < rank:
-            raise ValueError(
-                f"law decoupled needs one hidden layer with at least {rank} units, one per mode; "
-                f"got hidden layers {list(widths[1:-1])}"
+            raise UserError(
+                f"needs one hidden layer with at least {rank} units, one per mode, and the network "
+                f"has hidden layers {list(widths[1:-1])}",
+                key="init.name",
+                value=self.name,
+                remedy="change network.hidden, or use another initialiser",
             )
         owner = np.arange(widths[1]) % rank
         mask = owner[:, None] == np.arange(rank)

@@ -1,32 +1,33 @@
-"""Normal entries."""
+"""Normal (Gaussian) initialisation."""
 
 from typing import Literal
 
 import numpy as np
 
 from neuralrace.datasets.base import Modes
+from neuralrace.errors import UserError
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.initialisers.base import EdgeInitialiser, Effective, Weights
 
 
 class Normal(EdgeInitialiser):
-    """Independent normal entries with standard deviation `init_scale`."""
+    """Normal initialisation: independent entries with mean 0, standard deviation `init_scale`."""
 
     name: Literal["normal"]
     basis: Literal["coordinates", "modes"] = "coordinates"
-    """`modes` draws in the singular basis of the task: equal draws for rotated tasks."""
+    """`modes` draws in the singular basis of the task, so that draws rotate with the task."""
 
     @property
-    def exists_anywhere(self) -> bool:
-        """See `Law.exists_anywhere`."""
+    def fits_any_network(self) -> bool:
+        """See `Initialiser.fits_any_network`."""
         return self.basis == "coordinates"
 
     def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
-        """See `EdgeLaw.edge`."""
+        """See `EdgeInitialiser.edge`."""
         return rng.normal(size=(n_out, n_in))
 
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
-        """See `Law.draw`."""
+        """See `Initialiser.draw`."""
         weights = super().draw(seed, widths, modes)
         if self.basis == "modes":
             weights[0] = weights[0] @ modes.input_basis.T
@@ -34,7 +35,12 @@ class Normal(EdgeInitialiser):
         return weights
 
     def draw_edges(self, seed: int, architecture: Architecture, effective: Effective) -> Weights:
-        """See `Law.draw_edges`."""
+        """See `Initialiser.draw_edges`."""
         if self.basis == "modes":
-            raise ValueError("basis: 'modes': is for layered networks; use coordinates")
+            raise UserError(
+                "is for layered networks",
+                key="init.basis",
+                value=self.basis,
+                remedy="use coordinates",
+            )
         return super().draw_edges(seed, architecture, effective)

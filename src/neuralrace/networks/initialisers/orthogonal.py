@@ -1,4 +1,4 @@
-"""Semi-orthogonal layers."""
+"""Orthogonal initialisation (Saxe, McClelland and Ganguli 2013)."""
 
 from typing import ClassVar, Literal
 
@@ -8,11 +8,14 @@ from neuralrace.networks.initialisers.base import EdgeInitialiser, orthonormal
 
 
 class Orthogonal(EdgeInitialiser):
-    """Semi-orthogonal layers: every singular value equals `init_scale`."""
+    """Orthogonal initialisation: every layer is random semi-orthogonal times `init_scale`.
+
+    Source: Saxe, McClelland, Ganguli 2013.
+    """
 
     orthogonal: ClassVar[bool] = True
     name: Literal["orthogonal"]
 
     def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
-        """See `EdgeLaw.edge`."""
+        """See `EdgeInitialiser.edge`."""
         return orthonormal(rng, n_out, n_in)

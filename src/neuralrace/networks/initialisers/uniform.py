@@ -1,4 +1,4 @@
-"""Uniform entries."""
+"""Uniform initialisation."""
 
 from typing import Literal
 
@@ -8,10 +8,10 @@ from neuralrace.networks.initialisers.base import EdgeInitialiser
 
 
 class Uniform(EdgeInitialiser):
-    """Independent entries, uniform around zero with standard deviation `init_scale`."""
+    """Uniform initialisation: independent entries around zero, standard deviation `init_scale`."""
 
     name: Literal["uniform"]
 
     def edge(self, rng: np.random.Generator, n_out: int, n_in: int) -> np.ndarray:
-        """See `EdgeLaw.edge`."""
+        """See `EdgeInitialiser.edge`."""
         return rng.uniform(-np.sqrt(3), np.sqrt(3), size=(n_out, n_in))

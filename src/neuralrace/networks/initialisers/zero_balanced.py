@@ -1,4 +1,4 @@
-"""Neighbouring layers with equal singular values."""
+"""Balanced initialisation, W_l W_l^T = W_{l+1}^T W_{l+1} (Arora et al. 2019)."""
 
 import itertools
 from typing import Annotated, Literal
@@ -12,18 +12,21 @@ from neuralrace.networks.initialisers.base import Initialiser, Weights, orthonor
 
 
 class ZeroBalanced(Initialiser):
-    """W_l W_l^T = W_{l+1}^T W_{l+1} with random bases and random common singular values.
+    """Balanced initialisation, W_l W_l^T = W_{l+1}^T W_{l+1}, with random bases.
 
-    The singular values are uniform on [0.5, 1.5] times `init_scale`. `imbalance` multiplies W_1 by
-    exp(-imbalance/2) and W_L by exp(imbalance/2): the map stays, the balance goes.
+    All layers share random singular values, uniform on [0.5, 1.5] times `init_scale`. `imbalance`
+    multiplies W_1 by exp(-imbalance/2) and W_L by exp(imbalance/2): it breaks the balance and
+    leaves the product of all layers as it was.
+
+    Source: Arora, Cohen, Golowich, Hu 2019, for balanced initialisation.
     """
 
     name: Literal["zero_balanced"]
     imbalance: Annotated[float, Field(ge=0)] = 0.0
-    """Logarithm of the ratio by which the last layer outgrows the first."""
+    """Logarithm of the last layer's scale relative to the first."""
 
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
-        """See `Law.draw`."""
+        """See `Initialiser.draw`."""
         rank = min(widths)
         strengths = generator(seed, "strengths").uniform(0.5, 1.5, size=rank)
         bases = [

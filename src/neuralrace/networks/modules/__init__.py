@@ -1,1 +1,1 @@
-"""Flax modules of the networks: what is trained, as `nnx.Module`."""
+"""Flax modules of the networks (`nnx.Module`)."""

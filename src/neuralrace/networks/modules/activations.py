@@ -1,4 +1,4 @@
-"""Activation functions, by the names that a configuration uses."""
+"""Activation functions by their names in a configuration."""
 
 from collections.abc import Callable
 from math import sqrt

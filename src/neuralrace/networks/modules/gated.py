@@ -1,6 +1,6 @@
-"""Gated pathways side by side, as stacks: a linear network of what its gates let through.
+"""Parallel gated pathways: a linear network of gated inputs.
 
-It computes what `GatedNetwork` computes on the graph of `gates.wiring.parallel`, with neighbouring
+It computes the same as `GatedNetwork` on the graph of `gates.wiring.parallel`, with neighbouring
 pathways of equal width in one array.
 """
 
@@ -38,7 +38,7 @@ class Stack(nnx.Module):
 
 
 class ParallelNetwork(nnx.Module):
-    """yhat = sum_p W_p^L ... W_p^1 (g_p x), the gates g_p part of the inputs.
+    """yhat = sum_p W_p^L ... W_p^1 (g_p x), a linear network of the gated inputs g_p x.
 
     Source: Saxe, Sodhani, Lewallen 2022; Jarvis et al., sec. 3, for rectified linear networks.
     """
@@ -50,7 +50,7 @@ class ParallelNetwork(nnx.Module):
         """Network outputs.
 
         Args:
-            x: the inputs of all pathways side by side, each zero where its pathway is closed.
+            x: gated inputs of all pathways, concatenated; zero where a pathway is closed.
         """
         maps = self.maps()
         return x @ jnp.reshape(jnp.swapaxes(maps, 0, 1), (maps.shape[1], -1)).T
@@ -62,11 +62,11 @@ class ParallelNetwork(nnx.Module):
     def first_hidden(
         self, x: Float[Array, "sample pathway_input"]
     ) -> Float[Array, "sample pathway_unit"]:
-        """What the first hidden layers of all pathways make of the inputs, side by side."""
+        """First hidden layers of all pathways, concatenated."""
         chains = self.chains()
-        shown = jnp.reshape(x, (len(x), len(chains), -1))
-        images = [shown[:, pathway] @ first.T for pathway, (first, *_) in enumerate(chains)]
-        return jnp.concatenate(images, axis=1)
+        inputs = jnp.reshape(x, (len(x), len(chains), -1))
+        hidden = [inputs[:, pathway] @ first.T for pathway, (first, *_) in enumerate(chains)]
+        return jnp.concatenate(hidden, axis=1)
 
     def chains(self) -> list[tuple[Array, ...]]:
         """Weights of each pathway, first layer first."""
@@ -90,16 +90,16 @@ class ParallelNetwork(nnx.Module):
 def side_by_side(
     edges: Sequence[Float[np.ndarray, "*runs _out _in"]], architecture: Architecture
 ) -> list[list[Float[np.ndarray, "*runs pathway _out _in"]]]:
-    """Weights of neighbouring pathways of equal width from those of the graph's edges.
+    """Stacks of neighbouring pathways of equal width, from the weights of a graph's edges.
 
     Args:
         edges: weights by edge.
-        architecture: the graph, as of `gates.wiring.parallel`.
+        architecture: a graph made by `gates.wiring.parallel`.
 
     Returns:
-        By neighbours, one stack for each layer.
+        For each group of neighbours, one stack for each layer.
     """
-    alike = itertools.groupby(
+    groups = itertools.groupby(
         architecture.pathways, lambda pathway: [architecture.nodes[name] for name in pathway.nodes]
     )
     return [
@@ -107,5 +107,5 @@ def side_by_side(
             np.stack([edges[edge] for edge in layer], axis=-3)
             for layer in zip(*(pathway.edges for pathway in group), strict=True)
         ]
-        for _, group in alike
+        for _, group in groups
     ]

@@ -1,4 +1,4 @@
-"""The gated deep linear network on any architecture graph."""
+"""Gated deep linear network on any architecture graph."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -27,8 +27,8 @@ class GatedNetwork(nnx.Module):
         """Network outputs.
 
         Args:
-            x: inputs, the input nodes' columns side by side.
-            gates: gates of nodes `a` and edges `a->b`; those without an entry are open.
+            x: columns of all input nodes, concatenated.
+            gates: gates of nodes `a` and edges `a->b`; nodes and edges without an entry are open.
         """
         graph, h = self.architecture, {}
         for name in graph.order:
@@ -45,10 +45,9 @@ class GatedNetwork(nnx.Module):
     def pathway_maps(self) -> list[Array]:
         """The product of weights along each pathway, (target, source)."""
         return [
-            reduce(lambda below, edge: self.edges[edge][...] @ below, pathway.edges[1:],
-                   self.edges[pathway.edges[0]][...])
+            reduce(lambda below, above: above @ below, (self.edges[e][...] for e in pathway.edges))
             for pathway in self.architecture.pathways
-        ]  # fmt: skip
+        ]
 
     @property
     def weights(self) -> list[Array]:

@@ -1,4 +1,4 @@
-"""The layered network: linear, or with one activation in all hidden layers."""
+"""Fully connected network, with one activation in all hidden layers."""
 
 import itertools
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from neuralrace.networks.modules.activations import ACTIVATIONS
 
 
 class Frozen(nnx.Variable):
-    """Weights that training leaves as they are."""
+    """Weights that are not trained."""
 
 
 class Layer(nnx.Module):
@@ -62,7 +62,7 @@ class LayeredNetwork(nnx.Module):
         return readout(x)
 
     def first_hidden(self, x: Float[Array, "sample input"]) -> Float[Array, "sample unit"]:
-        """What the first hidden layer makes of the inputs."""
+        """First hidden layer."""
         return ACTIVATIONS[self.activation](self.layers[0](x))
 
     @property

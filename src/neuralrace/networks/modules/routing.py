@@ -1,9 +1,11 @@
-"""The routing network: pathway blocks between many input and many output domains, as stacks.
+"""Routing network: pathway blocks between many input domains and many output domains.
 
-It computes what `GatedNetwork` computes on the graph of `gates.wiring.routing_architecture`, with
-all weights of one kind in one array.
+It computes the same as `GatedNetwork` on the graph of `gates.wiring.routing_architecture`, with all
+weights of one kind in one array.
 """
 
+import itertools
+import math
 from collections.abc import Sequence
 from functools import reduce
 
@@ -44,7 +46,7 @@ class Blocks(nnx.Module):
 
 
 class RoutingNetwork(nnx.Module):
-    """The sum of its families of pathway blocks (Saxe, Sodhani, Lewallen 2022, figs. 4 and 5)."""
+    """The sum of families of pathway blocks (Saxe, Sodhani, Lewallen 2022, figs. 4 and 5)."""
 
     def __init__(self, families: Sequence[Sequence[Array]], activation: str = "linear"):
         self.activation = activation
@@ -67,7 +69,7 @@ class RoutingNetwork(nnx.Module):
 
     @property
     def weights(self) -> list[Array]:
-        """Weights of the first block of the first family; one matrix per domain at both ends."""
+        """Weights of the first block of the first family, one matrix per domain at both ends."""
         return [weight[0, 0] for weight in self.families[0].weights]
 
     @property
@@ -92,18 +94,16 @@ def stacked(
     Returns:
         By family: encoder, hidden weights, decoder, each (*runs, row, column, ...).
     """
-    waiting = list(edges)
+    remaining = iter(edges)
 
-    def take(*shape: int) -> np.ndarray:
-        count = int(np.prod(shape))
-        taken = np.stack(waiting[:count], axis=-3)
-        del waiting[:count]
-        return taken.reshape(*taken.shape[:-3], *shape, *taken.shape[-2:])
+    def stack(*shape: int) -> np.ndarray:
+        weights = np.stack(list(itertools.islice(remaining, math.prod(shape))), axis=-3)
+        return weights.reshape(*weights.shape[:-3], *shape, *weights.shape[-2:])
 
     stacks = []
     for family in families:
         side = domains // family.size
-        encoder = take(side, side, family.size)
-        hidden = [take(side, side) for _ in family.hidden[1:]]
-        stacks.append([encoder, *hidden, take(side, side, family.size)])
+        encoder = stack(side, side, family.size)
+        hidden = [stack(side, side) for _ in family.hidden[1:]]
+        stacks.append([encoder, *hidden, stack(side, side, family.size)])
     return stacks

@@ -1,1 +1,1 @@
-"""Tasks: how the trainer builds a network on a dataset, and what its loss is."""
+"""Tasks of networks: how the trainer builds a network on a dataset, and its loss."""

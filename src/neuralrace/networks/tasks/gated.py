@@ -1,4 +1,4 @@
-"""Gated pathways side by side on samples."""
+"""Training of gated networks with parallel pathways."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,21 +12,23 @@ from neuralrace.training.settings import Training
 
 
 class ParallelTask(SampleTask):
-    """Gated pathways side by side, which are a linear network of their gated inputs."""
+    """Parallel gated pathways on samples: a linear network of the gated inputs."""
 
     spec: Gated
-    seen: Wiring
+    examples: Wiring
 
-    def __init__(self, network: Gated, seen: Wiring, law: Initialiser, training: Training):
+    def __init__(
+        self, network: Gated, examples: Wiring, initialiser: Initialiser, training: Training
+    ):
         """See `SampleTask`."""
-        super().__init__(network, seen, law, training)
-        gated, y = self.seen.gated_inputs, self.data.y
-        compressed = second_moments(gated, y) if training.on_moments else (gated, y)
-        self.arrays = {"x": gated, "y": y, "loss": compressed}
+        super().__init__(network, examples, initialiser, training)
+        x, y = examples.gated_inputs, self.data.y
+        whole = second_moments(x, y) if training.on_moments else (x, y)
+        self.arrays = {"x": x, "y": y, "loss": whole}
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
-        return side_by_side(self.initial(scales, seeds), self.seen.architecture)
+        return side_by_side(super().weights(scales, seeds), self.examples.architecture)
 
     def network(self, weights: Any) -> ParallelNetwork:
         """See `Task.network`."""

@@ -1,6 +1,6 @@
-"""Gated networks of any architecture on samples."""
+"""Training of gated networks on any architecture graph."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,38 +16,35 @@ from neuralrace.training.settings import Training
 
 
 class GraphTask(SampleTask):
-    """A gated network on samples, or on the effective datasets of its pathways."""
+    """A gated network on samples, or on the effective data of its pathways."""
 
     spec: Graph
-    seen: Wiring
+    examples: Wiring
 
-    def __init__(self, network: Graph, seen: Wiring, law: Initialiser, training: Training):
+    def __init__(
+        self, network: Graph, examples: Wiring, initialiser: Initialiser, training: Training
+    ):
         """See `SampleTask`."""
-        super().__init__(network, seen, law, training)
-        samples = {"x": self.data.x, "y": self.data.y, "gates": dict(self.seen.gates)}
-        self.arrays = dict(samples)
-        # as many numbers as correlations have, for any number of samples
+        super().__init__(network, examples, initialiser, training)
+        samples = {"x": self.data.x, "y": self.data.y, "gates": dict(examples.gates)}
+        self.arrays = {**samples, "loss": samples}
+        # effective correlations: a step costs the same for any number of samples
         if training.on_moments:
-            effective = self.seen.effective
+            effective = examples.effective
             self.keys = list(effective.sigma_xx)
             correlations = [effective.sigma_xx[key] for key in self.keys]
             y_power = np.asarray(effective.y_power)
             self.arrays["loss"] = (list(effective.sigma_yx), correlations, y_power)
-        else:
-            self.arrays["loss"] = samples
-
-    def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
-        """See `Task.weights`."""
-        return self.initial(scales, seeds)
 
     def network(self, weights: Any) -> GatedNetwork:
         """See `Task.network`."""
-        return GatedNetwork(self.seen.architecture, weights)
+        return GatedNetwork(self.examples.architecture, weights)
 
-    def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
+    def loss(self, network: Any, batch: Any, per_run: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
         if not self.training.on_moments:
-            return jnp.mean(self.sample_loss(network(batch["x"], batch["gates"]), batch["y"]))
+            outputs = network(batch["x"], batch["gates"])
+            return jnp.mean(self.training.loss.per_sample(outputs, batch["y"]))
         sigma_yx, sigma_xx, y_power = batch
         maps = network.pathway_maps()
         loss = 0.5 * y_power

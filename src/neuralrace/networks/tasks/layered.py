@@ -1,6 +1,5 @@
-"""Fully connected networks on samples."""
+"""Training of fully connected networks."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,28 +13,25 @@ from neuralrace.training.settings import Training
 
 
 class LayeredTask(SampleTask):
-    """A layered network on samples."""
+    """A fully connected network on samples."""
 
     spec: Layered
-    seen: Data
+    examples: Data
 
-    def __init__(self, network: Layered, seen: Data, law: Initialiser, training: Training):
+    def __init__(
+        self, network: Layered, examples: Data, initialiser: Initialiser, training: Training
+    ):
         """See `SampleTask`."""
-        super().__init__(network, seen, law, training)
-        data = self.data
-        named = {"x": data.x, "y": data.y, "u": data.modes.u, "v": data.modes.v}
+        super().__init__(network, examples, initialiser, training)
+        x, y, modes = examples.x, examples.y, examples.modes
         on_moments = network.linear and training.on_moments
-        compressed = second_moments(data.x, data.y) if on_moments else (data.x, data.y)
-        self.arrays = {**named, "loss": compressed}
+        whole = second_moments(x, y) if on_moments else (x, y)
+        self.arrays = {"x": x, "y": y, "u": modes.u, "v": modes.v, "loss": whole}
 
     @property
     def data(self) -> Data:
         """The samples."""
-        return self.seen
-
-    def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
-        """See `Task.weights`."""
-        return self.initial(scales, seeds)
+        return self.examples
 
     def network(self, weights: Any) -> LayeredNetwork:
         """See `Task.network`."""

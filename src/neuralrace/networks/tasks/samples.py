@@ -1,4 +1,4 @@
-"""Base of the tasks of networks that map inputs to outputs, sample by sample."""
+"""Base class of tasks that map inputs to outputs, sample by sample."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,55 +11,63 @@ from jaxtyping import Float
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
 from neuralrace.networks.base import Network
-from neuralrace.networks.initialisers.base import Initialiser, Weights
-from neuralrace.training.losses import LOSSES
+from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.training.settings import Training
 from neuralrace.training.task import Task
 
 
 class SampleTask(Task):
-    """A network that maps inputs to outputs, sample by sample."""
+    """A network that maps inputs to outputs, sample by sample.
 
-    def __init__(self, network: Network, seen: Any, law: Initialiser, training: Training):
-        """Prepares the samples; `seen` is the dataset as `Network.view` gives it.
+    Args:
+        network: its configuration.
+        examples: the dataset, as `Network.examples` returns it.
+        initialiser: draws the initial weights.
+        training: loss, batches and optimiser.
 
-        Raises:
-            UserError: targets that are no class probabilities, where cross-entropy asks for them.
-        """
-        self.spec, self.seen, self.law, self.training = network, seen, law, training
-        self.sample_loss = LOSSES[training.loss.name]
+    Raises:
+        UserError: cross-entropy is configured, and targets are no class probabilities.
+    """
+
+    def __init__(
+        self, network: Network, examples: Any, initialiser: Initialiser, training: Training
+    ):
+        self.spec, self.examples = network, examples
+        self.initialiser, self.training = initialiser, training
         y = self.data.y
         self.samples = len(y)
         one_hot = (y >= 0).all() and np.allclose(y.sum(axis=1), 1)
         probabilities = one_hot or (y.shape[1] == 1 and ((y >= 0) & (y <= 1)).all())
         if not training.loss.squared and not probabilities:
             raise UserError(
-                f"training.loss.name: {training.loss.name!r}: the targets of the dataset "
-                "are no class probabilities; use squared_error"
+                "the targets of the dataset are no class probabilities",
+                key="training.loss.name",
+                value=training.loss.name,
+                remedy="use squared_error",
             )
 
     @property
     def data(self) -> Data:
         """The samples."""
-        return self.seen.data
+        return self.examples.data
 
-    def initial(self, scales: Sequence[float], seeds: Sequence[int]) -> Weights:
-        """Initial weights of every run; see `Network.initial`."""
-        return self.spec.initial(self.law, self.seen, scales, seeds)
+    def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
+        """See `Task.weights`."""
+        return self.spec.initial(self.initialiser, self.examples, scales, seeds)
 
-    def loss(self, network: Any, batch: Any, own: Mapping[str, Array]) -> Array:
+    def loss(self, network: Any, batch: Any, per_run: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
         x, y = batch
-        return jnp.mean(self.sample_loss(network(x), y))
+        return jnp.mean(self.training.loss.per_sample(network(x), y))
 
 
 def second_moments(
     x: Float[np.ndarray, "sample input"], y: Float[np.ndarray, "sample output"]
 ) -> tuple[Float[np.ndarray, "row input"], Float[np.ndarray, "row output"]]:
-    """Fewer samples that a linear network with squared error cannot tell from the given ones.
+    """At most inputs + outputs samples with the same squared error for every linear network.
 
-    It sees them through their second moments alone: the triangular factor of [X Y] has the same
-    loss and gradient with at most inputs + outputs rows.
+    Squared error of a linear network depends on second moments alone. The triangular factor of
+    [X Y] has the same moments, and so the same loss and gradient.
     """
     factor = np.linalg.qr(np.hstack([x, y]), mode="r")
     factor *= np.sqrt(len(factor) / len(x))

@@ -28,12 +28,12 @@ class Problem:
 
     @cached_property
     def seen(self) -> Any:
-        """The dataset as the network sees it; see `Network.view`.
+        """The dataset as the network sees it; see `Network.examples`.
 
         Raises:
             UserError: gates that do not fit the dataset; files that are missing or damaged.
         """
-        return self.ensemble.resolved.view(self.ensemble.dataset)
+        return self.ensemble.resolved.examples(self.ensemble.dataset)
 
     @property
     def domains(self) -> Domains:
@@ -61,7 +61,7 @@ class Problem:
         Raises:
             UserError: files of the dataset are missing or damaged.
         """
-        return self.wiring.data if self.ensemble.resolved.gates_given else self.seen
+        return self.wiring.data if self.ensemble.resolved.has_fixed_gates else self.seen
 
     @cached_property
     def weights(self) -> Weights:

@@ -1,5 +1,5 @@
-"""What is observed while a network trains.
+"""Observables: what is recorded during training.
 
-An observable maps one network, as it stands, to named arrays; the engine batches it over runs and
-calls it inside the compiled loop.
+An observable is a function of one network (see `view.View`) that returns named arrays. The trainer
+batches it over runs and calls it inside the compiled loop.
 """

@@ -1,4 +1,4 @@
-"""What the two sides of each hidden layer keep in common."""
+"""Observables of the balance between the weights into and out of each hidden layer."""
 
 import itertools
 from collections.abc import Mapping
@@ -30,11 +30,12 @@ from neuralrace.training.observables.view import View
     },
 )
 def imbalance(view: View) -> Mapping[str, Array]:
-    """C of each hidden layer, of the first block of a routing network, and its drift.
+    """Imbalance C of each hidden layer, and its drift; of the first block of a routing network.
 
-    C is the sum of W^T W over the weights out of the layer less that of W W^T over those into it.
+    C is the sum of W^T W over the weights out of a layer, minus the sum of W W^T over the weights
+    into it.
 
-    Source: Basu et al., eq. 9, for layers in a row.
+    Source: Basu et al., eq. 9, for fully connected networks.
     """
     now, start = _imbalances(view.network), _imbalances(view.initial)
     neurons = _neuron_imbalances(view.network, now)
@@ -66,7 +67,7 @@ def imbalance(view: View) -> Mapping[str, Array]:
     },
 )
 def rate_gap(view: View) -> Mapping[str, Array]:
-    """How differently neighbouring layers grow down the gradient.
+    """Difference between the growth rates of neighbouring layers along the gradient.
 
     Source: Basu et al., conjecture 4.
     """
@@ -97,7 +98,7 @@ def _imbalances(network: Any) -> list[Array]:
 
 
 def _neuron_imbalances(network: Any, imbalances: list[Array]) -> list[Array]:
-    """Per hidden unit: squared outgoing weights minus squared incoming ones and squared bias."""
+    """For each hidden unit: squared outgoing minus squared incoming weights and squared bias."""
     diagonals = [jnp.diag(c) for c in imbalances]
     if not getattr(network, "biases", None):
         return diagonals
@@ -105,5 +106,5 @@ def _neuron_imbalances(network: Any, imbalances: list[Array]) -> list[Array]:
 
 
 def _share(part: Array, whole: Array) -> Array:
-    """Part / whole; 0 where nothing grows and there is no gap to speak of."""
+    """Part / whole; 0 where the whole is 0."""
     return jnp.where(whole > 0, part / jnp.where(whole > 0, whole, 1), 0)

@@ -1,7 +1,7 @@
-"""Weights and biases, layer by layer.
+"""Observables of weights and biases, layer by layer.
 
-Layers of a gated network or a graph are all its matrices in turn; those of a routing network are
-its first block's, with one matrix per domain at both ends.
+Each weight matrix of a gated or graph network counts as a layer. For a routing network these are
+the layers of its first block, with one matrix per domain at both ends.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from neuralrace.training.observables.view import View
     },
 )
 def weights(view: View) -> Mapping[str, Array]:
-    """All weights, and biases where there are any."""
+    """All weights, and biases if the network has any."""
     matrices = {f"weight_{n}": w for n, w in enumerate(view.network.weights, start=1)}
     biases = {f"bias_{n}": b for n, b in enumerate(view.network.biases, start=1)}
     return matrices | biases
@@ -34,7 +34,7 @@ def weights(view: View) -> Mapping[str, Array]:
 
 @Observable(variables={"layer_norm": ("time layer", "Frobenius norm of the weights")})
 def layer_norm(view: View) -> Mapping[str, Array]:
-    """Size of the weights of each layer."""
+    """Frobenius norm of the weights of each layer."""
     return {"layer_norm": frobenius(view.network.weights)}
 
 
@@ -42,7 +42,7 @@ def layer_norm(view: View) -> Mapping[str, Array]:
     variables={"weight_cosine": ("time layer", "cosine between the weights and those at the start")}
 )
 def weight_cosine(view: View) -> Mapping[str, Array]:
-    """How far weights have turned, those of a layer as one vector."""
+    """Cosine between the weights of each layer, as one vector, and its initial weights."""
     now, start = view.network.weights, view.initial.weights
     products = jnp.stack([jnp.vdot(w, w0) for w, w0 in zip(now, start, strict=True)])
     return {"weight_cosine": products / (frobenius(now) * frobenius(start))}
@@ -52,7 +52,7 @@ def weight_cosine(view: View) -> Mapping[str, Array]:
     requires="layered", variables={"bias_norm": ("time layer", "Euclidean norm of the biases")}
 )
 def bias_norm(view: View) -> Mapping[str, Array]:
-    """Size of the biases of each layer; zero without biases."""
+    """Euclidean norm of the biases of each layer; zero without biases."""
     absent = [jnp.zeros(1, w.dtype) for w in view.network.weights]
     return {"bias_norm": frobenius(view.network.biases or absent)}
 
@@ -61,7 +61,7 @@ def bias_norm(view: View) -> Mapping[str, Array]:
     variables={"singular_values": ("time layer singular_mode", "singular values of the weights")}
 )
 def singular_values(view: View) -> Mapping[str, Array]:
-    """Singular values of each layer, padded with NaN; of many matrices, averaged over them."""
+    """Singular values of each layer, padded with NaN; averaged over the matrices of a layer."""
     values = [_mean_values(w) for w in view.network.weights]
     rank = max(len(s) for s in values)
     padded = [jnp.pad(s, (0, rank - len(s)), constant_values=jnp.nan) for s in values]
@@ -69,7 +69,7 @@ def singular_values(view: View) -> Mapping[str, Array]:
 
 
 def frobenius(matrices: list[Array]) -> Float[Array, " n"]:
-    """The norm of each matrix."""
+    """The Frobenius norm of each matrix."""
     return jnp.stack([jnp.linalg.norm(jnp.ravel(m)) for m in matrices])
 
 

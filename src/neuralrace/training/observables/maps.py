@@ -1,4 +1,4 @@
-"""What the whole network computes."""
+"""Observables of the whole network's input-output map."""
 
 from collections.abc import Mapping
 from functools import reduce
@@ -17,7 +17,7 @@ from neuralrace.training.observables.view import View
     variables={"linear_map": ("time output input", "product of all weights W_L ... W_1")},
 )
 def linear_map(view: View) -> Mapping[str, Array]:
-    """The map of the layers without their activation."""
+    """Product of all weights, without activations."""
     return {"linear_map": _product(view.network.weights)}
 
 
@@ -26,11 +26,11 @@ def linear_map(view: View) -> Mapping[str, Array]:
     variables={"mode_strength": ("time mode", "effective singular value u_k^T W_L ... W_1 v_k")},
 )
 def mode_strength(view: View) -> Mapping[str, Array]:
-    """Strength of each mode of the task; between domains, averaged over trained pairs."""
+    """Strength of each mode of the task; for routing networks, the mean over trained pairs."""
     u, v = view.data["u"], view.data["v"]
-    if "mask" in view.own:
+    if "mask" in view.per_run:
         strength = jnp.einsum("ijyk,ijyx,ijxk->ijk", u, view.network.maps(), v)
-        return {"mode_strength": over_pairs(strength, view.own["mask"])}
+        return {"mode_strength": over_pairs(strength, view.per_run["mask"])}
     return {"mode_strength": jnp.einsum("ok,oi,ik->k", u, _product(view.network.weights), v)}
 
 
@@ -40,7 +40,7 @@ def mode_strength(view: View) -> Mapping[str, Array]:
     variables={"outputs": ("snapshot sample output", "network outputs on the dataset")},
 )
 def outputs(view: View) -> Mapping[str, Array]:
-    """Answers to all samples."""
+    """Network outputs on all samples."""
     gates = [view.data["gates"]] if "gates" in view.data else []
     return {"outputs": view.network(view.data["x"], *gates)}
 
@@ -50,7 +50,7 @@ def outputs(view: View) -> Mapping[str, Array]:
     variables={"accuracy": ("time", "fraction of samples classified correctly")},
 )
 def accuracy(view: View) -> Mapping[str, Array]:
-    """How often the largest output is the largest target."""
+    """Fraction of samples whose largest output is the largest target."""
     x, y = view.data["x"], view.data["y"]
     hits = jnp.argmax(view.network(x), axis=-1) == jnp.argmax(y, axis=-1)
     return {"accuracy": jnp.mean(hits, dtype=x.dtype)}

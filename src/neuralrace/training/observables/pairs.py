@@ -1,4 +1,4 @@
-"""Pairs of an input domain and an output domain: those that are trained, and those never seen."""
+"""Observables of trained and untrained pairs of input and output domain."""
 
 from collections.abc import Mapping
 
@@ -20,10 +20,10 @@ from neuralrace.training.observables.view import View
     },
 )
 def pair_error(view: View) -> Mapping[str, Array]:
-    """Mean error over pairs, relative to that of a network that answers zero."""
+    """Mean squared error over pairs, relative to a network with output zero."""
     error = view.task.pair_errors(view.network, view.data)
-    # rounding may leave less than nothing
-    return _seen_and_unseen("{}_error", jnp.maximum(error, 0), view.own["mask"])
+    # an error computed from correlations may be negative by rounding
+    return _by_training("{}_error", jnp.maximum(error, 0), view.per_run["mask"])
 
 
 @Observable(
@@ -48,11 +48,11 @@ def pair_error(view: View) -> Mapping[str, Array]:
     },
 )
 def pair_accuracy(view: View) -> Mapping[str, Array]:
-    """How pairs do on held-out images; errors where squared error is what is trained."""
+    """Accuracy of pairs on held-out images; errors too if the loss is squared error."""
     error, accuracy = view.task.held_out(view.network, view.data)
-    scores = _seen_and_unseen("{}_accuracy", accuracy, view.own["mask"])
+    scores = _by_training("{}_accuracy", accuracy, view.per_run["mask"])
     if view.training.loss.squared:
-        scores |= _seen_and_unseen("held_out_{}_error", error, view.own["mask"])
+        scores |= _by_training("held_out_{}_error", error, view.per_run["mask"])
     return scores
 
 
@@ -71,17 +71,17 @@ def pair_accuracy(view: View) -> Mapping[str, Array]:
     },
 )
 def pair_outputs(view: View) -> Mapping[str, Array]:
-    """Answers to all items in all pairs, and which of these are trained."""
+    """Network outputs on all items in all pairs, and which pairs are trained."""
     outputs = jnp.einsum("ijyx,inx->ijny", view.network.maps(), view.data["inputs"])
-    return {"pair_outputs": outputs, "trained_pair": view.own["mask"]}
+    return {"pair_outputs": outputs, "trained_pair": view.per_run["mask"]}
 
 
-def over_pairs(values: Array, chosen: Array) -> Array:
-    """Mean over chosen pairs of domains, axes (input_domain, output_domain, ...); NaN for none."""
-    return jnp.tensordot(chosen, values, 2) / jnp.sum(chosen)
+def over_pairs(values: Array, mask: Array) -> Array:
+    """Mean over the pairs of a mask, of values (input_domain, output_domain, ...); NaN for none."""
+    return jnp.tensordot(mask, values, 2) / jnp.sum(mask)
 
 
-def _seen_and_unseen(name: str, values: Array, mask: Array) -> dict[str, Array]:
-    """Means over pairs that are trained, and over those that never are."""
-    chosen = {"trained": mask, "untrained": 1 - mask}
-    return {name.format(pairs): over_pairs(values, which) for pairs, which in chosen.items()}
+def _by_training(name: str, values: Array, mask: Array) -> dict[str, Array]:
+    """Means over trained and over untrained pairs."""
+    masks = {"trained": mask, "untrained": 1 - mask}
+    return {name.format(pairs): over_pairs(values, each) for pairs, each in masks.items()}

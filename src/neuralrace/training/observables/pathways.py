@@ -1,4 +1,4 @@
-"""Pathways, each for itself."""
+"""Observables of single pathways."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ from neuralrace.training.observables.view import View
     },
 )
 def pathway_maps(view: View) -> Mapping[str, Array]:
-    """The map of each pathway."""
+    """Product of the weights along each pathway."""
     return {"pathway_maps": view.network.maps()}
 
 
@@ -54,10 +54,10 @@ def pathway_values(view: View) -> Mapping[str, Array]:
     },
 )
 def pathway_power(view: View) -> Mapping[str, Array]:
-    """What each family of pathway blocks does, averaged over pairs of domains."""
+    """Squared norm of the map of each family of pathway blocks, averaged over pairs of domains."""
     maps = jnp.stack([family.maps() for family in view.network.families])
     power = jnp.sum(maps**2, axis=(-2, -1))
     return {
-        "trained_power": jax.vmap(over_pairs, (0, None))(power, view.own["mask"]),
-        "untrained_power": jax.vmap(over_pairs, (0, None))(power, 1 - view.own["mask"]),
+        "trained_power": jax.vmap(over_pairs, (0, None))(power, view.per_run["mask"]),
+        "untrained_power": jax.vmap(over_pairs, (0, None))(power, 1 - view.per_run["mask"]),
     }

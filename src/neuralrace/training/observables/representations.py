@@ -1,4 +1,4 @@
-"""What hidden layers make of samples and of modes."""
+"""Observables of hidden representations of samples and modes."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ from neuralrace.training.observables.view import View
     },
 )
 def gram(view: View) -> Mapping[str, Array]:
-    """Alignment of encoders W_1 v_k and decoders W_2^T u_k."""
+    """Inner products of encoders W_1 v_k and decoders W_2^T u_k."""
     encoder, decoder = view.network.weights
     vectors = jnp.concatenate([encoder @ view.data["v"], decoder.T @ view.data["u"]], axis=1)
     return {"gram": vectors.T @ vectors}
@@ -38,7 +38,7 @@ def gram(view: View) -> Mapping[str, Array]:
     },
 )
 def similarity(view: View) -> Mapping[str, Array]:
-    """Inner products of what the first hidden layers make of samples, or of items of domains."""
+    """Inner products of first-hidden-layer representations of samples, or of items of domains."""
     if "inputs" in view.data:
         return _domain_similarity(view)
     hidden = view.network.first_hidden(view.data["x"])
@@ -46,9 +46,9 @@ def similarity(view: View) -> Mapping[str, Array]:
 
 
 def _domain_similarity(view: View) -> Mapping[str, Array]:
-    """The same for the items of all domains, in all blocks of the first family.
+    """Inner products between items of all domains, summed over all blocks of the first family.
 
-    Domains of different groups share none.
+    Domains of different groups share no block: their products are zero.
     """
     encoders = view.network.families[0].encoder[...]
     rows, _, size, _, units = encoders.shape

@@ -1,4 +1,4 @@
-"""What an observable may look at."""
+"""The argument of every observable: one run at one moment of its training."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,21 +11,30 @@ from neuralrace.training.settings import Training
 
 @dataclass(frozen=True)
 class View:
-    """One run at one moment of its training."""
+    """One run at one moment of its training, as observables see it.
+
+    An observable maps a view to named arrays, without axes for runs or time:
+
+        @Observable(variables={"loudest": ("time", "largest weight of the first layer")})
+        def loudest(view):
+            return {"loudest": jnp.max(jnp.abs(view.network.weights[0]))}
+
+    The trainer calls it under `jit` and `vmap`: it must be a pure JAX function.
+    """
 
     training: Training
     """Loss, batches and optimiser."""
     task: Any
-    """How it is trained. Between domains it offers `pair_errors(network, data)`, and with images
-    `held_out(network, data)`: scores of every pair (input_domain, output_domain)."""
+    """The task that is trained. Tasks between domains have `pair_errors(network, data)`, those on
+    images also `held_out(network, data)`: scores of all pairs (input_domain, output_domain)."""
     network: Any
-    """The network as it stands: of `neuralrace.networks`."""
+    """The network with its present weights, a module of `neuralrace.networks.modules`."""
     initial: Any
-    """The same run before training."""
+    """The same network with its initial weights."""
     data: Mapping[str, Any]
-    """What all runs see, on the device: samples `x` and `y` of a layered, gated or graph network;
-    `inputs` and `targets` by domain of a routing network; singular vectors `u` and `v`."""
-    own: Mapping[str, Array]
-    """What this run alone sees: of a routing network its trained pairs, `mask`."""
+    """Arrays that all runs share. Layered, gated and graph networks: samples `x` and `y`. Routing
+    networks: `inputs` and `targets` by domain. Linear tasks: singular vectors `u` and `v`."""
+    per_run: Mapping[str, Array]
+    """Arrays of this run alone. Routing networks: `mask`, 1 where a pair of domains is trained."""
     gradient: Callable[[], Any]
-    """Gradient of the loss over all samples, as a network of the same shape."""
+    """Computes the gradient of the loss over all samples, as a network of the same shape."""

@@ -1,1 +1,1 @@
-"""How gradients become steps: one module for each optimiser."""
+"""Optimisers, one module each."""

@@ -1,4 +1,4 @@
-"""Steps of a size that gradients do not set."""
+"""Adam (Kingma and Ba 2015, algorithm 1)."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,21 +8,22 @@ from neuralrace.training.optimisers.base import Optimiser
 
 
 class Adam(Optimiser):
-    """Means of past gradients over roots of means of their squares, both corrected for their start.
+    """Adam: the mean of past gradients divided by the root of the mean of their squares.
 
-    Each weight moves about a learning rate a step, however large its gradient is: small learning
-    rates do not follow gradient flow.
+    Both means are exponential and corrected for their start at zero. Each weight moves by about the
+    learning rate in a step, however large its gradient is, so that small learning rates do not
+    follow gradient flow.
 
     Source: Kingma and Ba 2015, algorithm 1.
     """
 
     name: Literal["adam"]
     b1: Annotated[float, Field(ge=0, lt=1)] = 0.9
-    """What the mean of gradients keeps in a step."""
+    """Decay rate of the mean of gradients."""
     b2: Annotated[float, Field(ge=0, lt=1)] = 0.999
-    """What the mean of squared gradients keeps in a step."""
+    """Decay rate of the mean of squared gradients."""
     eps: Annotated[float, Field(gt=0)] = 1e-8
-    """Added to the root."""
+    """Added to the root, against division by zero."""
 
     def transformation(self) -> Any:
         """See `Optimiser.transformation`."""
@@ -32,7 +33,8 @@ class Adam(Optimiser):
         adam = optax.adam(1.0, self.b1, self.b2, self.eps)
 
         def update(updates: Any, state: Any, params: Any = None) -> Any:
-            with jax.numpy_dtype_promotion("standard"):  # Optax raises floats to whole powers
+            # Optax raises a float to an integer power, which strict promotion refuses
+            with jax.numpy_dtype_promotion("standard"):
                 return adam.update(updates, state, params)
 
         return optax.GradientTransformation(adam.init, update)

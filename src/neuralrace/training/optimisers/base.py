@@ -1,4 +1,4 @@
-"""What training asks of an optimiser."""
+"""Base class of optimisers."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -7,19 +7,19 @@ from neuralrace.extensions.model import ConfigModel
 
 
 class Optimiser(ConfigModel, ABC):
-    """An optimiser as a person writes it in `config/`: a name and its parameters."""
+    """Configuration of an optimiser: a name and its parameters."""
 
     is_plain: ClassVar[bool] = False
     """Whether a step is the learning rate times the gradient, with nothing else."""
     is_linear: ClassVar[bool] = False
-    """Whether updates are weighted sums of gradients so far: they commute with changes of axes."""
+    """Whether updates are weighted sums of past gradients: they commute with changes of axes."""
 
     @abstractmethod
     def transformation(self) -> Any:
-        """What turns gradients into updates of weights at learning rate 1, as Optax has it.
+        """The `optax.GradientTransformation` from gradients to updates at learning rate 1.
 
-        The learning rate multiplies these updates. Optax is imported here, not when a
-        configuration is read.
+        The trainer multiplies these updates by the learning rate. Import Optax inside this method:
+        configurations are read without it.
         """
 
     @abstractmethod
@@ -27,10 +27,10 @@ class Optimiser(ConfigModel, ABC):
         """Gradient-flow time of a step, in the limit of small learning rates.
 
         Args:
-            step: that of a plain gradient step, in units of tau.
+            step: flow time of a plain gradient step, in units of tau.
 
         Returns:
-            The time in units of tau; None where that limit is not gradient flow.
+            The time in units of tau; None if that limit is not gradient flow.
         """
 
     @property

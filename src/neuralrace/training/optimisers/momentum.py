@@ -11,8 +11,8 @@ from neuralrace.training.optimisers.base import Optimiser
 class Momentum(Optimiser):
     """Gradient descent with momentum: steps along a decaying sum of all gradients so far.
 
-    A gradient moves the weights 1/(1 - momentum) times as far as a plain step does, spread over the
-    steps that follow; so small learning rates follow gradient flow that much faster.
+    Over all later steps, a gradient moves the weights 1/(1 - momentum) times as far as a plain step
+    does. Small learning rates therefore follow gradient flow that much faster.
 
     Source: Polyak 1964.
     """
@@ -21,7 +21,7 @@ class Momentum(Optimiser):
     is_linear: ClassVar[bool] = True
     name: Literal["momentum"]
     momentum: Annotated[float, Field(gt=0, lt=1)]
-    """Weight of a gradient after one step."""
+    """Weight of a gradient one step later."""
 
     def transformation(self) -> Any:
         """See `Optimiser.transformation`."""

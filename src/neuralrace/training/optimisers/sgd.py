@@ -1,4 +1,4 @@
-"""Plain gradient steps."""
+"""Plain gradient descent."""
 
 from typing import Any, ClassVar, Literal
 
@@ -6,7 +6,7 @@ from neuralrace.training.optimisers.base import Optimiser
 
 
 class Sgd(Optimiser):
-    """Plain gradient steps."""
+    """Plain gradient descent: a step is the learning rate times the gradient."""
 
     name: Literal["sgd"] = "sgd"
     is_plain: ClassVar[bool] = True
