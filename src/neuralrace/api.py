@@ -24,7 +24,7 @@ from neuralrace.config.load import read_plan
 from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError, did_you_mean
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.axes import record_steps
 from neuralrace.results.cells import CellResults
 from neuralrace.results.theory import theory_dataset

@@ -11,7 +11,7 @@ from scipy.special import erf
 from scipy.stats import kurtosis
 
 from neuralrace.errors import UserError
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.metrics.receptive_fields.receptive_fields import (
     centre_bias,
     class_shares,

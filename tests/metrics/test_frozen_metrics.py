@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from neuralrace.datasets import Data
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.metrics.gates.frozen_gate_errata import EQUATIONS
 from neuralrace.metrics.gates.gate_prediction import sample_loss
 from neuralrace.metrics.gates.gate_refresh import MOMENTS, REFRESHES, _order
 from neuralrace.metrics.gates.gating_loss import sampled
-from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.metrics.receptive_fields.receptive_fields import class_shares
 from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import COORDINATES, build

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from neuralrace.config.cell import Ensemble
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.metrics.gates.pathway_correlations import commutator
-from neuralrace.metrics.measure import metrics_dataset
 from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import build
 from neuralrace.results.trajectory import trajectory_dataset

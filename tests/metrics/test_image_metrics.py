@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge, RidgeCV
 
 from neuralrace.datasets.transformed_images import TransformedImages
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import build
 

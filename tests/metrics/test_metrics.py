@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 from neuralrace.config.cell import SolvedEnsemble
 from neuralrace.config.requirements import unmet
 from neuralrace.extensions.registry import METRICS
-from neuralrace.metrics.describe import crossing_time
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
+from neuralrace.metrics.values import crossing_time
 from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import COORDINATES, build
 from neuralrace.results.theory import theory_dataset

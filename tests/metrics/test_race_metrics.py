@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neuralrace.datasets.routing import Routing
 from neuralrace.errors import UserError
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import COORDINATES, build
 from neuralrace.theory.modes import deep_mode, mode_loss, shallow_mode

@@ -7,7 +7,7 @@ import pytest
 from cells import made
 
 from neuralrace.config.cell import Cell
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.schema import build
 

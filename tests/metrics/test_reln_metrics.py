@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from cells import complete, made
 
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.metrics.relu.gate_identification import elbow, reln_gates_found
 from neuralrace.metrics.relu.imitation import on_plateau, scaling_disparity
 from neuralrace.results.axes import axes, provenance_attributes
