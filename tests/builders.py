@@ -4,7 +4,7 @@ A test states what matters to it and takes everything else from here:
 
     cell = cell_with_requirements(["half_times"], network={"name": "layered", "hidden": [4]})
     loss = for_all_runs(cell, np.exp(-flow_time(cell)))
-    metrics = metrics_of(cell, recorded_trajectory(cell, loss=loss))
+    metrics = metrics_of(cell, loss=loss)
     assert_close(metrics["loss_half_time"], for_all_runs(cell, np.log(2)), rtol=1e-3)
 """
 
@@ -152,8 +152,15 @@ def results_in_memory(
     return CellResults(CELL_NAME, Path(), cell, trajectory, theory, metrics)
 
 
-def metrics_of(cell: Cell, trajectory: xr.Dataset, theory: xr.Dataset | None = None) -> xr.Dataset:
-    """All metrics of a cell, computed from a trajectory and theory in memory."""
+def metrics_of(
+    cell: Cell,
+    trajectory: xr.Dataset | None = None,
+    theory: xr.Dataset | None = None,
+    **arrays: Any,
+) -> xr.Dataset:
+    """All metrics of a cell, from a trajectory or from the arrays of `recorded_trajectory`."""
+    if trajectory is None:
+        trajectory = recorded_trajectory(cell, **arrays)
     return metrics_dataset(results_in_memory(cell, trajectory, theory))
 
 

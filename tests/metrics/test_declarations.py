@@ -16,7 +16,6 @@ from builders import (
     build_cell,
     cell_with_requirements,
     metrics_of,
-    recorded_trajectory,
     solved_theory,
 )
 from neuralrace.config.cell import Cell
@@ -170,14 +169,14 @@ def test_undeclared_variables_and_dimensions_are_refused(replace_metric, values,
     replace_metric({"one": ("pair layer", "something")}, values)
     cell = linear_cell(["stages"])
     with pytest.raises(ValueError, match=message):
-        metrics_of(cell, recorded_trajectory(cell))
+        metrics_of(cell)
 
 
 def test_meaning_and_unit_are_the_declared_ones(replace_metric):
     array = xr.DataArray([1.0], dims="mode", attrs={"note": "of the function"})
     replace_metric({"one": ("mode", "something", "tau")}, {"one": array})
     cell = linear_cell(["stages"])
-    metrics = metrics_of(cell, recorded_trajectory(cell))
+    metrics = metrics_of(cell)
     assert metrics["one"].attrs == {"long_name": "something", "units": "tau"}
 
 
@@ -237,7 +236,7 @@ def test_table_has_a_row_for_every_number_and_no_curves(all_metrics):
 
 def test_table_has_values_without_seeds():
     cell = cell_with_requirements(["plateaus", "realisable_patterns"], RELU_XOR, **SQUARE)
-    metrics = metrics_of(cell, recorded_trajectory(cell, **random_networks(cell, (6, 4), (9, 6))))
+    metrics = metrics_of(cell, **random_networks(cell, (6, 4), (9, 6)))
     table = table_of(metrics)
     assert {"patterns", "level_time_variation"} <= set(table["metric"])
     assert set(table["metric"]) == set(map(str, metrics.data_vars))
@@ -246,6 +245,6 @@ def test_table_has_values_without_seeds():
 
 def test_table_has_no_curves_over_snapshots():
     cell = cell_with_requirements(["decision_boundary"], RELU_XOR)
-    metrics = metrics_of(cell, recorded_trajectory(cell, **random_networks(cell, (6, 3), (1, 6))))
+    metrics = metrics_of(cell, **random_networks(cell, (6, 3), (1, 6)))
     assert "xor_share_curve" in metrics
     assert not any(name.endswith("_curve") for name in table_of(metrics)["metric"])

@@ -58,14 +58,14 @@ def gated_cell(*metrics, gates=GATES["general"], **changes):
 
 
 def diverged(trajectory):
-    """The trajectory with its last run diverged on the way."""
-    spoilt = trajectory.copy(deep=True)
-    spoilt["diverged_at"][-1, -1] = STEPS - 5
+    """The trajectory with a divergence of its last run."""
+    broken = trajectory.copy(deep=True)
+    broken["diverged_at"][-1, -1] = STEPS - 5
     for name in ("weight_1", "pathway_maps"):
-        if name in spoilt:
-            spoilt[name][-1, -1, -1] = np.nan
-    spoilt["loss"][-1, -1, -1] = np.nan
-    return spoilt
+        if name in broken:
+            broken[name][-1, -1, -1] = np.nan
+    broken["loss"][-1, -1, -1] = np.nan
+    return broken
 
 
 def gated_inputs(gates, x):
@@ -146,7 +146,7 @@ def test_frozen_gates_agree_with_the_matrix_exponential(relu, prediction):
 
 
 def test_gaussian_predictions_agree_with_many_drawn_samples(relu, prediction):
-    """Half-spaces of many drawn Gaussian samples, whose fields come near those of the formula."""
+    """The closed form agrees with many Gaussian samples that are drawn."""
     cell = relu_cell([], candidates=CANDIDATES)
     covariances = cell.dataset.mixture().covariances
     rng = np.random.default_rng(0)
@@ -162,14 +162,13 @@ def test_gaussian_predictions_agree_with_many_drawn_samples(relu, prediction):
         for name, time in names.items():
             w = frozen_weights(gates, many, start, time)
             share = class_shares(w)["localised"]
-            metrics = prediction[name].sel(gates_from=source, seed=seed)[0]
-            assert_close(metrics, share)
+            assert_close(prediction[name].sel(gates_from=source, seed=seed)[0], share)
     for name in names:
         assert prediction[name].sel(gates_from="exclusive").isnull().all()
 
 
 def test_predicted_losses_have_the_normalisation_of_training(relu, prediction):
-    """The same steps by another normalisation."""
+    """The same gradient steps with another normalisation."""
     training = {"loss": {"normalisation": "sum"}, "learning_rate": RATE / 2 / SAMPLES,
                 "steps": STEPS}  # fmt: skip
     cell = relu_cell(["gate_prediction"], candidates=CANDIDATES, training=training)
@@ -252,7 +251,7 @@ def test_refreshed_gates_agree_with_the_matrix_exponential(relu, refresh):
 
 
 def test_eigenvectors_of_the_start_miss_part_of_the_final_moment(relu, refresh):
-    """Second moments by a loop over every place and sign of all samples, as there are few."""
+    """Compared with second moments of all samples at every place with both signs."""
     data = relu_cell([]).dataset.load()
     x = np.concatenate([s * np.roll(data.x, k, axis=1) for k in range(INPUTS) for s in (1, -1)])
     whole = Data(x=x, y=np.zeros((len(x), 1)))
@@ -269,7 +268,7 @@ def test_eigenvectors_of_the_start_miss_part_of_the_final_moment(relu, refresh):
             vectors = np.linalg.eigh(basis)[1]
             on = (np.diag(vectors.T @ after @ vectors) ** 2).sum() / (after**2).sum()
             assert_close(missed.sel(moment=name)[scale, seed], np.sqrt(1 - on), rtol=1e-6)
-    # half of the inputs' second moment, whatever the half-space
+    # every half-space has half of the inputs' second moment
     assert (missed.sel(moment="one gate") < 1e-12).all()
     assert (missed.sel(moment="all gates") > 0.01).all()
 
@@ -281,8 +280,8 @@ def test_gates_refreshed_at_every_step_are_those_of_the_relu_network(refresh):
 @given(st.floats(0.1, 3), st.floats(1e-6, 1e3))
 def test_order_of_a_power_law(order, size):
     intervals = 7.0 / np.array(REFRESHES)
-    metrics = _order(intervals, np.stack([size * intervals**order, intervals]))
-    np.testing.assert_allclose(metrics, [order, 1.0], rtol=1e-9)
+    orders = _order(intervals, np.stack([size * intervals**order, intervals]))
+    np.testing.assert_allclose(orders, [order, 1.0], rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +347,7 @@ def test_least_losses_agree_with_least_squares(scheme):
         assert_close(own["optimal_loss"], np.mean((data.y[:, 0] - z @ w) ** 2) / 2)
         assert_close(own["optimal_fresh_loss"], np.mean((fresh.y[:, 0] - other @ w) ** 2) / 2)
         assert_close(own["gating_rank"], rank)
-        # balanced classes with targets 1 and 0; eq. 17 has a gain of 1 whatever the gates
+        # balanced classes with targets 1 and 0; eq. 17 has a gain of 1 for all gates
         least = np.mean((data.y[:, 0] - z @ w) ** 2)
         for equation, loss in {"12": least, "14": least, "15": least, "17": 0.0}.items():
             assert_close(own["equation_loss"].sel(equation=equation), loss, atol=1e-12)
@@ -417,10 +416,10 @@ def test_shifted_gates_are_diagonal_in_blocks(gates, shifted):
     assert (metrics["input_circulance_samples"] > 0.01).all()
     assert (np.diff(metrics["input_circulance_samples"]) != 0).all()
     same, other = metrics["block_circulance_same"], metrics["block_circulance_other"]
-    if gates["name"] == "tiling":  # exclusive: nothing behind two gates, a place behind one
+    if gates["name"] == "tiling":  # exclusive: no sample opens two gates
         assert (same > 0.05).all()
         assert_close(other, [0, 0])
-    else:  # x and -x alike: half of all second moments is behind a half-space
+    else:  # symmetric in x and -x: each half-space has half of the second moment
         assert (same < 1e-14).all()
         assert (other > 0.05).all()
 
@@ -428,7 +427,7 @@ def test_shifted_gates_are_diagonal_in_blocks(gates, shifted):
 def test_moments_behind_gates_block_by_block():
     cell = gated_cell("ring_structure", gates=GATES["general"])
     metrics = metrics_of(cell, without_curves(cell))
-    x = cell.dataset.load().x  # fewer than are chosen at most
+    x = cell.dataset.load().x  # all samples are used, as there are few
     moved = np.concatenate([np.roll(s * x, k, axis=1) for s in (1, -1) for k in range(INPUTS)])
     normals = cell.network.gates.normals(INPUTS)
     opened = normals @ moved.T > 0
@@ -502,7 +501,7 @@ def test_equations_that_do_not_apply_are_undefined(errata):
 
 
 def written_as_printed(gates, data, start, pairs):
-    """Equations as printed, by matrix functions of A: a dictionary by equation."""
+    """Weights of the equations as printed, by matrix functions of A."""
     z = gated_inputs(gates, data.x)
     a, b = z.T @ z / len(z), z.T @ data.y[:, 0] / len(z)
     inverse, decay = np.linalg.pinv(a, hermitian=True), expm(-a * TIME / UNITS)
@@ -547,13 +546,13 @@ def test_equations_agree_with_matrix_functions(errata):
                 wrong = wrong.reshape(start.shape)[units]
             error = np.linalg.norm(wrong - end[units]) / size
             assert_close(own["written_error"].sel(equation=equation), error, rtol=1e-6)
-        # steps of gradient descent are all that is left
+        # only the error of finite steps of gradient descent is left
         assert own["corrected_error"].sel(equation="7") < 0.02
         assert own["written_error"].sel(equation="7") > 0.2
 
 
 def test_exclusive_pathways_learn_least_squares_on_their_samples():
-    """Trained to the end, so that each is at its own; the normal equations are the other route."""
+    """Converged pathways, compared with the normal equations."""
     training = {"learning_rate": 20.0, "steps": 4000}
     cell = gated_cell(
         "frozen_gate_errata",

@@ -52,7 +52,7 @@ image_cell = partial(cell_with_requirements, base=ROUTING)
 def measure(cell, **curves):
     """Metrics of curves that have one row for each seed."""
     arrays = {name: np.asarray(curve, float)[None] for name, curve in curves.items()}
-    return metrics_of(cell, recorded_trajectory(cell, samples=4, **arrays))
+    return metrics_of(cell, samples=4, **arrays)
 
 
 # Task --------------------------------------------------------------------------------------------

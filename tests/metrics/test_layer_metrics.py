@@ -20,7 +20,6 @@ from builders import (
     flow_time,
     metrics_of,
     random_for_runs,
-    recorded_trajectory,
 )
 
 THREE_LAYERS = {"network": {"name": "layered", "hidden": [5, 3]}}
@@ -185,10 +184,7 @@ def test_balance_of_every_kind_of_network(kind):
         random_for_runs(cell, times, 3),
     )
     metrics = metrics_of(
-        cell,
-        recorded_trajectory(
-            cell, **drifts, imbalance_trace=trace, imbalance_norm=norm, layer_norm=layers
-        ),
+        cell, **drifts, imbalance_trace=trace, imbalance_norm=norm, layer_norm=layers
     )
     size = np.sum(layers[:, :, -1] ** 2, axis=-1)[..., None]
     for name, short in zip(names, ("imbalance", "neuron", "offdiagonal"), strict=True):
@@ -295,7 +291,7 @@ def test_growth_bound_dominates_and_has_its_constants(hidden):
             assert_close(at["bound_time"], needed, rtol=1e-6)
             fastest = rate(np.linspace(weakest**n, risen, 100001)).max()
             assert_close(at["bound_sharpness"], fastest * needed / (risen - weakest**n), rtol=1e-6)
-    assert "norm_rate_over_bound" not in metrics  # it needs singular metrics
+    assert "norm_rate_over_bound" not in metrics  # needs singular values
 
 
 def test_growth_rates_are_bounded_by_the_other_layers():

@@ -118,9 +118,7 @@ def test_half_times_of_a_shallow_network_follow_the_exponential():
     b0 = np.einsum("ok,...oi,ik->...k", data.modes.u, w, data.modes.v)
     s = np.array([3.0, 1.0])
     strength = s + (b0 - s)[..., None, :] * np.exp(-flow_time(cell)[:, None])
-    metrics = metrics_of(
-        cell, recorded_trajectory(cell, mode_strength=strength), solved_theory(cell)
-    )
+    metrics = metrics_of(cell, theory=solved_theory(cell), mode_strength=strength)
     assert_close(metrics["half_time"], np.log((s - b0) / (s / 2)), rtol=1e-5)
     assert_close(metrics["half_time_over_predicted"], np.ones((1, 2, 2)), rtol=1e-5)
     # log(u/(s - u)) of 1 - exp(-t) between .1 and .9, by quadrature: far from the 2 s of a logistic
@@ -128,8 +126,7 @@ def test_half_times_of_a_shallow_network_follow_the_exponential():
     middle = ends.mean()
     logit = np.vectorize(lambda t: np.log(np.expm1(t)))
     slope = quad(lambda t: (t - middle) * logit(t), *ends)[0] / (np.diff(ends)[0] ** 3 / 12)
-    metrics = metrics["logistic_rate"] * 2 * s
-    assert_close(metrics, np.full((1, 2, 2), slope), rtol=0.02)
+    assert_close(metrics["logistic_rate"] * 2 * s, np.full((1, 2, 2), slope), rtol=0.02)
 
 
 # Alignment and interference ----------------------------------------------------------------------
@@ -178,7 +175,7 @@ def test_alignment_at_both_ends_of_an_arbitrary_path():
 
 
 def test_overlaps_when_the_first_mode_is_learned():
-    """Hand-made path: the second mode is learned first, its vectors then leave the third's."""
+    """A hand-made path: the second mode is learned first, and overlaps with the third one."""
     cell = linear_cell(
         ["alignment"],
         dataset={"name": "modes", "singular_values": [4.0, -1.0, 1.0], "inputs": 3, "outputs": 3},
@@ -219,7 +216,7 @@ def test_kurtosis_and_correlation_of_initial_weights():
         seeds=1,
     )  # fmt: skip
     modes = cell.dataset.load().modes
-    # in the singular basis: signs, whose columns are orthogonal, but for a last one that repeats
+    # signs in the singular basis; columns are orthogonal, or the last one repeats another
     encoder = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])
     for last, correlation in (([1.0, 1, 1, 1], 0.0), ([1.0, -1, -1, 1], 1.0)):
         decoder = np.stack([[1.0, -1, -1, 1], last], axis=1)
@@ -287,7 +284,7 @@ def test_unaligned_growth_of_decoupled_flow():
     metrics = metrics_of(cell, trajectory)
     assert_close(metrics["log_ratio_slope"], np.full((2, 2, 2), 2.0), rtol=1e-6)
     assert (metrics["product_drift"] < 1e-4).all()  # |m| of the order of 1e-8 from a difference
-    # the law is about the clock: on one twice as fast, half the fall is left
+    # in a time that is twice as fast, the slope is half as large
     fast = trajectory.assign_coords(flow_time=2 * trajectory["flow_time"])
     assert_close(metrics_of(cell, fast)["log_ratio_slope"], np.ones((2, 2, 2)), rtol=1e-6)
 
@@ -354,7 +351,7 @@ def test_constant_weights_have_no_decay():
     )
     path = [layer[:, :, :1].repeat(201, axis=2) for layer in arbitrary_path(cell)]
     metrics = metrics_of(cell, observe(cell, path))
-    assert metrics["decay_over_sum"].isnull().all()  # nothing moves, so nothing has decayed
+    assert metrics["decay_over_sum"].isnull().all()  # nothing moves, so nothing decays
 
 
 # Layers and convergence --------------------------------------------------------------------------
@@ -380,7 +377,7 @@ def test_layer_ratio_reaches_its_limit():
 
 
 def test_convergence_of_a_known_curve():
-    """A map that goes straight to twice a whitened target and back: times by hand."""
+    """A map on a straight way to its target, with times computed by hand."""
     data = {"name": "table", "x": [[2.0, 0.0], [0.0, 2.0]], "y": [[3.0], [1.0]]}
     cell = linear_cell(
         ["convergence"], dataset=data, training={"learning_rate": 0.01, "steps": 200}
@@ -389,16 +386,16 @@ def test_convergence_of_a_known_curve():
     time = np.linspace(0, 2, 201)
     share = np.where(time < 1, time**2, 1.0)
     path = np.broadcast_to(share[:, None, None] * target, (2, 2, 201, 1, 2))
-    metrics = metrics_of(cell, recorded_trajectory(cell, linear_map=path))
+    metrics = metrics_of(cell, linear_map=path)
     everywhere = np.ones((2, 2))
     assert_close(metrics["final_residual"], 0 * everywhere, atol=1e-12)
     assert_close(metrics["convergence_time"], np.sqrt(0.9) * everywhere, rtol=1e-4)
     assert_close(metrics["plateau_share"], everywhere / 3, rtol=1e-3)
     assert_close(metrics["peak_growth"], 1.99 * everywhere)
     assert_close(metrics["mean_growth"], np.sqrt(0.9) * everywhere, rtol=1e-4)
-    late = metrics_of(cell, recorded_trajectory(cell, linear_map=(path + target) / 2))
+    late = metrics_of(cell, linear_map=(path + target) / 2)
     assert (late["plateau_share"] == 0).all()
-    half = metrics_of(cell, recorded_trajectory(cell, linear_map=path / 2))
+    half = metrics_of(cell, linear_map=path / 2)
     assert half["convergence_time"].isnull().all()
     assert half["mean_growth"].isnull().all()
     assert_close(half["final_residual"], everywhere / 2)

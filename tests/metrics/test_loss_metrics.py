@@ -53,7 +53,7 @@ def test_half_time_of_the_xor_loss():
     half = (np.log((1 - np.sqrt(0.5)) / np.sqrt(0.5)) + np.log(s / (d * start) - 1)) / (2 * s)
     late = np.stack([loss, np.interp(time, 2 * time, loss[0, 0]) + 0 * loss], axis=2)
     solved = theory_in_memory(cell, ("xor_race", "reduction"), loss=late)
-    metrics = metrics_of(cell, recorded_trajectory(cell, loss=loss), solved)
+    metrics = metrics_of(cell, theory=solved, loss=loss)
     # the level is half of the initial loss, which a start of 1e-3 takes to slightly below 1/4
     assert_close(metrics["loss_half_time"], half, rtol=5e-3)
     assert_close(metrics["loss_half_time"].isel(init_scale=1, seed=0), half[1, 0], rtol=1e-4)
@@ -71,9 +71,7 @@ def test_half_time_ratio_is_undefined_for_theory_that_starts_half_way():
     )
     loss = for_all_runs(cell, np.exp(-flow_time(cell)))
     metrics = metrics_of(
-        cell,
-        recorded_trajectory(cell, loss=loss),
-        theory_in_memory(cell, ("xor_race",), loss=0.4 * loss[:, :, None]),
+        cell, theory=theory_in_memory(cell, ("xor_race",), loss=0.4 * loss[:, :, None]), loss=loss
     )
     assert_close(metrics["predicted_loss_half_time"], np.zeros((2, 3, 1)))
     assert metrics["loss_half_time_over_predicted"].isnull().all()
@@ -81,9 +79,7 @@ def test_half_time_ratio_is_undefined_for_theory_that_starts_half_way():
 
 def test_loss_that_is_never_halved_has_no_half_time():
     cell = xor_cell(["half_times"])
-    metrics = metrics_of(
-        cell, recorded_trajectory(cell, loss=for_all_runs(cell, 1.01 + np.exp(-flow_time(cell))))
-    )
+    metrics = metrics_of(cell, loss=for_all_runs(cell, 1.01 + np.exp(-flow_time(cell))))
     assert metrics["loss_half_time"].isnull().all()
     assert "predicted_loss_half_time" not in metrics
 
@@ -105,9 +101,7 @@ def relative_losses(curve, y, **training):
         training={"learning_rate": 0.1, "steps": 2} | training,
         record={"every": 1},
     )
-    return metrics_of(cell, recorded_trajectory(cell, loss=np.array(curve)[None]))["relative_loss"][
-        0
-    ]
+    return metrics_of(cell, loss=np.array(curve)[None])["relative_loss"][0]
 
 
 @pytest.mark.parametrize("normalisation", ["half_mean", "half_sum", "mean", "sum"])
@@ -204,7 +198,7 @@ def plateaus_of(loss, **parts):
     """Metrics of curves, a function of flow time and seed."""
     cell = xor_cell(["plateaus"], init_scales=[1.0], **parts)
     curves = [loss(flow_time(cell), seed) for seed in range(cell.seeds)]
-    return metrics_of(cell, recorded_trajectory(cell, loss=np.array([curves]))).isel(init_scale=0)
+    return metrics_of(cell, loss=np.array([curves])).isel(init_scale=0)
 
 
 def test_times_of_levels_and_their_variation():
@@ -306,25 +300,25 @@ def test_analytic_fit_splits_the_distance():
     trajectory = recorded_trajectory(cell, loss=loss, mode_strength=strength)
     metrics = metrics_of(cell, trajectory, theory)
     first = loss[:, :, 0]
-    simulated, modes = theory["loss"].values, theory["mode_strength"].values
+    predicted, modes = theory["loss"].values, theory["mode_strength"].values
     for row, name in enumerate(cell.solutions):
         one = metrics.sel(solution=name)
-        off = abs(simulated[:, :, row] - loss)
-        assert_close(one["loss_error_sup"], off.max(axis=-1) / first)
-        assert_close(one["loss_error_mean"], off.mean(axis=-1) / first)
-        split = abs(simulated[:, :, row] - simulated[:, :, 1])
+        error = abs(predicted[:, :, row] - loss)
+        assert_close(one["loss_error_sup"], error.max(axis=-1) / first)
+        assert_close(one["loss_error_mean"], error.mean(axis=-1) / first)
+        split = abs(predicted[:, :, row] - predicted[:, :, 1])
         assert_close(one["approximation_error"], split.max(axis=-1) / first)
         assert_close(
             one["mode_error_sup"], abs(modes[:, :, row] - strength).max(axis=(-2, -1)) / 2.0
         )
-    off = abs(simulated[:, :, 1] - loss)
-    assert_close(metrics["discretisation_error"], off.max(axis=-1) / first)
+    error = abs(predicted[:, :, 1] - loss)
+    assert_close(metrics["discretisation_error"], error.max(axis=-1) / first)
 
 
 def test_diverged_run_has_no_analytic_fit():
     cell = cell_with_requirements(["analytic_fit"], solutions=["aligned_modes"])
     loss = np.ones((2, 2, 5))
     loss[1, 0, 3:] = np.nan
-    metrics = metrics_of(cell, recorded_trajectory(cell, loss=loss), solved_theory(cell))
-    lost = metrics["loss_error_sup"].isnull().values[:, :, 0]
-    np.testing.assert_array_equal(lost, [[False, False], [True, False]])
+    metrics = metrics_of(cell, theory=solved_theory(cell), loss=loss)
+    undefined = metrics["loss_error_sup"].isnull().values[:, :, 0]
+    np.testing.assert_array_equal(undefined, [[False, False], [True, False]])

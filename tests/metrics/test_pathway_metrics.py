@@ -10,7 +10,6 @@ from builders import (
     assert_close,
     cell_with_requirements,
     metrics_of,
-    recorded_trajectory,
     trained_trajectory,
 )
 from neuralrace.metrics.gates.pathway_correlations import commutator
@@ -46,7 +45,7 @@ def test_half_time_and_error_of_pathway_modes():
     trajectory = trained_trajectory(cell)
     time = trajectory["flow_time"].values
     values = trajectory["pathway_values"].copy()
-    # a straight line, half of whose end is where time is half over, and one that is later
+    # straight lines that reach half of their final value at 1/2 and at 7/8 of the time
     values[:] = 0.01 * (time / time[-1])[:, None, None]
     values[:, :, :, 0, 0] = 3 * time / time[-1]
     values[:, :, :, 1, 0] = np.maximum(0, 4 * time / time[-1] - 3)
@@ -76,11 +75,11 @@ def correlation_cell(dataset, **gates):
 
 
 def test_input_correlations_commute_for_hierarchies_only():
-    """Against eigenvectors: both are diagonal in the right singular vectors, or not."""
+    """Compared with eigenvectors: both are diagonal in the right singular vectors, or not."""
     for structures, diagonal in ((["hierarchy"], True), (["hierarchy", "ring", "ring"], False)):
         dataset = {"name": "contextual", "contexts": 3, "objects": 4, "structures": structures}
         cell = correlation_cell(dataset, open_in=[2])
-        metrics = metrics_of(cell, recorded_trajectory(cell))["pathway_commutator"]
+        metrics = metrics_of(cell)["pathway_commutator"]
         data = cell.dataset.load()
         sigma_yx, sigma_xx = data.y.T @ data.x, data.x.T @ data.x
         # a generic combination of commuting matrices has the eigenvectors of both
@@ -89,7 +88,7 @@ def test_input_correlations_commute_for_hierarchies_only():
         rest = np.linalg.norm(rotated - np.diag(np.diag(rotated)))
         assert (rest < 1e-9) == diagonal
         assert (metrics.sel(pathway=1) < 1e-12) == diagonal
-        # pathways that see one-hot objects alone have a multiple of the identity
+        # sigma_xx of pathways with one-hot objects only is a multiple of the identity
         np.testing.assert_allclose(metrics.sel(pathway=[2, 3, 4]), 0, atol=1e-12)
     first, second = np.diag([1.0, 0]), np.array([[0, 1.0], [1, 0]])
     np.testing.assert_allclose(commutator(first, second), 1)
@@ -97,9 +96,9 @@ def test_input_correlations_commute_for_hierarchies_only():
 
 def test_residual_is_uncorrelated_with_contexts_over_all_samples_only():
     cell = correlation_cell({"name": "contextual", "contexts": 3, "objects": 4}, open_in=[2])
-    metrics = metrics_of(cell, recorded_trajectory(cell))
+    metrics = metrics_of(cell)
     np.testing.assert_allclose(metrics["residual_context_correlation"], 0, atol=1e-12)
-    # the best linear map answers with both means less the mean over both
+    # outputs of the best linear map are both means minus the mean over both
     data = cell.dataset.load()
     mean = data.y.reshape(3, 4, -1)
     linear = mean.mean(0, keepdims=True) + mean.mean(1, keepdims=True) - mean.mean((0, 1))

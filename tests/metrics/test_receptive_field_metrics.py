@@ -138,7 +138,7 @@ def test_white_noise():
     assert abs(counts[1:-1].mean() / (len(fields) / (L // 2 + 1)) - 1) < 0.15
     shares = class_shares(fields)
     assert shares["localised"] == 0
-    # its signs change, but keep no distance
+    # the signs of noise change at irregular distances
     assert np.mean(cycles(fields) > 1) > 0.8
     assert abs(shares["oscillating"] - 0.09) < 0.02
     assert abs(opposition(fields).mean() - 0.29) < 0.01
@@ -152,7 +152,7 @@ def test_confined_oscillation_is_not_localised():
     assert_close(dominant_frequency(gabor[None]), [7])
     assert cycles(gabor[None]) > 1
     assert class_of(gabor) == "oscillating"
-    # and one that hardly turns is
+    # an envelope with less than one cycle is localised
     assert class_of(envelope * np.cos(2 * np.pi * 2 * PLACES / L)) == "localised"
 
 
@@ -239,7 +239,7 @@ def test_dead_units_are_left_out():
 
 @pytest.mark.parametrize("inputs", [24, 25])
 def test_participation_ratio_is_relative_to_random_phases(inputs):
-    """By the mean over drawn phases, for spectra with and without the two ends."""
+    """Compared with the mean over random phases, for even and odd numbers of inputs."""
     rng = np.random.default_rng(1)
     fields = np.stack([np.exp(-((np.arange(inputs) - 9.0) ** 2) / 8), rng.normal(size=inputs)])
     amplitudes = np.abs(np.fft.rfft(fields))
@@ -325,7 +325,7 @@ def test_curves(growing, grown):
 
 
 def half_way(time, curve):
-    """The first crossing, interval by interval."""
+    """First crossing of the level half way, found interval by interval."""
     level = (curve[0] + curve[-1]) / 2
     for at in range(1, len(curve)):
         if curve[at] >= level:
@@ -360,7 +360,7 @@ def test_share_of_modes_that_stay():
     # two inputs are a twentieth of the ring, around its end too
     assert_close(metrics["mode_kept"], np.full((2, 2), 3 / 6))
     assert_close(metrics["mode_kept_from_start"], np.full((2, 2), 0.0))
-    # the place of each unit against that of the unit after it
+    # places of each unit are compared with those of the next unit
     assert_close(
         metrics["mode_kept_by_chance"],
         np.full((2, 2), share_of_close_places(np.roll(places, 1), late)),
@@ -370,7 +370,7 @@ def test_share_of_modes_that_stay():
 
 
 def share_of_close_places(before, after):
-    """Share of pairs of places within two inputs, counted one by one."""
+    """Share of pairs of places that are at most two inputs apart."""
     steps = [min((b - a) % L, (a - b) % L) for b, a in zip(before, after, strict=True)]
     return sum(step <= 2 for step in steps) / len(steps)
 
@@ -439,7 +439,7 @@ def test_distances_from_theory(growing):
 
 def test_distances_unit_by_unit(growing):
     final, other = growing[:, :, -1].copy(), random_fields(2, 2, K, seed=8)
-    final[:, :, 0], other[:, :, 1] = 0, 0  # dead in one and in the other
+    final[:, :, 0], other[:, :, 1] = 0, 0  # dead units of either
     fields = np.concatenate([growing[:, :, :-1], final[:, :, None]], axis=2)
     metrics = fit(fields, theory=other)
     for ensemble in np.ndindex(2, 2):
@@ -497,8 +497,8 @@ def test_prediction_is_the_mean_over_classes_and_units(growing, flipped):
             for S in covariances
             for u, w in zip(growing[1, seed, 0], growing[1, seed, at], strict=True)
         ]
-        metrics = flipped["predicted_gate_flips"].values[1, seed, at]
-        assert_close(metrics, np.mean(angles) / np.pi, atol=1e-8)
+        predicted = flipped["predicted_gate_flips"].values[1, seed, at]
+        assert_close(predicted, np.mean(angles) / np.pi, atol=1e-8)
 
 
 def test_flips_before_localisation(flipped):
@@ -517,7 +517,7 @@ def test_flips_have_no_theory_without_a_centred_mixture(growing):
     assert "flips_before_localisation" in metrics
     assert "predicted_gate_flips" not in metrics
     table = {"name": "table", "x": np.eye(L).tolist(), "y": np.ones((L, 1)).tolist()}
-    metrics = metrics_of_fields(growing, "gate_flips", dataset=table)  # nor is there a law
+    metrics = metrics_of_fields(growing, "gate_flips", dataset=table)  # no known distribution
     assert "flips_before_localisation" not in metrics
 
 

@@ -55,7 +55,7 @@ def recorded(cell, **arrays):
 
 @pytest.fixture(scope="module")
 def imitated():
-    """A cell whose network is one of its candidates, and the trajectory of that."""
+    """A cell and the trajectory of one of its candidates, in place of a ReLU network."""
     cell = relu_cell(["imitation"], candidates=CANDIDATES)
     trained = imitate(cell, cell.candidates["pairs"]).variables
     snapshots = {name: trained[name][:, :, ::10] for name in ("outputs", "sample_similarity")}
@@ -95,7 +95,7 @@ def test_another_candidate_does_not_imitate(imitated, imitation):
     assert (gap > 0.01).all()
     error = other["imitation_output_error_curve"]
     assert_close(other["imitation_output_error"], error.max("snapshot"))
-    # a linear network never gets as far: at the end its own end is compared
+    # a linear network never reaches the final loss, so its own end is compared
     assert (trained["loss"].min(axis=-1) > loss[..., -1]).all()
     y = cell.dataset.load().y
     last = ((trained["outputs"][:, :, -1] - trajectory["outputs"].values[:, :, -1]) ** 2).sum(
@@ -178,8 +178,8 @@ def test_disparity_ignores_shift_size_and_rotation():
     cosine = np.linalg.svd(points.T @ far, compute_uv=False).sum()
     cosine /= np.linalg.norm(points) * np.linalg.norm(far)
     pairs = np.stack([moved @ moved.T, far @ far.T])
-    metrics = scaling_disparity(np.stack([first, first]), pairs)
-    np.testing.assert_allclose(metrics, [0, 1 - cosine**2], atol=1e-9)
+    disparities = scaling_disparity(np.stack([first, first]), pairs)
+    np.testing.assert_allclose(disparities, [0, 1 - cosine**2], atol=1e-9)
 
 
 def test_plateau_is_where_log_loss_is_flattest():
@@ -200,15 +200,15 @@ KNOWN = (COMMON, FIRST, SECOND, THIRD)
 
 
 def context_encoder(*kinds):
-    """Units that are open in given contexts, whatever the object."""
+    """Units that are open in some contexts, for all objects."""
     return np.hstack([np.zeros((len(kinds), OBJECTS)), 2.0 * np.array(kinds) - 1])
 
 
 @pytest.fixture(scope="module")
 def identified():
-    """Known pathways, metrics in units that are all common at first and lack two of them at last.
+    """Known pathways of units that are all common at first, and that lack two kinds at the end.
 
-    Outputs are those of the network with these pathways, as wide as the units are many.
+    Outputs are those of the gated network with these pathways, of equal width.
     """
     cell = relu_cell(["gate_identification"])
     gates = {"name": "listed", "rows": KNOWN}
@@ -237,9 +237,9 @@ def test_known_gates_are_identified(identified):
     by_sample = np.repeat(np.array(KNOWN), OBJECTS, axis=1)
     gates = metrics["identified_gates"].isel(init_scale=0).sel(source="training")
     assert_close(gates.sel(clusters=4, pathway=slice(1, 4)), by_sample)
-    assert_close(metrics["identified_centroids"].isel(init_scale=0)
-          .sel(source="training", clusters=1, pathway=1),
-          np.array([37, 37, 30]).repeat(OBJECTS) / 40)  # fmt: skip
+    centroids = metrics["identified_centroids"].isel(init_scale=0).sel(source="training")
+    mean = np.array([37, 37, 30]).repeat(OBJECTS) / 40
+    assert_close(centroids.sel(clusters=1, pathway=1), mean)
     shares = metrics["identified_share"].isel(init_scale=0).sel(source="training")
     assert_close(shares.sel(clusters=4, pathway=slice(1, 4)), np.array([24, 10, 3, 3]) / 40)
     assert gates["sample"].values[:2].tolist() == ["0 in 0", "1 in 0"]
@@ -271,7 +271,7 @@ def test_error_vanishes_only_for_the_known_gates(identified):
     assert_close(gap.sel(clusters=1), loss_gap(loss, trained.variables["loss"])[0])
     apart = trained.variables["outputs"][:, :, ::10] - outputs
     assert_close(square.sel(clusters=1), (apart**2).mean(axis=(-3, -2, -1))[0])
-    # and so is the only one of the start
+    # the only cluster of the initial gates is open everywhere too
     start = metrics["identification_error"].isel(init_scale=0).sel(source="start")
     assert_close(start.sel(clusters=1), own[0])
 
@@ -285,10 +285,8 @@ def test_initial_gates_are_a_control(identified):
 
 def test_elbow_is_at_the_first_error_near_the_least():
     errors = [[9, 5, 2.1, 1.9, 1, 1.2], [9, 2, np.nan, 1, 3, 1], [np.nan] * 6]
-    metrics = elbow(
-        xr.DataArray(errors, {"clusters": np.arange(1, 7)}, dims=("source", "clusters"))
-    )
-    assert_close(metrics, [4, 2, np.nan])
+    errors = xr.DataArray(errors, {"clusters": np.arange(1, 7)}, ("source", "clusters"))
+    assert_close(elbow(errors), [4, 2, np.nan])
 
 
 def test_share_of_the_papers_gates(identified):
@@ -296,7 +294,7 @@ def test_share_of_the_papers_gates(identified):
     share = metrics["reln_gates_found"].isel(init_scale=0)
     assert_close(share.sel(source="training", clusters=4), 1)
     assert_close(share.sel(source="start", clusters=1), 1 / 4)
-    # both of a kind twice, and one that is half open in a context
+    # one of the paper's gates, twice, and one that is half open in a context
     gates = xr.DataArray([[1, 0, 0, 1], [1, 0, 0, 1], [1, 0, 1, 1.0]], dims=("pathway", "sample"))
     assert_close(reln_gates_found(gates, np.array([0, 1, 1, 0])), 1 / 3)
 
@@ -383,7 +381,7 @@ def test_flips_between_any_two_snapshots(flips):
         "init_scale", "seed", "layer", "snapshot", "other_snapshot",
     )  # fmt: skip
     assert metrics["other_snapshot"].values.tolist() == metrics["snapshot"].values.tolist()
-    assert "predicted_gate_flips" not in metrics  # the dataset has no law
+    assert "predicted_gate_flips" not in metrics  # the dataset has no known distribution
 
 
 def test_constant_gates_do_not_flip():
@@ -418,7 +416,7 @@ def test_diverged_network_has_no_gates():
 
 
 def parts_of(data):
-    """The targets as answered by the best linear map, and the rest."""
+    """The best linear map of the inputs, and the residual of the targets."""
     linear = data.x @ np.linalg.pinv(data.x) @ data.y
     return linear, data.y - linear
 
@@ -427,7 +425,7 @@ def test_carried_shares_unit_by_unit():
     cell = relu_cell(["context_selectivity"])
     data = cell.dataset.load()
     encoder, readout = random_for_runs(cell, 5, 8, 7), random_for_runs(cell, 5, 28, 8)
-    # one unit that objects decide about too, on the edge of being open in a context
+    # one unit whose gate also depends on the object, on the edge of being open in a context
     encoder[:, :, :, 0] = [9, 9, -9, -9, 0, 0, 0]
     encoder[:, :, :, 1] = [-1, -2, -0.5, -1, 3, 0, 4]
     metrics = metrics_of(cell, recorded(cell, weight_1=encoder, weight_2=readout))
@@ -485,7 +483,7 @@ def test_context_pathways_carry_the_residual(contexts, closed_in):
     hidden = np.maximum(encoder @ data.x.T, 0)
     readout = np.linalg.lstsq(hidden.T, data.y, rcond=None)[0].T
     np.testing.assert_allclose(readout @ hidden, data.y.T, atol=1e-10)
-    # the units of one context each would carry some of it: none of the residual is theirs alone
+    # units that are specific to one context must carry none of the residual
     weights = {"weight_1": encoder, "weight_2": readout}
     stacked = {name: for_all_runs(cell, np.stack([w * 0, w])) for name, w in weights.items()}
     cell = cell.model_copy(update={"record": cell.record.model_copy(update={"snapshots": 1})})
@@ -499,7 +497,7 @@ def test_context_pathways_carry_the_residual(contexts, closed_in):
 
 
 def test_units_are_those_of_the_last_hidden_layer():
-    """A first layer that hands inputs on changes nothing."""
+    """A first layer with identity weights changes nothing."""
     one = relu_cell(["context_selectivity"])
     encoder, readout = random_for_runs(one, 5, 8, 7), random_for_runs(one, 5, 28, 8)
     encoder[:, :, :, 0] = [0, 0, 0, 0, 1, -1, -1]  # on in the first context only

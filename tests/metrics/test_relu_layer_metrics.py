@@ -13,7 +13,6 @@ from builders import (
     assert_close,
     cell_with_requirements,
     metrics_of,
-    recorded_trajectory,
     trained_trajectory,
 )
 
@@ -73,21 +72,18 @@ def test_losses_without_the_nonlinearity_of_a_layer(parts):
     cell = relu_cell(["layer_linearity"], **DEEP | parts)
     outputs = cell.dataset.load().y.shape[1]
     weights = random_networks(cell, *SHAPES[:-1], (outputs, 3))
-    metrics = metrics_of(cell, recorded_trajectory(cell, **weights))
+    metrics = metrics_of(cell, **weights)
     assert metrics["linearised_loss"].dims == ("init_scale", "seed", "hidden_layer")
     np.testing.assert_array_equal(metrics["hidden_layer"], [1, 2, 3])
     for ensemble in np.ndindex(2, 3):
         start, end = ([w[ensemble][at] for w in weights.values()] for at in (0, -1))
         initial = summed_error(cell, start)
-        share = float(metrics["final_loss_share"][ensemble])
-        np.testing.assert_allclose(share, summed_error(cell, end) / initial, rtol=1e-12)
+        share = summed_error(cell, end) / initial
+        assert_close(metrics["final_loss_share"][ensemble], share, rtol=1e-12)
         for layer in (1, 2, 3):
             expected = summed_error(cell, end, layer) / initial
-            np.testing.assert_allclose(
-                metrics["linearised_loss"].sel(hidden_layer=layer).values[ensemble],
-                expected,
-                rtol=1e-12,
-            )
+            linearised = metrics["linearised_loss"].sel(hidden_layer=layer)[ensemble]
+            assert_close(linearised, expected, rtol=1e-12)
 
 
 def test_layer_that_is_always_open_is_linear():
@@ -95,10 +91,10 @@ def test_layer_that_is_always_open_is_linear():
     cell = relu_cell(["layer_linearity"], **DEEP)
     weights = random_networks(cell, *SHAPES)
     weights["weight_1"] = np.abs(weights["weight_1"])
-    metrics = metrics_of(cell, recorded_trajectory(cell, **weights))
-    taken, kept = metrics["linearised_loss"], metrics["final_loss_share"]
-    np.testing.assert_array_equal(taken.sel(hidden_layer=1), kept)
-    assert (abs(taken.sel(hidden_layer=[2, 3]) / kept - 1) > 1e-3).any("hidden_layer").all()
+    metrics = metrics_of(cell, **weights)
+    linearised, final = metrics["linearised_loss"], metrics["final_loss_share"]
+    np.testing.assert_array_equal(linearised.sel(hidden_layer=1), final)
+    assert (abs(linearised.sel(hidden_layer=[2, 3]) / final - 1) > 1e-3).any("hidden_layer").all()
 
 
 def test_final_loss_share_agrees_with_training():
@@ -220,26 +216,25 @@ def test_gate_sharing_pair_by_pair(bias):
 
 
 def test_patterns_of_two_objects_in_two_contexts():
-    """Against units drawn at random, and the lemma read out pattern by pattern.
+    """Compared with random units, and with the lemma for each pattern.
 
     Samples are objects 1 and 2 in context 1, then in context 2.
     """
     cell = relu_cell(["realisable_patterns"])
-    metrics = metrics_of(cell, constant_networks(cell, np.zeros((6, 4)), np.zeros((9, 6))))[
-        "patterns"
-    ]
-    assert metrics.dims == ("pattern_kind",)
+    trajectory = constant_networks(cell, np.zeros((6, 4)), np.zeros((9, 6)))
+    patterns = metrics_of(cell, trajectory)["patterns"]
+    assert patterns.dims == ("pattern_kind",)
     x = cell.dataset.load().x
     normals = np.random.default_rng(0).normal(size=(5000, 4))
-    seen = {tuple(row) for row in (normals @ x.T > 0)}
+    observed = {tuple(row) for row in (normals @ x.T > 0)}
     allowed = {(0, 0, 0, 0), (1, 1, 1, 1), (1, 1, 0, 0), (0, 0, 1, 1)}
     allowed |= {tuple(row) for row in np.eye(4, dtype=int)}
     allowed |= {(1, 0, 1, 0), (0, 1, 0, 1)}  # by the object alone
     never = {(1, 0, 0, 1), (0, 1, 1, 0)}  # the sums over both diagonals are the same
-    assert {p for p in product((0, 1), repeat=4) if p not in seen} == never
-    assert (1, 0, 1, 1) in seen  # w = (.5, -.5; 1, 0) read backwards is no exception
-    assert_close(metrics, [16, len(seen), len(seen - allowed)])
-    assert metrics.sel(pattern_kind="beyond the lemma") == 4
+    assert {p for p in product((0, 1), repeat=4) if p not in observed} == never
+    assert (1, 0, 1, 1) in observed
+    assert_close(patterns, [16, len(observed), len(observed - allowed)])
+    assert patterns.sel(pattern_kind="beyond the lemma") == 4
 
 
 def metrics_of_units(units):
@@ -256,15 +251,15 @@ def test_patterns_of_hand_made_units():
             (1.0, [1, 1, 0, 0]),  # open everywhere
             (2.0, [1, 2, 0, 0]),  # the same pattern
             (1.0, [0, 0, 1, -1]),  # by context
-            (1.0, [1, -1, 0.5, -1]),  # on object 1 in context 1, and in context 2 on the verge
+            (1.0, [1, -1, 0.5, -1]),  # on object 1 in context 1; exactly 0 in context 2
             (1.0, [1, -1, 0, 0]),  # on object 1
             (1.0, [0.5, -0.5, 1, 0]),  # on all but object 2 in context 2: beyond
-            (9.0, [-1, -1, -1, -1]),  # shut
+            (9.0, [-1, -1, -1, -1]),  # closed
         ]
     )
     assert_close(metrics["shown_patterns"], 5.0)
     assert_close(metrics["shown_beyond_lemma"], 1.0)
-    # every sample asks for 4 properties in all, of object 1 and 2 equal
+    # the targets of every sample add up to 4
     carried = 4 * np.array([4, 2 * 6, 2, 1.5, 2, 1.5 + 0.5 + 0.5])
     assert_close(metrics["share_beyond_lemma"], carried[-1] / carried.sum())
 
@@ -272,7 +267,7 @@ def test_patterns_of_hand_made_units():
 def test_patterns_run_by_run():
     cell = relu_cell(["realisable_patterns"])
     weights = random_networks(cell, (6, 4), (9, 6))
-    metrics = metrics_of(cell, recorded_trajectory(cell, **weights))
+    metrics = metrics_of(cell, **weights)
     data = cell.dataset.load()
     for ensemble in np.ndindex(2, 3):
         patterns, carried = [], []
@@ -293,16 +288,14 @@ def test_patterns_run_by_run():
             {p for p, out in zip(patterns, beyond, strict=True) if out}
         )
         expected = np.sum(np.array(carried)[beyond]) / np.sum(carried)
-        np.testing.assert_allclose(
-            metrics["share_beyond_lemma"].values[ensemble], expected, rtol=1e-9
-        )
+        assert_close(metrics["share_beyond_lemma"][ensemble], expected)
 
 
 def test_patterns_of_a_diverged_run_are_undefined():
     cell = relu_cell(["realisable_patterns"])
     weights = random_networks(cell, (6, 4), (9, 6))
     weights["weight_2"][1, 2, -1] = np.nan
-    metrics = metrics_of(cell, recorded_trajectory(cell, **weights))
+    metrics = metrics_of(cell, **weights)
     for name in ("shown_patterns", "shown_beyond_lemma", "share_beyond_lemma"):
         undefined = metrics[name].isnull()
         assert undefined.sum() == 1

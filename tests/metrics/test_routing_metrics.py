@@ -44,9 +44,6 @@ LONG = {
     "record": {"every": 1},
 }
 routing_cell = partial(cell_with_requirements, base=ROUTING)
-# one pair of domains has four samples
-recorded = partial(recorded_trajectory, samples=4)
-solved = partial(theory_in_memory, samples=4)
 
 
 def cell_with_pairs(metric, count, pairs, **network):
@@ -71,7 +68,7 @@ def test_modes_are_those_of_one_pair(monkeypatch):
 
     monkeypatch.setattr(Routing, "load", load)
     cell = routing_cell([])
-    results = results_in_memory(cell, recorded(cell))
+    results = results_in_memory(cell, recorded_trajectory(cell, samples=4))
     assert_close(results.target, TARGET)
     np.testing.assert_array_equal(results.modes, [1, 2, 3, 4])
     np.testing.assert_allclose(results.data.modes.s, S)
@@ -81,7 +78,7 @@ def test_modes_are_those_of_one_pair(monkeypatch):
 
 def test_trained_pairs_depend_on_the_seed():
     cell = routing_cell([])
-    trajectory = recorded(cell).isel(seed=[2, 0])
+    trajectory = recorded_trajectory(cell).isel(seed=[2, 0])
     pairs = results_in_memory(cell, trajectory).trained_pairs
     for row, seed in enumerate((2, 0)):
         np.testing.assert_array_equal(pairs[row], cell.network.mask(cell.dataset.count, seed))
@@ -90,13 +87,13 @@ def test_trained_pairs_depend_on_the_seed():
 
 def test_layered_networks_keep_their_whole_dataset():
     cell = routing_cell([], network={"name": "layered", "hidden": [6]})
-    results = results_in_memory(cell, recorded(cell))
+    results = results_in_memory(cell, recorded_trajectory(cell))
     assert results.data.x.shape == (4 * 16, 4 * 4)
     with pytest.raises(UserError, match=r"network.name: 'layered': .*routing networks"):
         _ = results.trained_pairs
     cell = routing_cell([], dataset={"name": "xor"}, network={"name": "layered", "hidden": [6]})
     with pytest.raises(UserError, match=r"dataset.name: 'xor': has no domains"):
-        _ = results_in_memory(cell, recorded(cell)).domains
+        _ = results_in_memory(cell, recorded_trajectory(cell)).domains
 
 
 # Zero-shot error ---------------------------------------------------------------------------------
@@ -106,7 +103,7 @@ def zero_shot(trained, untrained):
     cell = routing_cell(["zero_shot"], init_scales=[1.0], seeds=1)
     errors = {"trained_error": trained, "untrained_error": untrained}
     curves = {name: for_all_runs(cell, error(flow_time(cell))) for name, error in errors.items()}
-    return metrics_of(cell, recorded(cell, **curves)).isel(init_scale=0, seed=0)
+    return metrics_of(cell, **curves).isel(init_scale=0, seed=0)
 
 
 def test_zero_shot_of_exponential_errors():
@@ -142,7 +139,7 @@ def test_zero_shot_is_undefined_without_untrained_pairs():
 def similarity(cell, hidden):
     """Inner products of hidden vectors (init_scale, seed, snapshot, domain, item, unit)."""
     flat = hidden.reshape(*hidden.shape[:3], -1, hidden.shape[-1])
-    return recorded(cell, similarity=flat @ flat.mT)
+    return recorded_trajectory(cell, similarity=flat @ flat.mT)
 
 
 def hidden_vectors(cell, count):
@@ -201,7 +198,7 @@ def test_identical_encoders_are_fully_shared():
 
 
 def test_dimension_of_representations():
-    """Against singular values of the hidden vectors."""
+    """Compared with singular values of the hidden vectors."""
     cell = cell_with_pairs("shared_representation", 3, {"name": "band", "partners": 2})
     hidden = hidden_vectors(cell, 3)
     metrics = metrics_of(cell, similarity(cell, hidden))
@@ -216,14 +213,14 @@ def test_dimension_of_representations():
 
 
 def singular_values(cell, *layers):
-    """Recorded singular values: those of the given layers at the end, others before."""
+    """Recorded singular values: those of the layers at the end, random ones before."""
     width = max(len(layer) for layer in layers)
     last = np.full((len(layers), width), np.nan)
     for row, layer in zip(last, layers, strict=True):
         row[: len(layer)] = layer
     values = for_all_runs(cell, np.tile(last, (len(flow_time(cell)), 1, 1)))
     values[:, :, :-1] *= 0.5 + positive(cell, values.shape[2] - 1, len(layers), 1)
-    return recorded(cell, singular_values=values)
+    return recorded_trajectory(cell, singular_values=values)
 
 
 def test_ratios_of_shared_layers():
@@ -266,7 +263,7 @@ def routing_path(cell, start, slower=1.0):
 def test_final_ratio_follows_from_the_conserved_quantity():
     cell = routing_cell(["value_ratio"], **LONG)
     path = routing_path(cell, [0.05, 0.02, 0.05])
-    metrics = metrics_of(cell, recorded(cell, singular_values=for_all_runs(cell, path)))
+    metrics = metrics_of(cell, singular_values=for_all_runs(cell, path))
     c = 4 * 0.05**2 - 0.02**2
     hidden = path[-1, 1]
     assert_close(
@@ -280,7 +277,7 @@ def test_hidden_layer_grows_faster_and_is_half_way_at_the_same_time():
     """From a start with q b_in^2 = b_h^2, b_h = sqrt(q) b_in at all times."""
     cell = routing_cell(["value_ratio"], **LONG)
     path = routing_path(cell, [0.01, 0.02, 0.01])
-    metrics = metrics_of(cell, recorded(cell, singular_values=for_all_runs(cell, path)))
+    metrics = metrics_of(cell, singular_values=for_all_runs(cell, path))
     assert_close(metrics["hidden_over_input_speed"], np.full((2, 3, 4), 2.0), rtol=1e-6)
     assert_close(metrics["hidden_over_input_own_time"], np.ones((2, 3, 4)), rtol=1e-6)
     time, level = flow_time(cell), path[-1, 0] / 2
@@ -300,12 +297,12 @@ def test_distance_of_singular_values_from_theory():
     path = routing_path(cell, [0.05, 0.02, 0.05])
     wide = np.concatenate([path, np.full((*path.shape[:2], 2), 0.02)], axis=-1)
     late = routing_path(cell, [0.05, 0.02, 0.05], 1.5)
-    predicted = solved(
+    predicted = theory_in_memory(
         cell,
         ("routing_race", "reduction"),
         singular_values=for_all_runs(cell, np.stack([path, late])),
     )
-    metrics = metrics_of(cell, recorded(cell, singular_values=for_all_runs(cell, wide)), predicted)
+    metrics = metrics_of(cell, theory=predicted, singular_values=for_all_runs(cell, wide))
     off = metrics["value_error_mean"].transpose("init_scale", "seed", "solution", "layer", "mode")
     expected = abs(late - path).mean(axis=0) / late[-1]
     assert_close(off, for_all_runs(cell, np.stack([0 * expected, expected])), atol=1e-12)
@@ -326,10 +323,10 @@ def test_learning_times_of_a_routing_network():
     start = np.array([0.05, 0.02, 0.05])
     path, late = (routing_path(cell, start, slower).prod(axis=1) for slower in (1, 1.5))
     half = np.array([np.interp(TARGET[k] / 2, path[:, k], flow_time(cell)) for k in range(4)])
-    predicted = solved(
+    predicted = theory_in_memory(
         cell, ("routing_race", "reduction"), mode_strength=for_all_runs(cell, [path, late])
     )
-    metrics = metrics_of(cell, recorded(cell, mode_strength=for_all_runs(cell, path)), predicted)
+    metrics = metrics_of(cell, theory=predicted, mode_strength=for_all_runs(cell, path))
     assert_close(metrics["half_time"], for_all_runs(cell, half), rtol=1e-4)
     assert_close(metrics["half_time_times_s"], for_all_runs(cell, half * S), rtol=1e-4)
     assert_close(
@@ -344,7 +341,7 @@ def test_learning_times_of_a_routing_network():
     assert_close(over.sel(solution="routing_race"), np.ones((2, 3, 4)))
     assert_close(over.sel(solution="reduction"), np.full((2, 3, 4), 1 / 1.5), rtol=1e-4)
     assert not {"half_time_over_predicted", "half_time_over_written"} & set(metrics)
-    alone = metrics_of(cell, recorded(cell, mode_strength=for_all_runs(cell, path)))
+    alone = metrics_of(cell, mode_strength=for_all_runs(cell, path))
     assert "half_time_over_theory" not in alone
     xr.testing.assert_identical(alone["half_time"], metrics["half_time"])
 
@@ -353,8 +350,8 @@ def test_analytic_fit_of_a_routing_network():
     cell = routing_cell(["analytic_fit"], solutions=["routing_race"])
     times = len(flow_time(cell))
     simulated, theory = positive(cell, times, 4), 2 * positive(cell, 1, times, 4)
-    predicted = solved(cell, ("routing_race",), loss=theory.sum(-1), mode_strength=theory)
-    trajectory = recorded(cell, loss=simulated.sum(-1), mode_strength=simulated)
+    predicted = theory_in_memory(cell, ("routing_race",), loss=theory.sum(-1), mode_strength=theory)
+    trajectory = recorded_trajectory(cell, loss=simulated.sum(-1), mode_strength=simulated)
     metrics = metrics_of(cell, trajectory, predicted).isel(solution=0)
     off = abs(theory[:, :, 0] - simulated).max(axis=(-2, -1))
     assert_close(metrics["mode_error_sup"], off / np.sqrt(185))
@@ -372,7 +369,7 @@ def test_shares_of_pathway_families_add_up_to_one():
 
     def shares(order):
         powers = {"trained_power": trained[..., order], "untrained_power": untrained[..., order]}
-        return metrics_of(cell, recorded(cell, **powers))
+        return metrics_of(cell, **powers)
 
     first, second = shares([0, 1]), shares([1, 0])
     for name, power in (("trained", trained), ("untrained", untrained)):
@@ -387,6 +384,6 @@ def test_shares_of_pathway_families_add_up_to_one():
 def test_untrained_share_is_undefined_without_untrained_pairs():
     cell = routing_cell(["pathway_share"])
     power = positive(cell, len(flow_time(cell)), 2)
-    metrics = metrics_of(cell, recorded(cell, trained_power=power, untrained_power=np.nan * power))
+    metrics = metrics_of(cell, trained_power=power, untrained_power=np.nan * power)
     assert metrics["untrained_pathway_share"].isnull().all()
     assert metrics["trained_pathway_share"].notnull().all()

@@ -10,7 +10,6 @@ from builders import (
     cell_with_requirements,
     flow_time,
     metrics_of,
-    recorded_trajectory,
 )
 from neuralrace.theory.contextual import head_start, staged_loss
 
@@ -31,7 +30,7 @@ def contextual_cell(contexts, **changes):
 
 
 def staged(time, contexts, open_in, common, context):
-    """Loss of 8 objects by the notes' formulas, in sums over samples: time is their number t/N."""
+    """Loss of 8 objects by the formulas of the notes, with sums over samples and time t/N."""
 
     def learned(s, d, a0, k=1.0):
         a = (s / (k * d)) / (1 - (1 - s / (k * d * a0)) * np.exp(-2 * s * time))
@@ -50,7 +49,7 @@ def staged(time, contexts, open_in, common, context):
 
 
 def fitted(cell, loss):
-    metrics = metrics_of(cell, recorded_trajectory(cell, loss=np.reshape(loss, (1, 1, -1))))
+    metrics = metrics_of(cell, loss=np.reshape(loss, (1, 1, -1)))
     return metrics.isel(init_scale=0, seed=0)
 
 
@@ -67,7 +66,7 @@ def test_family_of_a_loss_and_its_initial_strengths_are_recovered(contexts, open
     assert_close(own["fitted_context_start"], 2e-3, rtol=1e-5)
     assert own["unfitted_gap"] > 0.05
     others = [q for q in range(1, contexts) if q != open_in]
-    same = [contexts - open_in]  # nothing of the closed form tells these from the family itself
+    same = [contexts - open_in]  # has the same closed form
     for q in others:
         gap = float(metrics["fitted_gap"].sel(open_in=q))
         assert (gap < 1e-6) == (q in same), (q, gap)
@@ -110,7 +109,7 @@ def test_gaps_do_not_depend_on_the_units_of_the_loss():
     for name in ("unfitted_gap", "fitted_gap", "head_start_gap"):
         assert_close(metrics[name], again[name].values, rtol=1e-6)
     expected = np.max(np.abs(bent - staged(time, 3, 2, *2 * [700 * 1e-8 / 4]))) / loss[0]
-    assert expected > 0  # the same start for both kinds is not that of equal widths
+    assert expected > 0  # equal initial strengths are not those of equal widths
     own = np.max(np.abs(bent - staged(time, 3, 2, 700 * 1e-8 / 4, 700 * 1e-8 / 12))) / loss[0]
     assert_close(metrics["unfitted_gap"].sel(open_in=2), own, rtol=1e-9)
 
@@ -121,7 +120,7 @@ def test_every_run_has_its_own_fit():
     starts = np.array([[1e-6, 1e-5], [1e-4, 1e-3]])
     loss = [[staged(time, 3, 2, a0, 10 * a0) for a0 in row] for row in starts]
     loss[1][0] = np.where(time < 5, loss[1][0], np.nan)
-    metrics = metrics_of(cell, recorded_trajectory(cell, loss=np.array(loss))).sel(open_in=2)
+    metrics = metrics_of(cell, loss=np.array(loss)).sel(open_in=2)
     expected = starts.copy()
     expected[1, 0] = np.nan
     assert_close(metrics["fitted_common_start"], expected, rtol=1e-4)

@@ -17,7 +17,6 @@ from builders import (
     for_all_runs,
     metrics_of,
     random_for_runs,
-    recorded_trajectory,
     trained_trajectory,
 )
 
@@ -43,22 +42,15 @@ SIGNS = np.array([-1, 1, 1, -1])
 
 
 def cell_types(angle, readout, length=1.0, cell=None):
-    """The metric for units with these directions at the end, and others before."""
+    """Metrics of units with these final directions, and random ones before."""
     cell = cell or xor_cell(["cell_types"])
     encoder = length * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     weights = {"weight_1": encoder, "weight_2": readout[None]}
     arrays = {
-        name: np.stack(
-            [
-                random_for_runs(cell, *w.shape),
-                -random_for_runs(cell, *w.shape),
-                for_all_runs(cell, w),
-            ],
-            axis=2,
-        )
+        name: np.concatenate([random_for_runs(cell, 2, *w.shape), for_all_runs(cell, w[None])], 2)
         for name, w in weights.items()
     }
-    metrics = metrics_of(cell, recorded_trajectory(cell, **arrays))
+    metrics = metrics_of(cell, **arrays)
     assert all((metrics[name].isel(seed=0) == metrics[name]).all() for name in metrics)
     return metrics.isel(init_scale=0, seed=0)
 
@@ -101,7 +93,7 @@ def test_diverged_network_has_no_cell_types():
     cell = xor_cell(["cell_types"])
     shapes = {"weight_1": (3, 6, 2), "weight_2": (3, 1, 6)}
     lost = {name: np.full((2, 3, *shape), np.nan) for name, shape in shapes.items()}
-    metrics = metrics_of(cell, recorded_trajectory(cell, **lost))
+    metrics = metrics_of(cell, **lost)
     for name in ("corner_cosine", "matching_readouts", "corner_share", "corners_occupied"):
         assert metrics[name].isnull().all()
 
@@ -134,23 +126,21 @@ def test_cell_types_need_relu_networks_on_xor(parts, message):
 
 @pytest.mark.parametrize("start", [3e-7, 2e-3])
 def test_initial_strength_is_recovered(start):
-    """The closed form written out, on top of an error that no start removes."""
+    """The closed form, without and with an error that no initial strength removes."""
     parts = {"training": {"learning_rate": 0.1, "steps": 400}, "record": {"every": 1}}
     cell = xor_cell(["fitted_start"], **parts)
     s, d, time = np.sqrt(2) / 4, 0.5, flow_time(cell)
     a = (s / d) / (1 + (s / (d * start) - 1) * np.exp(-2 * s * time))
     loss = (1 - np.sqrt(2) * a) ** 2 / 2
-    metrics = metrics_of(cell, recorded_trajectory(cell, loss=for_all_runs(cell, loss)))
+    metrics = metrics_of(cell, loss=for_all_runs(cell, loss))
     assert_close(metrics["fitted_start"], np.full((2, 3), start), rtol=1e-3)
     assert (metrics["fitted_loss_error_sup"] < 1e-3).all()
     assert (metrics["fitted_rival_error_sup"] > 0.05).all()
-    off = metrics_of(
-        cell, recorded_trajectory(cell, loss=for_all_runs(cell, loss + 0.02 * np.sin(40 * time)))
-    )
+    off = metrics_of(cell, loss=for_all_runs(cell, loss + 0.02 * np.sin(40 * time)))
     assert_close(off["fitted_loss_error_sup"], np.full((2, 3), 0.04), rtol=0.1)
-    # on the clock of the rival, that one fits and the paper's pathways do not
+    # in the time of the rival, the rival fits and the paper's pathways do not
     fast = np.interp(np.sqrt(2) * time, time, loss)
-    metrics = metrics_of(cell, recorded_trajectory(cell, loss=for_all_runs(cell, fast)))
+    metrics = metrics_of(cell, loss=for_all_runs(cell, fast))
     assert (metrics["fitted_rival_error_sup"] < metrics["fitted_loss_error_sup"] / 5).all()
 
 
@@ -176,12 +166,12 @@ def corners(margin):
 
 
 def xor_units(margin, size):
-    """A unit for each point that answers it with its label times `size`."""
+    """A unit for each point, with an output of its label times `size`."""
     return [(y * size / (2 + margin**2), x) for y, x in corners(margin)]
 
 
 def linear_units(margin, size):
-    """A unit for each class that answers both points of it."""
+    """A unit for each class, with equal outputs on both of its points."""
     return [(y * size / margin, np.array([0, 0, y])) for y in (1.0, -1.0)]
 
 
@@ -241,7 +231,7 @@ def test_decision_boundary_sample_by_sample():
     margin, kinds = 0.75, ("xor", "linear", "other")
     cell = margin_cell(["decision_boundary"])
     weights = random_networks(cell, (6, 3), (1, 6))
-    metrics = metrics_of(cell, recorded_trajectory(cell, **weights))
+    metrics = metrics_of(cell, **weights)
     at = metrics["nonlinearity_index_curve"]
     assert at.dims == ("init_scale", "seed", "snapshot")
     for ensemble in np.ndindex(at.shape):
@@ -271,7 +261,7 @@ def test_decision_boundary_of_a_diverged_run_is_undefined():
     weights = random_networks(cell, (6, 3), (1, 6))
     for weight in weights.values():
         weight[0, 1] = np.nan
-    metrics = metrics_of(cell, recorded_trajectory(cell, **weights))
+    metrics = metrics_of(cell, **weights)
     for name in ("nonlinearity_index", "xor_share", "linear_share", "other_share"):
         undefined = metrics[name].isnull()
         assert undefined.sum() == 1
@@ -279,7 +269,7 @@ def test_decision_boundary_of_a_diverged_run_is_undefined():
 
 
 def test_predicted_share_agrees_with_a_trained_network():
-    """Theory from the initial weights, against the units that training ends with."""
+    """Theory from the initial weights, compared with the trained units."""
     cell = xor_cell(
         ["decision_boundary"],
         dataset={"name": "xor", "margin": 0.9},
