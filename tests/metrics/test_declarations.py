@@ -77,58 +77,56 @@ def test_metrics_with_a_common_variable_do_not_share_a_cell():
 RELU = {"name": "layered", "hidden": [6], "activation": "relu"}
 RELU_XOR = TWO_MODES | {"dataset": {"name": "xor", "margin": 0.75}, "network": RELU}
 SQUARE = {"dataset": {"name": "contextual", "contexts": 2, "objects": 2}}
-WHOLE = {"dataset": {"name": "contextual", "contexts": 3}}
+GATED = {"name": "gated", "hidden": [3], "gates": {"name": "per_example"}}
+DEEP, BIAS, LINEAR = {"hidden": [4, 4]}, {"bias": True}, {"activation": "linear"}
 CROSS_ENTROPY = {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
 
 
+def contextual(**dataset):
+    return {"dataset": {"name": "contextual", "contexts": 3, **dataset}}
+
+
+WHOLE = contextual()
+
+
 @pytest.mark.parametrize(
-    ("metric", "parts", "message"),
+    ("metric", "changes", "message"),
     [
         *(
-            (metric, parts | {"network": RELU | change}, f"metrics: '{metric}': network.{key}")
-            for metric, parts in (
+            (metric, changes | {"network": RELU | change}, f"metrics: '{metric}': network.{key}")
+            for metric, changes in (
                 ("decision_boundary", {}),
                 ("realisable_patterns", SQUARE),
                 ("uniqueness", WHOLE),
             )
-            for key, change in (
-                ("hidden", {"hidden": [4, 4]}),
-                ("bias", {"bias": True}),
-                ("activation", {"activation": "linear"}),
-            )
+            for key, change in (("hidden", DEEP), ("bias", BIAS), ("activation", LINEAR))
         ),
-        (
-            "decision_boundary",
-            {"dataset": {"name": "xor"}},
-            "metrics: 'decision_boundary': dataset.margin: is missing",
-        ),
-        ("decision_boundary", SQUARE, "dataset.name: 'contextual'.* use xor and give its margin"),
-        ("layer_linearity", {}, r"network.hidden: \[6\].* give two layers or more"),
-        (
-            "layer_linearity",
-            {"network": RELU | {"hidden": [4, 4], "bias": True}},
-            "metrics: 'layer_linearity': network.bias: true",
-        ),
-        (
-            "realisable_patterns",
-            {},
-            "dataset.name: 'xor'.* use one with contexts",
-        ),
-        ("context_selectivity", {}, "dataset.name: 'xor'.* use one with contexts"),
-        ("uniqueness", {}, "dataset.name: 'xor'.* use contextual"),
         *(
-            ("uniqueness", {"dataset": WHOLE["dataset"] | change}, message)
-            for change, message in (
-                ({"part": "residual"}, "dataset.part: 'residual'.* use whole"),
-                ({"structures": ["ring"]}, r"dataset.structures: \['ring'\].* use hierarchy alone"),
-                ({"structures": ["hierarchy", "ring", "hierarchy"]}, "use hierarchy alone"),
-            )
+            (metric, WHOLE | {"network": RELU | LINEAR}, f"metrics: '{metric}': network.activation")
+            for metric in ("context_selectivity", "gate_flips", "gate_identification")
         ),
+        ("cell_types", {"dataset": TWO_MODES["dataset"]}, "dataset.name: 'modes'.* use xor"),
+        ("cell_types", {"network": RELU | LINEAR}, "activation: 'linear'.* use relu"),
+        ("cell_types", {"network": RELU | DEEP}, "give exactly one hidden layer"),
+        ("cell_types", {"network": RELU | BIAS}, "leave biases out"),
+        ("cell_types", {"network": GATED}, "network.name: 'gated'.* use layered"),
+        ("context_selectivity", {}, "dataset.name: 'xor'.* use one with contexts"),
+        ("decision_boundary", {"dataset": {"name": "xor"}}, "dataset.margin: is missing"),
+        ("decision_boundary", SQUARE, "dataset.name: 'contextual'.* use xor and give its margin"),
+        ("fitted_start", SQUARE, "dataset.name: 'contextual'.* use xor"),
+        ("gate_identification", {"network": RELU | DEEP}, "give exactly one hidden layer"),
+        ("layer_linearity", {}, r"network.hidden: \[6\].* give two layers or more"),
+        ("layer_linearity", {"network": RELU | DEEP | BIAS}, "network.bias: true"),
+        ("realisable_patterns", {}, "dataset.name: 'xor'.* use one with contexts"),
+        ("uniqueness", {}, "dataset.name: 'xor'.* use contextual"),
+        ("uniqueness", contextual(part="residual"), "dataset.part: 'residual'.* use whole"),
+        ("uniqueness", contextual(structures=["ring"]), r"\['ring'\].* use hierarchy alone"),
         (
             "uniqueness",
-            WHOLE | {"init": {"name": "orthogonal"}},
-            "init.name: 'orthogonal'.* use normal",
+            contextual(structures=["hierarchy", "ring", "hierarchy"]),
+            "use hierarchy alone",
         ),
+        ("uniqueness", WHOLE | {"init": {"name": "orthogonal"}}, "'orthogonal'.* use normal"),
         (
             "uniqueness",
             WHOLE | {"training": TWO_MODES["training"] | CROSS_ENTROPY},
@@ -136,9 +134,9 @@ CROSS_ENTROPY = {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
         ),
     ],
 )
-def test_unsuitable_cell_is_refused(metric, parts, message):
+def test_unsuitable_cell_is_refused(metric, changes, message):
     with pytest.raises(ValueError, match=message):
-        cell_with_requirements([metric], RELU_XOR, **parts)
+        cell_with_requirements([metric], RELU_XOR, **changes)
 
 
 # Values ------------------------------------------------------------------------------------------

@@ -521,15 +521,3 @@ def test_carried_share_of_an_absent_part_is_undefined():
         metrics = metrics_of(cell, recorded(cell, **weights))
         assert metrics[f"carried_{missing}"].isnull().all()
         assert metrics[f"carried_{part}"].notnull().all()
-
-
-@pytest.mark.parametrize("name", ["context_selectivity", "gate_flips", "gate_identification"])
-def test_gates_need_relu_networks(name):
-    with pytest.raises(ValueError, match=f"metrics: '{name}': network.activation: 'linear'"):
-        relu_cell([name], network={"name": "layered", "hidden": [8]})
-    deep = CONTEXTUAL["network"] | {"hidden": [8, 8]}
-    if name == "gate_identification":
-        with pytest.raises(ValueError, match="give exactly one hidden layer"):
-            relu_cell([name], network=deep)
-    else:
-        assert relu_cell([name], network=deep).metrics == (name,)

@@ -11,7 +11,6 @@ from networks_in_memory import constant_networks, random_networks
 
 from builders import (
     assert_close,
-    build_cell,
     cell_with_requirements,
     flow_time,
     for_all_runs,
@@ -98,29 +97,6 @@ def test_diverged_network_has_no_cell_types():
         assert metrics[name].isnull().all()
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        (
-            {"dataset": {"name": "modes", "singular_values": [1.0], "inputs": 2, "outputs": 1}},
-            "dataset.name: 'modes'.* use xor",
-        ),
-        ({"network": XOR["network"] | {"activation": "linear"}}, "activation: 'linear'.* use relu"),
-        ({"network": XOR["network"] | {"hidden": [3, 3]}}, "give exactly one hidden layer"),
-        ({"network": XOR["network"] | {"bias": True}}, "leave biases out"),
-        (
-            {"network": {"name": "gated", "hidden": [3], "gates": {"name": "per_example"}}},
-            "network.name: 'gated'.* use layered",
-        ),
-    ],
-    ids=["dataset", "linear", "deep", "biased", "given gates"],
-)
-def test_cell_types_need_relu_networks_on_xor(parts, message):
-    spec = XOR | {"metrics": ["cell_types"]} | parts
-    with pytest.raises(ValueError, match=message):
-        build_cell(spec)
-
-
 # Fitted initial strength -------------------------------------------------------------------------
 
 
@@ -142,11 +118,6 @@ def test_initial_strength_is_recovered(start):
     fast = np.interp(np.sqrt(2) * time, time, loss)
     metrics = metrics_of(cell, loss=for_all_runs(cell, fast))
     assert (metrics["fitted_rival_error_sup"] < metrics["fitted_loss_error_sup"] / 5).all()
-
-
-def test_fitted_start_needs_xor():
-    with pytest.raises(ValueError, match=r"dataset.name: 'modes'.* use xor"):
-        build_cell(metrics=["fitted_start"])
 
 
 # Decision boundary -------------------------------------------------------------------------------
