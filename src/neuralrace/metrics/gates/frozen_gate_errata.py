@@ -56,7 +56,7 @@ def frozen_gate_errata(cell: CellResults) -> Values:
     Equations that do not apply to the gates are NaN.
 
     If no two gates are open together, the final maps of pathways are also compared with least
-    squares on three sets of samples: those that open the pathway, the next pathway, or any. The
+    squares on three sets of samples: those of the pathway's gate, of the next gate, and all. The
     drift is the change of the difference of neighbouring pathways (first and second, third and
     fourth, ...) over their initial difference.
 

@@ -109,8 +109,9 @@ def gate_refresh(cell: CellResults) -> Values:
         "refresh_participation": unit_mean(participation(weights)),
         "refresh_localised_share": class_shares(weights)["localised"],
     }
-    values = {name: per_run(cell, array, refreshes=REFRESHES)
-              for name, array in by_refreshes.items()}  # fmt: skip
+    values = {
+        name: per_run(cell, array, refreshes=REFRESHES) for name, array in by_refreshes.items()
+    }
     interval = values["refresh_error"]["refreshes"].copy(data=intervals)
     return values | {
         "refresh_interval": interval,

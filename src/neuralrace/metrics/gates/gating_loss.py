@@ -61,9 +61,9 @@ def gating_loss(cell: CellResults) -> Values:
 
     The least loss <(y - yhat)^2> on the fixed sample is also computed by equation: from residuals
     (12), from moments (14), and from means and moments of the classes (15). Equation 17 as printed
-    is (1 - gain)/2, with products of means in place of second moments. All agree if the equations
-    hold. Equations 15 and 17 are NaN unless the targets are 1 and 0. The overlap is NaN for a
-    single pathway.
+    is (1 - gain)/2, with products of means in place of second moments. Equations that hold agree.
+    Equations 15 and 17 are NaN unless the targets are 1 and 0. The overlap is NaN for a single
+    pathway.
 
     Source: notes on localisation, eqs. 12 to 17.
     """

@@ -43,8 +43,8 @@ from neuralrace.results.cells import CellResults
 def rate_gaps(cell: CellResults) -> Values:
     """Gaps between growth rates of adjacent layers, early and late in training.
 
-    Gaps are 0 for layers that grow at the same rate. Relative gaps are over the sum of the rates,
-    from 0 to 1. Early is the mean over the first tenth of the time axis, late over the last tenth.
+    Gaps are 0 for layers that grow at the same rate. Relative gaps are over the sum of the rates.
+    Early is the mean over the first tenth of the time axis, late over the last tenth.
 
     Source: Basu et al., conjecture 4.
     """

@@ -289,9 +289,9 @@ def cycles(fields: Fields) -> PerUnit:
 def opposition(fields: Fields) -> PerUnit:
     """Minus the least correlation of a field with its own shifts around the ring.
 
-    The value is 1 for a sinusoid that is shifted by half a wavelength, and at most 0 for a field of
-    one sign. White noise on 40 inputs has 0.29 on average, and 1 field in 10 reaches 0.4. The value
-    is NaN for zero weights.
+    The value is 1 for a sinusoid, due to a shift by half a wavelength. It is at most 0 for a field
+    of one sign, and NaN for zero weights. White noise on 40 inputs has 0.29 on average, and 1 field
+    in 10 reaches 0.4.
 
     Source: derived here.
     """
@@ -319,8 +319,8 @@ def class_shares(fields: Fields) -> dict[str, Float[np.ndarray, "*runs"]]:
 
     A unit is localised if its energy window is at most a third of the ring and has at most one
     cycle. It is oscillating if the window has more than one cycle and its opposition is at least
-    0.4, which excludes noise: its signs change at irregular distances. Units whose weights are all
-    zero are left out.
+    0.4. The latter excludes most noise, whose signs change at irregular distances. Units whose
+    weights are all zero are left out.
 
     Source: derived here.
     """
