@@ -2,9 +2,10 @@
 
 A test states what matters to it and takes everything else from here:
 
-    cell = build_cell(network={"name": "layered", "hidden": [4]}, metrics=["half_times"])
-    results = results_in_memory(cell, recorded_trajectory(cell, loss=curve))
-    metrics = metrics_dataset(results)
+    cell = cell_with_requirements(["half_times"], network={"name": "layered", "hidden": [4]})
+    loss = for_all_runs(cell, np.exp(-flow_time(cell)))
+    metrics = metrics_of(cell, loss=loss)
+    assert_close(metrics["loss_half_time"], for_all_runs(cell, np.log(2)), rtol=1e-3)
 """
 
 import json
@@ -15,9 +16,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from neuralrace.config.cell import Cell, Ensemble
+from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
 from neuralrace.config.requirements import unmet
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.axes import axes, provenance_attributes
 from neuralrace.results.cells import CellResults
 from neuralrace.results.schema import build
@@ -80,6 +82,16 @@ def for_all_runs(cell: Ensemble, array: Any) -> np.ndarray:
     return np.tile(array, (len(cell.init_scales), cell.seeds, *[1] * np.ndim(array)))
 
 
+def random_for_runs(cell: Ensemble, *shape: int) -> np.ndarray:
+    """Normal numbers, others for every run: (init_scale, seed, *shape)."""
+    return np.random.default_rng(7).normal(size=(len(cell.init_scales), cell.seeds, *shape))
+
+
+def flow_time(cell: Ensemble, samples: int | None = None) -> np.ndarray:
+    """Flow time at the entries of the time axis."""
+    return axes(cell, len(cell.dataset.load().x) if samples is None else samples)["flow_time"][1]
+
+
 def recorded_trajectory(
     cell: Cell | Ensemble, samples: int | None = None, **arrays: Any
 ) -> xr.Dataset:
@@ -98,6 +110,38 @@ def recorded_trajectory(
     return build("trajectory", arrays, coordinates, attributes)
 
 
+def trained_trajectory(cell: Ensemble) -> xr.Dataset:
+    """The trajectory of networks that are trained here."""
+    # imported here, so that tests without training do not load JAX
+    from neuralrace.results.trajectory import trajectory_dataset
+    from neuralrace.training.trainer import train
+
+    ensemble = cell.only(Ensemble)
+    return trajectory_dataset(CELL_NAME, ensemble, train(ensemble))
+
+
+def solved_theory(cell: SolvedEnsemble) -> xr.Dataset:
+    """The theory of the cell's solutions, solved here."""
+    from neuralrace.results.theory import theory_dataset
+
+    return theory_dataset(CELL_NAME, cell.only(SolvedEnsemble))
+
+
+def theory_in_memory(
+    cell: Cell, solutions: Sequence[str] = (), samples: int | None = None, **arrays: Any
+) -> xr.Dataset:
+    """Theory as it would be solved, from arrays (init_scale, seed, solution, ...).
+
+    Variables of candidates have the axis `candidate` in place of `solution`.
+    """
+    coordinates = axes(cell, len(cell.dataset.load().x) if samples is None else samples)
+    coordinates = {name: axis for name, axis in coordinates.items() if "snapshot" not in name}
+    for name, labels in (("solution", solutions), ("candidate", list(cell.candidates))):
+        if labels:
+            coordinates[name] = (name, np.array(labels), "1")
+    return build("theory", arrays, coordinates, {})
+
+
 def results_in_memory(
     cell: Cell,
     trajectory: xr.Dataset | None = None,
@@ -106,3 +150,22 @@ def results_in_memory(
 ) -> CellResults:
     """The results of a cell, without files."""
     return CellResults(CELL_NAME, Path(), cell, trajectory, theory, metrics)
+
+
+def metrics_of(
+    cell: Cell,
+    trajectory: xr.Dataset | None = None,
+    theory: xr.Dataset | None = None,
+    **arrays: Any,
+) -> xr.Dataset:
+    """All metrics of a cell, from a trajectory or from the arrays of `recorded_trajectory`."""
+    if trajectory is None:
+        trajectory = recorded_trajectory(cell, **arrays)
+    return metrics_dataset(results_in_memory(cell, trajectory, theory))
+
+
+def assert_close(actual: Any, expected: Any, **tolerance: Any) -> None:
+    """Checks the shape of an array and its numbers, within 1e-9 of their size when absent."""
+    expected = np.asarray(expected, dtype=float)
+    assert np.shape(actual) == expected.shape
+    np.testing.assert_allclose(actual, expected, **({"rtol": 1e-9} | tolerance))

@@ -22,7 +22,7 @@ from neuralrace.cli.main import main
 from neuralrace.config import bundled
 from neuralrace.config.cell import Ensemble, SolvedEnsemble
 from neuralrace.config.load import read_plan
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.cells import CellResults
 from neuralrace.results.checksums import Checksums, file_sha256, recorded_checksums
 from neuralrace.results.files import write_result

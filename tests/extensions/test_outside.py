@@ -128,7 +128,7 @@ import sys
 from pathlib import Path
 
 from neuralrace.figures.save import save
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.files import write_result
 from neuralrace.results.cells import CellResults
 from neuralrace.results.theory import theory_dataset

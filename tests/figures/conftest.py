@@ -22,7 +22,7 @@ from neuralrace.config.load import read_plan
 from neuralrace.datasets import Data
 from neuralrace.datasets.random_streams import generator
 from neuralrace.datasets.transformed_images import TransformedImages
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.layered import Layered

@@ -16,7 +16,7 @@ from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
 from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import SOLUTIONS
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.axes import record_steps
 from neuralrace.results.cells import CellResults
 from neuralrace.results.theory import theory_dataset

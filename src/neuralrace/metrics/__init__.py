@@ -1,1 +1,1 @@
-"""Metrics: one file each, found by listing; see `neuralrace.extensions.registry`."""
+"""Metrics, one file each, in a folder for each subject; any module here is searched for them."""

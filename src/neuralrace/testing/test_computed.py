@@ -5,7 +5,7 @@ import pytest
 
 from neuralrace.config.cell import SolvedEnsemble
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.cells import CellResults
 from neuralrace.results.theory import theory_dataset
 from neuralrace.testing.cells import SMALL, cell_of, in_library, recording, solvable, trials

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
 from neuralrace.errors import UserError
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.atomic import write_text
 from neuralrace.results.cells import CellResults
 from neuralrace.results.files import write_result

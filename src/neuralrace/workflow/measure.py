@@ -5,7 +5,7 @@ from pathlib import Path
 
 from neuralrace.config.cell import Cell
 from neuralrace.extensions.registry import METRICS
-from neuralrace.metrics.measure import metrics_dataset
+from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.cells import CellResults
 from neuralrace.results.checksums import fingerprint, unchanged_inputs
 from neuralrace.results.files import write_result

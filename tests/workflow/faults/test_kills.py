@@ -154,7 +154,7 @@ def test_the_same_command_goes_on(workspace, truth, injecting, kind, strike, mes
 
 EDITED = {
     "a metric": (
-        "metrics/measure.py",
+        "metrics/dataset.py",
         "values |= _measured(name, cell)",
         "values |= {k: v.copy(data=v.values * 2) for k, v in _measured(name, cell).items()}",
         "metrics.nc",

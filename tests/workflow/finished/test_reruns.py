@@ -15,7 +15,7 @@ LOG = CELL.replace("results", "results/logs") + "/train.log"
 NEW = {
     "metrics/nothing.py": '''"""Nothing."""
 
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 from neuralrace.extensions.registry import Metric
 

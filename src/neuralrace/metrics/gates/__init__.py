@@ -1,1 +1,1 @@
-"""Metrics of gated networks."""
+"""Metrics of pathways and their gates: shares, correlations, and theory of frozen gates."""

@@ -1,11 +1,11 @@
-"""Equations for frozen gates as the notes have them and as they hold, against the simulation."""
+"""Equations for frozen gates, as printed in the notes and as corrected, against simulation."""
 
 import numpy as np
 from jaxtyping import Float
 
 from neuralrace.datasets import Data
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values, per_run, relative_distance
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.as_written import unreachable_share, written_redundant, written_weights
 from neuralrace.theory.frozen_gates import FrozenGates, exclusive_weights, redundant_weights
@@ -42,26 +42,30 @@ Weights = Float[np.ndarray, "unit input"]
     },
 )
 def frozen_gate_errata(cell: CellResults) -> Values:
-    """Distance of equations from the weights and the loss at the end of training.
+    """Distance of the final weights and loss from equations, as printed and as corrected.
 
-    Equations are evaluated at the end of training, from the weights that training starts from, as
-    written and corrected. Equation 7 stands for its solution with its initial condition; 24, for
-    every pathway alone, is for gates of which no two are open together; 30 is for the first and 31
-    for the second of every two neighbouring pathways with one gate, open together with no other.
-    Elsewhere they are NaN. Distances of weights are relative Frobenius norms, those of losses are
-    over the initial loss; 30 and 31 share theirs.
+    Distances are 0 for perfect agreement. Those of weights are relative Frobenius norms; those of
+    losses are over the initial loss. Equations are evaluated at the end of training, from the
+    initial weights:
 
-    For gates of which no two are open together, maps of pathways at the end are also held against
-    least squares on samples: those that open the pathway, the next one, and all. The drift of
-    differences is how far the weights of neighbouring pathways, the first and second, third and
-    fourth, ... have moved apart or together, over how far apart they were.
+    - 7 with its initial condition, for any gates;
+    - 24 for each pathway alone, if no two gates are open together;
+    - 30 and 31 for the first and second of two neighbouring pathways with one gate, if no other
+      gate is open together with it. Both have the same distance of losses.
+
+    Equations that do not apply to the gates are NaN.
+
+    If no two gates are open together, the final maps of pathways are also compared with least
+    squares on three sets of samples: those of the pathway's gate, of the next gate, and all. The
+    drift is the change of the difference of neighbouring pathways (first and second, third and
+    fourth, ...) over their initial difference.
 
     Source: notes on localisation, sections 3.3 to 3.5.
     """
     spec, data, trajectory = cell.spec, cell.data, cell.trajectory
     gates = cell.gated.gates.gates(data)
-    maps = cell.trajectory["pathway_maps"].isel(output=0)
-    # maps hold the readout, 1/K
+    maps = trajectory["pathway_maps"].isel(output=0)
+    # maps include the readout, a factor 1/K for K pathways
     weights = len(gates) * maps.values.astype(float)
     start, end = weights[:, :, 0], weights[:, :, -1]
     losses = trajectory["loss"].values / spec.training.loss.factor(len(data.x))
@@ -69,42 +73,37 @@ def frozen_gate_errata(cell: CellResults) -> Values:
     time = cell.flow_time.values[[-1]]
     errors = np.full((2, 2, *start.shape[:2], len(EQUATIONS)), np.nan)
     fits = _least_squares(data, gates)
-    misfit = [_distances(end / len(gates), fit) for fit in fits]
+    misfit = [relative_distance(end / len(gates), fit) for fit in fits]
     for ensemble in np.ndindex(start.shape[:2]):
         for name, forms in _forms(frozen, gates, time, start[ensemble]).items():
             units = {"30": np.s_[::2], "31": np.s_[1::2]}.get(name, np.s_[:])
-            for form, found in enumerate(forms):
+            for form, predicted in enumerate(forms):
                 at = (form, *ensemble, EQUATIONS.index(name))
-                errors[0, *at] = _distance(found[units], end[ensemble][units])
-                difference = frozen.loss(found) - losses[ensemble][-1]
+                errors[0, *at] = _distance(predicted[units], end[ensemble][units])
+                difference = frozen.loss(predicted) - losses[ensemble][-1]
                 errors[1, *at] = np.abs(difference) / losses[ensemble][0]
-    runs = trajectory["diverged_at"]
-    known = runs < 0
-    by_equation = runs.expand_dims(equation=list(EQUATIONS), axis=2)
-    by_fit = runs.expand_dims(fitted_on=list(FITTED_ON), axis=2)
-    shares = {
-        "negative_coefficients": unreachable_share(
-            frozen.b.ravel(), _flat(frozen), start.reshape(*start.shape[:2], -1)
-        ),
-        "null_share": np.full(start.shape[:2], 1 - frozen.rank / frozen.b.size),
-    }
+    unreachable = unreachable_share(
+        frozen.b.ravel(), _flat(frozen), start.reshape(*start.shape[:2], -1)
+    )
+    null = np.full(start.shape[:2], 1 - frozen.rank / frozen.b.size)
     values = {
-        f"{form}{what}_error": by_equation.copy(data=errors[row, column]).where(known)
-        for row, what in enumerate(("", "_loss"))
+        f"{form}{quantity}_error": per_run(cell, errors[row, column], equation=EQUATIONS)
+        for row, quantity in enumerate(("", "_loss"))
         for column, form in enumerate(("written", "corrected"))
+    } | {
+        "least_squares_misfit": per_run(cell, np.stack(misfit, axis=-1), fitted_on=FITTED_ON),
+        "difference_drift": per_run(cell, _drift(start, end)),
+        "negative_coefficients": per_run(cell, unreachable),
+        "null_share": per_run(cell, null),
     }
-    return values | {
-        "least_squares_misfit": by_fit.copy(data=np.stack(misfit, axis=-1)).where(known),
-        "difference_drift": runs.copy(data=_drift(start, end)).where(known),
-        "negative_coefficients": runs.copy(data=shares["negative_coefficients"]).where(known),
-        "null_share": runs.copy(data=shares["null_share"]).where(known),
-    }
+    converged = trajectory["diverged_at"] < 0
+    return {name: array.where(converged) for name, array in values.items()}
 
 
 def _forms(
     frozen: FrozenGates, gates: Float[np.ndarray, "unit sample"], time: np.ndarray, start: Weights
 ) -> dict[str, tuple[Weights, Weights]]:
-    """Weights at one time by equation, as written and corrected, of the equations that apply."""
+    """Weights at one time as printed and as corrected, by the equations that apply."""
     units, b = len(start), frozen.b
     corrected = frozen.weights(time, start)[0]
     written = written_weights(time, b.ravel(), _flat(frozen), units, start.ravel())
@@ -126,7 +125,7 @@ def _forms(
 def _least_squares(
     data: Data, gates: Float[np.ndarray, "unit sample"]
 ) -> list[Float[np.ndarray, "unit input"]]:
-    """Maps of the pathways by least squares on the samples of `FITTED_ON`; NaN for shared ones."""
+    """Maps of the pathways by least squares on the samples of `FITTED_ON`; NaN if gates overlap."""
     if not _exclusive(gates):
         return [np.full((len(gates), data.x.shape[1]), np.nan)] * len(FITTED_ON)
     own = np.array([np.linalg.lstsq(data.x[g > 0], data.y[g > 0, 0])[0] for g in gates])
@@ -137,25 +136,15 @@ def _least_squares(
 def _drift(
     start: Float[np.ndarray, "*runs unit input"], end: Float[np.ndarray, "*runs unit input"]
 ) -> Float[np.ndarray, "*runs"]:
-    """|change of the differences of neighbours| over |differences|; NaN for an odd one out."""
+    """Relative change of the differences of neighbouring pathways; NaN if their number is odd."""
     if start.shape[-2] % 2:
         return np.full(start.shape[:-2], np.nan)
     before, after = (w[..., ::2, :] - w[..., 1::2, :] for w in (start, end))
-    return _distances(after, before)
-
-
-def _distances(
-    found: Float[np.ndarray, "*runs unit input"], reference: Float[np.ndarray, "*#runs unit input"]
-) -> Float[np.ndarray, "*runs"]:
-    """|found - reference| over |reference|, by run."""
-    axes = (-2, -1)
-    return np.asarray(
-        np.linalg.norm(found - reference, axis=axes) / np.linalg.norm(reference, axis=axes)
-    )
+    return relative_distance(after, before)
 
 
 def _exclusive(gates: Float[np.ndarray, "unit sample"]) -> bool:
-    """Whether no two gates are open on one sample."""
+    """Whether at most one gate is open on each sample."""
     return bool(np.count_nonzero(gates, axis=0).max() <= 1)
 
 
@@ -164,6 +153,5 @@ def _flat(frozen: FrozenGates) -> Float[np.ndarray, "feature feature"]:
     return frozen.a.reshape(frozen.b.size, frozen.b.size)
 
 
-def _distance(found: Float[np.ndarray, "..."], reference: Float[np.ndarray, "..."]) -> np.floating:
-    """|found - reference| over |reference|."""
-    return np.linalg.norm(found - reference) / np.linalg.norm(reference)
+def _distance(weights: Weights, reference: Weights) -> np.floating:
+    return np.linalg.norm(weights - reference) / np.linalg.norm(reference)

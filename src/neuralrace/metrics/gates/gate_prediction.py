@@ -1,4 +1,4 @@
-"""How far networks with frozen gates go towards a ReLU network, by where the gates are from."""
+"""Networks with frozen gates as predictions of a ReLU network, by the source of the gates."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,6 @@ from jaxtyping import Float
 from neuralrace.datasets import Data
 from neuralrace.datasets.base import Mixture
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
 from neuralrace.metrics.gates.gating_loss import sampled
 from neuralrace.metrics.receptive_fields.receptive_fields import (
     class_shares,
@@ -18,6 +17,7 @@ from neuralrace.metrics.receptive_fields.receptive_fields import (
     unit_mean,
     weights_on_ring,
 )
+from neuralrace.metrics.values import Values, per_run
 from neuralrace.networks.gates.half_space import half_spaces
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.frozen_gates import FrozenGates
@@ -38,7 +38,7 @@ NAMES = (
     "gaussian_limit_localised_share",
     "frozen_overlap",
 )
-"""What is told of each set of gates."""
+"""Values of each set of gates."""
 
 
 @Metric(
@@ -102,15 +102,15 @@ NAMES = (
 def gate_prediction(cell: CellResults) -> Values:
     """Loss and receptive fields with frozen gates, from the initial weights of the ReLU network.
 
-    Gates are those of the ReLU network at its start, at its end, or of a candidate. Weights follow
-    in closed form: at the end of training, and after infinite time. Fresh samples are those of the
-    dataset with the next seed; on them gates follow the same rule. Losses are as training
-    normalises them. Beside the samples stands the closed form for infinitely many Gaussian ones,
-    with the covariances of the classes.
+    Gates are those of the ReLU network at the start or at the end of training, or of a candidate.
+    Weights are computed in closed form, for the time of training and for infinite time. Losses have
+    the normalisation of training. Perfect predictions have an overlap and a loss ratio of 1. Fresh
+    samples are those of the dataset with the next seed, where gates follow the same rule.
+    `gaussian_` variables are in closed form for infinitely many Gaussian samples with the
+    covariances of the classes.
 
-    Returns:
-        Values along `gates_from`; NaN for runs that diverged, where a gate of the run is open on no
-        sample, and for Gaussian samples unless gates are half-spaces and classes have mean zero.
+    Values are NaN for diverged runs, and if a gate of the run is open on no sample. `gaussian_`
+    variables are also NaN unless gates are half-spaces and classes have mean zero.
 
     Source: notes on localisation, sec. 2.2, with the closed form of section 3.3.
     """
@@ -120,23 +120,22 @@ def gate_prediction(cell: CellResults) -> Values:
     fresh, time = sampled(spec, 1), cell.flow_time.values[[-1]]
     rules = _rules(cell, start, end)
     runs = like.isel(snapshot=-1, drop=True)
-    found = {name: np.full((*runs.shape, len(rules)), np.nan) for name in NAMES}
-    for number, shared in enumerate(rules.values()):
-        for index, rule, normals in shared:
+    arrays = {name: np.full((*runs.shape, len(rules)), np.nan) for name in NAMES}
+    for number, groups in enumerate(rules.values()):
+        for index, rule, normals in groups:
             if rule(data).any(axis=1).all():
                 predicted = _predicted(rule, data, fresh, time, start[index], end[index])
                 predicted |= _gaussian(spec.dataset.mixture(), normals, time, start[index])
                 for name, values in predicted.items():
-                    found[name][*index, number] = values
-    factor, known = spec.training.loss.factor(len(data.x)), cell.trajectory["diverged_at"] < 0
-    by_source = runs.expand_dims(gates_from=list(rules), axis=2)
+                    arrays[name][*index, number] = values
+    factor, converged = spec.training.loss.factor(len(data.x)), cell.trajectory["diverged_at"] < 0
     frozen = {}
-    for name, values in found.items():
+    for name, values in arrays.items():
         unit = factor if name.endswith("_loss") else 1.0
-        frozen[name] = by_source.copy(data=unit * values).where(known)
+        frozen[name] = per_run(cell, unit * values, gates_from=list(rules)).where(converged)
     relu, relu_fresh = (
-        runs.copy(data=factor * sample_loss(np.maximum(end @ of.x.T, 0), of))
-        for of in (data, fresh)
+        per_run(cell, factor * sample_loss(np.maximum(end @ samples.x.T, 0), samples))
+        for samples in (data, fresh)
     )
     return frozen | {
         "relu_loss": relu,
@@ -148,23 +147,22 @@ def gate_prediction(cell: CellResults) -> Values:
 def sample_loss(
     hidden: Float[np.ndarray, "*runs unit sample"], data: Data
 ) -> Float[np.ndarray, "*runs"]:
-    """1/2 <(y - yhat)^2> of units whose mean is the answer.
-
-    Args:
-        hidden: activity of the units.
-        data: samples with one output.
-    """
+    """1/2 <(y - yhat)^2> for an output yhat that is the mean activity of the units."""
     return np.asarray(np.mean((data.y[:, 0] - hidden.mean(axis=-2)) ** 2, axis=-1) / 2)
 
 
 def _rules(
     cell: CellResults,
-    start: Float[np.ndarray, "init_scale seed unit input"],
-    end: Float[np.ndarray, "init_scale seed unit input"],
+    start: Fields,
+    end: Fields,
 ) -> dict[str, list[tuple[tuple[Any, ...], Rule, Normals | None]]]:
-    """By source, which runs have the same gates, what gives these on any samples, and normals."""
+    """Groups of runs with the same gates, by source.
+
+    A group is an index of its runs, the rule that gives its gates on any samples, and the normals
+    of the gates; None unless they are half-spaces.
+    """
     rules: dict[str, list[tuple[tuple[Any, ...], Rule, Normals | None]]] = {
-        # initial weights of a seed differ by a positive factor, which no gate depends on
+        # initial weights of a seed differ only by a positive factor, which changes no gate
         "initial": [
             (np.s_[:, seed], _relu(start[0, seed]), start[0, seed])
             for seed in range(start.shape[1])
@@ -180,8 +178,7 @@ def _rules(
     return rules
 
 
-def _relu(normals: Float[np.ndarray, "unit input"]) -> Rule:
-    """Gates of ReLU units with these weights."""
+def _relu(normals: Normals) -> Rule:
     return lambda data: half_spaces(data.x, normals)
 
 
@@ -193,24 +190,24 @@ def _predicted(
     start: Fields,
     end: Fields,
 ) -> dict[str, np.ndarray]:
-    """Values by name of runs with the same gates, at one time and after infinite time."""
-    frozen, opened = FrozenGates.from_samples(data.x, data.y[:, 0], rule(data)), rule(fresh)
+    """Values of a group of runs by name, at one time and after infinite time."""
+    frozen, fresh_gates = FrozenGates.from_samples(data.x, data.y[:, 0], rule(data)), rule(fresh)
     matched = frozen.weights(time, start)[..., 0, :, :]
-    found = {"frozen_overlap": overlap(matched, end)}
+    values = {"frozen_overlap": overlap(matched, end)}
     for when, weights in (("frozen", matched), ("frozen_limit", frozen.limit(start))):
-        found |= {
+        values |= {
             f"{when}_loss": frozen.loss(weights),
-            f"{when}_fresh_loss": sample_loss(opened * (weights @ fresh.x.T), fresh),
+            f"{when}_fresh_loss": sample_loss(fresh_gates * (weights @ fresh.x.T), fresh),
             f"{when}_participation": unit_mean(participation(weights)),
             f"{when}_localised_share": class_shares(weights)["localised"],
         }
-    return found
+    return values
 
 
 def _gaussian(
     mixture: Mixture, normals: Normals | None, time: Float[np.ndarray, " time"], start: Fields
 ) -> dict[str, np.ndarray]:
-    """Values by name of runs with the same gates, on infinitely many Gaussian samples."""
+    """Values of a group of runs by name, for infinitely many Gaussian samples."""
     if normals is None or mixture.means.any() or not np.isfinite(normals).all():
         return {}
     frozen = FrozenGates.from_gaussian(mixture.covariances, mixture.targets, normals)

@@ -1,11 +1,10 @@
-"""ReLU networks as networks whose gates follow the weights now and then."""
+"""Gated networks whose gates are refreshed at intervals, as approximations of ReLU networks."""
 
 import numpy as np
 from jaxtyping import Float
 
 from neuralrace.datasets import Data
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
 from neuralrace.metrics.gates.gate_prediction import sample_loss
 from neuralrace.metrics.gates.ring_structure import at_every_place
 from neuralrace.metrics.receptive_fields.receptive_fields import (
@@ -14,13 +13,14 @@ from neuralrace.metrics.receptive_fields.receptive_fields import (
     unit_mean,
     weights_on_ring,
 )
+from neuralrace.metrics.values import Values, per_run, relative_distance
 from neuralrace.networks.gates.half_space import half_spaces
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.evolving_gates import relinearised_descent, relinearised_flow
 from neuralrace.theory.frozen_gates import gated_moments
 
-# How often gates are refreshed in the time of training.
 REFRESHES = (4, 8, 16, 32, 64)
+"""Numbers of refreshes, evenly spaced over the time of training."""
 MOMENTS = ("one gate", "all gates", "all gates, other start")
 
 
@@ -59,29 +59,29 @@ MOMENTS = ("one gate", "all gates", "all gates, other start")
     },
 )
 def gate_refresh(cell: CellResults) -> Values:
-    """Distance of gates that are refreshed at intervals from those that always follow the weights.
+    """Distance of networks whose gates are refreshed at intervals from the ReLU network.
 
-    Between refreshes the linear gradient flow is exact; it starts from the initial weights of the
-    simulation. Intervals divide the time of training evenly. Distances of weights are relative
-    Frobenius norms at the end of training. The order of convergence is the least-squares slope of
-    the logarithm of the distance over that of the interval: of the distance from the simulation,
-    which holds the error of its finite steps too, or from the weights with most refreshes, which
-    are an interval away from the limit themselves.
+    Between refreshes, weights follow the exact linear gradient flow, from the initial weights of
+    the simulation. Distances of weights are relative Frobenius norms at the end of training: 0 for
+    perfect agreement. Gates that are refreshed at every step of gradient descent differ from the
+    ReLU network by rounding errors alone.
 
-    Gates that are refreshed with every step of gradient descent leave rounding as the only
-    difference.
+    The order of convergence is the least-squares slope of the log distance over the log interval.
+    It is read for the distance from the simulation, which includes the error of its finite steps.
+    It is also read for the distance from the weights with most refreshes, which have not reached
+    the limit themselves.
 
-    A single basis that diagonalises second moments of gated inputs across time has to be one of
-    eigenvectors at the start. What it misses is the distance of the moment at the end from diagonal
-    in that basis, relative to its norm: for the moment behind one gate (mean over units), behind
-    all gates, and behind all gates with the basis of the start of the next seed. Moments are over
-    samples with the symmetries of the law, as those of `ring_structure`.
+    A basis that diagonalises second moments of gated inputs at all times consists of eigenvectors
+    of the initial moment. `basis_missed` is the norm of the final moment off the diagonal in that
+    basis over its norm: 0 for a common basis. It is given for the moment behind one gate (mean over
+    units), behind all gates, and behind all gates in the initial basis of the next seed. Moments
+    are over the symmetric samples of `ring_structure`.
 
     Source: notes on localisation, sec. 2.3 and first idea of section 5.
     """
     spec, data = cell.spec, cell.data
     training = spec.training
-    fields, like = weights_on_ring(cell)
+    fields, _ = weights_on_ring(cell)
     start, end = fields[:, :, 0], fields[:, :, -1]
     time, samples = cell.flow_time.values[[-1]], (data.x, data.y[:, 0])
     weights = np.full((*start.shape[:2], len(REFRESHES), *start.shape[2:]), np.nan)
@@ -98,25 +98,27 @@ def gate_refresh(cell: CellResults) -> Values:
     for scale, seed in np.argwhere(cell.trajectory["diverged_at"].values < 0):
         other = start[scale, (seed + 1) % start.shape[1]]
         missed[scale, seed] = _missed(symmetric, start[scale, seed], end[scale, seed], other)
-    error = _distance(weights, end[:, :, None])
+    error = relative_distance(weights, end[:, :, None])
     loss = sample_loss(np.maximum(weights @ data.x.T, 0), data)
     losses = cell.trajectory["loss"].values / training.loss.factor(len(data.x))
     intervals = time[0] / np.array(REFRESHES)
-    to_finest = _distance(weights[:, :, :-1], weights[:, :, -1:])
-    runs = like.isel(snapshot=-1, drop=True)
-    by_refreshes = runs.expand_dims(refreshes=list(REFRESHES), axis=2)
-    return {
-        "refresh_interval": by_refreshes["refreshes"].copy(data=intervals),
-        "refresh_error": by_refreshes.copy(data=error),
-        "refresh_loss_error": by_refreshes.copy(
-            data=np.abs(loss - losses[:, :, -1:]) / losses[:, :, :1],
-        ),
-        "refresh_participation": by_refreshes.copy(data=unit_mean(participation(weights))),
-        "refresh_localised_share": by_refreshes.copy(data=class_shares(weights)["localised"]),
-        "refresh_every_step_error": runs.copy(data=_distance(stepwise, end)),
-        "basis_missed": runs.expand_dims(moment=list(MOMENTS), axis=2).copy(data=missed),
-        "refresh_order": runs.copy(data=_order(intervals, error)),
-        "refresh_order_to_finest": runs.copy(data=_order(intervals[:-1], to_finest)),
+    to_finest = relative_distance(weights[:, :, :-1], weights[:, :, -1:])
+    by_refreshes = {
+        "refresh_error": error,
+        "refresh_loss_error": np.abs(loss - losses[:, :, -1:]) / losses[:, :, :1],
+        "refresh_participation": unit_mean(participation(weights)),
+        "refresh_localised_share": class_shares(weights)["localised"],
+    }
+    values = {
+        name: per_run(cell, array, refreshes=REFRESHES) for name, array in by_refreshes.items()
+    }
+    interval = values["refresh_error"]["refreshes"].copy(data=intervals)
+    return values | {
+        "refresh_interval": interval,
+        "refresh_every_step_error": per_run(cell, relative_distance(stepwise, end)),
+        "basis_missed": per_run(cell, missed, moment=MOMENTS),
+        "refresh_order": per_run(cell, _order(intervals, error)),
+        "refresh_order_to_finest": per_run(cell, _order(intervals[:-1], to_finest)),
     }
 
 
@@ -126,16 +128,16 @@ def _missed(
     end: Float[np.ndarray, "unit input"],
     other: Float[np.ndarray, "unit input"],
 ) -> tuple[float, float, float]:
-    """What eigenvectors at the start leave off the diagonal at the end, by `MOMENTS`."""
+    """Norm of the final moments off the diagonal in initial eigenvectors, by `MOMENTS`."""
     before, after, elsewhere = (
         gated_moments(data.x, data.y[:, 0], half_spaces(data.x, normals))[1]
         for normals in (start, end, other)
     )
     units, size = len(start), start.size
-    own = [_off_diagonal(before[k, :, k], after[k, :, k]) for k in range(units)]
+    single = [_off_diagonal(before[k, :, k], after[k, :, k]) for k in range(units)]
     whole = [each.reshape(size, size) for each in (before, after, elsewhere)]
     return (
-        float(np.mean(own)),
+        float(np.mean(single)),
         _off_diagonal(whole[0], whole[1]),
         _off_diagonal(whole[2], whole[1]),
     )
@@ -144,19 +146,10 @@ def _missed(
 def _off_diagonal(
     before: Float[np.ndarray, "feature feature"], after: Float[np.ndarray, "feature feature"]
 ) -> float:
-    """Norm off the diagonal over the norm of one matrix, in the eigenvectors of another."""
+    """Norm of `after` off the diagonal in the eigenvectors of `before`, over its norm."""
     _, vectors = np.linalg.eigh(before)
-    seen = vectors.T @ after @ vectors
-    return float(np.linalg.norm(seen - np.diag(np.diag(seen))) / np.linalg.norm(after))
-
-
-def _distance(
-    weights: Float[np.ndarray, "*#runs unit input"],
-    reference: Float[np.ndarray, "*#runs unit input"],
-) -> Float[np.ndarray, "*#runs"]:
-    """|weights - reference| over |reference|."""
-    axes = (-2, -1)
-    return np.linalg.norm(weights - reference, axis=axes) / np.linalg.norm(reference, axis=axes)
+    rotated = vectors.T @ after @ vectors
+    return float(np.linalg.norm(rotated - np.diag(np.diag(rotated))) / np.linalg.norm(after))
 
 
 def _order(

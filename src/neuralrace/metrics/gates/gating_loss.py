@@ -1,4 +1,4 @@
-"""The least loss that the gates of averaged pathways allow, in samples and beyond."""
+"""Least loss that the gates of averaged pathways allow, on the samples and on fresh ones."""
 
 import numpy as np
 from jaxtyping import Float
@@ -6,7 +6,7 @@ from jaxtyping import Float
 from neuralrace.config.cell import Ensemble
 from neuralrace.datasets import Data
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.networks.gated import Gated
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.as_written import written_gain
@@ -27,7 +27,7 @@ NAMES = (
     "open_fraction",
     "overlap_of_gates",
 )
-"""What `_gating` gives, in its order."""
+"""Values of `_gating`, in its order."""
 EQUATIONS = ("12", "14", "15", "17")
 
 
@@ -52,27 +52,25 @@ EQUATIONS = ("12", "14", "15", "17")
     },
 )
 def gating_loss(cell: CellResults) -> Values:
-    """What gates leave of the loss, and how they divide the inputs, whatever the weights.
+    """Least loss of fixed gates over all weights, and how the gates divide the inputs.
 
-    Each seed stands for a fixed sample of its own, drawn as the dataset draws its, and for random
-    gates of its own; fresh samples are disjoint from all of these. Losses are as training
-    normalises them. The diagonality of a matrix is the share of its squared entries off the
-    diagonal blocks of the pathways, 0 where it is block-diagonal.
+    Each seed has its own fixed sample of the distribution, and its own random gates. Fresh samples
+    are disjoint from all of these. Losses have the normalisation of training. The diagonality of a
+    matrix is the share of its squared entries off the diagonal blocks of the pathways: 0 if it is
+    block-diagonal.
 
-    The least loss is also given by equation, <(y - yhat)^2> on the samples of the fit: by its
-    residuals (12), by moments (14), by means and moments of the classes (15), and as eq. 17 has it,
-    (1 - gain)/2 with products of means for second moments.
-
-    Returns:
-        Values along `seed`; equations 15 and 17, which are for balanced classes, are NaN unless
-        targets are 1 and 0, the overlap is for a single pathway.
+    The least loss <(y - yhat)^2> on the fixed sample is also computed by equation: from residuals
+    (12), from moments (14), and from means and moments of the classes (15). Equation 17 as printed
+    is (1 - gain)/2, with products of means in place of second moments. Equations that hold agree.
+    Equations 15 and 17 are NaN unless the targets are 1 and 0. The overlap is NaN for a single
+    pathway.
 
     Source: notes on localisation, eqs. 12 to 17.
     """
     spec, seeds = cell.spec, cell.trajectory["seed"]
     rows, equations = [], []
     for seed in map(int, seeds.values):
-        data, fresh = (sampled(spec, ahead) for ahead in (seed, seed + len(seeds)))
+        data, fresh = (sampled(spec, offset) for offset in (seed, seed + len(seeds)))
         network = _redrawn(cell.gated, seed)
         gates = network.gates.gates(data)
         losses, row = _gating(data, gates, fresh, network.gates.gates(fresh))
@@ -83,16 +81,17 @@ def gating_loss(cell: CellResults) -> Values:
     for name in ("optimal_loss", "optimal_fresh_loss"):
         values[name] = factor * values[name]
     by_equation = seeds.expand_dims(equation=list(EQUATIONS), axis=1)
-    found = {name: seeds.copy(data=each) for name, each in values.items()}
-    return found | {"equation_loss": by_equation.copy(data=np.array(equations))}
+    return {name: seeds.copy(data=array) for name, array in values.items()} | {
+        "equation_loss": by_equation.copy(data=np.array(equations))
+    }
 
 
-def _redrawn(network: Gated, ahead: int) -> Gated:
-    """The network with the random gates of a seed that is some further on, if it has any."""
+def _redrawn(network: Gated, offset: int) -> Gated:
+    """The network with the gates of its gate seed plus an offset, if gates are drawn."""
     gates = network.gates
     if not hasattr(gates, "seed"):
         return network
-    drawn = gates.model_copy(update={"seed": gates.seed + ahead})
+    drawn = gates.model_copy(update={"seed": gates.seed + offset})
     return network.model_copy(update={"gates": drawn})
 
 
@@ -102,12 +101,12 @@ def _gating(
     fresh: Data,
     fresh_gates: Float[np.ndarray, "unit fresh"],
 ) -> tuple[GatingLosses, dict[str, float]]:
-    """Losses of one sample, and values by name, losses as 1/2 <(y - yhat)^2>."""
+    """Losses of one fixed sample, and its values by name; losses are 1/2 <(y - yhat)^2>."""
     y, units = data.y[:, 0], len(gates)
     losses = gating_losses(data.x, y, gates, fresh.x, fresh.y[:, 0], fresh_gates)
     diagonality = off_block_shares(losses.second)
-    both = (gates.sum(axis=0) ** 2 - (gates**2).sum(axis=0)).mean()
-    overlap = both / (units * (units - 1)) if units > 1 else np.nan
+    pairs = (gates.sum(axis=0) ** 2 - (gates**2).sum(axis=0)).mean()
+    overlap = pairs / (units * (units - 1)) if units > 1 else np.nan
     values = (losses.train, losses.fresh, losses.rank, *diagonality, gates.mean(), overlap)
     return losses, dict(zip(NAMES, values, strict=True))
 
@@ -117,26 +116,26 @@ def _by_equation(
 ) -> list[float]:
     """The least loss by each of `EQUATIONS`."""
     y = data.y[:, 0]
-    found = [losses.residual, 2 * losses.train]
+    least = [losses.residual, 2 * losses.train]
     if set(y) != {0.0, 1.0}:
-        return [*found, np.nan, np.nan]
+        return [*least, np.nan, np.nan]
     means, seconds = [], []
     for target in (0.0, 1.0):
-        of = y == target
-        mean, second, _ = gated_moments(data.x[of], np.ones(of.sum()), gates[:, of])
+        members = y == target
+        mean, second, _ = gated_moments(data.x[members], np.ones(members.sum()), gates[:, members])
         means.append(mean.ravel())
         seconds.append(second.reshape(mean.size, mean.size))
     (zero, one), (second_zero, second_one) = means, seconds
     gain = gating_gain(one, second_one, second_zero)
-    return [*found, (1 - gain) / 2, (1 - written_gain(one, zero)) / 2]
+    return [*least, (1 - gain) / 2, (1 - written_gain(one, zero)) / 2]
 
 
-def sampled(ensemble: Ensemble, ahead: int) -> Data:
-    """The fixed sample of a run's dataset whose seed is some further on.
+def sampled(ensemble: Ensemble, offset: int) -> Data:
+    """A fixed sample of the same distribution: the dataset with its seed plus an offset.
 
     Args:
-        ensemble: of a dataset that draws samples from one law, as `fresh_samples` needs it.
-        ahead: how much larger the seed is.
+        ensemble: its dataset meets the requirement `fresh_samples`.
+        offset: number that is added to the seed.
     """
     dataset = ensemble.dataset
-    return dataset.model_copy(update={"seed": dataset.seed + ahead}).load()
+    return dataset.model_copy(update={"seed": dataset.seed + offset}).load()

@@ -1,11 +1,11 @@
-"""What the correlations of gated pathways are like: can they be diagonal together, and by what."""
+"""Correlations of gated pathways: whether they commute, and the residual of contexts."""
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 
 
@@ -27,35 +27,35 @@ from neuralrace.results.cells import CellResults
     },
 )
 def pathway_correlations(cell: CellResults) -> Values:
-    """Properties of the effective data of each pathway of a gated network, and of the residual.
+    """Commutator of the correlations of each pathway, and correlation of residual and contexts.
 
-    The right singular vectors of sigma_yx(p) are eigenvectors of sigma_xx(p) where sigma_xx and
-    sigma_yx^T sigma_yx commute. The commutator is |AB - BA|/(|A| |B|) in the Frobenius norm, from 0
-    to sqrt(2).
+    Both are properties of the task and the gates, not of training. The commutator
+    |AB - BA|/(|A| |B|) of A = sigma_yx^T sigma_yx and B = sigma_xx is between 0 and sqrt(2), in the
+    Frobenius norm. It is 0 if the right singular vectors of sigma_yx are eigenvectors of sigma_xx,
+    as theory assumes.
 
-    The residual R is what the best linear map of all inputs leaves of the targets Y. With the
-    second group of inputs X_c, the contexts, the correlation that it has with contexts is
-    |R^T X_c|/|Y^T X_c| over all samples, and the largest of single samples by themselves.
-
-    Depends on task and gates alone. NaN where a pathway or the inputs have no correlation.
+    The residual R is the difference of the targets Y from the best linear map of all inputs. The
+    contexts X_c are the second group of inputs. The correlation |R^T X_c|/|Y^T X_c| is over all
+    samples, or the largest over single samples. Values are NaN if there is no correlation to
+    divide by.
 
     Source: Jarvis et al., "Make Haste Slowly", assumption 2.1 and appendix A.1, which verify that
     correlations are mutually diagonalisable, and appendix E, on the residual.
     """
     network, data = cell.gated, cell.data
     effective = network.wiring(data).effective
-    apart = [
+    commutators = [
         commutator(sigma_yx.T @ sigma_yx, effective.sigma_xx[pathway, pathway])
         for pathway, sigma_yx in enumerate(effective.sigma_yx)
     ]
-    pathways = np.arange(1, len(apart) + 1)
+    pathways = np.arange(1, len(commutators) + 1)
     contexts = data.x[:, data.input_groups[0] :]
     residual = data.y - data.x @ np.linalg.lstsq(data.x, data.y, rcond=None)[0]
     whole = np.linalg.norm(residual.T @ contexts) / np.linalg.norm(data.y.T @ contexts)
-    # of a single sample the correlation is an outer product
+    # the correlation of a single sample is an outer product, so the norm of x_c cancels
     single = np.linalg.norm(residual, axis=1) / np.linalg.norm(data.y, axis=1)
     return {
-        "pathway_commutator": xr.DataArray(apart, {"pathway": pathways}, ("pathway",)),
+        "pathway_commutator": xr.DataArray(commutators, {"pathway": pathways}, ("pathway",)),
         "residual_context_correlation": xr.DataArray(whole),
         "residual_context_correlation_of_one": xr.DataArray(single.max()),
     }
@@ -64,6 +64,6 @@ def pathway_correlations(cell: CellResults) -> Values:
 def commutator(
     one: Float[np.ndarray, "input _input"], other: Float[np.ndarray, "input _input"]
 ) -> float:
-    """|AB - BA|/(|A| |B|) of two matrices; 0 where they have the same eigenvectors."""
+    """|AB - BA|/(|A| |B|) of two matrices; 0 if they have the same eigenvectors."""
     size = np.linalg.norm(one) * np.linalg.norm(other)
     return float(np.linalg.norm(one @ other - other @ one) / size)

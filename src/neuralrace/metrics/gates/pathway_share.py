@@ -1,7 +1,7 @@
-"""Which pathways a gated network answers through, and when they learn."""
+"""Share and learning time of each pathway of a gated network."""
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, crossing_time
+from neuralrace.metrics.values import Values, crossing_time
 from neuralrace.results.cells import CellResults
 
 
@@ -24,27 +24,24 @@ from neuralrace.results.cells import CellResults
     },
 )
 def pathway_share(cell: CellResults) -> Values:
-    """Share of pathways in the squared maps of all at the end, and when each mode was half learned.
+    """Share of pathways in the final squared maps of all, and the half time of their modes.
 
-    Of pathways side by side, each by itself. Of a routing network, the first family of pathway
-    blocks: with gates `parallel` it is the shared block and the second gives every pair of domains
-    a pathway of its own; untrained pairs are NaN where every pair is trained. Cross terms between
-    pathways count for none, so that all shares add up to 1.
+    Shares add up to 1: cross terms between pathways are left out. A gated network has a share for
+    each pathway. A routing network has the share of its first family of pathway blocks. With gates
+    `parallel`, this is the shared block, and the second family has one pathway for each pair of
+    domains. The share of untrained pairs is NaN if every pair is trained.
 
-    The half time of a mode of a pathway side by side is when its singular value first comes to half
-    of that at the end; singular values are in their order by size at each time.
+    The half time is the flow time, in units of tau, at which a singular value of a pathway first
+    reaches half of its final value. Singular values are sorted by size at each time.
 
-    Source: Saxe, Sodhani, Lewallen 2022, fig. 5; Jarvis et al., app. E, for pathways side by side.
+    Source: Saxe, Sodhani, Lewallen 2022, fig. 5; Jarvis et al., app. E, for gated networks.
     """
     if "pathway_values" in cell.trajectory:
         values = cell.trajectory["pathway_values"]
         power = (values.isel(time=-1, drop=True) ** 2).sum("pathway_mode", skipna=False)
         share = power / power.sum("pathway", skipna=False)
         half = crossing_time(values, values.isel(time=-1, drop=True) / 2, cell.flow_time)
-        return {
-            "pathway_share": share,
-            "pathway_half_time": half,
-        }
+        return {"pathway_share": share, "pathway_half_time": half}
     trained = cell.trajectory["trained_power"]
     powers = {"trained": trained, "untrained": cell.trajectory["untrained_power"]}
     values = {}

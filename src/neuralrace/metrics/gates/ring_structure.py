@@ -1,18 +1,18 @@
-"""Which matrices of gated networks on a ring the Fourier transform diagonalises."""
+"""Circulant structure of second moments of gated inputs on a ring."""
 
 import numpy as np
 
 from neuralrace.datasets import Data
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
 from neuralrace.metrics.gates.gating_loss import sampled
+from neuralrace.metrics.values import Values
 from neuralrace.networks.gated import Gated
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.frozen_gates import gated_moments
 from neuralrace.theory.ring import circulant_violation, joint_blocks
 
-# Samples that are shown at every place of the ring, with either sign.
-SHOWN = 100
+SHIFTED = 100
+"""Number of samples that are shifted to every place of the ring, with both signs."""
 
 
 @Metric(
@@ -44,18 +44,17 @@ SHOWN = 100
     },
 )
 def ring_structure(cell: CellResults) -> Values:
-    """How far second moments are from what a Fourier transform makes diagonal or block-diagonal.
+    """Distance of second moments from matrices that a Fourier transform (block-)diagonalises.
 
-    Inputs are a ring. Distances are relative Frobenius norms, to the nearest matrix with the
-    symmetry. Moments of gated inputs are over samples that have the symmetries of the law exactly:
-    some of the fixed sample, each at every place of the ring and with either sign, so that what is
-    left is the doing of the gates. Joint shifts move pathways and inputs together.
+    The inputs are a ring. Distances are relative Frobenius norms to the nearest circulant matrix: 0
+    for perfect symmetry. Moments of gated inputs are over samples with the exact symmetries of the
+    distribution, so that deviations are due to the gates alone. These samples are part of the fixed
+    sample, shifted to every place of the ring, with both signs. Joint shifts move pathways and
+    inputs together.
 
-    Each seed stands for a fixed sample of its own, drawn as the dataset draws its.
-
-    Returns:
-        Values along `seed`; joint shifts are NaN where pathways do not divide the inputs, moments
-        behind two gates for a single pathway.
+    Each seed has its own fixed sample of the distribution. Values along joint shifts are NaN if the
+    number of inputs is no multiple of the pathways. Moments behind two gates are NaN for a single
+    pathway.
 
     Source: notes on localisation, first idea of section 5.
     """
@@ -70,7 +69,7 @@ def ring_structure(cell: CellResults) -> Values:
 
 
 def _structure(data: Data, network: Gated) -> dict[str, float]:
-    """Values of one sample by name."""
+    """Values of one fixed sample by name."""
     symmetric = at_every_place(data)
     gates = network.gates.gates(symmetric)
     _, second, _ = gated_moments(symmetric.x, symmetric.y[:, 0], gates)
@@ -97,9 +96,9 @@ def _structure(data: Data, network: Gated) -> dict[str, float]:
 
 
 def at_every_place(data: Data) -> Data:
-    """Samples from all over the fixed sample, x and -x each moved to every place of the ring."""
+    """Evenly chosen samples x of the fixed sample; x and -x are shifted to every place."""
     inputs = data.x.shape[1]
-    chosen = np.linspace(0, len(data.x), min(SHOWN, len(data.x)), endpoint=False, dtype=int)
+    chosen = np.linspace(0, len(data.x), min(SHIFTED, len(data.x)), endpoint=False, dtype=int)
     moved = [sign * np.roll(data.x[chosen], shift, axis=1)
              for sign in (1, -1) for shift in range(inputs)]  # fmt: skip
     return Data(x=np.concatenate(moved), y=np.tile(data.y[chosen], (2 * inputs, 1)))

@@ -1,1 +1,1 @@
-"""Metrics that compare layers: norms, balance, growth."""
+"""Metrics that compare layers: norms, balance and growth."""

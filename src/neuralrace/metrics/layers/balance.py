@@ -1,4 +1,4 @@
-"""What training conserves, and by how much it misses."""
+"""Conserved quantities of adjacent layers, and their drift."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, matrix_norm
+from neuralrace.metrics.values import Values, matrix_norm
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.balance import (
     conservation_residual_as_written,
@@ -53,11 +53,14 @@ from neuralrace.theory.balance import (
     },
 )
 def balance(cell: CellResults) -> Values:
-    """Drift of the conserved quantities of adjacent layers (Basu et al., theorem 1).
+    """Drift of the conserved quantities of adjacent layers, and bounds on their norm gaps.
 
-    Linear and gated nets conserve the whole matrix C; ReLU nets its diagonal, less squared biases,
-    and hence the difference of squared norms. Drifts are relative to the final sum of squared
-    norms.
+    Drifts are 0 for perfect conservation, and relative to the final sum of squared layer norms. The
+    imbalance is C = W_{l+1}^T W_{l+1} - W_l W_l^T. Linear and gated networks conserve all of C.
+    ReLU networks conserve its diagonal less squared biases, so also the difference of squared
+    norms. A bound holds if the gap over the bound is at most 1.
+
+    Source: Basu et al., theorem 1 and equations 8, 11 and 12.
     """
     trace = cell.trajectory["imbalance_trace"]
     norms = cell.trajectory["layer_norm"] ** 2
@@ -66,8 +69,8 @@ def balance(cell: CellResults) -> Values:
     corrected = change
     if "bias_norm" in cell.trajectory:
         squares = cell.trajectory["bias_norm"] ** 2
-        gained = squares - squares.isel(time=0, drop=True)
-        corrected = change - gained.isel(layer=slice(None, -1)).rename(layer="pair").assign_coords(
+        growth = squares - squares.isel(time=0, drop=True)
+        corrected = change - growth.isel(layer=slice(None, -1)).rename(layer="pair").assign_coords(
             pair=change["pair"]
         )
     changes = {
@@ -82,13 +85,14 @@ def balance(cell: CellResults) -> Values:
         cell.trajectory["imbalance_norm"].isel(time=0, drop=True) ** 2
     )
     if "weight_1" in cell.trajectory:
-        values |= _spectral(cell, trace)
-        values["initial_relative_imbalance"] = _relative(cell, trace)
+        like = trace.isel(time=0, drop=True)
+        values |= _spectral(cell, like)
+        values["initial_relative_imbalance"] = like.copy(data=_relative(cell))
     return values
 
 
-def _relative(cell: CellResults, like: xr.DataArray) -> xr.DataArray:
-    """|C| at the start over the norms of the two matrices that it is the difference of."""
+def _relative(cell: CellResults) -> np.ndarray:
+    """Initial |C| over the sum of the norms of its two terms, (init_scale, seed, pair)."""
     first = [w[:, :, 0] for w in cell.weights()]
     shares = [
         np.linalg.norm(c, axis=(-2, -1))
@@ -98,11 +102,11 @@ def _relative(cell: CellResults, like: xr.DataArray) -> xr.DataArray:
         )
         for c, (below, above) in zip(imbalances(first), pairwise(first), strict=True)
     ]
-    return like.isel(time=0, drop=True).copy(data=np.stack(shares, axis=-1))
+    return np.stack(shares, axis=-1)
 
 
 def _spectral(cell: CellResults, like: xr.DataArray) -> Values:
-    """Equations 8, 11 and 12, from the weights at the snapshots."""
+    """Equations 8, 11 and 12 at the snapshots; `like` has the axes (init_scale, seed, pair)."""
     weights = cell.weights()
     start = [c[:, :, :1] for c in imbalances(weights)]
     gap, frobenius_gap = (
@@ -111,7 +115,7 @@ def _spectral(cell: CellResults, like: xr.DataArray) -> Values:
     )
     corrected = np.stack([spectral_gap_bound(c) for c in start], axis=-1)
     written = np.stack([spectral_gap_bound_as_written(c) for c in start], axis=-1)
-    left = np.stack(
+    residual = np.stack(
         [
             np.linalg.norm(conservation_residual_as_written(below, above, c0), axis=(-2, -1))
             / np.linalg.norm(c0, axis=(-2, -1))
@@ -119,14 +123,10 @@ def _spectral(cell: CellResults, like: xr.DataArray) -> Values:
         ],
         axis=-1,
     )
-
-    def worst(values: np.ndarray) -> xr.DataArray:
-        template = like.isel(time=0, drop=True)
-        return template.copy(data=values.max(axis=2))
-
-    return {
-        "spectral_gap_over_bound": worst(gap / corrected),
-        "spectral_gap_over_written_bound": worst(gap / written),
-        "norm_gap_over_written_bound": worst(frobenius_gap / written),
-        "written_conservation_residual": worst(left),
+    curves = {
+        "spectral_gap_over_bound": gap / corrected,
+        "spectral_gap_over_written_bound": gap / written,
+        "norm_gap_over_written_bound": frobenius_gap / written,
+        "written_conservation_residual": residual,
     }
+    return {name: like.copy(data=curve.max(axis=2)) for name, curve in curves.items()}

@@ -1,21 +1,21 @@
-"""The growth bound of Basu et al., theorem 3, computed from a run."""
+"""Bounds on the growth of layers (Basu et al., theorem 3), computed from a run."""
 
 import numpy as np
 import xarray as xr
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, matrix_norm
+from neuralrace.metrics.values import Values, matrix_norm, per_run
 from neuralrace.results.cells import CellResults
 from neuralrace.theory import growth_bound as theory
 
-# Levels of the layer strength, between its start and its end, at which times are read.
 LEVELS = np.linspace(0.05, 0.95, 19)
-# Depths at which the bound is drawn from one set of constants, as in fig. 1 (iii).
+"""Shares of the way from the initial to the final layer strength at which times are read."""
 DEPTHS = (2, 3, 4)
-# Share of its plateau that a bound has risen to when its time is read.
+"""Depths at which the bound is evaluated with one set of constants, as in fig. 1 (iii)."""
 RISEN = 0.9
-# Residuals below this share of the target are rounding, and so are growth rates.
+"""Share of its plateau at which the rise time of a bound is read."""
 SETTLED = 1e-6
+"""Share of the target below which residuals, and with them growth rates, are rounding errors."""
 
 
 @Metric(
@@ -60,10 +60,14 @@ SETTLED = 1e-6
     },
 )
 def growth_bound(cell: CellResults) -> Values:
-    """Constants of theorem 3 from the run, the bounds they give, and the bounds as printed.
+    """Constants of the growth bound from a run, and the run relative to its bounds.
 
-    A bound holds where the ratio of strength to bound stays at or below 1. Times compare the least
-    time that eq. 18 allows, in three forms, with the time that the run takes.
+    A bound holds if the ratio of strength to bound is at most 1 throughout. Bounds are evaluated
+    with the constants of the run, and with the constants that the paper quotes. Times compare the
+    least time that eq. 18 allows, in three forms, with the time that the run takes. They hold if
+    their ratio is at most 1.
+
+    Source: Basu et al., theorem 3, equations 15, 18 and 23, fig. 1.
     """
     norms = cell.trajectory["layer_norm"]
     total = cell.trajectory["linear_map"]
@@ -83,8 +87,6 @@ def growth_bound(cell: CellResults) -> Values:
         return theory.GrowthLaw(layers, theory.QUOTED_KAPPA1, theory.QUOTED_KAPPA2, target)
 
     quoted = theory.growth_bound(time, start, printed(depth))
-    ensemble = norms.isel(time=0, layer=0, drop=True)
-    curve = cell.trajectory["loss"]
     norm_product = norms.prod("layer")
 
     levels = start[..., None] + (strength[..., -1] - start)[..., None] * LEVELS
@@ -99,58 +101,51 @@ def growth_bound(cell: CellResults) -> Values:
         worst = ratio.max(axis=-1)
         return np.where(np.isfinite(worst), worst, np.nan)
 
-    def per_run(values: np.ndarray) -> xr.DataArray:
-        return ensemble.copy(data=values)
-
     def per_time(values: np.ndarray) -> xr.DataArray:
-        return curve.copy(data=values)
+        return cell.trajectory["loss"].copy(data=values)
 
     weakest = norms.values[..., 0, :].max(axis=-1) + constants.gap
     risen = RISEN * printed(depth).plateau
 
-    def of_bounds(form) -> np.ndarray:
+    def per_depth(form) -> xr.DataArray:
         values = [
             np.where(risen > weakest**n, form(risen, weakest**n, printed(n)), np.nan)
             for n in DEPTHS
         ]
-        return np.stack(values, axis=-1)
-
-    def per_depth(values: np.ndarray) -> xr.DataArray:
-        at = ensemble.expand_dims(depth=list(DEPTHS), axis=-1)
-        return at.copy(data=values)
+        return per_run(cell, np.stack(values, axis=-1), depth=DEPTHS)
 
     slack = theory.residual_slack(residual, product, target, k1[..., None])
     written = theory.residual_slack(
         residual, product, target, constants.kappa1_as_written[..., None]
     )
-    values = {
-        "norm_gap_delta": per_run(constants.gap),
-        "kappa1": per_run(k1),
-        "kappa2": per_run(k2),
+    by_run = {
+        "norm_gap_delta": constants.gap,
+        "kappa1": k1,
+        "kappa2": k2,
+        "strength_over_bound": (strength / bound).max(axis=-1),
+        "strength_over_quoted_bound": (strength / quoted).max(axis=-1),
+        "norm_product_over_quoted_bound": (norm_product.values / quoted).max(axis=-1),
+        "residual_slack": slack.min(axis=-1) / target,
+        "written_residual_slack": written.min(axis=-1) / target,
+        "least_time_over_measured": shortest(theory.fastest_time),
+        "deep_least_time_over_measured": shortest(theory.fastest_time_deep),
+        "written_time_over_integral": np.mean(
+            theory.fastest_time_as_written(levels, u0, law)
+            / theory.fastest_time_deep(levels, u0, law),
+            axis=-1,
+        ),
+        "kappa1_as_written": constants.kappa1_as_written,
+        "final_kappa2": product[..., -1] / strength[..., -1],
+        "quoted_bound_over_norm_product": quoted[..., -1] / norm_product.values[..., -1],
+    }
+    values = {name: per_run(cell, array) for name, array in by_run.items()} | {
         "layer_strength": per_time(strength),
         "strength_bound": per_time(bound),
         "quoted_strength_bound": per_time(quoted),
         "norm_product": norm_product,
         "product_norm": per_time(product),
-        "strength_over_bound": per_run((strength / bound).max(axis=-1)),
-        "strength_over_quoted_bound": per_run((strength / quoted).max(axis=-1)),
-        "norm_product_over_quoted_bound": per_run((norm_product.values / quoted).max(axis=-1)),
-        "residual_slack": per_run(slack.min(axis=-1) / target),
-        "written_residual_slack": per_run(written.min(axis=-1) / target),
-        "least_time_over_measured": per_run(shortest(theory.fastest_time)),
-        "deep_least_time_over_measured": per_run(shortest(theory.fastest_time_deep)),
-        "written_time_over_integral": per_run(
-            np.mean(
-                theory.fastest_time_as_written(levels, u0, law)
-                / theory.fastest_time_deep(levels, u0, law),
-                axis=-1,
-            )
-        ),
-        "kappa1_as_written": per_run(constants.kappa1_as_written),
-        "final_kappa2": per_run(product[..., -1] / strength[..., -1]),
-        "quoted_bound_over_norm_product": per_run(quoted[..., -1] / norm_product.values[..., -1]),
-        "bound_time": per_depth(of_bounds(theory.fastest_time)),
-        "bound_sharpness": per_depth(of_bounds(theory.rise_sharpness)),
+        "bound_time": per_depth(theory.fastest_time),
+        "bound_sharpness": per_depth(theory.rise_sharpness),
     }
     if "singular_values" in cell.trajectory:
         values |= _rates(cell, norms, sigma - total.values)
@@ -158,24 +153,23 @@ def growth_bound(cell: CellResults) -> Values:
 
 
 def _rates(cell: CellResults, norms: xr.DataArray, residual: np.ndarray) -> Values:
-    """Equation 15: rates at which layer norms grow, between two records, over their bound.
+    """Growth rates of layer norms between two recorded times, over their bound (eq. 15).
 
-    The bound is the product of the spectral norms of all other layers times the residual, at the
-    end of the interval at which it is larger.
+    The bound is the product of the spectral norms of all other layers times the norm of the
+    residual. It is the larger of its values at both ends of the interval.
     """
     spectral = cell.trajectory["singular_values"].max("singular_mode").values
     others = spectral.prod(axis=-1, keepdims=True) / spectral
     time = cell.flow_time.values
     rate = np.diff(norms.values, axis=-2) / np.diff(time)[:, None]
     target = np.linalg.norm(cell.data.sigma_yx)
-    like = norms.isel(time=0, layer=0, drop=True)
 
     def worst(order) -> xr.DataArray:
         size = matrix_norm(residual, order)[..., None]
         bound = size * others
         bound = np.maximum(bound[..., 1:, :], bound[..., :-1, :])
         ratio = np.where(size[..., 1:, :] <= SETTLED * target, 0.0, rate / bound)
-        return like.copy(data=ratio.max(axis=(-2, -1)))
+        return per_run(cell, ratio.max(axis=(-2, -1)))
 
     return {
         "norm_rate_over_bound": worst("fro"),
@@ -184,12 +178,12 @@ def _rates(cell: CellResults, norms: xr.DataArray, residual: np.ndarray) -> Valu
 
 
 def _first_times(curve: np.ndarray, levels: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """First time at which each run's curve reaches each of its levels, interpolated.
+    """First time at which each run's curve reaches each of its levels, by interpolation.
 
     Args:
         curve: (init_scale, seed, time).
         levels: (init_scale, seed, level).
-        time: clock.
+        time: (time).
     """
     rising = np.maximum.accumulate(curve, axis=-1)
     times = np.empty(levels.shape)

@@ -1,11 +1,11 @@
-"""How far apart the norms of the layers are."""
+"""Gaps between layer norms, and their bounds."""
 
 import numpy as np
 import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.balance import norm_gap, norm_gap_bound
 
@@ -36,10 +36,14 @@ from neuralrace.theory.balance import norm_gap, norm_gap_bound
     },
 )
 def layer_norm_gaps(cell: CellResults) -> Values:
-    """Gaps between layer norms: absolute, relative, against their bounds, and over training.
+    """Gaps between layer norms: absolute, relative, over their bounds, and over training.
 
-    The constants are those of lemma 2 and corollary 2.1 of Basu et al., corrected: the gap of
-    adjacent layers never exceeds sqrt|tr C|, and equals |tr C| over the sum of the norms.
+    Gaps are 0 for balanced layers. A bound holds if the gap over the bound is at most 1. The gap of
+    adjacent layers is at most sqrt|tr C|, and equals |tr C| over the sum of their norms, where C is
+    the imbalance of `balance`. The error of this identity is 0 for perfect agreement. Ratios to an
+    initial gap or bound are NaN for layers that start balanced.
+
+    Source: Basu et al., lemma 2 and corollary 2.1, corrected.
     """
     norms = cell.trajectory["layer_norm"]
     depth = norms.sizes["layer"]
@@ -54,7 +58,7 @@ def layer_norm_gaps(cell: CellResults) -> Values:
     widest = norms.max("layer") - norms.min("layer")
     squares = norms.isel(time=0, drop=True) ** 2
     far = ufuncs.sqrt(squares.max("layer") - squares.min("layer"))
-    # layers that start balanced to rounding have no gap to compare with
+    # the bound of layers that start balanced is a rounding error
     balanced = abs(trace) < 1e-12 * squares.sum("layer")
     bound, far = bound.where(~balanced), far.where(~balanced.all("pair"))
     relative = gap / (above + below)

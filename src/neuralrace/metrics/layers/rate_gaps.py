@@ -1,7 +1,7 @@
-"""Whether adjacent layers come to grow at the same rate (Basu et al., conjecture 4)."""
+"""Gaps between the growth rates of adjacent layers (Basu et al., conjecture 4)."""
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 
 
@@ -41,9 +41,12 @@ from neuralrace.results.cells import CellResults
     },
 )
 def rate_gaps(cell: CellResults) -> Values:
-    """Gaps of growth rates, early and late in training, absolute and relative to the rates.
+    """Gaps between growth rates of adjacent layers, early and late in training.
 
-    Early is the first tenth of the time axis, late the last.
+    Gaps are 0 for layers that grow at the same rate. Relative gaps are over the sum of the rates.
+    Early is the mean over the first tenth of the time axis, late over the last tenth.
+
+    Source: Basu et al., conjecture 4.
     """
     absolute = cell.trajectory["rate_gap"]
     tenth = max(absolute.sizes["time"] // 10, 1)

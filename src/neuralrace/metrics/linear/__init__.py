@@ -1,1 +1,1 @@
-"""Metrics of modes in linear networks."""
+"""Metrics of linear networks by mode: learning times, alignment and interference."""

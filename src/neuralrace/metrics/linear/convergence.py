@@ -1,10 +1,10 @@
-"""How a linear map comes to its target: when, and how evenly."""
+"""Convergence of the linear map of a network: when, and how evenly."""
 
 import numpy as np
 import xarray as xr
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, crossing_time
+from neuralrace.metrics.values import Values, crossing_time, per_run
 from neuralrace.results.cells import CellResults
 
 
@@ -19,9 +19,10 @@ from neuralrace.results.cells import CellResults
     },
 )
 def convergence(cell: CellResults) -> Values:
-    """Times and rates at which the product of all weights P reaches the least-squares map.
+    """Times and rates at which the product of all weights P approaches the least-squares map.
 
-    Times are flow times, NaN where they are never reached. Shares are of the norm of the target.
+    Times are flow times in units of tau; a time is NaN if its level is never reached. Norms are
+    relative to the norm of the target: the final residual is 0 for perfect convergence.
 
     Source: Basu et al., section 4, which reads phases of growth and speed off curves.
     """
@@ -43,6 +44,6 @@ def convergence(cell: CellResults) -> Values:
         "final_residual": residual.isel(time=-1, drop=True),
         "convergence_time": reached(-residual, -0.1),
         "plateau_share": (tenth / most).where(start < 0.1, 0.0),
-        "peak_growth": start.copy(data=rates.max(axis=-1)),
+        "peak_growth": per_run(cell, rates.max(axis=-1)),
         "mean_growth": ((0.9 - start) / most).where(most > 0),
     }

@@ -1,14 +1,13 @@
-"""Whether initial weights are independent and normal in the singular basis of the task."""
+"""Kurtosis and correlations of the initial weights in the singular basis of the task."""
 
 import numpy as np
-import xarray as xr
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values, per_run
 from neuralrace.results.cells import CellResults
 
 KURTOSIS = 3.0
-"""Fourth moment over the squared second of a normal variable."""
+"""Fourth moment of a normal variable over its squared second moment."""
 
 
 @Metric(
@@ -26,11 +25,11 @@ KURTOSIS = 3.0
     },
 )
 def gaussian_start(cell: CellResults) -> Values:
-    """Kurtosis and correlations of the first weights, seen in the singular basis of the task.
+    """Kurtosis and correlations of the initial weights in the singular basis of the task.
 
-    Hidden units are the sample: each has one weight from every input mode and one to every output
-    mode, W_1 V and U^T W_2. Independent normal weights have a kurtosis of 3 and no correlations.
-    For networks with one hidden layer.
+    The sample is the hidden units. Each has one weight from every input mode, in W_1 V, and one to
+    every output mode, in U^T W_2. Independent normal weights have a relative kurtosis of 1 and a
+    correlation of 0, up to the sampling error of a finite width.
     """
     first, last = cell.weights()
     modes = cell.data.modes
@@ -40,12 +39,7 @@ def gaussian_start(cell: CellResults) -> Values:
     units = units / np.sqrt((units**2).mean(axis=-2, keepdims=True))
     products = np.swapaxes(units, -2, -1) @ units / units.shape[-2]
     between = np.abs(products - np.eye(units.shape[-1]))
-    runs = {name: cell.trajectory[name].values for name in ("init_scale", "seed")}
-
-    def per_run(values: np.ndarray) -> xr.DataArray:
-        return xr.DataArray(values, dims=tuple(runs), coords=runs)
-
     return {
-        "start_kurtosis": per_run((units**4).mean(axis=(-2, -1)) / KURTOSIS),
-        "start_correlation": per_run(between.max(axis=(-2, -1))),
+        "start_kurtosis": per_run(cell, (units**4).mean(axis=(-2, -1)) / KURTOSIS),
+        "start_correlation": per_run(cell, between.max(axis=(-2, -1))),
     }

@@ -1,16 +1,15 @@
-"""How fast the interference between modes decays."""
+"""Decay of the interference between modes of tied networks."""
 
 import numpy as np
-import xarray as xr
 from scipy.integrate import cumulative_simpson
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values, per_run
 from neuralrace.results.cells import CellResults
 from neuralrace.results.gram import vectors
 
-# Decay is read while the cosine falls to this share of its start.
 READ_UNTIL = np.exp(-2.0)
+"""Share of its initial value that the cosine falls to while its decay is read."""
 
 
 @Metric(
@@ -42,12 +41,14 @@ READ_UNTIL = np.exp(-2.0)
     },
 )
 def interference(cell: CellResults) -> Values:
-    """Decay of cos(W_i, W_j) of tied modes, in units of the candidate rates.
+    """Decay of cos(W_i, W_j) for pairs of modes i, j, relative to three candidate rates.
 
-    The measured fall of log|cos| is divided by the integral of |W_i|^2 + |W_j|^2, and by those of
-    the larger and of the smaller of the two, up to the time at which the cosine has fallen to
-    exp(-2) of its start. Besides, the fall is read until the faster of the two has grown, which is
-    when its squared norm is half of its last, and in as long a time after that.
+    The fall of log|cos| is divided by the time integral of |W_i|^2 + |W_j|^2, and by the integrals
+    of the larger and of the smaller of the two. Integrals end when the cosine has fallen to exp(-2)
+    of its initial value. A ratio is 1 if the rate describes the decay perfectly.
+
+    The fall is also read before and after the faster mode has grown, over equal times. A mode has
+    grown when its squared norm is half of its final value.
     """
     gram, _, _ = vectors(cell)
     gram = gram.transpose("init_scale", "seed", "time", ...)
@@ -82,20 +83,14 @@ def interference(cell: CellResults) -> Values:
 
     predicted = cosine[:, :, :1] * np.exp(-integral(one + other))
     start = np.abs(cosine[:, :, 0])
-    runs = {name: gram[name].values for name in ("init_scale", "seed")}
-
-    def per_pair(values: np.ndarray) -> xr.DataArray:
-        return xr.DataArray(
-            values, dims=("init_scale", "seed", "mode_pair"), coords={**runs, "mode_pair": labels}
-        )
-
-    return {
-        "decay_over_sum": per_pair(decay_over(one + other)),
-        "decay_over_larger": per_pair(decay_over(larger)),
-        "decay_over_smaller": per_pair(decay_over(np.minimum(one, other))),
-        "fall_before_growth": per_pair(before),
-        "fall_after_growth": per_pair(fall_until(2 * grown) - before),
-        "first_order_error": per_pair(np.abs(cosine - predicted).max(axis=2) / start),
-        "initial_cosine_between_modes": per_pair(start),
-        "final_cosine_between_modes": per_pair(np.abs(cosine[:, :, -1])),
+    values = {
+        "decay_over_sum": decay_over(one + other),
+        "decay_over_larger": decay_over(larger),
+        "decay_over_smaller": decay_over(np.minimum(one, other)),
+        "fall_before_growth": before,
+        "fall_after_growth": fall_until(2 * grown) - before,
+        "first_order_error": np.abs(cosine - predicted).max(axis=2) / start,
+        "initial_cosine_between_modes": start,
+        "final_cosine_between_modes": np.abs(cosine[:, :, -1]),
     }
+    return {name: per_run(cell, array, mode_pair=labels) for name, array in values.items()}

@@ -1,10 +1,10 @@
-"""How unequal the two layers of a mode end."""
+"""Ratio of the two layers of each mode."""
 
 import numpy as np
 from xarray import ufuncs
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 from neuralrace.results.gram import diagonal, vectors
 from neuralrace.theory.modes import two_layer_limit_ratio
@@ -23,7 +23,13 @@ from neuralrace.theory.modes import two_layer_limit_ratio
     },
 )
 def layer_ratio(cell: CellResults) -> Values:
-    """Ratio of the larger to the smaller layer in each mode (Basu et al., corollary 2.4)."""
+    """Ratio of the larger to the smaller layer of each mode, at the start and at the end.
+
+    The ratio is 1 for balanced layers. The final ratio over its limit is 1 if it agrees perfectly
+    with theory: s is the singular value, delta the conserved difference of squared layers.
+
+    Source: Basu et al., corollary 2.4.
+    """
     encoder, decoder, _ = vectors(cell)
     lengths = ufuncs.sqrt(diagonal(encoder)), ufuncs.sqrt(diagonal(decoder))
     learned = cell.target > 0

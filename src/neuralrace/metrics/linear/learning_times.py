@@ -1,11 +1,11 @@
-"""When each mode is learned."""
+"""Learning time of each mode, measured and predicted."""
 
 import numpy as np
 import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, crossing_time
+from neuralrace.metrics.values import Values, crossing_time
 from neuralrace.networks.layered import Layered
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.modes import deep_half_time, shallow_half_time
@@ -48,9 +48,13 @@ from neuralrace.theory.modes import deep_half_time, shallow_half_time
     },
 )
 def learning_times(cell: CellResults) -> Values:
-    """Times to half of each mode's target s/d, measured, and against the curves of every solution.
+    """Time to half of each mode's target s/d, and its ratio to the time of every solution.
 
-    Where a solution gives `initial_mode`, closed forms stand beside them; see `_closed_forms`.
+    Ratios to theory are 1 for perfect agreement, and errors are 0. If a solution gives
+    `initial_mode`, times are also compared with closed forms. The closed form for whitened inputs
+    is log(s/eps - 1)/(2 s) from an initial strength eps. The summary of the theory has log(s/eps)/s
+    for the first half, to s/(2 d), and for the second, from there to s/d - eps. Times are flow
+    times in units of tau; modes without a target are NaN.
     """
     strength = cell.trajectory["mode_strength"]
     target = cell.target
@@ -59,10 +63,10 @@ def learning_times(cell: CellResults) -> Values:
     s = cell.strength
     reached = half.where(learned, drop=True)
     drive = s.where(learned, drop=True)
-    # pairs of modes, the first of them stronger; equal modes have no order
+    # pairs of modes whose first mode is stronger; equal modes have no order
     ranked = drive - drive.rename(mode="other_mode") > 1e-9 * s.max()
     in_order = ranked.any() & ((reached < reached.rename(mode="other_mode")) | ~ranked)
-    # strengths of weaker modes when a stronger one is at half its target
+    # strengths of weaker modes when a stronger one reaches half its target
     share = (strength / target.where(learned)).rename(mode="other_mode")
     at = (strength >= target / 2).argmax("time").where(learned, drop=True).astype(int)
     later = share.isel(time=at).where(ranked & reached.notnull())
@@ -98,12 +102,7 @@ def _logistic_rate(share: xr.DataArray, time: xr.DataArray) -> xr.DataArray:
 def _closed_forms(
     cell: CellResults, network: Layered, strength: xr.DataArray, half: xr.DataArray
 ) -> Values:
-    """Half times as the closed form predicts and as the summary of the theory writes them.
-
-    The first half runs from the initial strength eps to half the target s/d, the second from there
-    to s/d - eps. The summary gives log(s/eps)/s for both; the closed form for whitened inputs gives
-    log(s/eps - 1)/(2 s).
-    """
+    """Half times over those of the closed form and of the summary of the theory."""
     start = cell.theory["initial_mode"]
     modes = cell.data.modes
     target = cell.target

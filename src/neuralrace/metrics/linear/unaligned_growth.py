@@ -1,10 +1,10 @@
-"""An unaligned mode in two halves: the sum p = a + b grows, the difference m = a - b decays."""
+"""Growth of unaligned modes: the sum p = a + b grows, the difference m = a - b decays."""
 
 from scipy.integrate import cumulative_simpson
 from xarray import ufuncs
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 from neuralrace.results.gram import diagonal, vectors
 
@@ -20,9 +20,11 @@ from neuralrace.results.gram import diagonal, vectors
     },
 )
 def unaligned_growth(cell: CellResults) -> Values:
-    """Invariant and decay law of modes that do not interfere (init law `decoupled`).
+    """Conserved product and decay rate of modes that do not interfere (initialiser `decoupled`).
 
-    |p||m| is conserved by gradient flow, and log(|m|/|p|) falls by 2 integral of (s - a.b) dt.
+    The vectors a and b are the encoder and the decoder vector of a mode. Gradient flow conserves
+    |p||m|: its drift is 0 for perfect agreement. log(|m|/|p|) falls by twice the time integral of
+    s - a.b: its slope is 2 for perfect agreement.
     """
     encoder, decoder, across = (diagonal(block) for block in vectors(cell))
     total = ufuncs.sqrt(encoder + decoder + 2 * across)
@@ -35,11 +37,11 @@ def unaligned_growth(cell: CellResults) -> Values:
     fall = rate.copy(
         data=cumulative_simpson(rate.values, x=cell.flow_time.values, axis=axis, initial=0)
     )
-    # judged where the change has begun and the smaller half is not yet lost in rounding
+    # the change has begun, and the smaller of p and m is not yet lost in rounding
     smaller, larger = ufuncs.minimum(total, difference), ufuncs.maximum(total, difference)
-    judged = (abs(fall) > 0.1) & (smaller > 1e-6 * larger)
+    readable = (abs(fall) > 0.1) & (smaller > 1e-6 * larger)
     measured = log_ratio.isel(time=0, drop=True) - log_ratio
     return {
         "product_drift": abs(product / product.isel(time=0) - 1).max("time").where(learned),
-        "log_ratio_slope": (measured / fall).where(judged & learned).mean("time"),
+        "log_ratio_slope": (measured / fall).where(readable & learned).mean("time"),
     }

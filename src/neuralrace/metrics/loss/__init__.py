@@ -1,1 +1,1 @@
-"""Metrics of the loss curve."""
+"""Metrics of the loss curve, for networks of every kind."""

@@ -1,7 +1,7 @@
-"""How far simulation is from theory, and why."""
+"""Distance of the simulated loss and modes from theory."""
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 
 
@@ -31,9 +31,10 @@ from neuralrace.results.cells import CellResults
 def analytic_fit(cell: CellResults) -> Values:
     """Distance of every solution from the simulation, in the loss and in the modes.
 
-    With the gradient flow among the solutions the distance splits: simulation against flow is the
-    discretisation error of gradient descent, theory against flow the approximation error of the
-    theory. Losses are in units of the initial loss, modes of the largest target.
+    Distances are 0 for perfect agreement. Losses are relative to the initial loss, modes to the
+    largest target. If gradient flow is among the solutions, the distance splits in two. Simulation
+    against flow is the discretisation error of gradient descent. Theory against flow is the
+    approximation error of the theory.
     """
     simulated = cell.trajectory["loss"]
     predicted = cell.get("theory", "loss")
@@ -50,12 +51,12 @@ def analytic_fit(cell: CellResults) -> Values:
         values["approximation_error"] = (abs(predicted - flow) / scale).max("time", skipna=False)
     if "mode_strength" in cell.trajectory and "mode_strength" in cell.theory:
         modes = cell.theory["mode_strength"]
-        off = abs(modes - cell.trajectory["mode_strength"]) / abs(cell.target).max()
-        values["mode_error_sup"] = off.max(("time", "mode"), skipna=False)
+        distance = abs(modes - cell.trajectory["mode_strength"]) / abs(cell.target).max()
+        values["mode_error_sup"] = distance.max(("time", "mode"), skipna=False)
     if "pathway_values" in cell.trajectory and "pathway_values" in cell.theory:
-        own = cell.trajectory["pathway_values"]
-        far = abs(cell.theory["pathway_values"] - own).max("time", skipna=False)
-        values["pathway_error_sup"] = far.max("pathway_mode", skipna=False) / own.max(
+        learned = cell.trajectory["pathway_values"]
+        distance = abs(cell.theory["pathway_values"] - learned).max("time", skipna=False)
+        values["pathway_error_sup"] = distance.max("pathway_mode", skipna=False) / learned.max(
             ("time", "pathway", "pathway_mode")
         )
     return values

@@ -1,7 +1,7 @@
-"""When half of the loss is gone."""
+"""Time to half of the initial loss, in the simulation and in theory."""
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, crossing_time, time_ratio
+from neuralrace.metrics.values import Values, crossing_time, time_ratio
 from neuralrace.results.cells import CellResults
 
 
@@ -16,10 +16,11 @@ from neuralrace.results.cells import CellResults
     },
 )
 def half_times(cell: CellResults) -> Values:
-    """Time at which the loss has fallen to half of its initial value, and that of every solution.
+    """Flow time at which the loss reaches half of its initial value, measured and predicted.
 
-    Half way to zero rather than to where the run happens to end, as closed forms have it; NaN where
-    a loss never gets there. Solutions are read at the level of the simulation.
+    The ratio to theory is 1 for perfect agreement. The level is half of the initial loss of the
+    simulation, for solutions too: closed forms fall to zero, wherever a run ends. Times are in
+    units of tau, and NaN if a loss never reaches the level.
     """
     loss = cell.trajectory["loss"]
     level = loss.isel(time=0, drop=True) / 2

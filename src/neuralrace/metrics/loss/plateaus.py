@@ -1,4 +1,4 @@
-"""Where the loss rests on its way down, and how much the time of its fall varies over seeds."""
+"""Plateau of the loss, times to given loss levels, and their variation over seeds."""
 
 import numpy as np
 import xarray as xr
@@ -6,9 +6,8 @@ from jaxtyping import Float
 from xarray import ufuncs
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, crossing_time
 from neuralrace.metrics.loss.stages import drops
-from neuralrace.metrics.relu.imitation import LEVELS
+from neuralrace.metrics.values import Values, crossing_time, loss_levels
 from neuralrace.results.cells import CellResults
 
 
@@ -33,20 +32,20 @@ from neuralrace.results.cells import CellResults
     },
 )
 def plateaus(cell: CellResults) -> Values:
-    """Times at which the loss has fallen to shares of its initial value, and its longest rest.
+    """Flow times at which the loss reaches shares of its initial value, and its plateau.
 
-    Drops are those of `stages`. The plateau is where the loss falls least for its size, at the
-    smallest -d log L/dt between the first drop and the last; NaN for a run with fewer than two. The
-    variation over seeds is the standard deviation over the mean of the times, the deviation of a
-    run its distance from the mean over the mean; NaN where a run does not get to the level.
+    Drops of the loss are those of the metric `stages`. The plateau is the point between the first
+    and the last drop with the smallest -d log L/dt. It is NaN for a run with fewer than two drops.
 
-    Source: Jarvis et al., "Make Haste Slowly", sec. 6, fig. 6, tells plateaus and the variation of
-    trajectories by eye.
+    The variation over seeds is the standard deviation of the times over their mean. The deviation
+    of a run is its distance from the mean over the mean. Both are 0 if all seeds take equally
+    long, and NaN if a run does not reach the level.
+
+    Source: Jarvis et al., "Make Haste Slowly", sec. 6, fig. 6, which shows plateaus and the
+    variation of trajectories without measuring them.
     """
     loss = cell.trajectory["loss"]
-    shares = xr.DataArray(list(LEVELS), {"loss_level": list(LEVELS)}, ("loss_level",))
-    level = loss.isel(time=0, drop=True) * shares
-    times = crossing_time(-loss, -level, cell.flow_time)
+    times = crossing_time(-loss, -loss_levels(cell), cell.flow_time)
     mean = times.mean("seed", skipna=False)
     variance = ((times - mean) ** 2).sum("seed", skipna=False) / (times.sizes["seed"] - 1)
     share, time = xr.apply_ufunc(
@@ -71,9 +70,9 @@ def _plateau(
 ) -> tuple[float, float]:
     """Loss and time on the plateau of one curve; NaN without one."""
     rate = -np.gradient(loss) / np.gradient(time)  # exactly 0 where the loss does not change
-    found = drops(rate)
-    if len(found) < 2:
+    peaks = drops(rate)
+    if len(peaks) < 2:
         return np.nan, np.nan
-    between = slice(found[0], found[-1] + 1)
-    rest = found[0] + int(np.argmin(rate[between] / loss[between]))
-    return float(loss[rest]), float(time[rest])
+    between = slice(peaks[0], peaks[-1] + 1)
+    slowest = peaks[0] + int(np.argmin(rate[between] / loss[between]))
+    return float(loss[slowest]), float(time[slowest])

@@ -1,4 +1,4 @@
-"""Whether the loss falls in stages or all at once."""
+"""Number of separate drops of the loss."""
 
 import numpy as np
 import xarray as xr
@@ -6,13 +6,13 @@ from jaxtyping import Float, Int
 from scipy.signal import find_peaks
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 
-# A drop is a peak of -dL/dt at least this high, as a share of the highest, ...
 LEAST_HEIGHT = 1e-3
-# ... that stands out from its surroundings by at least this share of its own height.
+"""Least height of a drop, a peak of -dL/dt, as a share of the highest peak."""
 LEAST_PROMINENCE = 0.5
+"""Least prominence of a drop, as a share of its height."""
 
 
 @Metric(
@@ -22,15 +22,14 @@ LEAST_PROMINENCE = 0.5
     },
 )
 def stages(cell: CellResults) -> Values:
-    """Separate drops of the loss, and whether it falls from the start.
+    """Number of separate drops of the loss, and its initial rate over its largest rate.
 
-    Between two drops, and before the first, the rate -dL/dt is less than half of what it is in the
-    lower one. A loss that decays exponentially, or as any sum of exponentials, falls fastest at the
-    start: it has no drops, and the initial rate is the largest, a share of 1. On a plateau before
-    the first drop that share is near 0. Neither depends on the units of loss and time; both are NaN
-    for a run that diverged.
+    A drop is a peak of the rate -dL/dt. Between two drops, and before the first, the rate is less
+    than half of that of the lower drop. A sum of decaying exponentials falls fastest at the start:
+    it has no drops and an initial rate share of 1. The share is near 0 if the loss starts on a
+    plateau. Neither number depends on the units of loss and time; both are NaN for a diverged run.
 
-    Source: Saxe, Sodhani, Lewallen 2022, fig. 6, tells the two regimes apart by eye.
+    Source: Saxe, Sodhani, Lewallen 2022, fig. 6, which distinguishes the two regimes by eye.
     """
     loss = cell.trajectory["loss"]
     axis = loss.get_axis_num("time")
@@ -45,6 +44,6 @@ def stages(cell: CellResults) -> Values:
 
 
 def drops(rate: Float[np.ndarray, " time"]) -> Int[np.ndarray, " drop"]:
-    """Where the separate peaks of one curve of the rate -dL/dt are; see `stages`."""
-    peaks, found = find_peaks(rate, height=LEAST_HEIGHT * np.max(rate), prominence=0)
-    return peaks[found["prominences"] >= LEAST_PROMINENCE * found["peak_heights"]]
+    """Indices of the separate peaks of one curve of the rate -dL/dt; see `stages`."""
+    peaks, properties = find_peaks(rate, height=LEAST_HEIGHT * np.max(rate), prominence=0)
+    return peaks[properties["prominences"] >= LEAST_PROMINENCE * properties["peak_heights"]]

@@ -1,1 +1,1 @@
-"""Metrics of receptive fields."""
+"""Metrics of receptive fields: their shape, and their distance from theory."""

@@ -1,10 +1,8 @@
-"""How far theory is from the receptive fields that networks learn."""
+"""Distance of learned receptive fields from theory."""
 
 import numpy as np
-import xarray as xr
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
 from neuralrace.metrics.receptive_fields.receptive_fields import (
     class_shares,
     overlap,
@@ -12,6 +10,7 @@ from neuralrace.metrics.receptive_fields.receptive_fields import (
     unit_mean,
     weights_on_ring,
 )
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 
 
@@ -35,12 +34,13 @@ from neuralrace.results.cells import CellResults
     },
 )
 def receptive_field_fit(cell: CellResults) -> Values:
-    """Receptive fields of every solution beside those of the simulation, unit by unit, at the end.
+    """Final receptive fields of the simulation compared with every solution, unit by unit.
 
-    Overlaps are cosines with their sign; units whose weights are all zero have none. What theory
-    predicts of its own fields is there for runs that diverged too, their distances are NaN.
+    Perfect agreement is an overlap of 1 and an error of 0. Overlaps are signed cosines, and leave
+    out units whose weights are all zero. Overlap and error are NaN for diverged runs; predicted
+    values are not.
 
-    Source: derived here; notes on localisation, sec. 2.2, ask for it.
+    Source: derived here, as notes on localisation, sec. 2.2, suggest.
     """
     solved = cell.get("theory", "receptive_fields")
     solved = solved.transpose("init_scale", "seed", "solution", "unit", "input")
@@ -51,12 +51,10 @@ def receptive_field_fit(cell: CellResults) -> Values:
     )
     like = solved.isel(unit=0, input=0, drop=True)
 
-    def found(values: np.ndarray) -> xr.DataArray:
-        return like.copy(data=values)
-
-    return {
-        "field_overlap": found(overlap(theory, learned)),
-        "field_error": found(distance / np.where(size > 0, size, np.nan)),
-        "predicted_participation": found(unit_mean(participation(theory))),
-        "predicted_localised_share": found(class_shares(theory)["localised"]),
+    values = {
+        "field_overlap": overlap(theory, learned),
+        "field_error": distance / np.where(size > 0, size, np.nan),
+        "predicted_participation": unit_mean(participation(theory)),
+        "predicted_localised_share": class_shares(theory)["localised"],
     }
+    return {name: like.copy(data=array) for name, array in values.items()}

@@ -1,4 +1,4 @@
-"""What the incoming weights of hidden units look like on a ring of inputs."""
+"""Shape of receptive fields: the incoming weights of hidden units on a ring of inputs."""
 
 from collections.abc import Callable
 
@@ -7,22 +7,22 @@ import xarray as xr
 from jaxtyping import Float, Inexact
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, crossing_time
+from neuralrace.metrics.values import Values, crossing_time, per_run
 from neuralrace.results.cells import CellResults
 
 Fields = Float[np.ndarray, "*runs unit input"]
 PerUnit = Float[np.ndarray, "*runs unit"]
 
 HELD = 0.9
-"""Share of a unit's energy that its window holds."""
+"""Share of a unit's energy in its energy window."""
 LONGEST = 1 / 3
-"""Longest window of a localised unit, as a share of the ring."""
+"""Longest energy window of a localised unit, as a share of the ring."""
 OPPOSED = 0.4
 """Least opposition of an oscillating unit; on 40 inputs one field of white noise in ten has it."""
 AROUND = 1 / 20
-"""How far from its place a largest weight counts as there, as a share of the ring, either way."""
+"""Distance within which the largest weight counts as unmoved, as a share of the ring."""
 ROUNDING = 1e-9
-"""Difference of energies, relative to those of a whole unit, that is none."""
+"""Differences of energies below this share of a unit's energy are rounding errors."""
 
 
 @Metric(
@@ -117,37 +117,40 @@ ROUNDING = 1e-9
 def receptive_fields(cell: CellResults) -> Values:
     """Shape of the receptive fields of the first hidden layer: spread, window, oscillation, class.
 
-    Measures and classes are those of `participation`, `participation_ratio`, `weight_kurtosis`,
-    `energy_window`, `dominant_frequency`, `cycles`, `opposition` and `class_shares`: of every unit
-    at the end, and means over the units of a run. Units whose weights are all zero have no shape
-    and are left out; means are NaN where no unit is left or a weight is undefined. Times are those
-    at which a mean over units is first half way between its start and its end, NaN unless it grows.
-    What is kept of modes is the share of units whose largest weight is at the end within a
-    twentieth of the ring of where it was: at the first snapshot with half of the growth in power,
-    of the same unit or, for chance, of the next one, and at the start.
+    Measures are given for every unit at the end of training, and as means over units. The functions
+    of their names define them: `participation`, `participation_ratio`, `weight_kurtosis`,
+    `energy_window`, `dominant_frequency`, `cycles` and `opposition`; `class_shares` defines the
+    classes. Units whose weights are all zero are left out. Means are NaN if no unit is left, and
+    for diverged runs.
 
-    Source: notes on localisation, secs. 1 and 2.1, tell localised fields by eye; the measures are
-    derived here.
+    Times are flow times, in units of tau, at which a mean over units is first half way from its
+    initial to its final value; NaN unless it grows. `mode_kept` variables are the share of units
+    whose largest weight stays within a twentieth of the ring. Its final place is compared with that
+    at the first snapshot with half of the growth in power, of the same unit or, for chance, of the
+    next unit. `mode_kept_from_start` compares it with the initial place.
+
+    Source: notes on localisation, secs. 1 and 2.1, which recognise localised fields by eye; the
+    measures are derived here.
     """
     fields, like = weights_on_ring(cell)
-    final, last = fields[:, :, -1], like.isel(snapshot=-1, drop=True)
+    final = fields[:, :, -1]
+    units = np.arange(1, final.shape[-2] + 1)
     values = {}
     for measure in MEASURES:
         name, per_unit = measure.__name__, measure(final)
-        numbers = np.arange(1, per_unit.shape[-1] + 1)
-        values[f"unit_{name}"] = last.expand_dims(unit=numbers, axis=-1).copy(data=per_unit)
-        values[name] = last.copy(data=unit_mean(per_unit))
+        values[f"unit_{name}"] = per_run(cell, per_unit, unit=units)
+        values[name] = per_run(cell, unit_mean(per_unit))
     for name, share in class_shares(final).items():
-        values[f"{name}_share"] = last.copy(data=share)
+        values[f"{name}_share"] = per_run(cell, share)
     power = like.copy(data=(fields**2).sum(axis=-1).mean(axis=-1))
     grown = _at_half_way(fields, power.values)
-    kept = {
+    earlier = {
         "mode_kept": grown,
         "mode_kept_by_chance": np.roll(grown, 1, axis=-2),
         "mode_kept_from_start": fields[:, :, 0],
     }
-    for name, before in kept.items():
-        values[name] = last.copy(data=unit_mean(_mode_kept(before, final)))
+    for name, before in earlier.items():
+        values[name] = per_run(cell, unit_mean(_mode_kept(before, final)))
     spread = like.copy(data=unit_mean(participation(fields)))
     shares = class_shares(fields)
     return values | {
@@ -157,28 +160,28 @@ def receptive_fields(cell: CellResults) -> Values:
         "field_norm_curve": power**0.5,
         "localisation_time": half_way_time(spread),
         "growth_time": half_way_time(power),
-        "centre_bias": last.copy(data=centre_bias(final)),
+        "centre_bias": per_run(cell, centre_bias(final)),
     }
 
 
 def weights_on_ring(cell: CellResults) -> tuple[Fields, xr.DataArray]:
-    """Receptive fields at the snapshots, NaN throughout a run where one weight is undefined.
+    """Receptive fields at the snapshots; all NaN where one weight is not finite.
 
     Returns:
-        The weights (init_scale, seed, snapshot, unit, input), and an array with the axes of runs
-        and snapshots.
+        The weights (init_scale, seed, snapshot, unit, input), and an array with the axes
+        (init_scale, seed, snapshot) and their coordinates.
     """
     fields = cell.receptive_fields
     weights = fields.values.astype(float)
-    defined = np.isfinite(weights).all(axis=(-2, -1), keepdims=True)
-    return np.where(defined, weights, np.nan), fields.isel(unit=0, input=0, drop=True)
+    finite = np.isfinite(weights).all(axis=(-2, -1), keepdims=True)
+    return np.where(finite, weights, np.nan), fields.isel(unit=0, input=0, drop=True)
 
 
 def half_way_time(curve: xr.DataArray) -> xr.DataArray:
-    """Flow time at which a curve over snapshots is first half way to its end; NaN unless it grows.
+    """Flow time at which a curve is first half way to its final value; NaN unless it grows.
 
     Args:
-        curve: has dimension `snapshot`, with its clock `snapshot_flow_time`.
+        curve: has the dimension `snapshot` and the coordinate `snapshot_flow_time`.
     """
     along = curve.rename(snapshot="time")
     start, end = (along.isel(time=at, drop=True) for at in (0, -1))
@@ -193,27 +196,27 @@ def _at_half_way(
     """Fields at the first snapshot with half of the growth in power; NaN unless it grows."""
     half = (power[..., :1] + power[..., -1:]) / 2
     first = np.argmax(power >= half, axis=-1)
-    there = np.take_along_axis(fields, first[..., None, None, None], axis=-3)[..., 0, :, :]
-    return np.where((power[..., -1] > power[..., 0])[..., None, None], there, np.nan)
+    half_way = np.take_along_axis(fields, first[..., None, None, None], axis=-3)[..., 0, :, :]
+    return np.where((power[..., -1] > power[..., 0])[..., None, None], half_way, np.nan)
 
 
 def _mode_kept(before: Fields, after: Fields) -> PerUnit:
-    """1 where the largest weight has stayed around its place, 0 elsewhere; NaN without a field."""
-    known = (np.abs(before).max(axis=-1) > 0) & (np.abs(after).max(axis=-1) > 0)
-    apart = np.abs(np.abs(before).argmax(axis=-1) - np.abs(after).argmax(axis=-1))
+    """1 for units whose largest weight stays around its place, else 0; NaN for zero weights."""
+    present = (np.abs(before).max(axis=-1) > 0) & (np.abs(after).max(axis=-1) > 0)
+    distance = np.abs(np.abs(before).argmax(axis=-1) - np.abs(after).argmax(axis=-1))
     inputs = before.shape[-1]
-    near = np.minimum(apart, inputs - apart) <= AROUND * inputs
-    return np.where(known, near.astype(float), np.nan)
+    near = np.minimum(distance, inputs - distance) <= AROUND * inputs
+    return np.where(present, near.astype(float), np.nan)
 
 
 # Measures of a unit ----------------------------------------------------------------------------
 
 
 def participation(fields: Fields) -> PerUnit:
-    """Inverse participation ratio sum w^4/(sum w^2)^2 times the number of inputs.
+    """Inverse participation ratio sum w^4/(sum w^2)^2 times the number of inputs L.
 
-    1 where weights differ in sign alone, 1.5 for a sinusoid, 3 L/(L + 2) on average for Gaussian
-    noise on L inputs, L for a single input; NaN for zero weights.
+    The value is 1 for weights of equal size, 1.5 for a sinusoid, 3 L/(L + 2) on average for
+    Gaussian noise, and L for a single input. It is NaN for zero weights.
 
     Source: derived here.
     """
@@ -221,19 +224,21 @@ def participation(fields: Fields) -> PerUnit:
 
 
 def participation_ratio(fields: Fields) -> PerUnit:
-    """Participation over what random phases leave of it on average, at the same power spectrum.
+    """Participation over its mean for random phases with the same power spectrum.
 
-    1 for a single sinusoid and on average for Gaussian noise of any spectrum: what is more than
-    that is an arrangement of frequencies, and not their choice. A sum of waves with powers v_k and
-    independent phases has participation 3 - (3/2 sum v_k^2 + 1/2 (v_0^2 + v_{L/2}^2))/(sum v_k)^2
-    on average, as the fourth moment of a wave is 3/2 v_k^2, and v_k^2 at the frequencies 0 and L/2,
-    which have signs in the place of phases. NaN for zero weights.
+    The value is 1 for a single sinusoid, and on average for Gaussian noise of any spectrum. A
+    larger value is due to the phases of the frequencies, not to their powers. It is NaN for zero
+    weights.
+
+    A sum of waves with powers v_k and independent phases has the mean participation
+    3 - (3/2 sum v_k^2 + 1/2 (v_0^2 + v_{L/2}^2))/(sum v_k)^2. The fourth moment of a wave is
+    3/2 v_k^2, and v_k^2 at the frequencies 0 and L/2, which have signs in place of phases.
 
     Source: derived here.
     """
     inputs = fields.shape[-1]
     power = np.abs(np.fft.rfft(_scaled(fields))) ** 2
-    power[..., 1 : (inputs + 1) // 2] *= 2  # of both signs of the frequency
+    power[..., 1 : (inputs + 1) // 2] *= 2  # rfft leaves out negative frequencies
     ends = power[..., 0] ** 2
     if inputs % 2 == 0:
         ends = ends + power[..., -1] ** 2
@@ -242,7 +247,7 @@ def participation_ratio(fields: Fields) -> PerUnit:
 
 
 def weight_kurtosis(fields: Fields) -> PerUnit:
-    """Excess kurtosis of the weights of a unit over inputs; NaN where they are all the same."""
+    """Excess kurtosis of the weights of a unit over inputs; NaN if all weights are equal."""
     scaled = _scaled(fields)
     deviation = scaled - scaled.mean(axis=-1, keepdims=True)
     variance = (deviation**2).mean(axis=-1)
@@ -251,23 +256,24 @@ def weight_kurtosis(fields: Fields) -> PerUnit:
 
 
 def energy_window(fields: Fields) -> PerUnit:
-    """Shortest stretch of the ring that holds 90% of sum w^2, as a share of the ring.
+    """Shortest window of the ring with 90% of sum w^2, as a share of the ring.
 
     Source: derived here.
     """
     energy, inputs = _energy(fields), fields.shape[-1]
+    # twice around the ring, so that windows may cross its end
     upto = np.cumsum(np.concatenate([energy, energy], axis=-1), axis=-1)
     shortest = np.ones(energy.shape[:-1])
     for length in range(1, inputs):
-        held = upto[..., length : length + inputs] - upto[..., :inputs]
-        shortest += held.max(axis=-1) < HELD - ROUNDING
+        within = upto[..., length : length + inputs] - upto[..., :inputs]
+        shortest += within.max(axis=-1) < HELD - ROUNDING
     return np.where(np.isnan(upto[..., 0]), np.nan, shortest / inputs)
 
 
 def dominant_frequency(fields: Fields) -> PerUnit:
     """Frequency with the largest |sum_i w_i exp(-2 pi i k i/L)|^2, in cycles per ring.
 
-    From 0, the mean weight, to half the number of inputs; the lowest where several are equal.
+    Frequencies are from 0, the mean weight, to L/2 for L inputs. The lowest of equal ones counts.
     """
     power = np.abs(np.fft.rfft(_scaled(fields))) ** 2
     largest = power.max(axis=-1)
@@ -276,15 +282,16 @@ def dominant_frequency(fields: Fields) -> PerUnit:
 
 
 def cycles(fields: Fields) -> PerUnit:
-    """Cycles of the dominant frequency within the window of 90% of the energy."""
+    """Number of cycles of the dominant frequency within the energy window."""
     return dominant_frequency(fields) * energy_window(fields)
 
 
 def opposition(fields: Fields) -> PerUnit:
-    """Minus the least correlation of a field with itself moved around the ring; NaN for zeros.
+    """Minus the least correlation of a field with its own shifts around the ring.
 
-    1 for a sinusoid, whose signs are all opposite half a wavelength on; 0 or less for a field of
-    one sign. White noise on 40 inputs has 0.29 on average, and 1 field of it in 10 reaches 0.4.
+    The value is 1 for a sinusoid, due to a shift by half a wavelength. It is at most 0 for a field
+    of one sign, and NaN for zero weights. White noise on 40 inputs has 0.29 on average, and 1 field
+    in 10 reaches 0.4.
 
     Source: derived here.
     """
@@ -310,10 +317,10 @@ MEASURES: tuple[Callable[[Fields], PerUnit], ...] = (
 def class_shares(fields: Fields) -> dict[str, Float[np.ndarray, "*runs"]]:
     """Shares of units that are localised, oscillating and neither; they add up to 1.
 
-    A unit with more than one cycle within its energy window is not localised, however short the
-    window. It oscillates if it is also opposite to itself somewhere on: the signs of noise change
-    too, but keep no distance. Units of at most one cycle are localised if their window is at most a
-    third of the ring. Units whose weights are all zero do not count.
+    A unit is localised if its energy window is at most a third of the ring and has at most one
+    cycle. It is oscillating if the window has more than one cycle and its opposition is at least
+    0.4. The latter excludes most noise, whose signs change at irregular distances. Units whose
+    weights are all zero are left out.
 
     Source: derived here.
     """
@@ -333,10 +340,10 @@ def class_shares(fields: Fields) -> dict[str, Float[np.ndarray, "*runs"]]:
 
 
 def centre_bias(fields: Fields) -> Float[np.ndarray, "*runs"]:
-    """|mean over units of exp(i angle)|, the angle that of the centre of a unit's energy.
+    """|mean over units of exp(i angle)| for the angle of the centre of a unit's energy.
 
-    1 where all centres are the same, 0 where they are even around the ring, and about
-    sqrt(pi/(4 K)) for K centres at random. Units whose energy has no centre do not count.
+    The value is 1 if all centres are equal, 0 if they are evenly spaced around the ring, and about
+    sqrt(pi/(4 K)) for K random centres. Units whose energy has no centre are left out.
 
     Source: derived here.
     """
@@ -351,21 +358,24 @@ def centre_bias(fields: Fields) -> Float[np.ndarray, "*runs"]:
 def overlap(
     fields: Float[np.ndarray, "*#runs unit input"], others: Float[np.ndarray, "*#runs unit input"]
 ) -> Float[np.ndarray, "*runs"]:
-    """Cosine of a unit's field with its other field, mean over units whose weights are not zero."""
+    """Cosine of two fields of each unit, mean over units with weights other than zero."""
     lengths = np.linalg.norm(fields, axis=-1) * np.linalg.norm(others, axis=-1)
     return unit_mean((fields * others).sum(axis=-1) / np.where(lengths > 0, lengths, np.nan))
 
 
 def unit_mean(per_unit: Inexact[np.ndarray, "*runs unit"]) -> Inexact[np.ndarray, "*runs"]:
-    """Mean over the units that have a value; NaN where none has."""
-    known = ~np.isnan(per_unit)
-    count = known.sum(axis=-1)
-    total = np.where(known, per_unit, 0).sum(axis=-1)
+    """Mean over the units whose value is not NaN; NaN if there are none."""
+    defined = ~np.isnan(per_unit)
+    count = defined.sum(axis=-1)
+    total = np.where(defined, per_unit, 0).sum(axis=-1)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _scaled(fields: Fields) -> Fields:
-    """Weights over the largest of their unit, whatever its size; NaN for zero weights."""
+    """Weights over the largest weight of their unit; NaN for zero weights.
+
+    Squares of very small or very large weights would underflow or overflow without it.
+    """
     largest = np.abs(fields).max(axis=-1, keepdims=True)
     return fields / np.where(largest > 0, largest, np.nan)
 

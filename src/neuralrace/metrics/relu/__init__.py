@@ -1,1 +1,1 @@
-"""Metrics of ReLU networks and of gated networks that imitate them."""
+"""Metrics of ReLU networks, and of gated networks that imitate them."""

@@ -1,15 +1,15 @@
-"""What the hidden units of a ReLU network trained on XoR turn into."""
+"""Functional cell types: the corner of XoR that each hidden unit points to."""
 
 import numpy as np
 import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 
-# Share of the power above which a corner counts as occupied.
 OCCUPIED = 0.05
+"""Share of the power at which a corner counts as occupied."""
 
 
 @Metric(
@@ -26,11 +26,11 @@ OCCUPIED = 0.05
     },
 )
 def cell_types(cell: CellResults) -> Values:
-    """Units by the corner of the square that their incoming weights w point to, at the end.
+    """Final incoming weights w of hidden units by the corner of the square that is nearest.
 
-    Units count by their power |v||w|, v the weight to the output. Pointing to a corner is a cosine
-    of 1; directions at random have 0.90 with the nearest corner on average, and half of their
-    readouts have the sign of its label.
+    Units are weighted by their power |v||w|, where v is the weight to the output. The mean cosine
+    is 1 if all units point to a corner, and 0.90 for random directions. The share of readouts with
+    the sign of the corner's label is 1 for perfect cell types, and 1/2 for random readouts.
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 3.
     """
@@ -45,8 +45,8 @@ def cell_types(cell: CellResults) -> Values:
     nearest = cosine == cosine.max("corner")
     power = abs(readout) * length
 
-    def share(of: xr.DataArray) -> xr.DataArray:
-        weighted = (power * of).sum("unit_1", skipna=False)
+    def share(values: xr.DataArray) -> xr.DataArray:
+        weighted = (power * values).sum("unit_1", skipna=False)
         return weighted / power.sum("unit_1", skipna=False)
 
     occupied = share(nearest)

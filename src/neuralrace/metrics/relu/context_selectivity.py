@@ -1,16 +1,16 @@
-"""In which contexts the units of a ReLU network are open, by what they answer."""
+"""Contexts in which the units of a ReLU network are open, by their part of the outputs."""
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values, per_run
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.reln.gates import relu_gates
 
-# Share of the targets' power below which there is nothing to carry but rounding.
 NEGLIGIBLE = 1e-12
+"""Share of the targets' power below which a part of the targets is a rounding error."""
 
 
 @Metric(
@@ -52,17 +52,19 @@ NEGLIGIBLE = 1e-12
     },
 )
 def context_selectivity(cell: CellResults) -> Values:
-    """What units that are open in q of C contexts carry of the targets.
+    """Share of the targets that units carry, by the number of contexts in which they are open.
 
-    Targets are the best linear map of the inputs, the common part, and the residual R. A unit with
-    activity h_n and outgoing weights v carries sum_n h_n v.R_n / |R|^2 of the residual, of the
-    common part likewise; over all units this is 1 once the network answers the targets. A unit is
-    open in a context if it is on more than half of its samples, and specific to a context if all
-    samples that it is on for are of this one. In a network of several hidden layers, units are
-    those of the last. NaN for a part that the targets do not have.
+    Targets are the sum of the best linear map of the inputs, the common part, and the residual R. A
+    unit with activity h_n and outgoing weights v carries sum_n h_n v.R_n / |R|^2 of the residual,
+    and likewise of the common part. Over all units the sum is 1 once the targets are learned. It is
+    NaN for a part that the targets do not have.
+
+    A unit is open in a context if it is on for more than half of the samples of the context. It is
+    specific to a context if it is on for samples of this context only. In a network with several
+    hidden layers, the units are those of the last one.
 
     Source: Jarvis et al., "Make Haste Slowly", secs. 4 and 5: the pathways of the residual are open
-    in C - 1 contexts. The count is derived here.
+    in C - 1 of C contexts. The count is derived here.
     """
     data = cell.data
     *encoders, readout = cell.weights()
@@ -78,21 +80,22 @@ def context_selectivity(cell: CellResults) -> Values:
         hidden = np.maximum(encoder @ hidden, 0)
     linear = data.x @ np.linalg.lstsq(data.x, data.y, rcond=None)[0]
     numbers = np.arange(len(contexts) + 1)
-    like = cell.trajectory["weight_1"].isel(unit_0=0, unit_1=0, drop=True)
+    snapshots = cell.trajectory["weight_1"].isel(unit_0=0, unit_1=0, drop=True)
     residual, common = (
         _carried(hidden, readout, part, data.y) for part in (data.y - linear, linear)
     )
 
     def by_number(carried: np.ndarray) -> xr.DataArray:
-        """Sums over the units that are open in so many contexts."""
+        """Sums over the units that are open in equally many contexts."""
         sums = [np.sum(carried * (open_contexts == number), axis=-1) for number in numbers]
-        return like.expand_dims(open_contexts=numbers, axis=2).copy(data=np.stack(sums, axis=2))
+        like = snapshots.expand_dims(open_contexts=numbers, axis=2)
+        return like.copy(data=np.stack(sums, axis=2))
 
-    def mean(of: np.ndarray) -> xr.DataArray:
-        """Mean over units at the end, by what they carry of the residual."""
+    def mean(values: np.ndarray) -> xr.DataArray:
+        """Final mean over units, weighted by what they carry of the residual."""
         weight = residual[:, :, -1]
-        weighted = np.sum(weight * of[:, :, -1], axis=-1) / np.sum(weight, axis=-1)
-        return like.isel(snapshot=-1, drop=True).copy(data=weighted)
+        weighted = np.sum(weight * values[:, :, -1], axis=-1) / np.sum(weight, axis=-1)
+        return per_run(cell, weighted)
 
     return {
         "carried_residual": by_number(residual).isel(snapshot=-1, drop=True),
@@ -100,9 +103,7 @@ def context_selectivity(cell: CellResults) -> Values:
         "carried_common": by_number(common).isel(snapshot=-1, drop=True),
         "carried_common_curve": by_number(common),
         "context_gated_share": mean(by_context),
-        "context_specific_units": like.isel(snapshot=-1, drop=True).copy(
-            data=specific[:, :, -1].mean(axis=-1)
-        ),
+        "context_specific_units": per_run(cell, specific[:, :, -1].mean(axis=-1)),
         "context_specific_share": mean(specific),
         "mean_open_contexts": mean(open_contexts),
     }
@@ -114,7 +115,7 @@ def _carried(
     part: Float[np.ndarray, "sample output"],
     targets: Float[np.ndarray, "sample output"],
 ) -> Float[np.ndarray, "*runs unit"]:
-    """What each unit carries of a part of the targets, sum_n h_n v.p_n / |p|^2."""
+    """Share of a part p of the targets that each unit carries, sum_n h_n v.p_n / |p|^2."""
     power = np.sum(part**2)
     if power <= NEGLIGIBLE * np.sum(targets**2):
         return np.full(hidden.shape[:-1], np.nan)

@@ -1,4 +1,4 @@
-"""What kind of boundary a ReLU network draws between the classes of XoR with a margin."""
+"""Nonlinearity of the decision boundary of ReLU networks on XoR with a margin."""
 
 from contextlib import suppress
 
@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values, per_run
 from neuralrace.results.cells import CellResults
 from neuralrace.theory import margin
 
@@ -54,23 +54,22 @@ from neuralrace.theory import margin
     },
 )
 def decision_boundary(cell: CellResults) -> Values:
-    """How nonlinear the network is between the classes, and what kinds of units answer the samples.
+    """Nonlinearity of the output between the classes, and shares of the kinds of hidden units.
 
     The nonlinearity index is [f(1, -1, 0) - f(1, 1, 0)]/2, averaged over both points of each class:
-    ([f(1, -1, 0) + f(-1, 1, 0)] - [f(1, 1, 0) + f(-1, -1, 0)])/4. These are the corners with the
-    margin taken away, on which no linear function can tell the classes apart: its index is 0. Units
-    that point to one sample each, on which alone they are open up to Delta^2 = 2, and answer it
-    rightly have 2/(2 + Delta^2), 1 as the margin vanishes; `nonlinearity_share` is the
-    index over that.
+    ([f(1, -1, 0) + f(-1, 1, 0)] - [f(1, 1, 0) + f(-1, -1, 0)])/4. These points are the corners
+    without the margin Delta, where every linear function has an index of 0. Units that point to
+    one sample each and learn its target have 2/(2 + Delta^2), for Delta^2 up to 2.
+    `nonlinearity_share` is the index over this value.
 
-    A unit j carries sum_n y_n v_j h_jn of the output on the samples. It is an `xor` unit if it is
-    open on exactly one sample, a `linear` unit if it is open on exactly the two samples of one
-    class, and an `other` unit if it is open on samples of both classes. The three shares of what
-    all units carry add up to 1; one may be negative or exceed 1 before anything is learned. Theory
-    of the last `xor` share lets pathways of both kinds race, from the initial weights.
+    A unit j carries sum_n y_n v_j h_jn of the output on the samples n. An `xor` unit is open on
+    exactly one sample, a `linear` unit on exactly the two samples of one class, an `other` unit on
+    samples of both classes. Their shares of the sum over all units add up to 1. A share may be
+    negative or exceed 1 before anything is learned. The theory of the final `xor` share is the race
+    of `xor` and `linear` pathways from the initial weights; its error is 0 for perfect agreement.
 
     Source: Jarvis et al., "Make Haste Slowly", sec. 3 and appendix C, fig. 2; the index and the
-    shares are ours.
+    shares are derived here.
     """
     dataset = cell.spec.dataset
     data = cell.data
@@ -106,12 +105,13 @@ def decision_boundary(cell: CellResults) -> Values:
 def _predicted(
     cell: CellResults, width: float, encoder: xr.DataArray, readout: xr.DataArray
 ) -> xr.DataArray:
-    """Share of the output that comes from single samples at the end, nothing fitted."""
+    """Final share of the `xor` units by theory, without fitted parameters."""
     first = encoder.isel(snapshot=0, drop=True).transpose("init_scale", "seed", "unit_1", "unit_0")
     second = readout.isel(snapshot=0, drop=True).transpose("init_scale", "seed", "unit_1")
     share = np.full(second.shape[:2], np.nan)
-    with suppress(ValueError):  # weights made by hand, with units between the edges of examples
+    # theory refuses units between the edges of examples, which only weights made by hand have
+    with suppress(ValueError):
         start = margin.neuron_start(first.values.astype(float), second.values.astype(float), width)
         time = cell.flow_time.values[[0, -1]]
         share = margin.xor_share(time, width, start.linear, start.xor)[..., -1]
-    return second.isel(unit_1=0, drop=True).copy(data=share)
+    return per_run(cell, share)

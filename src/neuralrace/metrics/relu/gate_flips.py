@@ -1,4 +1,4 @@
-"""How much the gates of a ReLU network change while it learns."""
+"""Changes of the gates of a ReLU network during training."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,13 @@ import xarray as xr
 from jaxtyping import Float
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
 from neuralrace.metrics.receptive_fields.receptive_fields import (
     half_way_time,
     participation,
     unit_mean,
     weights_on_ring,
 )
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.half_spaces import flip_fraction
 from neuralrace.theory.reln.gates import relu_gates
@@ -65,22 +65,26 @@ PerUnit = Float[np.ndarray, "init_scale seed unit snapshot"]
     },
 )
 def gate_flips(cell: CellResults) -> Values:
-    """Gates that are not as they were, and units that end up open on every sample.
+    """Share of gates that differ from an earlier time, and of units that are finally always open.
 
-    A gate is that of one unit on one sample. Units count alike or, where it says carried, by their
-    power at the end: the length of their incoming times that of their outgoing weights.
+    A gate is the state of one unit on one sample. Shares are 0 for gates that are fixed. Units have
+    equal weights. In `carried` shares and in `always_open_share` they are weighted by their final
+    power: the length of their incoming times that of their outgoing weights.
 
-    Inputs whose law is known are a ring; see `_on_ring` for what there is besides.
+    If the dataset knows the distribution of its classes, its inputs are a ring, and the flips of
+    the first hidden layer are also compared with the localisation of `receptive_fields`. The share
+    of flips before localisation may exceed 1, as gates can flip back. Theory is for Gaussian inputs
+    with the covariances of the classes, and only for classes of mean zero.
 
-    Source: Jarvis et al., "Make Haste Slowly", sec. 6 and appendix B, which take gates to be fixed;
-    notes on localisation, sec. 2.1, which ask how far they are.
+    Source: Jarvis et al., "Make Haste Slowly", sec. 6 and appendix B, which assume fixed gates;
+    notes on localisation, sec. 2.1, which ask how fixed they are.
     """
     weights = cell.weights()
     samples = len(cell.data.x)
-    known = np.all(np.isfinite(weights[0]), axis=(-2, -1))
-    known_pairs = known[..., None] & known[..., None, :]
+    finite = np.all(np.isfinite(weights[0]), axis=(-2, -1))
+    finite_pairs = finite[..., None] & finite[..., None, :]
     counts, never_changed = _open_at_both(weights, cell.data.x)
-    found: dict[str, list[np.ndarray]] = {}
+    by_layer: dict[str, list[np.ndarray]] = {}
     for both, into, out in zip(counts, weights[:-1], weights[1:], strict=True):
         power = np.linalg.norm(into[:, :, -1], axis=-1) * np.linalg.norm(out[:, :, -1], axis=-2)
         opened = np.diagonal(both, axis1=-2, axis2=-1)
@@ -95,16 +99,16 @@ def gate_flips(cell: CellResults) -> Values:
             ("always_open_units", always, np.ones_like(power)),
             ("always_open_share", always, power),
         ):
-            mean = np.where(known, _mean(per_unit, weight), np.nan)
-            found.setdefault(name, []).append(mean)
-        between = np.where(known_pairs, differ.mean(axis=2), np.nan)
-        found.setdefault("gate_flips_between", []).append(between)
+            mean = np.where(finite, _mean(per_unit, weight), np.nan)
+            by_layer.setdefault(name, []).append(mean)
+        between = np.where(finite_pairs, differ.mean(axis=2), np.nan)
+        by_layer.setdefault("gate_flips_between", []).append(between)
     like = cell.trajectory["weight_1"].isel(unit_0=0, unit_1=0, drop=True)
     like = like.expand_dims(layer=np.arange(1, len(weights)), axis=2)
     pairs = like.expand_dims(other_snapshot=like["snapshot"].values, axis=-1)
     curves = {
         name: (pairs if name == "gate_flips_between" else like).copy(data=np.stack(layers, axis=2))
-        for name, layers in found.items()
+        for name, layers in by_layer.items()
     }
     constant = like.isel(snapshot=0, drop=True).copy(data=never_changed)
     final = {name: curve.isel(snapshot=-1, drop=True) for name, curve in curves.items()}
@@ -117,24 +121,20 @@ def gate_flips(cell: CellResults) -> Values:
         "always_open_units": final["always_open_units"],
         "always_open_share": final["always_open_share"],
         "gate_flips_between": curves["gate_flips_between"],
-        "never_changed": constant.where(known.all(axis=-1)[..., None]),
+        "never_changed": constant.where(finite.all(axis=-1)[..., None]),
     }
     return values | _on_ring(cell, curves["gate_flip_fraction"].sel(layer=1, drop=True))
 
 
 def _on_ring(cell: CellResults, flips: xr.DataArray) -> Values:
-    """Flips in the first hidden layer, beside localisation and beside theory.
-
-    Nothing unless the dataset knows the law of its classes. The share of flips by the time of
-    localisation, as `receptive_fields` has it, may exceed 1 where gates flip back. Theory is that
-    of Gaussian inputs with the covariances of the classes, for classes of mean zero.
+    """Flips of the first hidden layer before localisation and by theory, where they are known.
 
     Args:
-        cell: of a ReLU network.
+        cell: has the dataset and the weights.
         flips: share of gates that differ from the start, (init_scale, seed, snapshot).
     """
-    law = cell.spec.dataset.mixture()
-    if law is None:
+    mixture = cell.spec.dataset.mixture()
+    if mixture is None:
         return {}
     fields, like = weights_on_ring(cell)
     reached = xr.apply_ufunc(
@@ -146,10 +146,10 @@ def _on_ring(cell: CellResults, flips: xr.DataArray) -> Values:
         vectorize=True,
     )
     values = {"flips_before_localisation": reached / flips.isel(snapshot=-1, drop=True)}
-    if law.means.any():
+    if mixture.means.any():
         return values
     start = np.broadcast_to(fields[:, :, :1], fields.shape)
-    by_class = [flip_fraction(covariance, start, fields) for covariance in law.covariances]
+    by_class = [flip_fraction(covariance, start, fields) for covariance in mixture.covariances]
     predicted = flips.copy(data=np.mean(by_class, axis=(0, -1))).where(flips.notnull())
     error = abs(predicted - flips).isel(snapshot=slice(1, None))
     return values | {
@@ -165,23 +165,23 @@ def _open_at_both(
     list[Float[np.ndarray, "init_scale seed _unit snapshot snapshot"]],
     Float[np.ndarray, "init_scale seed layer"],
 ]:
-    """For each hidden layer, on how many samples a unit is open at both of two snapshots.
+    """Number of samples on which each unit is open at both of two snapshots.
 
     Returns:
-        The counts of each layer, and the share of gates that are the same at all snapshots.
+        The numbers by hidden layer, and the share of gates that are the same at all snapshots.
     """
     runs, snapshots = weights[0].shape[:2], weights[0].shape[2]
     counts = [np.empty((*runs, w.shape[-2], snapshots, snapshots)) for w in weights[:-1]]
     never_changed = np.empty((*runs, len(counts)))
     for ensemble in np.ndindex(runs):
-        # activity on all samples is held for one snapshot at a time, gates for one run
+        # memory: activity on all samples is held for one snapshot at a time, gates for one run
         times = [relu_gates(at, x) for at in zip(*(w[ensemble] for w in weights), strict=True)]
         for layer, gates in enumerate(zip(*times, strict=True)):
             by_unit = np.stack(gates, axis=1)
             same = by_unit.all(axis=1) | ~by_unit.any(axis=1)
             never_changed[*ensemble, layer] = same.mean()
             for unit, opened in enumerate(by_unit):
-                # sums of ones are exact in single precision, up to 2^24 samples
+                # single precision is faster, and sums of ones are exact up to 2^24 samples
                 single = opened.astype(np.float32)
                 counts[layer][*ensemble, unit] = single @ single.T
     return counts, never_changed

@@ -1,4 +1,4 @@
-"""How many gating patterns of a ReLU network a gated linear network needs to imitate it."""
+"""Identification of the gating patterns of a ReLU network by clustering its gates."""
 
 from contextlib import suppress
 from itertools import product
@@ -8,17 +8,17 @@ import xarray as xr
 from jaxtyping import Int
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 
-# Numbers of clusters that are tried.
 CLUSTERS = np.arange(1, 7)
-# Whose gates are clustered: those of all of training and, as a control, those of the start alone.
+"""Numbers of clusters."""
 SOURCES = ("training", "start")
-# Runs, the first of the cell, that imitations are trained for.
+"""Gates that are clustered: those of all of training and, as a control, the initial ones."""
 RUNS = 3
-# The elbow is the smallest number of clusters whose error is within this factor of the least.
+"""Number of seeds, the first of the cell, for which imitations are trained."""
 ELBOW = 2.0
+"""The elbow is the smallest number of clusters whose error is within this factor of the least."""
 
 
 @Metric(
@@ -60,20 +60,20 @@ ELBOW = 2.0
 def gate_identification(cell: CellResults) -> Values:
     """Gates by number of clusters, the error of networks with these gates, and its elbow.
 
-    Gates are those of the networks of all seeds, one gating for each init scale: clustered over all
-    of training and, as a control, at the start alone. Networks with these gates are trained for the
-    first three seeds, and compared with the ReLU network of the same seed. They have the axis `run`
-    and not `seed`, as most seeds have none. NaN where gates make no network: fewer distinct
-    patterns or units than clusters, or samples on which no gate is open.
+    Gates of all seeds are clustered together, for each init scale: over all of training and, as a
+    control, at the start alone. Networks with the identified gates are trained for the first three
+    seeds, on the axis `run`, and compared with the ReLU network of the same seed. Errors are 0 for
+    perfect imitation. They are NaN if the gates make no network: fewer distinct patterns or units
+    than clusters, or a sample on which no gate is open.
 
-    The mean squared error is over samples, outputs and snapshots of training, at equal times; the
-    elbow is that of each run. On a task with contexts, `reln_gates_found` is the share of
-    the gates of the paper's network that are among the identified ones: open in all contexts, and
-    in all but each single one.
+    The mean squared error is over samples, outputs and snapshots, at equal times. The elbow is the
+    fewest clusters whose mean squared error is at most twice the least one. On a task with
+    contexts, `reln_gates_found` is the share of the gates of the paper's network that are
+    identified. These gates are open in all contexts, or in all but one.
 
     Source: Jarvis et al., "Make Haste Slowly", appendix B, figs. 8 and 9.
     """
-    # here, as measuring other cells need not load JAX and scikit-learn
+    # imported here, so that other metrics do not load JAX and scikit-learn
     from neuralrace.theory.reln.identification import NoGatingError, gate_patterns, identify
     from neuralrace.theory.reln.imitation import altered, imitate, loss_gap, output_error
 
@@ -109,18 +109,17 @@ def gate_identification(cell: CellResults) -> Values:
         for row, clusters in enumerate(CLUSTERS.tolist()):
             with suppress(NoGatingError):
                 gating = identify(patterns, clusters, units)
-                found = slice(len(gating.gates))
-                gates[scale, at, row, found] = gating.gates
-                centroids[scale, at, row, found] = gating.centroids
-                shares[scale, at, row, found] = gating.shares
+                pathways = slice(len(gating.gates))
+                gates[scale, at, row, pathways] = gating.gates
+                centroids[scale, at, row, pathways] = gating.centroids
+                shares[scale, at, row, pathways] = gating.shares
                 trained = imitate(imitated, gating.network)
-                own = outputs[runs].values
-                errors[scale, at, row] = output_error(
-                    levels[runs].values, own, trained, data.y
-                ).max(axis=-1)[0]
+                relu = outputs[runs].values
+                error = output_error(levels[runs].values, relu, trained, data.y)
+                errors[scale, at, row] = error.max(axis=-1)[0]
                 gaps[scale, at, row] = loss_gap(loss[runs].values, trained.variables["loss"])[0]
-                apart = own - trained.variables["outputs"][:, :, moments]
-                squares[scale, at, row] = np.mean(apart**2, axis=(-3, -2, -1))[0]
+                difference = relu - trained.variables["outputs"][:, :, moments]
+                squares[scale, at, row] = np.mean(difference**2, axis=(-3, -2, -1))[0]
     values = {
         "identified_gates": gates,
         "identified_centroids": centroids,
@@ -136,16 +135,16 @@ def gate_identification(cell: CellResults) -> Values:
 
 
 def elbow(errors: xr.DataArray) -> xr.DataArray:
-    """The fewest clusters whose error is within a factor of the least; NaN without any error."""
+    """The fewest clusters whose error is at most `ELBOW` times the least; NaN without errors."""
     within = errors <= ELBOW * errors.min("clusters")
     return errors["clusters"].where(within).min("clusters")
 
 
 def reln_gates_found(gates: xr.DataArray, contexts: Int[np.ndarray, " sample"]) -> xr.DataArray:
-    """Share of the gates of all contexts, and of all but each one, that are among the gates."""
-    each = contexts == np.unique(contexts)[:, None]
-    wanted = xr.DataArray(
-        np.vstack([np.ones_like(contexts, dtype=bool), ~each]).astype(float),
+    """Share of the paper's gates, open in all contexts or in all but one, that are identified."""
+    members = contexts == np.unique(contexts)[:, None]
+    expected = xr.DataArray(
+        np.vstack([np.ones_like(contexts, dtype=bool), ~members]).astype(float),
         dims=("gate", "sample"),
     )
-    return (gates == wanted).all("sample").any("pathway").mean("gate")
+    return (gates == expected).all("sample").any("pathway").mean("gate")

@@ -1,9 +1,9 @@
-"""Whether samples of one label come to share their ReLU gates (Basu et al., conjecture 4)."""
+"""ReLU gates that samples of one label share (Basu et al., conjecture 4)."""
 
 import numpy as np
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.linearisation import gates
 
@@ -39,10 +39,12 @@ from neuralrace.theory.linearisation import gates
     },
 )
 def gate_sharing(cell: CellResults) -> Values:
-    """Share of gates in which two samples differ, over pairs of samples, at the start and the end.
+    """Share of gates in which two samples differ, at the start and the end of training.
 
-    Pairs are all pairs of different samples of one label, or of two labels. Each is (init_scale,
-    seed, hidden_layer); NaN for a run that diverged.
+    The share is a mean over all pairs of samples of one label, or of different labels. Samples that
+    share all gates have a difference of 0 and an identity of 1. Values are NaN for diverged runs.
+
+    Source: Basu et al., conjecture 4.
     """
     weights = cell.weights()
     biases = None
@@ -50,11 +52,11 @@ def gate_sharing(cell: CellResults) -> Values:
         biases = [cell.trajectory[f"bias_{n}"].values for n in range(1, len(weights) + 1)]
     labels = cell.data.y.argmax(axis=-1)
     like = cell.trajectory["loss"].isel(time=0, drop=True)
-    learned = cell.trajectory["diverged_at"] < 0
+    converged = cell.trajectory["diverged_at"] < 0
     like = like.expand_dims(hidden_layer=np.arange(1, len(weights)), axis=-1)
     values: Values = {}
     for at, when in ((0, "initial"), (-1, "final")):
-        found = np.stack(
+        arrays = np.stack(
             [
                 _differences(
                     [w[ensemble][at] for w in weights],
@@ -72,12 +74,12 @@ def gate_sharing(cell: CellResults) -> Values:
                 "same_label_gate_identity",
             )
         ):
-            values[f"{when}_{name}"] = like.copy(data=found[..., column]).where(learned)
+            values[f"{when}_{name}"] = like.copy(data=arrays[..., column]).where(converged)
     return values
 
 
 def _differences(weights, biases, x, labels) -> np.ndarray:
-    """For each hidden layer: difference within and between labels, and identity within."""
+    """Differences within and between labels, and identity within, (hidden_layer, 3)."""
     rows = []
     for opened in gates(weights, biases, x)[:-1]:
         groups = [opened[labels == label] for label in np.unique(labels)]
@@ -86,22 +88,22 @@ def _differences(weights, biases, x, labels) -> np.ndarray:
         within, pairs = np.sum(equal), np.sum(sizes * (sizes - 1))
         everywhere = _equal_pairs(opened.sum(axis=0), len(opened))
         others = len(opened) * (len(opened) - 1) - pairs
-        alike = sum(_identical_pairs(group) for group in groups)
-        rows.append((1 - within / pairs, 1 - (everywhere - within) / others, alike / pairs))
+        identical = sum(_identical_pairs(group) for group in groups)
+        rows.append((1 - within / pairs, 1 - (everywhere - within) / others, identical / pairs))
     return np.array(rows)
 
 
 def _equal_pairs(opened: np.ndarray, samples: int) -> float:
-    """Ordered pairs of samples with the same gate, averaged over units.
+    """Number of ordered pairs of samples with the same gate, mean over units.
 
     Args:
-        opened: on how many samples each unit is open.
-        samples: how many there are.
+        opened: number of samples on which each unit is open.
+        samples: number of all samples.
     """
     return float(np.mean(opened * (opened - 1) + (samples - opened) * (samples - opened - 1)))
 
 
 def _identical_pairs(group: np.ndarray) -> int:
-    """Ordered pairs of samples with the same gates in all units."""
+    """Number of ordered pairs of samples with the same gates in all units."""
     counts = np.unique(group, axis=0, return_counts=True)[1]
     return int(np.sum(counts * (counts - 1)))

@@ -1,4 +1,4 @@
-"""How well gated linear networks imitate a ReLU network."""
+"""Imitation of a ReLU network by gated linear networks."""
 
 import numpy as np
 import xarray as xr
@@ -8,13 +8,11 @@ from xarray import ufuncs
 
 from neuralrace.errors import configured_as
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, crossing_time
+from neuralrace.metrics.values import Values, crossing_time, loss_levels
 from neuralrace.results.cells import CellResults
 
-# Shares of the initial loss at which learning times are compared.
-LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02)
-# Shares of the initial loss between which a plateau is looked for.
 LEAST_PLATEAU, MOST_PLATEAU = 0.02, 0.9
+"""Shares of the initial loss between which the plateau lies."""
 
 
 @Metric(
@@ -66,15 +64,15 @@ LEAST_PLATEAU, MOST_PLATEAU = 0.02, 0.9
     },
 )
 def imitation(cell: CellResults) -> Values:
-    """Trains every candidate as the ReLU network is trained, and compares the two.
+    """Distance of the ReLU network from every candidate, which is trained in the same way.
 
-    With theory of the candidates the distance of the ReLU network from theory splits into what the
-    equivalence lacks and what the theory of the candidate lacks,
-    |ReLU - theory| <= |ReLU - candidate| + |candidate - theory|.
+    Gaps, errors and the disparity are 0 for perfect imitation; time ratios and the correlation are
+    1. If theory of the candidates is solved, the distance of the ReLU network from theory is at
+    most the sum of two distances: from the candidate, and of the candidate from its theory.
 
     Source: Jarvis et al., "Make Haste Slowly", secs. 3 to 5, figs. 2, 4 and 5.
     """
-    # here, as measuring other cells need not load JAX
+    # imported here, so that other metrics do not load JAX
     from neuralrace.theory.reln.imitation import imitate, output_error
 
     spec, y = cell.spec, cell.data.y
@@ -93,11 +91,10 @@ def imitation(cell: CellResults) -> Values:
             disparities.append(scaling_disparity(final.values, similarity))
 
     def by_candidate(arrays: list[np.ndarray], like: xr.DataArray) -> xr.DataArray:
-        """Arrays of all candidates on the axes of one, with `candidate` after the runs."""
+        """Arrays of all candidates, with the axis `candidate` after the axes of runs."""
         stacked = like.expand_dims(candidate=list(spec.candidates), axis=2)
         return stacked.copy(data=np.stack(arrays, axis=2))
 
-    runs = loss.isel(time=0, drop=True)
     imitated = by_candidate(losses, loss)
     error = by_candidate(errors, outputs.isel(sample=0, output=0, drop=True))
     values = {
@@ -109,6 +106,7 @@ def imitation(cell: CellResults) -> Values:
         "imitation_time_ratio": time_ratio(cell, imitated),
     }
     if correlations:
+        runs = loss.isel(time=0, drop=True)
         values["similarity_correlation"] = by_candidate(correlations, runs)
         values["scaling_disparity"] = by_candidate(disparities, runs)
     if "candidate_loss" not in cell.theory:
@@ -122,25 +120,23 @@ def imitation(cell: CellResults) -> Values:
 
 
 def gap(cell: CellResults, loss: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
-    """max_t |L - L'| over the ReLU network's L(0), whichever losses are compared."""
+    """Largest distance of two losses over the initial loss of the ReLU network."""
     initial = cell.trajectory["loss"].isel(time=0, drop=True)
     return abs(loss - other).max("time", skipna=False) / initial
 
 
 def time_ratio(cell: CellResults, loss: xr.DataArray) -> xr.DataArray:
-    """Times of a loss to shares of the ReLU network's initial loss, over that network's times."""
-    own = cell.trajectory["loss"]
-    shares = xr.DataArray(list(LEVELS), {"loss_level": list(LEVELS)}, "loss_level")
-    level = own.isel(time=0, drop=True) * shares
-    times = [crossing_time(-curve, -level, cell.flow_time) for curve in (loss, own)]
-    return (times[0] / times[1]).transpose(*(dim for dim in loss.dims if dim != "time"), ...)
+    """Times of a loss to `loss_levels` over those of the ReLU network."""
+    levels, relu = loss_levels(cell), cell.trajectory["loss"]
+    time, relu_time = (crossing_time(-curve, -levels, cell.flow_time) for curve in (loss, relu))
+    return (time / relu_time).transpose(*(dim for dim in loss.dims if dim != "time"), ...)
 
 
 def on_plateau(loss: xr.DataArray) -> xr.DataArray:
-    """The snapshot at which log loss is flattest, for each run, from one before to one after it.
+    """Whether each snapshot is on the plateau: where log loss falls least between its neighbours.
 
-    Shares of the initial loss outside of the two limits do not count: before the first drop there
-    is nothing but the start, and after the last there are the targets.
+    The plateau lies between the two limits of the loss. Above them the first drop has not come yet,
+    and below them the targets are learned.
     """
     share = (loss / loss.isel(time=0, drop=True)).rename(time="snapshot")
     logarithm = ufuncs.log(share)
@@ -153,30 +149,30 @@ def scaling_disparity(
     first: Float[np.ndarray, "*runs sample sample"],
     second: Float[np.ndarray, "*runs sample sample"],
 ) -> Float[np.ndarray, "*runs"]:
-    """Disparity, from 0 to 1, of what classical scaling makes of two similarities.
+    """Procrustes disparity of the points that classical scaling gives for two similarities.
 
-    The squared distance that is left, over the size, once one set of points is shifted, scaled and
-    turned to lie on the other. All coordinates count: which of them are the first two changes where
-    two are nearly as large.
+    The disparity is the squared distance over the size, from 0 to 1, once one set of points is
+    shifted, scaled and rotated to lie on the other. All coordinates are used, as the two largest
+    ones change order if they are nearly equal.
     """
-    found = np.empty(first.shape[:-2])
-    for ensemble in np.ndindex(found.shape):
-        sets = [
-            classical_scaling(each[ensemble].astype(float), len(each[ensemble]))
-            for each in (first, second)
+    disparities = np.empty(first.shape[:-2])
+    for ensemble in np.ndindex(disparities.shape):
+        points = [
+            classical_scaling(similarity[ensemble].astype(float), len(similarity[ensemble]))
+            for similarity in (first, second)
         ]
-        found[ensemble] = procrustes(*sets)[2]
-    return found
+        disparities[ensemble] = procrustes(*points)[2]
+    return disparities
 
 
 def classical_scaling(
     similarity: Float[np.ndarray, "sample _sample"], count: int = 2
 ) -> Float[np.ndarray, "sample _coordinate"]:
-    """Classical multidimensional scaling of inner products: the points that keep most of them.
+    """Classical multidimensional scaling: points whose inner products approximate a matrix.
 
     Args:
         similarity: inner products.
-        count: coordinates, of the largest eigenvalues of the doubly centred matrix.
+        count: number of coordinates; the largest eigenvalues of the doubly centred matrix.
     """
     centring = np.eye(len(similarity)) - 1 / len(similarity)
     values, vectors = np.linalg.eigh(centring @ similarity @ centring)

@@ -1,13 +1,12 @@
-"""Which hidden layers of a ReLU network do without their nonlinearity."""
+"""Loss of a ReLU network without the nonlinearity of one hidden layer."""
 
 from collections.abc import Callable
 
 import numpy as np
-import xarray as xr
 from scipy.special import log_softmax
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values, per_run
 from neuralrace.results.cells import CellResults
 
 ERRORS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -29,10 +28,10 @@ ERRORS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     },
 )
 def layer_linearity(cell: CellResults) -> Values:
-    """Loss at the end, as it is and with the ReLU of one hidden layer taken away.
+    """Final loss over the initial loss, with all ReLUs and without those of one hidden layer.
 
-    A layer whose units are all open on all samples loses nothing, nor does one whose closed units
-    the layers above ignore. Losses are shares of the initial loss, all from recorded weights.
+    Both are equal if the layer is linear: all its units are open on all samples, or the layers
+    above ignore its closed units. All losses are computed from recorded weights.
 
     Source: Jarvis et al., "Make Haste Slowly", sec. 6, fig. 6, says that the first of two hidden
     layers does no gating.
@@ -42,7 +41,7 @@ def layer_linearity(cell: CellResults) -> Values:
     error = ERRORS[cell.spec.training.loss.name]
 
     def loss(snapshot: int, linear: int | None = None) -> np.ndarray:
-        """Over all samples, (init_scale, seed), with the ReLU of one hidden layer left out."""
+        """Loss over all samples, (init_scale, seed), without the ReLU of the layer `linear`."""
         *hidden, readout = (weight[:, :, snapshot] for weight in weights)
         h = data.x.T
         for layer, weight in enumerate(hidden, start=1):
@@ -51,13 +50,9 @@ def layer_linearity(cell: CellResults) -> Values:
                 h = np.maximum(h, 0)
         return error(data.y, (readout @ h).mT)
 
-    initial, runs = loss(0), cell.trajectory["diverged_at"]
-    kept = runs.copy(data=loss(-1) / initial)
-    taken = [runs.copy(data=loss(-1, layer) / initial) for layer in layers]
-    by_layer = xr.concat(taken, xr.Variable("hidden_layer", list(layers))).transpose(
-        ..., "hidden_layer"
-    )
+    initial = loss(0)
+    by_layer = np.stack([loss(-1, layer) / initial for layer in layers], axis=-1)
     return {
-        "final_loss_share": kept,
-        "linearised_loss": by_layer,
+        "final_loss_share": per_run(cell, loss(-1) / initial),
+        "linearised_loss": per_run(cell, by_layer, hidden_layer=layers),
     }

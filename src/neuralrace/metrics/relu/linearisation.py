@@ -1,10 +1,10 @@
-"""The per-sample linearisation of a ReLU network (Basu et al., section 3), at the snapshots."""
+"""Linearisation of a ReLU network for each sample (Basu et al., section 3)."""
 
 import numpy as np
 import xarray as xr
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.linearisation import (
     averaged_rate_residual,
@@ -43,7 +43,13 @@ from neuralrace.theory.linearisation import (
     },
 )
 def linearisation(cell: CellResults) -> Values:
-    """Residuals of equations 25 to 28: 25 and 26 the largest over snapshots and samples."""
+    """Relative residuals of equations 25 to 28 at the snapshots: 0 if an equation holds.
+
+    Residuals of equations 25 and 26, as printed and corrected, are the largest over snapshots and
+    samples. Those of equations 27 and 28 are means over snapshots.
+
+    Source: Basu et al., section 3.
+    """
     weights = cell.weights()
     data = cell.data
     squared = cell.spec.training.loss.squared
@@ -55,9 +61,9 @@ def linearisation(cell: CellResults) -> Values:
     like = cell.trajectory["layer_norm"].isel(time=0, drop=True)
     pairs = like.isel(layer=slice(None, -1)).rename(layer="pair")
 
-    def worst(name: str, of=residuals) -> xr.DataArray:
+    def worst(name: str, by_pair=residuals) -> xr.DataArray:
         ratios = []
-        for residual in of:
+        for residual in by_pair:
             scale = residual.scale.max(axis=-1, keepdims=True)
             ratios.append((getattr(residual, name) / scale).max(axis=(-1, -2)))
         return pairs.copy(data=np.stack(ratios, axis=-1))

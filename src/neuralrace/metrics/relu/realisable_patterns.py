@@ -1,10 +1,10 @@
-"""Which gates on objects in contexts a ReLU network can have, and which ones it has."""
+"""Gate patterns that a ReLU network can have on objects in contexts, and those that it has."""
 
 import numpy as np
 import xarray as xr
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 from neuralrace.theory import gate_patterns
 from neuralrace.theory.reln.gates import relu_gates
@@ -29,14 +29,16 @@ KINDS = ("all", "realisable", "beyond the lemma")
     },
 )
 def realisable_patterns(cell: CellResults) -> Values:
-    """Gate patterns of units, counted by what can be, what lemma 4.1 allows, and what is.
+    """Number of gate patterns that are possible, realisable, beyond lemma 4.1, and observed.
 
-    A pattern says on which samples a unit is open; none of them is a pattern too. Beyond the lemma
-    are realisable patterns that are no function of the context alone nor of the object alone, and
-    open on more than a single sample. Units that are shut on all samples show no pattern. A unit
-    with activity h_n and outgoing weights v carries sum_n h_n v.y_n of the targets; the share of a
-    set of units is that of what all carry, and may be negative or exceed 1 before anything is
-    learned.
+    A pattern is the set of samples on which a unit is open; the empty set is included. Patterns
+    beyond the lemma depend on both the context and the object, and are open on more than one
+    sample. Counts beyond the lemma are 0 if it holds. Observed patterns are those of units at the
+    end, without units that are closed on all samples.
+
+    A unit with activity h_n and outgoing weights v carries sum_n h_n v.y_n of the targets y_n. The
+    share of a set of units is relative to the sum over all units. It may be negative or exceed 1
+    before anything is learned.
 
     Source: Jarvis et al., "Make Haste Slowly", lemma 4.1 and appendix D.
     """
@@ -55,7 +57,7 @@ def realisable_patterns(cell: CellResults) -> Values:
     beyond = opened & ~allowed
 
     def distinct(units: np.ndarray) -> xr.DataArray:
-        """Different patterns among some units of each run."""
+        """Number of different patterns among the selected units of each run."""
         counts = np.empty(runs.shape)
         for ensemble in np.ndindex(counts.shape):
             counts[ensemble] = len(np.unique(gates[ensemble][units[ensemble]], axis=0))

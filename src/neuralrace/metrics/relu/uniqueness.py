@@ -1,4 +1,4 @@
-"""Whether the loss of a ReLU network tells which contexts its units are open in."""
+"""Whether the loss of a ReLU network identifies the contexts in which its units are open."""
 
 from math import comb
 
@@ -9,12 +9,12 @@ from scipy.optimize import least_squares
 
 from neuralrace.datasets.contextual import Contextual
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.contextual import head_start, staged_loss
 
-# Logarithms of starts that are tried: from the smallest normal number to 1, where none is small.
 BOUNDS = np.log(np.finfo(float).tiny), 0.0
+"""Bounds of the logarithms of fitted initial strengths: from the smallest normal number to 1."""
 NAMES = (
     "unfitted_gap",
     "head_start_gap",
@@ -22,7 +22,7 @@ NAMES = (
     "fitted_common_start",
     "fitted_context_start",
 )
-"""What `_gaps` gives, in its order."""
+"""Values of `_gaps`, in its order."""
 
 
 @Metric(
@@ -47,24 +47,26 @@ NAMES = (
     },
 )
 def uniqueness(cell: CellResults) -> Values:
-    """How well the closed form of each family of context pathways follows the loss.
+    """Distance of the loss from the closed form of each family of context pathways.
 
-    Families are those of q of C contexts, q = 1 ... C - 1, beside a common pathway. Starts with
-    nothing fitted are h sigma^2/2, with half of the units in the common pathway and the other half
-    shared equally by the context pathways. Fitted are the logarithms of one start for all common
-    and of one for all context modes, from there on, for each run, by least squares over the entries
-    of the time axis. NaN for runs that diverged. The closed form is the same for families of q
-    and of C - q contexts, and no loss can tell them apart by it; their head starts differ.
+    A family has a common pathway, and pathways that are open in q of C contexts, q = 1 ... C - 1.
+    Distances are 0 for perfect agreement, and NaN for diverged runs. The closed form is the same
+    for q and C - q contexts, so the loss cannot distinguish them; their head starts differ.
+
+    Initial strengths without a fit are h sigma^2/2 for h units. Half of all units are in the common
+    pathway, and the context pathways share the other half equally. Two numbers are fitted to each
+    run by least squares over the time axis. These are the logarithms of the initial strength of all
+    common modes and of that of all context modes.
 
     Source: Jarvis et al., "Make Haste Slowly", proposition 4.2 and sec. 5; the paper compares
-    losses and leaves open how starts are chosen.
+    losses and does not state the initial strengths.
     """
     dataset, spec = cell.spec.dataset, cell.spec
     (hidden,) = spec.layered.hidden
     families = np.arange(1, dataset.contexts)
     loss = cell.trajectory["loss"]
     relative = loss / spec.training.loss.factor(len(cell.data.x))
-    found = xr.apply_ufunc(
+    values = xr.apply_ufunc(
         lambda curve, sigma, open_in: _gaps(
             curve, cell.flow_time.values, dataset, int(open_in), hidden * sigma**2 / 4
         ),
@@ -75,7 +77,7 @@ def uniqueness(cell: CellResults) -> Values:
         output_core_dims=[[]] * len(NAMES),
         vectorize=True,
     )
-    return dict(zip(NAMES, found, strict=True))
+    return dict(zip(NAMES, values, strict=True))
 
 
 def _gaps(
@@ -89,10 +91,10 @@ def _gaps(
 
     Args:
         loss: 1/2 <|y - yhat|^2> of the run.
-        time: gradient-flow time.
-        dataset: numbers of contexts and objects.
-        open_in: contexts that a context pathway is open in.
-        half: start h sigma^2/2 of a pathway with half of the units.
+        time: flow time.
+        dataset: has the numbers of contexts and objects.
+        open_in: number of contexts in which a context pathway is open.
+        half: initial strength h sigma^2/2 of a pathway with half of the units.
     """
     if not np.isfinite(loss).all():
         return (np.nan,) * len(NAMES)
@@ -105,15 +107,15 @@ def _gaps(
     def gap(common: np.ndarray, context: np.ndarray) -> float:
         return float(np.max(np.abs(distance(common, context))))
 
-    def alike(common: float, context: float) -> tuple[np.ndarray, np.ndarray]:
-        """One start for all modes of a kind."""
+    def by_mode(common: float, context: float) -> tuple[np.ndarray, np.ndarray]:
+        """The initial strengths of all common and of all context modes."""
         modes, context_modes = contexts + objects - 1, objects - 1
         return np.full(modes, common), np.full(context_modes, context)
 
     start = half, half / comb(contexts, open_in)
-    common, context = alike(*start)
+    common, context = by_mode(*start)
     fit = least_squares(
-        lambda logarithms: distance(*alike(*np.exp(logarithms))),
+        lambda logarithms: distance(*by_mode(*np.exp(logarithms))),
         np.clip(np.log(start), *BOUNDS),
         bounds=BOUNDS,
     )
@@ -121,6 +123,6 @@ def _gaps(
     return (
         gap(common, context),
         gap(common, head_start(*task, common, context)),
-        gap(*alike(*fitted)),
+        gap(*by_mode(*fitted)),
         *fitted.tolist(),
     )

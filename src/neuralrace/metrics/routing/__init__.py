@@ -1,1 +1,1 @@
-"""Metrics of routing between domains."""
+"""Metrics of routing networks: zero-shot errors and shared representations."""

@@ -1,4 +1,4 @@
-"""What one linear map per domain achieves without any network."""
+"""Ridge regression of each input domain: a baseline without any network."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from jaxtyping import Float
 from neuralrace.datasets.image_domains import ImageDomains
 from neuralrace.datasets.pixel_domains import batches
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.ridge import relative_squared_error, ridge
 
-# <|y|^2> of one-hot targets.
 Y_POWER = 1.0
+"""<|y|^2> of one-hot targets."""
 
 
 @Metric(
@@ -40,20 +40,20 @@ Y_POWER = 1.0
     },
 )
 def ridge_baseline(cell: CellResults) -> Values:
-    """Ridge regression of the classes on the images of each input domain, by itself.
+    """Errors of ridge regression of the classes on the images of each input domain.
 
-    One regression serves all output domains: an output domain renames the classes, which permutes
-    the rows of the targets, so also those of the weights of every penalty; neither errors nor the
-    choice of the penalty change. The penalty is that of least generalised cross-validation, from
-    training images alone. Squared errors are relative to those of the answer zero. Least squares,
-    without a penalty, is the floor that no linear network can go below on the training images of
-    the pairs it is trained on.
+    Squared errors are relative to those of outputs of zero: 0 for perfect outputs. The penalty
+    minimises generalised cross-validation on the training images alone. Least squares, without a
+    penalty, is a lower bound for linear networks on the training images of trained pairs.
+
+    One regression holds for all output domains. An output domain renames the classes, which
+    permutes the rows of targets and weights, and changes neither errors nor the penalty.
 
     Source: derived here; fig. 7 of Saxe, Sodhani, Lewallen 2022 shows networks alone.
     """
     images = cell.image_domains
-    found, weights = zip(*(_fit(images, domain) for domain in range(images.count)), strict=True)
-    values = {name: [each[name] for each in found] for name in found[0]}
+    fits, weights = zip(*(_fit(images, domain) for domain in range(images.count)), strict=True)
+    values = {name: [fit[name] for fit in fits] for name in fits[0]}
     values["ridge_misclassified"] = _misclassified(images, np.stack(weights))
     domains = {"input_domain": np.arange(1, images.count + 1)}
     return {name: xr.DataArray(np.asarray(each), domains) for name, each in values.items()}
@@ -81,8 +81,8 @@ def _fit(
 def _misclassified(
     images: ImageDomains, weights: Float[np.ndarray, "domain output input"]
 ) -> list[float]:
-    """By domain, share of the held-out images whose class does not have the largest output."""
-    # here, as measuring other cells need not load JAX
+    """Share of the held-out images whose class does not have the largest output, by domain."""
+    # imported here, so that other metrics do not load JAX
     import jax
     import jax.numpy as jnp
 
@@ -96,9 +96,9 @@ def _misclassified(
             return jnp.sum(jnp.argmax(outputs, axis=1) != jnp.argmax(classes, axis=1))
 
         shares = []
-        for domain in range(images.count):  # one at a time, which bounds memory
-            here = images.taps[domain, None], images.tap_weights[domain, None], weights[domain]
-            shown = batches(images.images.held_out_pixels, images.images.held_out_labels)
-            counts = [wrong(*here, *batch) for batch in shown]
+        for domain in range(images.count):  # one at a time, to bound memory
+            arrays = images.taps[domain, None], images.tap_weights[domain, None], weights[domain]
+            held_out = batches(images.images.held_out_pixels, images.images.held_out_labels)
+            counts = [wrong(*arrays, *batch) for batch in held_out]
             shares.append(sum(map(int, counts)) / len(images.images.held_out_pixels))
     return shares

@@ -1,11 +1,9 @@
-"""Whether input domains come to share one representation."""
+"""Similarity of the representations of input domains."""
 
 import numpy as np
-import xarray as xr
-from jaxtyping import Float
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values, per_run
 from neuralrace.results.cells import CellResults
 
 
@@ -64,11 +62,12 @@ from neuralrace.results.cells import CellResults
     },
 )
 def shared_representation(cell: CellResults) -> Values:
-    """Mean cosines in the first hidden layer, at the start and at the end.
+    """Mean cosines of items in the first hidden layer, at the start and at the end.
 
-    Between the same item of two input domains: of any two, of two that are trained with a common
-    output domain, and of two that never are, NaN where there are no such two. Between different
-    items of one domain, for comparison: items of a hierarchy are alike by themselves.
+    The cosine of the same item in two input domains is 1 for a fully shared representation. Its
+    mean is over all pairs of domains, over pairs that are trained with a common output domain, and
+    over pairs that are not; NaN if there is no such pair. The mean cosine of different items of one
+    domain is a reference, as items of a hierarchy are similar in themselves.
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 4.
     """
@@ -80,7 +79,7 @@ def shared_representation(cell: CellResults) -> Values:
     cosine = products / (length[..., None, None] * length[..., None, None, :, :])
     # means over items, (init_scale, seed, snapshot, input domain, input domain)
     same = np.einsum("...iaja->...ij", cosine) / items
-    own = np.einsum("...iaib->...", cosine) - np.einsum("...iaia->...", cosine)
+    within = np.einsum("...iaib->...", cosine) - np.einsum("...iaia->...", cosine)
 
     mask = cell.trained_pairs.astype(int)
     common = mask @ mask.mT > 0
@@ -91,28 +90,19 @@ def shared_representation(cell: CellResults) -> Values:
         "never_together": ~common & different,
     }
     means = {
-        name: np.einsum("...sxij,sij->...sx", same, chosen) / chosen.sum((-2, -1))[:, None]
-        for name, chosen in pairs.items()
+        f"similarity_{name}": np.einsum("...sxij,sij->...sx", same, members)
+        / members.sum((-2, -1))[:, None]
+        for name, members in pairs.items()
     }
-    means["within"] = own / (domains * items * (items - 1))
-    runs = {name: similarity[name] for name in ("init_scale", "seed")}
+    means["similarity_within"] = within / (domains * items * (items - 1))
+    # participation ratio of the eigenvalues of the inner products of all items
+    gram = similarity.values
+    means["dimension"] = np.trace(gram, axis1=-2, axis2=-1) ** 2 / (gram**2).sum((-2, -1))
     values = {
-        f"{when}_similarity_{name}": value[..., snapshot]
-        for name, value in means.items()
+        f"{when}_{name}": per_run(cell, mean[..., snapshot])
+        for name, mean in means.items()
         for snapshot, when in enumerate(("initial", "final"))
-    } | _all_items(similarity.values)
-    found = {
-        name: xr.DataArray(value, runs, ("init_scale", "seed")) for name, value in values.items()
     }
     if "weight_cosine" in cell.trajectory:
-        found["final_weight_cosine"] = cell.trajectory["weight_cosine"].isel(time=-1, drop=True)
-    return found
-
-
-def _all_items(
-    gram: Float[np.ndarray, "*runs 2 item item"],
-) -> dict[str, Float[np.ndarray, "*runs"]]:
-    """Dimension of the representations of all items at once."""
-    total = np.trace(gram, axis1=-2, axis2=-1)
-    dimension = total**2 / (gram**2).sum((-2, -1))
-    return {"initial_dimension": dimension[..., 0], "final_dimension": dimension[..., 1]}
+        values["final_weight_cosine"] = cell.trajectory["weight_cosine"].isel(time=-1, drop=True)
+    return values

@@ -1,11 +1,11 @@
-"""How unequal the layers of a routing network grow and end."""
+"""Singular values of the hidden layer of a routing network over those of its outer layers."""
 
 import numpy as np
 import xarray as xr
 from xarray import ufuncs
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, crossing_time, time_ratio
+from neuralrace.metrics.values import Values, crossing_time, time_ratio
 from neuralrace.results.cells import CellResults
 
 
@@ -52,16 +52,18 @@ from neuralrace.results.cells import CellResults
     },
 )
 def value_ratio(cell: CellResults) -> Values:
-    """Singular values of the hidden layer over those of the outer layers at the end, by mode.
+    """Singular values of the hidden layer over those of the outer layers, by mode.
 
-    A hidden matrix that M input and M output domains share grows to sqrt(M) times the outer layers
-    from a small start: gradient flow keeps M b_in^2 - b_h^2. The number K of output domains that an
-    input domain is trained with does not enter. Both are those of the first block; the k-th value
-    of a layer is taken for mode k of the task, which it is once the mode has outgrown its start.
+    From a small start, a hidden matrix that M input and M output domains share grows to sqrt(M)
+    times the outer layers, as gradient flow conserves M b_in^2 - b_h^2. The final ratio over
+    sqrt(M) is 1 for perfect agreement. The number K of output domains that an input domain is
+    trained with does not matter; the ratio over sqrt(K) is a control. M and K are those of the
+    first block. The k-th value of a layer counts as that of mode k of the task, which holds once
+    the mode has outgrown its initial value.
 
-    While they grow, the hidden layer is compared with the input layer by its largest rate, by the
-    time to one common level, half of the input layer's final value, and by the time that each takes
-    to half of its own final value. With theory beside, values are compared over all of training.
+    The growth of the hidden and the input layer is compared in three ways. These are the largest
+    rate, the time to half of the input layer's final value, and the time to half of each layer's
+    own final value. If theory is solved, values are compared with it over all of training.
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 4.
     """
@@ -85,11 +87,11 @@ def value_ratio(cell: CellResults) -> Values:
         for side, layer in (("input", 0), ("output", -1))
         for letter, number in numbers.items()
     }
-    return ratios | _growth(curves, cell.flow_time) | _distance(curves, cell)
+    return ratios | _growth(curves, cell.flow_time) | _theory_error(curves, cell)
 
 
 def _growth(curves: xr.DataArray, time: xr.DataArray) -> Values:
-    """The hidden layer beside the input layer while they grow."""
+    """Rates and times of the hidden layer over those of the input layer."""
     outer = curves.isel(layer=0, drop=True)
     hidden = curves.isel(layer=slice(1, -1)).mean("layer", skipna=False)
 
@@ -99,8 +101,8 @@ def _growth(curves: xr.DataArray, time: xr.DataArray) -> Values:
             "time", skipna=False
         )
 
-    def to_half(curve: xr.DataArray, of: xr.DataArray) -> xr.DataArray:
-        reached = crossing_time(curve, of.isel(time=-1, drop=True) / 2, time)
+    def to_half(curve: xr.DataArray, reference: xr.DataArray) -> xr.DataArray:
+        reached = crossing_time(curve, reference.isel(time=-1, drop=True) / 2, time)
         return reached.where(curve.notnull().all("time"))
 
     return {
@@ -110,11 +112,11 @@ def _growth(curves: xr.DataArray, time: xr.DataArray) -> Values:
     }
 
 
-def _distance(curves: xr.DataArray, cell: CellResults) -> Values:
-    """Singular values of every layer from those of theory."""
+def _theory_error(curves: xr.DataArray, cell: CellResults) -> Values:
+    """Distance of the singular values of every layer from theory, if it is solved."""
     if "singular_values" not in cell.theory:
         return {}
     theory = cell.theory["singular_values"].rename(singular_mode="mode")
     theory = theory.reindex(mode=curves["mode"])
-    off = abs(theory - curves).mean("time", skipna=False)
-    return {"value_error_mean": off / theory.isel(time=-1, drop=True)}
+    distance = abs(theory - curves).mean("time", skipna=False)
+    return {"value_error_mean": distance / theory.isel(time=-1, drop=True)}

@@ -1,13 +1,13 @@
-"""How well a routing network answers pairs of domains that it was never trained on."""
+"""Zero-shot error of routing networks: on pairs of domains that are not trained."""
 
 import xarray as xr
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values, crossing_time
+from neuralrace.metrics.values import Values, crossing_time
 from neuralrace.results.cells import CellResults
 
-# Relative error below which a pair of domains counts as learned.
 LEARNED = 0.1
+"""Relative error at which a pair of domains counts as learned."""
 
 
 @Metric(
@@ -24,24 +24,26 @@ LEARNED = 0.1
     },
 )
 def zero_shot(cell: CellResults) -> Values:
-    """Error of trained and of untrained pairs at the end, and how much later the latter falls.
+    """Final error of trained and of untrained pairs, and how much later the latter are learned.
 
-    Errors are squared, relative to those of a network that answers zero, so 1 - error is the power
-    that a network explains. The ratio compares what is explained of untrained pairs with what is of
-    trained ones: 1 where all that was learned transfers, 0 where nothing does, whatever small error
-    training leaves. NaN where every pair is trained.
+    Errors are squared errors over those of a network with outputs of zero: 0 for perfect outputs.
+    The power that a network explains is 1 - error. The ratio of explained powers is 1 if everything
+    that is learned transfers to untrained pairs, and 0 if nothing does. It does not depend on the
+    error that training leaves. Values of untrained pairs are NaN if every pair is trained.
 
     Source: Saxe, Sodhani, Lewallen 2022, figs. 4 and 5.
     """
     trained = cell.trajectory["trained_error"]
     untrained = cell.trajectory["untrained_error"]
-    seen, unseen = (error.isel(time=-1, drop=True) for error in (trained, untrained))
+    end, untrained_end = (error.isel(time=-1, drop=True) for error in (trained, untrained))
     level = xr.DataArray(-LEARNED)
-    first, second = (crossing_time(-error, level, cell.flow_time) for error in (trained, untrained))
+    time, untrained_time = (
+        crossing_time(-error, level, cell.flow_time) for error in (trained, untrained)
+    )
     return {
-        "final_trained_error": seen,
-        "final_untrained_error": unseen,
-        "zero_shot_gap": unseen - seen,
-        "zero_shot_ratio": ((1 - unseen) / (1 - seen)).where(seen < 1),
-        "untrained_delay": second / first,
+        "final_trained_error": end,
+        "final_untrained_error": untrained_end,
+        "zero_shot_gap": untrained_end - end,
+        "zero_shot_ratio": ((1 - untrained_end) / (1 - end)).where(end < 1),
+        "untrained_delay": untrained_time / time,
     }

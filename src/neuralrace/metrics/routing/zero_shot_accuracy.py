@@ -1,7 +1,7 @@
-"""How well a routing network classifies in pairs of domains that it was never trained on."""
+"""Zero-shot accuracy of routing networks: on pairs of domains that are not trained."""
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
 
 
@@ -28,12 +28,13 @@ from neuralrace.results.cells import CellResults
     },
 )
 def zero_shot_accuracy(cell: CellResults) -> Values:
-    """Share of the held-out images that is misclassified at the end, and how much transfers.
+    """Final share of held-out images that are misclassified, and how much accuracy transfers.
 
-    The transfer compares what untrained pairs have above chance with what trained pairs have: 1
-    where all that was learned transfers, 0 where untrained pairs guess. Chance is one over the
-    number of classes of the images; a domain that renames them at random is guessed no better. NaN
-    where every pair is trained; the transfer also where trained pairs are no better than chance.
+    The transfer is the accuracy above chance of untrained pairs over that of trained pairs: 1 if
+    everything that is learned transfers, 0 if untrained pairs are guessed. Chance is one over the
+    number of classes, also for domains that permute the classes at random. Values of untrained
+    pairs are NaN if every pair is trained. The transfer is also NaN if trained pairs are not above
+    chance.
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 7.
     """

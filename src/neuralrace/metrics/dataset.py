@@ -5,7 +5,7 @@ import xarray as xr
 
 from neuralrace.config.variables import RUN_AXES
 from neuralrace.extensions.registry import METRICS
-from neuralrace.metrics.describe import Values
+from neuralrace.metrics.values import Values
 from neuralrace.results.axes import provenance_attributes
 from neuralrace.results.cells import CellResults
 from neuralrace.results.schema import COORDINATES, SCHEMA_VERSION
@@ -14,14 +14,14 @@ PACKAGES = ("scipy", "scikit-learn", "jax", "jaxlib", "flax", "optax", "xarray",
 
 
 def metrics_dataset(cell: CellResults) -> xr.Dataset:
-    """Every configured metric of a cell, as it is written to `metrics.nc`.
+    """All configured metrics of a cell: the content of its `metrics.nc`.
 
     Raises:
-        UserError: what a metric asks of the samples or of theory is not given.
-        ValueError: a metric gives something other than it declares.
+        UserError: the task or the theory of the cell lacks something that a metric needs.
+        ValueError: a metric returns a variable that differs from its declaration.
     """
     trajectory = cell.trajectory
-    values: dict[str, xr.DataArray] = {"diverged_at": trajectory["diverged_at"]}
+    values: Values = {"diverged_at": trajectory["diverged_at"]}
     with np.errstate(divide="ignore", invalid="ignore"):
         for name in cell.spec.metrics:
             values |= _measured(name, cell)
@@ -36,22 +36,22 @@ def metrics_dataset(cell: CellResults) -> xr.Dataset:
 
 
 def _measured(name: str, cell: CellResults) -> Values:
-    """The variables of one metric, with meaning and unit as declared and no other attributes.
+    """The variables of one metric, with the declared meaning and unit as their only attributes.
 
     Raises:
-        ValueError: a variable is not declared, or has other dimensions than declared.
+        ValueError: a variable is not declared, or its dimensions are not the declared ones.
     """
     metric, values = METRICS[name], {}
-    declared = metric.declaration.outputs
+    outputs = metric.declaration.outputs
     for variable, array in metric.load()(cell).items():
         where = f"metric {name!r} in {metric.module}: {variable!r}"
-        if variable not in declared:
-            raise ValueError(f"{where} is not declared")
+        if variable not in outputs:
+            raise ValueError(f"{where} is not declared; add it to variables")
         dims = tuple(str(dim) for dim in array.dims if dim not in RUN_AXES)
-        known = declared[variable]
-        if dims != known.dims:
-            raise ValueError(f"{where} has dimensions {dims}, declared are {known.dims}")
+        output = outputs[variable]
+        if dims != output.dims:
+            raise ValueError(f"{where} has dimensions {dims}; declared are {output.dims}")
         values[variable] = array.drop_attrs(deep=False).assign_attrs(
-            long_name=known.long_name, units=known.units
+            long_name=output.long_name, units=output.units
         )
     return values
