@@ -1,4 +1,4 @@
-"""XoR in ReLU networks of one hidden layer: gated pathways in the place of units."""
+"""Theory of XoR in ReLU networks with one hidden layer, which learn as gated pathways do."""
 
 import numpy as np
 from jaxtyping import Float
@@ -6,14 +6,21 @@ from jaxtyping import Float
 from neuralrace.extensions.registry import Solution
 from neuralrace.theory import margin, xor
 from neuralrace.theory.solutions.problem import Arrays, Problem
+from neuralrace.theory.solutions.variables import LOSS
+
+MARGIN = "layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow"
+MARGIN_FROM_WEIGHTS = (
+    "layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
+    "general_start"
+)
 
 
 @Solution(
     requires="layered relu trained_readout one_hidden squared_error xor gradient_flow",
-    variables={"loss": ("solution time", "loss predicted by theory")},
+    variables={"loss": LOSS},
 )
 def xor_race(problem: Problem) -> Arrays:
-    """Four gated pathways, one for each corner, in the place of a ReLU network.
+    """Race of four gated pathways, one for each corner, from the initial weights.
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 3; the start is derived here.
     """
@@ -22,13 +29,9 @@ def xor_race(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(xor.xor_loss(problem.time, start))}
 
 
-@Solution(
-    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
-    "general_start",
-    variables={"loss": ("solution time", "loss predicted by theory")},
-)
+@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS})
 def margin_race(problem: Problem) -> Arrays:
-    """Pathways of both types in the place of a ReLU network, from its own weights.
+    """Race of linear and XoR pathways that learn at once, from the initial weights.
 
     Source: derived here.
     """
@@ -37,13 +40,9 @@ def margin_race(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(loss)}
 
 
-@Solution(
-    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
-    "general_start",
-    variables={"loss": ("solution time", "loss predicted by theory")},
-)
+@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS})
 def margin_linear(problem: Problem) -> Arrays:
-    """Pathways of one class each alone, from what the weights hold of them.
+    """Linear pathways only, one for each class, from their part of the initial weights.
 
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 22; the start is derived here.
     """
@@ -51,13 +50,9 @@ def margin_linear(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(loss)}
 
 
-@Solution(
-    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
-    "general_start",
-    variables={"loss": ("solution time", "loss predicted by theory")},
-)
+@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS})
 def margin_xor(problem: Problem) -> Arrays:
-    """Pathways of one corner each alone, from what the weights hold of them.
+    """XoR pathways only, one for each corner, from their part of the initial weights.
 
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 23; the start is derived here.
     """
@@ -65,27 +60,19 @@ def margin_xor(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(loss)}
 
 
-@Solution(
-    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
-    variables={"loss": ("solution time", "loss predicted by theory")},
-)
+@Solution(requires=MARGIN, variables={"loss": LOSS})
 def margin_linear_split(problem: Problem) -> Arrays:
-    """Pathways of one class each alone, as if these shared out all units equally.
+    """Linear pathways only, one for each class, each with an equal share of all units.
 
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 22.
     """
     start = _split_start(problem, 0, pathways=2)
-    return {
-        "loss": problem.as_trained(margin.linear_loss(problem.time, _margin(problem), start)),
-    }
+    return {"loss": problem.as_trained(margin.linear_loss(problem.time, _margin(problem), start))}
 
 
-@Solution(
-    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
-    variables={"loss": ("solution time", "loss predicted by theory")},
-)
+@Solution(requires=MARGIN, variables={"loss": LOSS})
 def margin_xor_split(problem: Problem) -> Arrays:
-    """Pathways of one corner each alone, as if these shared out all units equally.
+    """XoR pathways only, one for each corner, each with an equal share of all units.
 
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 23.
     """
@@ -98,7 +85,7 @@ def _margin(problem: Problem) -> float:
 
 
 def _start(problem: Problem) -> margin.Start:
-    """What the initial weights hold of each pathway."""
+    """Initial strengths of the pathways, from the initial weights."""
     encoder, decoder = problem.weights
     return margin.neuron_start(encoder, decoder[..., 0, :], _margin(problem))
 
@@ -106,7 +93,7 @@ def _start(problem: Problem) -> margin.Start:
 def _split_start(
     problem: Problem, type_: int, pathways: int
 ) -> Float[np.ndarray, "init_scale seed pathway"]:
-    """Start of one type of pathways if units were shared out equally, by width and variance."""
+    """Initial strengths of one type of pathway, from width and variance of the weights."""
     encoder, _ = problem.weights
     (*runs, units, _) = encoder.shape
     deviation = np.array([np.sqrt(np.mean(scale**2)) for scale in encoder])
