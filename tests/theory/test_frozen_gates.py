@@ -8,7 +8,7 @@ from jaxtyping import config
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from neuralrace.theory import as_written, frozen_gates
+from neuralrace.theory import frozen_gates, printed_equations
 from neuralrace.theory.frozen_gates import (
     FrozenGates,
     exclusive_weights,
@@ -260,14 +260,14 @@ def test_printed_fixed_point_and_rate_lack_the_readout():
     x, y, gates, start = samples(9, "half-spaces")
     net, size = FrozenGates.from_samples(x, y, gates), start.size
     flat = net.b.ravel(), net.a.reshape(size, size)
-    printed = as_written.written_weights(TIME, *flat, 3, start.ravel()).reshape(4, 3, 3)
+    printed = printed_equations.written_weights(TIME, *flat, 3, start.ravel()).reshape(4, 3, 3)
     np.testing.assert_allclose(printed, net.weights(3 * TIME, 3 * start) / 3, atol=1e-12)
-    end = as_written.written_weights(np.array([1e9]), *flat, 3, start.ravel())
+    end = printed_equations.written_weights(np.array([1e9]), *flat, 3, start.ravel())
     np.testing.assert_allclose(end.reshape(3, 3), net.limit(start) / 3)
     assert net.loss(end.reshape(3, 3)) > net.optimal_loss + 0.05
     x, y, gates, start = samples(9, "one")
     net = FrozenGates.from_samples(x, y, gates)
-    printed = as_written.written_weights(TIME, net.b[0], net.a[0, :, 0], 1, start[0])
+    printed = printed_equations.written_weights(TIME, net.b[0], net.a[0, :, 0], 1, start[0])
     np.testing.assert_allclose(printed, net.weights(TIME, start)[:, 0], atol=1e-12)
 
 
@@ -276,11 +276,11 @@ def test_real_exponents_reach_few_starts():
     x, y, gates, start = samples(11, "half-spaces", runs=(50,))
     net = FrozenGates.from_samples(x, y, gates)
     flat = net.b.ravel(), net.a.reshape(9, 9)
-    at_zero = as_written.unreachable_share(*flat, np.zeros(9))
+    at_zero = printed_equations.unreachable_share(*flat, np.zeros(9))
     assert at_zero == np.mean(net.b.ravel() @ net.modes.vectors > 0)
-    share = as_written.unreachable_share(*flat, 100 * start.reshape(50, 9))
+    share = printed_equations.unreachable_share(*flat, 100 * start.reshape(50, 9))
     assert 0.4 < share.mean() < 0.6
-    reached = as_written.unreachable_share(
+    reached = printed_equations.unreachable_share(
         *flat, net.modes.vectors @ (net.modes.solution + np.ones(9))
     )
     assert reached == 0
@@ -290,14 +290,14 @@ def test_printed_limit_and_redundant_pair():
     x, y, gates, start = samples(12, "exclusive")
     net = FrozenGates.from_samples(x, y, gates[[0, 1, 0]])
     moments = net.b[0], net.a[0, :, 0]
-    limit = as_written.written_weights(TIME, *moments, 3, start[0])
+    limit = printed_equations.written_weights(TIME, *moments, 3, start[0])
     np.testing.assert_allclose(limit[0], start[0])  # "infinity" is the start at t = 0
     fit = np.linalg.solve(moments[1], moments[0])
     np.testing.assert_allclose(
-        as_written.written_weights(np.array([1e6]), *moments, 3, start[0])[0], fit
+        printed_equations.written_weights(np.array([1e6]), *moments, 3, start[0])[0], fit
     )
     late = np.array([0.0, 1e9])
-    first, second = as_written.written_redundant(late, *moments, 3, start[0], start[2])
+    first, second = printed_equations.written_redundant(late, *moments, 3, start[0], start[2])
     exact, other = redundant_weights(late, *moments, 3, start[0], start[2])
     np.testing.assert_allclose(first - second, exact - other)  # eq. 31 holds
     np.testing.assert_allclose(first[0], exact[0])
@@ -305,7 +305,7 @@ def test_printed_limit_and_redundant_pair():
     np.testing.assert_allclose(first[1], 1.5 * fit)
     np.testing.assert_allclose(exact[1], 1.5 * fit + (start[0] - start[2]) / 2)
     middle = np.array([3.0])
-    one, _ = as_written.written_redundant(middle, *moments, 3, start[0], start[2])
+    one, _ = printed_equations.written_redundant(middle, *moments, 3, start[0], start[2])
     decay = expm(-2 * moments[1] * 3.0 / 9)
     np.testing.assert_allclose(one[0], 1.5 * fit + decay @ (start[0] - 1.5 * fit))
 

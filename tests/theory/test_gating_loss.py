@@ -3,13 +3,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from neuralrace.theory.as_written import written_gain
 from neuralrace.theory.frozen_gates import FrozenGates
 from neuralrace.theory.gating_loss import (
     gating_gain,
     gating_losses,
     off_block_shares,
 )
+from neuralrace.theory.printed_equations import written_gain
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -140,7 +140,7 @@ def identify(
     # Threads would mostly wait for each other, and would make the order of summation random.
     with threadpool_limits(1, user_api="openmp"):
         labels = np.asarray(clustering.fit(rows, sample_weight=counts).labels_)
-    # Sums of whole numbers are exact, so that the threshold of one half is the same on all machines.
+    # Sums of whole numbers are exact: the threshold of one half is the same on all machines.
     member = np.equal.outer(np.arange(pathways), labels) * counts.astype(float)
     sizes = member.sum(axis=1)
     centroids = member @ rows / sizes[:, None]
