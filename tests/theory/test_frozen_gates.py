@@ -44,12 +44,12 @@ def samples(seed, scheme, count=30, inputs=3, runs=()):
 
 
 def answers(x, gates, weights):
-    """Outputs of the network, sample by sample: its definition."""
+    """Outputs of the network by its definition, for each sample."""
     return np.mean([gate * (x @ w) for gate, w in zip(gates, weights, strict=True)], axis=0)
 
 
 def rates(x, y, gates, weights):
-    """Minus the gradient of the loss, by the chain rule through every sample."""
+    """Negative gradient of the loss, by the chain rule for every sample."""
     error = y - answers(x, gates, weights)
     return np.stack([(gate * error) @ x for gate in gates]) / (len(gates) * len(x))
 
@@ -75,7 +75,7 @@ def test_weights_are_those_of_the_integrated_flow(scheme):
 
 @given(seeds, schemes)
 def test_weights_are_those_of_the_matrix_exponential(seed, scheme):
-    """Of the generator with a row for the drive: needs no inverse, so singular moments too."""
+    """An extra row of the generator holds the drive, so that singular moments need no inverse."""
     x, y, gates, start = samples(seed, scheme, count=7)
     net, units = FrozenGates.from_samples(x, y, gates), len(gates)
     generator = np.zeros((start.size + 1, start.size + 1))
@@ -128,7 +128,7 @@ def test_descent_in_small_steps_is_the_flow(seed, scheme):
 
 @given(seeds, schemes)
 def test_limit_is_least_squares_and_keeps_what_no_input_reaches(seed, scheme):
-    """Least squares of the change of the weights, by numpy on the gated inputs."""
+    """Against numpy's least squares on the gated inputs, for the change of the weights."""
     x, y, gates, start = samples(seed, scheme)
     net = FrozenGates.from_samples(x, y, gates)
     gated = (gates.T[:, :, None] * x[:, None]).reshape(len(x), -1) / len(gates)
@@ -222,7 +222,7 @@ def test_gaussian_moments_are_those_of_a_large_balanced_sample():
 
 @given(seeds)
 def test_opposite_gaussian_gates_are_two_linear_networks(seed):
-    """A unit and its opposite learn apart, each the answer on its half; always-on is redundant."""
+    """A unit and its opposite learn independently, each on its half of the inputs."""
     rng = np.random.default_rng(seed)
     root, normal = rng.normal(size=(3, 3)), rng.normal(size=3)
     covariance, targets = (root @ root.T)[None], np.array([1.0])
@@ -256,7 +256,7 @@ def test_redundant_units_learn_by_halves():
 
 
 def test_printed_fixed_point_and_rate_lack_the_readout():
-    """Eqs. 7 and 10 are the flow of weights K times smaller, K times faster; right for K = 1."""
+    """Eqs. 7 and 10 give weights K times smaller and K times faster; they hold for K = 1."""
     x, y, gates, start = samples(9, "half-spaces")
     net, size = FrozenGates.from_samples(x, y, gates), start.size
     flat = net.b.ravel(), net.a.reshape(size, size)
@@ -272,7 +272,7 @@ def test_printed_fixed_point_and_rate_lack_the_readout():
 
 
 def test_real_exponents_reach_few_starts():
-    """From 0 the coefficients of all modes that are driven have the sign of -c."""
+    """From a start of 0, the coefficients of all driven modes have the sign of -c."""
     x, y, gates, start = samples(11, "half-spaces", runs=(50,))
     net = FrozenGates.from_samples(x, y, gates)
     flat = net.b.ravel(), net.a.reshape(9, 9)
@@ -314,14 +314,14 @@ def test_a_unit_whose_gate_never_fires_stays_and_leaves_the_others_alone():
     x, y, gates, start = samples(13, "half-spaces")
     gates[1] = 0
     time = np.array([0.0, 2.0, 50.0])
-    found = FrozenGates.from_samples(x, y, gates).weights(time, start)
-    np.testing.assert_allclose(found[:, 1], np.tile(start[1], (3, 1)), rtol=1e-12)
+    path = FrozenGates.from_samples(x, y, gates).weights(time, start)
+    np.testing.assert_allclose(path[:, 1], np.tile(start[1], (3, 1)), rtol=1e-12)
     others = np.delete(np.arange(len(gates)), 1)
     # the answer is a mean over all units, the silent one among them
     scale = len(gates) / len(others)
     alone = FrozenGates.from_samples(x, scale * y, gates[others])
     rescaled = alone.weights(time / scale**2, start[others])
-    np.testing.assert_allclose(found[:, others], rescaled, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(path[:, others], rescaled, rtol=1e-9, atol=1e-12)
 
 
 def test_bad_moments_are_refused(monkeypatch):

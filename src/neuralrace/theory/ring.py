@@ -61,7 +61,7 @@ def joint_blocks(second: Float[np.ndarray, "unit input unit input"]) -> RingBloc
     """
     units, inputs = second.shape[:2]
     if inputs % units:
-        raise ValueError(f"{units} units cannot be evenly spaced on a ring of {inputs} inputs")
+        raise ValueError(f"{units} units cannot lie evenly on a ring of {inputs} inputs")
     unit = np.arange(units)
     site = (unit[:, None] * (inputs // units) + np.arange(inputs)) % inputs
     other = (unit[:, None] + unit) % units
