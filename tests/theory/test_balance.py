@@ -1,3 +1,5 @@
+"""Balance of adjacent layers, against integrated flows, descent and random matrices."""
+
 from itertools import pairwise
 
 import jax

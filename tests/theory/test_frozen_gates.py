@@ -1,3 +1,5 @@
+"""Frozen gates, against sums over samples, matrix exponentials and gradient descent."""
+
 import tracemalloc
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Optimal loss and gain of given gates, against least squares on gated inputs."""
+
 import numpy as np
 import pytest
 from hypothesis import assume, given

@@ -1,3 +1,5 @@
+"""Gradient flow and descent of linear networks, against finite differences and each other."""
+
 import itertools
 
 import numpy as np

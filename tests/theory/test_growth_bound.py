@@ -1,3 +1,5 @@
+"""The growth bound of theorem 3, against gradient flow of random deep linear nets."""
+
 from functools import reduce
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Gaussian moments behind half-space gates, against quadrature and samples."""
+
 import numpy as np
 import pytest
 from hypothesis import given

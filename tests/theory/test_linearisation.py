@@ -1,3 +1,5 @@
+"""Residuals of the printed equations 25 to 28, against automatic differentiation."""
+
 from itertools import pairwise
 
 import jax

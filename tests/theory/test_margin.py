@@ -1,3 +1,5 @@
+"""XoR with a margin, against gradient descent of ReLU and gated networks."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

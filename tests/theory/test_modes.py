@@ -1,3 +1,5 @@
+"""Singular modes, against independent solvers and full linear networks."""
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

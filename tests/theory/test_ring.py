@@ -1,3 +1,5 @@
+"""Fourier blocks on a ring of inputs, against explicit matrices and full moments."""
+
 import numpy as np
 import pytest
 from hypothesis import given

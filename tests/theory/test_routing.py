@@ -1,3 +1,5 @@
+"""The race of routing networks, against integrated equations and trained networks."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

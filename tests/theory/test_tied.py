@@ -1,3 +1,5 @@
+"""Tied linear networks, against the flow of separate encoder and decoder weights."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,3 +1,5 @@
+"""Exact two-layer networks, against numerical flow, descent and the textbook formula."""
+
 from contextlib import suppress
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""The XoR race, against single units and ReLU networks under gradient descent."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -56,9 +56,9 @@ def gated_gradient(
 ) -> list[Float[np.ndarray, "*runs _target _source"]]:
     """Negative gradient -dloss/dW_e for every edge e.
 
-    It is the sum over all pathways p through e of W_after^T E(p) W_before^T, with the error
-    E(p) = sigma_yx(p) - sum_j W_j sigma_xx(j, p) summed over all pathways j to the same output,
-    and W_before, W_after the products of the weights on p before and after e.
+    It is the sum over all pathways p through e of W_after^T E(p) W_before^T. The error is
+    E(p) = sigma_yx(p) - sum_j W_j sigma_xx(j, p), a sum over all pathways j to the same output.
+    W_before and W_after are the products of the weights on p before and after e.
 
     Raises:
         ValueError: if the weights do not fit the architecture.

@@ -8,8 +8,8 @@ that over the run
     kappa1 >= |W_L...W_1|_F / |sigma_yx|_F,
     kappa2 <= |W_L...W_1|_F / U_l for every layer.
 
-Then the solution of the equality started at `U_l(0)` dominates `U_l(t)`, and the one started at
-the largest `U_l(0)` dominates every layer and so the product of the layer norms.
+Then the solution of the equality with start `U_l(0)` is an upper bound on `U_l(t)`. The solution
+with the largest `U_l(0)` as its start bounds every layer, and so the product of the layer norms.
 
 Source: Basu, Mukherjee & Vasudevan, "Layer Dynamics of Linearised Neural Nets", theorem 3. Where a
 statement of the paper does not hold as printed, the corrected form has the plain name and the
@@ -111,7 +111,7 @@ def residual_slack(
 ) -> Float[np.ndarray, "*runs"]:
     """Return `(2 kappa1 + 1)|sigma_yx| - |P| - |sigma_yx - P|` with `P = W_L...W_1`.
 
-    The step before eq. 21 needs this to be non-negative, which holds if `kappa1 |sigma_yx| >= |P|`.
+    The step before eq. 21 needs a non-negative value, which holds if `kappa1 |sigma_yx| >= |P|`.
     With the proof's definition, `kappa1 |P| <= |sigma_yx|`, it can be negative when
     `|P| > |sigma_yx|`.
     """

@@ -6,9 +6,9 @@ the identity or the softmax. A gate is open where the preactivation is positive.
 flow time (tau = 1) of the mean over samples of `|y - yhat|^2 / 2` ("squared") or of the softmax
 cross-entropy ("cross_entropy", with `y` one-hot or a distribution).
 
-Every function takes weights `W_l` of shape `(*runs, n_{l+1}, n_l)` from the input upwards, biases
-`(*runs, n_{l+1})` of every layer or None, and one data set `x`, `y` with a sample per row for all
-runs. Per-sample quantities hold a matrix per sample; feed large data sets in parts.
+Arguments are weights `W_l` of shape `(*runs, n_{l+1}, n_l)` from the input upwards, and biases
+`(*runs, n_{l+1})` of every layer or None. All runs share one data set `x`, `y` with a sample per
+row. Per-sample quantities hold a matrix per sample, so pass large data sets in parts.
 
 Source: Basu, Mukherjee & Vasudevan, "Layer Dynamics of Linearised Neural Nets", section 3.
 """

@@ -108,8 +108,8 @@ def neuron_start(
     A unit stays at an edge if both sides drive it back: the example is active for the fraction of
     the time that keeps w.x = 0. If v changes sign there, both sides repel and the flow has two
     continuations. The unit then leaves to the side on which it spent more time, as most units do
-    under gradient descent (about 1% of units, 0.2% of the strength). Weights are assumed to be in
-    general position, as random ones are, so that a unit meets one edge at a time.
+    under gradient descent. This concerns about 1% of units and 0.2% of the strength. Weights are
+    assumed to be in general position, as random ones are, so that a unit meets one edge at a time.
 
     From margin sqrt(2) on, growth along one example activates the other one of its class, and all
     units become linear. Just above sqrt(2), this takes longer than learning.

@@ -64,8 +64,8 @@ def reduction_descent(
     Args:
         step: numbers of steps at which to record, non-decreasing, from 0.
         learning_rate: gradient-flow time per step.
-        effective: effective data of the pathways.
-        start: initial strengths; 0 where an edge does not carry a mode.
+        effective: as in `reduction_flow`.
+        start: as in `reduction_flow`.
 
     Raises:
         UserError: if the effective data have no common modes.
@@ -152,7 +152,7 @@ def aligned_strengths(
                 f"the data: up to {share.max():.1e} of their norm lies off them, and "
                 f"{tolerance:.1e} is allowed",
                 key="solutions",
-                remedy="the reduction needs an aligned start",
+                remedy="use an aligned start",
             )
     for name in architecture.hidden:
         gram = bases[name].mT @ bases[name]
@@ -162,7 +162,7 @@ def aligned_strengths(
                 "the weights are not aligned with the modes of the data: directions of two modes "
                 f"in {name} have a cosine of {cosine:.1e}, and {tolerance:.1e} is allowed",
                 key="solutions",
-                remedy="the reduction needs an aligned start",
+                remedy="use an aligned start",
             )
     return strengths
 
