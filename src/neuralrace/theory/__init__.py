@@ -8,8 +8,8 @@ Solutions for a cell are in `solutions`, rectified linear networks in `reln`; si
 - Layer dynamics: `balance` (conserved imbalance), `growth_bound`, `linearisation` (of ReLU nets).
 - Gated linear networks: `gated_flow`, `reduction` (the neural race reduction), `routing`,
   `pathway_modes` (joint learning), `contextual` (closed form), `ridge` (baseline).
-- XoR in ReLU networks: `xor`, `margin`. Patterns of ReLU gates: `gate_patterns`.
-- Receptive fields: `frozen_gates`, `evolving_gates`, `gating_loss`, `half_spaces`, `ring`,
-  `unit_flow` (mean field), `printed_equations` (equations of the notes that do not hold).
-- Numerical integration for all of them: `flows`.
+- XoR in ReLU networks: `xor`, `xor_margin`. Patterns of ReLU gates: `gate_patterns`.
+- Receptive fields: `frozen_gates`, `refreshed_gates`, `gating_loss`, `half_spaces`, `ring`,
+  `mean_field`, `printed_equations` (equations of the notes that do not hold).
+- Numerical integration for all of them: `integration`.
 """

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.effective import EffectiveData
-from neuralrace.theory.flows import descend, solve_flow
+from neuralrace.theory.integration import descend, solve_flow
 
 
 def pathway_maps(

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from jaxtyping import Float, Int
 
-from neuralrace.theory.flows import descend, solve_flow
+from neuralrace.theory.integration import descend, solve_flow
 
 
 def linear_flow(

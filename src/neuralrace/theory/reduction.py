@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 
 from neuralrace.errors import UserError
 from neuralrace.networks.gates.effective import EffectiveData
-from neuralrace.theory.flows import descend, solve_flow
+from neuralrace.theory.integration import descend, solve_flow
 
 
 def reduction_flow(

@@ -10,7 +10,7 @@ from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.initialisers.normal import Normal
 from neuralrace.results.axes import record_steps
 from neuralrace.results.theory import solve
-from neuralrace.theory import margin
+from neuralrace.theory import xor_margin
 from neuralrace.theory.contextual import common_modes, staged_loss
 from neuralrace.training.trainer import train
 
@@ -65,15 +65,15 @@ def test_margin_solutions_start_from_the_weights_of_the_run(relu_on_xor):
     ensemble, loss = relu_on_xor
     data = Xor(name="xor", margin=1.2).load()
     weights = initial_weights(Normal(name="normal"), (3, 16, 1), data.modes, (1e-4, 1e-3), (0, 1))
-    start = margin.neuron_start(weights[0], weights[1][..., 0, :], 1.2)
+    start = xor_margin.neuron_start(weights[0], weights[1][..., 0, :], 1.2)
     time = np.arange(0, 401, 40) * 0.05
     by_name = dict(zip(ensemble.solutions, np.moveaxis(loss, 2, 0), strict=True))
-    expected = margin.race_loss(time, 1.2, start.linear, start.xor)
+    expected = xor_margin.race_loss(time, 1.2, start.linear, start.xor)
     np.testing.assert_array_equal(by_name["margin_race"], expected)
     np.testing.assert_array_equal(
-        by_name["margin_linear"], margin.linear_loss(time, 1.2, start.linear)
+        by_name["margin_linear"], xor_margin.linear_loss(time, 1.2, start.linear)
     )
-    np.testing.assert_array_equal(by_name["margin_xor"], margin.xor_loss(time, 1.2, start.xor))
+    np.testing.assert_array_equal(by_name["margin_xor"], xor_margin.xor_loss(time, 1.2, start.xor))
 
 
 def test_split_starts_follow_width_and_variance(relu_on_xor):
@@ -83,10 +83,10 @@ def test_split_starts_follow_width_and_variance(relu_on_xor):
         Normal(name="normal"), (3, 16, 1), Xor(name="xor", margin=1.2).load().modes, (1e-3,), (0, 1)
     )[0]
     deviation = np.sqrt(np.mean(weights**2))
-    linear, xor = margin.split_start(16, float(deviation))
+    linear, xor = xor_margin.split_start(16, float(deviation))
     for name, expected in (
-        ("margin_linear_split", margin.linear_loss(time, 1.2, np.full(2, linear))),
-        ("margin_xor_split", margin.xor_loss(time, 1.2, np.full(4, xor))),
+        ("margin_linear_split", xor_margin.linear_loss(time, 1.2, np.full(2, linear))),
+        ("margin_xor_split", xor_margin.xor_loss(time, 1.2, np.full(4, xor))),
     ):
         split = loss[1, :, ensemble.solutions.index(name)]
         np.testing.assert_allclose(split, np.stack([expected] * 2), rtol=1e-12)

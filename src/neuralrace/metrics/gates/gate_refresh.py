@@ -16,8 +16,8 @@ from neuralrace.metrics.receptive_fields.receptive_fields import (
 )
 from neuralrace.networks.gates.half_space import half_spaces
 from neuralrace.results.cells import CellResults
-from neuralrace.theory.evolving_gates import relinearised_descent, relinearised_flow
 from neuralrace.theory.frozen_gates import gated_moments
+from neuralrace.theory.refreshed_gates import relinearised_descent, relinearised_flow
 
 # How often gates are refreshed in the time of training.
 REFRESHES = (4, 8, 16, 32, 64)

@@ -10,9 +10,9 @@ from neuralrace.datasets.marginals import Marginal
 from neuralrace.extensions.registry import Solution
 from neuralrace.networks.gates.half_space import half_spaces
 from neuralrace.theory.frozen_gates import FrozenGates
+from neuralrace.theory.mean_field import mean_field_flow
 from neuralrace.theory.solutions.problem import Arrays, Problem
 from neuralrace.theory.solutions.variables import LOSS, RECEPTIVE_FIELDS
-from neuralrace.theory.unit_flow import mean_field_flow
 
 
 @Solution(

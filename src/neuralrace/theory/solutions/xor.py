@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from neuralrace.extensions.registry import Solution
-from neuralrace.theory import margin, xor
+from neuralrace.theory import xor, xor_margin
 from neuralrace.theory.solutions.problem import Arrays, Problem
 from neuralrace.theory.solutions.variables import LOSS
 
@@ -36,7 +36,7 @@ def margin_race(problem: Problem) -> Arrays:
     Source: derived here.
     """
     start = _start(problem)
-    loss = margin.race_loss(problem.time, _margin(problem), start.linear, start.xor)
+    loss = xor_margin.race_loss(problem.time, _margin(problem), start.linear, start.xor)
     return {"loss": problem.as_trained(loss)}
 
 
@@ -46,7 +46,7 @@ def margin_linear(problem: Problem) -> Arrays:
 
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 22; the start is derived here.
     """
-    loss = margin.linear_loss(problem.time, _margin(problem), _start(problem).linear)
+    loss = xor_margin.linear_loss(problem.time, _margin(problem), _start(problem).linear)
     return {"loss": problem.as_trained(loss)}
 
 
@@ -56,7 +56,7 @@ def margin_xor(problem: Problem) -> Arrays:
 
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 23; the start is derived here.
     """
-    loss = margin.xor_loss(problem.time, _margin(problem), _start(problem).xor)
+    loss = xor_margin.xor_loss(problem.time, _margin(problem), _start(problem).xor)
     return {"loss": problem.as_trained(loss)}
 
 
@@ -67,7 +67,9 @@ def margin_linear_split(problem: Problem) -> Arrays:
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 22.
     """
     start = _split_start(problem, 0, pathways=2)
-    return {"loss": problem.as_trained(margin.linear_loss(problem.time, _margin(problem), start))}
+    return {
+        "loss": problem.as_trained(xor_margin.linear_loss(problem.time, _margin(problem), start))
+    }
 
 
 @Solution(requires=MARGIN, variables={"loss": LOSS})
@@ -77,17 +79,17 @@ def margin_xor_split(problem: Problem) -> Arrays:
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 23.
     """
     start = _split_start(problem, 1, pathways=4)
-    return {"loss": problem.as_trained(margin.xor_loss(problem.time, _margin(problem), start))}
+    return {"loss": problem.as_trained(xor_margin.xor_loss(problem.time, _margin(problem), start))}
 
 
 def _margin(problem: Problem) -> float:
     return float(np.abs(problem.data.x[0, -1]))  # the third input is the margin times the label
 
 
-def _start(problem: Problem) -> margin.Start:
+def _start(problem: Problem) -> xor_margin.Start:
     """Initial strengths of the pathways, from the initial weights."""
     encoder, decoder = problem.weights
-    return margin.neuron_start(encoder, decoder[..., 0, :], _margin(problem))
+    return xor_margin.neuron_start(encoder, decoder[..., 0, :], _margin(problem))
 
 
 def _split_start(
@@ -97,5 +99,5 @@ def _split_start(
     encoder, _ = problem.weights
     (*runs, units, _) = encoder.shape
     deviation = np.array([np.sqrt(np.mean(scale**2)) for scale in encoder])
-    start = np.array([margin.split_start(units, float(scale))[type_] for scale in deviation])
+    start = np.array([xor_margin.split_start(units, float(scale))[type_] for scale in deviation])
     return np.broadcast_to(start[:, None, None], (*runs, pathways)).copy()

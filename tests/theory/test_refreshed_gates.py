@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from neuralrace.theory.evolving_gates import relinearised_descent, relinearised_flow
+from neuralrace.theory.refreshed_gates import relinearised_descent, relinearised_flow
 
 
 def problem(units=4, inputs=6, samples=200, scale=0.3, seed=0):

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from neuralrace.errors import UserError
-from neuralrace.theory.flows import solve_flow
+from neuralrace.theory.integration import solve_flow
 from neuralrace.theory.modes import deep_mode, mode_loss
 
 CLASSES = np.array([[1, 2], [0, 3]])

@@ -8,7 +8,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import root_scalar
 
 from neuralrace.datasets.xor import CROSSOVER, Xor
-from neuralrace.theory.margin import (
+from neuralrace.theory.modes import aligned_initial_mode
+from neuralrace.theory.xor import xor_start
+from neuralrace.theory.xor_margin import (
     linear_loss,
     neuron_start,
     points,
@@ -19,8 +21,6 @@ from neuralrace.theory.margin import (
     xor_loss,
     xor_share,
 )
-from neuralrace.theory.modes import aligned_initial_mode
-from neuralrace.theory.xor import xor_start
 
 
 def random_weights(seed, *shape, scale=1.0):

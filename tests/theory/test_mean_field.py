@@ -11,7 +11,7 @@ from scipy.linalg import toeplitz
 from scipy.special import erf
 from scipy.stats import norm
 
-from neuralrace.theory.unit_flow import _interpolated, mean_field_flow, response
+from neuralrace.theory.mean_field import _interpolated, mean_field_flow, response
 
 ISING = np.array([-1.0, 1.0]), np.array([0.5, 0.5])
 

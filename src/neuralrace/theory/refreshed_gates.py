@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.networks.gates.half_space import half_spaces
-from neuralrace.theory.flows import descend
+from neuralrace.theory.integration import descend
 
 
 def relinearised_flow(

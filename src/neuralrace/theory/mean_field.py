@@ -29,7 +29,7 @@ from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 from scipy.special import erf
 
-from neuralrace.theory.flows import solve_flow
+from neuralrace.theory.integration import solve_flow
 
 ANGLES = 2048
 """Intervals of the interpolated response; its error is then below 1e-11 at any gain."""
