@@ -67,9 +67,8 @@ def margin_linear_split(problem: Problem) -> Arrays:
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 22.
     """
     start = _split_start(problem, 0, pathways=2)
-    return {
-        "loss": problem.as_trained(xor_margin.linear_loss(problem.time, _margin(problem), start))
-    }
+    loss = xor_margin.linear_loss(problem.time, _margin(problem), start)
+    return {"loss": problem.as_trained(loss)}
 
 
 @Solution(requires=MARGIN, variables={"loss": LOSS})
@@ -79,7 +78,8 @@ def margin_xor_split(problem: Problem) -> Arrays:
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 23.
     """
     start = _split_start(problem, 1, pathways=4)
-    return {"loss": problem.as_trained(xor_margin.xor_loss(problem.time, _margin(problem), start))}
+    loss = xor_margin.xor_loss(problem.time, _margin(problem), start)
+    return {"loss": problem.as_trained(loss)}
 
 
 def _margin(problem: Problem) -> float:
