@@ -49,6 +49,18 @@ def test_what_a_module_declares_and_imports(module):
     assert set(imports(path)) == {"os.path", "a.b.c", "a.b.d", "e", "f.g.h", "f.g.i"}
 
 
+def test_declarations_may_name_constants_of_their_module_or_of_an_imported_one(module):
+    text = """
+from neuralrace.extensions.registry import ENTRY_POINT_GROUP as GROUP
+LOSS = ("time", "loss")
+
+@Solution(requires=GROUP, variables={"loss": LOSS})
+def solve(): ...
+"""
+    keywords = {"requires": "neuralrace", "variables": {"loss": ("time", "loss")}}
+    assert decorated(module(text), "Solution") == {"solve": Decorated(keywords, "")}
+
+
 def names_in(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

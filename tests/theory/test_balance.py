@@ -1,3 +1,5 @@
+"""Balance of adjacent layers, against integrated flows, descent and random matrices."""
+
 from itertools import pairwise
 
 import jax
@@ -226,7 +228,7 @@ def test_glorot_layers_of_different_shape_differ_in_expected_norm():
 
 
 def neuron_imbalance(w_below, w_above, b_below):
-    """What gradient flow conserves at each hidden ReLU: outgoing less incoming power and bias."""
+    """Conserved at each hidden ReLU: outgoing minus incoming squared weights and bias."""
     return (w_above**2).sum(0) - (w_below**2).sum(1) - b_below**2
 
 

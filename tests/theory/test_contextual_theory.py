@@ -1,4 +1,4 @@
-"""Closed forms of the contextual task against its data, in whole numbers, and against networks."""
+"""The contextual task: closed forms, against its data in exact integers and against networks."""
 
 from fractions import Fraction
 from itertools import combinations
@@ -27,20 +27,20 @@ SIZES = [(2, 2), (3, 4), (3, 8), (4, 8), (5, 8)]
 
 
 def tree(objects):
-    """Rows of the binary tree, all objects first; whole numbers."""
+    """Rows of the binary tree as integers; the first row is common to all objects."""
     levels = [objects >> level for level in range(objects.bit_length())]
     return np.vstack([np.kron(np.eye(objects // m, dtype=int), np.ones(m, int)) for m in levels])
 
 
 def contrasts(objects):
-    """For every branching node, its left half against its right half."""
+    """For every branching node, the contrast of its left and right half."""
     sizes = [objects >> level for level in range(objects.bit_length() - 1)]
     halves = [np.repeat([1, -1], m // 2) for m in sizes]
     return np.vstack([np.kron(np.eye(objects // len(h), dtype=int), h) for h in halves])
 
 
 def task(contexts, objects):
-    """Inputs, targets and the residual times nC, sample by sample, in whole numbers."""
+    """Inputs, targets and the residual times nC, a sample per row, as integers."""
     h, eye = tree(objects), np.eye(contexts, dtype=int)
     context, item = np.divmod(np.arange(objects * contexts), objects)
     x = np.hstack([np.eye(objects, dtype=int)[item], eye[context]])
@@ -54,12 +54,12 @@ def task(contexts, objects):
 
 
 def families(contexts, open_in):
-    """Gates of the family, (pathway, sample's context)."""
+    """Gates of a family by pathway and context of the sample."""
     return np.array([np.isin(range(contexts), c) for c in combinations(range(contexts), open_in)])
 
 
 def effective(contexts, objects, gates, y, common):
-    """Effective data of a common pathway, if any, beside pathways that see objects only."""
+    """Effective data of pathways that see objects only, and of a common pathway if there is one."""
     x = task(contexts, objects)[0].astype(float)
     samples, objects_only = len(x), np.arange(objects + contexts) < objects
     shown = [gate[:, None] * x * objects_only for gate in np.repeat(gates, objects, axis=1)]
@@ -80,14 +80,14 @@ def effective(contexts, objects, gates, y, common):
 
 
 def learn(time, data, a0, doubled=False):
-    """Joint flow of pathways that start with a0 in all modes; the first with twice that if so."""
+    """Joint flow of pathways from a0 in all modes; `doubled` starts the first one from 2 a0."""
     widths = [4 if doubled and p == 0 else 2 for p in range(len(data.sigma_yx))]
     return pathway_modes_flow(time, data, mean_start(data, widths, np.sqrt(a0)))
 
 
 @pytest.mark.parametrize(("contexts", "objects"), SIZES)
 def test_common_modes_are_exact(contexts, objects):
-    """Every mode by a vector of whole numbers; together they are all of the correlation."""
+    """Integer vectors are the modes, and together the modes are the whole correlation."""
     x, y, _ = task(contexts, objects)
     gram, covariance = (y.T @ x).T @ (y.T @ x), x.T @ x
     everywhere = np.repeat([contexts, objects], [objects, contexts])
@@ -119,16 +119,16 @@ def test_tree_strengths_are_exact(objects):
 
 
 @pytest.mark.parametrize(("contexts", "objects"), SIZES)
-def test_residual_is_what_no_linear_map_can_tell(contexts, objects):
+def test_residual_is_the_part_that_no_linear_map_explains(contexts, objects):
     x, y, residual = task(contexts, objects)
     np.testing.assert_array_equal(residual.T @ x, 0)
-    told = objects * contexts * y - residual
-    assert np.linalg.matrix_rank(np.hstack([x, told])) == np.linalg.matrix_rank(x)
+    explained = objects * contexts * y - residual
+    assert np.linalg.matrix_rank(np.hstack([x, explained])) == np.linalg.matrix_rank(x)
 
 
 @pytest.mark.parametrize(("contexts", "open_in"), FAMILIES)
 def test_context_modes_are_exact_and_compete(contexts, open_in):
-    """All pathways of the family, in whole numbers: strengths, and what each takes from another."""
+    """Strengths of all pathways of a family and their competition, in integers."""
     objects = 8
     x, _, residual = task(contexts, objects)
     gates, samples = families(contexts, open_in), objects * contexts
@@ -153,7 +153,7 @@ def test_context_modes_are_exact_and_compete(contexts, open_in):
     ("contexts", "fastest"), [(3, {1, 2}), (4, {2}), (5, {2, 3}), (6, {3}), (7, {3, 4})]
 )
 def test_families_that_are_fastest_on_the_residual_alone(contexts, fastest):
-    """Half of the contexts, from the data: not C - 1 beyond three contexts."""
+    """Families of half of the contexts, from the data; C - 1 only up to three contexts."""
     x, _, residual = task(contexts, 2)
     squares = {}
     for q in range(1, contexts):
@@ -166,7 +166,7 @@ def test_families_that_are_fastest_on_the_residual_alone(contexts, fastest):
 
 @pytest.mark.parametrize(("contexts", "open_in"), [(2, 1), (3, 1), (3, 2), (4, 2), (5, 3)])
 def test_family_follows_its_closed_form_and_the_staged_loss(contexts, open_in):
-    """The full networks: a common pathway on the targets, then the family on the residual."""
+    """Full networks: the common pathway learns the targets, then the family the residual."""
     objects, a0 = 4, 1e-3
     _, y, residual = task(contexts, objects)
     rest = residual / (objects * contexts)
@@ -189,7 +189,7 @@ def test_family_follows_its_closed_form_and_the_staged_loss(contexts, open_in):
     ("contexts", "open_in", "objects"), [(3, 1, 8), (4, 1, 8), (5, 1, 4), (5, 2, 2)]
 )
 def test_families_of_q_and_of_all_but_q_are_the_same_on_the_residual(contexts, open_in, objects):
-    """And so the single-context pathways are those of all contexts but one, for which k differs."""
+    """Pathways of one context equal those of all contexts but one, although their k differ."""
     both = open_in, contexts - open_in
     (s, d, k), (s_other, d_other, k_other) = (context_modes(contexts, objects, q) for q in both)
     np.testing.assert_allclose(s, s_other, rtol=1e-15)
@@ -218,7 +218,7 @@ def test_staged_loss_starts_at_the_targets_and_ends_at_zero(contexts, open_in):
 
 @pytest.mark.parametrize(("contexts", "open_in"), [*FAMILIES, (12, 11), (12, 6)])
 def test_head_start_is_the_flow_across_the_sigmoid(contexts, open_in):
-    """The linear flow of one aligned pathway while the common mode is learned, in its variables."""
+    """Against the linear flow of one aligned pathway while the common mode is learned."""
     objects, a0, a0_common = 2, 1e-9, 1e-12
     samples = objects * contexts
     kept = open_in * np.sqrt((contexts + 1) / contexts) / samples
@@ -245,7 +245,7 @@ def test_head_start_is_the_flow_across_the_sigmoid(contexts, open_in):
 
 
 def gaps_to_joint_training(contexts, objects, open_in, starts):
-    """Of the staged loss, with the head start and with the start of the weights, by start."""
+    """Errors of the staged loss, with the head start and with the initial weights, by start."""
     y, ours, late = task(contexts, objects)[1].astype(float), [], []
     joint = effective(contexts, objects, families(contexts, open_in), y, common=True)
     for a0 in starts:
@@ -261,8 +261,8 @@ def gaps_to_joint_training(contexts, objects, open_in, starts):
 
 
 @pytest.mark.parametrize(("contexts", "open_in"), [(3, 1), (3, 2), (4, 3)])
-def test_head_start_makes_the_staged_loss_that_of_joint_training(contexts, open_in):
-    """Nothing fitted, exact for small starts; with the start of the weights the family is late."""
+def test_staged_loss_with_head_start_equals_joint_training_for_small_starts(contexts, open_in):
+    """Nothing is fitted. With the initial weights instead, the family learns too late."""
     ours, late = gaps_to_joint_training(contexts, 4, open_in, (1e-6, 1e-10))
     assert ours[0] < 4e-3
     assert ours[1] < ours[0] / 7
@@ -270,14 +270,14 @@ def test_head_start_makes_the_staged_loss_that_of_joint_training(contexts, open_
 
 
 def test_head_start_fails_where_the_family_learns_the_contexts_first():
-    """Two objects in four contexts: the modes of contexts are no longer the common pathway's."""
+    """Two objects in four contexts: the family learns the modes of contexts first."""
     ours, _ = gaps_to_joint_training(4, 2, 3, (1e-6, 1e-10))
     assert 0.04 < ours[0] < ours[1]
 
 
 @pytest.mark.parametrize("contexts", [3, 4, 5, 8])
 def test_head_start_lets_all_contexts_but_one_win(contexts):
-    """Although half of the contexts are faster on the residual; by the limit of small starts."""
+    """Families of half of the contexts are faster on the residual only; small starts decide."""
     times = []
     for a0 in (1e-40, 1e-80):
         common = np.full(contexts + 1, a0)
@@ -313,7 +313,7 @@ def test_head_start_is_linear_in_the_pathway_and_longer_for_a_later_common_one(
     assert np.all(head_start(contexts, 4, family[1], factor * starts[0], starts[1]) < head)
 
 
-def test_refusals():
+def test_invalid_numbers_of_objects_and_contexts_are_refused():
     for objects in (0, 1, 3, 6):
         with pytest.raises(ValueError, match="2, 4, 8"):
             tree_strengths(objects)

@@ -1,3 +1,5 @@
+"""Frozen gates, against sums over samples, matrix exponentials and gradient descent."""
+
 import tracemalloc
 
 import numpy as np
@@ -8,7 +10,7 @@ from jaxtyping import config
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from neuralrace.theory import as_written, frozen_gates
+from neuralrace.theory import frozen_gates, printed_equations
 from neuralrace.theory.frozen_gates import (
     FrozenGates,
     exclusive_weights,
@@ -44,12 +46,12 @@ def samples(seed, scheme, count=30, inputs=3, runs=()):
 
 
 def answers(x, gates, weights):
-    """Outputs of the network, sample by sample: its definition."""
+    """Outputs of the network by its definition, for each sample."""
     return np.mean([gate * (x @ w) for gate, w in zip(gates, weights, strict=True)], axis=0)
 
 
 def rates(x, y, gates, weights):
-    """Minus the gradient of the loss, by the chain rule through every sample."""
+    """Negative gradient of the loss, by the chain rule for every sample."""
     error = y - answers(x, gates, weights)
     return np.stack([(gate * error) @ x for gate in gates]) / (len(gates) * len(x))
 
@@ -75,7 +77,7 @@ def test_weights_are_those_of_the_integrated_flow(scheme):
 
 @given(seeds, schemes)
 def test_weights_are_those_of_the_matrix_exponential(seed, scheme):
-    """Of the generator with a row for the drive: needs no inverse, so singular moments too."""
+    """An extra row of the generator holds the drive, so that singular moments need no inverse."""
     x, y, gates, start = samples(seed, scheme, count=7)
     net, units = FrozenGates.from_samples(x, y, gates), len(gates)
     generator = np.zeros((start.size + 1, start.size + 1))
@@ -128,7 +130,7 @@ def test_descent_in_small_steps_is_the_flow(seed, scheme):
 
 @given(seeds, schemes)
 def test_limit_is_least_squares_and_keeps_what_no_input_reaches(seed, scheme):
-    """Least squares of the change of the weights, by numpy on the gated inputs."""
+    """Against numpy's least squares on the gated inputs, for the change of the weights."""
     x, y, gates, start = samples(seed, scheme)
     net = FrozenGates.from_samples(x, y, gates)
     gated = (gates.T[:, :, None] * x[:, None]).reshape(len(x), -1) / len(gates)
@@ -222,7 +224,7 @@ def test_gaussian_moments_are_those_of_a_large_balanced_sample():
 
 @given(seeds)
 def test_opposite_gaussian_gates_are_two_linear_networks(seed):
-    """A unit and its opposite learn apart, each the answer on its half; always-on is redundant."""
+    """A unit and its opposite learn independently, each on its half of the inputs."""
     rng = np.random.default_rng(seed)
     root, normal = rng.normal(size=(3, 3)), rng.normal(size=3)
     covariance, targets = (root @ root.T)[None], np.array([1.0])
@@ -256,31 +258,31 @@ def test_redundant_units_learn_by_halves():
 
 
 def test_printed_fixed_point_and_rate_lack_the_readout():
-    """Eqs. 7 and 10 are the flow of weights K times smaller, K times faster; right for K = 1."""
+    """Eqs. 7 and 10 give weights K times smaller and K times faster; they hold for K = 1."""
     x, y, gates, start = samples(9, "half-spaces")
     net, size = FrozenGates.from_samples(x, y, gates), start.size
     flat = net.b.ravel(), net.a.reshape(size, size)
-    printed = as_written.written_weights(TIME, *flat, 3, start.ravel()).reshape(4, 3, 3)
+    printed = printed_equations.written_weights(TIME, *flat, 3, start.ravel()).reshape(4, 3, 3)
     np.testing.assert_allclose(printed, net.weights(3 * TIME, 3 * start) / 3, atol=1e-12)
-    end = as_written.written_weights(np.array([1e9]), *flat, 3, start.ravel())
+    end = printed_equations.written_weights(np.array([1e9]), *flat, 3, start.ravel())
     np.testing.assert_allclose(end.reshape(3, 3), net.limit(start) / 3)
     assert net.loss(end.reshape(3, 3)) > net.optimal_loss + 0.05
     x, y, gates, start = samples(9, "one")
     net = FrozenGates.from_samples(x, y, gates)
-    printed = as_written.written_weights(TIME, net.b[0], net.a[0, :, 0], 1, start[0])
+    printed = printed_equations.written_weights(TIME, net.b[0], net.a[0, :, 0], 1, start[0])
     np.testing.assert_allclose(printed, net.weights(TIME, start)[:, 0], atol=1e-12)
 
 
 def test_real_exponents_reach_few_starts():
-    """From 0 the coefficients of all modes that are driven have the sign of -c."""
+    """From a start of 0, the coefficients of all driven modes have the sign of -c."""
     x, y, gates, start = samples(11, "half-spaces", runs=(50,))
     net = FrozenGates.from_samples(x, y, gates)
     flat = net.b.ravel(), net.a.reshape(9, 9)
-    at_zero = as_written.unreachable_share(*flat, np.zeros(9))
+    at_zero = printed_equations.unreachable_share(*flat, np.zeros(9))
     assert at_zero == np.mean(net.b.ravel() @ net.modes.vectors > 0)
-    share = as_written.unreachable_share(*flat, 100 * start.reshape(50, 9))
+    share = printed_equations.unreachable_share(*flat, 100 * start.reshape(50, 9))
     assert 0.4 < share.mean() < 0.6
-    reached = as_written.unreachable_share(
+    reached = printed_equations.unreachable_share(
         *flat, net.modes.vectors @ (net.modes.solution + np.ones(9))
     )
     assert reached == 0
@@ -290,14 +292,14 @@ def test_printed_limit_and_redundant_pair():
     x, y, gates, start = samples(12, "exclusive")
     net = FrozenGates.from_samples(x, y, gates[[0, 1, 0]])
     moments = net.b[0], net.a[0, :, 0]
-    limit = as_written.written_weights(TIME, *moments, 3, start[0])
+    limit = printed_equations.written_weights(TIME, *moments, 3, start[0])
     np.testing.assert_allclose(limit[0], start[0])  # "infinity" is the start at t = 0
     fit = np.linalg.solve(moments[1], moments[0])
     np.testing.assert_allclose(
-        as_written.written_weights(np.array([1e6]), *moments, 3, start[0])[0], fit
+        printed_equations.written_weights(np.array([1e6]), *moments, 3, start[0])[0], fit
     )
     late = np.array([0.0, 1e9])
-    first, second = as_written.written_redundant(late, *moments, 3, start[0], start[2])
+    first, second = printed_equations.written_redundant(late, *moments, 3, start[0], start[2])
     exact, other = redundant_weights(late, *moments, 3, start[0], start[2])
     np.testing.assert_allclose(first - second, exact - other)  # eq. 31 holds
     np.testing.assert_allclose(first[0], exact[0])
@@ -305,7 +307,7 @@ def test_printed_limit_and_redundant_pair():
     np.testing.assert_allclose(first[1], 1.5 * fit)
     np.testing.assert_allclose(exact[1], 1.5 * fit + (start[0] - start[2]) / 2)
     middle = np.array([3.0])
-    one, _ = as_written.written_redundant(middle, *moments, 3, start[0], start[2])
+    one, _ = printed_equations.written_redundant(middle, *moments, 3, start[0], start[2])
     decay = expm(-2 * moments[1] * 3.0 / 9)
     np.testing.assert_allclose(one[0], 1.5 * fit + decay @ (start[0] - 1.5 * fit))
 
@@ -314,14 +316,14 @@ def test_a_unit_whose_gate_never_fires_stays_and_leaves_the_others_alone():
     x, y, gates, start = samples(13, "half-spaces")
     gates[1] = 0
     time = np.array([0.0, 2.0, 50.0])
-    found = FrozenGates.from_samples(x, y, gates).weights(time, start)
-    np.testing.assert_allclose(found[:, 1], np.tile(start[1], (3, 1)), rtol=1e-12)
+    path = FrozenGates.from_samples(x, y, gates).weights(time, start)
+    np.testing.assert_allclose(path[:, 1], np.tile(start[1], (3, 1)), rtol=1e-12)
     others = np.delete(np.arange(len(gates)), 1)
     # the answer is a mean over all units, the silent one among them
     scale = len(gates) / len(others)
     alone = FrozenGates.from_samples(x, scale * y, gates[others])
     rescaled = alone.weights(time / scale**2, start[others])
-    np.testing.assert_allclose(found[:, others], rescaled, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(path[:, others], rescaled, rtol=1e-9, atol=1e-12)
 
 
 def test_bad_moments_are_refused(monkeypatch):

@@ -1,4 +1,4 @@
-"""Patterns of ReLU units against counts from combinatorics and against units drawn at random."""
+"""Realisable patterns of ReLU units, against combinatorial counts and random units."""
 
 from fractions import Fraction
 from math import comb, factorial
@@ -17,7 +17,7 @@ from neuralrace.theory.gate_patterns import (
 
 
 def inputs(objects, contexts):
-    """One-hot object and one-hot context, a context after the other, contexts and objects."""
+    """One-hot objects and contexts, sorted by context; contexts and objects of the samples."""
     x = np.hstack(
         [np.tile(np.eye(objects), (contexts, 1)), np.repeat(np.eye(contexts), objects, 0)]
     )
@@ -29,7 +29,7 @@ def rows(patterns):
 
 
 def without_exchange(objects, contexts):
-    """Number of tables without two rows and columns that read 1, 0; 0, 1: the poly-Bernoulli."""
+    """Boolean tables in which no two rows and columns hold (1, 0; 0, 1): poly-Bernoulli number."""
     return sum(
         factorial(j) ** 2
         * stirling2(objects + 1, j + 1, exact=True)
@@ -39,7 +39,7 @@ def without_exchange(objects, contexts):
 
 
 def test_two_objects_in_two_contexts():
-    """14 of 16: all but the two exchanges; the lemma and its proof name 10 of them."""
+    """14 of 16 patterns, all but the two exchanges; the lemma and its proof have 10 of them."""
     x, contexts, objects = inputs(2, 2)
     patterns = realisable_patterns(x)
     assert len(patterns) == 14
@@ -55,7 +55,7 @@ def test_two_objects_in_two_contexts():
 
 
 def test_counterexample_to_the_lemma_is_exact():
-    """On for three of four samples: neither by context, nor by object, nor on one sample."""
+    """A unit on for three of four samples depends on neither context nor object alone."""
     x, contexts, objects = inputs(2, 2)
     w = [Fraction(1, 2), Fraction(-1, 2), Fraction(1), Fraction(0)]
     drive = [sum(a * int(b) for a, b in zip(w, row, strict=True)) for row in x.tolist()]
@@ -80,7 +80,7 @@ def test_contextual_patterns_are_the_tables_without_exchange(objects, contexts):
 
 
 def test_the_paper_s_own_inputs():
-    """8 objects in 3 contexts: three subsets of the objects, each two nested."""
+    """8 objects in 3 contexts: three subsets of the objects, of which any two are nested."""
     sets = np.arange(2**8)
     nested = ((sets[:, None] & sets) == sets[:, None]).astype(int)
     comparable = np.maximum(nested, nested.T)

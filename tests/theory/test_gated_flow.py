@@ -1,4 +1,4 @@
-"""The flow of gated networks against the networks themselves: forward passes, sample by sample."""
+"""Flow and descent of gated networks, against forward passes of the networks by sample."""
 
 from functools import reduce
 
@@ -69,7 +69,7 @@ class Net:
 
 
 def junction_imbalances(graph, weights):
-    """At every hidden node, W^T W summed over edges out of it less W W^T over edges into it."""
+    """At every hidden node, W^T W summed over outgoing edges minus W W^T over incoming edges."""
     return [
         sum(weights[edge].mT @ weights[edge] for edge in graph.outgoing[name])
         - sum(weights[edge] @ weights[edge].mT for edge in graph.incoming[name])
@@ -79,7 +79,7 @@ def junction_imbalances(graph, weights):
 
 @st.composite
 def graphs(draw):
-    """Random acyclic graphs, every node on some edge, listed in a random order."""
+    """Random acyclic graphs in random order, in which every node has an edge."""
     count = draw(st.integers(2, 6))
     later = {n: draw(st.sets(st.integers(n + 1, count - 1), max_size=3)) for n in range(count - 1)}
     edges = {(n, m) for n, targets in later.items() for m in targets}
@@ -108,7 +108,7 @@ def test_path_sum_is_autodiff_of_the_forward_pass(graph, seed):
 @settings(max_examples=12)
 @given(graph=graphs(), seed=st.integers(0, 99))
 def test_every_junction_is_conserved(graph, seed):
-    """To first order exactly, so that a step changes it by the imbalance of the gradients."""
+    """First-order terms cancel, so that a step changes it by the imbalance of the gradients."""
     net = Net(graph, seed)
     weights, rate = net.weights(seed), 0.1
     step = gated_descent(np.array([1]), rate, net.effective, weights)

@@ -1,15 +1,17 @@
+"""Optimal loss and gain of given gates, against least squares on gated inputs."""
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from neuralrace.theory.as_written import written_gain
 from neuralrace.theory.frozen_gates import FrozenGates
 from neuralrace.theory.gating_loss import (
     gating_gain,
     gating_losses,
     off_block_shares,
 )
+from neuralrace.theory.printed_equations import written_gain
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -33,8 +35,8 @@ def fit(features, y):
     return weights, rank
 
 
-@given(seeds, st.sampled_from(["as they are", "duplicated", "antipodal", "one", "silent"]))
-def test_losses_are_those_of_least_squares_by_another_route(seed, kind):
+@given(seeds, st.sampled_from(["plain", "duplicated", "antipodal", "one", "silent"]))
+def test_losses_equal_least_squares_by_another_route(seed, kind):
     x, y, gates = task(seed)
     fresh_x, fresh_y, fresh_gates = task(seed + 1)
     if kind == "duplicated":
@@ -59,7 +61,7 @@ def test_losses_are_those_of_least_squares_by_another_route(seed, kind):
         np.testing.assert_allclose(net.optimal_loss, losses.train, atol=1e-13)
 
 
-def test_fresh_samples_cost_what_statistics_says():
+def test_losses_of_noise_have_the_expectation_of_linear_regression():
     """For noise, rank p and N samples: train (1 - p/N)/2, fresh (1 + p/(N - p - 1))/2."""
     rng = np.random.default_rng(0)
     train, fresh = [], []
@@ -68,8 +70,8 @@ def test_fresh_samples_cost_what_statistics_says():
         losses = gating_losses(x[0], y[0], gates, x[1], y[1], gates)
         train.append(losses.train)
         fresh.append(losses.fresh)
-    for found, expected in ((train, 1 - 5 / 60), (fresh, 1 + 5 / 54)):
-        assert abs(np.mean(found) - expected / 2) < 4 * np.std(found) / 20
+    for losses, expected in ((train, 1 - 5 / 60), (fresh, 1 + 5 / 54)):
+        assert abs(np.mean(losses) - expected / 2) < 4 * np.std(losses) / 20
 
 
 @given(seeds)
@@ -83,7 +85,7 @@ def test_more_gates_never_hurt_on_the_samples_of_the_fit(seed):
 
 @given(seeds)
 def test_gain_is_the_loss_of_balanced_classes(seed):
-    """In the convention of the notes, <(y - yhat)^2> = (1 - G)/2; half of it here."""
+    """The notes have <(y - yhat)^2> = (1 - G)/2; the loss here is half of it."""
     x, y, gates = task(seed)
     features = gated(x, gates)
     one, zero = features[y == 1], features[y == 0]
@@ -95,7 +97,7 @@ def test_gain_is_the_loss_of_balanced_classes(seed):
 
 
 @given(seeds)
-def test_printed_gain_is_1_whatever_the_gates(seed):
+def test_printed_gain_is_1_for_any_gates(seed):
     x, y, gates = task(seed)
     features = gated(x, gates)
     one, zero = features[y == 1].mean(0), features[y == 0].mean(0)
@@ -108,7 +110,7 @@ def test_printed_gain_is_1_whatever_the_gates(seed):
 
 
 @given(seeds)
-def test_off_block_shares_are_those_of_the_matrices(seed):
+def test_off_block_shares_equal_those_of_the_matrices(seed):
     x, _, gates = task(seed)
     features = gated(x, gates)
     second = features.T @ features / len(x)

@@ -1,3 +1,5 @@
+"""Gradient flow and descent of linear networks, against finite differences and each other."""
+
 import itertools
 
 import numpy as np
@@ -19,7 +21,7 @@ def random_net(seed, widths, runs=(3,), scale=0.5):
 
 
 def test_one_step_descends_the_loss_gradient():
-    """The step is the finite-difference gradient of the loss over the data themselves."""
+    """Against the finite-difference gradient of the loss over the samples."""
     weights, sigma_yx, sigma_xx, (x, y) = random_net(0, [4, 3, 5, 2], runs=())
 
     def loss(layers):
@@ -40,7 +42,7 @@ def test_one_step_descends_the_loss_gradient():
 
 
 @pytest.mark.parametrize("learning_rate", [1e-3, 0.1, 0.6])
-def test_descent_of_an_aligned_network_is_that_of_its_modes(learning_rate):
+def test_descent_of_an_aligned_network_is_descent_of_its_modes(learning_rate):
     """Balanced networks of one and two layers, with a non-white input."""
     s, d = np.array([2.0, 1.0, 0.3, -0.5]), np.array([1.0, 2.0, 1e-3, 1.0])
     sign, root = np.array([1, 1, 1, -1]), np.array([0.3, 0.05, 0.2, 0.3])

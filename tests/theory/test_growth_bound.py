@@ -1,3 +1,5 @@
+"""The growth bound of theorem 3, against gradient flow of random deep linear nets."""
+
 from functools import reduce
 
 import numpy as np
@@ -216,7 +218,7 @@ def test_bound_of_many_runs_is_the_bound_of_each():
         np.testing.assert_allclose(curves[i, j], single, rtol=1e-8)
 
 
-def test_a_run_without_finite_constants_leaves_the_others_alone():
+def test_a_run_without_finite_constants_does_not_affect_the_others():
     kappa2 = np.array([np.nan, K2])
     curves = growth_bound(TIMES, 0.3, law(3, kappa2))
     assert np.isnan(curves[0]).all()
@@ -253,7 +255,7 @@ def test_least_time_inverts_the_bound(depth):
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 @pytest.mark.parametrize("u0", [0.05, 1.5])
-def test_sharpness_is_that_of_the_curve(depth, u0):
+def test_sharpness_equals_the_sharpness_of_the_curve(depth, u0):
     other = GrowthLaw(depth, 0.9, 0.5, 2.0)
     time = np.linspace(0, 1.1 * fastest_time(9.0, u0, other), 200001)
     curve = growth_bound(time, u0, other)

@@ -1,3 +1,5 @@
+"""Gaussian moments behind half-space gates, against quadrature and samples."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,14 +13,14 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def problem(seed, inputs=4, units=3, rank=None):
-    """A covariance of the given rank and normals."""
+    """A covariance of rank `rank`, and normals."""
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(inputs, rank or inputs))
     return root @ root.T, rng.normal(size=(units, inputs))
 
 
 def textbook(covariance, one, other):
-    """<g_i g_j x x^T> from products of S u, as the literature has it; singular at the ends."""
+    """<g_i g_j x x^T> from products of S u, the form of the literature, singular at the ends."""
     scale_one, scale_other = np.sqrt(one @ covariance @ one), np.sqrt(other @ covariance @ other)
     rho = one @ covariance @ other / (scale_one * scale_other)
     theta = np.arccos(rho)
@@ -40,7 +42,7 @@ def test_correlations_are_the_textbook_form(seed, inputs):
 
 
 def test_moments_are_integrals_of_the_density_over_the_wedge():
-    """Quadrature in the plane: no square root, no angle."""
+    """By quadrature in the plane, without square roots of S and without angles."""
     covariance = np.array([[1.5, -0.6], [-0.6, 0.8]])
     normals = np.array([[1.0, 0.3], [-0.4, 1.0]])
     precision, volume = np.linalg.inv(covariance), np.sqrt(np.linalg.det(covariance))
@@ -67,8 +69,8 @@ def test_moments_are_integrals_of_the_density_over_the_wedge():
     np.testing.assert_allclose(flips, 1 - 2 * open_together, atol=1e-9)
 
 
-def test_moments_are_those_of_a_large_sample():
-    """Within five standard errors, every entry, for a covariance as of inputs on a ring."""
+def test_moments_equal_the_means_of_a_large_sample():
+    """Every entry within five standard errors, for the covariance of inputs on a ring."""
     rng = np.random.default_rng(0)
     covariance = circulant(np.exp(-(np.minimum(np.arange(6), 6 - np.arange(6)) ** 2) / 1.5**2))
     normals, after = rng.normal(size=(2, 4, 6))
@@ -106,7 +108,7 @@ def test_a_gate_and_its_opposite_share_all_inputs(seed):
 
 @given(seeds, st.floats(-14, -2))
 def test_nearly_parallel_gates_differ_by_the_thin_wedge(seed, exponent):
-    """First order in the angle: what a tilted gate loses, along the normal's own plane."""
+    """The difference is of first order in the angle and lies in the plane of the normals."""
     covariance, normals = problem(seed, units=1)
     tilt = 10.0**exponent
     u, v = normals[0], np.linalg.inv(covariance) @ np.random.default_rng(seed).normal(size=4)
@@ -126,8 +128,8 @@ def test_nearly_parallel_gates_differ_by_the_thin_wedge(seed, exponent):
 
 
 @given(seeds, st.integers(1, 4))
-def test_moments_are_those_of_some_inputs(seed, rank):
-    """Positive semidefinite whatever the rank, and as normals' directions and the frame have it."""
+def test_moments_are_realisable_and_equivariant(seed, rank):
+    """Positive semidefinite at any rank; lengths of normals and the frame do not matter."""
     covariance, normals = problem(seed, rank=rank)
     a = half_space_correlations(covariance, normals)
     flat = a.reshape(12, 12)

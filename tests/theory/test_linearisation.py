@@ -1,3 +1,5 @@
+"""Residuals of the printed equations 25 to 28, against automatic differentiation."""
+
 from itertools import pairwise
 
 import jax
@@ -39,7 +41,7 @@ def data(loss, seed=0):
 
 
 def sample_loss(parameters, x, y, loss):
-    """The loss of one sample, for autodiff: an independent forward pass."""
+    """Loss of one sample for autodiff, by an independent forward pass."""
     weights, biases = parameters
     h = x
     for layer, w in enumerate(weights):
@@ -104,7 +106,7 @@ def test_leading_axes_are_separate_runs(loss):
 
 
 @LOSSES
-def test_eq26_as_written_and_corrected(loss):
+def test_eq26_as_printed_and_corrected(loss):
     weights, _ = net(4, with_biases=False)
     x, y = data(loss)
     rates, _ = autodiff_rates(weights, None, x, y, loss)
@@ -125,7 +127,7 @@ def test_eq26_as_written_and_corrected(loss):
 
 
 @LOSSES
-def test_eq25_as_written_and_with_its_sign_mended(loss):
+def test_eq25_as_printed_and_with_corrected_sign(loss):
     weights, _ = net(4, with_biases=False)
     x, y = data(loss)
     rates, _ = autodiff_rates(weights, None, x, y, loss)
@@ -142,8 +144,8 @@ def test_eq25_as_written_and_with_its_sign_mended(loss):
             left = np.diag(open_units[layer][i]) @ rates[layer][i]
             sizes = np.linalg.norm(left) + np.linalg.norm(printed)
             assert residual.as_written[i] == pytest.approx(np.linalg.norm(left - printed))
-            mended = pytest.approx(np.linalg.norm(left + printed), abs=1e-12)
-            assert residual.sign_mended[i] == mended
+            corrected = pytest.approx(np.linalg.norm(left + printed), abs=1e-12)
+            assert residual.sign_mended[i] == corrected
             assert residual.scale[i] == pytest.approx(sizes)
         assert (residual.sign_mended > 0.05 * residual.scale).sum() > SAMPLES / 2
 

@@ -1,3 +1,5 @@
+"""Singular modes, against independent solvers and full linear networks."""
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -27,7 +29,7 @@ size = st.floats(-8, 0.3).map(lambda log: 10**log)
 
 
 def solve(velocity, start, time):
-    """An independent solver of another family, at a tight tolerance."""
+    """Solution by an independent solver of another family, at a tight tolerance."""
     solution = solve_ivp(
         velocity, (0, time[-1]), start, "LSODA", t_eval=time, rtol=1e-12, atol=1e-15
     )
@@ -42,7 +44,7 @@ def solve(velocity, start, time):
     a0=st.one_of(st.just(0.0), size, size.map(np.negative)),
 )
 def test_deep_mode_solves_its_equation(s, d, a0):
-    """Through two scalar weights, so that nothing of the closed form enters."""
+    """Against the equations of two scalar weights, without the closed form."""
     assume(d > 0 or s <= 0.5)  # without input variance a growing mode grows for ever
     w = np.array([abs(a0) ** 0.5, np.copysign(abs(a0) ** 0.5, a0)])
     time = np.array([0.0, 0.2, 1.0, 4.0])
@@ -93,7 +95,7 @@ def test_half_times_are_where_the_modes_cross(s, d, log_start, sign):
         assert time == pytest.approx(brentq(excess, 0, 2 * time + 1, xtol=1e-13), abs=1e-9)
 
 
-def test_half_times_of_modes_that_never_or_already_are_there():
+def test_half_times_of_modes_above_half_and_of_modes_that_never_learn():
     s, d = np.array([2.0, 2.0, 0.0, -2.0, 2.0, 2.0]), np.array([1.0, 1, 1, 1, 0, 1])
     start = np.array([0.0, -0.1, 0.3, 0.1, 0.1, 1.5])
     np.testing.assert_array_equal(deep_half_time(s, d, start), [np.inf] * 5 + [0])
@@ -141,8 +143,8 @@ def test_untied_mode_solves_its_equation_and_keeps_its_invariants(s, seed, hidde
     np.testing.assert_allclose(p * m, (p * m)[0], rtol=1e-9, atol=1e-14)
 
 
-def test_untied_mode_for_ever():
-    """A learned mode of either sign, no target, and starts exactly on a saddle's way in."""
+def test_untied_mode_converges_at_long_times():
+    """Long times: learned modes of either sign, no target, and starts that reach the saddle."""
     s = np.array([2.0, -2.0, 0.0, 2.0, -2.0, 2.0])
     a0 = np.array([1e-8, 1e-8, 0.5, 0.3, 0.3, 0.0])[:, None]
     b0 = np.array([3e-8, 3e-8, 0.1, -0.3, 0.3, 0.0])[:, None]
@@ -193,7 +195,7 @@ def test_layered_mode_flow_solves_equation_13(depth):
         np.testing.assert_allclose(path[ensemble, :, :, mode], expected.T, rtol=0, atol=2e-8)
 
 
-def test_layered_mode_flow_meets_the_closed_forms():
+def test_layered_mode_flow_equals_the_closed_forms():
     rng = np.random.default_rng(0)
     s, layers0 = np.array([3.0, 1.0, 0.2]), 1e-3 * np.abs(rng.normal(size=(20, 2, 3)))
     time = np.linspace(0, 40, 30)
@@ -207,7 +209,7 @@ def test_layered_mode_flow_meets_the_closed_forms():
     )
 
 
-def test_equal_layers_at_any_depth_take_the_integral_of_growth():
+def test_learning_time_of_equal_layers_is_the_integral_of_the_inverse_rate():
     """For equal layers du/dt = L u^(2 - 2/L) (s - u): time is the quadrature of its inverse."""
     depth, s, u0, u1 = 4, 1.3, 0.02, 1.0
     time = quad(lambda u: 1 / (depth * u ** (2 - 2 / depth) * (s - u)), u0, u1, epsabs=1e-12)[0]
@@ -227,7 +229,7 @@ def test_limit_ratio_is_where_two_layers_end(s, start):
 
 
 def test_layers_need_not_become_equal():
-    """Against corollary 2.4: unequal layers stay so, and may even part."""
+    """Against corollary 2.4: unequal layers stay unequal, and may even diverge."""
     layers0 = np.array([[1.0], [0.8]])
     for s, parts in [(2.0, False), (0.2, True)]:
         (limit,) = two_layer_limit_ratio(np.array([s]), layers0)
@@ -237,7 +239,7 @@ def test_layers_need_not_become_equal():
 
 @pytest.mark.parametrize("hidden", [3, 4, 16])
 def test_aligned_initial_mode_needs_no_fit(hidden):
-    """The error of the sigmoids vanishes with the init scale, in later modes only if expelled."""
+    """The error vanishes with the init scale, for later modes because of the expulsion."""
     rng = np.random.default_rng(hidden)
     s, time = np.array([3.0, 2.0, 1.0]), np.linspace(0, 40, 200)
     U, V = (np.linalg.qr(rng.normal(size=(n, n)))[0][:, :3] for n in (3, 4))
@@ -257,7 +259,7 @@ def test_aligned_initial_mode_needs_no_fit(hidden):
     assert np.all(ignoring[1:] > 5e-3)
 
 
-def test_aligned_initial_mode_leaves_nothing_for_modes_without_room():
+def test_aligned_initial_mode_is_zero_beyond_the_width_of_the_hidden_layer():
     rng = np.random.default_rng(0)
     w1, w2 = rng.normal(size=(2, 2, 4)), rng.normal(size=(2, 3, 2))
     a0 = aligned_initial_mode(w1, w2, np.eye(3), np.eye(4)[:, :3])

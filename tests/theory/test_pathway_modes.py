@@ -24,7 +24,7 @@ from neuralrace.theory.tied import tied_gram
 
 
 class Net:
-    """Pathways side by side with gates, and inputs that they see, of any values."""
+    """Parallel pathways with any gates and any selection of inputs."""
 
     def __init__(self, x, y, gates, sees, width):
         self.y, self.shown = y, gates[:, :, None] * x * sees[:, None]
@@ -69,7 +69,7 @@ class Net:
 
 
 def contextual(contexts, open_in, width, objects=4):
-    """A common pathway and all that are open in q contexts, for each q, and see objects only."""
+    """A common pathway and, for each q, all pathways open in q contexts, which see objects only."""
     tree = [np.kron(np.eye(objects // m), np.ones(m)) for m in (objects, objects // 2, 1)]
     context, item = np.divmod(np.arange(objects * contexts), objects)
     x = np.hstack([np.eye(objects)[item], np.eye(contexts)[context]])
@@ -115,7 +115,7 @@ def test_theory_is_gradient_descent_of_the_full_network(open_in):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_theory_holds_for_any_gates_and_better_for_smaller_starts(seed):
-    """Correlations that have no common modes, three runs in one solve."""
+    """Correlations without common modes, three runs solved at once."""
     net, time = random_net(seed, width=12), np.linspace(0, 200, 200)
     assert not net.effective.modes.joint
     gaps = []
@@ -130,7 +130,7 @@ def test_theory_holds_for_any_gates_and_better_for_smaller_starts(seed):
 
 
 def test_pathways_of_all_contexts_but_one_win_the_race():
-    """Four contexts: pathways of two are faster on the residual alone, and come too late."""
+    """Four contexts: pathways of two are faster on the residual only, and learn too late."""
     net = contextual(4, (2, 3), width=60)
     start = mean_start(net.effective, [60] * len(net.gates), 1e-6)
     learned = pathway_modes_flow(np.array([400.0]), net.effective, start)
@@ -195,19 +195,19 @@ def test_mean_start_is_the_mean_of_weight_starts():
         np.testing.assert_allclose(power, strengths[1, 0], rtol=0.03)
 
 
-def test_counts_modes_and_orders_their_values():
+def test_singular_values_are_counted_by_pathway_and_sorted():
     net = contextual(3, (1, 2), width=9)
     start = weight_start(net.effective, net.weights(1, 1e-3, runs=(2,)))
     assert [encoder.shape[-2] for encoder in start[::2]] == [6, 4, 4, 4, 4, 4, 4]
-    found = pathway_modes_flow(np.array([0.0, 5.0, 40.0]), net.effective, start)
-    assert found.loss.shape == (2, 3)
-    assert found.singular_values.shape == (2, 3, 7, 6)
-    assert np.all(np.diff(found.singular_values) <= 0)
-    assert np.all(found.singular_values[..., 1:, 4:] == 0)
-    assert np.all(found.singular_values[..., 1:, :4] > 0)
+    learning = pathway_modes_flow(np.array([0.0, 5.0, 40.0]), net.effective, start)
+    assert learning.loss.shape == (2, 3)
+    assert learning.singular_values.shape == (2, 3, 7, 6)
+    assert np.all(np.diff(learning.singular_values) <= 0)
+    assert np.all(learning.singular_values[..., 1:, 4:] == 0)
+    assert np.all(learning.singular_values[..., 1:, :4] > 0)
     first = start[1][0] @ start[0][0]
     np.testing.assert_allclose(
-        found.singular_values[0, 0, 0], np.linalg.svd(first, compute_uv=False)[:6], rtol=1e-8
+        learning.singular_values[0, 0, 0], np.linalg.svd(first, compute_uv=False)[:6], rtol=1e-8
     )
 
 
@@ -222,29 +222,29 @@ def test_runs_are_independent():
     assert np.abs(np.diff(together.loss[:, 0], axis=0)).max() > 1e-3
 
 
-def test_a_closed_pathway_and_a_start_of_zero_are_no_obstacle():
+def test_a_closed_pathway_and_a_start_of_zero_are_solved():
     net = contextual(2, (1,), width=5)
     closed = Net(net.shown[0], net.y, net.gates * [[1], [0], [1]], np.ones((3, 6), bool), 5)
     time = np.array([0.0, 30.0])
     start = weight_start(closed.effective, closed.weights(0, 1e-3))
     assert [len(encoder) for encoder in start[::2]] == [5, 1, 4]
-    found = pathway_modes_flow(time, closed.effective, start)
-    np.testing.assert_allclose(*found.singular_values[:, 1], rtol=1e-6)
+    learning = pathway_modes_flow(time, closed.effective, start)
+    np.testing.assert_allclose(*learning.singular_values[:, 1], rtol=1e-6)
     still = pathway_modes_flow(time, closed.effective, [0 * w for w in start])
     np.testing.assert_array_equal(still.singular_values, 0)
     np.testing.assert_allclose(still.loss, closed.effective.y_power / 2)
 
 
-def test_descent_that_diverges_is_a_result():
+def test_diverging_descent_returns_infinite_and_nan_values():
     net = contextual(2, (1,), width=5)
     start = weight_start(net.effective, net.weights(0, 1.0))
-    found = pathway_modes_descent(np.array([0, 50]), 50.0, net.effective, start)
-    assert np.isfinite(found.loss[0])
-    assert not np.isfinite(found.loss[1])
-    assert np.isnan(found.singular_values[1, 0]).all()
+    learning = pathway_modes_descent(np.array([0, 50]), 50.0, net.effective, start)
+    assert np.isfinite(learning.loss[0])
+    assert not np.isfinite(learning.loss[1])
+    assert np.isnan(learning.singular_values[1, 0]).all()
 
 
-def test_refusals():
+def test_other_architectures_and_wrong_starts_are_refused():
     net = contextual(2, (1,), width=5)
     architectures = (
         chain((6, 3, 3, 14)),

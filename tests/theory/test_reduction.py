@@ -1,4 +1,4 @@
-"""The reduction against the full networks that it stands for."""
+"""The neural race reduction, against full networks."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def orthonormal(rng, units, modes):
 
 
 def race(seed=0):
-    """Three contexts, in the last of which both inputs are on; z has no part in one mode."""
+    """Three contexts, the last with both inputs on; node z does not carry one of the modes."""
     rng = np.random.default_rng(seed)
     items = orthonormal(rng, 3, 3)
     xa, xb = (items @ orthonormal(rng, GRAPH.nodes[n], 3).T for n in "ab")
@@ -53,7 +53,7 @@ EFFECTIVE = race()
 
 
 def random_bases(effective, rng, runs=()):
-    """Bases of all nodes: those of the modes, and random ones at hidden nodes."""
+    """Bases of all nodes: bases of the modes, and random ones at hidden nodes."""
     modes = effective.modes
     return {
         name: np.broadcast_to(modes.bases[name], (*runs, *modes.bases[name].shape))
@@ -64,7 +64,7 @@ def random_bases(effective, rng, runs=()):
 
 
 def random_strengths(effective, rng, runs=(), scale=0.5):
-    """Strengths of both signs, 0 where a mode has no part in a boundary node."""
+    """Strengths of both signs, 0 where a boundary node does not carry a mode."""
     graph, modes = effective.architecture, effective.modes
     strengths = scale * rng.uniform(0.2, 1, size=(*runs, len(graph.edges), modes.s.shape[1]))
     for edge, (source, target) in enumerate(graph.edges):
@@ -91,7 +91,7 @@ def aligned(effective, rng, runs=(), scale=0.5):
 
 
 def test_the_race_is_not_trivial():
-    """Cross terms, a mode without part in an output node, and entries of both signs."""
+    """It has cross terms, a mode that an output node lacks, and entries of both signs."""
     modes, pathways = EFFECTIVE.modes, GRAPH.pathways
     assert modes.joint
     assert modes.s.shape == (9, 3)
@@ -148,7 +148,7 @@ def test_a_chain_is_the_layered_mode_flow(widths, seed, size):
 
 
 def test_pathways_of_one_example_each_learn_by_the_closed_form():
-    """XoR: four pathways that share the input and output node but no common input basis."""
+    """XoR has four pathways that share the input and output node but no input basis."""
     x = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])
     edges = [edge for n in range(4) for edge in (("x", f"h{n}"), (f"h{n}", "y"))]
     graph = Architecture(
@@ -231,9 +231,10 @@ def test_data_without_common_modes_are_refused_with_the_size():
         lambda: reduction_loss(effective, strengths),
         lambda: aligned_strengths(effective, [np.ones((3, 3)), np.ones((2, 3))], 1e-8),
     ):
-        with pytest.raises(UserError, match=r"solutions: .*not diagonal in common bases") as told:
+        with pytest.raises(UserError, match="not diagonal in common bases") as error:
             call()
-        assert f"{effective.modes.violation:.1e}" in str(told.value)
+        assert error.value.key == "solutions"
+        assert f"{effective.modes.violation:.1e}" in error.value.problem
 
 
 def test_strengths_must_fit():

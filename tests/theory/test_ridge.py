@@ -33,7 +33,7 @@ def fitted(x, y):
 
 
 def sample_weights(x, y, penalty):
-    """Of the sum over items, so its penalty is that of the mean times the number of items."""
+    """Weights by scikit-learn, whose penalty is for the sum over items, not for the mean."""
     model = SampleRidge(alpha=penalty * len(x), fit_intercept=False, solver="svd", tol=0)
     return model.fit(x, y).coef_
 
@@ -53,8 +53,8 @@ def test_weights_and_errors_are_those_of_the_samples(case):
         np.testing.assert_allclose(weights, expected, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(error, loss(weights, x, y), rtol=1e-9)
         fresh_x, fresh_y = sample(2, **case)
-        found = relative_squared_error(weights, *moments(fresh_x, fresh_y))
-        np.testing.assert_allclose(found, loss(weights, fresh_x, fresh_y), rtol=1e-9)
+        error = relative_squared_error(weights, *moments(fresh_x, fresh_y))
+        np.testing.assert_allclose(error, loss(weights, fresh_x, fresh_y), rtol=1e-9)
 
 
 @pytest.mark.parametrize("case", [{}, {"items": 5}, {"rank": 4}])
@@ -69,7 +69,7 @@ def test_no_penalty_is_the_shortest_least_squares_fit(case):
 
 
 @pytest.mark.parametrize("case", [{}, {"items": 6}, {"rank": 4}])
-def test_cross_validation_is_that_of_the_hat_matrix(case):
+def test_cross_validation_equals_the_form_with_the_hat_matrix(case):
     x, y = sample(4, **case)
     n = len(x)
     penalties = np.array([0.01, 0.3, 4.0])
@@ -95,7 +95,7 @@ def test_cross_validation_of_equal_leverages_is_leaving_one_out():
 
 
 @pytest.mark.parametrize("noise", [0.1, 1.0, 5.0])
-def test_best_penalty_is_near_that_of_any_penalty(noise):
+def test_best_penalty_is_near_the_optimum_over_all_penalties(noise):
     fit = fitted(*sample(6, items=30, inputs=20, noise=noise))
     at_best, none = fit.cross_validation(np.array([fit.best_penalty, 0.0]))
     anywhere = minimize_scalar(
@@ -105,7 +105,7 @@ def test_best_penalty_is_near_that_of_any_penalty(noise):
     assert 1 - 1e-9 <= at_best / anywhere.fun < 1.02
 
 
-def test_a_fit_through_every_item_is_no_choice():
+def test_a_fit_through_every_item_is_never_the_best():
     fit = fitted(*sample(7, items=6))
     assert fit.penalties[0] == 0
     assert fit.cross_validation(np.zeros(1))[0] == np.inf

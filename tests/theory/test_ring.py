@@ -1,3 +1,5 @@
+"""Fourier blocks on a ring of inputs, against explicit matrices and full moments."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,13 +14,13 @@ rings = st.sampled_from([(1, 4), (2, 6), (3, 6), (4, 4), (5, 5), (6, 6)])
 
 
 def joint_shift(weights, count):
-    """Weights (..., unit, input) after units, and sites with them, have moved on."""
+    """Weights (..., unit, input) after a joint shift of units and sites."""
     units, inputs = weights.shape[-2:]
     return np.roll(weights, (count, count * (inputs // units)), axis=(-2, -1))
 
 
 def joint_amplitudes(weights):
-    """Weights by frequency of the joint shift, sites relative to their unit; unitary."""
+    """Weights by frequency of the joint shift, for sites relative to their unit (unitary)."""
     units, inputs = weights.shape[-2:]
     relative = [np.roll(weights[..., k, :], -k * (inputs // units), axis=-1) for k in range(units)]
     return np.fft.fft(np.stack(relative, axis=-2), axis=-2, norm="ortho")
@@ -43,20 +45,20 @@ def random_moments(seed, units, inputs):
 
 @given(seeds, rings)
 def test_gates_that_shift_with_their_inputs_have_exact_blocks(seed, ring):
-    """The blocks have all eigenvalues of the moment, and nothing lies outside of them."""
+    """The blocks have all eigenvalues of the moment, and the moment is zero outside them."""
     a = shifted_gates(seed, *ring).a
     split = joint_blocks(a)
     assert split.blocks.shape == (ring[0], ring[1], ring[1])
     assert split.violation < 1e-13
     np.testing.assert_allclose(split.blocks, split.blocks.conj().mT, atol=1e-13)
     whole = np.linalg.eigvalsh(a.reshape(2 * (np.prod(ring),)))
-    found = np.sort(np.linalg.eigvalsh(split.blocks).ravel())
-    np.testing.assert_allclose(found, whole, atol=1e-12)
+    eigenvalues = np.sort(np.linalg.eigvalsh(split.blocks).ravel())
+    np.testing.assert_allclose(eigenvalues, whole, atol=1e-12)
 
 
 @given(seeds, rings)
 def test_blocks_are_the_transform_by_explicit_matrices(seed, ring):
-    """For any moment: the unitary matrix column by column, the violation by what is left."""
+    """For any moment, by an explicit unitary matrix and its rest outside the blocks."""
     units, inputs = ring
     a = random_moments(seed, units, inputs)
     size = units * inputs
@@ -87,9 +89,9 @@ def test_blocks_are_those_of_the_average_over_joint_shifts(seed, ring):
     distance = np.linalg.norm(a - average) / np.linalg.norm(a)
     np.testing.assert_allclose(split.violation, distance, atol=1e-14)
     assert (distance > 0.1) == (units > 1)
-    found = np.sort(np.linalg.eigvalsh(split.blocks).ravel())
+    eigenvalues = np.sort(np.linalg.eigvalsh(split.blocks).ravel())
     whole = np.linalg.eigvalsh(average.reshape(size, size))
-    np.testing.assert_allclose(found, whole, atol=1e-10 * np.abs(whole).max())
+    np.testing.assert_allclose(eigenvalues, whole, atol=1e-10 * np.abs(whole).max())
 
 
 @given(seeds, rings, st.integers(-3, 9))
@@ -110,7 +112,7 @@ def test_the_moment_commutes_with_the_shift_and_amplitudes_turn(seed, ring, coun
 
 
 def test_each_frequency_learns_alone_and_only_the_first_is_driven():
-    """The flow, frequency by frequency, against that of all weights."""
+    """The flow of each frequency, against the flow of all weights."""
     net = shifted_gates(3, 6, 6)
     start = np.random.default_rng(3).normal(size=(6, 6))
     time = 20.0

@@ -1,3 +1,5 @@
+"""The race of routing networks, against integrated equations and trained networks."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ domain_counts = st.sampled_from([1, 2, 7, 10])
 
 
 def balanced(outer, hidden, modes=1):
-    """A start with b_in = b_out, the same in all modes."""
+    """A start with b_in = b_out, equal in all modes."""
     return np.array([outer, hidden, outer])[:, None] * np.ones(modes)
 
 
@@ -47,7 +49,7 @@ def time_to(hidden, s, d, start, domains, share):
 
 
 def escape_time(start, domains):
-    """Time at which one mode would be infinite if its error stayed s, times share s."""
+    """Time at which a mode would be infinite if its error stayed s, multiplied by share s."""
     c = domains * start[0] ** 2 - start[1] ** 2
     return quad(lambda b: 1 / (b**2 + c), start[1], np.inf, epsabs=0, epsrel=1e-11)[0]
 
@@ -86,13 +88,13 @@ def train(encoders, hidden, decoders, u, s, v, d, pairs, rate, steps):
 
 
 def band(domains, partners):
-    """Output j = i, ..., i + K - 1 is trained with input i, modulo the number of domains."""
+    """Input i is trained with outputs i, ..., i + K - 1, modulo the number of domains."""
     return sum(np.roll(np.eye(domains), shift, axis=1) for shift in range(partners))
 
 
 @pytest.mark.parametrize("partners", [1, 3, 4])
 def test_descent_is_an_aligned_network_to_rounding(partners):
-    """K partners per domain: only the share of an input domain, 1/4, enters the reduction."""
+    """The number K of partners enters the reduction only through the share of a domain, 1/4."""
     rng, domains, width = np.random.default_rng(0), 4, 5
     u = np.stack([orthogonal(rng, 6, 3) for _ in range(domains)])
     v = np.stack([orthogonal(rng, 4, 3) for _ in range(domains)])
@@ -132,7 +134,7 @@ def test_descent_is_an_aligned_network_to_rounding(partners):
     ],
 )
 def test_closed_form_is_the_flow(outer, hidden, domains):
-    """Conserved c of both signs, starts below and beyond the target, of either sign."""
+    """For c of both signs, starts below and above the target, and strengths of both signs."""
     start = balanced(outer, hidden, 3)
     time = np.linspace(0, 2, 15) * escape_time(start[:, -1], domains) / (0.1 * S[-1])
     closed = routing_mode(time, S, D, start, domains, 0.1)
@@ -142,7 +144,7 @@ def test_closed_form_is_the_flow(outer, hidden, domains):
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-14, -1e-14, 1e-9, -1e-9])
 def test_closed_form_has_no_seam_at_equal_layers(tilt):
-    """c = 0 is the limit 1/b of the atan and of the artanh."""
+    """At c = 0, the atan and the artanh have the common limit 1/b."""
     q, b = 7, 0.1
     start = balanced(b * np.sqrt(1 + tilt) / np.sqrt(q), b)
     time = np.linspace(0, 40, 9)
@@ -199,7 +201,7 @@ def test_hidden_layer_outgrows_the_outer_ones_by_the_root_of_domains():
 
 @pytest.mark.parametrize("mirror", [False, True])
 def test_start_of_aligned_weights_is_exact(mirror):
-    """p = q leaves nothing to align, in every run of a batch; u and v may both change sign."""
+    """For p = q there is nothing to align, in any run; u and v may both change sign."""
     rng, domains, width = np.random.default_rng(1), 3, 12
     rotation = orthogonal(rng, width, width)
     modes = 0.3 * orthogonal(rng, width, 2)
@@ -217,7 +219,7 @@ def test_start_of_aligned_weights_is_exact(mirror):
 @pytest.mark.parametrize("length", [0.15, 0.2 / np.sqrt(7), 0.03])
 @pytest.mark.parametrize("angle", [0.3, np.pi / 2, 2.2])
 def test_start_escapes_as_the_unaligned_mean_network(length, angle):
-    """The vectors p, q and their hidden weights, integrated until only one direction is left."""
+    """Against p, q and their hidden weights, integrated until they are aligned."""
     q, sigma = 7, 0.2
     turn = np.array([np.cos(angle), np.sin(angle)])
     p0, q0 = length * np.array([1.0, 0.0]), length * turn
@@ -254,7 +256,7 @@ def test_start_escapes_as_the_unaligned_mean_network(length, angle):
 
 
 def test_start_predicts_when_random_networks_learn():
-    """Half times of the two strongest modes without a fitted number, one network per seed."""
+    """Half times of the two strongest modes, nothing fitted, one network for each seed."""
     domains, partners, width, sigma, steps = 5, 4, 48, 0.2, 700
     pairs, s, d = band(domains, partners), S[:2], 0.25
     measured, predicted = [], []
@@ -330,7 +332,7 @@ def test_start_of_a_wide_random_network_is_universal():
     np.testing.assert_allclose(start[:2, 0] / sigma, [0.7754 / np.sqrt(q), 0.9521], atol=1e-4)
 
 
-def test_refusals():
+def test_starts_outside_the_closed_form_are_refused():
     start, time = balanced(0.1, 0.2), np.array([1.0])
     s, d = S[:1], D[:1]
     with pytest.raises(ValueError, match="b_in = b_out"):

@@ -1,3 +1,5 @@
+"""Tied linear networks, against the flow of separate encoder and decoder weights."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,7 +24,7 @@ def symmetric(rng, s):
 @pytest.mark.parametrize("hidden", [1, 2, 4, 9])
 @pytest.mark.parametrize("s", [[3.0, 1.0, 0.3, 0.1], [2.0, 1.0, 0.0, 0.0], [2.0, 0.5, 0.0, -1.0]])
 def test_gram_solves_the_full_network(hidden, s):
-    """The oracle is the flow of separate encoder and decoder weights from an equal start."""
+    """Against the flow of separate encoder and decoder weights from an equal start."""
     rng = np.random.default_rng(hidden)
     sigma = symmetric(rng, np.array(s))
     W = 0.1 * rng.normal(size=(3, 4, hidden))
@@ -34,7 +36,7 @@ def test_gram_solves_the_full_network(hidden, s):
 
 
 def test_gram_solves_the_vector_equations():
-    """dW_i/dt = (s_i - u_i) W_i - sum_{j != i} (W_i . W_j) W_j, written out mode by mode."""
+    """Against dW_i/dt = (s_i - u_i) W_i - sum_{j != i} (W_i . W_j) W_j for every mode."""
     rng = np.random.default_rng(0)
     s, W = np.array([1.5, 1.0, 0.4]), 0.3 * rng.normal(size=(3, 2))
 
@@ -53,7 +55,7 @@ def test_gram_solves_the_vector_equations():
     np.testing.assert_allclose(gram, path @ path.mT, rtol=0, atol=1e-10)
 
 
-def test_orthogonal_start_is_logistic_for_ever_and_from_almost_nothing():
+def test_orthogonal_start_is_logistic_at_long_times_and_from_tiny_starts():
     s = np.array([3.0, 1.0, 0.2, 0.0, -1.0])
     u0 = np.array([1e-12, 1e-3, 1e-30, 0.5, 1e-2])
     time = np.array([0.0, 1.0, 10.0, 33.3, 400.0, 2000.0])
@@ -70,7 +72,7 @@ def test_without_correlation_the_weights_decay_algebraically():
     np.testing.assert_allclose(gram, gram0 @ np.linalg.inv(np.eye(2) + 10 * gram0), rtol=1e-12)
 
 
-def test_narrow_layer_learns_only_what_fits_for_ever():
+def test_narrow_layer_learns_only_as_many_modes_as_fit_at_long_times():
     rng = np.random.default_rng(1)
     sigma = np.diag([3.0, 2.0, 1.0, 0.5])
     gram = tied_gram(np.array([3000.0]), 1e-3 * rng.normal(size=(5, 4, 2)), sigma)[:, 0]

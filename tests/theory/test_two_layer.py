@@ -1,3 +1,5 @@
+"""Exact two-layer networks, against numerical flow, descent and the textbook formula."""
+
 from contextlib import suppress
 
 import numpy as np
@@ -14,7 +16,7 @@ from neuralrace.theory.two_layer import exact_two_layer
 
 
 def balanced_start(rng, n_out, hidden, n_in, scale, runs=3):
-    """Zero-balanced layers in random, unaligned bases, of the fullest rank the widths allow."""
+    """Balanced layers in random, unaligned bases, of the largest rank for the widths."""
 
     def frame(n, k):
         return np.linalg.qr(rng.normal(size=(runs, n, n)))[0][..., :k]

@@ -1,3 +1,5 @@
+"""The XoR race, against single units and ReLU networks under gradient descent."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -46,7 +48,7 @@ def one_unit(w, v, time):
 
 
 def test_start_is_the_early_flow_unit_by_unit():
-    """A late strength, taken back to time 0 at the rate of the mode."""
+    """Against a late strength, extrapolated to time 0 at the rate of the mode."""
     rng, time = np.random.default_rng(0), 25.0
     encoder, decoder = 1e-3 * rng.standard_normal((40, 2)), 1e-3 * rng.standard_normal(40)
     expected = np.zeros(4)
@@ -72,8 +74,8 @@ def train(encoder, decoder, learning_rate, steps):
     return np.array(path)
 
 
-def test_relu_network_follows_the_race_but_for_the_step():
-    """128 units from 2e-4: the error of the theory is that of the step, of first order."""
+def test_relu_network_follows_the_race_up_to_the_step_size():
+    """128 units from 2e-4: the error of the theory is of first order in the step."""
     rng = np.random.default_rng(1)
     encoder, decoder = 2e-4 * rng.standard_normal((128, 2)), 2e-4 * rng.standard_normal(128)
     start = xor_start(encoder, decoder, X, Y)
@@ -109,7 +111,7 @@ def test_a_unit_on_its_diagonal_starts_as_a_mode_does():
     np.testing.assert_allclose(start, (0.3 + 0.1) ** 2 / 4, rtol=1e-12)
 
 
-def test_runs_are_independent_and_loss_is_that_of_the_examples():
+def test_runs_are_independent_and_loss_is_the_mean_over_examples():
     rng = np.random.default_rng(2)
     encoder, decoder = rng.standard_normal((2, 3, 20, 2)), rng.standard_normal((2, 3, 20))
     start = xor_start(1e-2 * encoder, 1e-2 * decoder, X, Y)

@@ -6,8 +6,10 @@ Planning needs both, and running every module would load JAX, xarray and Matplot
 import ast
 import inspect
 import re
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -97,12 +99,14 @@ class Decorated:
 
 
 def decorated(path: Path, decorator: str) -> dict[str, Decorated]:
-    """The functions of a module that have a decorator, by name; its keywords are literals.
+    """The functions of a module that have a decorator, by name.
+
+    Its keywords are literals, which may contain names of constants (see `_Constants`).
 
     Raises:
         ValueError: an argument is no literal, or has no keyword.
     """
-    found = {}
+    found, constants = {}, _Constants(path)
     for node in syntax(path).body:
         if not isinstance(node, ast.FunctionDef):
             continue
@@ -111,8 +115,35 @@ def decorated(path: Path, decorator: str) -> dict[str, Decorated]:
                 if call.args:
                     raise ValueError(f"{path}: @{decorator} takes keywords only")
                 try:
-                    keywords = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+                    literals = {k.arg: constants.visit(deepcopy(k.value)) for k in call.keywords}
+                    keywords = {str(k): ast.literal_eval(v) for k, v in literals.items()}
                 except ValueError as error:
                     raise ValueError(f"{path}: @{decorator} takes literals: {error}") from None
                 found[node.name] = Decorated(keywords, ast.get_docstring(node) or "")
     return found
+
+
+class _Constants(ast.NodeTransformer):
+    """Replaces the names of constants by their values.
+
+    A constant is assigned at the top level of the module, or of a module that it is imported from.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return _constant(self.path, node.id) or node
+
+
+def _constant(path: Path, name: str) -> ast.expr | None:
+    for node in syntax(path).body:
+        if isinstance(node, ast.Assign):
+            if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+                return node.value
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            original = {alias.asname or alias.name: alias.name for alias in node.names}
+            spec = find_spec(node.module) if name in original else None
+            if spec and spec.origin:
+                return _constant(Path(spec.origin), original[name])
+    return None

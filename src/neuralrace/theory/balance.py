@@ -1,7 +1,8 @@
-"""What gradient flow conserves: the balance between adjacent layers.
+"""Balance of adjacent layers: the imbalance that gradient flow conserves, and norms of layers.
 
 A deep linear net `yhat = W_L ... W_1 x` conserves the imbalance
-`C_l = W_{l+1}^T W_{l+1} - W_l W_l^T` of every adjacent pair. A ReLU net keeps its diagonal only.
+`C_l = W_{l+1}^T W_{l+1} - W_l W_l^T` of every adjacent pair. A ReLU net conserves its diagonal
+only.
 
 Source: Basu, Mukherjee & Vasudevan, "Layer Dynamics of Linearised Neural Nets", section 2. Where
 a statement of the paper does not hold as printed, the corrected form has the plain name and the
@@ -41,9 +42,9 @@ def conservation_residual_as_written(
     w_above: Float[np.ndarray, "*runs above mid"],
     initial_imbalance: Float[np.ndarray, "*#runs mid mid"],
 ) -> Float[np.ndarray, "*runs mid mid"]:
-    """Return what eq. 8 leaves over as printed, `W_below W_below^T - W_above^T W_above - C(0)`.
+    """Return the residual of eq. 8 as printed, `W_below W_below^T - W_above^T W_above - C(0)`.
 
-    The sign of C in eq. 8 disagrees with its definition in eq. 9, so this is `-2 C(0)`.
+    The sign of C in eq. 8 disagrees with its definition in eq. 9, so the residual is `-2 C(0)`.
     """
     return -imbalance(w_below, w_above) - initial_imbalance
 
@@ -51,14 +52,14 @@ def conservation_residual_as_written(
 def norm_gap(
     trace: Float[np.ndarray, "*#runs"] | float, norm_sum: Float[np.ndarray, "*#runs"] | float
 ) -> Float[np.ndarray, "*runs"]:
-    """Return the distance of two Frobenius norms, `|tr C| / (|W_l|_F + |W_k|_F)`.
+    """Return the difference of two Frobenius norms, `|tr C| / (|W_l|_F + |W_k|_F)`.
 
-    An identity, since `tr C = |W_k|_F^2 - |W_l|_F^2`. The trace is conserved and the sum grows in
-    training, so the gap is not invariant: it shrinks as the layers grow.
+    This is an identity, since `tr C = |W_k|_F^2 - |W_l|_F^2`. The trace is conserved while the sum
+    grows in training. So the gap is not invariant: it shrinks as the layers grow.
 
     Args:
         trace: `tr C` of an adjacent pair, or the difference of the squared norms of any pair.
-        norm_sum: Sum of the two Frobenius norms at the time asked for, positive.
+        norm_sum: Sum of the two Frobenius norms at the same time, positive.
 
     Source: replaces eq. 12.
     """
@@ -91,8 +92,8 @@ def spectral_gap_bound_as_written(
 ) -> Float[np.ndarray, "*runs"]:
     """Return `|C|_2`, the bound of eq. 11 as printed.
 
-    It has the wrong scaling (weights times `a` give `a**2`) and fails once the two spectral norms
-    sum to less than one.
+    It scales wrongly: weights times `a` multiply it by `a**2`, and a norm by `a`. So it fails when
+    the two spectral norms sum to less than one.
     """
     return np.asarray(np.linalg.norm(initial_imbalance, ord=2, axis=(-2, -1)))
 
@@ -100,8 +101,8 @@ def spectral_gap_bound_as_written(
 def glorot_squared_norm(n_in: int, n_out: int) -> float:
     """Return `E|W|_F^2` of a Glorot layer with entry variance `2 / (n_in + n_out)`.
 
-    Layers of different shape differ in it. The paper's variance `beta / (n_in n_out)` (proof of
-    corollary 2.3) gives `beta` for every layer instead.
+    The value depends on the shape of the layer. The paper's variance `beta / (n_in n_out)` (proof
+    of corollary 2.3) gives `beta` for every layer instead.
     """
     return 2 * n_in * n_out / (n_in + n_out)
 
@@ -114,10 +115,10 @@ def expected_imbalance(
     n_above: int,
     excess_kurtosis: float = 0.0,
 ) -> float:
-    """Return `E|C|_F^2` over independent, centred entries; positive however the layers are scaled.
+    """Return `E|C|_F^2` of layers with independent, centred entries; it is always positive.
 
-    Corollary 2.3 infers `E|C|_F = 0` from `E C = 0`. With equal expected squared norms `beta`, as
-    in the paper, this is
+    Corollary 2.3 infers `E|C|_F = 0` from `E C = 0`, which does not hold. With equal expected
+    squared norms `beta`, as in the paper, the value is
     `beta^2 [1/n_below + 1/n_above + 1/(n_below n_mid) + 1/(n_mid n_above)]`.
 
     Args:
@@ -126,7 +127,7 @@ def expected_imbalance(
         n_below: Inputs of the lower layer.
         n_mid: Units between the layers.
         n_above: Outputs of the upper layer.
-        excess_kurtosis: Of the entries: 0 for normal, -6/5 for uniform ones.
+        excess_kurtosis: Excess kurtosis of the entries: 0 for normal, -6/5 for uniform ones.
     """
     mean = (squared_norm_above - squared_norm_below) ** 2 / n_mid
     spread = squared_norm_above**2 / n_above + squared_norm_below**2 / n_below

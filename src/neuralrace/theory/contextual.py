@@ -1,13 +1,14 @@
 """The contextual task in closed form: a common pathway, then a family of context pathways.
 
-Each of n objects (n a power of two) is shown in each of C contexts, N = nC samples in all. Inputs
-are a one-hot object and a one-hot context. Targets are a binary tree H of 2n - 1 properties in
-every context, and for each context one more block that is H there and 0 elsewhere.
+Each of n objects (n a power of two) is shown in each of C contexts, so that there are N = nC
+samples. Inputs are a one-hot object and a one-hot context. Targets are a binary tree H of 2n - 1
+properties in every context, and one more block for each context that is H there and 0 elsewhere.
 
-The common pathway is open on all samples and sees objects and contexts; what no linear map of them
-can tell is the residual. A family of context pathways, one for every set of q contexts, learns it:
-each is open in the contexts of its set and sees objects only. Contrasts between objects are modes
-of both, by level of the tree. Loss is 1/2 <|y - yhat|^2>, time is gradient-flow time.
+The common pathway is open on all samples and sees objects and contexts. The residual is the part of
+the targets that no linear map of these inputs explains. A family of context pathways, one for every
+set of q contexts, learns the residual: each is open in the contexts of its set and sees objects
+only. Contrasts between objects, by level of the tree, are modes of both. Loss is
+1/2 <|y - yhat|^2>, time is gradient-flow time.
 
 Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", section 5 and appendices F and G, for q =
 C - 1 and 3 to 5 contexts; extended here to any family, and by the head start.
@@ -19,23 +20,24 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import gamma
 
+from neuralrace.errors import UserError
 from neuralrace.theory.modes import deep_half_time, deep_mode, mode_loss
 
 
 def tree_strengths(objects: int) -> Int[np.ndarray, " mode"]:
     """Squared singular values of the binary tree H: 2n - 1, then m - 1 for every branching node.
 
-    The first mode is what all objects have in common; a node with m objects below contrasts its
-    two halves, for m = n, n/2 twice, ..., 2 in n/2 places.
+    The first mode is common to all objects. A node with m objects below it contrasts its two
+    halves: one node has m = n, two have m = n/2, and n/2 nodes have m = 2.
 
     Args:
         objects: number n of objects.
 
     Raises:
-        ValueError: if n is not a power of two, from 2.
+        UserError: if n is not a power of two, at least 2.
     """
     if objects < 2 or objects & (objects - 1):
-        raise ValueError(f"objects: {objects}: a binary tree needs 2, 4, 8, ... of them")
+        raise UserError("a binary tree needs 2, 4, 8, ... of them", key="objects", value=objects)
     levels = 2 ** np.arange(objects.bit_length() - 1)
     return np.concatenate([[2 * objects - 1], np.repeat(objects // levels - 1, levels)])
 
@@ -43,7 +45,7 @@ def tree_strengths(objects: int) -> Int[np.ndarray, " mode"]:
 def common_modes(
     contexts: int, objects: int
 ) -> tuple[Float[np.ndarray, " mode"], Float[np.ndarray, " mode"]]:
-    """Modes of the common pathway: one of all samples, C - 1 of contexts, n - 1 of objects.
+    """Modes of the common pathway: 1 of all samples, C - 1 of contexts, n - 1 of objects.
 
     Args:
         contexts: number C of contexts.
@@ -54,7 +56,7 @@ def common_modes(
         root of the tree.
 
     Raises:
-        ValueError: if there are fewer than two contexts, or n is not a power of two.
+        UserError: if there are fewer than two contexts, or n is not a power of two.
     """
     _refuse_few(contexts)
     first, *contrasts = tree_strengths(objects)
@@ -73,12 +75,12 @@ def common_modes(
 def context_modes(
     contexts: int, objects: int, open_in: int
 ) -> tuple[Float[np.ndarray, " mode"], Float[np.ndarray, " mode"], float]:
-    """Modes of the residual that the pathways open in q contexts share, n - 1 contrasts of objects.
+    """Modes of the residual for pathways open in q contexts: n - 1 contrasts of objects.
 
-    Pathways of the family overlap in contexts and in what they answer. Alike from the start, each
-    follows da/dt = 2 a (s - k d a), with s = h sqrt(q (C - q)/C)/N, d = q/N and
-    k d = binomial(C - 2, q - 1)/N. Families of q and of C - q contexts agree in s, in k d and in
-    number: on the residual they learn alike.
+    Pathways of a family overlap in contexts and in outputs. From equal starts, each of them follows
+    da/dt = 2 a (s - k d a), with s = h sqrt(q (C - q)/C)/N, d = q/N and
+    k d = binomial(C - 2, q - 1)/N. Families of q and of C - q contexts have the same s, k d and
+    number of pathways, and so learn the residual at the same rate.
 
     Args:
         contexts: number C of contexts.
@@ -87,10 +89,10 @@ def context_modes(
 
     Returns:
         Singular values s of a pathway's sigma_yx on the residual, eigenvalues d of its sigma_xx,
-        and the competition k: d is felt as k d.
+        and the factor k by which the competition of pathways multiplies d.
 
     Raises:
-        ValueError: if q is not between 1 and C - 1, or as `common_modes`.
+        UserError: if q is not between 1 and C - 1, or as `common_modes`.
     """
     _refuse_family(contexts, open_in)
     contrasts = tree_strengths(objects)[1:]
@@ -107,20 +109,20 @@ def head_start(
     common_start: Float[np.ndarray, "*#runs mode"],
     pathway_start: Float[np.ndarray, "*#runs context_mode"],
 ) -> Float[np.ndarray, "*runs context_mode"]:
-    """Start on the residual that joint training amounts to, nothing fitted.
+    """Equivalent start of context pathways on the residual under joint training, nothing fitted.
 
-    While the common pathway learns, a context pathway is driven by the whole target, at the rate
-    s_Q = h sqrt(q (q + 1))/N, and grows along the residual as well. With t_c the half time of the
-    common mode and s the mode of the residual, it goes on as if it had been on the residual from
-    time 0 with the start
+    While the common pathway learns, the whole target drives a context pathway at the rate
+    s_Q = h sqrt(q (q + 1))/N, and the pathway grows along the residual as well. Let t_c be the half
+    time of the common mode and s the singular value of the residual mode. The pathway continues as
+    if it had learned the residual from time 0 with the start
 
         a0 K^2 exp(2 (s_Q - s) t_c) = a0 K^2 (s_c/(d_c a0_c) - 1)^((s_Q - s)/s_c),
 
     s_c = h sqrt(C (C + 1))/N. K depends on C and q alone and lies between 1/2 and 1.
 
-    Exact as all starts go to 0, if the common pathway is first to learn the modes of contexts too.
-    It is for 8 objects up to 11 contexts, for 4 up to 5 and for 2 up to 3. With more contexts than
-    that, families of many contexts overtake it: gates tell contexts as well as inputs do.
+    This is exact as all starts go to 0, if the common pathway is also the first to learn the modes
+    of contexts. That holds up to 11 contexts for 8 objects, 5 for 4 and 3 for 2. With more,
+    families of many contexts overtake it, because their gates carry the context as well.
 
     Args:
         contexts: number C of contexts.
@@ -130,7 +132,7 @@ def head_start(
         pathway_start: start a0 of the modes of each pathway's own sigma_yx.
 
     Raises:
-        ValueError: as `context_modes`.
+        UserError: as `context_modes`.
 
     Source: derived here.
     """
@@ -151,9 +153,9 @@ def staged_loss(
 ) -> Float[np.ndarray, "*runs time"]:
     """Loss in closed form: the common pathway on the targets and a family on its residual.
 
-    L = L0 - sum(s a - d a^2/2) over common modes, less binomial(C, q) sum(s a - k d a^2/2) over
-    those of the family, all a the sigmoids of `deep_mode`. Joint training is described with the
-    `head_start` of the context pathways; with the start of their weights the family comes late.
+    L = L0 - sum(s a - d a^2/2) over common modes - binomial(C, q) sum(s a - k d a^2/2) over modes
+    of the family, where every a is a sigmoid of `deep_mode`. The `head_start` of the context
+    pathways describes joint training; their initial weights would let the family learn too late.
 
     Args:
         time: gradient-flow time, from 0.
@@ -161,10 +163,11 @@ def staged_loss(
         objects: number n of objects.
         open_in: number q of contexts that a pathway is open in.
         common_start: start of the modes of `common_modes`.
-        context_start: start of those of `context_modes`, on the residual.
+        context_start: start of the modes of `context_modes`, on the residual.
 
     Raises:
-        ValueError: as `context_modes`, or if a time is negative.
+        UserError: as `context_modes`.
+        ValueError: if a time is negative.
 
     Source: Jarvis, Klein, Rosman, Saxe, section 5 and appendices F and G.
     """
@@ -179,7 +182,7 @@ def common_gain(
     objects: int,
     start: Float[np.ndarray, "*#runs mode"],
 ) -> Float[np.ndarray, "*runs time"]:
-    """Loss that the common pathway has taken away, sum(s a - d a^2/2).
+    """Decrease of the loss by the common pathway, sum(s a - d a^2/2).
 
     Arguments and errors are those of `staged_loss`.
     """
@@ -207,7 +210,7 @@ def family_gain(
     open_in: int,
     start: Float[np.ndarray, "*#runs context_mode"],
 ) -> Float[np.ndarray, "*runs time"]:
-    """Loss that a family has taken away from the residual, sum(s a - k d a^2/2) of all pathways.
+    """Decrease of the loss by all pathways of a family, sum(s a - k d a^2/2).
 
     Arguments and errors are those of `staged_loss`.
     """
@@ -232,13 +235,13 @@ def family_strengths(
 
 
 def _crossing(contexts: int, open_in: int) -> float:
-    """Amplitude K of a context pathway past the half time t_c of the common mode.
+    """Amplitude K of a context pathway after the half time t_c of the common mode.
 
-    It grows as exp(s_Q (t - t_c)) before, and as K exp(s (t - t_c)) after. In units of s_c, the
-    drive before has a part that the common pathway takes away, `lost`, and at a right angle to it
-    that of the residual, `after`. Of a balanced pathway the encoder is x^2 + y^2 and the decoder
-    has the parts 2 x y and x^2 - y^2; x and y obey a hypergeometric equation in the common mode,
-    and K is the square of the connection coefficient of x.
+    The pathway grows as exp(s_Q (t - t_c)) before t_c, and as K exp(s (t - t_c)) after. In units of
+    s_c, the drive before t_c has two orthogonal parts: the common pathway removes `lost`, and
+    `after` belongs to the residual. A balanced pathway has the encoder x^2 + y^2 and the
+    decoder components 2 x y and x^2 - y^2. As functions of the common mode, x and y obey a
+    hypergeometric equation, and K is the square of the connection coefficient of x.
     """
     lost = open_in / contexts
     after = sqrt(open_in * (contexts - open_in) / (contexts + 1)) / contexts
@@ -250,12 +253,11 @@ def _crossing(contexts: int, open_in: int) -> float:
 
 def _refuse_few(contexts: int) -> None:
     if contexts < 2:
-        raise ValueError(f"contexts: {contexts}: there must be two or more")
+        raise UserError("there must be two or more", key="contexts", value=contexts)
 
 
 def _refuse_family(contexts: int, open_in: int) -> None:
     _refuse_few(contexts)
     if not 0 < open_in < contexts:
-        raise ValueError(
-            f"open_in: {open_in}: pathways are open in 1 to {contexts - 1} of {contexts} contexts"
-        )
+        problem = f"pathways are open in 1 to {contexts - 1} of {contexts} contexts"
+        raise UserError(problem, key="open_in", value=open_in)

@@ -1,17 +1,16 @@
-"""Learning in a gated linear network of one layer whose gates stay as they are.
+"""Gated linear networks of one layer with frozen gates: exact learning dynamics.
 
-The network of K units answers yhat = (1/K) sum_k g_k(x) w_k.x to a scalar target y; the loss is
-1/2 <(y - yhat)^2>. With b_k = <g_k y x> and a_kl = <g_k g_l x x^T>, the weights of all units in one
-vector w obey
+The network of K units is yhat = (1/K) sum_k g_k(x) w_k.x with a scalar target y. The loss is
+1/2 <(y - yhat)^2>. With b_k = <g_k y x> and a_kl = <g_k g_l x x^T>, the vector w of the weights of
+all units obeys
 
     dw/dt = (b - a w/K)/K,    w(t) = K a^+ b + exp(-a t/K^2)(w(0) - K a^+ b)
 
 up to components of w(0) that a maps to 0, which never move. Time is gradient-flow time, tau = 1.
-An eigenvalue of a counts as 0 when it is no larger than rounding, (unknowns) x (machine precision)
-of the largest.
+An eigenvalue of a counts as 0 if it is at most (unknowns) x (machine precision) x (largest one).
 
-Source: notes on localisation, sections 3.1 to 3.5, with the readout's 1/K restored in the second
-moments and initial conditions kept; the equations as they stand there are in `as_written`.
+Source: notes on localisation, sections 3.1 to 3.5. The readout's 1/K is restored in the second
+moments and initial conditions are kept; the equations as printed are in `printed_equations`.
 """
 
 from dataclasses import dataclass
@@ -24,12 +23,12 @@ from neuralrace.datasets.second_moments import eigenmodes
 from neuralrace.theory.half_spaces import half_space_correlations, half_space_means
 
 CHUNK = 2**22
-"""Gated inputs of as many samples are held at a time as make this many numbers."""
+"""Most numbers of gated inputs that are in memory at a time."""
 
 
 @dataclass(frozen=True)
 class MomentModes:
-    """Eigenmodes of the second moment of gated inputs, and what they have to learn.
+    """Eigenmodes of the second moment of gated inputs, and the least-squares weights in them.
 
     Attributes:
         values: eigenvalues, ascending; 0 for null modes.
@@ -48,7 +47,7 @@ class MomentModes:
 
     @property
     def explained(self) -> float:
-        """Part of <y^2> that least squares explains, b^T a^+ b."""
+        """The part of <y^2> that least squares explains, b^T a^+ b."""
         return float(self.values @ self.solution**2)
 
 
@@ -62,16 +61,16 @@ def moment_modes(
     Args:
         second: <x x^T>.
         cross: <x y>.
-        y_power: <y^2>; what it allows the correlations in null modes to be is checked if given.
+        y_power: <y^2>; with it, correlations in null modes are checked to be within rounding.
 
     Raises:
         ValueError: if the second moment is not symmetric or positive semidefinite, or no targets
-            of that power have the correlations.
+            of this power have these correlations.
     """
     values, vectors, rounding = eigenmodes(second, "second moment")
     coefficients = cross @ vectors
     null = values == 0
-    # |<v.x y>|^2 <= <(v.x)^2> <y^2>
+    # By Cauchy and Schwarz, |<v.x y>|^2 <= <(v.x)^2> <y^2>.
     if y_power is not None and np.any(coefficients[null] ** 2 > rounding * y_power):
         raise ValueError("inputs correlate with y in a direction in which they do not vary")
     solution = np.divide(coefficients, values, where=~null, out=np.zeros_like(values))
@@ -88,7 +87,7 @@ def gated_moments(
     Args:
         x: inputs, a sample per row.
         y: targets.
-        gates: value of every gate at every sample.
+        gates: value of every gate on every sample.
 
     Source: notes on localisation, eqs. 5 and 6.
     """
@@ -109,17 +108,16 @@ def gated_moments(
 class FrozenGates:
     """A gated linear network with frozen gates, solved from its moments.
 
-    One eigendecomposition serves everything; the moments must not be changed afterwards.
+    All results share one eigendecomposition, so the arrays of moments must not be changed later.
+    The weights of a unit whose gate never fires stay at their initial values.
 
     Attributes:
         b: <g_k y x>.
         a: <g_k g_l x x^T>.
         y_power: <y^2>.
 
-    The weights of a unit whose gate never fires stay where they start.
-
     Raises:
-        ValueError: once modes are needed, if no inputs and targets have such moments.
+        ValueError: when modes are first computed, if no inputs and targets have these moments.
 
     Source: notes on localisation, section 3.3.
     """
@@ -144,7 +142,7 @@ class FrozenGates:
         Args:
             x: inputs, a sample per row.
             y: targets.
-            gates: value of every gate at every sample.
+            gates: value of every gate on every sample.
         """
         return cls(*gated_moments(x, y, gates))
 
@@ -158,9 +156,9 @@ class FrozenGates:
         """The network with gates 1(u_k.x >= 0) on a balanced mixture of centred Gaussian classes.
 
         Args:
-            covariances: of the classes.
-            targets: y of each class.
-            normals: u_k.
+            covariances: covariance of each class.
+            targets: target y of each class.
+            normals: normal u_k of each unit.
 
         Raises:
             ValueError: if a covariance is not symmetric or positive semidefinite.
@@ -179,14 +177,14 @@ class FrozenGates:
 
     @property
     def rank(self) -> int:
-        """Number of directions of the weights that move."""
+        """Number of directions in which weights move."""
         return self.modes.rank
 
     @property
     def optimal_loss(self) -> float:
-        """Least loss that the gates allow, (<y^2> - b^T a^+ b)/2.
+        """Minimum of the loss for these gates, (<y^2> - b^T a^+ b)/2.
 
-        Source: notes on localisation, eq. 14, in half squared errors.
+        Source: notes on localisation, eq. 14, for half of the squared error.
         """
         return (self.y_power - self.modes.explained) / 2
 
@@ -209,10 +207,9 @@ class FrozenGates:
         learning_rate: float,
         start: Float[np.ndarray, "*runs unit input"],
     ) -> Float[np.ndarray, "*runs time unit input"]:
-        """Weights under full-batch gradient descent, exactly: powers of 1 - learning_rate a/K^2.
+        """Exact weights under full-batch gradient descent: powers of 1 - learning_rate a/K^2.
 
-        A learning rate that is too large diverges to infinite or undefined weights: that is the
-        result, not an error.
+        A learning rate that is too large returns infinite or NaN weights and raises no error.
 
         Args:
             step: numbers of steps at which to record, in any order, from 0.
@@ -235,7 +232,7 @@ class FrozenGates:
     def limit(
         self, start: Float[np.ndarray, "*runs unit input"]
     ) -> Float[np.ndarray, "*runs unit input"]:
-        """Weights after learning: K a^+ b, and what of the start no input reaches.
+        """Weights at convergence: K a^+ b plus the components of the start that a maps to 0.
 
         Args:
             start: initial weights.
@@ -250,13 +247,13 @@ class FrozenGates:
         """Loss <y^2>/2 - b.w/K + w^T a w/(2 K^2) of any weights.
 
         Args:
-            weights: of all units.
+            weights: weights of all units.
         """
-        answer = _flat(weights) / len(self.b)
+        scaled = _flat(weights) / len(self.b)
         b = self.b.ravel()
         return np.asarray(
             self.y_power / 2
-            + (answer * (answer @ self.a.reshape(b.size, b.size) / 2 - b)).sum(axis=-1)
+            + (scaled * (scaled @ self.a.reshape(b.size, b.size) / 2 - b)).sum(axis=-1)
         )
 
 
@@ -267,15 +264,15 @@ def exclusive_weights(
     units: int,
     start: Float[np.ndarray, "*runs input"],
 ) -> Float[np.ndarray, "*runs time input"]:
-    """Weights of a unit that is never on together with another, under gradient flow.
+    """Weights under gradient flow of an exclusive unit, which is never on together with another.
 
-    They end at K times least squares on the samples of the unit's gate.
+    They converge to K times least squares on the samples of the unit's gate.
 
     Args:
         time: gradient-flow time.
         b1: <g_1 y x>.
         a11: <g_1 x x^T>.
-        units: K, of the whole network.
+        units: number of units K of the whole network.
         start: initial weights of the unit.
 
     Raises:
@@ -294,15 +291,16 @@ def redundant_weights(
     first: Float[np.ndarray, "*runs input"],
     second: Float[np.ndarray, "*runs input"],
 ) -> tuple[Float[np.ndarray, "*runs time input"], Float[np.ndarray, "*runs time input"]]:
-    """Weights of two units with the same gate, on together with no other, under gradient flow.
+    """Weights under gradient flow of two redundant units, which have the same gate.
 
-    Their difference stays; their mean ends at K/2 times least squares on the samples of the gate.
+    No other unit is on together with them. Their difference is conserved; their mean converges to
+    K/2 times least squares on the samples of the gate.
 
     Args:
         time: gradient-flow time.
         b1: <g_1 y x>.
         a11: <g_1 x x^T>.
-        units: K, of the whole network.
+        units: number of units K of the whole network.
         first: initial weights of one unit.
         second: initial weights of the other.
 
@@ -312,8 +310,8 @@ def redundant_weights(
     Source: corrects the notes on localisation, section 3.5.
     """
     mean = _flow(time, moment_modes(2 * a11, b1), units, (first + second) / 2)
-    apart = ((first - second) / 2)[..., None, :]
-    return mean + apart, mean - apart
+    half_difference = ((first - second) / 2)[..., None, :]
+    return mean + half_difference, mean - half_difference
 
 
 def _flow(
@@ -333,7 +331,7 @@ def _path(
     units: int,
     start: Float[np.ndarray, "*runs feature"],
 ) -> Float[np.ndarray, "*runs time feature"]:
-    """Weights that have kept a share of their start in each mode and learned one of K a^+ b."""
+    """Weights from the shares of the start that is kept and of K a^+ b that is learned by mode."""
     initial = (start @ modes.vectors)[..., None, :]
     return (kept * initial + learned * (units * modes.solution)) @ modes.vectors.T
 

@@ -1,8 +1,8 @@
-"""Training a gated deep linear network by numbers, from the effective data of its pathways.
+"""Gated deep linear networks: gradient flow and gradient descent, from effective data.
 
-The network answers an output node with the sum of g_p W_p x over the pathways p that end there,
-W_p the product of the weights along p and g_p its gate. The loss is 1/2 <|y - yhat|^2>. Samples
-and gates matter through `EffectiveData` alone. Weights are listed by edge, each of shape
+The value of an output node is the sum of g_p W_p x over the pathways p that end there. W_p is the
+product of the weights along p, and g_p is its gate. The loss is 1/2 <|y - yhat|^2>. Samples and
+gates matter only through `EffectiveData`. Weights are listed by edge, each of shape
 (*runs, units of its target, units of its source). Time is gradient-flow time, dW/dt = -dloss/dW;
 one step of gradient descent advances it by the learning rate.
 
@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.effective import EffectiveData
-from neuralrace.theory.flows import descend, solve_flow
+from neuralrace.theory.integration import descend, solve_flow
 
 
 def pathway_maps(
@@ -43,7 +43,8 @@ def gated_loss(
     Source: expands the squared error (Saxe, Sodhani, Lewallen 2022).
     """
     maps = pathway_maps(effective.architecture, weights)
-    # With E(p) = sigma_yx(p) - sum_j W_j sigma_xx(j, p), twice the loss loses <W_p, sigma + E>.
+    # With E(p) = sigma_yx(p) - sum_j W_j sigma_xx(j, p), twice the loss is
+    # y_power - sum_p <W_p, sigma_yx(p) + E(p)>.
     gain = [(w * (sigma + error)).sum((-2, -1))
             for w, sigma, error in zip(maps, effective.sigma_yx, _errors(effective, maps),
                                        strict=True)]  # fmt: skip
@@ -53,11 +54,11 @@ def gated_loss(
 def gated_gradient(
     effective: EffectiveData, weights: Sequence[Float[np.ndarray, "*runs _target _source"]]
 ) -> list[Float[np.ndarray, "*runs _target _source"]]:
-    """Direction of learning -dloss/dW_e for every edge e.
+    """Negative gradient -dloss/dW_e for every edge e.
 
-    It is the sum over all pathways p through e of W_after^T E(p) W_before^T, with the error
-    E(p) = sigma_yx(p) - sum_j W_j sigma_xx(j, p) summed over all pathways j to the same output,
-    and W_before, W_after the products of the weights on p before and after e.
+    It is the sum over all pathways p through e of W_after^T E(p) W_before^T. The error is
+    E(p) = sigma_yx(p) - sum_j W_j sigma_xx(j, p), a sum over all pathways j to the same output.
+    W_before and W_after are the products of the weights on p before and after e.
 
     Raises:
         ValueError: if the weights do not fit the architecture.
@@ -84,13 +85,13 @@ def gated_flow(
     rtol: float = 1e-13,
     atol: float = 1e-16,
 ) -> list[Float[np.ndarray, "*runs time _target _source"]]:
-    """Gradient flow of a gated deep linear network, all runs in one solve.
+    """Gradient flow of a gated deep linear network, solved for all runs at once.
 
-    `solve_flow` says what the tolerances do.
+    `solve_flow` explains the tolerances.
 
     Args:
         time: increasing, gradient-flow time, from 0.
-        effective: what the pathways learn from.
+        effective: effective data of the pathways.
         weights: initial weights by edge.
         rtol: relative tolerance of the solver.
         atol: absolute tolerance of the solver, in units of the weights.
@@ -101,7 +102,7 @@ def gated_flow(
     Raises:
         ValueError: if the weights do not fit the architecture or `time` does not increase from 0
             or later.
-        RuntimeError: if the solver gives up.
+        RuntimeError: if the solver fails.
     """
     path = solve_flow(time, weights, lambda now: gated_gradient(effective, now), rtol, atol)
     return [np.moveaxis(w, 0, -3) for w in path]
@@ -115,13 +116,12 @@ def gated_descent(
 ) -> list[Float[np.ndarray, "*runs time _target _source"]]:
     """Full-batch gradient descent of a gated deep linear network.
 
-    A step size that is too large diverges to infinite or undefined weights: that is the result,
-    not an error.
+    A step size that is too large returns infinite or NaN weights and raises no error.
 
     Args:
         step: numbers of steps at which to record, non-decreasing, from 0.
         learning_rate: gradient-flow time per step.
-        effective: what the pathways learn from.
+        effective: effective data of the pathways.
         weights: initial weights by edge.
 
     Returns:

@@ -1,12 +1,12 @@
-"""What the choice of gates leaves of the loss once the weights are learned.
+"""Optimal loss of a gated linear network with given gates, and gain of a gating scheme.
 
 With all gated inputs g_k(x) x in one vector, the gated linear network is linear least squares of y
-on it. Losses are 1/2 <(y - yhat)^2>, half of those of the notes. For classes y = 0 and y = 1 of
-the same size <y^2> = 1/2, and a gain G in [0, 1], the share of <y^2> explained, leaves the loss
-(1 - G)/4.
+on this vector. Losses are 1/2 <(y - yhat)^2>, half of those of the notes. The gain G in [0, 1] is
+the share of <y^2> that is explained. For classes y = 0 and y = 1 of the same size, <y^2> = 1/2, and
+the loss is (1 - G)/4.
 
-Source: notes on localisation, eqs. 12 to 17; the means in the matrix of eq. 17 are replaced by
-second moments (`as_written.written_gain` has the former).
+Source: notes on localisation, eqs. 12 to 17. Second moments replace the means in the matrix of
+eq. 17, which `printed_equations.written_gain` has as printed.
 """
 
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ class GatingLosses:
     """Losses of least squares on gated inputs.
 
     Attributes:
-        train: on the samples of the fit.
-        fresh: of the same weights on other samples.
-        residual: <(y - yhat)^2> of the samples of the fit, answer by answer; twice `train`.
-        rank: number of directions of the gated inputs that the fit had to go by.
+        train: loss on the samples of the fit.
+        fresh: loss of the same weights on other samples.
+        residual: <(y - yhat)^2> on the samples of the fit, from its outputs; twice `train`.
+        rank: rank of the second moment of gated inputs.
         second: second moment of the gated inputs of the fit.
     """
 
@@ -44,31 +44,32 @@ def gating_losses(
     fresh_y: Float[np.ndarray, " fresh"],
     fresh_gates: Float[np.ndarray, "unit fresh"],
 ) -> GatingLosses:
-    """Losses of the least-squares weights of a sample, there and on fresh samples.
+    """Losses of the least-squares weights on the samples of the fit and on fresh samples.
 
-    Of all weights that fit equally well, the shortest are used; a gate that never fires has none.
+    Among weights that fit equally well, those with the smallest norm are used. The weights of a
+    gate that never fires are 0.
 
     Args:
         x: inputs of the fit, a sample per row.
-        y: their targets.
-        gates: value of every gate at every sample.
+        y: targets of the fit.
+        gates: value of every gate on every sample of the fit.
         fresh_x: inputs of the evaluation.
-        fresh_y: their targets.
-        fresh_gates: gates of the same units at these.
+        fresh_y: targets of the evaluation.
+        fresh_gates: value of every gate on every sample of the evaluation.
 
     Source: notes on localisation, eqs. 12 to 14.
     """
     b, a, y_power = gated_moments(x, y, gates)
     modes = moment_modes(a.reshape(b.size, b.size), b.ravel(), y_power)
     weights = modes.vectors @ modes.solution
-    own, answer = (
-        np.einsum("ki,ks,si->s", weights.reshape(b.shape), opened, inputs, optimize=True)
-        for opened, inputs in ((gates, x), (fresh_gates, fresh_x))
+    output, fresh_output = (
+        np.einsum("ki,ks,si->s", weights.reshape(b.shape), gate, inputs, optimize=True)
+        for gate, inputs in ((gates, x), (fresh_gates, fresh_x))
     )
     return GatingLosses(
         train=(y_power - modes.explained) / 2,
-        fresh=float(np.mean((fresh_y - answer) ** 2) / 2),
-        residual=float(np.mean((y - own) ** 2)),
+        fresh=float(np.mean((fresh_y - fresh_output) ** 2) / 2),
+        residual=float(np.mean((y - output) ** 2)),
         rank=modes.rank,
         second=a,
     )
@@ -79,9 +80,10 @@ def gating_gain(
     second_one: Float[np.ndarray, "feature feature"],
     second_zero: Float[np.ndarray, "feature feature"],
 ) -> float:
-    """Gain G = mean^T (second_one + second_zero)^+ mean, to be made as large as gates allow.
+    """Gain of a gating scheme, G = mean^T (second_one + second_zero)^+ mean.
 
-    It is the share of <y^2> explained for balanced classes y = 1 and y = 0; the loss is (1 - G)/4.
+    G is the share of <y^2> that is explained for balanced classes y = 1 and y = 0. The loss is
+    (1 - G)/4, so the best gates maximise G.
 
     Args:
         mean: gated inputs averaged over the class y = 1.
@@ -89,11 +91,11 @@ def gating_gain(
         second_zero: second moment of gated inputs in the class y = 0.
 
     Raises:
-        ValueError: if no inputs have such moments.
+        ValueError: if no inputs have these moments.
 
     Source: notes on localisation, eq. 15; corrects eq. 17.
     """
-    # the power of y = 1 over the summed, not averaged, classes
+    # The moments are sums over the two classes, not averages, so that <y^2> is 1 here.
     return moment_modes(second_one + second_zero, mean, 1.0).explained
 
 
@@ -102,8 +104,8 @@ def off_block_shares(
 ) -> tuple[float, float]:
     """Shares of the squared entries that couple different units.
 
-    The first is of the second moment of gated inputs, the second of its pseudo-inverse. Both are 0
-    for gates that are never on together, and for a single gate.
+    The first is for the second moment of gated inputs, the second for its pseudo-inverse. Both are
+    0 for gates that are never on together, and for a single gate.
 
     Args:
         second: <g_k g_l x x^T>.
@@ -111,7 +113,7 @@ def off_block_shares(
     Raises:
         ValueError: if the moment is not symmetric or positive semidefinite, or is 0.
 
-    Source: measures what the notes on localisation, after eq. 15, call maximally diagonal.
+    Source: quantifies "maximally diagonal" in the notes on localisation, after eq. 15.
     """
     units, inputs = second.shape[:2]
     flat = second.reshape(units * inputs, units * inputs)

@@ -1,7 +1,7 @@
-"""Training a deep linear network by numbers: gradient flow and same-step gradient descent.
+"""Deep linear networks: gradient flow and gradient descent, integrated numerically.
 
-The network is yhat = W_L ... W_1 x with loss 1/2 <|y - yhat|^2>. Only the correlations
-sigma_yx = <y x^T> and sigma_xx = <x x^T> of the data matter. Time is gradient-flow time,
+The network is yhat = W_L ... W_1 x with loss 1/2 <|y - yhat|^2>. Data matter only through the
+correlations sigma_yx = <y x^T> and sigma_xx = <x x^T>. Time is gradient-flow time,
 dW/dt = -dloss/dW; one step of gradient descent advances it by the learning rate.
 """
 
@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from jaxtyping import Float, Int
 
-from neuralrace.theory.flows import descend, solve_flow
+from neuralrace.theory.integration import descend, solve_flow
 
 
 def linear_flow(
@@ -22,11 +22,10 @@ def linear_flow(
     rtol: float = 1e-13,
     atol: float = 1e-16,
 ) -> list[Float[np.ndarray, "*runs time _ _"]]:
-    """Gradient flow of a linear network of any depth, all runs in one solve.
+    """Gradient flow of a linear network of any depth, solved for all runs at once.
 
-    `solve_flow` says what the tolerances do. Once a mode is learned, stability limits the step of
-    this explicit method, and its error is then 10 to 10,000 times `rtol`: a tight tolerance costs
-    little.
+    `solve_flow` explains the tolerances. Once a mode is learned, stability limits the step of this
+    explicit method, and its error is 10 to 10,000 times `rtol`. So a tight tolerance costs little.
 
     Args:
         time: increasing, gradient-flow time, from 0.
@@ -41,7 +40,7 @@ def linear_flow(
 
     Raises:
         ValueError: if shapes do not chain or `time` is not increasing from 0 or later.
-        RuntimeError: if the solver gives up.
+        RuntimeError: if the solver fails.
 
     Source: Saxe, McClelland, Ganguli 2013; Basu, Mukherjee, Vasudevan, eqs. 5 and 14.
     """
@@ -61,8 +60,7 @@ def linear_descent(
 ) -> list[Float[np.ndarray, "*runs time _ _"]]:
     """Full-batch gradient descent of a linear network of any depth.
 
-    A step size that is too large diverges to infinite or undefined weights: that is the result,
-    not an error.
+    A step size that is too large returns infinite or NaN weights and raises no error.
 
     Args:
         step: numbers of steps at which to record, non-decreasing, from 0.

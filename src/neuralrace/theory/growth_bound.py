@@ -1,4 +1,4 @@
-"""How fast the layers of a deep linear net can grow: theorem 3 and its constants.
+"""Growth bound on the layers of a deep linear net: theorem 3 and its constants.
 
 For whitened inputs, squared error and tau = 1, the strength `U_l = (|W_l|_F + gap)^L` of every
 layer obeys `dU/dt <= L U^(2-2/L) (M - kappa2 U)` with `M = (2 kappa1 + 1) |sigma_yx|_F`, provided
@@ -8,8 +8,8 @@ that over the run
     kappa1 >= |W_L...W_1|_F / |sigma_yx|_F,
     kappa2 <= |W_L...W_1|_F / U_l for every layer.
 
-Then the solution of the equality started at `U_l(0)` dominates `U_l(t)`, and the one started at
-the largest `U_l(0)` dominates every layer and so the product of the layer norms.
+Then the solution of the equality with start `U_l(0)` is an upper bound on `U_l(t)`. The solution
+with the largest `U_l(0)` as its start bounds every layer, and so the product of the layer norms.
 
 Source: Basu, Mukherjee & Vasudevan, "Layer Dynamics of Linearised Neural Nets", theorem 3. Where a
 statement of the paper does not hold as printed, the corrected form has the plain name and the
@@ -35,13 +35,13 @@ class GrowthConstants:
     """The constants of theorem 3, each `(*runs)` and dimensionless but for `gap`.
 
     Attributes:
-        gap: Largest difference of two layer norms, over time and pairs. The paper's Delta, which
-            is not fixed at initialisation as it says.
+        gap: Largest difference of two layer norms, over time and pairs. This is the paper's Delta,
+            which is not fixed at initialisation, although the paper says so.
         kappa1: Smallest constant for which the bound follows, `max_t |prod W| / |sigma_yx|`.
         kappa1_as_written: Largest constant the proof admits, `min_t |sigma_yx| / |prod W|`: the
-            reciprocal of `kappa1`. Any smaller one is admitted too.
+            reciprocal of `kappa1`. The proof also admits any smaller one.
         kappa2: Largest constant for which the bound follows, `min |prod W| / U_l` over time and
-            layers (the paper's arg min is meant as min).
+            layers (the paper writes arg min for min).
     """
 
     gap: Float[np.ndarray, "*runs"]
@@ -52,7 +52,7 @@ class GrowthConstants:
 
 @dataclass(frozen=True)
 class GrowthLaw:
-    """What eq. 17 with equality takes, `dU/dt = L U^(2-2/L) (M - kappa2 U)`.
+    """Parameters of eq. 17 with equality, `dU/dt = L U^(2-2/L) (M - kappa2 U)`.
 
     Attributes:
         depth: Number of weight layers L.
@@ -73,7 +73,7 @@ class GrowthLaw:
 
     @property
     def plateau(self) -> Float[np.ndarray, "*_"]:
-        """The strength `M / kappa2` at which growth ends."""
+        """The strength `M / kappa2` at which growth stops."""
         return np.asarray(self.limit / self.kappa2)
 
 
@@ -111,8 +111,9 @@ def residual_slack(
 ) -> Float[np.ndarray, "*runs"]:
     """Return `(2 kappa1 + 1)|sigma_yx| - |P| - |sigma_yx - P|` with `P = W_L...W_1`.
 
-    The step before eq. 21 needs it non-negative. It is whenever `kappa1 |sigma_yx| >= |P|`; with
-    the proof's definition, `kappa1 |P| <= |sigma_yx|`, it can be negative once `|P| > |sigma_yx|`.
+    The step before eq. 21 needs a non-negative value, which holds if `kappa1 |sigma_yx| >= |P|`.
+    With the proof's definition, `kappa1 |P| <= |sigma_yx|`, it can be negative when
+    `|P| > |sigma_yx|`.
     """
     return np.asarray((2 * kappa1 + 1) * sigma_norm - product_norm - residual_norm)
 
@@ -133,16 +134,16 @@ def growth_bound(
 ) -> Float[np.ndarray, "*runs time"]:
     """Return the curve U(t) that solves eq. 17 with equality and `U(0) = u0`.
 
-    A run whose constants are not finite (one that diverged) gets NaN and leaves the others alone.
+    A run whose constants are not finite, because it diverged, has NaN and does not affect others.
 
     Args:
-        time: Increasing flow times (tau = 1), from zero or later.
+        time: Increasing flow times (tau = 1), not negative.
         u0: Initial strength, positive.
-        law: With a positive kappa2.
+        law: Parameters of eq. 17, with a positive kappa2.
 
     Raises:
         ValueError: If `u0` or `kappa2` is not positive, or `time` is negative or not increasing.
-        RuntimeError: If the solver gives up.
+        RuntimeError: If the solver fails.
     """
     if np.any(time < 0) or np.any(np.diff(time) <= 0):
         raise ValueError("time must be non-negative and strictly increasing")
@@ -204,10 +205,10 @@ def rise_sharpness(
     u0: Float[np.ndarray, "*#runs"] | float,
     law: GrowthLaw,
 ) -> Float[np.ndarray, "*runs"]:
-    """Return the largest rate of eq. 17 between `u0` and `u` over the mean rate on the way.
+    """Return the largest rate of eq. 17 between `u0` and `u` over the mean rate between them.
 
-    1 for steady growth; the longer growth stays low before it is fast, the larger. The rate peaks
-    at the share `q / (q + 1)` of the plateau, with `q = 2 - 2/L`. NaN where `u <= u0`.
+    The value is 1 for steady growth, larger for growth that is slow first, and NaN where `u <= u0`.
+    The rate peaks at the share `q / (q + 1)` of the plateau, with `q = 2 - 2/L`.
 
     Raises:
         ValueError: If `u0` or `kappa2` is not positive.
@@ -223,7 +224,7 @@ def fastest_time_deep(
     u0: Float[np.ndarray, "*#runs"] | float,
     law: GrowthLaw,
 ) -> Float[np.ndarray, "*runs"]:
-    """Return eq. 18 integrated correctly from eq. 23, where `U^(2-2/L)` is replaced by `U^2`.
+    """Return the time of eq. 18, integrated correctly from eq. 23, which has `U^2` for `U^(2-2/L)`.
 
     At finite depth this is a lower bound on the time only for `u0 >= 1`: below one, `U^2` is the
     smaller of the two and the formula overstates the time. NaN where `u` is at or beyond
@@ -241,9 +242,9 @@ def fastest_time_as_written(
     u0: Float[np.ndarray, "*#runs"] | float,
     law: GrowthLaw,
 ) -> Float[np.ndarray, "*runs"]:
-    """Return eq. 18 as printed, with kappa2 in front of all terms and none in the logarithm.
+    """Return the time of eq. 18 as printed: kappa2 multiplies all terms, and the log has none.
 
-    It solves eq. 23 for `kappa2 = 1` only. NaN where `u >= M`.
+    It solves eq. 23 for `kappa2 = 1` only. The value is NaN where `u >= M`.
     """
     return np.asarray(law.kappa2 * fastest_time_deep(u, u0, replace(law, kappa2=1.0)))
 

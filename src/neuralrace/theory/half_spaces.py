@@ -1,10 +1,10 @@
 """Moments of Gaussian inputs behind half-space gates, in closed form.
 
-Inputs are centred, x ~ N(0, S); unit i has the gate g_i(x) = 1(u_i.x >= 0) of its normal u_i, of
-which only the direction counts. With a square root S = F F^T, two gates are on together in the
-wedge that the directions p_i = F^T u_i/|F^T u_i| leave at an angle theta: a problem in one plane.
-Its solution in the bisectors of p_i with p_j and with -p_j stays accurate however close to parallel
-or antiparallel the normals are.
+Inputs are centred, x ~ N(0, S). Unit i has the gate g_i(x) = 1(u_i.x >= 0), where only the
+direction of its normal u_i matters. Let S = F F^T, and let theta be the angle between the
+directions p_i = F^T u_i/|F^T u_i| of two gates. Both gates are on in a wedge of the plane of p_i
+and p_j. The solution uses the bisectors of p_i with p_j and with -p_j. So it stays accurate for
+normals that are close to parallel or antiparallel.
 
 A normal along which the inputs do not vary, such as 0, has a gate that is always on.
 
@@ -23,8 +23,8 @@ def half_space_means(
     """Mean gated inputs <g_i x> = S u_i/sqrt(2 pi u_i^T S u_i).
 
     Args:
-        covariance: S.
-        normals: of the gates.
+        covariance: covariance S of the inputs.
+        normals: normals u_i of the gates.
 
     Raises:
         ValueError: if the covariance is not symmetric or positive semidefinite.
@@ -40,12 +40,12 @@ def half_space_correlations(
 ) -> Float[np.ndarray, "unit input unit input"]:
     """Second moments of gated inputs <g_i g_j x x^T>.
 
-    They are P(g_i = g_j = 1) S + (sin theta/2 pi)(m m^T - n n^T) with m and n the images under F
-    of the unit vectors along p_i + p_j and p_i - p_j, and P = (pi - theta)/(2 pi).
+    They equal P(g_i = g_j = 1) S + (sin theta/2 pi)(m m^T - n n^T), where P = (pi - theta)/(2 pi).
+    The vectors m and n are the images under F of the unit vectors along p_i + p_j and p_i - p_j.
 
     Args:
-        covariance: S.
-        normals: of the gates.
+        covariance: covariance S of the inputs.
+        normals: normals u_i of the gates.
 
     Raises:
         ValueError: if the covariance is not symmetric or positive semidefinite.
@@ -57,7 +57,7 @@ def half_space_correlations(
     theta, total, difference = _angles(directions[:, None], directions)
     on = np.where(directions.any(-1), 0.5, 1.0)
     both_on = (on[:, None] + on - theta / np.pi) / 2
-    # sin theta, 0 where it should be
+    # sin theta, which is exactly 0 for equal and for opposite directions
     sine = np.linalg.norm(total, axis=-1) * np.linalg.norm(difference, axis=-1) / 2
     wedge = sine[..., None] / (2 * np.pi)
     moments = np.einsum("ij,mn->imjn", both_on, covariance)
@@ -71,12 +71,12 @@ def flip_fraction(
     before: Float[np.ndarray, "*runs unit input"],
     after: Float[np.ndarray, "*runs unit input"],
 ) -> Float[np.ndarray, "*runs unit"]:
-    """Probability theta/pi that an input finds a unit's gate changed.
+    """Probability theta/pi that a unit's gate differs between two times, over inputs.
 
     For a mixture of classes, average the fractions of the classes.
 
     Args:
-        covariance: S.
+        covariance: covariance S of the inputs.
         before: normals at one time.
         after: normals of the same units at another.
 
@@ -99,7 +99,7 @@ def _root(covariance: Float[np.ndarray, "input input"]) -> Float[np.ndarray, "in
 def _directions(
     root: Float[np.ndarray, "input mode"], normals: Float[np.ndarray, "*runs unit input"]
 ) -> Float[np.ndarray, "*runs unit mode"]:
-    """Unit vectors along F^T u, and 0 for normals along which inputs vary no more than rounding."""
+    """Unit vectors along F^T u, and 0 for normals along which inputs vary by rounding only."""
     images = normals @ root
     largest = np.linalg.norm(root, axis=0).max() * np.linalg.norm(normals, axis=-1)
     rounding = len(root) * np.finfo(float).eps * largest
@@ -118,7 +118,7 @@ def _angles(
 ]:
     """Angles of unit vectors, their sums and their differences.
 
-    The angle with a vector of 0 is pi/2, and that of two such is 0.
+    The angle between a unit vector and 0 is pi/2, and between 0 and 0 it is 0.
     """
     total, difference = one + other, one - other
     opposite, adjacent = np.linalg.norm(difference, axis=-1), np.linalg.norm(total, axis=-1)

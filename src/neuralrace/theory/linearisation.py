@@ -1,14 +1,14 @@
-"""ReLU nets linearised sample by sample, and what is left of the balance between layers.
+"""ReLU nets linearised sample by sample: residuals of the printed balance equations 25 to 28.
 
 For one sample i the net is linear: `yhat_i = D_L W_L ... D_1 W_1 x_i` with diagonal 0/1 gates
-`D_l`. The paper puts a ReLU on the output as well; here the output is linear, `D_L = I`, and phi is
+`D_l`. The paper also puts a ReLU on the output. Here the output is linear, `D_L = I`, and phi is
 the identity or the softmax. A gate is open where the preactivation is positive. Time is gradient
 flow time (tau = 1) of the mean over samples of `|y - yhat|^2 / 2` ("squared") or of the softmax
 cross-entropy ("cross_entropy", with `y` one-hot or a distribution).
 
-Every function takes weights `W_l` of shape `(*runs, n_{l+1}, n_l)` from the input upwards, biases
-`(*runs, n_{l+1})` of every layer or None, and one data set `x`, `y` with a sample per row for all
-runs. Per-sample quantities hold a matrix per sample; feed large data sets in parts.
+Arguments are weights `W_l` of shape `(*runs, n_{l+1}, n_l)` from the input upwards, and biases
+`(*runs, n_{l+1})` of every layer or None. All runs share one data set `x`, `y` with a sample per
+row. Per-sample quantities hold a matrix per sample, so pass large data sets in parts.
 
 Source: Basu, Mukherjee & Vasudevan, "Layer Dynamics of Linearised Neural Nets", section 3.
 """
@@ -29,13 +29,13 @@ Biases = Sequence[Float[np.ndarray, "*runs _"]] | None
 
 @dataclass(frozen=True)
 class SampleResiduals:
-    """What eq. 26 leaves over for each sample and hidden layer, `(*runs, sample)`.
+    """Residuals of eq. 26 for each sample, in one hidden layer, `(*runs, sample)`.
 
     Attributes:
         as_written: Frobenius norm of the left side less the right side, as printed.
-        sandwiched: The same with the gates of the hidden layer applied on both sides; zero.
-        trace: Absolute trace of the difference; zero.
-        scale: Sum of the Frobenius norms of both sides, to compare with.
+        sandwiched: The same with the gates of the hidden layer applied on both sides; this is zero.
+        trace: Absolute trace of the difference; this is zero.
+        scale: Sum of the Frobenius norms of both sides, for comparison.
     """
 
     as_written: Float[np.ndarray, "*runs sample"]
@@ -46,13 +46,13 @@ class SampleResiduals:
 
 @dataclass(frozen=True)
 class GradientResiduals:
-    """What eq. 25 leaves over for each sample and hidden layer, `(*runs, sample)`.
+    """Residuals of eq. 25 for each sample, in one hidden layer, `(*runs, sample)`.
 
     Attributes:
         as_written: Frobenius norm of the left side less the right side, as printed.
-        sign_mended: The same with the sign of the right side turned; what is left are units that
-            the gates of the layer switch off.
-        scale: Sum of the Frobenius norms of both sides, to compare with.
+        sign_mended: The same with the opposite sign of the right side. The rest comes from units
+            that the gates of the layer switch off.
+        scale: Sum of the Frobenius norms of both sides, for comparison.
     """
 
     as_written: Float[np.ndarray, "*runs sample"]
@@ -75,9 +75,9 @@ def sample_residuals(
 ) -> list[SampleResiduals]:
     """Return the residual of eq. 26 under each sample's own flow, for a net without biases.
 
-    With `h` the hidden activity and `v = W_{l+1}^T D_{l+1} delta_{l+1}` the error sent back to it,
-    the left side is `v h^T + h v^T` and the right side `(D v) h^T + h (D v)^T`: the error reaching
-    the closed units spoils the equality as printed, and drops out of the trace because `D h = h`.
+    Let `h` be the hidden activity and `v = W_{l+1}^T D_{l+1} delta_{l+1}` the error sent back to
+    it. The left side is `v h^T + h v^T`, and the right side is `(D v) h^T + h (D v)^T`. They
+    differ by the error that reaches closed units. It drops out of the trace because `D h = h`.
     """
     layer_inputs, open_units, errors = _backpropagate(weights, x, y, loss)
     rates = [e[..., :, None] * h[..., None, :] for h, e in zip(layer_inputs, errors, strict=True)]
@@ -107,9 +107,9 @@ def gradient_residuals(
 ) -> list[GradientResiduals]:
     """Return the residual of eq. 25 under each sample's own flow, for a net without biases.
 
-    The flow is `D_l dW_l/dt = D_l v h^T` with the layer's input `h` and the error sent back to it
-    `v = W_{l+1}^T D_{l+1} ... (y - o)`. The printed right side is `-v h^T`: the sign of the error
-    is that of the gradient's negative twice, and the gates of the layer itself are missing.
+    The flow is `D_l dW_l/dt = D_l v h^T` with the layer's input `h` and the error
+    `v = W_{l+1}^T D_{l+1} ... (y - o)` that is sent back to it. The printed right side is `-v h^T`:
+    its sign is negated once too often, and the gates of the layer itself are missing.
     """
     layer_inputs, open_units, errors = _backpropagate(weights, x, y, loss)
     residuals = []
@@ -132,10 +132,11 @@ def averaged_rate_residual(
     y: Float[np.ndarray, "sample out"],
     loss: Loss,
 ) -> Float[np.ndarray, "*runs hidden_layer"]:
-    """Return what eq. 28 leaves over in each hidden layer, relative to its left side.
+    """Return the residual of eq. 28 in each hidden layer, relative to its left side.
 
-    With constant gates the right side is `S R S`, with `R = d/dt(W_l W_l^T)` under the flow of all
-    samples and `S` the share of samples that open each unit: `R` only where all are always open.
+    With constant gates the right side is `S R S`. Here `R = d/dt(W_l W_l^T)` under the flow of all
+    samples, and `S` is the share of samples that open each unit. It equals `R` only where all units
+    are open on all samples.
     """
     layer_inputs, open_units, errors = _backpropagate(weights, x, y, loss)
     residuals = []
@@ -153,9 +154,9 @@ def averaging_residual(
 ) -> Float[np.ndarray, "*runs layer"]:
     """Return `|mean_i D_{l,i} W_l - W_l|_F / |W_l|_F` for each layer.
 
-    Eq. 27 claims zero. It is the weight lost to closed gates, each row of `W_l` scaled by the share
-    of samples that open its unit: zero only for a layer whose gates are open on all samples, as
-    those of the linear output are by definition.
+    Eq. 27 claims zero. The mean scales each row of `W_l` by the share of samples that open its
+    unit. So the residual is zero only for a layer whose gates are open on all samples, such as the
+    linear output layer.
     """
     shares = [d.mean(axis=-2) for d in gates(weights, biases, x)]
     lost = [_frobenius((s[..., None] - 1) * w) for s, w in zip(shares, weights, strict=True)]

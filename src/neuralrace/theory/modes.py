@@ -1,8 +1,8 @@
-"""One singular mode at a time: closed forms and reduced flows of deep and shallow linear networks.
+"""Singular modes of linear networks: closed forms and reduced flows, one mode at a time.
 
-A mode is a pair of singular vectors of sigma_yx with effective singular value s that also
-diagonalise sigma_xx, with eigenvalue d. The network's share in it is a for two layers, b for one;
-both end at s/d. Loss is 1/2 <|y - yhat|^2>, time is gradient-flow time.
+A mode is a pair of singular vectors of sigma_yx with singular value s that also diagonalise
+sigma_xx, with eigenvalue d. The effective singular value of the network in the mode is a for two
+layers and b for one; both converge to s/d. Loss is 1/2 <|y - yhat|^2>, time is gradient-flow time.
 """
 
 import numpy as np
@@ -21,8 +21,8 @@ def deep_mode(
     """Effective singular value of a balanced two-layer mode, da/dt = 2 |a| (s - d a).
 
     For s, a0 > 0 this is the sigmoid (s/d) / (1 - (1 - s/(d a0)) exp(-2 s t)). The sign of a is
-    conserved: a mode that starts against its target (s a0 < 0) decays to 0, the saddle, and one
-    without target (s = 0) decays as 1/t.
+    conserved. A mode with the wrong sign (s a0 < 0) decays to the saddle 0, and a mode without
+    target (s = 0) decays as 1/t.
 
     Args:
         time: gradient-flow time, from 0.
@@ -38,7 +38,8 @@ def deep_mode(
     _refuse_negative(time=time, d=d)
     t = time[:, None]
     s, d, a0 = (x[..., None, :] for x in (s, d, a0))
-    # The fraction is scaled by the larger of 1 and exp(2 s t), so that no exponent is positive.
+    # Numerator and denominator are divided by the larger of 1 and exp(2 s t), so that no exponent
+    # is positive and nothing overflows.
     exponent = 2 * np.sign(a0) * s * t
     numerator = a0 * np.exp(np.minimum(exponent, 0))
     spread = 2 * t * exprel(-np.abs(exponent))
@@ -52,9 +53,9 @@ def deep_half_time(
     d: Float[np.ndarray, "*#runs modes"],
     a0: Float[np.ndarray, "*#runs modes"],
 ) -> Float[np.ndarray, "*runs modes"]:
-    """Time at which `deep_mode` reaches half of s/d: log(s/(d a0) - 1)/(2 s).
+    """Half time of `deep_mode`, at which it reaches half of s/d: log(s/(d a0) - 1)/(2 s).
 
-    0 for a mode that starts at half or beyond, infinite for one that never gets there.
+    It is 0 for a mode that starts at half or above, and infinite for a mode that never reaches it.
 
     Raises:
         ValueError: if d is negative.
@@ -67,7 +68,7 @@ def deep_half_time(
     rises = (drive > 0) & (start > 0)
     early = rises & (2 * start < drive)
     time[rises] = 0.0
-    # A difference of logarithms: the ratio overflows for a start near the smallest number.
+    # A difference of logarithms, because the ratio overflows for a start near the smallest number.
     time[early] = (np.log(drive[early] - start[early]) - np.log(start[early])) / (2 * drive[early])
     return time
 
@@ -78,7 +79,9 @@ def shallow_mode(
     d: Float[np.ndarray, "*#runs modes"],
     b0: Float[np.ndarray, "*#runs modes"],
 ) -> Float[np.ndarray, "*runs time modes"]:
-    """Mode of a one-layer network, db/dt = s - d b: b = (s/d)(1 - e^(-d t)) + b0 e^(-d t).
+    """Effective singular value of a one-layer mode: b = (s/d)(1 - e^(-d t)) + b0 e^(-d t).
+
+    It solves db/dt = s - d b.
 
     Args:
         time: gradient-flow time, from 0.
@@ -102,9 +105,9 @@ def shallow_half_time(
     d: Float[np.ndarray, "*#runs modes"],
     b0: Float[np.ndarray, "*#runs modes"],
 ) -> Float[np.ndarray, "*runs modes"]:
-    """Time at which `shallow_mode` reaches half of s/d: log(2 (1 - d b0/s))/d.
+    """Half time of `shallow_mode`, at which it reaches half of s/d: log(2 (1 - d b0/s))/d.
 
-    0 for a mode that starts at half or beyond, infinite without a finite non-zero target.
+    It is 0 for a mode that starts at half or above, and infinite without a finite non-zero target.
 
     Raises:
         ValueError: if d is negative.
@@ -126,7 +129,9 @@ def untied_mode(
 ) -> tuple[
     Float[np.ndarray, "*runs time modes hidden"], Float[np.ndarray, "*runs time modes hidden"]
 ]:
-    """Encoder a and decoder b of one whitened mode from any start: da/dt = (s - a.b) b and back.
+    """Encoder a and decoder b of a whitened mode from any start.
+
+    They obey da/dt = (s - a.b) b and db/dt = (s - a.b) a.
 
     The sum p = a + b and the difference m = a - b keep their directions and |p||m|; with
     k^2 = s^2 + (|p0||m0|)^2/4 and z = (1 - e^(-2 k t))/(2 k),
@@ -134,7 +139,7 @@ def untied_mode(
         |p|^2/|p0|^2 = |m0|^2/|m|^2 = (e^(-2 k t) + (k + s + |m0|^2/2) z)
                                       / (e^(-2 k t) + (k - s + |p0|^2/2) z).
 
-    Scalar layers have one hidden unit. Several modes are taken as independent: their hidden
+    Scalar layers have one hidden unit. Several modes are assumed to be independent: their hidden
     vectors do not interfere. For inputs of variance d, pass time * d and s/d.
 
     Args:
@@ -154,7 +159,7 @@ def untied_mode(
     P0, M0 = (p0**2).sum(-1), (m0**2).sum(-1)
     s, product = s[..., None, :], P0 * M0 / 4
     k = np.sqrt(s**2 + product)
-    # k + |s| is safe; the product (k + s)(k - s) gives the other without cancellation
+    # k + |s| has no cancellation. The product (k + s)(k - s) gives k - |s| without it as well.
     large = k + np.abs(s)
     small = np.divide(product, large, where=large > 0, out=np.zeros(k.shape))
     k_plus_s, k_minus_s = np.where(s >= 0, (large, small), (small, large))
@@ -173,14 +178,15 @@ def aligned_initial_mode(
     u: Float[np.ndarray, "out modes"],
     v: Float[np.ndarray, "in modes"],
 ) -> Float[np.ndarray, "*runs modes"]:
-    """Start a0 of `deep_mode` for random small layers, with nothing fitted.
+    """Start a0 of `deep_mode` for random small layers, nothing fitted.
 
-    Only the sum p_k = W1 v_k + W2^T u_k of a mode's two hidden vectors grows, their difference
-    decays (see `untied_mode`), hence |p_k|^2/4. A mode learned earlier then expels the later ones
-    from its hidden direction, so of p_k the part perpendicular to p_1, ..., p_{k-1} counts. With
-    distinct singular values `deep_mode` becomes exact as the init scale goes to 0; modes without
-    room in the hidden layer start, and stay, at 0. Modes of equal s keep interfering: for these,
-    and for larger starts, `tied_gram` from weights p^T/2 follows all modes at once.
+    Only the sum p_k = W1 v_k + W2^T u_k of the two hidden vectors of a mode grows, and their
+    difference decays (see `untied_mode`). This gives |p_k|^2/4. A mode that is learned earlier
+    expels later ones from its hidden direction, so only the part of p_k perpendicular to
+    p_1, ..., p_{k-1} counts. With distinct singular values, `deep_mode` becomes exact as the init
+    scale goes to 0. Modes beyond the width of the hidden layer start and stay at 0. Modes of equal
+    s keep interfering: for these, and for larger starts, `tied_gram` from weights p^T/2 follows all
+    modes at once.
 
     Args:
         w1: initial first layer.
@@ -203,8 +209,8 @@ def layered_mode_flow(
 ) -> Float[np.ndarray, "*runs time layers modes"]:
     """Decoupled modes of any depth: dsigma_l/dt = prod_{i != l} sigma_i (s - prod_i sigma_i).
 
-    A mode is a linear network of width one; all runs and modes are solved as one system, in which
-    relative errors stay below about 1e-10.
+    Each mode is a linear network of width one. All runs and modes are solved as one system, with
+    relative errors below about 1e-10.
 
     Args:
         time: increasing gradient-flow time, from 0.
@@ -213,7 +219,7 @@ def layered_mode_flow(
 
     Raises:
         ValueError: if `time` is not increasing from 0 or later.
-        RuntimeError: if the solver gives up.
+        RuntimeError: if the solver fails.
 
     Source: Basu, Mukherjee, Vasudevan, eq. 13.
     """
@@ -234,11 +240,11 @@ def two_layer_limit_ratio(
 ) -> Float[np.ndarray, "*runs modes"]:
     """Final ratio of the larger to the smaller layer of a learned two-layer mode.
 
-    The difference of squares delta is conserved, so the ratio ends at
-    (delta + sqrt(delta^2 + 4 s^2))/(2 s), and at 1 only from delta = 0.
+    The difference of squares delta is conserved. So the ratio converges to
+    (delta + sqrt(delta^2 + 4 s^2))/(2 s), which is 1 only for delta = 0.
 
     Args:
-        s: singular value of sigma_yx, not 0 (its size counts).
+        s: singular value of sigma_yx, not 0; its absolute value is used.
         layers0: initial singular values of the two layers.
 
     Raises:
@@ -262,11 +268,11 @@ def final_strength(
     v: Float[np.ndarray, "input modes"],
     rank: int,
 ) -> Float[np.ndarray, " modes"]:
-    """Mode strengths u_k^T W v_k at convergence: of W = P sigma_yx sigma_xx^+, for any inputs.
+    """Mode strengths u_k^T W v_k at convergence, W = P sigma_yx sigma_xx^+, for any inputs.
 
-    The map of least squares, projected by P on the `rank` directions of the outputs that it
-    explains most of. It is s_k/d_k where v_k is an eigenvector of sigma_xx and its mode is among
-    these. All are NaN where two directions explain the same and only one of them has room.
+    W is the least-squares map, projected by P on the `rank` output directions of largest explained
+    power. The strength is s_k/d_k if v_k is an eigenvector of sigma_xx and its mode is among these.
+    All strengths are NaN if the last kept and the first dropped direction explain the same power.
 
     Args:
         sigma_yx: input-output correlation.
@@ -275,14 +281,14 @@ def final_strength(
         v: input singular vectors, likewise.
         rank: units of the narrowest layer.
 
-    Source: Baldi and Hornik 1989: a linear network has no other minimum.
+    Source: Baldi and Hornik 1989, who show that a linear network has no other minimum.
     """
     best = sigma_yx @ np.linalg.pinv(sigma_xx, rcond=1e-10, hermitian=True)
     explained, directions = np.linalg.eigh(best @ sigma_yx.T)
     explained, directions = explained[::-1], directions[:, ::-1]
     if rank < len(explained):
-        room = explained[rank - 1] - explained[rank]
-        if room <= 1e-9 * explained[0] < explained[rank]:
+        gap = explained[rank - 1] - explained[rank]
+        if gap <= 1e-9 * explained[0] < explained[rank]:
             return np.full(u.shape[1], np.nan)
     kept = directions[:, :rank]
     return np.einsum("ok,op,qp,qi,ik->k", u, kept, kept, best, v, optimize=True)

@@ -1,15 +1,17 @@
-"""Joint learning of parallel pathways, each as few hidden units as its correlation has modes.
+"""Joint learning of parallel pathways, with one hidden unit for each mode of a pathway.
 
-A pathway with one hidden layer learns first what its own sigma_yx(p) = U S V^T asks for. With
+A pathway p with one hidden layer first learns from its own correlation sigma_yx(p) = U S V^T. With
 encoder W1 and decoder W2, the sum of hidden vectors W1 V + W2^T U grows by exp(S t), their
-difference decays, and all else stays at its start. A small pathway therefore goes on as one with
-encoder M V^T and decoder U M^T, M = (W1 V + W2^T U)/2, in which a rotation of the hidden layer
-leaves one unit for each mode. The gradient flow of these small pathways in common is the theory:
-no effective data have to be diagonal together, and pathways may start to learn a residual while
-another still learns what they will not need. Exact as the init scale goes to 0.
+difference decays, and all else stays at its start. From a small start, the pathway therefore
+continues as one with encoder M V^T and decoder U M^T, where M = (W1 V + W2^T U)/2. A rotation of
+its hidden layer leaves one unit for each mode. The theory is the joint gradient flow of these
+reduced pathways. Their effective data need not be diagonal in common bases, and some pathways may
+already learn a residual while others still learn. The theory is exact as the init scale goes to 0.
 
 `effective` is the effective data of the full network. Weights are listed by edge, as in
 `gated_flow`. Time is gradient-flow time.
+
+Source: derived here.
 """
 
 from collections.abc import Sequence
@@ -23,18 +25,19 @@ from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.effective import NEGLIGIBLE, EffectiveData
 from neuralrace.theory.gated_flow import gated_descent, gated_flow, gated_loss, pathway_maps
 
-# Losses are then right to about 1e-9 of their start, and singular values to 1e-5: once all is
-# learned, steps are as long as stability allows, and errors add up where no loss resists, in the
-# shares of pathways that can stand in for each other. A looser tolerance hardly saves time.
+# With this tolerance, losses are correct to about 1e-9 of their initial value, singular values to
+# 1e-5. After learning, steps are as long as stability allows, and errors add up in directions in
+# which the loss is flat: shares of pathways that can replace each other. A looser tolerance saves
+# almost no time.
 RTOL = 1e-10
 
-# Errors that weights near 0 get by rounding alone, once others are of order 1.
+# Rounding errors of weights near 0 when other weights are of order 1.
 ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
 class JointLearning:
-    """What parallel pathways learn together."""
+    """Loss and singular values of parallel pathways that learn jointly."""
 
     loss: Float[np.ndarray, "*runs time"]
     """Loss 1/2 <|y - yhat|^2>."""
@@ -48,19 +51,19 @@ def weight_start(
 ) -> list[Float[np.ndarray, "*runs _target _source"]]:
     """Start from the initial weights of the full network, nothing fitted.
 
-    M = (W1 V + W2^T U)/2 enters by its Gram matrix alone, whose diagonal holds the starts a0 of
-    single modes and whose rest is their interference. It does not matter, then, in which basis a
-    degenerate correlation comes. A hidden layer with fewer units than modes keeps its units.
+    M = (W1 V + W2^T U)/2 enters only through its Gram matrix. The diagonal holds the starts a0 of
+    single modes, and the other entries are their interference. So the basis of a degenerate
+    correlation does not matter. A hidden layer with fewer units than modes keeps its units.
 
     Args:
-        effective: what the pathways learn from.
+        effective: effective data of the pathways of the full network.
         weights: initial weights of the full network by edge.
 
     Returns:
         Weights by edge, with as many hidden units as modes.
 
     Raises:
-        UserError: if the pathways do not lie side by side, with one hidden layer each.
+        UserError: if the pathways are not parallel, with one hidden layer each.
     """
     start: list[np.ndarray] = [np.zeros(0)] * len(weights)
     for pathway, (u, v) in zip(effective.architecture.pathways, _modes(effective), strict=True):
@@ -76,12 +79,12 @@ def mean_start(
     widths: Sequence[int],
     init_scale: float | Float[np.ndarray, "*runs"],
 ) -> list[Float[np.ndarray, "*runs _target _source"]]:
-    """Start of the mean random network: a0 = width init_scale^2/2 in every mode, unrelated modes.
+    """Start of the mean random network: a0 = width init_scale^2/2, without interference of modes.
 
     Args:
-        effective: what the pathways learn from.
-        widths: hidden units by pathway of the full network.
-        init_scale: standard deviation of all its initial weights.
+        effective: effective data of the pathways of the full network.
+        widths: number of hidden units of each pathway of the full network.
+        init_scale: standard deviation of all initial weights of the full network.
 
     Returns:
         Weights by edge, with as many hidden units as modes.
@@ -106,14 +109,14 @@ def pathway_modes_flow(
 
     Args:
         time: increasing gradient-flow time, from 0.
-        effective: what the pathways learn from.
+        effective: effective data of the pathways of the full network.
         start: initial weights by edge, from `weight_start` or `mean_start`; hidden layers may have
             any number of units.
 
     Raises:
         UserError: as `weight_start`.
         ValueError: if `start` does not fit, or `time` does not increase from 0 or later.
-        RuntimeError: if the solver gives up.
+        RuntimeError: if the solver fails.
     """
     small = _resized(effective, start)
     # Growth preserves relative errors, so the smallest pathway sets the scale.
@@ -129,15 +132,14 @@ def pathway_modes_descent(
     effective: EffectiveData,
     start: Sequence[Float[np.ndarray, "*runs _target _source"]],
 ) -> JointLearning:
-    """The small pathways under gradient descent: free of the error that the step makes in the flow.
+    """Joint gradient descent of all pathways, without the error of the flow for finite steps.
 
-    A step size that is too large diverges to infinite or undefined values: that is the result, not
-    an error.
+    A step size that is too large returns infinite or NaN values and raises no error.
 
     Args:
         step: numbers of steps at which to record, non-decreasing, from 0.
         learning_rate: gradient-flow time per step.
-        effective: what the pathways learn from.
+        effective: effective data of the pathways of the full network.
         start: as in `pathway_modes_flow`.
 
     Raises:
@@ -157,16 +159,16 @@ def _observed(small: EffectiveData, path: Sequence[np.ndarray]) -> JointLearning
     values = np.zeros((*loss.shape, len(maps), max(counts)))
     for p, (matrix, count) in enumerate(zip(maps, counts, strict=True)):
         finite = np.asarray(np.isfinite(matrix).all((-2, -1)))[..., None]
-        found = np.linalg.svd(np.where(finite[..., None], matrix, 0), compute_uv=False)[..., :count]
-        values[..., p, : found.shape[-1]] = np.where(finite, found, np.nan)
+        s = np.linalg.svd(np.where(finite[..., None], matrix, 0), compute_uv=False)[..., :count]
+        values[..., p, : s.shape[-1]] = np.where(finite, s, np.nan)
     return JointLearning(loss=loss, singular_values=values)
 
 
 def _modes(effective: EffectiveData) -> list[tuple[np.ndarray, np.ndarray]]:
     """Singular vectors (U, V) of every pathway's sigma_yx(p), as many as its rank, at least one.
 
-    Singular values below a part in 10^6 of the largest of all pathways count as rounding. A pathway
-    that correlates with no target keeps one direction, which learns from other pathways alone.
+    Singular values below the share `NEGLIGIBLE` of the largest of all pathways count as rounding. A
+    pathway that correlates with no target keeps one direction, driven by other pathways only.
     """
     _refuse_other_graphs(effective.architecture)
     parts = [np.linalg.svd(sigma, full_matrices=False) for sigma in effective.sigma_yx]
@@ -176,7 +178,7 @@ def _modes(effective: EffectiveData) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _resized(effective: EffectiveData, weights: Sequence[np.ndarray]) -> EffectiveData:
-    """The same data for hidden layers of the weights' sizes."""
+    """The effective data for an architecture whose hidden layers have the sizes of the weights."""
     architecture = effective.architecture
     _refuse_other_graphs(architecture)
     units = {p.nodes[1]: weights[p.edges[0]].shape[-2] for p in architecture.pathways}
@@ -188,7 +190,8 @@ def _refuse_other_graphs(architecture: Architecture) -> None:
     if not architecture.in_parallel:
         edges, pathways = len(architecture.edges), len(architecture.pathways)
         raise UserError(
-            f"solutions: {edges} edges make {pathways} pathways; the theory of pathway "
-            "modes is about pathways side by side, each with one hidden layer and with an encoder "
-            "and a decoder of its own. Leave it out for other architectures"
+            f"{edges} edges make {pathways} pathways, but the theory of pathway modes is about "
+            "pathways side by side, each with one hidden layer and a separate encoder and decoder",
+            key="solutions",
+            remedy="leave it out for other architectures",
         )

@@ -1,12 +1,12 @@
-"""The neural race reduction: one number per edge and mode in place of a gated linear network.
+"""The neural race reduction: a gated linear network as one strength for each edge and mode.
 
-If the effective data of all pathways are diagonal in common bases of the boundary nodes,
-sigma_yx(p) = U S(p) V^T and sigma_xx(j, p) = V D(j, p) V^T, then weights of the form
-W_e = R_target B_e R_source^T with diagonal B_e keep that form, and every mode follows
+Let the effective data of all pathways be diagonal in common bases of the boundary nodes,
+sigma_yx(p) = U S(p) V^T and sigma_xx(j, p) = V D(j, p) V^T. Then weights of the form
+W_e = R_target B_e R_source^T with diagonal B_e keep this form, and every mode follows
 
     dB_e/dt = sum_{p through e} B_{p without e} [S(p) - sum_j B_j D(j, p)],
 
-where B_j is the product of the strengths along pathway j and B_{p without e} that along p except e.
+where B_j is the product of the strengths along pathway j, and B_{p without e} along p except for e.
 The bases R are those of the modes at input and output nodes and any orthonormal ones at hidden
 nodes. Strengths B have shape (*runs, edge, mode), in the order of the edges of the architecture
 and of `EffectiveData.modes`, and may be negative.
@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 
 from neuralrace.errors import UserError
 from neuralrace.networks.gates.effective import EffectiveData
-from neuralrace.theory.flows import descend, solve_flow
+from neuralrace.theory.integration import descend, solve_flow
 
 
 def reduction_flow(
@@ -36,13 +36,13 @@ def reduction_flow(
 
     Args:
         time: increasing, gradient-flow time, from 0.
-        effective: what the pathways learn from.
-        start: initial strengths; 0 where a mode has no part in an edge.
+        effective: effective data of the pathways.
+        start: initial strengths; 0 where an edge does not carry a mode.
 
     Raises:
         UserError: if the effective data have no common modes.
         ValueError: if `start` does not fit, or `time` does not increase from 0 or later.
-        RuntimeError: if the solver gives up.
+        RuntimeError: if the solver fails.
     """
     race = _race(effective, start)
     # Growth preserves relative errors, so the smallest start sets the scale.
@@ -57,16 +57,15 @@ def reduction_descent(
     effective: EffectiveData,
     start: Float[np.ndarray, "*runs edge mode"],
 ) -> Float[np.ndarray, "*runs time edge mode"]:
-    """The reduction under gradient descent: what aligned full weights do, step by step.
+    """Reduced gradient descent, which equals gradient descent of aligned full weights.
 
-    A step size that is too large diverges to infinite or undefined strengths: that is the result,
-    not an error.
+    A step size that is too large returns infinite or NaN values and raises no error.
 
     Args:
         step: numbers of steps at which to record, non-decreasing, from 0.
         learning_rate: gradient-flow time per step.
-        effective: what the pathways learn from.
-        start: initial strengths; 0 where a mode has no part in an edge.
+        effective: as in `reduction_flow`.
+        start: as in `reduction_flow`.
 
     Raises:
         UserError: if the effective data have no common modes.
@@ -96,17 +95,17 @@ def aligned_strengths(
     weights: Sequence[Float[np.ndarray, "*runs _target _source"]],
     tolerance: float,
 ) -> Float[np.ndarray, "*runs edge mode"]:
-    """Strengths B of weights W_e = R_target B_e R_source^T, each run in hidden bases of its own.
+    """Strengths B of aligned weights W_e = R_target B_e R_source^T.
 
-    Hidden bases are read from the weights, outwards from the boundary nodes. The first edge that
-    carries a mode into a hidden node gives its direction there, and so has positive strength;
-    strengths of later ones may be negative.
+    Hidden bases are computed from the weights of each run, starting at the boundary nodes. The
+    first edge that carries a mode into a hidden node defines its direction there, so this edge has
+    a positive strength. The strengths of later edges may be negative.
 
     Args:
-        effective: what the pathways learn from.
+        effective: effective data of the pathways.
         weights: weights by edge.
-        tolerance: largest part of any edge's weights, as a share of its Frobenius norm, that may
-            lie off the modes, and largest cosine between hidden directions of two modes.
+        tolerance: largest share of the Frobenius norm of an edge's weights that may lie off the
+            modes, and largest cosine between hidden directions of two modes.
 
     Raises:
         UserError: if the weights are not aligned, or the effective data have no common modes.
@@ -120,15 +119,15 @@ def aligned_strengths(
     sizes = [np.linalg.norm(w, axis=(-2, -1)) for w in weights]
 
     def extend(name: str, edge: int, image: np.ndarray) -> bool:
-        """Takes the directions of `image` for a hidden node that has none; whether any was new."""
+        """Adds the directions of `image` that a hidden node lacks; returns whether any was new."""
         length = np.linalg.norm(image, axis=-2)
         floor = tolerance * sizes[edge][..., None]
         new = (length > floor) & ~bases[name].any(axis=-2) & (name not in modes.bases)
         bases[name] += np.where(new, 1 / np.where(new, length, 1), 0)[..., None, :] * image
         return bool(new.any())
 
-    # Forwards from the inputs, then backwards from the outputs for modes that no input reaches,
-    # and again for modes that zigzag.
+    # Forwards from the inputs, then backwards from the outputs for modes that no input reaches.
+    # Modes whose path changes direction several times need more rounds.
     grown = True
     while grown:
         grown = False
@@ -149,30 +148,33 @@ def aligned_strengths(
         share = np.linalg.norm(rest, axis=(-2, -1)) / np.where(sizes[edge] > 0, sizes[edge], 1)
         if np.any(share > tolerance):
             raise UserError(
-                f"solutions: the weights of {architecture.edge_name(edge)} are not aligned with "
-                f"the modes of the data: up to {share.max():.1e} of their norm lies off them, "
-                f"{tolerance:.1e} is allowed. The reduction needs an aligned start"
+                f"the weights of {architecture.edge_name(edge)} are not aligned with the modes of "
+                f"the data: up to {share.max():.1e} of their norm lies off them, and "
+                f"{tolerance:.1e} is allowed",
+                key="solutions",
+                remedy="use an aligned start",
             )
     for name in architecture.hidden:
         gram = bases[name].mT @ bases[name]
         cosine = np.abs(gram * (1 - np.eye(rank))).max(initial=0)
         if cosine > tolerance:
             raise UserError(
-                f"solutions: the weights are not aligned with the modes of the data: directions "
-                f"of two modes in {name} have a cosine of {cosine:.1e}, {tolerance:.1e} is "
-                f"allowed. The reduction needs an aligned start"
+                "the weights are not aligned with the modes of the data: directions of two modes "
+                f"in {name} have a cosine of {cosine:.1e}, and {tolerance:.1e} is allowed",
+                key="solutions",
+                remedy="use an aligned start",
             )
     return strengths
 
 
 @dataclass(frozen=True)
 class _Race:
-    """The pathways of a graph as an index, for arithmetic on all of them at once."""
+    """Index arrays of the pathways of a graph, for arithmetic on all pathways at once."""
 
     edges: Int[np.ndarray, "pathway depth"]
-    """Edges on each pathway, filled up with one number past the last edge."""
+    """Edges on each pathway, padded with the number of edges."""
     members: Float[np.ndarray, "edge pathway_depth"]
-    """1 where a place of `edges`, flattened, holds the edge."""
+    """1 where an entry of `edges`, flattened, is the edge."""
     s: Float[np.ndarray, "pathway mode"]
     d: Float[np.ndarray, "pathway pathway mode"]
 
@@ -193,7 +195,7 @@ class _Race:
         """Rates of the strengths."""
         along = self.along(strengths)
         before, after = np.ones_like(along), np.ones_like(along)
-        # products over the other edges, which stay right where a strength is 0
+        # Products over the other edges without division, which stay correct where a strength is 0.
         np.cumprod(along[..., :-1, :], axis=-2, out=before[..., 1:, :])
         np.cumprod(along[..., :0:-1, :], axis=-2, out=after[..., -2::-1, :])
         error = self.error(before[..., -1, :] * along[..., -1, :])
@@ -219,8 +221,9 @@ def _race(effective: EffectiveData, strengths: np.ndarray) -> _Race:
 def _refuse_without_modes(effective: EffectiveData) -> None:
     if not effective.modes.joint:
         raise UserError(
-            "solutions: the effective data of the pathways are not diagonal in common bases: "
-            f"{effective.modes.violation:.1e} of a correlation lies off the diagonal. The "
-            "reduction to modes does not hold for this dataset, architecture and gating; leave "
-            "it out"
+            "the reduction to modes does not hold for this dataset, architecture and gating, "
+            "because the effective data of the pathways are not diagonal in common bases: "
+            f"{effective.modes.violation:.1e} of a correlation lies off the diagonal",
+            key="solutions",
+            remedy="leave it out",
         )

@@ -1,8 +1,8 @@
-"""Ridge regression from second moments: the best that one linear map can do without an intercept.
+"""Ridge regression from second moments: the best linear map without an intercept.
 
-A sample enters by its moments and its number of items alone. With sigma_xx = V diag(d) V^T, every
-quantity here is a sum over the eigenvalues d, in which a penalty shrinks a direction by the factor
-penalty/(d + penalty); directions without input have no weight.
+A sample enters only through its moments and its number of items. With sigma_xx = V diag(d) V^T,
+every quantity is a sum over the eigenvalues d. A penalty leaves the share penalty/(d + penalty) of
+the residual in each direction. Directions without input have weight 0.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from jaxtyping import Float
 
 @dataclass(frozen=True)
 class Ridge:
-    """Ridge regression of one sample, for all penalties by one eigendecomposition.
+    """Ridge regression of one sample, for all penalties from one eigendecomposition.
 
     Attributes:
-        eigenvalues: those of sigma_xx that are above rounding, ascending.
+        eigenvalues: eigenvalues of sigma_xx above rounding, ascending.
         eigenvectors: their eigenvectors, in columns.
         projected: sigma_yx V.
         y_power: <|y|^2>.
@@ -31,27 +31,27 @@ class Ridge:
 
     @property
     def penalties(self) -> Float[np.ndarray, " penalty"]:
-        """None, and one at every eigenvalue: each shrinks one more direction to half and less."""
+        """Penalties to choose from: 0 and every eigenvalue, which halves one direction more."""
         return np.concatenate([np.zeros(1), self.eigenvalues])
 
     def weights(self, penalty: float) -> Float[np.ndarray, "output input"]:
         """The minimum of <|y - W x|^2> + penalty |W|^2, sigma_yx (sigma_xx + penalty I)^-1.
 
         Args:
-            penalty: from 0; there the weights are those of least squares, of several the shortest.
+            penalty: at least 0. At 0 the weights are the least-squares weights of smallest norm.
         """
         return self.projected / (self.eigenvalues + penalty) @ self.eigenvectors.T
 
     def training_error(
         self, penalties: Float[np.ndarray, " penalty"]
     ) -> Float[np.ndarray, " penalty"]:
-        """<|y - W x|^2> over <|y|^2> on the sample itself.
+        """Relative squared error <|y - W x|^2>/<|y|^2> on the sample itself.
 
         Args:
-            penalties: from 0.
+            penalties: at least 0.
         """
         explained = np.sum(self.projected**2, axis=0) / self.eigenvalues
-        least = max(self.y_power - float(explained.sum()), 0.0)  # what rounding leaves is no error
+        least = max(self.y_power - float(explained.sum()), 0.0)  # rounding may make it negative
         return (least + self._shrinkage(penalties) ** 2 @ explained) / self.y_power
 
     def cross_validation(
@@ -59,12 +59,12 @@ class Ridge:
     ) -> Float[np.ndarray, " penalty"]:
         """Generalised cross-validation, training error over (1 - degrees of freedom / items)^2.
 
-        An estimate of the relative squared error on fresh items. Degrees of freedom are the sum of
-        d/(d + penalty), the trace of the map from the targets to the fit. Infinite where there are
-        as many as items: a fit that goes through every item says nothing about others.
+        It estimates the relative squared error on fresh items. The degrees of freedom are the sum
+        of d/(d + penalty), the trace of the map from the targets to the fit. The value is infinite
+        if they equal the number of items: such a fit goes through every item.
 
         Args:
-            penalties: from 0.
+            penalties: at least 0.
 
         Source: Golub, Heath, Wahba 1979.
         """
@@ -75,13 +75,13 @@ class Ridge:
 
     @property
     def best_penalty(self) -> float:
-        """The one of `penalties` with the least generalised cross-validation."""
+        """The penalty among `penalties` with the smallest generalised cross-validation."""
         return float(self.penalties[np.argmin(self.cross_validation(self.penalties))])
 
     def _shrinkage(
         self, penalties: Float[np.ndarray, " penalty"]
     ) -> Float[np.ndarray, "penalty mode"]:
-        """What is left of the residual in each direction."""
+        """Share of the residual that remains in each direction."""
         return penalties[:, None] / (self.eigenvalues + penalties[:, None])
 
 
@@ -95,16 +95,16 @@ def ridge(
     """Ridge regression of y on x.
 
     Args:
-        eigenvalues: those of <x x^T>, ascending, from `datasets.second_moments.eigenmodes`: 0
-            where they are rounding.
+        eigenvalues: eigenvalues of <x x^T>, ascending, from `datasets.second_moments.eigenmodes`,
+            which sets those within rounding to 0.
         eigenvectors: their eigenvectors, in columns.
         sigma_yx: <y x^T> of the same sample.
         y_power: <|y|^2>, positive; 1 for one-hot targets.
         items: number of items in the sample.
     """
-    there = eigenvalues > 0
-    v = eigenvectors[:, there]
-    return Ridge(eigenvalues[there], v, sigma_yx @ v, y_power, items)
+    positive = eigenvalues > 0
+    v = eigenvectors[:, positive]
+    return Ridge(eigenvalues[positive], v, sigma_yx @ v, y_power, items)
 
 
 def relative_squared_error(
@@ -113,10 +113,10 @@ def relative_squared_error(
     sigma_yx: Float[np.ndarray, "output input"],
     y_power: float,
 ) -> float:
-    """<|y - W x|^2> over <|y|^2>, on any sample.
+    """Relative squared error <|y - W x|^2>/<|y|^2> of a linear map on any sample.
 
     Args:
-        weights: W.
+        weights: linear map W.
         sigma_xx: <x x^T> of the sample.
         sigma_yx: <y x^T> of the sample.
         y_power: <|y|^2> of the sample, positive.

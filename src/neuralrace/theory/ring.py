@@ -1,12 +1,13 @@
-"""Translation symmetry on a ring of inputs: what the Fourier transform diagonalises.
+"""Translation symmetry on a ring of inputs: block-diagonal moments by Fourier transform.
 
-Inputs whose statistics are the same at all sites have a circulant second moment. The second moments
-of gated inputs do not, in general: a gate singles out sites. If the gates of the units are
-shifts of each other, g_{k+1}(x shifted) = g_k(x), the statistics stay the same when units and sites
-move together. In sites relative to their unit, a_kl then depends on k and l through l - k alone,
-and the Fourier transform over units splits <g_k g_l x x^T> into one block per frequency.
+Inputs whose statistics are equal at all sites have a circulant second moment. The second moments of
+gated inputs are not circulant in general, because a gate depends on particular sites. Let the gates
+of the units be shifts of each other, g_{k+1}(x shifted) = g_k(x). Then the statistics are invariant
+if units and sites shift together. For sites relative to their unit, a_kl depends on k and l only
+through l - k. So the Fourier transform over units splits <g_k g_l x x^T> into one block per
+frequency.
 
-The K units lie L/K sites apart, K a divisor of the L inputs.
+The K units are L/K sites apart, where K divides the number L of inputs.
 
 Source: notes on localisation, first idea of section 5; derived here.
 """
@@ -23,8 +24,8 @@ class RingBlocks:
 
     Attributes:
         blocks: Hermitian; frequency q/K cycles per unit, sites relative to the unit.
-        violation: norm of what lies outside of the blocks, relative to the norm of the moment;
-            rounding if the moment is the same after joint shifts.
+        violation: norm of the part outside the blocks, relative to the norm of the moment. It is
+            within rounding of 0 if the moment is invariant under joint shifts.
     """
 
     blocks: Complex[np.ndarray, "frequency input input"]
@@ -35,9 +36,9 @@ def circulant_violation(matrix: Float[np.ndarray, "input input"]) -> float:
     """Distance to the nearest circulant matrix relative to the norm; 0 for the matrix 0.
 
     Args:
-        matrix: any square one.
+        matrix: any square matrix.
 
-    Source: measures what the notes on localisation, first idea of section 5, hope for.
+    Source: quantifies an assumption of the notes on localisation, first idea of section 5.
     """
     site = np.arange(len(matrix))[:, None]
     by_shift = matrix[site, (site + site.T) % len(matrix)]
@@ -47,8 +48,8 @@ def circulant_violation(matrix: Float[np.ndarray, "input input"]) -> float:
 def joint_blocks(second: Float[np.ndarray, "unit input unit input"]) -> RingBlocks:
     """Block-diagonalise the second moment of gated inputs by the joint shift.
 
-    Together the blocks have the eigenvalues of the moment, if its violation is 0, and otherwise of
-    its average over all joint shifts.
+    Together the blocks have the eigenvalues of the average of the moment over all joint shifts. If
+    the violation is 0, these are the eigenvalues of the moment itself.
 
     Args:
         second: <g_k g_l x x^T>.
@@ -64,7 +65,7 @@ def joint_blocks(second: Float[np.ndarray, "unit input unit input"]) -> RingBloc
     unit = np.arange(units)
     site = (unit[:, None] * (inputs // units) + np.arange(inputs)) % inputs
     other = (unit[:, None] + unit) % units
-    # unit, distance of the other unit, relative site of each
+    # axes: unit, distance to the other unit, relative site of either unit
     relative = second[
         unit[:, None, None, None],
         site[:, None, :, None],

@@ -1,17 +1,17 @@
-"""Routing networks: one hidden layer shared by many input and output domains, mode by mode.
+"""Routing networks: the race of modes in a hidden layer that many domains share, in closed form.
 
 A block of q input and q output domains has in-weights W_i per input domain, one hidden matrix W_h
-and out-weights W_j per output domain; the pair (i, j) computes W_j W_h W_i x. Every input domain is
+and out-weights W_j per output domain. The pair (i, j) computes W_j W_h W_i x. Every input domain is
 trained with K output domains and every output domain with K input domains. The items of a domain
-are orthogonal, so that a mode (u_j, s, v_i) is the same in all pairs and sigma_xx has eigenvalue d
-in it. Aligned weights carry b_in, b_h and b_out along the mode and obey
+are orthogonal, so a mode (u_j, s, v_i) is the same in all pairs and sigma_xx has eigenvalue d in
+it. Aligned weights have strengths b_in, b_h and b_out along the mode, which obey
 
     db_in/dt = share b_out b_h (s - d b),   db_out/dt = share b_in b_h (s - d b),
     db_h/dt = q share b_in b_out (s - d b),   b = b_in b_h b_out,
 
-where `share` is the part of the loss that the trained pairs of one input domain carry, K over the
-number of trained pairs: 1/q if the block is the whole network. K enters nowhere else. Gradient flow
-conserves q b_in^2 - b_h^2, called c below, and b_in^2 - b_out^2.
+where `share` is the part of the loss that belongs to one input domain: K over the number of trained
+pairs, which is 1/q if the block is the whole network. K enters nowhere else. Gradient flow
+conserves c = q b_in^2 - b_h^2 and b_in^2 - b_out^2.
 
 Loss is the mean of 1/2 |y - yhat|^2 over all trained samples, time is gradient-flow time.
 
@@ -24,7 +24,7 @@ from scipy.optimize.elementwise import find_root
 from scipy.special import expit
 
 IN, HIDDEN, OUT = range(3)
-"""Order of the layers in every start and path."""
+"""Index of each layer in every start and path."""
 
 
 def routing_mode(
@@ -37,15 +37,15 @@ def routing_mode(
 ) -> Float[np.ndarray, "*runs time 3 modes"]:
     """Strengths b_in, b_h, b_out of every mode from a start with b_in = b_out.
 
-    b_in^2 = (b_h^2 + c)/q at all times, which leaves the time as a function of b_h in closed form.
-    With r the fixed point, alpha = r/(3 r^2 + c) and I(x, k) the integral of dx/(x^2 + k), it is
+    Because b_in^2 = (b_h^2 + c)/q at all times, time is a function of b_h in closed form. Let r be
+    the fixed point, alpha = r/(3 r^2 + c), and I(x, k) the integral of dx/(x^2 + k). Then time is
     1/(share s) times the difference of
 
         I(b_h, c) - alpha [log|r - b_h| - log(b_h^2 + r b_h + r^2 + c)/2
                            + (3 r/2 + c/r) I(b_h + r/2, 3 r^2/4 + c)]
 
-    between b_h(t) and b_h(0), solved for b_h(t) here. c may have any sign: I is an atan, an artanh
-    or -1/x.
+    between b_h(t) and b_h(0). This is solved for b_h(t) numerically. c may have any sign: I is an
+    atan, an artanh or -1/x.
 
     Args:
         time: gradient-flow time, from 0, in any order.
@@ -53,7 +53,7 @@ def routing_mode(
         d: eigenvalue of a domain's sigma_xx, averaged over items; positive. 1/items for one-hot
             items.
         start: initial b_in, b_h, b_out with b_in = b_out.
-        domains: input domains, and output domains, that share the hidden layer (q).
+        domains: number q of input domains, and of output domains, that share the hidden layer.
         share: part of the loss in one input domain, K/(number of trained pairs).
 
     Raises:
@@ -69,11 +69,12 @@ def routing_mode(
     span = routing_fixed_point(s, d, c, domains) - before
 
     def excess(logit, time, s, d, before, c, span):
-        # part of the way gone = expit(logit), log of the part left = -log(1 + e^logit)
-        left = -np.logaddexp(0, logit)
-        return _elapsed(span * expit(logit), left, s, d, before, c, domains, share) - time
+        # The root is searched in the logit of the learned share of the span, so that both ends
+        # keep full precision: log(1 - share) = -log(1 + e^logit).
+        log_gap = -np.logaddexp(0, logit)
+        return _elapsed(span * expit(logit), log_gap, s, d, before, c, domains, share) - time
 
-    # e^-700 is nearly the smallest number: earlier is the start, later the fixed point.
+    # e^-700 is near the smallest float: earlier times are the start, later ones the fixed point.
     first, last = (excess(np.float64(x), 0.0, s, d, before, c, span) for x in (-700, 700))
     within = np.clip(time[:, None], first, last)
     root = find_root(excess, (-700.0, 700.0), args=(within, s, d, before, c, span))
@@ -97,21 +98,22 @@ def routing_fixed_point(
 ) -> Float[np.ndarray, "*runs modes"]:
     """Learned hidden strength: the root of b_h^3 + c b_h = q s/d with b_in^2 >= 0.
 
-    For c = 0 it is (q s/d)^(1/3), sqrt(q) times the strengths of the outer layers, which are
-    sqrt((b_h^2 + c)/q).
+    The strengths of the outer layers are sqrt((b_h^2 + c)/q). For c = 0 the hidden strength is
+    (q s/d)^(1/3), which is sqrt(q) times the outer ones.
 
     Args:
         s: singular value of sigma_yx, positive.
         d: eigenvalue of sigma_xx, positive.
         c: conserved q b_in^2 - b_h^2, of any sign.
-        domains: domains that share the hidden layer (q).
+        domains: number q of domains that share the hidden layer.
 
     Source: Cardano's formula for the fixed point of eq. 15.
     """
     target = domains * s / d
     h = (target / 2 + np.sqrt(target**2 / 4 + c**3 / 27 + 0j)) ** (1 / 3)
     v = c / (3 * h)
-    # The root is h - v; for c > 0 that is a difference of like numbers, for which h^3 - v^3 helps.
+    # The root is h - v, which cancels for c > 0; there it is (h^3 - v^3)/(h^2 + h v + v^2), with
+    # h^3 - v^3 = target and h v = c/3.
     return np.real(np.where(c > 0, target / (h**2 + c / 3 + v**2), h - v))
 
 
@@ -124,20 +126,20 @@ def routing_start(
 ) -> Float[np.ndarray, "*runs 3 modes"]:
     """Start of the reduction for a small random network with W_h = sigma0 Q, nothing fitted.
 
-    While the error is still s, the means p of Q W_i v_i and q of W_j^T u_j over domains and their
-    hidden weights are a network of their own, which becomes a matrix Riccati equation when p and q
-    are equally long. It escapes at tau/(share s) in an aligned state: with
+    Let p and q be the means over domains of Q W_i v_i and W_j^T u_j. While the error is still s,
+    they and the hidden weights form a closed system. It is a matrix Riccati equation if p and q
+    have the same length. It escapes at tau/(share s) in an aligned state. With
     P = (|p|^2 + |q|^2)/2, g = domains P - sigma0^2 and psi = sigma0 tau + artanh(p.q/P),
 
         sqrt(g) cot(sqrt(g) tau) = sigma0 tanh(psi),   c = g - sigma0^2/cosh(psi)^2.
 
-    The start returned is the aligned one of the same c and escape time,
-    b_h = sqrt(c) cot(sqrt(c) tau) and b_in = b_out = sqrt((b_h^2 + c)/domains). It is (|p|, sigma0,
-    |p|) for p = q.
+    The function returns the aligned start with the same c and escape time,
+    b_h = sqrt(c) cot(sqrt(c) tau) and b_in = b_out = sqrt((b_h^2 + c)/domains). For p = q it is
+    (|p|, sigma0, |p|).
 
-    A mode learned earlier expels the later ones from its hidden direction, so of p and q the parts
-    perpendicular to p + q of all stronger modes count. Of the pairs only their mean does, which
-    needs a mask whose second singular value is well below its first, K.
+    A mode that is learned earlier expels later ones from its hidden direction. So only the parts of
+    p and q perpendicular to p + q of all stronger modes count. Only the mean over pairs matters,
+    which needs a mask of pairs whose second singular value is well below its first, K.
 
     Args:
         encoders: initial W_i.
@@ -145,13 +147,13 @@ def routing_start(
         decoders: initial W_j.
         u: output singular vectors of sigma_yx by output domain, in columns, in the order of
             decreasing s.
-        v: input singular vectors by input domain, likewise.
+        v: input singular vectors by input domain, in the same order.
 
     Raises:
-        ValueError: if `hidden` is no multiple of an orthogonal matrix, or a mode starts at 0, as
-            it does without room in the hidden layer.
+        ValueError: if `hidden` is not a multiple of an orthogonal matrix, or a mode starts at 0,
+            as modes beyond the width of the hidden layer do.
 
-    Source: derived here; see the documentation for its error in measured half times.
+    Source: derived here. The documentation states its error in measured half times.
     """
     gram = hidden.mT @ hidden
     scale = np.sqrt(np.trace(gram, axis1=-2, axis2=-1) / gram.shape[-1])[..., None]
@@ -166,14 +168,15 @@ def routing_start(
     g = domains * length2 / scale**2 - 1
     if np.any(g < -1 + 1e-12):
         raise ValueError("a mode that starts at 0 is never learned")
-    # rounding may take equal vectors beyond 1
+    # Rounding may give equal vectors a cosine above 1.
     cosine = np.clip((p * q).sum(-2) / length2, -1 + 1e-15, 1 - 1e-15)
     turn = np.arctanh(cosine)
 
     def excess(tau, g, turn):
         return _cot(tau, g) - np.tanh(tau + turn)
 
-    # In units of 1/sigma0. The excess falls from infinity; for g > 0 it has a pole at pi/sqrt(g).
+    # tau is in units of 1/sigma0. The excess falls from infinity; for g > 0 it has a pole at
+    # pi/sqrt(g).
     pole = np.pi / np.sqrt(np.maximum(g, 1e-6))
     tau = find_root(excess, (1e-9, pole * (1 - 1e-12)), args=(g, turn)).x
     c = g - np.cosh(tau + turn) ** -2.0
@@ -183,20 +186,20 @@ def routing_start(
 
 
 def _conserved(s: np.ndarray, d: np.ndarray, start: np.ndarray, domains: int) -> np.ndarray:
-    """The conserved c of starts that the closed form holds for."""
+    """The conserved c, after checks that the closed form holds for the starts."""
     outer, hidden = start[..., IN, :], start[..., HIDDEN, :]
     if not np.allclose(outer, start[..., OUT, :], rtol=1e-9, atol=0):
         raise ValueError("the closed form needs b_in = b_out")
     c = domains * outer**2 - hidden**2
     if np.any(outer == 0) or np.any((hidden <= 0) & (c <= 0)):
-        raise ValueError("a start with b_in = 0, or b_h <= 0 and c <= 0, is never learned")
+        raise ValueError("a start with b_in = 0, or with b_h <= 0 and c <= 0, is never learned")
     if np.any(s <= 0) or np.any(d <= 0):
         raise ValueError("s and d must be positive")
     return c
 
 
 def _elapsed(rise, log_gap, s, d, before, c, domains, share):
-    """The time from b_h - b_h(0) and log of (r - b_h)/(r - b_h(0)), free of cancellation."""
+    """Time from b_h - b_h(0) and the log of (r - b_h)/(r - b_h(0)), without cancellation."""
     r = routing_fixed_point(s, d, c, domains)
     after = before + rise
     rest, x = 3 * r**2 / 4 + c, before + r / 2
@@ -208,7 +211,7 @@ def _elapsed(rise, log_gap, s, d, before, c, domains, share):
 
 
 def _arc(rise, level, c):
-    """Integral of dx/(x^2 + c) from x0 to x, by rise = x - x0 and level = x x0 + c."""
+    """Integral of dx/(x^2 + c) from x0 to x, from rise = x - x0 and level = x x0 + c."""
     rise, level, c = np.broadcast_arrays(rise, level, c)
     root = np.sqrt(np.abs(c))
     positive, negative = c > 0, c < 0
@@ -220,7 +223,7 @@ def _arc(rise, level, c):
 
 
 def _cot(x, c):
-    """Inverse of `_arc` to infinity: sqrt(c) cot(sqrt(c) x), for c of any sign."""
+    """Lower limit of `_arc` whose integral to infinity is x: sqrt(c) cot(sqrt(c) x), c any sign."""
     root = np.sqrt(np.abs(c))
     tangent = np.where(c > 0, np.tan(root * x), np.tanh(root * x))
     return np.divide(root, tangent, where=c != 0, out=1 / np.broadcast_to(x, root.shape))

@@ -1,11 +1,12 @@
-"""Tied encoder and decoder, W_e = W_d = W: the exact Gram matrix and the decay of interference.
+"""Tied linear networks, encoder W and decoder W^T: exact Gram matrix and decay of interference.
 
-Each mode i of a symmetric input-output correlation owns a hidden vector W_i, a row of W. With
-loss 1/2 and whitened inputs, separate encoder and decoder weights that start equal stay equal and
+Each mode i of a symmetric input-output correlation sigma has a hidden vector W_i, a row of W. For
+the loss 1/2 <|y - yhat|^2> and whitened inputs, encoder and decoder weights that start equal stay
+equal and obey
 
     dW_i/dt = (s_i - |W_i|^2) W_i - sum_{j != i} (W_i . W_j) W_j,   dW/dt = (sigma - W W^T) W.
 
-A loss without the 1/2 doubles every rate.
+Without the 1/2 in the loss, every rate doubles.
 """
 
 from typing import Literal
@@ -15,7 +16,7 @@ from jaxtyping import Float
 from scipy.integrate import cumulative_simpson
 from scipy.special import exprel
 
-# Longest exact step, in units of 1/max|s|. Slow modes keep all their digits up to about 4.
+# Longest exact step, in units of 1/max|s|. Slow modes keep all digits for steps up to about 4.
 LONGEST_STEP = 2.0
 
 
@@ -24,21 +25,21 @@ def tied_weights(
     weights0: Float[np.ndarray, "*runs modes hidden"],
     sigma: Float[np.ndarray, "modes modes"],
 ) -> Float[np.ndarray, "*runs time modes rank"]:
-    """Exact weights of the tied network up to a rotation of its hidden layer.
+    """Exact weights of a tied network, up to a rotation of its hidden layer.
 
     G = W W^T obeys the Riccati equation dG/dt = sigma G + G sigma - 2 G^2, solved by
 
         G(t) = E W0 (I + W0^T D W0)^-1 W0^T E,  E = exp(sigma t),  D = (exp(2 sigma t) - 1)/sigma.
 
-    Working on a factor of G keeps it symmetric, positive and of its initial rank: rounding cannot
-    seed a mode that the hidden layer has no room for. Over a long time E loses the slow modes
-    behind the fast one, so exact steps of at most max|s| dt = 2 are composed: the cost grows
-    with max|s| times the last time.
+    The computation uses a factor of G. So G stays symmetric, positive and of its initial rank, and
+    rounding cannot start a mode beyond the width of the hidden layer. Over a long time, rounding in
+    E would lose the slow modes next to the fastest one. So exact steps of at most max|s| dt = 2 are
+    composed, and the run time grows with max|s| times the last time.
 
     Args:
         time: non-decreasing gradient-flow time, from 0.
-        weights0: the W_i as rows.
-        sigma: symmetric input-output correlation, may be singular.
+        weights0: initial hidden vectors W_i as rows.
+        sigma: symmetric input-output correlation; it may be singular.
 
     Returns:
         A factor with rank = min(modes, hidden) columns whose Gram matrix is that of the weights.
@@ -75,7 +76,7 @@ def tied_gram(
     weights0: Float[np.ndarray, "*runs modes hidden"],
     sigma: Float[np.ndarray, "modes modes"],
 ) -> Float[np.ndarray, "*runs time modes modes"]:
-    """Exact Gram matrix W_i . W_j of the tied network, the linear map it computes.
+    """Exact Gram matrix W_i . W_j of a tied network, which is its linear map.
 
     Arguments and errors are those of `tied_weights`.
     """
@@ -86,7 +87,7 @@ def tied_gram(
 def cosines(
     gram: Float[np.ndarray, "*shape modes modes"],
 ) -> Float[np.ndarray, "*shape modes modes"]:
-    """Cosine similarities W_i . W_j / (|W_i| |W_j|); not-a-number where a vector vanishes."""
+    """Cosine similarities W_i . W_j / (|W_i| |W_j|), NaN where a vector is 0."""
     norm = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))
     with np.errstate(invalid="ignore"):
         return gram / norm[..., :, None] / norm[..., None, :]
@@ -97,17 +98,17 @@ def first_order_interference(
     gram: Float[np.ndarray, "*runs time modes modes"],
     rate: Literal["sum", "larger"] = "sum",
 ) -> Float[np.ndarray, "*runs time modes modes"]:
-    """Cosine similarities predicted to first order from the squared norms alone.
+    """Cosine similarities predicted to first order from the squared norms only.
 
-    With diagonal sigma, d cos_ij/dt = -cos_ij (|W_i|^2 + |W_j|^2) up to products of cosines.
-    The rate is the sum of the squared norms; the summary's prose, "the larger of the two", is
-    offered as `rate="larger"` for comparison. Simpson's rule integrates the norms between `time`s,
-    so these must resolve the learning of the modes.
+    With diagonal sigma, d cos_ij/dt = -cos_ij (|W_i|^2 + |W_j|^2) up to products of cosines. The
+    rate is the sum of the squared norms. The summary's "the larger of the two" is available as
+    `rate="larger"` for comparison. Simpson's rule integrates the norms between entries of `time`,
+    which must therefore resolve the learning of the modes.
 
     Args:
-        time: increasing gradient-flow time at which `gram` is given.
-        gram: Gram matrix path in the modes of sigma; its diagonal holds the squared norms.
-        rate: the squared norm that drives the decay.
+        time: increasing gradient-flow times of `gram`.
+        gram: Gram matrix over time in the modes of sigma; its diagonal holds the squared norms.
+        rate: the combination of squared norms that drives the decay.
 
     Returns:
         Predicted cosines, starting from the cosines of the first Gram matrix, 1 on the diagonal.

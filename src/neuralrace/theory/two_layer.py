@@ -1,4 +1,7 @@
-"""Exact learning of a two-layer linear network from any zero-balanced start, aligned or not."""
+"""Two-layer linear networks: exact learning from any balanced start, aligned or not.
+
+Source: Fukumizu 1998; Braun, Dominé, Fitzgerald, Saxe 2022.
+"""
 
 import numpy as np
 from jaxtyping import Float
@@ -12,15 +15,15 @@ def exact_two_layer(
     w2: Float[np.ndarray, "*runs out hidden"],
     sigma_yx: Float[np.ndarray, "out in"],
 ) -> Float[np.ndarray, "*runs time out in"]:
-    """Linear map W2 W1 of a two-layer network, any widths, at any time.
+    """Exact linear map W2 W1 of a two-layer network of any widths at any time.
 
     Whitened inputs and W1 W1^T = W2^T W2 turn the flow of Q = [W1^T; W2] into
 
         dQ/dt = F Q - 1/2 Q Q^T Q,   F = [[0, sigma_yx^T], [sigma_yx, 0]],
 
-    so Q / sqrt(2) is a tied network whose correlation is F, and W2 W1 a block of Q Q^T. An
-    unbalanced start is not refused: the result then solves the equation above but not gradient
-    flow, and departs from it the more, the larger |W1 W1^T - W2^T W2| is.
+    so Q / sqrt(2) is a tied network whose correlation is F, and W2 W1 is a block of Q Q^T. An
+    unbalanced start is accepted. The result then solves the equation above but not gradient flow;
+    the difference grows with |W1 W1^T - W2^T W2|.
 
     Args:
         time: non-decreasing gradient-flow time, from 0.

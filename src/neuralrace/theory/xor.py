@@ -1,9 +1,9 @@
-"""XoR in a small-start ReLU network: four pathways, one per example, that learn on their own.
+"""XoR in a ReLU network with a small start: four independent pathways, one for each example.
 
-The points are (+-1, +-1); opposite ones share a label of +-1, adjacent ones differ. Each hidden
-unit ends on the diagonal through one example, silent on the others, with the sign of that label.
-The units of an example q then are a gated linear pathway with s = sqrt(2)/4 and d = 1/2, whose
-strength a_q is a `modes.deep_mode`, and yhat_q = sqrt(2) a_q y_q.
+The points are (+-1, +-1); opposite points have the same label of +-1, adjacent points differ. Each
+hidden unit aligns with the diagonal through one example, has the sign of its label, and is silent
+on the others. So the units of an example q form a gated linear pathway with s = sqrt(2)/4 and
+d = 1/2. Its strength a_q follows `modes.deep_mode`, and yhat_q = sqrt(2) a_q y_q.
 
 Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", fig. 3.
 """
@@ -14,7 +14,7 @@ from jaxtyping import Float
 from neuralrace.theory.modes import deep_mode, mode_loss
 
 S = np.full(4, np.sqrt(2) / 4)
-"""Singular values of the pathways' sigma_yx, one example in four with |x| = sqrt(2)."""
+"""Singular values of the pathways' sigma_yx: one of four examples, with |x| = sqrt(2)."""
 
 D = np.full(4, 0.5)
 """Eigenvalues of the pathways' sigma_xx."""
@@ -28,21 +28,21 @@ def xor_start(
 ) -> Float[np.ndarray, "*runs 4"]:
     """Initial strength a0 of each example's pathway, in the order of the data, nothing fitted.
 
-    While the residual is still y, each unit moves on its own. At first it is active on two adjacent
-    examples, one of each label: with alpha = w.x/|x| at y = 1, beta the same at y = -1 and the
-    readout v,
+    While the residual is still y, units do not interact. At first a unit is active on two adjacent
+    examples, one of each label. With the readout v, alpha = w.x/|x| at y = 1 and beta = w.x/|x| at
+    y = -1,
 
         d(alpha - beta)/dt = 2 s v,   dv/dt = s (alpha - beta),   alpha + beta constant.
 
-    The sign of G = (alpha - beta)/sqrt(2) + v is that of the label that wins. The unit meets the
-    winner's diagonal at exp(sqrt(2) s t) = (A/sqrt(2) + R)/|G|, with length A = alpha + beta and
-    readout R = sqrt(2 alpha beta + v^2), and stays, as an error on either side drives it back. From
-    there it grows as the mode does, by (A + R)^2/4 in the sum of `deep_mode`'s start; in terms of
-    time 0, an example's a0 is the sum over its units of
+    The winning label has the sign of G = (alpha - beta)/sqrt(2) + v. The unit reaches the diagonal
+    of this example at exp(sqrt(2) s t) = (A/sqrt(2) + R)/|G|, with length A = alpha + beta and
+    readout R = sqrt(2 alpha beta + v^2). It stays there, because deviations to either side are
+    driven back. From then on it grows as the mode does and contributes (A + R)^2/4 to its strength.
+    Extrapolated to time 0, the start a0 of an example is the sum over its units of
 
         (A + R)^2/4 * (|G|/(A/sqrt(2) + R))^sqrt(2).
 
-    Exact for an infinitely small start; no time to evaluate the early flow at has to be chosen.
+    This is exact for an infinitely small start, and no time for the early flow has to be chosen.
 
     Args:
         encoder: initial weights from inputs to hidden units.
@@ -55,8 +55,8 @@ def xor_start(
 
     Source: derived here.
     """
-    alike = y[:, None] == y
-    if np.any(np.abs(y) != 1) or np.any(x.sum(0) != 0) or np.any(np.abs(x @ x.T) != 2 * alike):
+    same = y[:, None] == y
+    if np.any(np.abs(y) != 1) or np.any(x.sum(0) != 0) or np.any(np.abs(x @ x.T) != 2 * same):
         raise ValueError("x and y must be the four points of XoR, with labels +1 and -1")
     projection = np.maximum(encoder @ x.T, 0) / np.sqrt(2)
     alpha, beta = projection[..., y > 0].sum(-1), projection[..., y < 0].sum(-1)
@@ -65,7 +65,7 @@ def xor_start(
     met = length / np.sqrt(2) + readout
     ratio = np.divide(np.abs(lead), met, where=met > 0, out=np.zeros(met.shape))
     strength = (length + readout) ** 2 / 4 * ratio ** np.sqrt(2)
-    # 0 on examples where the unit is silent
+    # A unit joins the active example that has the winning label.
     joins = (projection > 0) & (np.sign(lead)[..., None] == y)
     return np.where(joins, strength[..., None], 0.0).sum(-2)
 
@@ -75,7 +75,8 @@ def xor_loss(
 ) -> Float[np.ndarray, "*runs time"]:
     """Loss 1/2 <(y - yhat)^2>, the mean over examples of (1 - sqrt(2) a_q)^2/2.
 
-    Equal starts bring it from 1/2 to 1/4 in [log(s/(d a0) - 1) - log(1 + sqrt(2))]/(2 s).
+    For equal starts it falls from 1/2 to 1/4 in the time
+    [log(s/(d a0) - 1) - log(1 + sqrt(2))]/(2 s).
 
     Args:
         time: gradient-flow time, from 0.

@@ -1,11 +1,9 @@
-"""Rectified linear networks of the contextual task and of others, found from training alone."""
-
-import json
+"""Finding rectified linear networks, of the contextual task and others, from training."""
 
 import numpy as np
 import pytest
 
-from neuralrace.config.cell import Ensemble
+from builders import build_ensemble
 from neuralrace.errors import UserError
 from neuralrace.theory.modes import deep_mode, mode_loss
 from neuralrace.theory.reln.find import find_reln
@@ -16,25 +14,17 @@ SPEC = {
     "init": {"name": "normal"},
     "init_scales": [0.01],
     "seeds": 3,
-    "training": {
-        "learning_rate": 0.01,
-        "steps": 800,
-        "loss": {"normalisation": "half_sum"},
-    },
+    "training": {"learning_rate": 0.01, "steps": 800, "loss": {"normalisation": "half_sum"}},
     "record": {"every": 8},
 }
 
 
-def run_of(**parts):
-    return Ensemble.model_validate_json(json.dumps(SPEC | parts))
-
-
 @pytest.fixture(scope="module")
 def reln():
-    return find_reln(run_of(), pathways=4)
+    return find_reln(build_ensemble(SPEC), pathways=4)
 
 
-def test_contextual_gates_are_common_and_all_contexts_but_one(reln):
+def test_contextual_gates_are_one_of_all_contexts_and_each_of_all_but_one(reln):
     by_context = reln.gating.gates.reshape(4, 3, 4)
     assert (by_context == by_context[:, :, :1]).all()
     np.testing.assert_array_equal(by_context[:, :, 0], [[1, 1, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1]])
@@ -42,10 +32,10 @@ def test_contextual_gates_are_common_and_all_contexts_but_one(reln):
 
 @pytest.fixture(scope="module")
 def linear():
-    return find_reln(run_of(), pathways=1, controls=False)
+    return find_reln(build_ensemble(SPEC), pathways=1, controls=False)
 
 
-def test_it_imitates(reln, linear):
+def test_reln_imitates_better_than_a_linear_network(reln, linear):
     assert (reln.relu.variables["loss"][..., -1] < 1e-3 * reln.relu.variables["loss"][..., 0]).all()
     assert reln.output_error.shape == (1, 3, 21)
     assert reln.output_error.max() < 0.05
@@ -56,25 +46,25 @@ def test_it_imitates(reln, linear):
     np.testing.assert_array_equal(linear.relu.variables["loss"], reln.relu.variables["loss"])
 
 
-def test_errors_are_at_the_snapshots(reln):
+def test_errors_are_computed_at_equal_loss_at_the_snapshots(reln):
     relu, imitation = reln.relu.variables, reln.imitation.variables
     gap = abs(relu["loss"] - imitation["loss"]).max(axis=-1) / relu["loss"][..., 0]
     np.testing.assert_allclose(reln.loss_gap, gap)
-    y = run_of().dataset.load().y
-    at = 9  # of 20 intervals, five records each
+    y = build_ensemble(SPEC).dataset.load().y
+    snapshot = 9  # of 20 intervals with five records each
     for seed in range(3):
         loss, outputs = imitation["loss"][0, seed], imitation["outputs"][0, seed]
-        level = relu["loss"][0, seed, 5 * at]
+        level = relu["loss"][0, seed, 5 * snapshot]
         after = int(np.argmax(loss <= level))
         share = (loss[after - 1] - level) / (loss[after - 1] - loss[after])
         out = (1 - share) * outputs[after - 1] + share * outputs[after]
-        error = ((relu["outputs"][0, seed, at] - out) ** 2).sum() / (y**2).sum()
-        np.testing.assert_allclose(reln.output_error[0, seed, at], error, rtol=1e-9)
+        error = ((relu["outputs"][0, seed, snapshot] - out) ** 2).sum() / (y**2).sum()
+        np.testing.assert_allclose(reln.output_error[0, seed, snapshot], error, rtol=1e-9)
 
 
-def test_theory_of_the_linear_network_is_that_of_its_modes(linear):
-    ensemble, data = run_of(), run_of().dataset.load()
-    time = 0.5 * len(data.x) * 0.01 * 2 * np.arange(0, 801, 8)  # half of the sum, not of the mean
+def test_predicted_loss_of_the_linear_network_follows_its_modes(linear):
+    ensemble, data = build_ensemble(SPEC), build_ensemble(SPEC).dataset.load()
+    time = 0.5 * len(data.x) * 0.01 * 2 * np.arange(0, 801, 8)  # half of the sum
     modes = data.modes
     learned = modes.s > 1e-9
     s, d = modes.s[learned], modes.d[learned]
@@ -86,11 +76,11 @@ def test_theory_of_the_linear_network_is_that_of_its_modes(linear):
 
 def test_theory_predicts_the_imitation_without_training(reln, linear):
     loss = reln.imitation.variables["loss"].mean(axis=1)[0]
-    gaps = [abs(loss - each.predicted_loss).max() / loss[0] for each in (reln, linear)]
+    gaps = [abs(loss - other.predicted_loss).max() / loss[0] for other in (reln, linear)]
     assert gaps[0] < 0.5 * gaps[1]
 
 
-def test_controls_are_those_of_the_start_and_the_end(reln):
+def test_controls_use_the_gates_before_and_after_training(reln):
     assert set(reln.controls) <= {"start", "end"}
     assert "end" in reln.controls
     for control in reln.controls.values():
@@ -100,39 +90,44 @@ def test_controls_are_those_of_the_start_and_the_end(reln):
         ).any()
 
 
-def test_other_starts_have_no_prediction():
-    ensemble = run_of(
+def test_other_initialisers_have_no_predicted_loss():
+    ensemble = build_ensemble(
+        SPEC,
         dataset={"name": "xor"},
         init={"name": "orthogonal"},
         network=SPEC["network"] | {"hidden": [8]},
         training={"learning_rate": 0.1, "steps": 80},
     )
-    found = find_reln(ensemble, pathways=4, snapshots=2, controls=False)
-    assert found.predicted_loss is None
-    assert found.relu.variables["weight_1"].shape == (1, 3, 3, 8, 2)
+    reln = find_reln(ensemble, pathways=4, snapshots=2, controls=False)
+    assert reln.predicted_loss is None
+    assert reln.relu.variables["weight_1"].shape == (1, 3, 3, 8, 2)
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    ("changes", "key", "words"),
     [
-        ({"init_scales": [0.1, 0.2]}, r"init_scales: \[0.1, 0.2\]: gates are identified at one"),
-        ({"network": {"name": "layered", "hidden": [3]}}, "find_reln is for ReLU networks"),
+        ({"init_scales": [0.1, 0.2]}, "init_scales", "one init scale"),
+        ({"network": {"name": "layered", "hidden": [3]}}, "network", "find_reln is for ReLU"),
     ],
 )
-def test_what_it_is_not_for(parts, message):
-    with pytest.raises(UserError, match=message):
-        find_reln(run_of(**parts), pathways=2)
+def test_other_ensembles_are_refused(changes, key, words):
+    with pytest.raises(UserError, match=words) as error:
+        find_reln(build_ensemble(SPEC, **changes), pathways=2)
+    assert error.value.key == key
 
 
 def test_too_many_pathways_are_refused():
-    network = SPEC["network"] | {"hidden": [3]}
-    ensemble = run_of(
-        network=network, training=SPEC["training"] | {"steps": 8}, record={"every": 1}
+    ensemble = build_ensemble(
+        SPEC,
+        network=SPEC["network"] | {"hidden": [3]},
+        training=SPEC["training"] | {"steps": 8},
+        record={"every": 1},
     )
-    with pytest.raises(UserError, match="pathways: 4: the number of hidden units is 3"):
+    with pytest.raises(UserError, match="only 3 hidden units") as error:
         find_reln(ensemble, pathways=4, snapshots=1)
+    assert (error.value.key, error.value.value) == ("pathways", "4")
 
 
-def test_snapshots_must_fit():
+def test_snapshots_must_divide_the_records():
     with pytest.raises(ValueError, match=r"record.snapshots \(7\)"):
-        find_reln(run_of(), pathways=2, snapshots=7)
+        find_reln(build_ensemble(SPEC), pathways=2, snapshots=7)

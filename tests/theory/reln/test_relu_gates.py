@@ -1,6 +1,5 @@
-"""Gates of ReLU networks, against loops and the per-sample linearisation."""
+"""Gates of ReLU networks, against an example by hand and the per-sample linearisation."""
 
-import json
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuralrace.config.cell import Ensemble
+from builders import build_ensemble
 from neuralrace.errors import UserError
 from neuralrace.theory import linearisation
 from neuralrace.theory.reln.gates import relu_gates, relu_network
@@ -20,14 +19,14 @@ def random_weights(seed, *widths, runs=(2,)):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3))
-def test_gates_are_those_of_the_linearisation(seed, depth):
+def test_gates_equal_the_gates_of_the_linearisation(seed, depth):
     widths = (3, *range(4, 4 + depth), 2)
     weights = random_weights(seed, *widths, runs=(2, 3))
     x = np.random.default_rng(seed + 1).normal(size=(5, 3))
-    found = relu_gates(weights, x)
+    by_layer = relu_gates(weights, x)
     expected = linearisation.gates(weights, None, x)[:-1]
-    assert [each.dtype for each in found] == [bool] * depth
-    for gates, diagonal in zip(found, expected, strict=True):
+    assert [gates.dtype for gates in by_layer] == [bool] * depth
+    for gates, diagonal in zip(by_layer, expected, strict=True):
         np.testing.assert_array_equal(gates, diagonal.swapaxes(-1, -2) > 0)
 
 
@@ -41,7 +40,7 @@ def test_gates_by_hand():
     np.testing.assert_array_equal(second, [[1, 0, 0], [0, 1, 1]])
 
 
-def test_units_without_weights_are_closed():
+def test_units_with_nan_weights_are_closed():
     weights = random_weights(0, 2, 3, 1)
     weights[0][1] = np.nan
     gates = relu_gates(weights, np.eye(2))[0]
@@ -49,48 +48,32 @@ def test_units_without_weights_are_closed():
     assert gates[0].any()
 
 
-def run_of(**network):
-    spec = {
-        "dataset": {"name": "xor"},
-        "network": {"name": "layered", "hidden": [3], "activation": "relu"} | network,
-        "init": {"name": "normal"},
-        "init_scales": [0.1],
-        "seeds": 1,
-        "training": {"learning_rate": 0.1, "steps": 4},
-        "record": {"every": 1},
-    }
-    return Ensemble.model_validate_json(json.dumps(spec))
+RELU = {"name": "layered", "hidden": [3], "activation": "relu"}
+LEARNED = {"name": "gated", "hidden": [3], "gates": {"name": "learned"}}
 
 
-def test_relu_networks_of_any_depth():
-    assert relu_network(run_of(), "this").hidden == (3,)
-    assert relu_network(run_of(hidden=[3, 2]), "this").hidden == (3, 2)
-    ensemble = run_of()
-    learned = {"name": "gated", "hidden": [3], "gates": {"name": "learned"}}
-    gated = Ensemble.model_validate_json(
-        json.dumps(json.loads(ensemble.canonical()) | {"network": learned})
-    )
-    assert relu_network(gated, "this", hidden=1).hidden == (3,)
+@pytest.mark.parametrize(
+    ("network", "hidden"),
+    [(RELU, None), (RELU, 1), (RELU | {"hidden": [3, 2]}, None), (LEARNED, 1)],
+)
+def test_relu_networks_of_any_depth_are_accepted(network, hidden):
+    ensemble = build_ensemble(dataset={"name": "xor"}, network=network)
+    assert relu_network(ensemble, "this", hidden).hidden == tuple(network["hidden"])
 
 
 @pytest.mark.parametrize(
     ("network", "hidden"),
     [
-        ({"activation": "linear"}, None),
-        ({"bias": True}, None),
-        ({"hidden": [3, 2]}, 1),
-        ({"hidden": []}, 1),
+        (RELU | {"activation": "linear"}, None),
+        (RELU | {"bias": True}, None),
+        (RELU | {"hidden": [3, 2]}, 1),
+        (RELU | {"hidden": []}, 1),
+        (LEARNED | {"gates": {"name": "per_example"}}, None),
     ],
-    ids=["linear", "biased", "deep", "shallow"],
+    ids=["linear", "biased", "deep", "shallow", "gated"],
 )
 def test_other_networks_are_refused(network, hidden):
     layers = "one hidden layer and no biases" if hidden else "no biases"
-    with pytest.raises(UserError, match=f"network: this is for ReLU networks with {layers}"):
-        relu_network(run_of(**network), "this", hidden)
-
-
-def test_networks_with_given_gates_are_refused():
-    gated = {"name": "gated", "hidden": [3], "gates": {"name": "per_example"}}
-    spec = json.loads(run_of().canonical()) | {"network": gated}
-    with pytest.raises(UserError, match="is for ReLU networks"):
-        relu_network(Ensemble.model_validate_json(json.dumps(spec)), "this")
+    with pytest.raises(UserError, match=f"this is for ReLU networks with {layers}") as error:
+        relu_network(build_ensemble(dataset={"name": "xor"}, network=network), "this", hidden)
+    assert error.value.key == "network"

@@ -1,4 +1,4 @@
-"""What the library's own solutions say beside what `neuralrace.testing` asks of all."""
+"""Declarations of the library's solutions, beyond the conformance tests of all extensions."""
 
 from itertools import product
 from types import SimpleNamespace
@@ -8,6 +8,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from builders import CELL_NAME
 from neuralrace.cli.main import TEMPLATE
 from neuralrace.cli.show import about_cell
 from neuralrace.config.cell import INITIALISERS, SolvedEnsemble
@@ -21,52 +22,56 @@ from neuralrace.testing.cells import SMALL, cell_of, example_of, name_of
 from neuralrace.theory.solutions.problem import Problem
 
 
-def make(*solutions):
-    return cell_of(SMALL["modes"], solutions=solutions).only(SolvedEnsemble)
-
-
 def test_every_solution_names_its_source():
     assert [name for name, entry in SOLUTIONS.items() if "Source:" not in entry.text] == []
 
 
 def test_data_are_loaded_and_weights_drawn_once(monkeypatch):
-    ensemble, drawn = make("exact", "flow", "aligned_modes"), []
-    law = type(ensemble.init)
-    draw = law.draw
-    monkeypatch.setattr(law, "draw", lambda self, *rest: drawn.append(1) or draw(self, *rest))
+    ensemble, draws = cell_of(SMALL["modes"], solutions=["exact", "flow", "aligned_modes"]), []
+    initialiser = type(ensemble.init)
+    draw = initialiser.draw
+    monkeypatch.setattr(
+        initialiser, "draw", lambda self, *rest: draws.append(1) or draw(self, *rest)
+    )
     solve(ensemble, np.arange(0, 21, 10))
-    assert len(drawn) == ensemble.seeds
+    assert len(draws) == ensemble.seeds
 
 
 @pytest.mark.parametrize(
-    ("need", "trait"), [("gradient_flow", "follows_flow"), ("gradient_descent", "is_plain")]
+    ("requirement", "trait"), [("gradient_flow", "follows_flow"), ("gradient_descent", "is_plain")]
 )
 @pytest.mark.parametrize("met", [True, False])
-def test_optimisers_say_what_theory_is_theirs(need, trait, met):
+def test_requirements_on_steps_depend_on_the_optimiser(requirement, trait, met):
     optimiser = SimpleNamespace(name="other", **{trait: met})
     ensemble = SimpleNamespace(training=SimpleNamespace(optimiser=optimiser))
-    assert (unmet(ensemble, need) is None) == met
-    assert met or "training.optimiser.name: 'other': use" in unmet(ensemble, need)
+    message = unmet(ensemble, requirement)
+    assert (message is None) == met
+    assert met or "training.optimiser.name: 'other': use" in str(message)
 
 
-def test_every_solution_says_which_steps_it_is_for():
+def test_every_solution_requires_gradient_flow_or_gradient_descent():
     for name, entry in SOLUTIONS.items():
         steps = {"gradient_flow", "gradient_descent"} & set(entry.declaration.requires.split())
         assert steps == {"gradient_descent" if name.endswith("_descent") else "gradient_flow"}
 
 
-def test_a_file_rests_on_the_solutions_that_it_holds():
-    ensemble = make("flow")
-    with_flow = {
-        path.relative_to(ROOT).as_posix()
-        for path in code_files("solve", [SOLUTIONS["flow"].module])
+def test_code_checksum_covers_the_modules_of_the_solutions():
+    def files(*solutions):
+        paths = code_files("solve", [SOLUTIONS[name].module for name in solutions])
+        return {path.relative_to(ROOT).as_posix() for path in paths}
+
+    with_flow = files("flow")
+    assert with_flow - files() >= {
+        "theory/solutions/linear.py",
+        "theory/solutions/variables.py",
+        "theory/gradient_flow.py",
     }
-    without = {path.relative_to(ROOT).as_posix() for path in code_files("solve")}
-    assert with_flow - without >= {"solutions/linear.py", "theory/gradient_flow.py"}
-    assert "solutions/xor.py" not in with_flow
-    other = make("aligned_modes")
-    one, two = (theory_dataset("paper/experiment/main", each) for each in (ensemble, other))
-    assert one.attrs["code_sha256"] == two.attrs["code_sha256"]  # both stand in one module
+    assert "theory/solutions/xor.py" not in with_flow
+    one, other = (
+        theory_dataset(CELL_NAME, cell_of(SMALL["modes"], solutions=[name]).only(SolvedEnsemble))
+        for name in ("flow", "aligned_modes")  # of one module
+    )
+    assert one.attrs["code_sha256"] == other.attrs["code_sha256"]
 
 
 # Requirements -----------------------------------------------------------------------------------
@@ -75,22 +80,22 @@ SMALLER = {
     "contextual": {"objects": 2, "contexts": 2},
     "nonlinear_gaussian": {"samples": 12},
 }
-"""Of datasets whose flows take seconds otherwise, where each sample has a pathway."""
+"""Smaller sizes of datasets: with a pathway for each sample, flows take seconds otherwise."""
 SETUPS = [spec for name, spec in SMALL.items() if name != "images"]
 DATASETS = [spec["dataset"] | SMALLER.get(spec["dataset"]["name"], {}) for spec in SETUPS]
 NETWORKS = [{key: spec[key] for key in ("network", "candidates") if key in spec} for spec in SETUPS]
 
 
-def unlike(parts):
+def distinct(parts):
     return [part for number, part in enumerate(parts) if part not in parts[:number]]
 
 
-@pytest.mark.parametrize("law", INITIALISERS, ids=name_of)
-def test_every_theory_that_is_listed_is_solved_and_no_other_is_planned(law):
-    """For each dataset and network that can be planned with this law of initial weights."""
+@pytest.mark.parametrize("initialiser", INITIALISERS, ids=name_of)
+def test_a_listed_theory_can_be_solved_and_any_other_is_refused(initialiser):
+    """For each dataset and network that can be trained with this initialiser."""
     listed = 0
-    for dataset, network in product(unlike(DATASETS), unlike(NETWORKS)):
-        spec = {"dataset": dataset, "init": example_of(law), **network}
+    for dataset, network in product(distinct(DATASETS), distinct(NETWORKS)):
+        spec = {"dataset": dataset, "init": example_of(initialiser), **network}
         try:
             cell = cell_of(spec)
         except ValidationError:
@@ -101,7 +106,7 @@ def test_every_theory_that_is_listed_is_solved_and_no_other_is_planned(law):
         problem = Problem(cell, np.arange(0, 21, 10))
         for name in theory["theory_that_holds"]:
             arrays = SOLUTIONS[name].load()(problem)
-            assert all(np.isfinite(each).all() for each in arrays.values()), (spec, name)
+            assert all(np.isfinite(array).all() for array in arrays.values()), (spec, name)
             assert cell_of(spec, solutions=[name]).unfit() is None
             listed += 1
         for name, reason in theory["theory_that_does_not"].items():
@@ -114,10 +119,10 @@ def test_every_theory_that_is_listed_is_solved_and_no_other_is_planned(law):
     assert listed
 
 
-def test_planning_says_what_a_theory_requires_of_data():
-    """That of `neuralrace new`: its inputs are not whitened."""
+def test_requirements_on_data_are_checked_when_a_configuration_is_loaded():
+    """The inputs of the template of `neuralrace new` are not whitened, as `exact` requires."""
     config = yaml.safe_load(TEMPLATE.replace("NAME", "mine"))
     config["experiments"]["mine"]["first"]["solutions"] = ["exact"]
-    message = "^mine.yaml: experiments.mine.first: solutions: 'exact' .* are not whitened"
+    message = "^mine.yaml: experiments.mine.first.*'exact'.* are not whitened"
     with pytest.raises(UserError, match=message):
         read_plan(config, {"mine.yaml": config})

@@ -1,14 +1,14 @@
-"""Theory beside gated runs: from the run's own weights, in its units, against training."""
+"""Solutions for gated linear networks, against training from the same weights."""
 
-import copy
-import json
 import re
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from builders import CELL_NAME, build_cell
 from neuralrace.config.cell import SolvedEnsemble
+from neuralrace.results.axes import record_steps
 from neuralrace.results.theory import solve, theory_dataset
 from neuralrace.training.trainer import train
 
@@ -45,21 +45,29 @@ ROUTING = {
 CASES = {"xor": XOR, "contexts": CONTEXTS, "routing": ROUTING}
 
 
-def make(case, *solutions, init=None, **network):
-    rest = {"init_scales": [0.2, 0.4], "seeds": 2, "record": {"every": 10}}
-    spec = copy.deepcopy(CASES[case]) | rest | {"init": {"name": "aligned"} | (init or {})}
-    spec["network"] |= network
-    return SolvedEnsemble.model_validate_json(json.dumps(spec | {"solutions": solutions}))
+ALIGNED = {
+    "init": {"name": "aligned"},
+    "init_scales": [0.2, 0.4],
+    "seeds": 2,
+    "record": {"every": 10},
+}
 
 
-def answers(ensemble):
-    return solve(ensemble, np.arange(0, ensemble.training.steps + 1, ensemble.record.every))
+def make(case, *solutions, network=None, **changes):
+    """A cell of a case; `network` replaces keys of its network, `changes` those at the top."""
+    spec = CASES[case] | ALIGNED
+    network = spec["network"] | (network or {})
+    return build_cell(spec, network=network, solutions=solutions, **changes)
+
+
+def solved(ensemble):
+    return solve(ensemble, record_steps(ensemble)[0])
 
 
 @pytest.mark.parametrize("case", sorted(CASES))
-def test_training_from_an_aligned_start_is_the_reduction_step_by_step(case):
+def test_training_from_an_aligned_start_equals_the_reduction_step_by_step(case):
     ensemble = make(case, "reduction_descent")
-    samples, arrays = answers(ensemble)
+    samples, arrays = solved(ensemble)
     trained = train(ensemble)
     assert samples == trained.samples
     loss = trained.variables["loss"]
@@ -68,79 +76,72 @@ def test_training_from_an_aligned_start_is_the_reduction_step_by_step(case):
 
 
 @pytest.mark.parametrize("case", sorted(CASES))
-def test_reduced_flow_is_the_flow_of_all_weights(case):
-    narrow = {"hidden": [5, 5]} if case == "routing" else {}
-    _, arrays = answers(make(case, "reduction", "gated_flow", **narrow))
+def test_reduced_flow_equals_the_flow_of_all_weights(case):
+    network = {"hidden": [5, 5]} if case == "routing" else None
+    _, arrays = solved(make(case, "reduction", "gated_flow", network=network))
     reduced, full = np.moveaxis(arrays["loss"], 2, 0)
     np.testing.assert_allclose(reduced, full, atol=1e-8 * full.max())
 
 
 def test_descent_approaches_the_flow_in_proportion_to_the_step():
     def error(refined):
-        training = CONTEXTS["training"]
         finer = {"learning_rate": 0.05 / refined, "steps": 60 * refined}
-        spec = json.loads(make("contexts", "reduction").canonical())
-        spec |= {"training": training | finer, "record": {"every": 10 * refined}}
-        ensemble = SolvedEnsemble.model_validate_json(json.dumps(spec))
-        return abs(train(ensemble).variables["loss"] - answers(ensemble)[1]["loss"][:, :, 0]).max()
+        training, record = CONTEXTS["training"] | finer, {"every": 10 * refined}
+        ensemble = make("contexts", "reduction", training=training, record=record)
+        return abs(train(ensemble).variables["loss"] - solved(ensemble)[1]["loss"][:, :, 0]).max()
 
     np.testing.assert_allclose(error(4) / error(8), 2, rtol=0.1)
 
 
-def test_singular_values_are_those_of_the_weights():
-    ensemble = make("routing", "reduction_descent", hidden=[5, 5])
-    spec = json.loads(ensemble.canonical())
-    spec["record"]["observables"] = ["singular_values", "mode_strength"]
-    ensemble = SolvedEnsemble.model_validate_json(json.dumps(spec))
-    _, arrays = answers(ensemble)
-    seen = train(ensemble).variables
+def test_singular_values_equal_those_of_the_trained_weights():
+    record = {"every": 10, "observables": ["singular_values", "mode_strength"]}
+    ensemble = make("routing", "reduction_descent", network={"hidden": [5, 5]}, record=record)
+    _, arrays = solved(ensemble)
+    trained = train(ensemble).variables
     np.testing.assert_allclose(
-        arrays["singular_values"][:, :, 0], seen["singular_values"][..., :4], atol=1e-10
+        arrays["singular_values"][:, :, 0], trained["singular_values"][..., :4], atol=1e-10
     )
-    np.testing.assert_allclose(arrays["mode_strength"][:, :, 0], seen["mode_strength"], atol=1e-10)
+    np.testing.assert_allclose(
+        arrays["mode_strength"][:, :, 0], trained["mode_strength"], atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-def test_race_of_random_starts_comes_when_training_does(size):
-    spec = json.loads(
-        make(
-            "routing",
-            "routing_race",
-            init={"name": "orthogonal"},
-            gates={"name": "groups", "size": size},
-            pairs={"name": "all"},
-        ).canonical()
+def test_race_from_random_starts_has_the_half_times_of_training(size):
+    ensemble = make(
+        "routing",
+        "routing_race",
+        network={"gates": {"name": "groups", "size": size}, "pairs": {"name": "all"}},
+        init={"name": "orthogonal"},
+        init_scales=[0.2],
+        training=ROUTING["training"] | {"learning_rate": 2e-4, "steps": 4000},
+        record={"every": 4, "observables": ["mode_strength"]},
     )
-    spec["training"] |= {"learning_rate": 2e-4, "steps": 4000}
-    spec |= {"init_scales": [0.2], "record": {"every": 4, "observables": ["mode_strength"]}}
-    ensemble = SolvedEnsemble.model_validate_json(json.dumps(spec))
-    _, arrays = answers(ensemble)
-    seen = train(ensemble).variables
+    _, arrays = solved(ensemble)
+    trained = train(ensemble).variables
 
-    def half(curve):
+    def half_time(curve):
         return np.argmax(curve > np.sqrt(185) / 2, axis=-1)
 
-    theory, measured = (
-        half(arrays["mode_strength"][:, :, 0, :, 0]),
-        half(seen["mode_strength"][..., 0]),
-    )
+    theory = half_time(arrays["mode_strength"][:, :, 0, :, 0])
+    measured = half_time(trained["mode_strength"][..., 0])
     assert (measured > 20).all()
     np.testing.assert_allclose(theory / measured, 1, atol=0.05)
-    np.testing.assert_allclose(arrays["loss"][:, :, 0, 0], seen["loss"][..., 0], rtol=0.01)
+    np.testing.assert_allclose(arrays["loss"][:, :, 0, 0], trained["loss"][..., 0], rtol=0.01)
 
 
 def test_solutions_without_a_variable_hold_nan_in_it():
-    ensemble = make("routing", "gated_flow", "reduction", hidden=[5, 5])
-    _, arrays = answers(ensemble)
+    ensemble = make("routing", "gated_flow", "reduction", network={"hidden": [5, 5]})
+    _, arrays = solved(ensemble)
     assert np.isfinite(arrays["loss"]).all()
     assert np.isnan(arrays["mode_strength"][:, :, 0]).all()
     assert np.isfinite(arrays["mode_strength"][:, :, 1]).all()
-    dataset = theory_dataset("paper/experiment/main", ensemble)
+    dataset = theory_dataset(CELL_NAME, ensemble.only(SolvedEnsemble))
     assert dataset["singular_values"].dims[2:] == ("solution", "time", "layer", "singular_mode")
 
 
 DOMAINS = {"name": "random_regular", "partners": 3}
-REFUSED = [  # by the specification alone
+REFUSED = [  # from the specification, without data
     ("xor", "routing_race", {}, "network.name: 'gated': use routing"),
     ("xor", "flow", {}, "network.name: 'gated': use layered"),
     ("routing", "routing_race", {"hidden": [24]}, r"network.hidden: \[24\]: give exactly two"),
@@ -172,12 +173,19 @@ UNSOLVED = [
 ]
 
 
+def changed(case, name, parts):
+    """A cell of a case with another initialiser (`init`) or other keys of its network."""
+    init = {"name": "aligned"} | parts.get("init", {})
+    network = {key: value for key, value in parts.items() if key != "init"}
+    return make(case, name, network=network, init=init)
+
+
 @pytest.mark.parametrize(("case", "name", "parts", "message"), REFUSED)
 def test_other_runs_are_refused_before_anything_is_loaded(case, name, parts, message):
-    with pytest.raises(ValidationError, match=f"solutions: '{name}' needs another run: {message}"):
-        make(case, name, **parts)
+    with pytest.raises(ValidationError, match=f"'{name}'.*{message}"):
+        changed(case, name, parts)
 
 
 @pytest.mark.parametrize(("case", "name", "parts", "message"), UNSOLVED)
 def test_other_gates_and_starts_are_refused_by_planning(case, name, parts, message):
-    assert re.search(message, make(case, name, **parts).unfit())
+    assert re.search(message, changed(case, name, parts).unfit())

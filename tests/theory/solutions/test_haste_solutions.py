@@ -1,23 +1,30 @@
-"""Theory beside ReLU networks and their gated networks, against training and closed forms."""
-
-import json
+"""Solutions of "Make Haste Slowly", against training and closed forms."""
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from neuralrace.config.cell import SolvedEnsemble
+from builders import build_cell
 from neuralrace.datasets.xor import Xor
 from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.initialisers.normal import Normal
+from neuralrace.results.axes import record_steps
 from neuralrace.results.theory import solve
-from neuralrace.theory import margin
+from neuralrace.theory import xor_margin
 from neuralrace.theory.contextual import common_modes, staged_loss
 from neuralrace.training.trainer import train
 
 SUM = {"normalisation": "half_sum"}
 TASK = {"name": "contextual", "contexts": 3, "objects": 4}
 MARGIN = ("margin_linear", "margin_linear_split", "margin_race", "margin_xor", "margin_xor_split")
+SPEC = {
+    "dataset": TASK,
+    "init": {"name": "normal"},
+    "init_scales": [0.0001, 0.001],
+    "seeds": 2,
+    "training": {"learning_rate": 0.005, "steps": 1600, "loss": SUM},
+    "record": {"every": 40},
+}
 
 
 def contexts(*open_in, **more):
@@ -28,25 +35,12 @@ def gated(hidden, *open_in, **more):
     return {"name": "gated", "hidden": [hidden], "gates": contexts(*open_in, **more)}
 
 
-def run_of(network, *solutions, **parts):
-    spec = {
-        "dataset": TASK,
-        "network": network,
-        "init": {"name": "normal"},
-        "init_scales": [0.0001, 0.001],
-        "seeds": 2,
-        "training": {"learning_rate": 0.005, "steps": 1600, "loss": SUM},
-        "record": {"every": 40},
-        "solutions": solutions,
-    }
-    return SolvedEnsemble.model_validate_json(json.dumps(spec | parts))
+def make(network, *solutions, **changes):
+    return build_cell(SPEC, network=network, solutions=solutions, **changes)
 
 
-def answers(ensemble):
-    samples, arrays = solve(
-        ensemble, np.arange(0, ensemble.training.steps + 1, ensemble.record.every)
-    )
-    return arrays | {"samples": samples}
+def solved(ensemble):
+    return solve(ensemble, record_steps(ensemble)[0])[1]
 
 
 def relative(loss):
@@ -58,45 +52,44 @@ def relative(loss):
 
 @pytest.fixture(scope="module")
 def relu_on_xor():
-    ensemble = run_of(
+    ensemble = make(
         {"name": "layered", "hidden": [16], "activation": "relu"},
         *MARGIN,
         dataset={"name": "xor", "margin": 1.2},
         training={"learning_rate": 0.05, "steps": 400},
     )
-    return ensemble, answers(ensemble)["loss"]
+    return ensemble, solved(ensemble)["loss"]
 
 
 def test_margin_solutions_start_from_the_weights_of_the_run(relu_on_xor):
     ensemble, loss = relu_on_xor
     data = Xor(name="xor", margin=1.2).load()
     weights = initial_weights(Normal(name="normal"), (3, 16, 1), data.modes, (1e-4, 1e-3), (0, 1))
-    start = margin.neuron_start(weights[0], weights[1][..., 0, :], 1.2)
+    start = xor_margin.neuron_start(weights[0], weights[1][..., 0, :], 1.2)
     time = np.arange(0, 401, 40) * 0.05
     by_name = dict(zip(ensemble.solutions, np.moveaxis(loss, 2, 0), strict=True))
-    expected = margin.race_loss(time, 1.2, start.linear, start.xor)
+    expected = xor_margin.race_loss(time, 1.2, start.linear, start.xor)
     np.testing.assert_array_equal(by_name["margin_race"], expected)
     np.testing.assert_array_equal(
-        by_name["margin_linear"], margin.linear_loss(time, 1.2, start.linear)
+        by_name["margin_linear"], xor_margin.linear_loss(time, 1.2, start.linear)
     )
-    np.testing.assert_array_equal(by_name["margin_xor"], margin.xor_loss(time, 1.2, start.xor))
+    np.testing.assert_array_equal(by_name["margin_xor"], xor_margin.xor_loss(time, 1.2, start.xor))
 
 
-def test_split_starts_are_those_of_width_and_variance(relu_on_xor):
+def test_split_starts_follow_width_and_variance(relu_on_xor):
     ensemble, loss = relu_on_xor
     time = np.arange(0, 401, 40) * 0.05
     weights = initial_weights(
         Normal(name="normal"), (3, 16, 1), Xor(name="xor", margin=1.2).load().modes, (1e-3,), (0, 1)
     )[0]
     deviation = np.sqrt(np.mean(weights**2))
-    linear, xor = margin.split_start(16, float(deviation))
-    at = ensemble.solutions.index
-    found = loss[1, :, at("margin_linear_split")]
-    expected = margin.linear_loss(time, 1.2, np.full(2, linear))
-    np.testing.assert_allclose(found, np.stack([expected] * 2), rtol=1e-12)
-    found = loss[1, :, at("margin_xor_split")]
-    expected = margin.xor_loss(time, 1.2, np.full(4, xor))
-    np.testing.assert_allclose(found, np.stack([expected] * 2), rtol=1e-12)
+    linear, xor = xor_margin.split_start(16, float(deviation))
+    for name, expected in (
+        ("margin_linear_split", xor_margin.linear_loss(time, 1.2, np.full(2, linear))),
+        ("margin_xor_split", xor_margin.xor_loss(time, 1.2, np.full(4, xor))),
+    ):
+        split = loss[1, :, ensemble.solutions.index(name)]
+        np.testing.assert_allclose(split, np.stack([expected] * 2), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +102,13 @@ def test_split_starts_are_those_of_width_and_variance(relu_on_xor):
 def test_margin_solutions_need_a_margin(dataset, message):
     network = {"name": "layered", "hidden": [4], "activation": "relu"}
     with pytest.raises(ValidationError, match=message):
-        run_of(network, "margin_race", dataset=dataset)
+        make(network, "margin_race", dataset=dataset)
 
 
-def test_without_the_third_input_there_is_no_margin():
+def test_xor_race_is_refused_for_xor_with_a_margin():
     network = {"name": "layered", "hidden": [4], "activation": "relu"}
     with pytest.raises(ValidationError, match=r"dataset\.margin: 0\.5: leave it out"):
-        run_of(network, "xor_race", dataset={"name": "xor", "margin": 0.5})
+        make(network, "xor_race", dataset={"name": "xor", "margin": 0.5})
 
 
 # The contextual task ---------------------------------------------------------------------------
@@ -123,34 +116,34 @@ def test_without_the_third_input_there_is_no_margin():
 
 @pytest.fixture(scope="module")
 def family():
-    """A gated network with every theory of it, and how it trains."""
+    """A gated network with all solutions for it, and its training."""
     names = ("pathway_modes", "pathway_modes_descent", "pathway_modes_mean", "head_start")
-    ensemble = run_of(gated(60, 2), *names, record={"every": 40, "observables": ["pathway_values"]})
-    return ensemble, answers(ensemble), train(ensemble).variables
+    ensemble = make(gated(60, 2), *names, record={"every": 40, "observables": ["pathway_values"]})
+    return ensemble, solved(ensemble), train(ensemble).variables
 
 
-def test_small_pathways_do_what_the_network_does_under_the_same_steps(family):
-    ensemble, found, trained = family
+def test_pathway_modes_under_descent_follow_training(family):
+    ensemble, theory, trained = family
     index = ensemble.solutions.index("pathway_modes_descent")
-    loss = found["loss"][:, :, index]
+    loss = theory["loss"][:, :, index]
     gap = np.abs(loss - trained["loss"]).max(-1) / trained["loss"][..., 0]
     assert gap[0].max() < 1e-4  # of the second order in the init scale
     assert gap[1].max() < 2e-3
-    values = found["pathway_values"][:, :, index]
+    values = theory["pathway_values"][:, :, index]
     off = np.abs(values - trained["pathway_values"]).max() / trained["pathway_values"].max()
     assert off < 0.01
 
 
-def test_theories_of_the_flow_agree_up_to_the_step_and_the_draw(family):
-    ensemble, found, trained = family
+def test_pathway_modes_of_the_flow_follow_training_up_to_step_size_and_draw(family):
+    ensemble, theory, trained = family
     for name, allowed in (("pathway_modes", 0.04), ("pathway_modes_mean", 0.08)):
-        loss = found["loss"][:, :, ensemble.solutions.index(name)]
+        loss = theory["loss"][:, :, ensemble.solutions.index(name)]
         assert np.abs(relative(loss) - relative(trained["loss"])).max() < allowed
 
 
 def test_head_start_is_the_limit_of_the_joint_modes():
-    """Closed form against integration, the closer the smaller the start."""
-    ensemble = run_of(
+    """The closed form approaches the integrated flow as the start gets smaller."""
+    ensemble = make(
         gated(50, 2),
         "pathway_modes_mean",
         "head_start",
@@ -161,15 +154,15 @@ def test_head_start_is_the_limit_of_the_joint_modes():
         record={"every": 80},
         seeds=1,
     )
-    joint, head, staged = np.moveaxis(relative(answers(ensemble)["loss"])[:, 0], 1, 0)
+    joint, head, staged = np.moveaxis(relative(solved(ensemble)["loss"])[:, 0], 1, 0)
     gaps = np.abs(head - joint).max(-1)
     assert gaps[1] < 0.002 < gaps[0] < 0.05
     assert (np.abs(staged - joint).max(-1) > 5 * gaps).all()
 
 
-def test_staged_modes_are_the_closed_form_of_width_and_variance():
-    ensemble = run_of(gated(60, 2), "staged_modes")
-    loss = answers(ensemble)["loss"][1, 1, 0]
+def test_staged_modes_start_from_width_and_variance():
+    ensemble = make(gated(60, 2), "staged_modes")
+    loss = solved(ensemble)["loss"][1, 1, 0]
     s, _ = common_modes(3, 4)
     start = 60 * 1e-6 / 2
     time = np.arange(0, 1601, 40) * 0.005 * 12
@@ -180,40 +173,37 @@ def test_staged_modes_are_the_closed_form_of_width_and_variance():
 @pytest.mark.parametrize(
     ("network", "part"), [(gated(60), "common"), (gated(60, 2, common=False), "residual")]
 )
-def test_singular_values_of_stages_are_those_of_training_on_them(network, part):
-    ensemble = run_of(
+def test_singular_values_of_each_stage_follow_training_on_it(network, part):
+    ensemble = make(
         network,
         "staged_modes",
         dataset=TASK | {"part": part},
         record={"every": 40, "observables": ["pathway_values"]},
     )
-    found = answers(ensemble)["pathway_values"][0, :, 0]
+    theory = solved(ensemble)["pathway_values"][0, :, 0]
     trained = train(ensemble).variables["pathway_values"][0]
-    assert found.shape == trained.shape
-    # random starts are not quite their mean, and modes of one strength interfere
-    assert np.abs(found - trained).max() < 0.15 * trained.max()
-    np.testing.assert_allclose(found[:, -1, :, 0], trained[:, -1, :, 0], atol=0.02)
-    later = np.abs(found[:, :-4] - trained[:, 4:]).max()
-    assert later > 2 * np.abs(found - trained).max()
+    assert theory.shape == trained.shape
+    # a random start differs from the mean start, and modes of equal strength interfere
+    assert np.abs(theory - trained).max() < 0.15 * trained.max()
+    np.testing.assert_allclose(theory[:, -1, :, 0], trained[:, -1, :, 0], atol=0.02)
+    later = np.abs(theory[:, :-4] - trained[:, 4:]).max()
+    assert later > 2 * np.abs(theory - trained).max()
 
 
 def test_starts_follow_the_widths_of_the_pathways():
-    ensemble = run_of(gated(20, 2) | {"widths": [3, 1, 1, 1]}, "staged_modes")
-    loss = answers(ensemble)["loss"][1, 0, 0]
+    ensemble = make(gated(20, 2) | {"widths": [3, 1, 1, 1]}, "staged_modes")
+    loss = solved(ensemble)["loss"][1, 0, 0]
     time = np.arange(0, 1601, 40) * 0.005 * 12
     common, context = np.full(6, 60 * 1e-6 / 2), np.full(3, 20 * 1e-6 / 2)
     np.testing.assert_allclose(loss, 12 * staged_loss(time, 3, 4, 2, common, context), rtol=1e-12)
 
 
-def test_stages_add_up():
-    """The common pathway alone and a family on its residual make the staged closed form."""
-    whole = answers(run_of(gated(60, 2), "staged_modes"))["loss"]
-    common = answers(run_of(gated(60), "staged_modes"))["loss"]
-    residual = run_of(
-        gated(60, 2, common=False), "staged_modes", dataset=TASK | {"part": "residual"}
-    )
-    left = answers(residual)["loss"] - 12 * residual.dataset.load().y_power / 2
-    np.testing.assert_allclose(common + left, whole, atol=1e-10)
+def test_common_pathway_and_family_on_its_residual_add_up_to_the_staged_loss():
+    whole = solved(make(gated(60, 2), "staged_modes"))["loss"]
+    common = solved(make(gated(60), "staged_modes"))["loss"]
+    residual = make(gated(60, 2, common=False), "staged_modes", dataset=TASK | {"part": "residual"})
+    family = solved(residual)["loss"] - 12 * residual.dataset.load().y_power / 2
+    np.testing.assert_allclose(common + family, whole, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -236,13 +226,13 @@ def test_stages_add_up():
     ],
 )
 def test_closed_forms_are_refused_for_other_tasks(network, dataset, solution, message):
-    with pytest.raises(ValidationError, match=f"solutions: '{solution}' .*{message}"):
-        run_of(network, solution, dataset=dataset)
+    with pytest.raises(ValidationError, match=f"'{solution}'.*{message}"):
+        make(network, solution, dataset=dataset)
 
 
 def test_starts_from_the_variance_need_normal_weights():
     with pytest.raises(ValidationError, match=r"init\.name: 'orthogonal': use normal"):
-        run_of(gated(6, 2), "pathway_modes_mean", init={"name": "orthogonal"})
+        make(gated(6, 2), "pathway_modes_mean", init={"name": "orthogonal"})
 
 
 # Candidates ------------------------------------------------------------------------------------
@@ -250,20 +240,21 @@ def test_starts_from_the_variance_need_normal_weights():
 RELU = {"name": "layered", "hidden": [24], "activation": "relu"}
 
 
-def test_candidates_are_predicted_as_gated_runs_are():
+def test_candidates_have_the_predicted_loss_of_gated_runs():
     networks = {"one": gated(6, 1), "two": gated(6, 2, common=True)}
-    found = answers(run_of(RELU, "candidate_modes", candidates=networks))
-    assert found["samples"] == 12
+    ensemble = make(RELU, "candidate_modes", candidates=networks)
+    samples, arrays = solve(ensemble, record_steps(ensemble)[0])
+    assert samples == 12
     for index, network in enumerate(networks.values()):
-        alone = answers(run_of(network, "pathway_modes_mean"))["loss"][:, :, 0]
-        np.testing.assert_array_equal(found["candidate_loss"][:, :, index], alone)
+        alone = solved(make(network, "pathway_modes_mean"))["loss"][:, :, 0]
+        np.testing.assert_array_equal(arrays["candidate_loss"][:, :, index], alone)
 
 
-def test_mistakes_of_candidates_are_told_by_their_key():
-    ensemble = run_of(RELU, "candidate_modes", candidates={"four": gated(6, 4)})
+def test_messages_about_candidates_have_their_key():
+    ensemble = make(RELU, "candidate_modes", candidates={"four": gated(6, 4)})
     assert ": candidates.four.gates.open_in: 4: the dataset has 3" in ensemble.unfit()
     with pytest.raises(ValidationError, match=r"candidates: \{\}: name some"):
-        run_of(RELU, "candidate_modes")
+        make(RELU, "candidate_modes")
     averaged = gated(1, 2) | {"readout": "mean"}
     with pytest.raises(ValidationError, match=r"candidates\.one\.readout: 'mean': use trained"):
-        run_of(RELU, "candidate_modes", candidates={"one": averaged})
+        make(RELU, "candidate_modes", candidates={"one": averaged})

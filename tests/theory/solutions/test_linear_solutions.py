@@ -1,6 +1,5 @@
-"""Theory beside a run: every solution starts from the run's own weights and keeps its clock."""
+"""Solutions for linear networks: initial weights, units of time and loss, and exactness."""
 
-import json
 import re
 
 import numpy as np
@@ -8,8 +7,10 @@ import pytest
 import xarray as xr
 from pydantic import ValidationError
 
+from builders import CELL_NAME, build_cell
 from neuralrace.config.cell import SolvedEnsemble
 from neuralrace.extensions.registry import SOLUTIONS
+from neuralrace.results.axes import record_steps
 from neuralrace.results.files import read_result, write_result
 from neuralrace.results.schema import theory_variables
 from neuralrace.results.theory import solve, theory_dataset
@@ -28,7 +29,7 @@ SPEC = {
     "record": {"every": 4},
 }
 ALIGNED = {"init": {"name": "aligned"}}
-FLOWS = {  # starts from which a solution is the gradient flow itself
+FLOWS = {  # changes for which a solution equals the gradient flow
     "aligned_modes": ALIGNED,
     "exact": {"init": {"name": "zero_balanced"}},
     "layered_modes": {
@@ -43,27 +44,27 @@ FLOWS = {  # starts from which a solution is the gradient flow itself
 LINEAR = {name for name, entry in SOLUTIONS.items() if entry.module.endswith(".linear")}
 
 
-def make(*solutions, **parts):
-    return SolvedEnsemble.model_validate_json(json.dumps(SPEC | {"solutions": solutions} | parts))
+def make(*solutions, **changes):
+    return build_cell(SPEC, solutions=solutions, **changes)
 
 
-def answers(ensemble):
+def solved(ensemble):
     """Problem and arrays at the recorded steps."""
-    step = np.arange(0, ensemble.training.steps + 1, ensemble.record.every)
+    step, _ = record_steps(ensemble)
     samples, arrays = solve(ensemble, step)
     problem = Problem(ensemble, step)
     assert samples == len(problem.data.x)
     return problem, arrays
 
 
-def test_all_are_compared_with_the_flow():
+def test_every_solution_is_compared_with_the_flow():
     assert set(FLOWS) == LINEAR - {"flow"}
 
 
 @pytest.mark.parametrize("name", sorted(LINEAR))
-def test_arrays_are_those_of_the_schema(name):
+def test_arrays_fit_the_schema_and_start_from_the_weights_of_the_run(name):
     ensemble = make(name, **FLOWS.get(name, {}))
-    problem, arrays = answers(ensemble)
+    problem, arrays = solved(ensemble)
     layers = len(ensemble.network.hidden) + 1
     sizes = {"solution": 1, "time": 26, "mode": 2, "layer": layers, "pair": layers - 1}
     sizes |= {"vector": 4, "other_vector": 4}
@@ -72,7 +73,7 @@ def test_arrays_are_those_of_the_schema(name):
         dims = theory_variables()[variable].dims
         assert values.shape == (2, 2, *(sizes[dim] for dim in dims)), variable
         assert np.isfinite(values).all(), variable
-    # at the start, every solution has the run's own map and loss
+    # at time 0, every solution has the linear map and the loss of the initial weights
     total = np.eye(3)
     for layer in problem.weights:
         total = layer @ total
@@ -81,7 +82,7 @@ def test_arrays_are_those_of_the_schema(name):
     np.testing.assert_allclose(arrays["mode_strength"][:, :, 0, 0], start, atol=1e-12)
     error = data.y - np.einsum("...oi,ni->...no", total, data.x)
     loss = np.mean(np.sum(error**2, axis=-1), axis=-1) / 2
-    if name == "shallow_modes":  # columns of the map outside the modes are left out of its loss
+    if name == "shallow_modes":  # its loss leaves out columns of the map outside the modes
         assert (arrays["loss"][:, :, 0, 0] <= loss).all()
     else:
         np.testing.assert_allclose(arrays["loss"][:, :, 0, 0], loss, rtol=1e-10)
@@ -90,9 +91,9 @@ def test_arrays_are_those_of_the_schema(name):
 @pytest.mark.parametrize(
     "name", ["aligned_modes", "layered_modes", "shallow_modes", "untied_modes"]
 )
-def test_loss_is_that_of_a_diagonal_map(name):
+def test_loss_equals_the_loss_of_a_diagonal_map(name):
     ensemble = make(name, **FLOWS[name])
-    problem, arrays = answers(ensemble)
+    problem, arrays = solved(ensemble)
     data, (u, v) = problem.data, (problem.data.modes.u, problem.data.modes.v)
     total = np.einsum("ok,...k,ik->...oi", u, arrays["mode_strength"], v)
     error = data.y - np.einsum("...oi,ni->...no", total, data.x)
@@ -103,11 +104,11 @@ def test_loss_is_that_of_a_diagonal_map(name):
 @pytest.mark.parametrize("name", sorted(FLOWS))
 def test_exact_where_its_assumptions_hold(name):
     ensemble = make(name, "flow", **FLOWS[name])
-    _, arrays = answers(ensemble)
+    _, arrays = solved(ensemble)
     solution, flow = np.moveaxis(arrays["mode_strength"], 2, 0)
     np.testing.assert_allclose(solution, flow, atol=1e-9)
     solution, flow = np.moveaxis(arrays["loss"], 2, 0)
-    if name == "shallow_modes":  # the inputs outside the modes are forgotten at their own rate
+    if name == "shallow_modes":  # weights of inputs outside the modes decay as exp(-t)
         outside = (flow - solution) * np.exp(2 * np.linspace(0, 2, 26))
         np.testing.assert_allclose(outside, np.broadcast_to(outside[..., :1], outside.shape))
         assert (outside > 0).all()
@@ -116,29 +117,29 @@ def test_exact_where_its_assumptions_hold(name):
 
 
 @pytest.mark.parametrize("name", ["aligned_modes", "symmetric_start"])
-def test_small_starts_are_approximated_to_the_order_of_their_scale(name):
+def test_error_of_small_starts_falls_with_the_init_scale(name):
     def error(scale, steps):
         training = {"learning_rate": 0.02, "steps": steps}
         ensemble = make(name, "flow", init_scales=[scale], training=training, seeds=1)
-        theory, flow = np.moveaxis(answers(ensemble)[1]["mode_strength"], 2, 0)
+        theory, flow = np.moveaxis(solved(ensemble)[1]["mode_strength"], 2, 0)
         return abs(theory - flow).max()
 
     assert error(1e-4, 800) < error(1e-2, 600) / 3 < 0.1
 
 
-def test_answers_beside_the_modes():
+def test_layer_strengths_norms_initial_modes_and_gram_matrices():
     ensemble = make("layered_modes", "flow", **FLOWS["layered_modes"])
-    _, arrays = answers(ensemble)
+    _, arrays = solved(ensemble)
     np.testing.assert_allclose(
         arrays["layer_strength"].prod(axis=-2), arrays["mode_strength"][:, :, 0], atol=1e-12
     )
     norms = np.sqrt(np.sum(arrays["layer_strength"] ** 2, axis=-1))
     np.testing.assert_allclose(norms, arrays["layer_norm"], atol=1e-9)
     for name in ("aligned_modes", "shallow_modes", "untied_modes"):
-        _, arrays = answers(make(name, **FLOWS[name]))
+        _, arrays = solved(make(name, **FLOWS[name]))
         first = arrays["mode_strength"][:, :, 0, 0]
         np.testing.assert_allclose(arrays["initial_mode"], first, atol=1e-14)
-    problem, arrays = answers(make("tied", **FLOWS["tied"]))
+    problem, arrays = solved(make("tied", **FLOWS["tied"]))
     encoder, decoder = problem.weights
     modes = problem.data.modes
     vectors = np.concatenate([encoder @ modes.v, decoder.mT @ modes.u], axis=-1)
@@ -148,16 +149,17 @@ def test_answers_beside_the_modes():
 def test_simulation_approaches_theory_in_proportion_to_the_learning_rate():
     def error(refined):
         training = {
-            "learning_rate": 0.02 / refined / 12,  # 3 samples; twice their half-mean; momentum
+            # the sum is 6 times the half-mean of 3 samples, and momentum 0.5 doubles the flow time
+            "learning_rate": 0.02 / refined / 12,
             "steps": 100 * refined,
             "optimiser": {"name": "momentum", "momentum": 0.5},
             "loss": {"normalisation": "sum"},
         }
         record = {"every": 10 * refined, "observables": ["mode_strength"]}
         ensemble = make("flow", training=training, record=record)
-        _, arrays = answers(ensemble)
+        _, arrays = solved(ensemble)
         simulated = train(ensemble).variables
-        start = simulated["loss"][..., 0]  # losses are in the units of training
+        start = simulated["loss"][..., 0]  # theory has the normalisation of training
         np.testing.assert_allclose(arrays["loss"][:, :, 0, 0], start, rtol=1e-10)
         return abs(simulated["mode_strength"] - arrays["mode_strength"][:, :, 0]).max()
 
@@ -178,7 +180,7 @@ CROSS_ENTROPY = SPEC["training"] | {"loss": {"name": "cross_entropy", "normalisa
 TWO_HIDDEN = {"network": {"name": "layered", "hidden": [4, 4]}}
 SMALL = {"name": "layered", "hidden": [4]}
 RELU = {"network": SMALL | {"activation": "relu"}}
-REFUSED = [  # by the specification alone
+REFUSED = [  # from the specification, without data
     ("flow", RELU, "network.activation: 'relu': use linear"),
     ("flow", {"network": SMALL | {"bias": True}}, "network.bias: true: leave biases out"),
     ("flow", {"network": SMALL | {"readout": "fixed"}}, "network.readout: 'fixed': use trained"),
@@ -218,7 +220,7 @@ UNSOLVED = [
 
 @pytest.mark.parametrize(("name", "parts", "message"), REFUSED)
 def test_other_runs_are_refused_before_anything_is_loaded(name, parts, message):
-    with pytest.raises(ValidationError, match=f"solutions: '{name}' needs another run: {message}"):
+    with pytest.raises(ValidationError, match=f"'{name}'.*{message}"):
         make(name, **parts)
 
 
@@ -227,11 +229,11 @@ def test_other_data_and_starts_are_refused_by_planning(name, parts, message):
     assert re.search(message, make(name, **parts).unfit())
 
 
-def test_equal_variances_other_than_one_only_scale_the_clock():
+def test_equal_variances_of_inputs_only_scale_time():
     data = make("flow").dataset.load()
     table = {"name": "table", "x": (2 * data.x).tolist(), "y": data.y.tolist()}
     ensemble = make("symmetric_start", "flow", init={"name": "tied"}, dataset=table)
-    theory, flow = np.moveaxis(answers(ensemble)[1]["mode_strength"], 2, 0)
+    theory, flow = np.moveaxis(solved(ensemble)[1]["mode_strength"], 2, 0)
     np.testing.assert_allclose(theory[:, :, 0], flow[:, :, 0], atol=1e-12)
     np.testing.assert_allclose(abs(theory[:, :, -1]), flow[:, :, -1], atol=0.02)
 
@@ -239,10 +241,10 @@ def test_equal_variances_other_than_one_only_scale_the_clock():
 # Files -----------------------------------------------------------------------------------------
 
 
-def test_dataset_round_trip(tmp_path):
-    ensemble = make("aligned_modes", "flow", **ALIGNED)
-    dataset = theory_dataset("paper/experiment/main", ensemble)
-    _, arrays = answers(ensemble)
+def test_theory_dataset_survives_writing_and_reading(tmp_path):
+    ensemble = make("aligned_modes", "flow", **ALIGNED).only(SolvedEnsemble)
+    dataset = theory_dataset(CELL_NAME, ensemble)
+    _, arrays = solved(ensemble)
     assert set(dataset.data_vars) == set(arrays)
     for name, values in arrays.items():
         assert dataset[name].dims == ("init_scale", "seed", *theory_variables()[name].dims)
@@ -257,15 +259,16 @@ def test_dataset_round_trip(tmp_path):
 
 
 def test_layered_modes_of_a_narrow_layer_leave_the_rest_unlearned():
-    cell = SolvedEnsemble.model_validate_json(
-        """{
-          "dataset": {"name": "modes", "singular_values": [2, 1], "inputs": 3, "outputs": 2},
-          "network": {"name": "layered", "hidden": [1]},
-          "init": {"name": "aligned"}, "init_scales": [0.1],
-          "seeds": 1, "training": {"learning_rate": 0.01, "steps": 400},
-          "record": {"every": 100}, "solutions": ["layered_modes", "exact"]}"""
+    cell = build_cell(
+        network={"name": "layered", "hidden": [1]},
+        init={"name": "aligned"},
+        init_scales=[0.1],
+        seeds=1,
+        training={"learning_rate": 0.01, "steps": 400},
+        record={"every": 100},
+        solutions=["layered_modes", "exact"],
     )
-    _, arrays = solve(cell, np.arange(0, 401, 100))
+    _, arrays = solved(cell)
     layered, exact = np.moveaxis(arrays["mode_strength"], 2, 0)
     np.testing.assert_allclose(layered, exact, atol=1e-9)
     assert (layered[..., 1] == 0).all()

@@ -23,8 +23,8 @@ from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen, gated, style
 from neuralrace.figures.sweeps import learning_rate
 from neuralrace.results.cells import CellResults, Results
-from neuralrace.theory.as_written import written_weights
 from neuralrace.theory.frozen_gates import FrozenGates
+from neuralrace.theory.printed_equations import written_weights
 
 STATED = {"color": "0.35", "marker": "_", "markersize": 7}
 """Looks of equations as the notes have them."""

@@ -7,8 +7,12 @@ from neuralrace.datasets import Data
 from neuralrace.extensions.registry import Metric
 from neuralrace.metrics.values import Values, per_run, relative_distance
 from neuralrace.results.cells import CellResults
-from neuralrace.theory.as_written import unreachable_share, written_redundant, written_weights
 from neuralrace.theory.frozen_gates import FrozenGates, exclusive_weights, redundant_weights
+from neuralrace.theory.printed_equations import (
+    unreachable_share,
+    written_redundant,
+    written_weights,
+)
 
 EQUATIONS = ("7", "24", "30", "31")
 FITTED_ON = ("own gate", "next gate", "all")

@@ -16,8 +16,8 @@ from neuralrace.metrics.receptive_fields.receptive_fields import (
 from neuralrace.metrics.values import Values, per_run, relative_distance
 from neuralrace.networks.gates.half_space import half_spaces
 from neuralrace.results.cells import CellResults
-from neuralrace.theory.evolving_gates import relinearised_descent, relinearised_flow
 from neuralrace.theory.frozen_gates import gated_moments
+from neuralrace.theory.refreshed_gates import relinearised_descent, relinearised_flow
 
 REFRESHES = (4, 8, 16, 32, 64)
 """Numbers of refreshes, evenly spaced over the time of training."""

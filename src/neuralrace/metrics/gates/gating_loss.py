@@ -9,7 +9,6 @@ from neuralrace.extensions.registry import Metric
 from neuralrace.metrics.values import Values
 from neuralrace.networks.gated import Gated
 from neuralrace.results.cells import CellResults
-from neuralrace.theory.as_written import written_gain
 from neuralrace.theory.frozen_gates import gated_moments
 from neuralrace.theory.gating_loss import (
     GatingLosses,
@@ -17,6 +16,7 @@ from neuralrace.theory.gating_loss import (
     gating_losses,
     off_block_shares,
 )
+from neuralrace.theory.printed_equations import written_gain
 
 NAMES = (
     "optimal_loss",

@@ -8,7 +8,7 @@ import xarray as xr
 from neuralrace.extensions.registry import Metric
 from neuralrace.metrics.values import Values, per_run
 from neuralrace.results.cells import CellResults
-from neuralrace.theory import margin
+from neuralrace.theory import xor_margin as margin
 
 
 @Metric(

@@ -1,1 +1,4 @@
-"""Rectified linear networks: from a ReLU network to the gated linear network that imitates it."""
+"""Rectified linear networks (ReLN): gated linear networks that imitate a ReLU network.
+
+Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly".
+"""

@@ -1,4 +1,7 @@
-"""From a ReLU network and a dataset to the rectified linear network that imitates it."""
+"""Finding a rectified linear network (ReLN) that imitates a ReLU network on a dataset.
+
+Source: Jarvis et al., "Make Haste Slowly", section 3 and appendix B.
+"""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -28,7 +31,7 @@ CONTROLS: tuple[Source, ...] = ("start", "end")
 
 @dataclass(frozen=True)
 class Reln:
-    """A gated linear network that imitates a ReLU network, and how well it does."""
+    """A gated linear network that imitates a ReLU network, and its errors."""
 
     gating: Gating
     relu: Trajectory
@@ -40,12 +43,12 @@ class Reln:
     output_error: Float[np.ndarray, "init_scale seed snapshot"]
     """|f - g|^2/|y|^2 at equal loss, at every snapshot; see `imitation.output_error`."""
     predicted_loss: Float[np.ndarray, " time"] | None
-    """Loss of the imitation by theory, without training, from the start of the mean random network;
-    see `theory.pathway_modes`. None for another law than `normal` or another loss than
+    """Loss of the imitation by theory, without training (see `theory.pathway_modes`). It starts
+    from the mean random network, and is None unless the initialiser is `normal` and the loss is
     `squared_error`."""
     controls: Mapping[Source, "Reln"] = field(default_factory=dict)
-    """The same from the gates of the start alone and of the end alone, where these make a
-    network."""
+    """The same from the gates before training only (`start`) and after training only (`end`), as
+    far as these gates make a network."""
 
 
 def find_reln(
@@ -53,38 +56,41 @@ def find_reln(
 ) -> Reln:
     """Trains ReLU networks, identifies the gates that they share, and trains their imitation.
 
-    Gates come from the networks of all seeds of the run, at all snapshots of training.
+    The gates of the networks of all seeds, at all snapshots of training, are clustered.
 
     Args:
         ensemble: ReLU networks with one hidden layer and no biases, on any dataset, at one init
-            scale; what it records beside the loss is replaced.
-        pathways: number of pathways to find.
-        snapshots: intervals between snapshots of the gates.
-        controls: whether to do the same from the gates of the start alone and of the end alone.
+            scale. The observables that it records are replaced.
+        pathways: number of pathways.
+        snapshots: number of intervals between snapshots of the gates.
+        controls: whether to repeat this with the gates before training only, and with those after
+            training only.
 
     Raises:
-        UserError: another network, several init scales, or gates from which no network with so
-            many pathways can be made.
+        UserError: the network is another one, there are several init scales, or no network with so
+            many pathways can be made from the gates.
         ValueError: the snapshots do not divide the entries of the time axis.
 
-    Source: Jarvis et al., "Make Haste Slowly", sec. 3 and appendix B.
+    Source: Jarvis et al., "Make Haste Slowly", section 3 and appendix B.
     """
     relu_network(ensemble, "find_reln", hidden=1)
     if len(ensemble.init_scales) > 1:
         raise UserError(
-            f"init_scales: {list(ensemble.init_scales)}: gates are identified at one init scale; "
-            "give one"
+            "gates are identified at one init scale",
+            key="init_scales",
+            value=ensemble.init_scales,
+            remedy="give one",
         )
     record = Record(
         every=ensemble.record.every, snapshots=snapshots, observables=("outputs", "weights")
     )
     ensemble = altered(ensemble, record=record)
     relu, data = train(ensemble), ensemble.dataset.load()
-    others: dict[Source, Reln] = {}
+    control_relns: dict[Source, Reln] = {}
     for source in CONTROLS if controls else ():
         with suppress(NoGatingError):
-            others[source] = _reln(ensemble, data, relu, pathways, source, {})
-    return _reln(ensemble, data, relu, pathways, "training", others)
+            control_relns[source] = _reln(ensemble, data, relu, pathways, source, {})
+    return _reln(ensemble, data, relu, pathways, "training", control_relns)
 
 
 def _reln(
@@ -95,7 +101,7 @@ def _reln(
     source: Source,
     controls: Mapping[Source, Reln],
 ) -> Reln:
-    """The imitation with the gates that trained ReLU networks have at some snapshots."""
+    """The imitation with the gates of trained ReLU networks at the snapshots of a source."""
     loss, outputs, first, second = (
         relu.variables[name] for name in ("loss", "outputs", "weight_1", "weight_2")
     )
@@ -117,7 +123,7 @@ def _reln(
 def _predicted_loss(
     ensemble: Ensemble, data: Data, gating: Gating, records: int
 ) -> Float[np.ndarray, " time"] | None:
-    """Loss of a gating by theory at every record, normalised as that of the run."""
+    """Loss of a gating by theory at every record, with the normalisation of training."""
     training = ensemble.training
     if not isinstance(ensemble.init, Normal) or not training.loss.squared:
         return None

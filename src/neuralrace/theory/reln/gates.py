@@ -1,4 +1,4 @@
-"""The gates of a ReLU network, which its own weights open and close."""
+"""Gates of ReLU networks without biases: on which samples each hidden unit is active."""
 
 from collections.abc import Sequence
 
@@ -12,33 +12,33 @@ from neuralrace.networks.layered import Layered
 
 
 def relu_network(ensemble: Ensemble, user: str, hidden: int | None = None) -> Layered:
-    """The network of a run, where it is a ReLU network without biases.
+    """The network of an ensemble, checked to be a ReLU network without biases.
 
     Args:
-        ensemble: what is trained.
-        user: what needs such a network, for the message.
-        hidden: hidden layers that it must have; any number when absent.
+        ensemble: the ensemble that is trained.
+        user: name of the function or metric that needs such a network, for the message.
+        hidden: required number of hidden layers, 1; any number when absent.
 
     Raises:
-        UserError: it is another network.
+        UserError: the network is another one.
     """
     if unmet(ensemble, "layered relu") or (hidden and len(ensemble.layered.hidden) != hidden):
         layers = {None: "no biases", 1: "one hidden layer and no biases"}[hidden]
-        raise UserError(f"network: {user} is for ReLU networks with {layers}")
+        raise UserError(f"{user} is for ReLU networks with {layers}", key="network")
     return ensemble.layered
 
 
 def relu_gates(
     weights: Sequence[Float[np.ndarray, "*runs _out _in"]], x: Float[np.ndarray, "sample input"]
 ) -> list[Bool[np.ndarray, "*runs _unit sample"]]:
-    """On which samples each hidden unit is open, h > 0.
+    """Whether each hidden unit is active (h > 0) on each sample.
 
     Args:
         weights: W_1 ... W_L of networks without biases.
         x: inputs.
 
     Returns:
-        One array for each hidden layer, first layer first. Units with undefined weights are closed.
+        One array for each hidden layer, first layer first. Units with NaN weights are inactive.
     """
     gates, h = [], x.T
     for weight in weights[:-1]:

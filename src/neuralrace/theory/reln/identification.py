@@ -1,4 +1,4 @@
-"""Gate identification: the few gating patterns that the units of a ReLU network share.
+"""Gate identification: clusters the gating patterns of ReLU units into a few pathways.
 
 Source: Jarvis et al., "Make Haste Slowly", appendix B, algorithm 1.
 """
@@ -17,8 +17,8 @@ from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.listed import Listed
 from neuralrace.theory.reln.gates import relu_gates
 
-# Starts of k-means, of which the best counts.
-STARTS = 10
+KMEANS_STARTS = 10
+"""Number of k-means runs, of which the best is kept."""
 
 Source = Literal["training", "start", "end"]
 SNAPSHOTS: dict[Source, slice] = {
@@ -26,43 +26,46 @@ SNAPSHOTS: dict[Source, slice] = {
     "start": slice(None, 1),
     "end": slice(-1, None),
 }
-"""Snapshots whose gates are clustered: all of training, the first alone, or the last alone."""
+"""Snapshots whose gates are clustered: all, the first only, or the last only."""
 
 
 class NoGatingError(UserError):
-    """Gates from which no network with so many pathways can be made."""
+    """No network with so many pathways can be made from the gates."""
 
 
 @dataclass(frozen=True)
 class Gating:
-    """Pathways that stand for clusters of units.
+    """Pathways, one for each cluster of gating patterns.
 
-    Pathways come by the number of samples that they are open on, most first; of equally many, the
-    one that is open on the first sample where they differ comes first.
+    Pathways are sorted by the number of samples on which they are open, largest first. Among equal
+    numbers, the pathway that is open on the first sample where they differ comes first.
     """
 
     centroids: Float[np.ndarray, "pathway sample"]
-    """Share of a cluster's rows that are open on each sample."""
+    """Share of a cluster's patterns that are open on each sample."""
     gates: Bool[np.ndarray, "pathway sample"]
-    """Where more than half of a cluster's rows are open."""
+    """Samples on which more than half of a cluster's patterns are open."""
     shares: Float[np.ndarray, " pathway"]
-    """Share of all active rows in each cluster. What lacks to 1 is in clusters that are closed
-    everywhere and make no pathway."""
+    """Share of all active patterns in each cluster. The sum is below 1 where some cluster is closed
+    everywhere and makes no pathway."""
     widths: Int[np.ndarray, " pathway"]
     """Units of each pathway."""
 
     @property
     def network(self) -> Gated:
-        """The gated linear network with these pathways; each sees all inputs.
+        """The gated linear network with these pathways, each of which sees all inputs.
 
         Raises:
-            NoGatingError: no pathway is open on some sample.
+            NoGatingError: there is a sample on which no pathway is open.
         """
         closed = np.flatnonzero(~self.gates.any(axis=0))
         if closed.size:
             raise NoGatingError(
-                f"pathways: {len(self.gates)}: none is open on {closed.size} of "
-                f"{self.gates.shape[1]} samples, the first of them sample {closed[0]}; use more"
+                f"none is open on {closed.size} of {self.gates.shape[1]} samples, the first of "
+                f"them sample {closed[0]}",
+                key="pathways",
+                value=len(self.gates),
+                remedy="use more",
             )
         rows = tuple(tuple(row) for row in self.gates.astype(float).tolist())
         return Gated(
@@ -78,69 +81,75 @@ def gate_patterns(
     x: Float[np.ndarray, "sample input"],
     source: Source = "training",
 ) -> Bool[np.ndarray, "row sample"]:
-    """Gates of all units of the first hidden layer, of all networks and snapshots, row by row.
+    """Gating patterns of the units of the first hidden layer, a row per unit, network and snapshot.
 
     Args:
         weights: W_1 ... W_L of networks without biases.
         x: inputs.
-        source: which snapshots to take.
+        source: name of the snapshots, a key of `SNAPSHOTS`.
     """
-    chosen = [weight[..., SNAPSHOTS[source], :, :] for weight in weights[:2]]
-    return relu_gates(chosen, x)[0].reshape(-1, len(x))
+    selected = [weight[..., SNAPSHOTS[source], :, :] for weight in weights[:2]]
+    return relu_gates(selected, x)[0].reshape(-1, len(x))
 
 
 def identify(
     patterns: Bool[np.ndarray, "row sample"], pathways: int, units: int, seed: int = 0
 ) -> Gating:
-    """Clusters gate patterns into pathways, by k-means.
+    """Clusters gating patterns into pathways by k-means.
 
-    Rows that are never active are dropped. Many rows are equal: the distinct ones are clustered,
-    weighted by how often they occur, which has the same optimum and is much faster. A cluster whose
-    gate is closed everywhere makes no pathway; the others share its units.
+    Patterns that are closed on every sample are dropped. Many patterns are equal, so the distinct
+    ones are clustered and weighted by their counts: the optimum is the same, and k-means is much
+    faster. A cluster whose gate is closed everywhere makes no pathway; the others share its units.
 
     Args:
         patterns: gates of units over the samples, stacked from any networks and snapshots.
         pathways: number of clusters.
-        units: hidden units to share out in proportion to the sizes of the clusters, by largest
-            remainder, at least one each.
+        units: number of hidden units. They are distributed in proportion to the sizes of the
+            clusters by largest remainder, at least one each.
         seed: random state of k-means.
 
     Raises:
-        UserError: less than one pathway.
-        NoGatingError: every row or every cluster is closed everywhere, or there are fewer distinct
-            rows or fewer units than pathways.
+        UserError: there is less than one pathway.
+        NoGatingError: every pattern or every cluster is closed everywhere, or there are fewer
+            distinct patterns or fewer units than pathways.
 
     Source: Jarvis et al., "Make Haste Slowly", appendix B, algorithm 1.
     """
     if pathways < 1:
-        raise UserError(f"pathways: {pathways}: use at least 1")
+        raise UserError("no pathway", key="pathways", value=pathways, remedy="use at least 1")
     active = patterns[patterns.any(axis=1)]
     if not len(active):
         raise NoGatingError(
-            "gates: every unit is closed on every sample; use another init scale or learning rate"
+            "every unit is closed on every sample",
+            key="gates",
+            remedy="use another init scale or learning rate",
         )
-    # packed into bytes, which sort several times faster
+    # Rows of bits are packed into bytes, which sort several times faster.
     _, first, counts = np.unique(
         np.packbits(active, axis=1), axis=0, return_index=True, return_counts=True
     )
     if pathways > len(first):
         raise NoGatingError(
-            f"pathways: {pathways}: there are only {len(first)} distinct gate patterns; "
-            "use at most that"
+            f"there are only {len(first)} distinct gate patterns",
+            key="pathways",
+            value=pathways,
+            remedy="use at most that",
         )
     rows = active[first].astype(float)
-    clustering = KMeans(pathways, n_init=STARTS, tol=0, random_state=seed)  # pyright: ignore
-    # threads would wait for each other for most of the time, and add up in an order of their own
+    clustering = KMeans(pathways, n_init=KMEANS_STARTS, tol=0, random_state=seed)  # pyright: ignore
+    # Threads would mostly wait for each other, and would make the order of summation random.
     with threadpool_limits(1, user_api="openmp"):
         labels = np.asarray(clustering.fit(rows, sample_weight=counts).labels_)
-    # sums of whole numbers are exact, so that half of a cluster is half of it on every machine
+    # Sums of whole numbers are exact: the threshold of one half is the same on all machines.
     member = np.equal.outer(np.arange(pathways), labels) * counts.astype(float)
     sizes = member.sum(axis=1)
     centroids = member @ rows / sizes[:, None]
     gates = centroids > 0.5
     order = [number for number in _order(centroids, gates) if gates[number].any()]
     if not order:
-        raise NoGatingError(f"pathways: {pathways}: every cluster is closed everywhere; use more")
+        raise NoGatingError(
+            "every cluster is closed everywhere", key="pathways", value=pathways, remedy="use more"
+        )
     return Gating(
         centroids=centroids[order],
         gates=gates[order],
@@ -152,7 +161,7 @@ def identify(
 def _order(
     centroids: Float[np.ndarray, "pathway sample"], gates: Bool[np.ndarray, "pathway sample"]
 ) -> list[int]:
-    """Numbers of the pathways in their order; see `Gating`."""
+    """Indices that sort the pathways; see `Gating`."""
     keys = [
         (-gate.sum(), *~gate, *-centroid) for gate, centroid in zip(gates, centroids, strict=True)
     ]
@@ -160,19 +169,22 @@ def _order(
 
 
 def _widths(sizes: Float[np.ndarray, " pathway"], units: int) -> Int[np.ndarray, " pathway"]:
-    """Units in proportion to sizes, at least one each, that add up to all units.
+    """Numbers of units in proportion to sizes, at least one each, that add up to `units`.
 
     Raises:
-        NoGatingError: fewer units than pathways.
+        NoGatingError: there are fewer units than pathways.
     """
     if units < len(sizes):
         raise NoGatingError(
-            f"pathways: {len(sizes)}: the number of hidden units is {units}; use at most that"
+            f"there are only {units} hidden units",
+            key="pathways",
+            value=len(sizes),
+            remedy="use at most that",
         )
     quotas = units * sizes / sizes.sum()
     widths = np.maximum(np.floor(quotas).astype(int), 1)
     while widths.sum() < units:
         widths[np.argmax(quotas - widths)] += 1
-    while widths.sum() > units:  # what went to pathways below one unit comes from the others
+    while widths.sum() > units:  # pathways raised to one unit take from the others
         widths[np.argmin(np.where(widths > 1, quotas - widths, np.inf))] -= 1
     return widths

@@ -1,7 +1,7 @@
-"""Imitation: a gated linear network trained as a ReLU network is, and how alike the two are.
+"""Imitation of a ReLU network by a gated linear network that is trained in the same way.
 
-Outputs are compared where both have the same loss, which leaves out how fast either learns; losses
-are compared at the same time.
+Outputs of the two are compared at equal loss, so that their speeds of learning do not matter.
+Losses are compared at equal time.
 """
 
 import numpy as np
@@ -14,26 +14,28 @@ from neuralrace.training.trainer import Trajectory, train
 
 
 def imitate(ensemble: Ensemble, network: Gated) -> Trajectory:
-    """Trains a gated network as a run trains its own.
+    """Trains a gated network with the dataset and training of a ReLU network.
 
-    Dataset, law and scales of initial weights, seeds, gradient descent and precision are those of
-    the run; initial weights of one seed are other draws than those of the ReLU network.
+    Dataset, initialiser, init scales, seeds, optimiser and precision are those of the ensemble.
+    Initial weights of a seed are not the draws of the ReLU network with that seed.
 
     Args:
-        ensemble: training of the network to imitate.
-        network: gated network.
+        ensemble: the ReLU network to imitate, and its training.
+        network: the gated network.
 
     Returns:
-        Loss along time, and at each of its entries outputs and similarity of samples as snapshots.
+        The loss along time, and snapshots of outputs and sample similarity at the same times.
 
     Raises:
-        UserError: gates or law do not fit, batches are not the whole dataset, or every run
+        UserError: gates or initialiser do not fit, batches are not the whole dataset, or every run
             diverged.
     """
     if not ensemble.training.batch.whole:
         raise UserError(
-            f"training.batch.name: {ensemble.training.batch.name!r}: a gated network is trained on "
-            "all samples; use full"
+            "a gated network is trained on all samples",
+            key="training.batch.name",
+            value=ensemble.training.batch.name,
+            remedy="use full",
         )
     steps, every = ensemble.training.steps, ensemble.record.every
     record = Record(every=every, snapshots=steps // every, observables=("outputs", "similarity"))
@@ -41,10 +43,10 @@ def imitate(ensemble: Ensemble, network: Gated) -> Trajectory:
 
 
 def altered(ensemble: Ensemble, **parts: object) -> Ensemble:
-    """The run with other parts, checked anew.
+    """A copy of the ensemble with some parts replaced, validated again.
 
     Raises:
-        ValueError: they do not fit.
+        ValueError: the parts do not fit together.
     """
     return Ensemble.model_validate(
         {name: getattr(ensemble, name) for name in Ensemble.model_fields} | parts
@@ -54,15 +56,15 @@ def altered(ensemble: Ensemble, **parts: object) -> Ensemble:
 def at_loss(
     levels: Float[np.ndarray, "*runs level"], imitation: Trajectory
 ) -> Float[np.ndarray, "*runs level _sample _output"]:
-    """Outputs where the loss first falls to given levels, linearly interpolated in the loss.
+    """Outputs where the loss first falls to each level, linearly interpolated in the loss.
 
     Args:
         levels: levels of the loss.
         imitation: as `imitate` returns it.
 
     Returns:
-        The outputs at the start for a level at or above the initial loss, NaN for one that the
-        loss never gets to.
+        The outputs. A level at or above the initial loss has the outputs at the start; a level that
+        the loss never reaches has NaN.
 
     Raises:
         ValueError: outputs are not recorded as often as the loss.
@@ -78,8 +80,8 @@ def at_loss(
     first, second = (
         np.take_along_axis(outputs, index[..., None, None], axis=-3) for index in (before, after)
     )
-    found = first + share[..., None, None] * (second - first)
-    return np.where(np.any(reached, axis=-1)[..., None, None], found, np.nan)
+    between = first + share[..., None, None] * (second - first)
+    return np.where(np.any(reached, axis=-1)[..., None, None], between, np.nan)
 
 
 def output_error(
@@ -90,12 +92,12 @@ def output_error(
 ) -> Float[np.ndarray, "*runs level"]:
     """|f - g|^2/|y|^2 of a network and its imitation at equal loss, over samples and outputs.
 
-    Below the lowest loss that the imitation gets to, its outputs there are compared: what it cannot
-    learn counts as an error, and is not left out.
+    Where the network has a lower loss than the imitation ever reaches, the outputs of the imitation
+    at its lowest loss are compared. So a part that the imitation cannot learn counts as an error.
 
     Args:
-        losses: losses of the network at some moments.
-        outputs: its outputs f at these.
+        losses: losses of the network at some times.
+        outputs: outputs f of the network at these times.
         imitation: as `imitate` returns it, with outputs g.
         targets: targets y.
     """

@@ -1,4 +1,4 @@
-"""Linear networks with given gates: the gradient flow of all weights, and the race reduction."""
+"""Theory of gated linear networks: gradient flow of all weights, and the neural race reduction."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,18 +7,19 @@ from neuralrace.extensions.registry import Solution
 from neuralrace.theory import gated_flow as all_weights
 from neuralrace.theory import reduction as strengths
 from neuralrace.theory.solutions.problem import Arrays, Problem
+from neuralrace.theory.solutions.variables import LOSS, MODE_STRENGTH, SINGULAR_VALUES
 
-# Largest share of any weights that may lie off the modes in a start that counts as aligned.
 ALIGNED = 1e-8
+"""A start counts as aligned if at most this share of each matrix's norm lies off the modes."""
 
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
     "domains_spelled_out gates_fit",
-    variables={"loss": ("solution time", "loss predicted by theory")},
+    variables={"loss": LOSS},
 )
 def gated_flow(problem: Problem) -> Arrays:
-    """Gradient flow of all weights, integrated; any gates and start.
+    """Gradient flow of all weights, integrated numerically, for any gates and start.
 
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow dynamics.
     """
@@ -30,49 +31,39 @@ def gated_flow(problem: Problem) -> Arrays:
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
     "domains_spelled_out aligned_start common_modes",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "singular_values": (
-            "solution time layer singular_mode",
-            "singular values of the weights by theory",
-        ),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
-    },
+    variables={"loss": LOSS, "singular_values": SINGULAR_VALUES, "mode_strength": MODE_STRENGTH},
 )
 def reduction(problem: Problem) -> Arrays:
-    """One number for each edge and mode; mode strengths are given for routing networks alone.
+    """The neural race reduction under gradient flow: one strength for each edge and mode.
+
+    Singular values by layer and mode strengths exist for routing networks only.
 
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow reduction.
     """
     effective = problem.wiring.effective
     start = strengths.aligned_strengths(effective, problem.weights, ALIGNED)
-    return _of_strengths(problem, strengths.reduction_flow(problem.time, effective, start))
+    return _arrays(problem, strengths.reduction_flow(problem.time, effective, start))
 
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error gradient_descent "
     "domains_spelled_out aligned_start common_modes",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "singular_values": (
-            "solution time layer singular_mode",
-            "singular values of the weights by theory",
-        ),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
-    },
+    variables={"loss": LOSS, "singular_values": SINGULAR_VALUES, "mode_strength": MODE_STRENGTH},
 )
 def reduction_descent(problem: Problem) -> Arrays:
-    """The reduction by the steps that training takes: rounding is the only difference.
+    """The neural race reduction under gradient descent: one strength for each edge and mode.
+
+    The steps are those of training, so that theory and training differ by rounding only.
 
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", gradient flow reduction.
     """
     effective = problem.wiring.effective
     start = strengths.aligned_strengths(effective, problem.weights, ALIGNED)
     path = strengths.reduction_descent(problem.step, problem.flow_step, effective, start)
-    return _of_strengths(problem, path)
+    return _arrays(problem, path)
 
 
-def _of_strengths(problem: Problem, path: Float[np.ndarray, "*runs time edge mode"]) -> Arrays:
+def _arrays(problem: Problem, path: Float[np.ndarray, "*runs time edge mode"]) -> Arrays:
     """Loss, singular values and mode strengths of aligned weights."""
     wiring, effective = problem.wiring, problem.wiring.effective
     loss = {"loss": problem.as_trained(strengths.reduction_loss(effective, path))}
@@ -81,7 +72,7 @@ def _of_strengths(problem: Problem, path: Float[np.ndarray, "*runs time edge mod
         return loss | {"singular_values": values}
     layers = np.array(wiring.architecture.levels)
     by_layer = [values[..., layers == n, :].mean(axis=-2) for n in range(layers.max() + 1)]
-    maps = [  # of trained pairs alone, the others have no targets
+    maps = [  # of trained pairs only: the others have no targets
         path[..., list(pathway.edges), :].prod(axis=-2)
         for pathway, s in zip(wiring.architecture.pathways, effective.modes.s, strict=True)
         if s.any()

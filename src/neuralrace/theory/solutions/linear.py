@@ -1,4 +1,7 @@
-"""Linear networks without biases, whose data matter through their correlations alone."""
+"""Theory of linear networks without biases.
+
+Their data matter only through the correlations sigma_yx = <y x^T> and sigma_xx = <x x^T>.
+"""
 
 from functools import reduce
 
@@ -9,22 +12,20 @@ from neuralrace.extensions.registry import Solution
 from neuralrace.theory import modes
 from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.theory.solutions.problem import Arrays, Problem
+from neuralrace.theory.solutions.variables import INITIAL_MODE, LOSS, MODE_STRENGTH
 from neuralrace.theory.tied import tied_gram
 from neuralrace.theory.two_layer import exact_two_layer
 
 
 @Solution(
     requires="layered linear trained_readout one_hidden squared_error gradient_flow",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
-        "initial_mode": ("mode", "initial effective singular value that theory starts from"),
-    },
+    variables={"loss": LOSS, "mode_strength": MODE_STRENGTH, "initial_mode": INITIAL_MODE},
 )
 def aligned_modes(problem: Problem) -> Arrays:
-    """One hidden layer, each mode on its own from the part of its start that grows.
+    """Sigmoidal learning curve of each mode, for one hidden layer.
 
-    Exact for balanced weights that are aligned with the modes, else as the init scale goes to 0.
+    Each mode starts from the part of its initial weights that grows. The result is exact for
+    balanced weights that are aligned with the modes, and for others as the init scale goes to 0.
 
     Source: Saxe, McClelland, Ganguli 2013; for general d, Jarvis, Klein, Rosman, Saxe, appendix A.
     """
@@ -37,14 +38,12 @@ def aligned_modes(problem: Problem) -> Arrays:
 
 @Solution(
     requires="layered linear trained_readout no_hidden squared_error gradient_flow",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
-        "initial_mode": ("mode", "initial effective singular value that theory starts from"),
-    },
+    variables={"loss": LOSS, "mode_strength": MODE_STRENGTH, "initial_mode": INITIAL_MODE},
 )
 def shallow_modes(problem: Problem) -> Arrays:
-    """No hidden layer, each mode on its own; the loss leaves out what lies outside the modes.
+    """Exponential learning curve of each mode, without a hidden layer.
+
+    The loss leaves out the part of the weights that lies outside the modes.
 
     Source: Jarvis, Klein, Rosman, Saxe, appendix A.
     """
@@ -56,16 +55,13 @@ def shallow_modes(problem: Problem) -> Arrays:
 
 @Solution(
     requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
-        "initial_mode": ("mode", "initial effective singular value that theory starts from"),
-    },
+    variables={"loss": LOSS, "mode_strength": MODE_STRENGTH, "initial_mode": INITIAL_MODE},
 )
 def untied_modes(problem: Problem) -> Arrays:
-    """One hidden layer and whitened inputs, from vectors a and b of each mode that differ.
+    """Learning curve of each mode with unequal encoder and decoder, for one hidden layer.
 
-    Exact where modes use hidden directions of their own.
+    Inputs are whitened. Each mode k has the encoder vector a = W1 v_k and the decoder vector
+    b = W2^T u_k. The result is exact where the modes use separate hidden directions.
 
     Source: derived here; Saxe, McClelland, Ganguli 2013 solve scalar layers in other variables.
     """
@@ -80,8 +76,8 @@ def untied_modes(problem: Problem) -> Arrays:
     requires="layered linear trained_readout squared_error gradient_flow aligned_start whitened "
     "positive_modes",
     variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
+        "loss": LOSS,
+        "mode_strength": MODE_STRENGTH,
         "layer_strength": (
             "time layer mode",
             "singular value of each layer in each mode (eq. 13)",
@@ -89,7 +85,9 @@ def untied_modes(problem: Problem) -> Arrays:
     },
 )
 def layered_modes(problem: Problem) -> Arrays:
-    """Any depth and whitened inputs, from an aligned start whose layers need not be balanced.
+    """Coupled singular values of all layers in each mode, at any depth.
+
+    Inputs are whitened and the start is aligned with the modes; layers need not be balanced.
 
     Source: Basu, Mukherjee, Vasudevan, eq. 13.
     """
@@ -97,20 +95,19 @@ def layered_modes(problem: Problem) -> Arrays:
     start = np.zeros((*problem.weights[0].shape[:-2], len(problem.weights), rank))
     for index, layer in enumerate(problem.weights):
         values = np.linalg.svd(layer, compute_uv=False)[..., :rank]
-        start[..., index, : values.shape[-1]] = values  # a narrow layer has no room for the rest
+        start[..., index, : values.shape[-1]] = values  # a narrow layer has fewer values than modes
     strength = modes.layered_mode_flow(problem.time, task.s, start)
     return _of_modes(problem, strength.prod(-2)) | {"layer_strength": strength}
 
 
 @Solution(
     requires="layered linear trained_readout one_hidden squared_error gradient_flow equal_variance",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
-    },
+    variables={"loss": LOSS, "mode_strength": MODE_STRENGTH},
 )
 def symmetric_start(problem: Problem) -> Arrays:
-    """Only the mean of encoder and decoder vectors grows from a small start: a tied network.
+    """Tied network that starts from the mean of encoder and decoder, for one hidden layer.
+
+    From a small start, only the mean of the encoder and decoder vectors of a mode grows.
 
     Source: derived here, from the matrix Riccati solution of Fukumizu 1998.
     """
@@ -123,15 +120,13 @@ def symmetric_start(problem: Problem) -> Arrays:
 
 @Solution(
     requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
-    },
+    variables={"loss": LOSS, "mode_strength": MODE_STRENGTH},
 )
 def exact(problem: Problem) -> Arrays:
-    """One hidden layer and whitened inputs, exact from a balanced start, aligned or not.
+    """Exact matrix Riccati solution of a two-layer network from a balanced start.
 
-    An unbalanced start is not refused: the result then departs from gradient flow.
+    Inputs are whitened; the start may be aligned with the modes or not. An unbalanced start is
+    accepted, but the result then departs from gradient flow.
 
     Source: Fukumizu 1998; Braun, Dominé, Fitzgerald, Saxe 2022.
     """
@@ -143,8 +138,8 @@ def exact(problem: Problem) -> Arrays:
 @Solution(
     requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
     variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
+        "loss": LOSS,
+        "mode_strength": MODE_STRENGTH,
         "gram": (
             "time vector other_vector",
             "inner products of encoder and decoder vectors by theory",
@@ -152,7 +147,9 @@ def exact(problem: Problem) -> Arrays:
     },
 )
 def tied(problem: Problem) -> Arrays:
-    """One hidden layer and whitened inputs, exact where encoder and decoder start equal.
+    """Gram matrix of a tied network with one hidden layer and whitened inputs.
+
+    It is exact where encoder and decoder start equal.
 
     Source: the matrix Riccati solution of Fukumizu 1998.
     """
@@ -170,13 +167,13 @@ def tied(problem: Problem) -> Arrays:
 @Solution(
     requires="layered linear trained_readout squared_error gradient_flow",
     variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
+        "loss": LOSS,
+        "mode_strength": MODE_STRENGTH,
         "layer_norm": ("time layer", "Frobenius norm of the weights under gradient flow"),
     },
 )
 def flow(problem: Problem) -> Arrays:
-    """Gradient flow of all weights, integrated; any depth, task and start.
+    """Gradient flow of all weights, integrated numerically, for any depth, task and start.
 
     Source: Saxe, McClelland, Ganguli 2013; Basu, Mukherjee, Vasudevan, eqs. 5 and 14.
     """
@@ -197,7 +194,7 @@ def _product(weights: list[Float[np.ndarray, "*runs _out _in"]]) -> np.ndarray:
 
 
 def _of_modes(problem: Problem, strength: Float[np.ndarray, "*runs time mode"]) -> Arrays:
-    """Mode strengths and the loss that follows."""
+    """Mode strengths and their loss."""
     task = problem.data.modes
     loss = modes.mode_loss(strength, task.s, task.d, problem.data.y_power)
     return {"loss": problem.as_trained(loss), "mode_strength": strength}

@@ -1,74 +1,57 @@
-"""Parallel pathways that learn together, each as few hidden units as its task has modes."""
+"""Theory of parallel pathways that learn jointly, with one hidden unit for each mode."""
 
 import numpy as np
 
 from neuralrace.extensions.registry import Solution
 from neuralrace.theory import pathway_modes as small
 from neuralrace.theory.solutions.problem import Arrays, Problem
+from neuralrace.theory.solutions.variables import LOSS, PATHWAY_VALUES
 
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
     "domains_spelled_out parallel_pathways",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "pathway_values": (
-            "solution time pathway pathway_mode",
-            "singular values of the map of each pathway by theory",
-        ),
-    },
+    variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def pathway_modes(problem: Problem) -> Arrays:
-    """One hidden unit for each mode of each pathway, from the initial weights.
+    """Joint gradient flow of pathways with one hidden unit per mode, from the initial weights.
 
     Source: derived here, see `theory.pathway_modes`.
     """
     effective = problem.wiring.effective
     start = small.weight_start(effective, problem.weights)
-    return _answer(problem, small.pathway_modes_flow(problem.time, effective, start))
+    return _arrays(problem, small.pathway_modes_flow(problem.time, effective, start))
 
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error gradient_descent "
     "domains_spelled_out parallel_pathways",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "pathway_values": (
-            "solution time pathway pathway_mode",
-            "singular values of the map of each pathway by theory",
-        ),
-    },
+    variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def pathway_modes_descent(problem: Problem) -> Arrays:
-    """From the initial weights by the steps that training takes.
+    """Joint gradient descent of pathways with one hidden unit per mode, with training's steps.
 
     Source: derived here, see `theory.pathway_modes`.
     """
     effective = problem.wiring.effective
     start = small.weight_start(effective, problem.weights)
-    found = small.pathway_modes_descent(problem.step, problem.flow_step, effective, start)
-    return _answer(problem, found)
+    learning = small.pathway_modes_descent(problem.step, problem.flow_step, effective, start)
+    return _arrays(problem, learning)
 
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error normal_start gradient_flow "
     "domains_spelled_out parallel_pathways",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "pathway_values": (
-            "solution time pathway pathway_mode",
-            "singular values of the map of each pathway by theory",
-        ),
-    },
+    variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def pathway_modes_mean(problem: Problem) -> Arrays:
-    """From width and variance of the initial weights alone.
+    """Joint gradient flow of pathways, from width and variance of the initial weights only.
 
     Source: derived here, see `theory.pathway_modes`.
     """
     effective, scales = problem.wiring.effective, np.array(problem.ensemble.init_scales)
     start = small.mean_start(effective, problem.pathway_widths, scales[:, None])
-    return _answer(problem, small.pathway_modes_flow(problem.time, effective, start))
+    return _arrays(problem, small.pathway_modes_flow(problem.time, effective, start))
 
 
 @Solution(
@@ -81,7 +64,7 @@ def pathway_modes_mean(problem: Problem) -> Arrays:
     },
 )
 def candidate_modes(problem: Problem) -> Arrays:
-    """Loss of every candidate from width and variance of the initial weights.
+    """Loss of every candidate network, from width and variance of its initial weights only.
 
     Source: derived here, see `theory.pathway_modes`.
     """
@@ -92,13 +75,13 @@ def candidate_modes(problem: Problem) -> Arrays:
     return {"candidate_loss": np.stack(losses, axis=2)}
 
 
-def _answer(problem: Problem, found: small.JointLearning) -> Arrays:
-    """Loss and singular values of all runs, which may have been solved as one."""
+def _arrays(problem: Problem, learning: small.JointLearning) -> Arrays:
+    """Loss and singular values of every run; runs with a common start were solved once."""
     shape = (len(problem.ensemble.init_scales), problem.ensemble.seeds)
-    values, data = found.singular_values, problem.data
+    values, data = learning.singular_values, problem.data
     missing = min(data.x.shape[1], data.y.shape[1]) - values.shape[-1]
     values = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)])
-    loss = problem.as_trained(found.loss)
+    loss = problem.as_trained(learning.loss)
     return {
         "loss": np.broadcast_to(loss, (*shape, *loss.shape[2:])),
         "pathway_values": np.broadcast_to(values, (*shape, *values.shape[2:])),

@@ -1,4 +1,4 @@
-"""What theory starts from: the data and the initial weights of a run, and times to answer at."""
+"""The problem that a solution solves: data, initial weights and recorded times of an ensemble."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,21 +17,22 @@ Arrays = dict[str, Float[np.ndarray, "init_scale seed ..."]]
 
 @dataclass(frozen=True)
 class Problem:
-    """A run as its theory sees it.
+    """Data, initial weights and recorded times of an ensemble.
 
-    All solutions of an ensemble share one: data are loaded and weights drawn once, on first use.
+    All solutions of an ensemble share one problem. Data are loaded and weights are drawn once, on
+    first use.
     """
 
     ensemble: SolvedEnsemble
     step: Int[np.ndarray, " time"]
-    """Gradient steps to answer at."""
+    """Gradient steps at which to evaluate the theory."""
 
     @cached_property
     def seen(self) -> Any:
         """The dataset as the network sees it; see `Network.examples`.
 
         Raises:
-            UserError: gates that do not fit the dataset; files that are missing or damaged.
+            UserError: the gates do not fit the dataset, or a file is missing or damaged.
         """
         return self.ensemble.resolved.examples(self.ensemble.dataset)
 
@@ -46,10 +47,10 @@ class Problem:
 
     @cached_property
     def wiring(self) -> Wiring:
-        """Graph and gates of a network with given gates; of the first seed where seeds differ.
+        """Graph and gates of a gated network; of the first seed where seeds differ.
 
         Raises:
-            UserError: gates that do not fit the dataset.
+            UserError: the gates do not fit the dataset.
         """
         network: Any = self.ensemble.network
         return network.wiring(self.seen) if network.by_domain else self.seen
@@ -68,7 +69,7 @@ class Problem:
         """Initial weights, each (init_scale, seed, out, in), float64; see `Network.initial`.
 
         Raises:
-            UserError: the initialisation law does not exist for this network.
+            UserError: the initialiser does not exist for this network.
         """
         ensemble = self.ensemble
         return ensemble.resolved.initial(
@@ -83,14 +84,14 @@ class Problem:
 
     @property
     def flow_step(self) -> float:
-        """Gradient-flow time of a step, in units of tau."""
+        """Gradient-flow time of one gradient step, in units of tau."""
         return self.ensemble.training.flow_step(len(self.data.x))
 
     @property
     def time(self) -> Float[np.ndarray, " time"]:
-        """Gradient-flow times to answer at, in units of tau."""
+        """Gradient-flow times at which to evaluate the theory, in units of tau."""
         return self.step * self.flow_step
 
     def as_trained(self, loss: Float[np.ndarray, "*runs time"]) -> Float[np.ndarray, "*runs time"]:
-        """A loss 1/2 <|y - yhat|^2> as training normalises it, to compare with simulation."""
+        """The loss 1/2 <|y - yhat|^2> with the normalisation of training."""
         return self.ensemble.training.loss.factor(len(self.data.x)) * loss

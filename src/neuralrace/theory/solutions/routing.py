@@ -1,4 +1,4 @@
-"""Routing networks: pathway blocks that input and output domains share."""
+"""Theory of routing networks, whose pathway blocks are shared by input and output domains."""
 
 from typing import cast
 
@@ -10,6 +10,7 @@ from neuralrace.networks.routing import Routing
 from neuralrace.theory.modes import mode_loss
 from neuralrace.theory.routing import routing_mode, routing_start
 from neuralrace.theory.solutions.problem import Arrays, Problem
+from neuralrace.theory.solutions.variables import LOSS, MODE_STRENGTH, SINGULAR_VALUES
 
 Modes = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -17,19 +18,13 @@ Modes = tuple[np.ndarray, np.ndarray, np.ndarray]
 @Solution(
     requires="routing linear two_hidden squared_error gradient_flow domains_spelled_out "
     "orthogonal_start pathway_blocks_alike pairs_alike",
-    variables={
-        "loss": ("solution time", "loss predicted by theory"),
-        "mode_strength": ("solution time mode", "effective singular values by theory"),
-        "singular_values": (
-            "solution time layer singular_mode",
-            "singular values of the weights by theory",
-        ),
-    },
+    variables={"loss": LOSS, "mode_strength": MODE_STRENGTH, "singular_values": SINGULAR_VALUES},
 )
 def routing_race(problem: Problem) -> Arrays:
-    """Every mode of every block, from an aligned start that stands for the random one.
+    """Closed-form race of all modes in each pathway block of a routing network.
 
-    Loss and mode strengths are means over blocks, singular values those of the first block.
+    It starts from aligned weights that are equivalent to the random initial ones. Loss and mode
+    strengths are means over blocks; the singular values are of the first block.
 
     Source: Saxe, Sodhani, Lewallen 2022, "The Neural Race Reduction", figs. 4 to 6 and eq. 15; the
     start is derived here.

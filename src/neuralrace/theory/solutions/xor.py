@@ -1,19 +1,26 @@
-"""XoR in ReLU networks of one hidden layer: gated pathways in the place of units."""
+"""Theory of XoR in ReLU networks with one hidden layer, which learn as gated pathways do."""
 
 import numpy as np
 from jaxtyping import Float
 
 from neuralrace.extensions.registry import Solution
-from neuralrace.theory import margin, xor
+from neuralrace.theory import xor, xor_margin
 from neuralrace.theory.solutions.problem import Arrays, Problem
+from neuralrace.theory.solutions.variables import LOSS
+
+MARGIN = "layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow"
+MARGIN_FROM_WEIGHTS = (
+    "layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
+    "general_start"
+)
 
 
 @Solution(
     requires="layered relu trained_readout one_hidden squared_error xor gradient_flow",
-    variables={"loss": ("solution time", "loss predicted by theory")},
+    variables={"loss": LOSS},
 )
 def xor_race(problem: Problem) -> Arrays:
-    """Four gated pathways, one for each corner, in the place of a ReLU network.
+    """Race of four gated pathways, one for each corner, from the initial weights.
 
     Source: Saxe, Sodhani, Lewallen 2022, fig. 3; the start is derived here.
     """
@@ -22,93 +29,75 @@ def xor_race(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(xor.xor_loss(problem.time, start))}
 
 
-@Solution(
-    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
-    "general_start",
-    variables={"loss": ("solution time", "loss predicted by theory")},
-)
+@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS})
 def margin_race(problem: Problem) -> Arrays:
-    """Pathways of both types in the place of a ReLU network, from its own weights.
+    """Race of linear and XoR pathways that learn at once, from the initial weights.
 
     Source: derived here.
     """
     start = _start(problem)
-    loss = margin.race_loss(problem.time, _margin(problem), start.linear, start.xor)
+    loss = xor_margin.race_loss(problem.time, _margin(problem), start.linear, start.xor)
     return {"loss": problem.as_trained(loss)}
 
 
-@Solution(
-    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
-    "general_start",
-    variables={"loss": ("solution time", "loss predicted by theory")},
-)
+@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS})
 def margin_linear(problem: Problem) -> Arrays:
-    """Pathways of one class each alone, from what the weights hold of them.
+    """Linear pathways only, one for each class, from their part of the initial weights.
 
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 22; the start is derived here.
     """
-    loss = margin.linear_loss(problem.time, _margin(problem), _start(problem).linear)
+    loss = xor_margin.linear_loss(problem.time, _margin(problem), _start(problem).linear)
     return {"loss": problem.as_trained(loss)}
 
 
-@Solution(
-    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow "
-    "general_start",
-    variables={"loss": ("solution time", "loss predicted by theory")},
-)
+@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS})
 def margin_xor(problem: Problem) -> Arrays:
-    """Pathways of one corner each alone, from what the weights hold of them.
+    """XoR pathways only, one for each corner, from their part of the initial weights.
 
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 23; the start is derived here.
     """
-    loss = margin.xor_loss(problem.time, _margin(problem), _start(problem).xor)
+    loss = xor_margin.xor_loss(problem.time, _margin(problem), _start(problem).xor)
     return {"loss": problem.as_trained(loss)}
 
 
-@Solution(
-    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
-    variables={"loss": ("solution time", "loss predicted by theory")},
-)
+@Solution(requires=MARGIN, variables={"loss": LOSS})
 def margin_linear_split(problem: Problem) -> Arrays:
-    """Pathways of one class each alone, as if these shared out all units equally.
+    """Linear pathways only, one for each class, each with an equal share of all units.
 
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 22.
     """
     start = _split_start(problem, 0, pathways=2)
-    return {
-        "loss": problem.as_trained(margin.linear_loss(problem.time, _margin(problem), start)),
-    }
+    loss = xor_margin.linear_loss(problem.time, _margin(problem), start)
+    return {"loss": problem.as_trained(loss)}
 
 
-@Solution(
-    requires="layered relu trained_readout one_hidden squared_error xor_with_margin gradient_flow",
-    variables={"loss": ("solution time", "loss predicted by theory")},
-)
+@Solution(requires=MARGIN, variables={"loss": LOSS})
 def margin_xor_split(problem: Problem) -> Arrays:
-    """Pathways of one corner each alone, as if these shared out all units equally.
+    """XoR pathways only, one for each corner, each with an equal share of all units.
 
     Source: Jarvis, Klein, Rosman, Saxe, "Make Haste Slowly", eq. 23.
     """
     start = _split_start(problem, 1, pathways=4)
-    return {"loss": problem.as_trained(margin.xor_loss(problem.time, _margin(problem), start))}
+    loss = xor_margin.xor_loss(problem.time, _margin(problem), start)
+    return {"loss": problem.as_trained(loss)}
 
 
 def _margin(problem: Problem) -> float:
     return float(np.abs(problem.data.x[0, -1]))  # the third input is the margin times the label
 
 
-def _start(problem: Problem) -> margin.Start:
-    """What the initial weights hold of each pathway."""
+def _start(problem: Problem) -> xor_margin.Start:
+    """Initial strengths of the pathways, from the initial weights."""
     encoder, decoder = problem.weights
-    return margin.neuron_start(encoder, decoder[..., 0, :], _margin(problem))
+    return xor_margin.neuron_start(encoder, decoder[..., 0, :], _margin(problem))
 
 
 def _split_start(
     problem: Problem, type_: int, pathways: int
 ) -> Float[np.ndarray, "init_scale seed pathway"]:
-    """Start of one type of pathways if units were shared out equally, by width and variance."""
+    """Initial strengths of one type of pathway, from width and variance of the weights."""
     encoder, _ = problem.weights
     (*runs, units, _) = encoder.shape
     deviation = np.array([np.sqrt(np.mean(scale**2)) for scale in encoder])
-    start = np.array([margin.split_start(units, float(scale))[type_] for scale in deviation])
+    start = np.array([xor_margin.split_start(units, float(scale))[type_] for scale in deviation])
     return np.broadcast_to(start[:, None, None], (*runs, pathways)).copy()

@@ -1,4 +1,4 @@
-"""Gates that follow the weights, against ReLU networks integrated and descended by samples."""
+"""Refreshed gates, against ReLU networks that are integrated and trained sample by sample."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from neuralrace.theory.evolving_gates import relinearised_descent, relinearised_flow
+from neuralrace.theory.refreshed_gates import relinearised_descent, relinearised_flow
 
 
 def problem(units=4, inputs=6, samples=200, scale=0.3, seed=0):
@@ -19,7 +19,7 @@ def problem(units=4, inputs=6, samples=200, scale=0.3, seed=0):
 
 
 def relu_gradient(w, x, y):
-    """-dloss/dw of the ReLU network, a sample at a time."""
+    """-dloss/dw of the ReLU network, as a sum over samples."""
     total = np.zeros_like(w)
     for inputs, target in zip(x, y, strict=True):
         h = w @ inputs
@@ -28,7 +28,7 @@ def relu_gradient(w, x, y):
 
 
 def frozen(time, start, x, y):
-    """A by blocks, b and the closed form by eigenvectors, gates of the start."""
+    """The closed form with the initial gates, by eigenvectors of A."""
     units, inputs = start.shape
     on = (start @ x.T > 0).astype(float)
     gated = (on[:, :, None] * x).swapaxes(0, 1).reshape(len(x), -1)
@@ -110,7 +110,7 @@ def test_flow_meets_the_relu_network_integrated_step_by_step():
 
 
 def test_convergence_is_of_first_order_in_the_refresh():
-    """Halved intervals halve the distance to a fine reference, on a smooth enough sample."""
+    """Halving the interval halves the distance to a fine reference, on a smooth sample."""
     start, x, y = problem(units=4, inputs=12, samples=4000, seed=3)
     refresh = np.array([0.8, 0.4, 0.2, 0.1])
     reference = relinearised_flow(np.array([8.0]), 0.005, start, x, y)
@@ -124,7 +124,7 @@ def test_convergence_is_of_first_order_in_the_refresh():
 
 
 @pytest.mark.parametrize("units", [1, 5])
-def test_gates_taken_at_every_step_are_descent_of_the_relu_network(units):
+def test_refresh_at_every_step_is_descent_of_the_relu_network(units):
     start, x, y = problem(units, samples=80)
     path = relinearised_descent(np.array([0, 1, 30]), 0.2 * units, 1, start, x, y)
     np.testing.assert_array_equal(path[0], start)
@@ -144,7 +144,7 @@ def test_gates_taken_at_every_step_are_descent_of_the_relu_network(units):
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1), every=st.integers(1, 6), units=st.integers(1, 3))
-def test_descent_keeps_gates_for_as_many_steps_as_told(seed, every, units):
+def test_descent_keeps_gates_for_the_requested_number_of_steps(seed, every, units):
     start, x, y = problem(units, 3, 20, seed=seed)
     path, w = relinearised_descent(np.arange(14), 0.5, every, start, x, y), start
     for n, recorded in enumerate(path):
@@ -156,7 +156,7 @@ def test_descent_keeps_gates_for_as_many_steps_as_told(seed, every, units):
 
 
 def test_flow_is_the_limit_of_descent_with_the_same_refreshes():
-    """Steps so small that no sample changes sides between them and the flow at a refresh."""
+    """Steps are so small that descent and flow have the same gates at every refresh."""
     start, x, y = problem()
     flow = relinearised_flow(np.array([3.0]), 0.5, start, x, y)
     coarse, fine = (

@@ -1,4 +1,4 @@
-"""A flow of several arrays at once: continuous to stated tolerances, and in steps."""
+"""Integration of flows of several arrays: Runge-Kutta of order eight, and Euler steps."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,16 +14,16 @@ def solve_flow(
     rtol: float,
     atol: float,
 ) -> list[Float[np.ndarray, "time ..."]]:
-    """An autonomous flow of several arrays by an explicit method of order eight.
+    """Integrates an autonomous flow of several arrays with DOP853, an explicit order-eight method.
 
-    The tolerances bound the root mean square error over all entries of all arrays, step by step.
-    A small start amplifies it by about (final size)/(initial size), so `atol` belongs far below
-    the start.
+    The tolerances bound the root mean square error over all entries of all arrays in each step.
+    Growth from a small start amplifies this error by about (final size)/(initial size), so choose
+    `atol` far below the start.
 
     Args:
         time: increasing, from 0.
         start: arrays of any shapes.
-        velocity: rates of the arrays, given the arrays.
+        velocity: function from the arrays to their rates.
         rtol: relative tolerance of the solver.
         atol: absolute tolerance of the solver.
 
@@ -32,7 +32,7 @@ def solve_flow(
 
     Raises:
         ValueError: if `time` does not increase from 0 or later.
-        RuntimeError: if the solver gives up, or the rates at the start are not finite.
+        RuntimeError: if the solver fails, or the rates at the start are not finite.
     """
     if time[0] < 0 or np.any(np.diff(time) <= 0):
         raise ValueError("time must increase from 0 or later")
@@ -47,18 +47,13 @@ def solve_flow(
         return np.concatenate([part.ravel() for part in velocity(unpack(flat))])
 
     flat = np.concatenate([part.ravel() for part in start])
-    # scipy would look for a first step for ever
+    # With rates that are not finite, scipy would search for a first step forever.
     if not np.isfinite(rate(0.0, flat)).all():
-        raise RuntimeError(f"gradient flow not solved to t = {time[-1]:g}: it starts off infinite")
-    solution = solve_ivp(
-        rate,
-        (0.0, time[-1]),
-        flat,
-        method="DOP853",
-        t_eval=time,
-        rtol=rtol,
-        atol=atol,
-    )
+        raise RuntimeError(
+            f"gradient flow not solved to t = {time[-1]:g}: the initial rates are not finite"
+        )
+    span = (0.0, time[-1])
+    solution = solve_ivp(rate, span, flat, method="DOP853", t_eval=time, rtol=rtol, atol=atol)
     if not solution.success:
         raise RuntimeError(f"gradient flow not solved to t = {time[-1]:g}: {solution.message}")
     return unpack(solution.y.T)
@@ -70,13 +65,13 @@ def descend(
     start: Sequence[Float[np.ndarray, "..."]],
     velocity: Callable[[list[np.ndarray]], Sequence[np.ndarray]],
 ) -> list[Float[np.ndarray, "time ..."]]:
-    """The flow of several arrays in steps of size `learning_rate`, Euler's method.
+    """Integrates a flow of several arrays with Euler's method: gradient descent.
 
     Args:
         step: numbers of steps at which to record, non-decreasing, from 0.
         learning_rate: time per step.
         start: arrays of any shapes.
-        velocity: rates of the arrays, given the arrays.
+        velocity: function from the arrays to their rates.
 
     Returns:
         The arrays after those numbers of steps.

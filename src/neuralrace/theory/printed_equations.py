@@ -1,11 +1,11 @@
-"""Equations of the notes on localisation as they stand there, to be compared with what holds.
+"""Equations 7 to 10, 17, 20 to 24, 30 and 31 of the notes on localisation, as printed.
 
-Each function evaluates the printed form. Where that leaves something undefined it takes the mildest
-reading: a pseudo-inverse for an inverse, and a vector of initial coefficients in each mode for
-exp(C) 1, whatever its signs, so that the curve starts where it should. The corrected
-forms are in `frozen_gates` and `gating_loss`. Time is gradient-flow time, tau = 1.
+They are kept to show that they do not hold; the corrected forms are in `frozen_gates` and
+`gating_loss`. Where a printed equation leaves something undefined, the mildest reading is used: a
+pseudo-inverse for an inverse, and for exp(C) 1 a vector of coefficients of any sign that makes the
+curve start at the initial weights. Time is gradient-flow time, tau = 1.
 
-Source: notes on localisation, sections 3.3 to 3.5.
+Source: notes on localisation, sections 3.1 and 3.3 to 3.5.
 """
 
 import numpy as np
@@ -21,17 +21,17 @@ def written_weights(
     units: int,
     start: Float[np.ndarray, " feature"],
 ) -> Float[np.ndarray, "time feature"]:
-    """Eqs. 7 and 10: fixed point a^+ b and exponent a t/K, both without the readout's 1/K.
+    """Weights by eqs. 7 and 10 as printed: fixed point a^+ b, exponent a t/K.
 
-    Null components of the start stay. For a single unit, a = a11 and b = b1, this is eq. 24. Eq. 8
-    is read with the C of the line beneath it, which makes it eq. 9.
+    Both lack the factor 1/K of the readout. Components of the start on which a vanishes stay. For a
+    single unit, a = a11 and b = b1, this is eq. 24. With the C of the next line, eq. 8 is eq. 9.
 
     Args:
         time: gradient-flow time.
         b: <g_k y x>, of all units in one vector.
-        a: <g_k g_l x x^T>, likewise.
-        units: K.
-        start: initial weights, likewise.
+        a: <g_k g_l x x^T>, in the same order.
+        units: number of units K.
+        start: initial weights, in the same order.
     """
     modes = moment_modes(a, b)
     kept = np.exp(-time[:, None] * modes.values / units)
@@ -44,15 +44,16 @@ def unreachable_share(
     a: Float[np.ndarray, "feature feature"],
     start: Float[np.ndarray, "*runs feature"],
 ) -> Float[np.ndarray, "*runs"]:
-    """Share of modes in which no real C of eqs. 9, 10 and 20 to 24 gives the start.
+    """Share of modes in which no real C of eqs. 9, 10 and 20 to 24 gives the initial weights.
 
-    There exp(C) 1 = Lambda u(0) - c, which a real C makes positive and a complex one anything but
-    0; null modes are left out. The fixed point of eq. 9, a^+ b, is kept.
+    These equations need exp(C) 1 = Lambda u(0) - c. The left side is positive for a real C, and
+    different from 0 for a complex one. Null modes are left out, and the fixed point a^+ b of eq. 9
+    is kept.
 
     Args:
         b: <g_k y x>, of all units in one vector.
-        a: <g_k g_l x x^T>, likewise.
-        start: initial weights, likewise.
+        a: <g_k g_l x x^T>, in the same order.
+        start: initial weights, in the same order.
     """
     modes = moment_modes(a, b)
     moves = modes.values > 0
@@ -68,17 +69,17 @@ def written_redundant(
     first: Float[np.ndarray, "*runs input"],
     second: Float[np.ndarray, "*runs input"],
 ) -> tuple[Float[np.ndarray, "*runs time input"], Float[np.ndarray, "*runs time input"]]:
-    """Eqs. 30 and 31 in their mildest reading: two units with the same gate.
+    """Weights of two units with the same gate by eqs. 30 and 31, in their mildest reading.
 
-    Lambda are the eigenvalues of the matrix that is plugged in, 2 a11, the readout's 1/K is there,
-    and the initial coefficients are those that start the first unit where it does. Half of the
-    difference of the units is not added: the first ends at K a11^+ b1/2 whatever the second.
+    Lambda holds the eigenvalues of the inserted matrix 2 a11, and the factor 1/K of the readout is
+    restored. The initial coefficients give the first unit its initial weights. As printed, half of
+    the difference of the two units is missing: the first ends at K a11^+ b1/2 for any second unit.
 
     Args:
         time: gradient-flow time.
         b1: <g_1 y x>.
         a11: <g_1 x x^T>.
-        units: K.
+        units: number of units K.
         first: initial weights of the first unit.
         second: initial weights of the second.
     """
@@ -89,16 +90,16 @@ def written_redundant(
 def written_gain(
     mean_one: Float[np.ndarray, " feature"], mean_zero: Float[np.ndarray, " feature"]
 ) -> float:
-    """Eq. 17: the gain of a gating scheme, with products of means for second moments.
+    """Gain of a gating scheme by eq. 17 as printed, with products of means for second moments.
 
-    The matrix has rank 2 at most; the value is 1 whenever the two means point in different
-    directions, however good the gates.
+    The matrix has rank 2 at most. So the value is 1 for any gates whose two means point in
+    different directions.
 
     Args:
         mean_one: gated inputs averaged over the class y = 1.
         mean_zero: gated inputs averaged over the class y = 0.
     """
-    # m^T (m m^T + n n^T)^+ m by least squares on the two rows, better conditioned than the matrix
+    # m^T (m m^T + n n^T)^+ m by least squares on the two rows: better conditioned than the matrix.
     rows = np.stack([mean_one, mean_zero])
     solution, *_ = np.linalg.lstsq(rows, np.array([1.0, 0.0]))
     return float(mean_one @ solution)

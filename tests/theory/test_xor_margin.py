@@ -1,3 +1,5 @@
+"""XoR with a margin, against gradient descent of ReLU and gated networks."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,7 +8,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import root_scalar
 
 from neuralrace.datasets.xor import CROSSOVER, Xor
-from neuralrace.theory.margin import (
+from neuralrace.theory.modes import aligned_initial_mode
+from neuralrace.theory.xor import xor_start
+from neuralrace.theory.xor_margin import (
     linear_loss,
     neuron_start,
     points,
@@ -17,8 +21,6 @@ from neuralrace.theory.margin import (
     xor_loss,
     xor_share,
 )
-from neuralrace.theory.modes import aligned_initial_mode
-from neuralrace.theory.xor import xor_start
 
 
 def random_weights(seed, *shape, scale=1.0):
@@ -29,7 +31,7 @@ def random_weights(seed, *shape, scale=1.0):
 def descend(encoder, decoder, margin, step, steps, residual=None):
     """Gradient descent of the ReLU network; its weights, and its loss at every step.
 
-    A given residual is kept: it is that of an output of 0.
+    If `residual` is present it stays constant: y is the residual of an output of 0.
     """
     x, y = points(margin)
     losses = []
@@ -75,7 +77,7 @@ def test_split_start_is_the_mean_aligned_start_of_equal_shares():
 
 
 def late_strength(encoder, decoder, margin, step):
-    """Strength of every unit on every example's pathway, and on its class's, taken back to 0."""
+    """Strength of every unit in its pathway of example or class, extrapolated back to time 0."""
     x, y = points(margin)
     time = 24.0
     w, v, _ = descend(encoder, decoder, margin, step, round(time / step), residual=y)
@@ -90,11 +92,11 @@ def late_strength(encoder, decoder, margin, step):
 
 @pytest.mark.parametrize("margin", [0.3, 0.7, 1.2, 1.7])
 def test_start_is_the_early_descent_unit_by_unit(margin):
-    """A late strength, taken back to time 0; the error is that of the step, of first order."""
+    """Against late strengths extrapolated to time 0, with an error of first order in the step."""
     encoder, decoder = random_weights(1, 300)
     start = neuron_start(encoder[:, None], decoder[:, None], margin)
     runs = [late_strength(encoder, decoder, margin, step) for step in (8e-3, 4e-3, 2e-3)]
-    # the step decides the fate of a few units, which the theory says may go either way
+    # a few units may go either way by the theory, and the step size decides
     agree = np.all([(active == start.active[:, 0]).all(1) for _, active in runs], axis=0)
     assert agree.mean() > 0.98
     alone = start.active[:, 0].sum(1) == 1
@@ -107,8 +109,8 @@ def test_start_is_the_early_descent_unit_by_unit(margin):
 
 
 @pytest.mark.parametrize("margin", [0.7, 0.9])
-def test_a_unit_held_on_an_edge_goes_to_the_side_it_was_on_for_longer(margin):
-    """Descents with different steps disagree; most do as the theory has it."""
+def test_a_unit_held_on_an_edge_leaves_to_the_side_of_more_time(margin):
+    """Descents with different steps disagree; most agree with the theory."""
     x, y = points(margin)
     # active on one example of the class -1, with the wrong sign, and close to the other one's edge
     w = np.linalg.solve(x[[0, 1, 3]], [1.0, -0.45, -0.01])
@@ -196,7 +198,7 @@ def test_units_without_weights_or_on_an_edge():
 
 
 def test_units_that_return_to_two_edges_at_once_settle():
-    """Some leave an edge where they were held as another opens, turn, and come back to both."""
+    """Some units leave an edge when another opens, turn, and return to both edges at once."""
     encoder, decoder = random_weights(8, 100_000)
     start = neuron_start(encoder, decoder, 1.1)
     assert np.all(start.active[:, [0, 3]].any(-1) != start.active[:, [1, 2]].any(-1))
@@ -220,7 +222,7 @@ def test_runs_are_independent():
 
 
 def gated_network(time, margin, linear_start, xor_start, units=2):
-    """Outputs y yhat of the six pathways' weights, each of several units, gates given."""
+    """Outputs y yhat of the gated network with six pathways, each of several units."""
     x, y = points(margin)
     gates = np.array([y > 0, y < 0, *np.eye(4)]).astype(float)
     directions = np.concatenate([[[0, 0, 1], [0, 0, -1]], x / np.linalg.norm(x[0])])
@@ -252,7 +254,7 @@ def gated_network(time, margin, linear_start, xor_start, units=2):
 
 @pytest.mark.parametrize("margin", [0.5, 0.8, 1.4])
 def test_race_is_the_flow_of_the_gated_network(margin):
-    """Unequal starts: the linear pathways turn towards the examples that are late."""
+    """From unequal starts, linear pathways turn towards the examples that are learned late."""
     linear_start, xor_start = np.array([3e-3, 1e-3]), np.array([1e-3, 3e-4, 2e-3, 0.0])
     time = np.linspace(0, 40, 30)
     linear, xor = race_outputs(time, margin, linear_start, xor_start)
@@ -299,7 +301,7 @@ def test_an_example_without_pathways_is_not_learned():
     xor_start=st.floats(1e-9, 1e-3),
 )
 def test_equal_residuals_tie_the_strengths_and_the_final_share(margin, linear_start, xor_start):
-    """Strengths grow by one exponential of time, to the powers 2 s; at the end outputs add to 1."""
+    """Strengths grow as powers 2 s of one function of time, and final outputs add up to 1."""
     time = np.array([0.0, 4.0, 20.0, 80.0])
     starts = np.full(2, linear_start), np.full(4, xor_start)
     linear, xor = race_outputs(time, margin, *starts)
@@ -320,7 +322,7 @@ def test_equal_residuals_tie_the_strengths_and_the_final_share(margin, linear_st
 
 @pytest.mark.parametrize("margin", [0.5, 0.8165, 1.0, 1.3, 1.6])
 def test_relu_network_follows_the_race_but_for_the_step(margin):
-    """128 units from 1e-4: the error is of first order in the step, and 0.001 of 1/2 without it."""
+    """128 units from 1e-4: the error is of first order in the step, and 0.001 of 1/2 at step 0."""
     encoder, decoder = random_weights(7, 128, scale=1e-4)
     start = neuron_start(encoder, decoder, margin)
     time = 34.0
@@ -355,7 +357,7 @@ def test_neither_type_alone_describes_the_network_at_the_crossover():
 
 
 def half_times(margin, *starts):
-    """Times at which each type alone brings the loss from 1/2 to 1/4, from equal starts."""
+    """Times at which each type alone halves the loss of 1/2, from equal starts."""
     for s, pathways, a0 in zip(speeds(margin), (2, 4), starts, strict=True):
         yield np.log((1 / (pathways * s * a0) - 1) / (1 + np.sqrt(2))) / (2 * s)
 

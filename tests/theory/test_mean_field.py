@@ -1,4 +1,4 @@
-"""The mean-field flow of ReLU units against quadrature, draws, autodiff and ReLU networks."""
+"""Mean-field flow of ReLU units, against quadrature, random draws, autodiff and networks."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from scipy.linalg import toeplitz
 from scipy.special import erf
 from scipy.stats import norm
 
-from neuralrace.theory.unit_flow import _interpolated, mean_field_flow, response
+from neuralrace.theory.mean_field import _interpolated, mean_field_flow, response
 
 ISING = np.array([-1.0, 1.0]), np.array([0.5, 0.5])
 
@@ -113,7 +113,7 @@ def test_one_unit_obeys_the_equation_of_the_notes():
 
 
 def gaussian_loss(w, covariances, targets):
-    """By the arc-cosine kernel E[ReLU ReLU], twice differentiable by JAX."""
+    """Loss by the arc-cosine kernel E[ReLU ReLU], which JAX can differentiate twice."""
     loss = 0.0
     for S, y in zip(covariances, targets, strict=True):
         gram = w @ S @ w.T
@@ -132,7 +132,7 @@ def gaussian_loss(w, covariances, targets):
     targets=st.sampled_from([(1.0, 0.0), (1.0, -1.0), (0.0, 2.0)]),
 )
 def test_gaussian_flow_descends_its_loss(seed, units, targets):
-    """Autodiff of the loss by another formula is the velocity, from a difference in time."""
+    """A finite difference in time equals the gradient of another formula for the loss."""
     rng = np.random.default_rng(seed)
     factors = rng.normal(size=(2, 5, 7)) / np.sqrt(7)
     covariances, y, w = factors @ factors.mT, np.array(targets), rng.normal(size=(units, 5))
@@ -147,7 +147,7 @@ def test_gaussian_flow_descends_its_loss(seed, units, targets):
 
 
 def test_averages_over_gaussian_draws():
-    """Velocity of several units against means over a sample, within 5 standard errors."""
+    """The velocity of several units is within 5 standard errors of means over a sample."""
     rng = np.random.default_rng(1)
     covariances = np.stack([ring(6, 1.5), 0.3 * ring(6, 0.7)])  # variances other than 1 as well
     y, w, n = np.array([0.7, -1.2]), starts(3, 6, scale=1.0), 200_000
@@ -163,7 +163,7 @@ def test_averages_over_gaussian_draws():
     assert (np.abs((path[0] - w) / h - rate) < 5 * spread + 10 * h).all()
 
 
-def test_runs_do_not_touch_each_other_and_shifts_pass_through():
+def test_runs_are_independent_and_the_flow_commutes_with_shifts():
     covariances = np.stack([ring(8, 2.0), ring(8, 1.0)])
     y, law, time = np.array([1.0, 0.0]), marginal(3.0), np.array([0.0, 3.0, 30.0])
     start = starts(2, 3, 4, 8)

@@ -1,16 +1,16 @@
-"""ReLU networks as gated linear networks whose gates follow the weights now and then.
+"""ReLU networks as gated linear networks whose gates are refreshed from the weights at intervals.
 
-The network answers x with (1/K) sum_k g_k(x) w_k.x, its gates g_k(x) = 1(w_k.x > 0) taken from the
-weights every so often and kept in between. The loss is 1/2 <(y - yhat)^2> over the samples. While
-the gates are kept, learning is linear, with b and A as in equations (5) and (6):
+The network of K units is yhat(x) = (1/K) sum_k g_k(x) w_k.x. Its gates g_k(x) = 1(w_k.x > 0) are
+computed from the weights at every refresh and kept in between. The loss is 1/2 <(y - yhat)^2> over
+the samples. While the gates are kept, learning is linear, with b and A as in eqs. 5 and 6:
 
     K dw/dt = b - A w/K,   w(t + h) = w(t) + h phi_1(-A h/K^2) [b - A w(t)/K]/K,
 
-phi_1(z) = (e^z - 1)/z. Components on which A vanishes never move. The more often the gates are
-refreshed, the closer this comes to the ReLU network. A sample on the boundary of a half-space is
-outside it, as it is for the derivative of ReLU.
+phi_1(z) = (e^z - 1)/z. Components on which A vanishes never move. As the interval goes to 0, this
+approaches the ReLU network. A sample on the boundary of a half-space is outside it, in agreement
+with the derivative of ReLU.
 
-Source: notes on localisation, sections 2.3 and 5; equations (3) to (7), (7) with A/K for A.
+Source: notes on localisation, sections 2.3 and 5; eqs. 3 to 7, eq. 7 with A/K for A.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.networks.gates.half_space import half_spaces
-from neuralrace.theory.flows import descend
+from neuralrace.theory.integration import descend
 
 
 def relinearised_flow(
@@ -30,7 +30,7 @@ def relinearised_flow(
     x: Float[np.ndarray, "sample input"],
     y: Float[np.ndarray, " sample"],
 ) -> Float[np.ndarray, "time unit input"]:
-    """Gradient flow with the gates taken anew at every multiple of `refresh`, exact in between.
+    """Gradient flow with gates refreshed at every multiple of `refresh`, exact in between.
 
     The distance to the gradient flow of the ReLU network is of first order in `refresh`. The work
     is about 20 passes over the samples per K/d of time, with d the largest eigenvalue of sigma_xx,
@@ -38,7 +38,7 @@ def relinearised_flow(
 
     Args:
         time: non-decreasing gradient-flow time, from 0.
-        refresh: time between refreshes; infinite to keep the gates of the start.
+        refresh: time between refreshes; infinite to keep the initial gates.
         start: initial weights.
         x: inputs, a sample per row.
         y: targets.
@@ -49,9 +49,9 @@ def relinearised_flow(
     Raises:
         ValueError: if `time` is negative or decreases, or `refresh` is not positive.
 
-    Source: notes on localisation, section 2.3; equation (7) with A/K for A.
+    Source: notes on localisation, section 2.3; eq. 7 with A/K for A.
     """
-    # no eigenvalue of A exceeds K times the largest one of sigma_xx
+    # No eigenvalue of A exceeds K times the largest one of sigma_xx.
     rate = np.linalg.norm(x, 2) ** 2 / len(x) / len(start)
 
     def advance(weights: np.ndarray, gates: np.ndarray, gap: float) -> np.ndarray:
@@ -71,10 +71,10 @@ def relinearised_descent(
     x: Float[np.ndarray, "sample input"],
     y: Float[np.ndarray, " sample"],
 ) -> Float[np.ndarray, "time unit input"]:
-    """Full-batch gradient descent with the gates taken anew every few steps.
+    """Full-batch gradient descent with gates refreshed every few steps.
 
     With `every` = 1 this is gradient descent of the ReLU network. A step size that is too large
-    diverges to infinite or undefined weights: that is the result, not an error.
+    returns infinite or NaN weights and raises no error.
 
     Args:
         step: numbers of steps at which to record, non-decreasing, from 0.
@@ -90,7 +90,7 @@ def relinearised_descent(
     Raises:
         ValueError: if `step` is negative or decreases, or `every` is not positive.
 
-    Source: notes on localisation, section 2.3; equation (4).
+    Source: notes on localisation, section 2.3; eq. 4.
     """
 
     def advance(weights: np.ndarray, gates: np.ndarray, gap: int) -> np.ndarray:
@@ -109,7 +109,7 @@ def _relinearised(
     x: np.ndarray,
     advance: Callable[[np.ndarray, np.ndarray, Any], np.ndarray],
 ) -> np.ndarray:
-    """Weights at the moments; `advance` takes them over a gap in which the gates are kept."""
+    """Weights at the recorded moments; `advance` moves them over a gap with constant gates."""
     if np.any(np.diff(moments, prepend=0) < 0):
         raise ValueError(f"{name} must not be negative or decrease")
     if not refresh > 0:
@@ -137,7 +137,7 @@ def _velocity(
 def _taylor(
     weights: np.ndarray, gates: np.ndarray, gap: float, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Weights after a gap of at most 1/(largest rate): terms fall at least as 1/m!."""
+    """Weights after a gap of at most 1/(largest rate), by a Taylor series with terms below 1/m!."""
     term, order = gap * _velocity(weights, gates, x, y), 1
     weights = weights + term
     while np.linalg.norm(term) > np.finfo(float).eps * np.linalg.norm(weights):
