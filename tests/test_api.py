@@ -271,7 +271,7 @@ def test_reduction_in_plain_arguments():
     assert race["edge"].values.tolist() == ["eye->hidden", "ear->hidden", "hidden->name"]
     assert race.sizes["mode"] == race["s"].sizes["mode"] == 2
     assert race.attrs["violation"] < 1e-8
-    with pytest.raises(UserError, match="theory: 'reduction' needs another run"):
+    with pytest.raises(UserError, match="theory: 'reduction': needs another run"):
         reduce_race(X, Y, hidden=[8], init_scales=[0.1])
 
 
@@ -419,7 +419,7 @@ WRONG = {
     "(X, Y, {'init_scales': []})": r"init_scales: \[\]: expected at least 1 item",
     "(X, Y, {'init_scales': [-1]})": r"init_scales\.0: -1: Input should be greater than 0",
     "(X, Y, {'init_scales': [np.nan]})": r"init_scales\.0: nan: Input should be a finite number",
-    "(X, Y, {'init_scales': [0.1, 0.1]})": r"init_scales \[0.1, 0.1\] repeats a value",
+    "(X, Y, {'init_scales': [0.1, 0.1]})": r"init_scales: \[0.1, 0.1\]: repeats a value",
     "(X, Y, {'seeds': '3'})": r"seeds: '3': Input should be a valid integer$",
     "(X, Y, {'seeds': [0, 1]})": r"seeds: \[0, 1\]: Input should be a valid integer$",
     "(X, Y, {'optimiser': 'adam'})": r"learning_rate, steps: .* give both, or optimiser",
@@ -455,7 +455,7 @@ WRONG = {
 }
 """What is passed to `simulate`, and how the message begins: argument, value, what is allowed."""
 CALLS = {
-    "nr.solve(X, Y, hidden=[8], theory=['xor_race'], progress=False)": r"theory: 'xor_race' needs ",
+    "nr.solve(X, Y, hidden=[8], theory=['xor_race'], progress=False)": r"theory: 'xor_race': needs",
     "nr.solve(X, Y, hidden=[8], theory=None, progress=False)": r"theory: None: no solution",
     "nr.specify(X, Y, hidden=[8], theory=['flow', 'flwo'])": r"theory\.1: 'flwo': .*did you mean f",
     "nr.specify(X, Y, widths=[8])": r"widths: is no argument of specify; there are x, y, hidden",
@@ -467,7 +467,7 @@ CALLS = {
     "nr.find_reln(X, Y, hidden=[8, 8], pathways=3, **FAST)": r"network: find_reln is for ReLU netw",
     "nr.find_reln(X, Y, hidden=[8], pathways=3, init_scales=[1., 2.])": r"init_scales: .1.0, 2.0.: "
     r"gates are identified at one init scale; give one",
-    "nr.reduce_race(X, Y, hidden=[8])": r"theory: 'reduction' needs another run: .*give gates",
+    "nr.reduce_race(X, Y, hidden=[8])": r"theory: 'reduction': needs another run: .*give gates",
     "nr.plot('tree')": r"results: str: give what simulate gives or a cell of open_results",
     "nr.plot(None)": r"results: NoneType: give what simulate gives",
     "nr.plot(tree['trajectory'])": r"the tree 'trajectory' holds no cell; give one that simulate o",

@@ -724,7 +724,7 @@ def _solved(
         if automatic and (wrong := unmet(cell, needs, data=True)):
             of_network = [n for n in needs.split() if {*n.split("|")} & OF_THE_NETWORK]
             if not unmet(cell, " ".join(of_network)):  # others are for other networks
-                left_out.setdefault(wrong, []).append(name)
+                left_out.setdefault(str(wrong), []).append(name)
             continue
         tell(f"solving {name}")
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from neuralrace.config.cell import Cell
 from neuralrace.config.cost import estimate_cost
-from neuralrace.config.load import Plan
+from neuralrace.config.settings import Plan
 
 SPEC = {
     "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},

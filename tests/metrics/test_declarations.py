@@ -41,10 +41,12 @@ def test_a_cell_without_what_a_metric_needs_is_refused(name, configured):
     declared = METRICS[name].declaration
     if declared.observables:
         bare = cell | {"record": cell["record"] | {"observables": []}}
-        with pytest.raises(ValueError, match=f"'{name}' needs the observable .*record.observables"):
+        with pytest.raises(
+            ValueError, match=f"'{name}': needs the observable .*record.observables"
+        ):
             cell_of(bare)
     if declared.solutions:
-        with pytest.raises(ValueError, match=f"'{name}' needs .*to solutions"):
+        with pytest.raises(ValueError, match=f"'{name}': needs .*to solutions"):
             cell_of(cell | {"solutions": []})
 
 
@@ -58,7 +60,7 @@ def test_a_variable_is_of_one_metric():
 
 def test_metrics_that_give_one_variable_do_not_share_a_cell():
     spec = SPEC | {"metrics": ["alignment", "receptive_fields"]}
-    with pytest.raises(ValueError, match=r"'alignment' and 'receptive_fields' both give 'growth_"):
+    with pytest.raises(ValueError, match=r"'receptive_fields': gives 'growth_.* 'alignment' does"):
         complete(spec)
 
 

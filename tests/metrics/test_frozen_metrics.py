@@ -219,12 +219,12 @@ def test_gates_that_never_open_predict_nothing(relu):
 )
 def test_candidates_average_as_many_units_whose_gates_follow_a_rule(candidate, message):
     odd = {"name": "gated", "gates": GATES["general"]} | MEAN | candidate
-    assert re.search(message, make_cell("gate_prediction", candidates={"odd": odd}).unfit())
+    assert re.search(message, str(make_cell("gate_prediction", candidates={"odd": odd}).unfit()))
 
 
 def test_candidates_have_names_of_their_own():
     cell = make_cell("gate_prediction", candidates={"trained": CANDIDATES["general"]})
-    assert re.search(r"candidates.trained: .* use another", cell.unfit())
+    assert re.search(r"candidates.trained: .* use another", str(cell.unfit()))
 
 
 # Gate refresh ----------------------------------------------------------------------------------
@@ -331,7 +331,7 @@ def test_relu_networks_that_are_averaged(metric, parts, message):
 
 def test_refreshing_is_for_one_output():
     cell = make_cell("gate_refresh", dataset={"name": "contextual", "contexts": 2, "objects": 4})
-    assert re.search(r"metrics: 'gate_refresh': .* has \d+ outputs", cell.unfit())
+    assert re.search(r"metrics: 'gate_refresh': .* has \d+ outputs", str(cell.unfit()))
 
 
 # Gating loss -----------------------------------------------------------------------------------

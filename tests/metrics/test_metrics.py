@@ -676,7 +676,7 @@ def test_balance_of_any_path():
 
 def test_biases_take_their_share_of_the_norms():
     network = {"name": "layered", "hidden": [5, 3], "bias": True, "activation": "relu"}
-    with pytest.raises(ValueError, match=r"network.bias: true: add bias_norm to record"):
+    with pytest.raises(ValueError, match=r"network.bias: True: add bias_norm to record"):
         make_cell("balance", network=network)
     record = SPEC["record"] | {"observables": ["bias_norm"]}
     cell = make_cell("balance", network=network, record=record)

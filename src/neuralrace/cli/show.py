@@ -40,7 +40,7 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
         "place": cost.device,
         "theory_that_holds": [name for name, reason in holds.items() if not reason],
         "specification": cell.model_dump(mode="json"),
-        "theory_that_does_not": {name: reason for name, reason in holds.items() if reason},
+        "theory_that_does_not": {name: str(reason) for name, reason in holds.items() if reason},
     }
 
 

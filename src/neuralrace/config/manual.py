@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neuralrace.config.cell import Cell
-from neuralrace.config.load import Settings
 from neuralrace.config.reference import reference
+from neuralrace.config.settings import Settings
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
 

@@ -133,7 +133,7 @@ def test_mean_field_starts_at_the_network_and_follows_it_on_gaussian_inputs():
     ],
 )
 def test_other_networks_are_refused(make_run, name, parts, message):
-    with pytest.raises(ValidationError, match=f"solutions: '{name}' needs another run: {message}"):
+    with pytest.raises(ValidationError, match=f"solutions: '{name}': needs another run: {message}"):
         make_run(name, **parts)
 
 
@@ -157,7 +157,7 @@ def test_inputs_of_no_known_law_have_no_mean_field():
 def test_several_outputs_are_refused(make_run):
     name = "initial_gates" if make_run is make else "frozen_gates"
     modes = {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2}
-    assert "dataset.name: 'modes': has 2 outputs" in make_run(name, dataset=modes).unfit()
+    assert "dataset.name: 'modes': has 2 outputs" in str(make_run(name, dataset=modes).unfit())
 
 
 def test_pathways_see_all_inputs():

@@ -46,7 +46,7 @@ def test_optimisers_say_what_theory_is_theirs(need, trait, met):
     optimiser = SimpleNamespace(name="other", **{trait: met})
     ensemble = SimpleNamespace(training=SimpleNamespace(optimiser=optimiser))
     assert (unmet(ensemble, need) is None) == met
-    assert met or "training.optimiser.name: 'other': use" in unmet(ensemble, need)
+    assert met or "training.optimiser.name: 'other': use" in str(unmet(ensemble, need))
 
 
 def test_every_solution_says_which_steps_it_is_for():
@@ -106,7 +106,7 @@ def test_every_theory_that_is_listed_is_solved_and_no_other_is_planned(law):
             listed += 1
         for name, reason in theory["theory_that_does_not"].items():
             try:
-                message = cell_of(spec, solutions=[name]).unfit()
+                message = str(cell_of(spec, solutions=[name]).unfit())
             except ValidationError as error:
                 message = str(error)
             assert message is not None, (spec, name)
@@ -118,6 +118,6 @@ def test_planning_says_what_a_theory_requires_of_data():
     """That of `neuralrace new`: its inputs are not whitened."""
     config = yaml.safe_load(TEMPLATE.replace("NAME", "mine"))
     config["experiments"]["mine"]["first"]["solutions"] = ["exact"]
-    message = "^mine.yaml: experiments.mine.first: solutions: 'exact' .* are not whitened"
+    message = "^mine.yaml: experiments.mine.first.solutions: 'exact': .* are not whitened"
     with pytest.raises(UserError, match=message):
         read_plan(config, {"mine.yaml": config})

@@ -174,10 +174,10 @@ UNSOLVED = [
 
 @pytest.mark.parametrize(("case", "name", "parts", "message"), REFUSED)
 def test_other_runs_are_refused_before_anything_is_loaded(case, name, parts, message):
-    with pytest.raises(ValidationError, match=f"solutions: '{name}' needs another run: {message}"):
+    with pytest.raises(ValidationError, match=f"solutions: '{name}': needs another run: {message}"):
         make(case, name, **parts)
 
 
 @pytest.mark.parametrize(("case", "name", "parts", "message"), UNSOLVED)
 def test_other_gates_and_starts_are_refused_by_planning(case, name, parts, message):
-    assert re.search(message, make(case, name, **parts).unfit())
+    assert re.search(message, str(make(case, name, **parts).unfit()))

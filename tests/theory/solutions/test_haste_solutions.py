@@ -226,7 +226,7 @@ def test_stages_add_up():
         (gated(6, 2) | {"hidden": [6, 6]}, TASK, "staged_modes", "give exactly one hidden layer"),
         (gated(6, 2), TASK | {"part": "residual"}, "head_start", "part: 'residual': use whole"),
         (gated(6, 3), TASK, "staged_modes", r"open_in: \[3\]: give less than the 3 contexts"),
-        (gated(6, 2, common=False), TASK, "head_start", "gates.common: false: use true"),
+        (gated(6, 2, common=False), TASK, "head_start", "gates.common: False: use true"),
         (
             {"name": "gated", "hidden": [6], "gates": {"name": "per_example"}},
             TASK,
@@ -261,7 +261,7 @@ def test_candidates_are_predicted_as_gated_runs_are():
 
 def test_mistakes_of_candidates_are_told_by_their_key():
     ensemble = run_of(RELU, "candidate_modes", candidates={"four": gated(6, 4)})
-    assert ": candidates.four.gates.open_in: 4: the dataset has 3" in ensemble.unfit()
+    assert ": candidates.four.gates.open_in: 4: the dataset has 3" in str(ensemble.unfit())
     with pytest.raises(ValidationError, match=r"candidates: \{\}: name some"):
         run_of(RELU, "candidate_modes")
     averaged = gated(1, 2) | {"readout": "mean"}
