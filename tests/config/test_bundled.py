@@ -23,10 +23,9 @@ def test_a_clone_has_the_files_at_its_root():
 
 def test_installed_files_come_before_a_snakefile_around_them(tmp_path, monkeypatch):
     monkeypatch.setattr(bundled, "CLONE", make_workflow(tmp_path / "around"))
-    monkeypatch.setattr(
-        bundled, "FOLDER", make_workflow(tmp_path / "around/neuralrace/config/bundled")
-    )
-    assert bundled.root() == tmp_path / "around/neuralrace/config/bundled"
+    inner = make_workflow(tmp_path / "around/neuralrace/config/bundled")
+    monkeypatch.setattr(bundled, "FOLDER", inner)
+    assert bundled.root() == inner
 
 
 def test_without_the_files_the_message_names_the_remedy(tmp_path, monkeypatch):

@@ -190,8 +190,8 @@ REFUSED = {
          "candidates": {"one": GATED, "two": GATED | {"gates": {"name": "learned"}}}},
         "candidates.two.gates", "'learned'", "are those of the network"),
     "candidate that is no gated network": (
-        {"network": RELU, "candidates": {"one": GATED | {"name": "layered"}}}, "candidates.one.name", "'layered'",
-        "'gated'"),
+        {"network": RELU, "candidates": {"one": GATED | {"name": "layered"}}},
+        "candidates.one.name", "'layered'", "'gated'"),
     "candidate with a misspelt key": (
         {"network": RELU, "candidates": {"one": GATED | {"width": [1]}}}, "candidates.one.width",
         "[1]", "unknown key"),

@@ -243,7 +243,7 @@ def mean_readout(ensemble: "Ensemble") -> UserError | None:
 
 @requirement
 def recorded_biases(ensemble: "Ensemble") -> UserError | None:
-    """Norms of biases are recorded, if there are biases."""
+    """Norms of biases are recorded, if there are any."""
     bias = getattr(_resolved(ensemble), "bias", False)
     return _unless(
         not bias or "bias_norm" in ensemble.record.observables,
