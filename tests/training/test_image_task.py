@@ -318,11 +318,11 @@ def test_a_law_that_is_stated_in_modes_is_given_the_spelled_out_domains():
         ),
         (
             {"training": MINI, "record": {"every": 1, "observables": ["pair_error"]}},
-            "'pair_error' .* training.loss.name: 'cross_entropy': use squared_error",
+            "'pair_error': .* training.loss.name: 'cross_entropy': use squared_error",
         ),
         (
             {"record": {"every": 1, "observables": ["similarity"]}},
-            "'similarity' .* dataset.name: 'transformed_images': use routing",
+            "'similarity': .* dataset.name: 'transformed_images': use routing",
         ),
     ],
 )

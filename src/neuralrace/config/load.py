@@ -115,7 +115,7 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     papers = top.inside("experiments")
     for paper, experiments in names(config.get("experiments"), papers).items():
         in_paper = papers.inside(paper)
-        with papers.inside(paper).locating():
+        with in_paper.locating():
             refuse_reserved(paper)
         for experiment, raw in names(experiments, in_paper).items():
             name = f"{paper}/{experiment}"

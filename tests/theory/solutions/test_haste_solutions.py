@@ -102,7 +102,7 @@ def test_split_starts_are_those_of_width_and_variance(relu_on_xor):
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
-        ({"name": "xor"}, "dataset.margin: is missing: give it"),
+        ({"name": "xor"}, "dataset.margin: is missing; give it"),
         (TASK, "dataset.name: 'contextual': use xor and give its margin"),
     ],
 )
@@ -236,7 +236,7 @@ def test_stages_add_up():
     ],
 )
 def test_closed_forms_are_refused_for_other_tasks(network, dataset, solution, message):
-    with pytest.raises(ValidationError, match=f"solutions: '{solution}' .*{message}"):
+    with pytest.raises(ValidationError, match=f"solutions: '{solution}': .*{message}"):
         run_of(network, solution, dataset=dataset)
 
 
