@@ -137,7 +137,9 @@ def test_a_fit_needs_a_solution_that_gives_a_loss():
     absent = METRICS["analytic_fit"].declaration.absent
     assert absent((), ("flow",)) is None
     for solutions in ((), ("candidate_modes",)):
-        assert absent((), solutions) == "a solution that gives loss; add one to solutions"
+        error = absent((), solutions)
+        assert error.problem == "needs a solution that gives loss"
+        assert error.remedy == "add one to solutions"
 
 
 @pytest.fixture(scope="module")
