@@ -1,71 +1,41 @@
-"""Files that were changed at random, read in a process of their own.
+"""Randomly changed files, read in another process.
 
-A reader may end in a message and in nothing else: no traceback, no crash of a library, no hang, and
-no more than a gigabyte of memory.
+A reader may refuse a file with a message. It may not end in a traceback, crash, hang, or take more
+than a gigabyte of memory. This module run as a script is that process.
 """
 
 import json
 import select
 import subprocess
 import sys
+import traceback
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 from hypothesis import strategies as st
 
-from neuralrace.cli.archive import NAME
-from neuralrace.results.checksums import Checksums, checksum_path, file_sha256, fingerprint
-from neuralrace.results.files import write_result
+from neuralrace.cli.archive import NAME, opened
+from neuralrace.errors import UserError
+from neuralrace.results.checksums import (
+    Checksums,
+    check_file,
+    checksum_path,
+    file_sha256,
+    fingerprint,
+    is_intact,
+    read_checksums,
+)
+from neuralrace.results.files import open_lazily, read_attributes, read_result, write_result
 from neuralrace.results.schema import SCHEMA_VERSION
 
-READER = """
-import json, sys, traceback
-from contextlib import suppress
-from pathlib import Path
-from neuralrace.cli.archive import opened
-from neuralrace.errors import UserError
-from neuralrace.results.files import attributes, open_lazily, read
-from neuralrace.results.checksums import intact, read_seal, refuse_unsound
-
-def seal(path):
-    read_seal(path)
-    intact(path)
-    refuse_unsound(path.with_suffix(""))
-
-def archive(path):
-    for name in (found := opened(path)).sizes:
-        with found.file(name) as file:
-            attributes(file)
-
-def result(path):
-    with suppress(UserError):
-        attributes(path)
-    with suppress(UserError):
-        open_lazily(path).close()
-    read(path)
-
-READERS = {"result file": result, "checksum file": seal, "archive": archive}
-for line in sys.stdin:
-    kind, path = json.loads(line)
-    try:
-        READERS[kind](Path(path))
-        said = "read"
-    except UserError as error:
-        said = "refused"
-        assert str(error).count("\\n") < 3
-    except BaseException:
-        said = traceback.format_exc()
-    # that of getrusage begins with the peak of the process that this one was forked from
-    peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
-    print(json.dumps([said, peak // 1024]), flush=True)
-"""
 PATIENCE = 120.0
-"""Seconds after which a reader hangs; one takes milliseconds."""
+"""Seconds after which a reader counts as hanging; one takes milliseconds."""
 MOST_MB = 1000
+"""Most memory of the process that reads."""
 
 
 Edits = list[tuple[str, float, bytes]]
@@ -90,11 +60,60 @@ def sound_files(folder: Path) -> dict[str, Path]:
     return {"result file": path, "checksum file": checksum_path(path), "archive": packed}
 
 
+def read_checksum_file(path: Path) -> None:
+    """Reads a checksum file as the library does."""
+    read_checksums(path)
+    is_intact(path)
+    check_file(path.with_suffix(""))
+
+
+def read_archive(path: Path) -> None:
+    """Reads all files of an archive."""
+    archive = opened(path)
+    for name in archive.sizes:
+        with archive.file(name) as file:
+            read_attributes(file)
+
+
+def read_result_file(path: Path) -> None:
+    """Reads a result file in all ways."""
+    with suppress(UserError):
+        read_attributes(path)
+    with suppress(UserError):
+        open_lazily(path).close()
+    read_result(path)
+
+
+READERS = {
+    "result file": read_result_file,
+    "checksum file": read_checksum_file,
+    "archive": read_archive,
+}
+KINDS = tuple(READERS)
+
+
+def serve() -> None:
+    """Reads the files that standard input names, and prints outcome and peak memory in MB."""
+    for line in sys.stdin:
+        kind, path = json.loads(line)
+        try:
+            READERS[kind](Path(path))
+            outcome = "read"
+        except UserError as error:
+            lines = str(error).count("\n") + 1
+            outcome = "refused" if lines < 4 else f"refused in {lines} lines"
+        except BaseException:
+            outcome = traceback.format_exc()
+        # the peak of getrusage begins with that of the process that this one was forked from
+        peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+        print(json.dumps([outcome, peak // 1024]), flush=True)
+
+
 class Reader:
-    """A process that reads files, and sound ones to be changed.
+    """A process that reads files, and undamaged files to change.
 
     Args:
-        folder: an empty one.
+        folder: an empty folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -103,13 +122,13 @@ class Reader:
         self.sound = {kind: path.read_bytes() for kind, path in self.paths.items()}
 
     def read_edited(self, kind: str, edits: Edits, sealed: bool) -> str:
-        """What came of reading a file after some changes; see `read`.
+        """The outcome of reading a file after some changes; see `read`.
 
         Args:
-            kind: of file.
+            kind: kind of file.
             edits: changes.
-            sealed: whether a result file has a checksum file to match, as by a forger; else it has
-                none. One that does not match is refused before anything is read.
+            sealed: whether a result file has a matching checksum file, as from a forger, or none.
+                A file that does not match its checksum is refused before anything is read.
         """
         path = self.paths[kind]
         path.write_bytes(edited(self.sound[kind], edits))
@@ -122,10 +141,10 @@ class Reader:
         return self.read(kind, path)
 
     def read(self, kind: str, path: Path) -> str:
-        """What came of reading a file: `read`, `refused`, or what should not have happened."""
+        """The outcome of reading a file: `read`, `refused`, or a description of a fault."""
         if self.process is None:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", READER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, text=True,
             )  # fmt: skip
         requests, replies = self.process.stdin, self.process.stdout
@@ -138,11 +157,11 @@ class Reader:
             status = self.process.poll() if ready else "none: it hangs"
             self.end()
             return f"the process ended with exit status {status}"
-        said, megabytes = json.loads(line)
-        return said if megabytes < MOST_MB else f"{megabytes} MB of memory"
+        outcome, megabytes = json.loads(line)
+        return outcome if megabytes < MOST_MB else f"{megabytes} MB of memory"
 
     def end(self) -> None:
-        """Ends the process; another is started when something is to be read."""
+        """Ends the process; the next `read` starts another one."""
         if self.process is not None:
             self.process.kill()
             self.process.communicate()
@@ -152,14 +171,13 @@ class Reader:
 @contextmanager
 def reader(folder: Path) -> Iterator[Reader]:
     """A reader that ends with the test."""
-    found = Reader(folder)
+    reader = Reader(folder)
     try:
-        yield found
+        yield reader
     finally:
-        found.end()
+        reader.end()
 
 
-KINDS = ("result file", "checksum file", "archive")
 EDITS = st.lists(
     st.tuples(
         st.sampled_from(["flip", "set", "cut", "drop", "insert", "repeat"]),
@@ -169,24 +187,28 @@ EDITS = st.lists(
     min_size=1,
     max_size=6,
 )
-"""Changes of a file: what, where (as a share of its length), and with which bytes."""
+"""Changes of a file: operation, position (as a share of its length), and bytes."""
 
 
 def edited(content: bytes, edits: Edits) -> bytes:
     """A file after some changes."""
-    for what, share, with_ in edits:
+    for operation, share, with_ in edits:
         at = int(share * len(content))
-        if what == "flip":
+        if operation == "flip":
             changed = bytes(a ^ b for a, b in zip(content[at:], with_, strict=False))
             content = content[:at] + changed + content[at + len(changed) :]
-        elif what == "set":
+        elif operation == "set":
             content = content[:at] + with_ + content[at + len(with_) :]
-        elif what == "cut":
+        elif operation == "cut":
             content = content[:at]
-        elif what == "drop":
+        elif operation == "drop":
             content = content[:at] + content[at + len(with_) :]
-        elif what == "insert":
+        elif operation == "insert":
             content = content[:at] + with_ + content[at:]
         else:
             content = content[:at] + content[at : at + 64] * len(with_) + content[at:]
     return content
+
+
+if __name__ == "__main__":
+    serve()

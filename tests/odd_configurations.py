@@ -1,4 +1,4 @@
-"""Configurations that nobody would write: they are planned, or refused in a message."""
+"""Random configurations: they are planned, or refused with a message."""
 
 import json
 from pathlib import Path
@@ -40,16 +40,16 @@ BITS = (
     "---", "...", "%YAML 1.1\n---\n", "\n", "\t", "\0", "\x85", "\ufeff", "\u2028", "\U0001f600",
     '"\\ud800"', "__use_yte__: true\n", "{} ", "[] ", "a: ", "results: /", "name: ", "\n  ", "*",
 )  # fmt: skip
-"""Pieces of text that mean something to a reader of YAML."""
+"""Pieces of text with a meaning in YAML."""
 
 
 def spots(value, path=()):
-    """All places in a configuration, by path."""
+    """Paths of all values in a configuration."""
     yield path
     inside = value.items() if isinstance(value, dict) else ()
     inside = enumerate(value) if isinstance(value, list) else inside
-    for key, each in inside:
-        yield from spots(each, (*path, key))
+    for key, inner in inside:
+        yield from spots(inner, (*path, key))
 
 
 SPOTS = list(spots(WHOLE))
@@ -75,7 +75,7 @@ values = st.recursive(
 
 
 def placed(path, value):
-    """The configuration with another value at a place."""
+    """The configuration with another value at a path."""
     if not path:
         return value
     whole = json.loads(json.dumps(WHOLE))
@@ -87,7 +87,7 @@ def placed(path, value):
 
 
 def damaged(edits):
-    """The text with pieces put into it, or in the place of what was there."""
+    """The text with pieces inserted, or in place of other text."""
     text = TEXT
     for place, bit, length in edits:
         start = place % (len(text) + 1)
@@ -108,17 +108,17 @@ contents = st.one_of(
         lambda content: yaml.safe_dump(content).encode()
     ),
 )  # fmt: skip
-"""Random bytes, pieces of YAML, a configuration with pieces in it, and with other values in it."""
+"""Random bytes, pieces of YAML, and configurations with random pieces or values inside."""
 
 
 def outcome(content: bytes) -> str:
-    """What comes of a configuration in the current folder: the cells, or the message."""
+    """The outcome of a configuration in the current folder: its cells, or the message."""
     Path("odd.yaml").write_bytes(content)
     try:
         study = Study({"settings": "odd.yaml"})
         return " ".join(["planned", *study.metrics_files, *study.fingerprints])
     except UserError as error:
-        told = str(error)
-    assert told.startswith("odd.yaml: ")
-    assert len(told) < 20_000
-    return told
+        message = str(error)
+    assert message.startswith("odd.yaml: ")
+    assert len(message) < 20_000
+    return message

@@ -1,4 +1,4 @@
-"""Readers of files that may come from anybody, given what nobody wrote: a message and no more."""
+"""Readers of files, after random changes: they read a file or refuse it with a message."""
 
 import pytest
 from hypothesis import given, settings
@@ -9,17 +9,17 @@ from fuzzing import EDITS, KINDS, reader
 
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory):
-    with reader(tmp_path_factory.mktemp("fuzz")) as found:
-        yield found
+    with reader(tmp_path_factory.mktemp("fuzz")) as process:
+        yield process
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=60)
 @given(edits=EDITS, sealed=st.booleans())
-def test_a_file_that_was_changed_at_random_is_read_or_refused(reading, kind, edits, sealed):
+def test_a_randomly_changed_file_is_read_or_refused(reading, kind, edits, sealed):
     assert reading.read_edited(kind, edits, sealed) in ("read", "refused")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_sound_file_is_read(reading, kind):
+def test_an_undamaged_file_is_read(reading, kind):
     assert reading.read_edited(kind, [], True) == "read"

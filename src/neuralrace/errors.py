@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from difflib import get_close_matches
 from typing import Any
 
@@ -12,40 +13,55 @@ class UserError(ValueError):
     """A mistake that the user can correct: a key, an argument, a file, a disk.
 
     The message reads `file: key: value: problem; remedy`, without the parts that are absent. It is
-    a `ValueError`, so that Pydantic collects it where a model's validator raises it.
+    a `ValueError`, so that Pydantic collects it where a model's validator raises it. A validator
+    writes keys relative to its own model.
 
     Attributes:
-        problem: what is wrong.
+        problem: what is wrong; it may be empty where key and value show it.
         file: the file that has the mistake.
         key: dotted key of a configuration, or name of an argument.
-        value: the value as it is shown; empty where none is.
+        value: the value as it is shown; empty where there is none.
         remedy: what to do, in the imperative.
     """
 
     def __init__(
-        self, problem: str, *, file: Any = "", key: str = "", value: Any = _ABSENT, remedy: str = ""
+        self,
+        problem: str = "",
+        *,
+        file: Any = "",
+        key: str = "",
+        value: Any = _ABSENT,
+        remedy: str = "",
     ):
         super().__init__(problem)
         self.problem, self.file, self.key, self.remedy = problem, str(file), key, remedy
-        self.value = "" if value is _ABSENT else shorten(_shown(value), 80)
+        self.value = "" if value is _ABSENT else _shown(value)
 
     def __str__(self) -> str:
         """The whole message."""
-        parts = [part for part in (self.file, self.key, self.value, self.problem) if part]
-        return ": ".join(parts) + (f"; {self.remedy}" if self.remedy else "")
+        advice = "; ".join(filter(None, (self.problem, self.remedy)))
+        return ": ".join(filter(None, (self.file, self.key, self.value, advice)))
+
+    def replaced(self, **parts: Any) -> "UserError":
+        """A copy with other parts, named as the arguments are."""
+        if "value" in parts:
+            parts["value"] = _shown(parts["value"])
+        error = copy(self)
+        vars(error).update(parts)
+        return error
 
     def moved(self, key: str, to: str) -> "UserError":
         """The same mistake under another key, as `network.gates` is `candidates.a.gates`."""
-        moved = UserError(self.problem, file=self.file, key=self.key, remedy=self.remedy)
-        moved.value = self.value
-        if f"{self.key}.".startswith(f"{key}."):
-            moved.key = to + self.key[len(key) :]
-        return moved
+        inside = f"{self.key}.".startswith(f"{key}.")
+        return self.replaced(key=to + self.key[len(key) :] if inside else self.key)
 
 
 @contextmanager
 def configured_as(key: str) -> Iterator[None]:
-    """Names the key under which a network is configured, where it is not `network`."""
+    """Corrects the key in errors about a network that is configured under another key.
+
+    Networks write their own keys as `network.…`.
+    """
     try:
         yield
     except UserError as error:
@@ -59,10 +75,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def shorten(text: str, most: int = 400) -> str:
-    """The text, without its middle where it is longer than `most` characters."""
+    """The text, without its middle if it is longer than `most` characters."""
     half = most // 2
     return text if len(text) <= most else f"{text[:half]} ... {text[-half:]}"
 
 
 def _shown(value: Any) -> str:
-    return repr(list(value)) if isinstance(value, tuple) else repr(value)
+    return shorten(repr(list(value) if isinstance(value, tuple) else value), 80)

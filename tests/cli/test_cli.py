@@ -275,11 +275,11 @@ MISTAKES = [
     (["run", "--configfile", "broken.yaml"], "broken.yaml: cannot be read as YAML: line 2, col"),
     (["run", "--configfile", "tabs.yaml"], "line 2, column 1: found character that cannot "
      "start any token; indent by spaces, not by tabs"),
-    (["run", "--configfile", "twice.yaml"], "twice.yaml: line 3: 'experiments': stands there twic"),
+    (["run", "--configfile", "twice.yaml"], "twice.yaml: line 3: 'experiments': is there twic"),
     (["run", "mine", "--configfile", "none.yaml"], "none.yaml: experiments: None: expected a map"),
     (["run", "--configfile", "binary.yaml"], "invalid start byte in byte 0; save it as UTF-8"),
     (["run", "--configfile", "deep.yaml"], "deep.yaml: line 1: nested too deeply"),
-    (["run", "--configfile", "loop.yaml"], "an alias (*name) inside of what it stands for"),
+    (["run", "--configfile", "loop.yaml"], "an alias (*name) inside its own anchor"),
     (["run", "--configfile", "laughs.yaml"], "laughs.yaml: line 17: more than 200000 values"),
     (["run", "--configfile", "expression.yaml"], "expression.yaml: __use_yte__: a configuration is "
      "data and runs no code"),

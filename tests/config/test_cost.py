@@ -1,19 +1,14 @@
-"""What cells are estimated to cost, and where they are trained."""
-
-import json
+"""Estimated cost of cells, and the device that trains them."""
 
 import pytest
 
-from neuralrace.config.cell import Cell
+from builders import LINEAR, build_cell
 from neuralrace.config.cost import estimate_cost
-from neuralrace.config.load import Plan
+from neuralrace.config.settings import Plan
 
 SPEC = {
-    "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
-    "network": {"name": "layered", "hidden": [2]},
+    **LINEAR,
     "init": {"name": "aligned"},
-    "init_scales": [0.1, 0.3],
-    "seeds": 2,
     "training": {"learning_rate": 0.02, "steps": 400},
     "record": {"every": 10, "observables": ["mode_strength"]},
     "solutions": ["aligned_modes"],
@@ -27,20 +22,20 @@ WIDE = {
     "solutions": [],
     "metrics": [],
 }
-"""Faster on a GPU."""
+"""A cell that trains faster on a GPU."""
 
 
-def cell(**changes) -> Cell:
-    return Cell.model_validate_json(json.dumps(SPEC | changes))
+def cell(**changes):
+    return build_cell(SPEC, **changes)
 
 
-def test_the_configuration_says_where_there_are_gpus_and_this_machine_only_for_itself(monkeypatch):
+@pytest.mark.parametrize(("gpus", "count"), [(None, 2), (0, 0), (1, 1)])
+def test_gpus_are_those_of_this_machine_unless_they_are_configured(monkeypatch, gpus, count):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    found = {gpus: Plan(cells={}, gpus=gpus).gpus_each for gpus in (None, 0, 1)}
-    assert found == {None: 2, 0: 0, 1: 1}
+    assert Plan(cells={}, gpus=gpus).gpus_each == count
 
 
-def test_a_gpu_gets_large_cells_alone():
+def test_only_large_cells_train_on_a_gpu():
     wide = cell(**WIDE)
     assert estimate_cost(wide, gpu=True).device == "gpu"
     assert estimate_cost(wide, gpu=False).device == "cpu"
@@ -61,14 +56,14 @@ def test_more_costs_more(more, key):
     assert getattr(estimate_cost(cell(**more)), key) > getattr(estimate_cost(cell()), key)
 
 
-def test_a_program_is_paid_for_once():
+def test_cells_with_the_same_program_share_its_compilation():
     one, other = estimate_cost(cell()), estimate_cost(cell(init_scales=[0.2, 0.4]))
     assert one.program == other.program
     assert other.seconds({one.program}) == other.train + other.solve + other.measure
     assert estimate_cost(cell(network={"name": "layered", "hidden": [3]})).program != one.program
 
 
-def test_what_a_cluster_is_asked_for_grows_with_the_data():
+def test_estimated_memory_grows_with_the_data():
     small, large = (
         estimate_cost(
             cell(dataset={"name": "modes", "singular_values": [1.0], "inputs": n, "outputs": n})
@@ -78,7 +73,7 @@ def test_what_a_cluster_is_asked_for_grows_with_the_data():
     assert large.memory_mb > small.memory_mb
 
 
-def test_what_a_cluster_is_asked_for_grows_with_the_records():
+def test_estimated_disk_space_grows_with_the_records():
     few, many = (estimate_cost(cell(record=SPEC["record"] | {"every": n})) for n in (400, 1))
     assert many.disk_mb >= few.disk_mb >= 1
     lasting = estimate_cost(cell(seeds=2000, record=SPEC["record"] | {"every": 1}))

@@ -1,9 +1,11 @@
+"""Robustness runs: fresh seeds, and one quantity doubled."""
+
 import json
 
 import pytest
 
-from neuralrace.config.cell import Cell
-from neuralrace.config.robustness import DOUBLED, OFFSET, variant_of
+from builders import build_cell
+from neuralrace.config.robustness import OFFSET, variant_of
 
 SPEC = {
     "dataset": {"name": "gaussian_mixture", "samples_per_component": 20, "seed": 3},
@@ -17,7 +19,7 @@ SPEC = {
 
 
 def cell(**changes):
-    return Cell.model_validate_json(json.dumps(SPEC | changes))
+    return build_cell(SPEC, **changes)
 
 
 def differing(one, other, path=()):
@@ -44,7 +46,7 @@ def test_a_variant_has_fresh_seeds_and_changes_one_thing(variant, keys):
     assert other["dataset"]["seed"] == OFFSET + 3
 
 
-def test_what_is_doubled():
+def test_sizes_steps_and_step_size_double():
     assert variant_of(cell(), "samples").dataset.samples_per_component == 40
     assert variant_of(cell(), "widths").network.hidden == (8, 6)
     steps = variant_of(cell(), "steps")
@@ -53,7 +55,7 @@ def test_what_is_doubled():
     assert (size.training.learning_rate, size.training.steps, size.record.every) == (0.02, 20, 5)
 
 
-def test_units_that_are_averaged_pathways_have_no_width():
+def test_averaged_pathways_of_one_unit_have_no_width():
     gates = {"name": "half_space", "pathways": 3}
     network = {"name": "gated", "hidden": [1], "gates": gates, "readout": "mean"}
     assert variant_of(cell(network=network), "widths") is None
@@ -64,39 +66,35 @@ def test_units_that_are_averaged_pathways_have_no_width():
     assert variant_of(cell(network=relu, candidates={"a": network}), "widths") is None
 
 
-def test_odd_intervals_are_trained_twice_as_long():
+def test_with_an_odd_interval_training_takes_twice_as_long():
     size = variant_of(
         cell(training={"learning_rate": 0.01, "steps": 40}, record={"every": 5}), "step_size"
     )
     assert (size.training.learning_rate, size.training.steps, size.record.every) == (0.02, 40, 5)
 
 
-def test_fresh_samples_are_doubled_too():
+def test_batches_of_fresh_samples_double_too():
     online = {"learning_rate": 0.01, "steps": 40, "batch": {"name": "fresh", "size": 7}}
     other = variant_of(cell(dataset={"name": "nonlinear_gaussian"}, training=online), "samples")
     assert (other.dataset.samples, other.training.batch.size) == (4000, 14)
 
 
-def test_candidates_keep_the_width_of_their_network():
+def test_candidates_double_their_width_as_their_network_does():
     gated = {"name": "gated", "hidden": [5], "gates": {"name": "half_space", "pathways": 2}}
     network = {"name": "layered", "hidden": [10], "activation": "relu"}
     other = variant_of(cell(network=network, candidates={"a": gated}), "widths")
     assert (other.network.hidden, other.candidates["a"].hidden) == ((20,), (10,))
 
 
-def test_what_is_not_there_is_not_doubled():
+def test_a_variant_of_an_absent_quantity_is_none():
     assert variant_of(cell(dataset={"name": "hierarchy"}), "samples") is None
     assert variant_of(cell(network={"name": "layered", "hidden": []}), "widths") is None
 
 
-def test_a_dataset_that_has_no_more_is_not_doubled():
+def test_a_dataset_without_more_samples_is_not_doubled():
     assert variant_of(cell(dataset={"name": "digits"}), "samples") is None
     assert variant_of(cell(dataset={"name": "digits", "samples": 500}), "samples") is not None
 
 
-def test_every_variant_can_be_asked_of_every_cell():
-    assert set(DOUBLED) == {"fresh", "samples", "widths", "steps", "step_size"}
-
-
-def test_fresh_seeds_are_those_of_the_runs():
+def test_fresh_seeds_begin_at_the_offset():
     assert list(variant_of(cell(), "fresh").seed_numbers) == [OFFSET, OFFSET + 1, OFFSET + 2]

@@ -1,14 +1,14 @@
-"""YAML files are read as data: what a plain value means, and what is refused."""
+"""YAML files: the meaning of plain values, and what is refused."""
 
 import math
 import os
 import tracemalloc
+from pathlib import Path
 
 import pytest
 import yaml
 
-from neuralrace.config import yaml as documents
-from neuralrace.config.yaml import read_mapping, read_yaml
+from neuralrace.config.yaml import Loader, read_mapping, read_yaml
 from neuralrace.errors import UserError
 
 
@@ -36,7 +36,7 @@ MEANS = {
     "'1'": "1", '"true"': "true", "!!str 1": "1", "!!float 1": 1.0, "!!int 7": 7,
     "[1, 1.0, a]": [1, 1.0, "a"],
 }  # fmt: skip
-"""Examples of section 10.3.2 of YAML 1.2, and what YAML 1.1 takes for something else."""
+"""Examples of section 10.3.2 of YAML 1.2, and values with another meaning in YAML 1.1."""
 
 
 @pytest.mark.parametrize("text", MEANS)
@@ -46,16 +46,16 @@ def test_plain_values_are_those_of_yaml_1_2(path, text):
     assert type(value) is type(MEANS[text])
 
 
-def test_a_number_that_is_none(path):
+def test_nan_is_read(path):
     assert math.isnan(read(path, ".nan"))
 
 
-def test_what_yaml_writes_comes_back(path):
+def test_dumped_data_are_read_back(path):
     data = {"a": [1, 0.001, 1e300, "1", "true", None, True], "b": {"c": "1.0"}}
     assert read(path, yaml.safe_dump(data)) == data
 
 
-def test_aliases_and_merge_keys(path):
+def test_aliases_and_merge_keys_are_applied(path):
     text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: {<<: [*a, {z: 4}]}\nd: *a"
     assert read(path, text) == {
         "a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}, "c": {"x": 1, "y": 2, "z": 4},
@@ -70,10 +70,10 @@ REFUSED = {
     "? \n: a": "'': a key is text",
     "? [1]\n: a": "a list: a key is text",
     "a: {<<: {1: b}}": "'1': a key is text",
-    "a: 1\na: 2": "line 2: 'a': stands there twice",
-    "a: &x b\nb: 1\n*x : 2": "line 3: 'b': stands there twice",
+    "a: 1\na: 2": "line 2: 'a': is there twice",
+    "a: &x b\nb: 1\n*x : 2": "line 3: 'b': is there twice",
     "a: *x": "found undefined alias",
-    "a: &x [*x]": "*x: an alias (*name) inside of what it stands for",
+    "a: &x [*x]": "*x: an alias (*name) inside its own anchor",
     "a: !!int 1:30": "'1:30': is no int, as its tag says",
     "a: !!float text": "'text': is no float",
     "a: !!bool yes": "'yes': is no bool",
@@ -92,7 +92,7 @@ REFUSED = {
     b"a: \xff": "invalid start byte in byte 3; save it as UTF-8",
     "a: 1".encode("utf-16"): "invalid start byte in byte 0; save it as UTF-8",
     "a: \x01": "control characters are not allowed",
-    "a: " + "b" * 3001: "a value of more than 3000 letters",
+    "a: " + "b" * 3001: "a value of more than 3000 characters",
     "[" * 65 + "]" * 65: "nested too deeply, in more than 64 levels",
     "a0: &a0 []\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 90)): "line 64: nested",
     "a: &a [" + "1," * 1000 + "]\nb: [" + "*a," * 300 + "]": "more than 200000 values",
@@ -102,27 +102,26 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=lambda text: repr(text)[:40])
-def test_what_is_refused_is_told_in_one_line(path, text):
+def test_an_invalid_text_is_refused_in_one_line_without_much_memory(path, text):
     tracemalloc.start()
     with pytest.raises(UserError) as caught:
         read(path, text)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    told = str(caught.value)
-    assert told.startswith(f"{path}: ")
-    assert REFUSED[text] in told
-    assert len(told.splitlines()) == 1
+    assert caught.value.file == str(path)
+    assert REFUSED[text] in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
     assert peak < 200e6
 
 
-def test_pipes_and_devices_are_not_waited_for(path, tmp_path):
+def test_pipes_and_devices_are_refused(path):
     os.mkfifo(path)
-    for each in (path, tmp_path / "/dev/zero"):
+    for endless in (path, Path("/dev/zero")):
         with pytest.raises(UserError, match="is a pipe or a device, which may never end"):
-            read_yaml(each)
+            read_yaml(endless)
 
 
-def test_a_sparse_file_takes_no_memory(path):
+def test_a_large_sparse_file_is_refused(path):
     path.touch()
     os.truncate(path, 10**12)
     with pytest.raises(UserError, match="more than 10 MB"):
@@ -130,7 +129,7 @@ def test_a_sparse_file_takes_no_memory(path):
 
 
 @pytest.mark.parametrize("name", ["gone", "\0", "x" * 300, "."])
-def test_files_that_cannot_be_read_are_named(tmp_path, name):
+def test_a_file_that_cannot_be_read_is_refused(tmp_path, name):
     with pytest.raises(UserError, match="cannot be read as YAML: "):
         read_yaml(tmp_path / name)
 
@@ -142,13 +141,14 @@ def test_files_that_cannot_be_read_are_named(tmp_path, name):
         "a: &a __use_yte__\n*a : true", "<<: {__use_yte__: true}",
     ],
 )  # fmt: skip
-def test_a_file_that_asks_for_code_is_refused_however_it_asks(path, text):
+def test_a_file_that_asks_to_run_code_is_refused(path, text):
     path.write_text(text)
-    for after, told in ((False, False), (True, True)):
-        with pytest.raises(UserError, match="__use_yte__: a configuration is data") as caught:
-            read_mapping(path, after)
-        assert ("Snakemake has run them already" in str(caught.value)) == told
+    for after_snakemake in (False, True):
+        with pytest.raises(UserError, match="a configuration is data") as caught:
+            read_mapping(path, after_snakemake)
+        assert (caught.value.file, caught.value.key) == (str(path), "__use_yte__")
+        assert ("Snakemake has run them already" in caught.value.remedy) == after_snakemake
 
 
-def test_the_reader_is_that_in_c():
-    assert issubclass(documents.Loader, yaml.CSafeLoader)
+def test_the_loader_uses_libyaml():
+    assert issubclass(Loader, yaml.CSafeLoader)

@@ -1,4 +1,4 @@
-"""A package of one's own extends the library, which needs no word of it."""
+"""Extensions in another package: one of each kind, its conformance tests, and the guide."""
 
 import json
 import os
@@ -31,7 +31,7 @@ from neuralrace.datasets.base import Data, Dataset
 
 
 class Spiral(Dataset):
-    """Points on a spiral, told how far along it they lie."""
+    """Points on a spiral; the target is their position along it."""
 
     example: ClassVar[Mapping[str, Any]] = {"samples": 12}
     name: Literal["spiral"]
@@ -152,7 +152,7 @@ save("paper/journey", "", {name: {}}, "", *files)
 
 
 def python(folder, *arguments):
-    """A process in which the distribution in a folder is installed."""
+    """A Python process in which the distribution in a folder is installed."""
     path = os.pathsep.join([str(folder), *filter(None, sys.path)])
     return subprocess.run(
         [sys.executable, *arguments],
@@ -179,7 +179,7 @@ def install(folder, files):
 
 @pytest.fixture
 def outside(tmp_path):
-    """A folder with a distribution that has one of each kind."""
+    """A folder with a distribution that has one extension of each kind."""
     install(tmp_path, FILES)
     return tmp_path
 
@@ -191,14 +191,14 @@ def change(folder, name, old, new):
     path.write_text(text.replace(old, new))
 
 
-def test_one_of_each_kind_is_configured_trained_solved_measured_and_drawn(outside):
+def test_extensions_of_each_kind_are_configured_trained_solved_measured_and_drawn(outside):
     done = python(outside, "-c", MEASURE, json.dumps(CELL))
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n") == ["(1, 2, 2, 9, 1) largest weight", "(1, 2)", ""]
     assert (outside / "journey.png").stat().st_size > 1000
 
 
-def test_one_of_each_kind_conforms(outside):
+def test_extensions_of_each_kind_pass_the_conformance_suite(outside):
     done = suite(outside, ".test_declarations")
     assert done.returncode == 0, done.stdout
     done = suite(outside, "", "-k", "spiral or reach or at_rest or travelled or journey", "-rp")
@@ -217,7 +217,7 @@ def test_one_of_each_kind_conforms(outside):
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "tests", "said"),
+    ("name", "old", "new", "tests", "message"),
     [
         (
             "metrics/travelled.py",
@@ -283,25 +283,27 @@ def test_one_of_each_kind_conforms(outside):
         ),
     ],
 )
-def test_faults_are_told_with_the_module(outside, name, old, new, tests, said):
+def test_a_faulty_extension_fails_the_suite_with_its_module(
+    outside, name, old, new, tests, message
+):
     change(outside, name, old, new)
     done = suite(outside, tests, "-k", Path(name).stem)
     assert done.returncode == 1, done.stdout
-    assert said in done.stdout
+    assert message in done.stdout
     assert f"outside.{name.removesuffix('.py').replace('/', '.')}" in done.stdout
 
 
-def test_a_name_that_is_taken_is_refused_with_both_places(outside):
+def test_a_name_of_two_extensions_is_refused_with_both_modules(outside):
     change(outside, "datasets/spiral.py", '"spiral"', '"xor"')
     done = python(outside, "-c", "import neuralrace.config.cell")
     assert done.returncode == 1
-    said = "datasets: 'xor' is in neuralrace.datasets.xor and outside.datasets.spiral"
-    assert done.stderr.strip().endswith(f"ValueError: {said}")
+    message = "datasets: 'xor': is in neuralrace.datasets.xor and outside.datasets.spiral"
+    assert f"UserError: {message}; rename one" in done.stderr
 
 
 @pytest.mark.parametrize("first", ["outside.datasets.steps", "neuralrace.config.cell"])
-def test_any_dataset_can_be_built_upon(outside, first):
-    """Modules that are choices inside a dataset may import that dataset."""
+def test_extensions_can_import_any_dataset(outside, first):
+    """A choice inside a dataset may be in a module that imports that dataset."""
     install(
         outside,
         {
@@ -341,7 +343,7 @@ PLAIN = NonlinearGaussian
     assert done.stdout == "100.0\n"
 
 
-def test_the_package_of_the_guide_conforms(tmp_path):
+def test_the_package_of_the_guide_passes_the_conformance_suite(tmp_path):
     guide = GUIDE.partition("## In a package of your own")[2]
     shown = re.findall(r"`([^`\n]+)`:\n\n```\w+\n(.*?)```", guide, re.DOTALL)
     files = {name.removeprefix("../neuralrace/"): text for name, text in shown}

@@ -1,4 +1,4 @@
-"""What is read of a module without running it."""
+"""Imports, declarations and code of a module, read without running it."""
 
 import ast
 import io
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import neuralrace
+from neuralrace.errors import UserError
 from neuralrace.extensions.source import Decorated, decorated, imports, without_comments
 
 LIBRARY = sorted(Path(neuralrace.__file__).parent.rglob("*.py"))
@@ -25,7 +26,7 @@ def plain(): import e; from f.g import (  # both
 
 @Figure(reads={"one": {"metrics": "loss"}})
 def draw():
-    '''Said.'''
+    '''Text.'''
 
 @Other(reads={})
 def other(): ...
@@ -42,10 +43,10 @@ def module(tmp_path):
     return write
 
 
-def test_what_a_module_declares_and_imports(module):
+def test_declarations_and_imports_are_read_from_source(module):
     path = module(MODULE)
     reads = {"one": {"metrics": "loss"}}
-    assert decorated(path, "Figure") == {"draw": Decorated({"reads": reads}, "Said.")}
+    assert decorated(path, "Figure") == {"draw": Decorated({"reads": reads}, "Text.")}
     assert set(imports(path)) == {"os.path", "a.b.c", "a.b.d", "e", "f.g.h", "f.g.i"}
 
 
@@ -69,11 +70,11 @@ def names_in(tree):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_imports_are_those_of_the_syntax_tree():
+def test_imports_equal_those_of_the_syntax_tree():
     for path in LIBRARY:
         text = path.read_text(encoding="utf-8")
         more = set(imports(path)) ^ set(names_in(ast.parse(text)))
-        # an example in a docstring may read as an import, of what nothing rests on
+        # an example in a docstring may look like an import
         assert all(f"    import {name} as" in text for name in more), path
         assert more <= {"neuralrace", "numpy"}, path
 
@@ -85,21 +86,21 @@ def test_imports_are_those_of_the_syntax_tree():
         ("@Figure(reads=READS)\ndef draw(): ...", "takes literals"),
     ],
 )
-def test_what_cannot_be_read_is_told(module, text, words):
+def test_an_argument_that_is_no_literal_keyword_is_refused(module, text, words):
     path = module(text)
-    with pytest.raises(ValueError, match=words) as caught:
+    with pytest.raises(UserError, match=words) as caught:
         decorated(path, "Figure")
-    assert str(path) in str(caught.value)
+    assert (caught.value.file, caught.value.key) == (str(path), "@Figure")
 
 
 def tokens(text):
-    """What Python makes of a text, comments and the ends of their lines left out."""
+    """Python's tokens of a text, without comments and the ends of their lines."""
     read = tokenize.generate_tokens(io.StringIO(text).readline)
     return [(token.type, token.string) for token in read if token.type != tokenize.NL]
 
 
-def test_without_comments_a_module_is_the_same_to_python():
-    """Exactly, in every file: what a digest leaves out must not be able to change a result."""
+def test_code_without_comments_is_the_same_code():
+    """In every file: text that a digest leaves out must not change a result."""
     for path in LIBRARY:
         text, short = path.read_text(encoding="utf-8"), without_comments(path)
         code = [token for token in tokens(text) if token[0] != tokenize.COMMENT]
@@ -120,7 +121,7 @@ def test_without_comments_a_module_is_the_same_to_python():
         ("x = 1  # '''\ny = 1  # '''\n", False),
     ],
 )
-def test_comments_and_blank_lines_make_no_difference(module, text, same):
+def test_only_comments_and_blank_lines_are_removed(module, text, same):
     assert (without_comments(module(text)) == without_comments(module("x = 1\n"))) == same
 
 
@@ -132,7 +133,7 @@ def test_comments_and_blank_lines_make_no_difference(module, text, same):
         "x = '' '''\n# {}'''\n", "'''A docstring.\n\n    # {}\n'''\n",
     ],
 )  # fmt: skip
-def test_what_stands_in_a_text_is_no_comment(module, text):
+def test_a_hash_sign_in_a_string_is_no_comment(module, text):
     one, other = (module(text.replace("{}", word)) for word in ("one", "other"))
     assert tokens(one.read_text())
     assert without_comments(one) == one.read_text()

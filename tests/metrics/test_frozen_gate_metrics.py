@@ -206,13 +206,13 @@ def test_prediction_is_undefined_for_gates_that_never_open(relu):
 )
 def test_unsuitable_candidates_are_refused(candidate, message):
     odd = {"name": "gated", "gates": GATES["general"]} | MEAN | candidate
-    unfit = relu_cell(["gate_prediction"], candidates={"odd": odd}).unfit()
+    unfit = str(relu_cell(["gate_prediction"], candidates={"odd": odd}).unfit())
     assert re.search(message, unfit)
 
 
 def test_candidate_with_the_name_of_a_source_is_refused():
     cell = relu_cell(["gate_prediction"], candidates={"trained": CANDIDATES["general"]})
-    assert re.search(r"candidates.trained: .* use another", cell.unfit())
+    assert re.search(r"candidates.trained: .* use another", str(cell.unfit()))
 
 
 # Gate refresh ------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ def test_other_relu_networks_are_refused(metric, parts, message):
 
 def test_refresh_needs_one_output():
     cell = relu_cell(["gate_refresh"], dataset={"name": "contextual", "contexts": 2, "objects": 4})
-    assert re.search(r"metrics: 'gate_refresh': .* has \d+ outputs", cell.unfit())
+    assert re.search(r"metrics: 'gate_refresh': .* has \d+ outputs", str(cell.unfit()))
 
 
 # Gating loss -------------------------------------------------------------------------------------

@@ -321,11 +321,11 @@ def test_an_initialiser_in_modes_is_refused_for_graphs():
         ),
         (
             {"training": MINI, "record": {"every": 1, "observables": ["pair_error"]}},
-            "'pair_error' .* training.loss.name: 'cross_entropy': use squared_error",
+            "'pair_error': .* training.loss.name: 'cross_entropy': use squared_error",
         ),
         (
             {"record": {"every": 1, "observables": ["similarity"]}},
-            "'similarity' .* dataset.name: 'transformed_images': use routing",
+            "'similarity': .* dataset.name: 'transformed_images': use routing",
         ),
     ],
 )

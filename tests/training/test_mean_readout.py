@@ -124,4 +124,4 @@ def test_one_output_is_a_probability_and_has_no_largest_class(make_run):
         train(make_run(**parts | {"dataset": beyond}))
     counted = parts | {"record": EVERY_STEP | {"observables": ["accuracy"]}}
     needs = OBSERVABLES["accuracy"].declaration.requires
-    assert "has one output" in unmet(make_run(**counted), needs, data=True)
+    assert "has one output" in str(unmet(make_run(**counted), needs, data=True))

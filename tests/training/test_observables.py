@@ -259,7 +259,7 @@ def test_two_observables_with_one_variable_are_refused(make_run, monkeypatch):
     entry = replace(OBSERVABLES["layer_norm"], name="other", declaration=declaration)
     monkeypatch.setitem(OBSERVABLES._entries, "other", entry)
     record = {"every": 1, "observables": ["layer_norm", "other"]}
-    with pytest.raises(ValueError, match="'other' gives 'layer_norm', as 'layer_norm' does"):
+    with pytest.raises(ValueError, match="'other': gives 'layer_norm', as 'layer_norm' does"):
         make_run(record=record)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from neuralrace.config.cell import Cell
-from neuralrace.config.load import Plan
+from neuralrace.config.settings import Plan
 from neuralrace.errors import UserError
 from neuralrace.results import provenance
 from neuralrace.results.checksums import (

@@ -24,15 +24,14 @@ from neuralrace.cli.listing import KINDS, experiments, meanings
 from neuralrace.cli.show import about_cell, about_file, layout
 from neuralrace.config.bundled import FILES, root
 from neuralrace.config.load import (
-    NAME,
-    Plan,
     config_folder,
     merge_configs,
     paper_files,
     read_file,
     read_plan,
-    refuse_reserved,
 )
+from neuralrace.config.settings import Plan, refuse_reserved
+from neuralrace.config.sweep import NAME
 from neuralrace.errors import UserError, did_you_mean
 from neuralrace.results.atomic import write_text
 from neuralrace.workflow.profile import check

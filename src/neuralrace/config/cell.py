@@ -1,10 +1,10 @@
-"""The one definition of an experiment: what can be configured, its types, defaults and meaning.
+"""Cells: the configuration of experiments, with types, defaults and meaning of every key.
 
 A `Cell` is one point of an experiment's sweep: an `Ensemble` of runs, one for each init scale and
-seed, and what is computed about them. `neuralrace.config.load` reads cells from `config/`.
+seed, with its theory and metrics. `neuralrace.config.load` reads cells from `config/`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, cast
 
 from pydantic import Field, model_validator
@@ -13,7 +13,14 @@ from neuralrace.config.requirements import unmet
 from neuralrace.datasets.base import Dataset
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
-from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS, RegisteredName, choices
+from neuralrace.extensions.registry import (
+    METRICS,
+    OBSERVABLES,
+    SOLUTIONS,
+    RegisteredName,
+    Registry,
+    choices,
+)
 from neuralrace.networks.base import Network
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.initialisers.base import Initialiser
@@ -29,21 +36,49 @@ NETWORKS = choices("networks", Network)
 INITIALISERS = choices("initialisation", Initialiser)
 
 
+def _first_unmet(
+    ensemble: "Ensemble", key: str, names: Iterable[str], registry: Registry[Any], data: bool
+) -> UserError | None:
+    """The first of the named extensions whose requirements the ensemble does not meet."""
+    for name in names:
+        if error := unmet(ensemble, registry[name].declaration.requires, data):
+            return UserError(f"needs another run: {error}", key=key, value=name)
+    return None
+
+
+def _check_extensions(
+    ensemble: "Ensemble", key: str, names: Iterable[str], registry: Registry[Any]
+) -> None:
+    """Raises a `UserError` if requirements are not met or two extensions share a variable."""
+    if error := _first_unmet(ensemble, key, names, registry, data=False):
+        raise error
+    sources: dict[str, str] = {}
+    for name in names:
+        for variable in registry[name].declaration.variables:
+            if sources.setdefault(variable, name) != name:
+                raise UserError(
+                    f"gives {variable!r}, as {sources[variable]!r} does",
+                    key=key,
+                    value=name,
+                    remedy="use one of them",
+                )
+
+
 class Ensemble(ConfigModel):
-    """All runs of a cell, (init_scale, seed): what fixes its trajectory."""
+    """All runs of a cell, (init_scale, seed): everything that determines its trajectory."""
 
     dataset: Annotated[Union[DATASETS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """Dataset and its parameters."""
     network: Annotated[Union[NETWORKS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
     """Architecture and gates."""
     init: Annotated[Union[INITIALISERS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
-    """Initialisation law and its parameters."""
+    """Initialiser and its parameters."""
     init_scales: Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
     """Factors on every initial weight; a dimension of the results."""
     seeds: Positive
     """Runs per init scale; a dimension of the results."""
     first_seed: Annotated[int, Field(ge=0, lt=2**62)] = 0
-    """Runs have the seeds from this one on."""
+    """Smallest seed; the others follow it."""
     training: Training
     """Gradient descent."""
     record: Record
@@ -61,49 +96,46 @@ class Ensemble(ConfigModel):
 
     @property
     def resolved(self) -> Network:
-        """The network; one with gates of its own making as the ordinary network that it is."""
+        """The network; one with learned gates as the ReLU network that it is."""
         return self.network.resolved
 
     @property
     def layered(self) -> Layered:
-        """The network, where it is a layered one.
+        """The network as a layered one.
 
         Raises:
-            UserError: it has given gates.
+            UserError: the configuration gives its gates.
         """
-        if wrong := unmet(self, "layered"):
-            raise UserError(wrong)
+        if error := unmet(self, "layered"):
+            raise error
         return cast(Layered, self.resolved)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Ensemble":
         if len(set(self.init_scales)) < len(self.init_scales):
-            raise ValueError(f"init_scales {list(self.init_scales)} repeats a value")
+            raise UserError(
+                "repeats a value", key="init_scales", value=self.init_scales, remedy="leave it out"
+            )
         steps, every, snapshots = self.training.steps, self.record.every, self.record.snapshots
-        if steps % every or (steps // every) % snapshots:
-            raise ValueError(
-                f"training.steps ({steps}) must be a multiple of record.every ({every}) times "
-                f"record.snapshots ({snapshots})"
+        if steps % (every * snapshots):
+            raise UserError(
+                f"must be a multiple of record.every ({every}) times record.snapshots "
+                f"({snapshots})",
+                key="training.steps",
+                value=steps,
             )
         if self.precision == "float32" and steps >= 2**31:
-            raise ValueError(
-                f"training.steps: {steps}: float32 counts up to {2**31 - 1}; use precision: float64"
+            raise UserError(
+                f"float32 counts up to {2**31 - 1}",
+                key="training.steps",
+                value=steps,
+                remedy="use precision: float64",
             )
         return self
 
     @model_validator(mode="after")
     def _observable(self) -> "Ensemble":
-        given: dict[str, str] = {}
-        for name in self.record.observables:
-            observable = OBSERVABLES[name].declaration
-            if wrong := unmet(self, observable.requires):
-                raise ValueError(f"record.observables: {name!r} needs another run: {wrong}")
-            for variable in observable.variables:
-                if given.setdefault(variable, name) != name:
-                    raise ValueError(
-                        f"record.observables: {name!r} gives {variable!r}, as {given[variable]!r} "
-                        "does; use one of them"
-                    )
+        _check_extensions(self, "record.observables", self.record.observables, OBSERVABLES)
         return self
 
     @model_validator(mode="after")
@@ -113,22 +145,22 @@ class Ensemble(ConfigModel):
 
     @property
     def networks(self) -> tuple[Network, ...]:
-        """All networks that training or theory may be asked about."""
+        """All networks that training or theory uses."""
         return (self.network,)
 
     def task(self) -> "Task":
-        """See `neuralrace.training.runs.Runs`."""
+        """The task of `neuralrace.training.runs.Runs`."""
         return self.resolved.task(self.dataset, self.init, self.training)
 
     @property
     def modules(self) -> frozenset[str]:
-        """Modules of all that is named here; results rest on them and on their imports."""
-        observed = (OBSERVABLES[name].module for name in self.record.observables)
-        return frozenset([*_defined_in(self), *observed])
+        """Modules of all extensions named here; results depend on them and on their imports."""
+        observables = (OBSERVABLES[name].module for name in self.record.observables)
+        return frozenset([*_defined_in(self), *observables])
 
 
 def _defined_in(value: Any) -> Iterator[str]:
-    """Modules of the classes of a configuration and of all that is inside it."""
+    """Modules of the classes of a configuration and of everything inside it."""
     if isinstance(value, ConfigModel):
         yield type(value).__module__
         value = vars(value)
@@ -136,21 +168,21 @@ def _defined_in(value: Any) -> Iterator[str]:
         value = value.values()
     elif not isinstance(value, list | tuple):
         return
-    for each in value:
-        yield from _defined_in(each)
+    for item in value:
+        yield from _defined_in(item)
 
 
 R = TypeVar("R", bound=Ensemble)
 
 
 class SolvedEnsemble(Ensemble):
-    """An ensemble and the theory that stands beside it."""
+    """An ensemble and its theory."""
 
     solutions: tuple[Annotated[str, RegisteredName(SOLUTIONS)], ...] = ()
     """Theory solved from the same initial weights."""
     candidates: dict[str, Gated] = Field(default={})
-    """Gated networks that may stand for a ReLU network, by names of your choice: what theory and
-    training say of them is compared with it."""
+    """Gated networks that may stand for a ReLU network, by names of your choice. Their theory and
+    training are compared with it."""
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -164,59 +196,52 @@ class SolvedEnsemble(Ensemble):
 
     @model_validator(mode="after")
     def _candidates_for_relu(self) -> "SolvedEnsemble":
-        if not self.candidates:
-            return self
-        if unmet(self, "layered relu"):
-            raise ValueError("candidates: stand for a ReLU network without biases; leave them out")
+        if self.candidates and unmet(self, "layered relu"):
+            raise UserError(
+                "stand for a ReLU network without biases", key="candidates", remedy="leave them out"
+            )
         for name, candidate in self.candidates.items():
             if candidate.gates.learned:
-                raise ValueError(f"candidates.{name}.gates: 'learned' are those of the network")
+                raise UserError(
+                    "are those of the network",
+                    key=f"candidates.{name}.gates",
+                    value="learned",
+                    remedy="use other gates",
+                )
         return self
 
     @model_validator(mode="after")
     def _solvable(self) -> "SolvedEnsemble":
-        for name in self.solutions:
-            if missing := unmet(self, SOLUTIONS[name].declaration.requires):
-                raise ValueError(f"solutions: {name!r} needs another run: {missing}")
+        if error := _first_unmet(self, "solutions", self.solutions, SOLUTIONS, data=False):
+            raise error
         return self
 
-    def unfit(self) -> str | None:
-        """What requires other data or another start, in words; None where all fits.
+    def unfit(self) -> UserError | None:
+        """The first data requirement that is not met; None if all are.
 
-        It loads the dataset: planning asks once, and validation never does.
+        It loads the dataset: planning calls it once, and validation never does.
         """
-        if missing := unmet(self, "start_exists gates_fit", data=True):
-            return missing
-        for name in self.record.observables:
-            if missing := unmet(self, OBSERVABLES[name].declaration.requires, data=True):
-                return f"record.observables: {name!r} needs another run: {missing}"
-        for name in self.solutions:
-            if missing := unmet(self, SOLUTIONS[name].declaration.requires, data=True):
-                return f"solutions: {name!r} needs another run: {missing}"
-        return None
+        observables = self.record.observables
+        return (
+            unmet(self, "start_exists gates_fit", data=True)
+            or _first_unmet(self, "record.observables", observables, OBSERVABLES, data=True)
+            or _first_unmet(self, "solutions", self.solutions, SOLUTIONS, data=True)
+        )
 
 
 class Cell(SolvedEnsemble):
-    """One point of a sweep: an ensemble, its theory, and what is measured in both."""
+    """One point of a sweep: an ensemble, its theory and its metrics."""
 
     metrics: tuple[Annotated[str, RegisteredName(METRICS)], ...] = ()
     """Metrics computed from trajectory and theory."""
 
     @model_validator(mode="after")
     def _measurable(self) -> "Cell":
-        giving: dict[str, str] = {}
+        _check_extensions(self, "metrics", self.metrics, METRICS)
         for name in self.metrics:
-            metric = METRICS[name].declaration
-            if problem := unmet(self, metric.requires):
-                raise ValueError(f"metrics: {name!r}: {problem}")
-            if absent := metric.absent(self.record.observables, self.solutions):
-                raise ValueError(f"metrics: {name!r} needs {absent}")
-            for variable in metric.variables:
-                if giving.setdefault(variable, name) != name:
-                    raise ValueError(
-                        f"metrics: {giving[variable]!r} and {name!r} both give {variable!r}; "
-                        "leave one out"
-                    )
+            declaration = METRICS[name].declaration
+            if error := declaration.absent(self.record.observables, self.solutions):
+                raise error.replaced(key="metrics", value=name)
         return self
 
     @property
@@ -224,17 +249,12 @@ class Cell(SolvedEnsemble):
         """See `Ensemble.modules`; metrics too."""
         return super().modules | {METRICS[name].module for name in self.metrics}
 
-    def unfit(self) -> str | None:
+    def unfit(self) -> UserError | None:
         """See `SolvedEnsemble.unfit`; metrics too."""
-        if missing := super().unfit():
-            return missing
-        for name in self.metrics:
-            if missing := unmet(self, METRICS[name].declaration.requires, data=True):
-                return f"metrics: {name!r}: {missing}"
-        return None
+        return super().unfit() or _first_unmet(self, "metrics", self.metrics, METRICS, data=True)
 
     def only(self, part: type[R]) -> R:
-        """The part that fixes an earlier stage: editing a metric must not retrain anything."""
+        """The part that determines an earlier stage: a change of metrics must not retrain."""
         return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})
 
 

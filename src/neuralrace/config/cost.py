@@ -1,7 +1,7 @@
-"""Cost of a cell, from its specification alone: time, disk, and where it is trained.
+"""Cost of a cell, from its specification alone: time, memory, disk and device.
 
-The estimate is held against measured runs by `benchmarks/workflow.py`. It decides in
-which order cells are trained, which of them on a GPU, and what a cluster is asked for.
+The estimate decides the order of training, which cells train on a GPU, and the resources that
+cluster jobs request. `benchmarks/workflow.py` compares it with measured runs.
 """
 
 from collections.abc import Container, Hashable
@@ -16,35 +16,35 @@ from neuralrace.networks.base import Arithmetic
 
 Device = Literal["cpu", "gpu"]
 
-# All measured on one core of a small machine, and to be taken for orders of magnitude elsewhere.
+# All measured on one core of a small machine; elsewhere they are orders of magnitude.
 RATE = 2.4e10
 """Multiply-adds a core-second in float32; half of it in float64."""
 CALL = 4e-7
-"""Core-seconds of an operation of a compiled program beside its arithmetic."""
+"""Core-seconds of an operation of a compiled program, without its arithmetic."""
 OPERATIONS = 60
-"""Operations of a step, about."""
+"""Approximate operations of a step."""
 START = 0.15
-"""Core-seconds of any training beside its steps: tracing, loading its program, writing its file."""
+"""Core-seconds of a training without its steps: tracing, loading its program, writing its file."""
 COMPILE, COMPILE_OBSERVABLE, COMPILE_BATCH = 0.5, 0.25, 1.0
-"""Core-seconds to compile a program, for each observable in it, and for batches that are drawn."""
+"""Core-seconds to compile a program, each observable in it, and the drawing of batches."""
 CACHE, UPDATE = 1e7, 3e-10
-"""Bytes of weights of all runs beyond which updating them takes this many core-seconds a byte."""
-LOAD, LOOK = 5e-7, 1.3e-6
-"""Core-seconds for each number of a dataset, to load it and for a metric to go through it."""
+"""Bytes of weights of all runs that fit the cache, and core-seconds per byte to update more."""
+LOAD, READ = 5e-7, 1.3e-6
+"""Core-seconds per number of a dataset: to load it, and for a metric to read it."""
 IMAGES = 0.03
-"""What images by domain cost of that: bytes, averaged once for all cells of a worker."""
+"""Factor on this for images by domain: bytes, averaged once for all cells of a worker."""
 FILES = 0.04
-"""Core-seconds of a solution or a metric that trains nothing: mostly its file."""
+"""Core-seconds of a solution or a metric that trains no network: mostly its file."""
 GPU_RATE, GPU_CALL, GPU_COMPILE = 2e12, 5e-6, 40.0
-"""The same of a GPU, where the processor compiles for it."""
+"""The same for a GPU; the processor compiles its programs."""
 FILES_OF_RECORDS = 20
-"""Bytes of the files of a cell for each byte that is recorded, where dimensions that sizes do not
-tell count as 1; with theory, metrics, and a file beside the one that it replaces."""
+"""Bytes of the files of a cell per recorded byte, where dimensions of unknown size count as 1. It
+includes theory, metrics, and the temporary file that replaces an older one."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated core-seconds of each stage, where the cell is trained, its memory and files."""
+    """Estimated core-seconds of each stage, and the device, memory and disk space of a cell."""
 
     compile: float
     """For the first cell of its `program`; later ones share it."""
@@ -57,7 +57,7 @@ class Cost:
     program: Hashable
 
     def seconds(self, known: Container[Hashable] = ()) -> float:
-        """Core-seconds of all stages, where some programs are compiled already."""
+        """Core-seconds of all stages, if the programs in `known` are compiled already."""
         stages = self.train + self.solve + self.measure
         return stages if self.program in known else stages + self.compile
 
@@ -67,18 +67,18 @@ def estimate_cost(cell: Cell, gpu: bool = False) -> Cost:
 
     Args:
         cell: its specification.
-        gpu: whether there is a GPU to train on.
+        gpu: whether a GPU is available.
     """
     sizes = cell.dataset.sizes
-    each = cell.resolved.arithmetic(cell.dataset, sizes, cell.training)
+    run = cell.resolved.arithmetic(cell.dataset, sizes, cell.training)
     compiling = COMPILE + COMPILE_OBSERVABLE * len(cell.record.observables)
     compiling += 0 if cell.training.batch.whole else COMPILE_BATCH
     operations = OPERATIONS * passes(cell)
     runs = len(cell.init_scales) * cell.seeds
     width = 1 if cell.precision == "float32" else 2
-    work = width * multiply_adds(cell, each)
-    held = 4 * width * runs * each.weights
-    updating = UPDATE * held * cell.training.steps if held > CACHE else 0
+    work = width * multiply_adds(cell, run)
+    weight_bytes = 4 * width * runs * run.weights
+    updating = UPDATE * weight_bytes * cell.training.steps if weight_bytes > CACHE else 0
     loaded = examples(cell, sizes) * (IMAGES if isinstance(cell.dataset, ImageDomainDataset) else 1)
     train = START + CALL * operations + work / RATE + updating + LOAD * loaded
     on_gpu = START + GPU_CALL * operations + work / GPU_RATE
@@ -88,16 +88,16 @@ def estimate_cost(cell: Cell, gpu: bool = False) -> Cost:
         compile=GPU_COMPILE if device == "gpu" else compiling,
         train=on_gpu if device == "gpu" else train,
         solve=FILES * len(cell.solutions),
-        measure=(FILES + LOOK * loaded) * len(cell.metrics) + trained * train / 2,
+        measure=(FILES + READ * loaded) * len(cell.metrics) + trained * train / 2,
         device=device,
-        memory_mb=estimate_mb(cell, each, sizes),
+        memory_mb=estimate_mb(cell, run, sizes),
         disk_mb=1 + int(FILES_OF_RECORDS * 4 * width * recorded(cell, sizes) / 1e6),
         program=(
             runs,
             cell.dataset.name,
             sizes,
             type(cell.resolved),
-            each,
+            run,
             cell.record.observables,
             cell.training.loss.name,
             cell.training.batch,
@@ -108,13 +108,13 @@ def estimate_cost(cell: Cell, gpu: bool = False) -> Cost:
 
 
 def passes(ensemble: Ensemble) -> float:
-    """Forward and backward passes of a training: steps, and records with what is observed."""
+    """Forward and backward passes of a training: its steps, and its records with observables."""
     records = ensemble.training.steps / ensemble.record.every
     return ensemble.training.steps + records * (1 + len(ensemble.record.observables)) / 3
 
 
-def multiply_adds(ensemble: Ensemble, each: Arithmetic) -> float:
+def multiply_adds(ensemble: Ensemble, run: Arithmetic) -> float:
     """Multiply-adds of a training: three times those of a forward pass, over steps and runs."""
     runs = len(ensemble.init_scales) * ensemble.seeds
     records = ensemble.training.steps / ensemble.record.every
-    return 3 * runs * (ensemble.training.steps * each.step + records * each.whole)
+    return 3 * runs * (ensemble.training.steps * run.step + records * run.whole)

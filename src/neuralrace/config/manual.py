@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neuralrace.config.cell import Cell
-from neuralrace.config.load import Settings
+from neuralrace.config.settings import Settings
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
 

@@ -1,7 +1,8 @@
 """Estimated memory of a cell, from its specification alone.
 
-What cannot fit is refused before anything is loaded or allocated; a cluster is asked for this
-much. What the compiled program needs is checked before it runs: see `neuralrace.training.memory`.
+Planning refuses a cell that cannot fit, before anything is loaded or allocated. Cluster jobs
+request this much memory. The trainer checks what the compiled program needs before it runs it; see
+`neuralrace.training.memory`.
 """
 
 import math
@@ -11,38 +12,38 @@ from typing import Any
 from neuralrace.config.cell import Cell, Ensemble
 from neuralrace.config.variables import declared_variables
 from neuralrace.datasets.base import Sizes
+from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.networks.base import Arithmetic
 from neuralrace.training.memory import COPIES
 
-Key = tuple[str, ...]
 PROCESS_MB = 700
 """Megabytes of a process that has imported everything."""
 
 
-def estimate_mb(ensemble: Ensemble, each: Arithmetic, sizes: Sizes) -> int:
+def estimate_mb(ensemble: Ensemble, run: Arithmetic, sizes: Sizes) -> int:
     """Estimated memory of a process that trains an ensemble, in megabytes.
 
     Args:
         ensemble: its specification.
-        each: what one run computes.
-        sizes: of the dataset.
+        run: arithmetic of one run.
+        sizes: sizes of the dataset.
     """
-    return PROCESS_MB + int(4 * numbers(ensemble, each, sizes) * 8 / 1e6)
+    return PROCESS_MB + int(4 * numbers(ensemble, run, sizes) * 8 / 1e6)
 
 
-def too_large(cell: Cell, limit: int) -> tuple[Key, str] | None:
-    """The key that makes a cell too large, and its value with the remedy; None if it can fit.
+def too_large(cell: Cell, limit: int) -> UserError | None:
+    """An error about the largest size in a cell that cannot fit into memory; None if it can.
 
-    Only what is needed at the least counts, as its program will tell what it needs in all.
+    This is a lower bound: the trainer checks the whole of its compiled program.
 
     Args:
         cell: its specification.
         limit: bytes of memory of the machine that trains.
 
     Raises:
-        UserError: gates or trained pairs that do not fit the domains; a dataset that cannot be
-            loaded, where its size or pathways are not known without.
+        UserError: gates or trained pairs do not fit the domains; or a dataset cannot be loaded
+            whose sizes or pathways are not known without loading it.
     """
     sizes = cell.dataset.sizes
     counts = (
@@ -54,34 +55,36 @@ def too_large(cell: Cell, limit: int) -> tuple[Key, str] | None:
     for count in counts:
         try:
             needed = count() * (8 if cell.precision == "float64" else 4)
-        except OverflowError:  # more than the largest number
+        except OverflowError:  # more than the largest float
             needed = math.inf
         if needed > limit:
             key, value, _ = max(_sizes(cell), key=lambda size: size[2])
-            remedy = "record less often" if key == ("record", "every") else "use less"
-            return key, (
-                f"{value}: needs {needed / 1e9:.3g} GB of memory, and the machine has "
-                f"{limit / 1e9:.3g} GB; {remedy}, or say by memory_mb what machines have"
+            remedy = "record less often" if key == "record.every" else "use less"
+            return UserError(
+                f"needs {needed / 1e9:.3g} GB of memory, and the machine has {limit / 1e9:.3g} GB",
+                key=key,
+                value=value,
+                remedy=f"{remedy}, or say by memory_mb what machines have",
             )
     return None
 
 
-def numbers(ensemble: Ensemble, each: Arithmetic, sizes: Sizes) -> float:
-    """Numbers held at once: weights and gradients, what all runs see, and what is recorded."""
+def numbers(ensemble: Ensemble, run: Arithmetic, sizes: Sizes) -> float:
+    """Numbers in memory at once: weights and gradients, examples, and records."""
     runs = len(ensemble.init_scales) * ensemble.seeds
-    held = runs * (3 * each.weights + each.step ** (2 / 3))
-    return held + examples(ensemble, sizes) + recorded(ensemble, sizes)
+    weights = runs * (3 * run.weights + run.step ** (2 / 3))
+    return weights + examples(ensemble, sizes) + recorded(ensemble, sizes)
 
 
 def examples(ensemble: Ensemble, sizes: Sizes) -> float:
-    """Numbers in inputs and targets: of the dataset, and of the batches of a step."""
+    """Numbers in inputs and targets of the dataset, and of the batches of one step."""
     batch = ensemble.training.batch
     drawn = 0 if batch.whole else ensemble.seeds * batch.samples(sizes.samples)
     return float(sizes.samples + drawn) * (sizes.inputs + sizes.outputs)
 
 
 def recorded(ensemble: Ensemble, sizes: Sizes) -> float:
-    """Numbers in the records of all runs: dimensions that sizes do not tell count as 1."""
+    """Numbers in the records of all runs; dimensions of unknown size count as 1."""
     known = {
         "time": ensemble.training.steps // ensemble.record.every + 1,
         "snapshot": ensemble.record.snapshots + 1,
@@ -91,28 +94,26 @@ def recorded(ensemble: Ensemble, sizes: Sizes) -> float:
         "mode": min(sizes.inputs, sizes.outputs),
     }
     variables = declared_variables("trajectory", ensemble.record.observables).values()
-    each = sum(math.prod(known.get(dim, 1) for dim in variable.dims) for variable in variables)
-    return float(len(ensemble.init_scales) * ensemble.seeds * each)
+    per_run = sum(math.prod(known.get(dim, 1) for dim in variable.dims) for variable in variables)
+    return float(len(ensemble.init_scales) * ensemble.seeds * per_run)
 
 
-def _sizes(cell: Cell) -> Iterator[tuple[Key, int, int]]:
-    """Whole numbers that say how much there is, by key: value, and how much that makes."""
-    yield ("seeds",), cell.seeds, cell.seeds
-    yield ("record", "every"), cell.record.every, cell.training.steps // cell.record.every
-    parts = {("dataset",): cell.dataset, ("network",): cell.network}
-    for key, part in (parts | {("training", "batch"): cell.training.batch}).items():
-        for inside, number in _whole(part):
-            yield (*key, *inside), number, number
+def _sizes(cell: Cell) -> Iterator[tuple[str, int, int]]:
+    """Keys that set a size: dotted key, value, and the number of things that it makes."""
+    yield "seeds", cell.seeds, cell.seeds
+    yield "record.every", cell.record.every, cell.training.steps // cell.record.every
+    parts = {"dataset": cell.dataset, "network": cell.network}
+    for key, part in (parts | {"training.batch": cell.training.batch}).items():
+        for inner, number in _integers(part):
+            yield key + inner, number, number
 
 
-def _whole(value: Any) -> Iterator[tuple[Key, int]]:
-    """All whole numbers inside a value, by key, leaving out those that only name a draw."""
-    if isinstance(value, ConfigModel | Mapping):
-        for name, each in dict(value).items():
+def _integers(value: Any) -> Iterator[tuple[str, int]]:
+    """All integers inside a value with their keys, such as `.hidden.0`, except seeds."""
+    if isinstance(value, ConfigModel | Mapping | tuple):
+        items = enumerate(value) if isinstance(value, tuple) else dict(value).items()
+        for name, item in items:
             if name != "seed":
-                yield from (((name, *key), number) for key, number in _whole(each))
-    elif isinstance(value, tuple):
-        for place, each in enumerate(value):
-            yield from (((str(place), *key), number) for key, number in _whole(each))
+                yield from ((f".{name}{key}", number) for key, number in _integers(item))
     elif isinstance(value, int) and not isinstance(value, bool):
-        yield (), value
+        yield "", value

@@ -1,7 +1,7 @@
-"""Cells as nobody tuned them: fresh seeds, and what a paper does not print doubled.
+"""Robustness runs: cells with fresh seeds, and with one quantity doubled.
 
-A claim that was written with the results in view is held against these. Every variant has fresh
-seeds, of runs and of datasets; all but the first double one thing besides.
+They test claims that were written with the results in view. Every variant has fresh seeds of runs
+and of datasets. All variants but `fresh` also double one quantity that the papers do not state.
 """
 
 import json
@@ -15,7 +15,7 @@ from neuralrace.config.cell import Cell
 Variant = Literal["fresh", "samples", "widths", "steps", "step_size"]
 
 OFFSET = 7919
-"""Added to every seed; the thousandth prime, so chosen by nobody."""
+"""Added to every seed. It is the thousandth prime, so that it is not tuned."""
 
 DOUBLED: dict[Variant, tuple[str, ...]] = {
     "fresh": (),
@@ -28,12 +28,12 @@ DOUBLED: dict[Variant, tuple[str, ...]] = {
 
 
 def variant_of(cell: Cell, variant: Variant) -> Cell | None:
-    """The cell with fresh seeds and one thing doubled; None where there is no such thing.
+    """The cell with fresh seeds and one quantity doubled; None if it has no such quantity.
 
     Twice the steps are recorded at the same intervals. Twice the step size comes with half the
-    steps, so that training takes as long, and intervals of the same length in time; where steps or
-    intervals are odd, training takes twice as long instead. A pathway that is one of many averaged
-    units stays one unit: a wider one would be another kind of network.
+    steps and intervals, so that the times of the records stay the same; if steps or intervals are
+    odd, training takes twice as long instead. Averaged pathways of one unit keep their width: wider
+    ones would be another kind of network.
     """
     if variant == "widths" and any(network.averaged for network in cell.networks):
         return None
@@ -56,11 +56,11 @@ def variant_of(cell: Cell, variant: Variant) -> Cell | None:
     except ValidationError:
         if variant == "fresh":
             raise
-        return None  # a dataset of so many images has no more
+        return None  # a dataset of images that has no more of them
 
 
 def variants(cell: Cell) -> Iterator[tuple[Variant, Cell]]:
-    """All variants that a cell has."""
+    """All variants of a cell."""
     for variant in DOUBLED:
         if other := variant_of(cell, variant):
             yield variant, other
@@ -75,7 +75,7 @@ def _double(node: Any, path: list[str]) -> None:
             if isinstance(value, dict):
                 _double(value, rest)
         else:
-            node[name] = [2 * each for each in value] if isinstance(value, list) else 2 * value
+            node[name] = [2 * number for number in value] if isinstance(value, list) else 2 * value
 
 
 def _reseed(node: Any) -> None:

@@ -1,1 +1,1 @@
-"""How extensions are declared and found: configuration models, registry, source reading."""
+"""Extensions: how they are configured, declared in decorators, listed, and read as source."""

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict
 from neuralrace.extensions.source import attributes
 
 
-def _told(schema: dict[str, Any], model: type["ConfigModel"]) -> None:
-    """Completes a schema, when one is asked for, by the texts of keys and by the example."""
+def _describe(schema: dict[str, Any], model: type["ConfigModel"]) -> None:
+    """Adds the descriptions of keys and the example to a JSON schema."""
     for cls in reversed(model.__mro__):
         if issubclass(cls, ConfigModel) and cls is not ConfigModel:
             texts = attributes(Path(inspect.getfile(cls)), cls.__name__)
@@ -26,8 +26,8 @@ def _told(schema: dict[str, Any], model: type["ConfigModel"]) -> None:
 class ConfigModel(BaseModel):
     """A frozen, strictly typed model that refuses unknown keys.
 
-    Everything a person can write in `config/` is an instance of a subclass, so the configuration
-    object and the thing that it configures are one.
+    Everything in `config/` is an instance of a subclass: a dataset, for example, is its own
+    configuration.
     """
 
     model_config = ConfigDict(
@@ -35,14 +35,14 @@ class ConfigModel(BaseModel):
         strict=True,
         frozen=True,
         allow_inf_nan=False,
-        json_schema_extra=_told,
+        json_schema_extra=_describe,
     )
     example: ClassVar[Mapping[str, Any]] = {}
-    """Parameters of a small one, where it cannot do without; the manual shows them, and
-    `neuralrace.testing` tries them."""
+    """Parameters of a small instance, if some have no default. The manual shows them, and
+    `neuralrace.testing` uses them."""
 
     def canonical(self) -> str:
-        """The one JSON text of this object: compact, keys in order of definition."""
+        """Canonical JSON: compact, with keys in order of definition."""
         return self.model_dump_json()
 
     def sha256(self) -> str:

@@ -1,18 +1,17 @@
-"""What extends the library: declared beside its code, found by listing, read without running.
+"""Registries of extensions: metrics, solutions, observables, figures, datasets and others.
 
-A metric, a solution, an observable or a figure is a function, and its declaration is the decorator
-above it, written in literals. It stands in any module of the package of its kind (see `PACKAGES`),
-or of one that an installed distribution names in the entry-point group `neuralrace` under that
-kind:
+A metric, a solution, an observable or a figure is a function. Its declaration is the decorator
+above it, written in literals, so that planning can read it without running the module. Its module
+is in the package of its kind (see `PACKAGES`), or in a package that an installed distribution names
+in the entry-point group `neuralrace`:
 
     [project.entry-points.neuralrace]
     metrics = "mypackage.metrics"
 
-The figure `paper/figure` is the one of the module `<paper>/<figure>.py` of `neuralrace.figures`, or
-of such a package.
+The module `<paper>/<figure>.py` of such a package of figures holds the figure `paper/figure`.
 
-Datasets, gating schemes and initialisation laws are classes with a configuration of their own, in
-modules that are found likewise; see `choices`. Nothing else names any of them.
+Datasets, gating schemes, initialisers and others are classes with a configuration, in modules that
+are listed in the same way; see `choices`. No other file of the library lists extensions.
 """
 
 import inspect
@@ -28,7 +27,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args
 from pydantic import Field
 from pydantic_core import core_schema
 
-from neuralrace.errors import did_you_mean
+from neuralrace.errors import UserError, did_you_mean
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.source import decorated, docstring
 
@@ -44,7 +43,7 @@ PACKAGES = {
     "metrics": "neuralrace.metrics",
     "figures": "neuralrace.figures",
 }
-"""The package of this library that holds each kind of extension."""
+"""Package of this library by kind of extension."""
 F = TypeVar("F", bound=Callable)
 C = TypeVar("C", bound=ConfigModel)
 D = TypeVar("D", bound="Declaration")
@@ -62,37 +61,40 @@ class Variable:
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What is said of an extension, in literals: it is read as source."""
+    """Properties of an extension, written as a decorator with literals as arguments."""
 
     def __call__(self, function: F) -> F:
-        """As a decorator: the function as it is."""
+        """The function itself, unchanged."""
         return function
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity(Declaration):
-    """Something that gives variables of a result file.
+    """An extension that gives variables of a result file.
 
-    Names stand side by side in one text; all are needed, and of `a|b` either.
+    Required names are separated by spaces; `a|b` requires one of the two.
     """
 
     variables: Mapping[str, tuple[str, str] | tuple[str, str, str]]
-    """Dimensions side by side, meaning, and unit (1 when absent) of each variable it gives."""
+    """Dimensions (separated by spaces), meaning, and unit (1 when absent) of each variable."""
     requires: str = ""
-    """Conditions on the ensemble, functions of `neuralrace.config.requirements`."""
+    """Requirements on the ensemble: names of functions of `neuralrace.config.requirements`."""
 
     @property
     def outputs(self) -> dict[str, Variable]:
-        """What it gives."""
-        return {name: Variable(tuple(g[0].split()), *g[1:]) for name, g in self.variables.items()}
+        """The declared variables."""
+        return {
+            name: Variable(tuple(dims.split()), *texts)
+            for name, (dims, *texts) in self.variables.items()
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observable(Quantity):
-    """Something that is recorded while a network trains."""
+    """A quantity that is recorded while a network trains."""
 
     snapshots: bool = False
-    """Whether it is too large for the time axis, and recorded along `snapshot`."""
+    """Whether it is recorded along `snapshot`, as it is too large for the time axis."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,33 +104,34 @@ class Solution(Quantity):
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(Quantity):
-    """Something that is computed from trajectory and theory."""
+    """A quantity that is computed from trajectory and theory."""
 
     observables: str = ""
-    """What must be recorded."""
+    """Required observables."""
     solutions: str = ""
-    """What must be solved; `*` for one at least, whichever, and `*loss` for one that gives this."""
+    """Required solutions; `*` requires any solution, and `*loss` one that gives this variable."""
     trains: bool = False
-    """Whether it trains networks of its own, to compare with."""
+    """Whether it trains other networks for comparison."""
 
-    def absent(self, observables: Collection[str], solutions: Collection[str]) -> str | None:
-        """What it lacks first among these, in words with the remedy; None where all is there."""
-        for what, wanted, given, key in (
+    def absent(self, observables: Collection[str], solutions: Collection[str]) -> UserError | None:
+        """The first requirement that these do not meet; None if they meet all of them."""
+        for noun, requirements, present, key in (
             ("observable", self.observables, observables, "record.observables"),
             ("solution", self.solutions, solutions, "solutions"),
         ):
-            for each in wanted.split():
-                names = each.split("|")
-                if each.startswith("*"):
-                    variable = each.removeprefix("*")
-                    if not any(
-                        variable in ("", *SOLUTIONS[name].declaration.variables) for name in given
-                    ):
-                        what += f" that gives {variable}" if variable else ""
-                        return f"a {what}; add one to {key}"
-                elif not set(names) & set(given):
-                    one = "it" if len(names) == 1 else "one"
-                    return f"the {what} {' or '.join(names)}; add {one} to {key}"
+            for requirement in requirements.split():
+                names, remedy = requirement.split("|"), f"add one to {key}"
+                if requirement.startswith("*"):
+                    variable = requirement[1:]
+                    gives = (SOLUTIONS[name].declaration.variables for name in present)
+                    met = any(not variable or variable in variables for variables in gives)
+                    problem = f"needs a {noun}" + (f" that gives {variable}" if variable else "")
+                else:
+                    met = set(names) & set(present)
+                    problem = f"needs the {noun} {' or '.join(names)}"
+                    remedy = f"add it to {key}" if len(names) == 1 else remedy
+                if not met:
+                    return UserError(problem, remedy=remedy)
         return None
 
 
@@ -136,61 +139,62 @@ class Metric(Quantity):
 class Figure(Declaration):
     """A figure, drawn from the results of cells.
 
-    Its module holds a function `panel_<letter>(results, ax)` for each panel, and the function under
-    this decorator gives the entries of the legend above all of them, which may be none.
+    Its module has a function `panel_<letter>(results, ax)` for each panel. The decorated function
+    returns the entries of the legend above all panels; the list may be empty.
     """
 
     layout: str
-    """Letters of the panels, rows parted by semicolons, as matplotlib's `subplot_mosaic` takes."""
+    """Letters of the panels, with semicolons between rows, for matplotlib's `subplot_mosaic`."""
     height: int | float
-    """Inches; its width is that of a page."""
+    """Height in inches; the width is that of a page."""
     widths: tuple[int | float, ...] = ()
-    """Of columns, in proportion; alike when absent."""
+    """Relative widths of columns; equal when absent."""
     heights: tuple[int | float, ...] = ()
-    """Of rows, in proportion; alike when absent."""
+    """Relative heights of rows; equal when absent."""
     cf: Mapping[str, str] = field(default_factory=dict)
-    """Panel of the paper that each is to be set beside, such as `Fig. 4e`, by letter."""
+    """Panel of the paper to compare with, such as `Fig. 4e`, by letter."""
     reads: Mapping[str, Mapping[str, str]]
-    """Variables of each kind of file (trajectory, theory, metrics), by experiments; names stand
-    side by side, and none where only the specification in the file is read. An experiment is of
-    the figure's paper or `paper/experiment`, or a glob, which may match none."""
+    """Variables (separated by spaces) by kind of file (trajectory, theory, metrics), by experiment.
+    A file without variables is read for its specification. An experiment is one of the figure's
+    paper, or `paper/experiment`, or a glob, which may match nothing."""
 
 
 @dataclass(frozen=True)
 class Entry(Generic[D]):
-    """A declaration with the function that it stands above."""
+    """A declaration with its function."""
 
     name: str
     module: str
-    """Dotted name."""
+    """Dotted name of the module."""
     path: Path
-    """Its file."""
+    """File of the module."""
     function: str
     """Name of the function."""
     text: str
-    """The function's docstring; where a module is the extension, that of the module."""
+    """Docstring of the function; for a figure, of its module."""
     declaration: D
 
     def load(self) -> Callable[..., Any]:
-        """The function; only now is its module run."""
+        """The function; this imports its module."""
         return getattr(import_module(self.module), self.function)
 
 
 class Registry(Mapping[str, Entry[D]]):
     """All extensions of one kind by name, sorted.
 
+    Modules are listed on first use.
+
     Args:
-        kind: the package that is listed.
-        declaration: the decorator.
-        folders: whether modules stand in folders, and what is in one is called `folder/module`;
-            else in the package itself, and it is called as its function.
+        kind: kind of the extensions, a key of `PACKAGES`.
+        declaration: class of the decorator.
+        folders: whether an extension is a module in a folder, named `folder/module`. Otherwise it
+            is a function with its own name.
 
     Raises:
-        ValueError: on first use, where a declaration cannot be read or two have one name.
+        UserError: on first use, if a declaration cannot be read or two have the same name.
     """
 
     def __init__(self, kind: ExtensionKind, declaration: type[D], folders: bool = False):
-        """Nothing is listed yet."""
         self.kind = kind
         self.declaration = declaration
         self.folders = folders
@@ -208,32 +212,32 @@ class Registry(Mapping[str, Entry[D]]):
         """The name, if there is such an extension.
 
         Raises:
-            ValueError: there is none; with those that are spelt alike.
+            UserError: there is none.
         """
         if name not in self:
-            meant = did_you_mean(name, self)
-            raise ValueError(f"no such {self.kind[:-1]}; {meant}config/README.md lists all")
+            similar = did_you_mean(name, self)
+            raise UserError(
+                f"no such {self.kind[:-1]}", remedy=f"{similar}config/README.md lists all"
+            )
         return name
 
     @cached_property
     def _entries(self) -> dict[str, Entry[D]]:
-        found: dict[str, Entry[D]] = {}
+        entries: dict[str, Entry[D]] = {}
         for module, path in modules(self.kind, "*/" if self.folders else "**/"):
-            for function, said in decorated(path, self.declaration.__name__).items():
+            for function, source in decorated(path, self.declaration.__name__).items():
                 name = f"{path.parent.name}/{path.stem}" if self.folders else function
-                if name in found:
-                    raise ValueError(
-                        f"{self.kind}: {name!r} is in {found[name].module} and in {module}"
-                    )
-                declaration = self.declaration(**said.keywords)
-                text = docstring(path) if self.folders else said.text
-                found[name] = Entry(name, module, path, function, text, declaration)
-        return dict(sorted(found.items()))
+                if name in entries:
+                    raise _same_name(self.kind, name, entries[name].module, module)
+                declaration = self.declaration(**source.keywords)
+                text = docstring(path) if self.folders else source.text
+                entries[name] = Entry(name, module, path, function, text, declaration)
+        return dict(sorted(entries.items()))
 
 
 @dataclass(frozen=True)
 class RegisteredName:
-    """As an annotation of `str` in a configuration: the name of an extension."""
+    """Annotation of a `str` in a configuration that names an extension."""
 
     registry: Registry[Any]
 
@@ -251,20 +255,22 @@ FIGURES = Registry("figures", Figure, folders=True)
 
 
 def modules(kind: str, folders: str = "") -> Iterator[tuple[str, Path]]:
-    """Dotted name and file of every module of a kind, those of other distributions last.
+    """Dotted name and file of every module of a kind, with other distributions last.
 
     Args:
-        kind: the package that is listed, here and under this name in the entry-point group.
-        folders: where in it, a glob that ends in a slash; in the package itself when absent.
+        kind: kind of extension: a key of `PACKAGES`, and the name of entry points.
+        folders: glob of the folders inside a package, with a slash at its end; the package itself
+            when absent.
 
     Raises:
-        ValueError: a package that an entry point names does not exist.
+        UserError: a package that an entry point names does not exist.
     """
     for package in (PACKAGES[kind], *sorted(packages(kind))):
         spec = find_spec(package)
         if spec is None or not spec.submodule_search_locations:
-            raise ValueError(
-                f"entry point {ENTRY_POINT_GROUP}: {kind} = {package!r}: there is no such package"
+            raise UserError(
+                f"{kind} = {package!r}: there is no such package",
+                key=f"entry point {ENTRY_POINT_GROUP}",
             )
         for folder in spec.submodule_search_locations:
             for path in sorted(Path(folder).glob(f"{folders}[!_]*.py")):
@@ -273,47 +279,51 @@ def modules(kind: str, folders: str = "") -> Iterator[tuple[str, Path]]:
 
 @cache
 def packages(kind: str | None = None) -> frozenset[str]:
-    """Packages of other distributions that extend this library: in a kind, or in any."""
-    return frozenset(entry.value for entry in _extensions() if kind in (None, entry.name))
+    """Packages of other distributions that extend this library, of one kind or of all."""
+    return frozenset(entry.value for entry in _entry_points() if kind in (None, entry.name))
 
 
 @cache
-def _extensions() -> EntryPoints:
+def _entry_points() -> EntryPoints:
     return entry_points(group=ENTRY_POINT_GROUP)
 
 
 @cache
 def choices(kind: str, base: type[C]) -> tuple[type[C], ...]:
-    """All classes of a kind that can be configured: those with a `name` of their own, by name.
+    """All classes of a kind that a configuration can choose by their `name`, sorted by name.
 
     Args:
-        kind: the package that is listed.
-        base: what they inherit from.
+        kind: kind of extension, a key of `PACKAGES`.
+        base: base class of the choices.
 
     Raises:
-        ValueError: two have one name.
+        UserError: two have the same name.
     """
-    found: dict[str, type[C]] = {}
+    classes: dict[str, type[C]] = {}
     for module, _ in modules(kind):
-        for each in vars(import_module(module)).values():
-            if not inspect.isclass(each) or each.__module__ != module or not issubclass(each, base):
+        for cls in vars(import_module(module)).values():
+            if not inspect.isclass(cls) or cls.__module__ != module or not issubclass(cls, base):
                 continue
-            field = each.model_fields.get("name")
-            for name in get_args(field.annotation) if field else ():  # none of what has no name
-                if name in found:
-                    raise ValueError(
-                        f"{kind}: {name!r} is in {found[name].__module__} and {module}"
-                    )
-                found[name] = each
-    return tuple(found[name] for name in sorted(found))
+            name_field = cls.model_fields.get("name")
+            for name in get_args(name_field.annotation) if name_field else ():
+                if name in classes:
+                    raise _same_name(kind, name, classes[name].__module__, module)
+                classes[name] = cls
+    return tuple(classes[name] for name in sorted(classes))
+
+
+def _same_name(kind: str, name: str, *modules: str) -> UserError:
+    return UserError(
+        f"is in {' and '.join(modules)}", key=kind, value=name, remedy="rename one of them"
+    )
 
 
 @dataclass(frozen=True)
 class ChoiceOf:
-    """As an annotation of a base class: one of the `choices` of a kind, told by name.
+    """Annotation of a base class: one of the `choices` of a kind, by name.
 
-    For modules of that very kind, together with `defer_build`: all are listed when a configuration
-    is first read, and not while the module is imported, which others of its kind may import.
+    Modules of the same kind use it, together with `defer_build`, as they may import each other.
+    Choices are listed when a configuration is first read, and not while a module is imported.
     """
 
     kind: str

@@ -1,6 +1,6 @@
-"""The library as source: what a module imports and declares, read without running it.
+"""Imports and declarations of a module, read from its source without running it.
 
-Planning needs both, and running every module would load JAX, xarray and Matplotlib with them.
+Planning needs both. Running every module would load JAX, xarray and Matplotlib.
 """
 
 import ast
@@ -14,16 +14,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from neuralrace.errors import UserError
+
 IMPORT = re.compile(
     r"(?:^|[:;])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^;\n]+))"
     r"|import[ \t]+([^;\n]+))",
     re.MULTILINE,
 )
-"""An import statement: module, names in parentheses or without; or modules alone."""
+"""Import statement: a module with names, in parentheses or not; or modules alone."""
 COMMENT = re.compile(r"#.*")
 REMARK = re.compile(
     r"""
-      ( \"{3} [^"\\]* (?: (?: \\. | "(?!"") ) [^"\\]* )* \"{3}  # a text: it stays
+      ( \"{3} [^"\\]* (?: (?: \\. | "(?!"") ) [^"\\]* )* \"{3}  # a string: it stays
       | '{3} [^'\\]* (?: (?: \\. | '(?!'') ) [^'\\]* )* '{3}
       | " [^"\\]* (?: \\. [^"\\]* )* "
       | ' [^'\\]* (?: \\. [^'\\]* )* '
@@ -33,9 +35,9 @@ REMARK = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""Comments and blank lines, and texts, in which neither is one.
+"""Comments and blank lines; and strings, as a `#` inside them is no comment.
 
-Exact up to Python 3.11. Later ones take the same quotes again inside an f-string.
+It is exact up to Python 3.11. Later versions allow the same quotes again inside an f-string.
 """
 
 
@@ -46,9 +48,9 @@ def syntax(path: Path) -> ast.Module:
 
 
 def without_comments(path: Path) -> str:
-    """A module of this library as it would be without comments and blank lines.
+    """The source of a module without comments and blank lines.
 
-    Every plan asks this of the whole library, and the tokens of Python take thirty times as long.
+    Every plan does this for the whole library, and `tokenize` takes thirty times as long.
     """
     return REMARK.sub(r"\1", path.read_text(encoding="utf-8")).lstrip("\n")
 
@@ -62,23 +64,28 @@ def docstring(path: Path) -> str:
 def imports(path: Path) -> tuple[str, ...]:
     """Names of all modules that a file may import, also inside functions.
 
-    Every plan asks this of the whole library, and a syntax tree takes thirty times as long. A line
-    of a docstring that reads as an import would count as one.
+    Every plan does this for the whole library, and a syntax tree takes thirty times as long. A line
+    of a docstring that looks like an import counts as one.
     """
     names: list[str] = []
     for module, group, rest, plain in IMPORT.findall(path.read_text(encoding="utf-8")):
-        listed = COMMENT.sub("", group or rest or plain).split(",")
-        named = [entry.split()[0] for entry in listed if entry.strip()]
-        names += [f"{module}.{name}" for name in named] if module else named
+        entries = COMMENT.sub("", group or rest or plain).split(",")
+        imported = [entry.split()[0] for entry in entries if entry.strip()]
+        names += [f"{module}.{name}" for name in imported] if module else imported
     return tuple(names)
 
 
 def attributes(path: Path, name: str) -> dict[str, str]:
-    """Texts below the annotated attributes of a class of a module, by attribute."""
-    found = (n.body for n in syntax(path).body if isinstance(n, ast.ClassDef) and n.name == name)
+    """Docstrings of the annotated attributes of a class, by attribute.
+
+    Args:
+        path: the module.
+        name: the class.
+    """
+    bodies = (n.body for n in syntax(path).body if isinstance(n, ast.ClassDef) and n.name == name)
     return {
         attribute.target.id: inspect.cleandoc(below.value.value)
-        for body in found
+        for body in bodies
         for attribute, below in pairwise(body)
         if isinstance(attribute, ast.AnnAssign)
         and isinstance(attribute.target, ast.Name)
@@ -90,10 +97,10 @@ def attributes(path: Path, name: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Decorated:
-    """A function with a decorator that is called."""
+    """A function with a decorator."""
 
     keywords: dict[str, Any]
-    """Of the decorator, by name."""
+    """Keyword arguments of the decorator."""
     text: str
     """Docstring of the function."""
 
@@ -101,26 +108,31 @@ class Decorated:
 def decorated(path: Path, decorator: str) -> dict[str, Decorated]:
     """The functions of a module that have a decorator, by name.
 
-    Its keywords are literals, which may contain names of constants (see `_Constants`).
+    Args:
+        path: the module.
+        decorator: name of the decorator; it is called with keywords. Their values are
+            literals, which may contain names of constants (see `_Constants`).
 
     Raises:
-        ValueError: an argument is no literal, or has no keyword.
+        UserError: an argument is no literal, or has no keyword.
     """
-    found, constants = {}, _Constants(path)
+    functions, constants = {}, _Constants(path)
     for node in syntax(path).body:
         if not isinstance(node, ast.FunctionDef):
             continue
         for call in node.decorator_list:
             if isinstance(call, ast.Call) and ast.unparse(call.func) == decorator:
                 if call.args:
-                    raise ValueError(f"{path}: @{decorator} takes keywords only")
+                    raise UserError("takes keywords only", file=path, key=f"@{decorator}")
                 try:
                     literals = {k.arg: constants.visit(deepcopy(k.value)) for k in call.keywords}
                     keywords = {str(k): ast.literal_eval(v) for k, v in literals.items()}
                 except ValueError as error:
-                    raise ValueError(f"{path}: @{decorator} takes literals: {error}") from None
-                found[node.name] = Decorated(keywords, ast.get_docstring(node) or "")
-    return found
+                    raise UserError(
+                        f"takes literals: {error}", file=path, key=f"@{decorator}"
+                    ) from None
+                functions[node.name] = Decorated(keywords, ast.get_docstring(node) or "")
+    return functions
 
 
 class _Constants(ast.NodeTransformer):

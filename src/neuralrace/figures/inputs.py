@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from neuralrace.config.cell import Cell
-from neuralrace.config.load import Files, file_of
+from neuralrace.config.location import Files, file_of
 from neuralrace.config.variables import REGISTRIES, why_absent
 from neuralrace.errors import UserError, did_you_mean
 from neuralrace.extensions.registry import FIGURES

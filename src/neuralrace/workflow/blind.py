@@ -50,7 +50,7 @@ def run(
         job.report(f"{place}: {number} of {len(cells)}")
         try:
             if unfit := cell.unfit():
-                raise UserError(unfit)
+                raise unfit
             ensemble = cell.only(Ensemble)
             trained = trajectory_dataset(cell_id, ensemble, train(ensemble, job.report))
             solved = theory_dataset(cell_id, cell.only(SolvedEnsemble)) if cell.solutions else None

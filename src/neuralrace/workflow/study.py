@@ -16,7 +16,8 @@ from neuralrace.claims.inputs import needed_cells
 from neuralrace.claims.spec import claims_fingerprint, read_claims
 from neuralrace.config.cell import Cell, Ensemble
 from neuralrace.config.cost import Cost, estimate_cost
-from neuralrace.config.load import COMMAND_LINE, merge_configs, paper_files, read_file, read_plan
+from neuralrace.config.load import merge_configs, paper_files, read_file, read_plan
+from neuralrace.config.location import COMMAND_LINE
 from neuralrace.config.variables import FileKind
 from neuralrace.errors import UserError, shorten
 from neuralrace.extensions.registry import FIGURES

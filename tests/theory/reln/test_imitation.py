@@ -106,7 +106,7 @@ def test_altered_ensembles_are_validated():
     record = Record(every=4, snapshots=3)
     assert altered(ensemble, record=record).record == record
     assert altered(ensemble, record=record).training == ensemble.training
-    with pytest.raises(ValueError, match=r"training.steps \(12\) must be a multiple"):
+    with pytest.raises(ValueError, match=r"training.steps: 12: must be a multiple"):
         altered(ensemble, record=Record(every=5))
 
 

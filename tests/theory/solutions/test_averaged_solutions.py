@@ -155,7 +155,7 @@ def test_mean_field_is_refused_for_inputs_of_unknown_distribution():
 )
 def test_several_outputs_are_refused(make_cell, name):
     modes = {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2}
-    assert "dataset.name: 'modes': has 2 outputs" in make_cell(name, dataset=modes).unfit()
+    assert "dataset.name: 'modes': has 2 outputs" in str(make_cell(name, dataset=modes).unfit())
 
 
 def test_pathways_that_do_not_see_all_inputs_are_refused():

@@ -111,7 +111,7 @@ def test_a_listed_theory_can_be_solved_and_any_other_is_refused(initialiser):
             listed += 1
         for name, reason in theory["theory_that_does_not"].items():
             try:
-                message = cell_of(spec, solutions=[name]).unfit()
+                message = str(cell_of(spec, solutions=[name]).unfit())
             except ValidationError as error:
                 message = str(error)
             assert message is not None, (spec, name)

@@ -95,7 +95,7 @@ def test_split_starts_follow_width_and_variance(relu_on_xor):
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
-        ({"name": "xor"}, "dataset.margin: is missing: give it"),
+        ({"name": "xor"}, "dataset.margin: is missing; give it"),
         (TASK, "dataset.name: 'contextual': use xor and give its margin"),
     ],
 )
@@ -216,7 +216,7 @@ def test_common_pathway_and_family_on_its_residual_add_up_to_the_staged_loss():
         (gated(6, 2) | {"hidden": [6, 6]}, TASK, "staged_modes", "give exactly one hidden layer"),
         (gated(6, 2), TASK | {"part": "residual"}, "head_start", "part: 'residual': use whole"),
         (gated(6, 3), TASK, "staged_modes", r"open_in: \[3\]: give less than the 3 contexts"),
-        (gated(6, 2, common=False), TASK, "head_start", "gates.common: false: use true"),
+        (gated(6, 2, common=False), TASK, "head_start", "gates.common: False: use true"),
         (
             {"name": "gated", "hidden": [6], "gates": {"name": "per_example"}},
             TASK,

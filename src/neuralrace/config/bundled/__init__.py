@@ -1,6 +1,6 @@
-"""The workflow as files: rules, configuration of the papers, and profiles.
+"""Files of the workflow: rules, configuration of the papers, and profiles.
 
-In a clone they stand at its root. A wheel has no root, and carries them in this folder.
+A clone has them at its root, and a wheel in this folder.
 """
 
 from pathlib import Path
@@ -10,20 +10,22 @@ from neuralrace.errors import UserError
 FOLDER = Path(__file__).parent
 CLONE = FOLDER.parents[3]
 FILES = ("Snakefile", "config", "environment.yml", "profiles", "workflow")
-"""What the workflow consists of; a wheel carries the same (`hatch_build.py`)."""
+"""All files and folders of the workflow; `hatch_build.py` puts them into the wheel."""
 
 
 def root() -> Path:
     """The folder that holds `FILES`.
 
     Raises:
-        UserError: neither the wheel nor a clone that this library is installed from holds them.
+        UserError: the library was installed neither from a wheel nor from a clone.
     """
-    # what was installed with the library comes first: around it may stand a Snakefile of others
+    # the wheel's folder comes first: the folders around it may have an unrelated Snakefile
     for folder in (FOLDER, CLONE):
         if folder.joinpath("Snakefile").is_file():
             return folder
     raise UserError(
-        f"{FOLDER / 'Snakefile'}: the workflow is not there; install neuralrace from its wheel or "
-        "from a clone of its repository: pip install --editable FOLDER"
+        "the workflow is not there",
+        file=FOLDER / "Snakefile",
+        remedy="install neuralrace from its wheel or from a clone of its repository: "
+        "pip install --editable FOLDER",
     )
