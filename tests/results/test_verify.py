@@ -140,9 +140,9 @@ def test_a_whole_cell_in_the_place_of_a_sibling_is_told(broken, tmp_path, planne
 
 
 def test_robustness_runs_lie_in_folders_of_their_variant(broken, tmp_path):
-    write_result(broken, tmp_path / "blind/paper/experiment/fresh/main/trajectory.nc")
+    write_result(broken, tmp_path / "robustness/paper/experiment/fresh/main/trajectory.nc")
     assert problems(tmp_path) == []
-    assert problems(tmp_path / "blind") == []
+    assert problems(tmp_path / "robustness") == []
 
 
 def test_an_edited_specification_is_told(broken, tmp_path, monkeypatch):

@@ -70,7 +70,7 @@ BEGINS = (
     "Building DAG",
 )
 """What Snakemake says before it asks for anything."""
-TARGETS = ("total", "figures", "gallery", "cells", "plots", "metrics", "claims", "blind")
+TARGETS = ("total", "figures", "gallery", "cells", "plots", "metrics", "claims", "robustness")
 """Lines of its table of jobs that stand for no work."""
 
 

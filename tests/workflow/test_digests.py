@@ -43,7 +43,7 @@ more = {
     "solve": parts["theory"].modules,
     "measure": parts["metrics"].modules,
     "draw": [FIGURES["paper/journey"].module],
-    "blind": {m for c in study.blind["deep_linear/time_to_learn"].values() for m in c.modules},
+    "robustness": {m for c in study.robustness["deep_linear/time_to_learn"].values() for m in c.modules},
 }
 stages = sys.argv[1:]
 print(json.dumps({s: [str(f) for f in code_files(s, more.get(s, ()))] for s in stages}))
@@ -58,8 +58,8 @@ TARGETS = {
     "judge": ["claims", "--until", "measure", "judge"],
     "draw": ["figures/paper/journey.png"],
     "plot": ["figures/paper/experiment/main.png"],
-    "blind": ["results/blind/deep_linear/time_to_learn/failed.json"],
-    "judge_blind": ["results/blind.json"],
+    "robustness": ["results/robustness/deep_linear/time_to_learn/failed.json"],
+    "judge_robustness": ["results/robustness.json"],
 }
 """What to ask for so that a stage runs, once what it rests on is there."""
 BEFORE = {"tabulate": ["cells"]}

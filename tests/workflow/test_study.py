@@ -157,9 +157,9 @@ def test_every_figure_and_claim_of_the_papers_is_planned(tmp_path, monkeypatch):
     reads_others = {"make_haste/semantic"}
     own = {name for name in FIGURES if name.startswith("make_haste/")} - reads_others
     assert paper == [f"figures/{name}.png" for name in FIGURES if name in own]
-    for experiment in study.blind:
-        assert study.blind_memory(experiment, 1) > 0
-        assert study.blind_seconds(experiment) > 0
+    for experiment in study.robustness:
+        assert study.robustness_memory(experiment, 1) > 0
+        assert study.robustness_seconds(experiment) > 0
 
 
 # How a configuration is given --------------------------------------------------------------------

@@ -71,7 +71,7 @@ def export(
 
     A result file is finished once it is sealed. Tables of claims, findings and metrics tell of the
     packed cells alone, and figures go along that were drawn from these, as their seals say. Logs,
-    checkpoints, blind trials and smoke runs are left out.
+    checkpoints, robustness runs and smoke runs are left out.
 
     Args:
         folder: of results.

@@ -43,7 +43,7 @@ COMMAND_LINE = "--config"
 """What messages call values that are given to Snakemake itself, in place of a file."""
 LONGEST = 200
 """Letters of a cell's label and of a results folder, at most: file systems have room for 255."""
-RESERVED = frozenset({"blind", "checkpoints", "figures", "logs", "slim", "smoke"})
+RESERVED = frozenset({"checkpoints", "figures", "logs", "robustness", "slim", "smoke"})
 """Folders beside those of papers, in results and among figures."""
 WORDS = {
     "tuple_type": "expected a list",

@@ -510,7 +510,7 @@ def open_results(
         raise UserError(f"folder: {folder!r}: give the path of a results folder")
     root = Path(folder)
     if cell_ids is None:
-        # blind trials and smoke runs lie deeper
+        # robustness runs and smoke runs lie deeper
         places = [root]
         for _ in IDENTIFIER:
             places = [inside for folder in places for inside in _folders(folder)]

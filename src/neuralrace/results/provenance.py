@@ -20,7 +20,7 @@ SEEN: dict[Path, tuple[int, ...]] = {}
 """State of source files when this process first saw them; workers look before they import any."""
 
 Stage = Literal[
-    "train", "solve", "measure", "tabulate", "judge", "draw", "plot", "blind", "judge_blind"
+    "train", "solve", "measure", "tabulate", "judge", "draw", "plot", "robustness", "judge_robustness"
 ]
 """Each has a module of its name in `neuralrace.workflow`, which its jobs call."""
 RUNNER = "neuralrace.workflow.worker"

@@ -8,7 +8,7 @@ import xarray as xr
 from neuralrace.config.robustness import OFFSET
 
 pytestmark = pytest.mark.workflow
-FOLDER = "results/blind/deep_linear/time_to_learn"
+FOLDER = "results/robustness/deep_linear/time_to_learn"
 COARSE = {
     "tolerance": {"value": 9.0, "why": "a coarse step"},
     "alternatives": [{"name": "ten times as long", "value": 11.0, "source": "made up"}],
@@ -25,9 +25,9 @@ def test_the_table_shows_what_fresh_seeds_and_doubled_sizes_say(workspace):
     changed["time_to_learn"]["training"] = {"learning_rate": 0.47, "steps": 400}
     workspace.configure("deep_linear", changed)
     workspace.claim(**COARSE)
-    assert "blind_runs" not in workspace.planned("claims")
-    assert workspace.planned("blind") == {"blind_runs": 1, "judge_blind": 1}
-    workspace.snakemake("blind")
+    assert "robustness_runs" not in workspace.planned("claims")
+    assert workspace.planned("robustness") == {"robustness_runs": 1, "judge_robustness": 1}
+    workspace.snakemake("robustness")
     with xr.open_dataset(workspace.path / FOLDER / "fresh/main/metrics.nc") as fresh:
         assert fresh["seed"].values.tolist() == [OFFSET, OFFSET + 1]
     places = {path.parent.parent.name for path in (workspace.path / FOLDER).glob("*/main/*.nc")}
@@ -37,7 +37,7 @@ def test_the_table_shows_what_fresh_seeds_and_doubled_sizes_say(workspace):
 
     printed = workspace.snakemake("claims", fails=True)
     assert "does not survive twice the step size; say on what it depends" in printed
-    blind = row(workspace)["blind"]
+    blind = row(workspace)["robustness"]
     assert blind["seeds"] == f"{OFFSET} to {OFFSET + 1}"
     assert (blind["verdict"], blind["survives"]) == ("holds", False)
     assert blind["lost"] == ["twice the step size"]
@@ -46,10 +46,10 @@ def test_the_table_shows_what_fresh_seeds_and_doubled_sizes_say(workspace):
 
     workspace.claim(**COARSE, depends="the step size")
     workspace.snakemake("claims")  # the trials are no input: asking for claims asks for no trials
-    assert row(workspace)["blind"] == blind
+    assert row(workspace)["robustness"] == blind
     assert row(workspace)["surprise"] is None
 
     workspace.claim(**COARSE | {"tolerance": {"value": 8.0, "why": "another"}})
     assert workspace.planned("claims") == {"judge": 1, "accept_claims": 1}
     workspace.snakemake("claims")
-    assert row(workspace)["blind"] is None, "another tolerance was not judged blindly"
+    assert row(workspace)["robustness"] is None, "another tolerance was not judged blindly"
