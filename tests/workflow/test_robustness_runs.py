@@ -1,6 +1,7 @@
-"""Seeds that nobody looked at, from the command to the table."""
+"""Robustness runs, from the command to the table of claims."""
 
 import json
+import shutil
 
 import pytest
 import xarray as xr
@@ -15,12 +16,12 @@ COARSE = {
 }
 
 
-def row(workspace):
-    (found,) = json.loads((workspace.path / "results/claims.json").read_text())
-    return found
+def claim_row(workspace):
+    (row,) = json.loads((workspace.path / "results/claims.json").read_text())
+    return row
 
 
-def test_the_table_shows_what_fresh_seeds_and_doubled_sizes_say(workspace):
+def test_the_table_shows_robustness_runs(workspace):
     changed = workspace.deep
     changed["time_to_learn"]["training"] = {"learning_rate": 0.47, "steps": 400}
     workspace.configure("deep_linear", changed)
@@ -30,26 +31,36 @@ def test_the_table_shows_what_fresh_seeds_and_doubled_sizes_say(workspace):
     workspace.snakemake("robustness")
     with xr.open_dataset(workspace.path / FOLDER / "fresh/main/metrics.nc") as fresh:
         assert fresh["seed"].values.tolist() == [OFFSET, OFFSET + 1]
-    places = {path.parent.parent.name for path in (workspace.path / FOLDER).glob("*/main/*.nc")}
-    assert places == {"fresh", "widths", "steps"}
+    variants = {path.parent.parent.name for path in (workspace.path / FOLDER).glob("*/main/*.nc")}
+    assert variants == {"fresh", "widths", "steps"}
     failed = json.loads((workspace.path / FOLDER / "failed.json").read_text())
-    assert list(failed) == ["deep_linear/time_to_learn/step_size/main"], "runs diverge: an outcome"
+    assert list(failed) == ["deep_linear/time_to_learn/step_size/main"], "its runs diverge"
 
     printed = workspace.snakemake("claims", fails=True)
-    assert "does not survive twice the step size; say on what it depends" in printed
-    blind = row(workspace)["robustness"]
-    assert blind["seeds"] == f"{OFFSET} to {OFFSET + 1}"
-    assert (blind["verdict"], blind["survives"]) == ("holds", False)
-    assert blind["lost"] == ["twice the step size"]
-    assert [trial["variant"] for trial in blind["doubled"]] == ["widths", "steps", "step_size"]
-    assert "every run diverged" in json.dumps(blind)
+    assert "the verdict changes with twice the step size; say on what it depends" in printed
+    robustness = claim_row(workspace)["robustness"]
+    assert robustness["seeds"] == f"{OFFSET} to {OFFSET + 1}"
+    assert (robustness["verdict"], robustness["survives"]) == ("holds", False)
+    assert robustness["lost"] == ["twice the step size"]
+    assert [each["variant"] for each in robustness["doubled"]] == ["widths", "steps", "step_size"]
+    assert "every run diverged" in json.dumps(robustness)
 
     workspace.claim(**COARSE, depends="the step size")
-    workspace.snakemake("claims")  # the trials are no input: asking for claims asks for no trials
-    assert row(workspace)["robustness"] == blind
-    assert row(workspace)["surprise"] is None
+    workspace.snakemake("claims")  # starts no robustness runs, although the claims changed
+    assert claim_row(workspace)["robustness"] == robustness
+    assert claim_row(workspace)["surprise"] is None
 
     workspace.claim(**COARSE | {"tolerance": {"value": 8.0, "why": "another"}})
     assert workspace.planned("claims") == {"judge": 1, "accept_claims": 1}
     workspace.snakemake("claims")
-    assert row(workspace)["robustness"] is None, "another tolerance was not judged blindly"
+    assert claim_row(workspace)["robustness"] is None, "another tolerance was not judged there"
+
+    # runs of an earlier version, in a renamed folder that Snakemake has no record of, are kept
+    moved = workspace.path / "results/moved"
+    (workspace.path / "results/robustness").rename(moved)
+    (workspace.path / "results/robustness.json").unlink()
+    shutil.rmtree(workspace.path / ".snakemake")
+    moved.rename(workspace.path / "results/robustness")
+    workspace.edit("training/trainer.py")
+    assert workspace.planned("robustness") == {"judge_robustness": 1}
+    workspace.snakemake("robustness")
