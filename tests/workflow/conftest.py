@@ -59,6 +59,8 @@ CLAIM = {
     "alternatives": [{"name": "half of it", "value": 0.5, "source": "a rival"}],
     "expect": "reproduced",
 }
+# test_digests shares the extension and the choices of these rooms
+sys.path += [str(REPOSITORY / "tests" / room) for room in ("extensions", "results")]
 PREAMBLE = (
     "Using workflow specific profile",
     "Config file config/",
