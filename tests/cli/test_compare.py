@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 from claims_folder import ClaimsFolder, claim
+from PIL import Image
 
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.table import write_tables

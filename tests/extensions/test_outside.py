@@ -27,7 +27,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from builders import REPOSITORY
 from neuralrace.datasets.base import Data, Dataset
 
 

@@ -187,8 +187,8 @@ def test_configfile_is_overridden_by_settings_and_read_as_yaml_1_2(finished):
         assert {name.split("/")[0] for name in files} == {folder}
     (finished.path / "own.yaml").write_text("checkpoint_seconds: 1:30")
     for options in (("--config", "settings=own.yaml"), ("--configfile", "own.yaml")):
-        message = finished.refusal("-n", "cells", *options)
-        assert message.endswith(
+        error = finished.refusal("-n", "cells", *options)
+        assert error.endswith(
             "own.yaml: checkpoint_seconds: '1:30': Input should be a valid number"
         )
     for name in write:

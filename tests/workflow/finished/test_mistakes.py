@@ -26,9 +26,7 @@ def files(workspace) -> dict[str, bytes]:
         ("seeds", 10**9, "needs .* GB of memory, and the machine has .*; use less"),
     ],
 )
-def test_a_mistake_in_the_configuration_is_named_and_nothing_is_touched(
-    finished, key, value, problem
-):
+def test_a_mistake_in_the_configuration_changes_no_file(finished, key, value, problem):
     before = files(finished)
     changed = finished.deep
     changed["time_to_learn"][key] = value
