@@ -128,6 +128,8 @@ def _read(path: Path, parse: Callable[[bytes], list[R]]) -> list[R]:
         content = path.read_bytes()
         check_checksum(path, hashlib.sha256(content).hexdigest(), path.with_name("claims.sha256"))
         return parse(content)
+    except UserError:  # the checksum; it is a ValueError too
+        raise
     except OSError as error:
         raise UserError(f"cannot be read ({error.strerror})", file=path, remedy=remedy) from error
     except ValueError as error:
@@ -158,6 +160,8 @@ def read_robustness(path: Path) -> dict[str, VariantVerdicts]:
         content = path.read_bytes()
         check_checksum(path, hashlib.sha256(content).hexdigest())
         return _ROBUSTNESS.validate_json(content)
+    except UserError:  # the checksum; it is a ValueError too
+        raise
     except (OSError, ValueError) as error:
         raise UserError(
             f"holds no verdicts of robustness runs ({error})",

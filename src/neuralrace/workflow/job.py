@@ -74,7 +74,7 @@ class Job:
         self.logger.info(line)
 
     def _exit(self, message: str) -> None:
-        """Exits the process, whatever it is doing.
+        """Exits the process at once.
 
         An exception could be raised while a library holds a lock, which would never be released,
         or inside a callback, which would swallow it.
