@@ -79,9 +79,9 @@ figures: $(RUNNING) ## train, solve, measure, judge and draw everything
 claims: $(RUNNING) ## judge the claims of the papers
 	$(SNAKEMAKE) claims
 
-.PHONY: blind
-blind: $(RUNNING) ## judge the claims on fresh seeds, and with what is ours doubled
-	$(SNAKEMAKE) blind
+.PHONY: robustness
+robustness: $(RUNNING) ## judge the claims again with fresh seeds, and with our own settings doubled
+	$(SNAKEMAKE) robustness
 	$(SNAKEMAKE) claims
 
 .PHONY: verify
@@ -130,7 +130,7 @@ audit: $(TOOLS) ## ask for known vulnerabilities of what a run installs; fails w
 
 .PHONY: rulegraph
 rulegraph: $(TOOLS) ## draw the graph of the workflow's rules, docs/rules.svg
-	$(BIN)/snakemake --rulegraph dot figures metrics claims blind | $(BIN)/python docs/_ext/rulegraph.py docs/rules.svg
+	$(BIN)/snakemake --rulegraph dot figures metrics claims robustness | $(BIN)/python docs/_ext/rulegraph.py docs/rules.svg
 
 SITE := .cache/docs
 

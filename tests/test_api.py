@@ -87,13 +87,14 @@ def test_numbers_are_those_of_the_workflow(tree, tmp_path):
 
 def compute(cell, root):
     """Runs the stages of a cell as the workflow does."""
-    job, parts = Job(logging.getLogger("test")), specifications(cell)
+    parts = specifications(cell)
     files = {kind: str(root / NAME / f"{kind}.nc") for kind in parts}
     for kind, part in parts.items():
         stage = {"trajectory": train, "theory": solving, "metrics": measure}[kind]
         inputs = [file for file in files.values() if kind == "metrics" and file != files[kind]]
         more = {"often": 300.0} if kind == "trajectory" else {}
-        stage.run(job, NAME, inputs, [files[kind]], part.canonical(), code(kind, part), **more)
+        job = Job(logging.getLogger("test"), NAME, inputs, [files[kind]])
+        stage.run(job, part.canonical(), code(kind, part), **more)
 
 
 def test_specification_is_that_of_a_configuration():

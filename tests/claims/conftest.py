@@ -1,7 +1,7 @@
 import pytest
-from workplace import Workplace
+from claims_folder import ClaimsFolder
 
 
 @pytest.fixture
 def work(tmp_path):
-    return Workplace(tmp_path)
+    return ClaimsFolder(tmp_path)

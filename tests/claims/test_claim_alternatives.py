@@ -1,8 +1,10 @@
-"""Alternatives: what must fail a claim is held against it, and is to be contradicted."""
+"""Alternatives: rivals that must fail a claim, which means that they are contradicted."""
+
+import json
 
 import numpy as np
 import pytest
-from workplace import claim, finding, measure
+from claims_folder import claim, finding, measure
 
 from neuralrace.claims.measure import per_seed
 from neuralrace.claims.spec import Alternative, Measure
@@ -34,11 +36,11 @@ ON = measure("*/main/main", select={"solution": "flow"})
 
 
 def judged(work, alternative, **more):
-    """The row of a claim with one alternative, and how that was judged."""
-    written = {"measure": ON} | more | {"alternatives": [{"name": "another"} | alternative]}
-    (row,) = work.judge(claim(**written))
-    (tried,) = row.alternatives
-    return row, tried
+    """The row of a claim with one alternative, and the judged alternative."""
+    keys = {"measure": ON} | more | {"alternatives": [{"name": "another"} | alternative]}
+    (row,) = work.judge(claim(**keys))
+    (rival,) = row.alternatives
+    return row, rival
 
 
 FORMS = {
@@ -53,12 +55,12 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_far_fails_and_what_is_near_is_a_surprise(filled, form):
-    row, tried = judged(filled, FORMS[form](far=1.0))
-    assert (tried.verdict, tried.fails, row.surprise) == ("contradicted", True, None)
+def test_a_far_alternative_fails_and_a_near_one_is_a_surprise(filled, form):
+    row, rival = judged(filled, FORMS[form](far=1.0))
+    assert (rival.verdict, rival.fails, row.surprise) == ("contradicted", True, None)
     refuse_surprises([row])
-    row, tried = judged(filled, FORMS[form](far=0.0))
-    assert (tried.verdict, tried.fails) == ("holds", False)
+    row, rival = judged(filled, FORMS[form](far=0.0))
+    assert (rival.verdict, rival.fails) == ("holds", False)
     assert row.status == "reproduced"
     assert row.surprise == "has no power against: another"
     with pytest.raises(UserError, match=r"a-claim \(eq. 1\): has no power against: another"):
@@ -67,33 +69,33 @@ def test_what_is_far_fails_and_what_is_near_is_a_surprise(filled, form):
 
 @pytest.mark.parametrize(("cell", "verdict"), [("edge", "undecided"), ("broken", "undefined")])
 def test_undecided_is_not_enough(filled, cell, verdict):
-    row, tried = judged(filled, {"measure": measure(f"*/{cell}/main", **(
+    row, rival = judged(filled, {"measure": measure(f"*/{cell}/main", **(
         {"select": {"solution": "flow"}} if cell == "edge" else {}))})  # fmt: skip
-    assert (tried.verdict, tried.fails) == (verdict, False)
+    assert (rival.verdict, rival.fails) == (verdict, False)
     assert row.surprise == "has no power against: another"
-    assert (tried.measured is None) == (verdict == "undefined")
+    assert (rival.measured is None) == (verdict == "undefined")
 
 
 def test_every_powerless_alternative_is_named(filled):
     near = {"instead": {"cells": "*/near/main"}}
-    tried = [{"name": name} | near for name in ("first", "second")]
-    tried.append({"name": "third", "value": 7.0, "source": "theory"})
-    (row,) = filled.judge(claim(measure=ON, alternatives=tried))
+    rivals = [{"name": name} | near for name in ("first", "second")]
+    rivals.append({"name": "third", "value": 7.0, "source": "theory"})
+    (row,) = filled.judge(claim(measure=ON, alternatives=rivals))
     assert row.surprise == "has no power against: first, second"
-    (row,) = filled.judge(claim(measure=ON, alternatives=tried, value=3.0, expect="undecided"))
-    told = "known as undecided, came out discrepant"
-    assert row.surprise == told  # 3 is far from all of them but 7
-    (row,) = filled.find(finding(measure=ON, alternatives=tried))
+    (row,) = filled.judge(claim(measure=ON, alternatives=rivals, value=3.0, expect="undecided"))
+    # 3 is far from all alternatives, so all fail
+    assert row.surprise == "known as undecided, came out discrepant"
+    (row,) = filled.judge_findings(finding(measure=ON, alternatives=rivals))
     assert row.surprise == "has no power against: first, second"
 
 
 def test_instead_replaces_keys_and_keeps_the_rest(filled):
-    _, tried = judged(filled, {"instead": {"select": {"solution": "exact"}}})
-    assert tried.measured == pytest.approx(np.mean(OURS) + 2, rel=1e-14)
+    _, rival = judged(filled, {"instead": {"select": {"solution": "exact"}}})
+    assert rival.measured == pytest.approx(np.mean(OURS) + 2, rel=1e-14)
     over = measure("*/far/main", "other")
-    _, tried = judged(filled, {"instead": {"over": over}})
+    _, rival = judged(filled, {"instead": {"over": over}})
     ratio = np.divide(OURS, np.add(OURS, 1.0 - 5))
-    assert tried.measured == pytest.approx(ratio.mean(), rel=1e-14)
+    assert rival.measured == pytest.approx(ratio.mean(), rel=1e-14)
     row, _ = judged(filled, {"instead": {"cells": "*/far/main"}})
     assert row.evidence == ((filled.results / "deep_linear/main/main/metrics.nc").as_posix(),)
 
@@ -111,14 +113,12 @@ def test_instead_replaces_keys_and_keeps_the_rest(filled):
         ({"over": measure("b/*")}, {"metric": "n"}, {"metric": "n", "over": measure("b/*")}),
     ],
 )  # fmt: skip
-def test_instead_makes_the_measure_that_is_written_out(own, instead, expected):
-    import json
-
-    made = Alternative.model_validate_json(json.dumps({"name": "a", "instead": instead}))
+def test_instead_equals_the_measure_with_its_keys(own, instead, expected):
+    alternative = Alternative.model_validate_json(json.dumps({"name": "a", "instead": instead}))
     first = Measure.model_validate_json(json.dumps(measure(**own)))
-    assert made.instead is not None
-    written = Measure.model_validate_json(json.dumps(measure(**(own | expected))))
-    assert made.instead.of(first) == written
+    assert alternative.instead is not None
+    second = Measure.model_validate_json(json.dumps(measure(**(own | expected))))
+    assert alternative.instead.of(first) == second
 
 
 # Orderings -------------------------------------------------------------------------------------
@@ -156,10 +156,10 @@ def ordered(work, alternative):
     ],
 )
 def test_alternatives_of_an_ordering(levels, alternative, verdict, measured):
-    row, tried = ordered(levels, alternative)
-    assert tried.verdict == verdict
-    assert tried.measured == pytest.approx(measured, abs=1e-12)
-    assert row.surprise == (None if tried.fails else "has no power against: another")
+    row, rival = ordered(levels, alternative)
+    assert rival.verdict == verdict
+    assert rival.measured == pytest.approx(measured, abs=1e-12)
+    assert row.surprise == (None if rival.fails else "has no power against: another")
 
 
 # Shuffled pairs --------------------------------------------------------------------------------
@@ -181,38 +181,37 @@ def pairs(work):
     ],
 )
 def test_shuffled_pairs_each_seed_with_the_next(pairs, key, own, shuffled):
-    taken = Measure.model_validate(measure("*/a/main", **{key: measure("*/b/main")}))
+    pair = Measure.model_validate(measure("*/a/main", **{key: measure("*/b/main")}))
     results = open_results(pairs.results, pairs.cells)
-    np.testing.assert_array_equal(per_seed(taken, results).values, own)
-    np.testing.assert_array_equal(per_seed(taken, results, shuffled=True).values, shuffled)
-    # through a claim: equal in every seed, which other pairs are not
+    np.testing.assert_array_equal(per_seed(pair, results).values, own)
+    np.testing.assert_array_equal(per_seed(pair, results, shuffled=True).values, shuffled)
+    # the same through a claim
     expected = {"minus": 0.0, "over": 1.0}[key]
-    row, tried = judged(
+    row, rival = judged(
         pairs, {"shuffled": True}, value=expected, tolerance=1.0, over_seeds="worst",
         measure=measure("*/a/main", **{key: measure("*/b/main")}),
     )  # fmt: skip
     assert row.verdict == "holds"
-    assert (tried.verdict, tried.interval) == ("contradicted", (min(shuffled), max(shuffled)))
+    assert (rival.verdict, rival.interval) == ("contradicted", (min(shuffled), max(shuffled)))
 
 
 def test_shuffled_increases_are_those_to_the_next_seed(pairs):
     sequence = [measure("*/a/main"), measure("*/b/main")]
-    row, tried = judged(
+    row, rival = judged(
         pairs, {"shuffled": True}, kind="ordering", measure=None, sequence=sequence, value=-1.0,
         tolerance=0.0, over_seeds="worst",
     )  # fmt: skip
     assert row.interval == (0.0, 0.0)
-    assert tried.interval == (10 - 40, 40 - 20)  # 20 - 10, 40 - 20, 10 - 40
-    assert tried.verdict == "contradicted"
+    assert rival.interval == (10 - 40, 40 - 20)  # 20 - 10, 40 - 20, 10 - 40
+    assert rival.verdict == "contradicted"
 
 
-def test_nothing_to_shuffle_has_no_power(pairs):
-    """One measure alone, and what does not vary over seeds."""
-    row, tried = judged(pairs, {"shuffled": True}, measure=measure("*/a/main"), value=23.0,
+def test_shuffling_a_single_measure_or_one_without_seeds_has_no_power(pairs):
+    row, rival = judged(pairs, {"shuffled": True}, measure=measure("*/a/main"), value=23.0,
                         tolerance=100.0)  # fmt: skip
-    assert (tried.measured, tried.verdict) == (row.measured, "holds")
+    assert (rival.measured, rival.verdict) == (row.measured, "holds")
     assert row.surprise is not None
-    beside = measure("*/a/main", minus=measure("*/c/main"))
-    row, tried = judged(pairs, {"shuffled": True}, measure=beside, value=13.0, tolerance=100.0)
-    assert tried.interval == row.interval
+    difference = measure("*/a/main", minus=measure("*/c/main"))
+    row, rival = judged(pairs, {"shuffled": True}, measure=difference, value=13.0, tolerance=100.0)
+    assert rival.interval == row.interval
     assert row.surprise is not None

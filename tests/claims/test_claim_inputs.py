@@ -1,30 +1,20 @@
-"""Which cells claims rest on; what their metrics will not give is refused before anything runs."""
+"""Cells that claims need; a measure that their metrics cannot give is refused before a run."""
 
-import json
 from functools import partial
 
+import claims_folder
 import pytest
-import workplace
-from workplace import claim, finding, unassessed
+from claims_folder import claim, finding, unassessed
 
+from builders import cell_with_requirements
 from neuralrace.claims.inputs import needed_cells
 from neuralrace.claims.spec import read_claims
-from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
 
-SPEC = {
-    "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
-    "network": {"name": "layered", "hidden": [2]},
-    "init": {"name": "aligned"},
-    "init_scales": [0.1, 0.3],
-    "seeds": 2,
-    "training": {"learning_rate": 0.02, "steps": 400},
-    "record": {"every": 10, "observables": ["mode_strength"]},
-    "solutions": ["aligned_modes"],
-    "metrics": ["analytic_fit", "learning_times"],
-}
-CELL = Cell.model_validate_json(json.dumps(SPEC))
-measure = partial(workplace.measure, metric="half_time")
+CELL = cell_with_requirements(
+    ["analytic_fit", "learning_times"], init={"name": "aligned"}, solutions=["aligned_modes"]
+)
+measure = partial(claims_folder.measure, metric="half_time")
 
 
 def test_needed_cells_are_those_of_every_measure(work):
@@ -33,7 +23,7 @@ def test_needed_cells_are_those_of_every_measure(work):
         measure=measure("p/a/*", minus=measure("p/b/*", over=measure(["p/c/*", "p/f/*"]))),
         alternatives=[
             {"name": "instead", "instead": {"cells": "p/g/*"}},
-            {"name": "instead of what is taken away", "instead": {"minus": measure("p/h/*")}},
+            {"name": "instead of minus", "instead": {"minus": measure("p/h/*")}},
             {"name": "another", "measure": measure("p/i/*")},
             {"name": "others", "sequence": [measure("p/i/*"), measure("p/j/*")]},
             {"name": "number", "value": 0.0, "source": "theory"},
@@ -41,64 +31,56 @@ def test_needed_cells_are_those_of_every_measure(work):
     )
     second = claim("ordering", id="second", sequence=[measure("p/d/*"), measure("p/e/m*")])
     skipped = unassessed(id="skipped")
-    found = finding(measure=measure("p/k/*"))
-    claims = read_claims([work.write(first, second, skipped, findings=[found])])
+    claims = read_claims(
+        [work.write(first, second, skipped, findings=[finding(measure=measure("p/k/*"))])]
+    )
     assert needed_cells(claims, cells) == [f"p/{e}/main" for e in "abcdefghijk"]
 
 
-def test_a_glob_without_cells_names_its_claim(work):
-    claims = read_claims([work.write(claim(measure=measure("p/a/*", minus=measure("q/*"))))])
-    with pytest.raises(UserError, match=r"claims.yaml: a-claim: cells: 'q/\*' matches no"):
-        needed_cells(claims, {"p/a/main": CELL})
-
-
-def test_a_glob_of_an_alternative_without_cells_names_its_claim(work):
-    nowhere = [{"name": "nowhere", "instead": {"cells": "q/*"}}]
-    claims = read_claims([work.write(claim(measure=measure("p/a/*"), alternatives=nowhere))])
-    with pytest.raises(UserError, match=r"claims.yaml: a-claim: cells: 'q/\*' matches no"):
-        needed_cells(claims, {"p/a/main": CELL})
-
-
-def refused(work, **read):
-    claims = read_claims([work.write(claim(measure=measure("p/a/*", **read)))])
-    with pytest.raises(UserError) as caught:
-        needed_cells(claims, {"p/a/main": CELL})
-    return str(caught.value)
+NOWHERE = [{"name": "nowhere", "instead": {"cells": "q/*"}}]
 
 
 @pytest.mark.parametrize(
-    ("read", "says"),
+    "changes",
+    [{"measure": measure("p/a/*", minus=measure("q/*"))}, {"alternatives": NOWHERE}],
+)
+def test_a_glob_without_cells_names_its_claim(work, changes):
+    claims = read_claims([work.write(claim(**{"measure": measure("p/a/*")} | changes))])
+    with pytest.raises(UserError, match="matches no cell") as error:
+        needed_cells(claims, {"p/a/main": CELL})
+    assert (error.value.key, error.value.value) == ("a-claim.cells", "'q/*'")
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "value", "words"),
     [
-        ({"metric": "half_tim"}, ["metric: 'half_tim'", "did you mean half_time", "diverged_at"]),
-        ({"metric": "imbalance_drift"}, ["metric: 'imbalance_drift'", "add balance to its met"]),
-        (
-            {"select": {"mod": 1}},
-            ["select: 'mod' is no dimension", "did you mean mode?", "has init_scale, seed, mode"],
-        ),
-        ({"select": {"layer": 1}}, ["select: 'layer'", "it has init_scale, seed, mode"]),
-        ({"select": {"init_scale": 0.2}}, ["select: init_scale: 0.2", "use one of 0.1, 0.3"]),
-        ({"select": {"init_scale": "0.1"}}, ["select: init_scale: '0.1'", "use one of 0.1, 0.3"]),
-        (
-            {"fit": {"x": "training.learning_rte", "scale": "linear"}},
-            ["fit.x: 'training.learning_rte' is neither a coordinate of half_time of p/a/main"],
-        ),
-        ({"fit": {"x": "dataset.name", "scale": "linear"}}, ["fit.x: 'dataset.name' is neither"]),
-        (
-            {"crossing": {"x": "init_scal", "level": 1, "direction": "rising"}},
-            ["crossing.x: 'init_scal'", "did you mean init_scale?", "it has init_scale, mode"],
-        ),
-        ({"fit": {"x": "seed", "scale": "linear"}}, ["fit.x: 'seed' is neither"]),
+        ({"metric": "half_tim"}, "metric", "half_tim", ["did you mean half_time", "diverged_at"]),
+        ({"metric": "imbalance_drift"}, "metric", "imbalance_drift", ["add balance to its met"]),
+        ({"select": {"mod": 1}}, "select", "mod",
+         ["is no dimension", "did you mean mode?", "has init_scale, seed, mode"]),
+        ({"select": {"layer": 1}}, "select", "layer", ["it has init_scale, seed, mode"]),
+        ({"select": {"init_scale": 0.2}}, "select.init_scale", 0.2, ["use one of 0.1, 0.3"]),
+        ({"select": {"init_scale": "0.1"}}, "select.init_scale", "0.1", ["use one of 0.1, 0.3"]),
+        ({"fit": {"x": "training.learning_rte", "scale": "linear"}}, "fit.x",
+         "training.learning_rte", ["is neither a coordinate of half_time of p/a/main"]),
+        ({"fit": {"x": "dataset.name", "scale": "linear"}}, "fit.x", "dataset.name", ["neither"]),
+        ({"crossing": {"x": "init_scal", "level": 1, "direction": "rising"}}, "crossing.x",
+         "init_scal", ["did you mean init_scale?", "it has init_scale, mode"]),
+        ({"fit": {"x": "seed", "scale": "linear"}}, "fit.x", "seed", ["is neither"]),
     ],
 )  # fmt: skip
-def test_what_metrics_will_not_give_is_refused(work, read, says):
-    told = refused(work, **read)
-    assert told.startswith(f"{work.root}/deep_linear/claims.yaml: a-claim: {says[0]}")
-    for words in says:
-        assert words in told
+def test_a_measure_that_metrics_cannot_give_is_refused(work, changes, key, value, words):
+    claims = read_claims([work.write(claim(measure=measure("p/a/*", **changes)))])
+    with pytest.raises(UserError) as error:
+        needed_cells(claims, {"p/a/main": CELL})
+    assert error.value.file == f"{work.root}/deep_linear/claims.yaml"
+    assert (error.value.key, error.value.value) == (f"a-claim.{key}", repr(value))
+    for each in words:
+        assert each in f"{error.value.problem}; {error.value.remedy}"
 
 
 @pytest.mark.parametrize(
-    "read",
+    "changes",
     [
         {},
         {"metric": "diverged_at"},
@@ -108,6 +90,6 @@ def test_what_metrics_will_not_give_is_refused(work, read, says):
         {"crossing": {"x": "training.learning_rate", "level": 1, "direction": "rising"}},
     ],
 )
-def test_what_metrics_will_give_is_accepted(work, read):
-    claims = read_claims([work.write(claim(measure=measure("p/a/*", **read)))])
+def test_a_measure_that_metrics_can_give_is_accepted(work, changes):
+    claims = read_claims([work.write(claim(measure=measure("p/a/*", **changes)))])
     assert needed_cells(claims, {"p/a/main": CELL, "p/b/main": CELL}) == ["p/a/main"]

@@ -4,10 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from claims_folder import claim, finding, measure, unassessed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from workplace import claim, finding, measure, unassessed
 
 from neuralrace.claims.judge import allowed, confidence_interval, judge
 from neuralrace.claims.spec import Finding
@@ -40,7 +40,7 @@ def test_measured_and_interval(work, kind):
         assert row.interval_is == "95% confidence interval of the mean over seeds (Student t)"
 
 
-def test_interval_covers_as_often_as_it_says():
+def test_interval_of_the_mean_has_its_nominal_coverage():
     rng = np.random.default_rng(0)
     intervals = np.array([confidence_interval(rng.normal(size=4), "mean") for _ in range(2000)])
     covered = np.sum((intervals[:, 0] < 0) & (intervals[:, 1] > 0))
@@ -124,7 +124,7 @@ ORDERED = np.array([[1.0, 1.1, 0.9], [2.0, 2.1, 1.9], [2.5, 2.7, 2.3]])
         (ORDERED, 0.0, "holds"),
         (ORDERED[::-1], 0.0, "contradicted"),
         (ORDERED[[0, 2, 1]], 0.0, "contradicted"),
-        (ORDERED[[0, 0]], 0.0, "contradicted"),  # level is not ordered
+        (ORDERED[[0, 0]], 0.0, "contradicted"),  # equal values are not ordered
         (ORDERED[[0, 1]], 1.1, "contradicted"),
         (ORDERED, 0.5, "undecided"),
         ([[1.0, 1.0], [2.0, 1.0], [3.0, 3.0]], 0.0, "undecided"),
@@ -163,7 +163,7 @@ def median_interval(values):
 
 
 def test_median_with_a_heavy_tail(work):
-    """Half a dozen seeds far off move the mean out of the claim, and the median not."""
+    """Six outliers move the mean out of the allowed range, but not the median."""
     rng = np.random.default_rng(3)
     values = 1 + 0.02 * rng.standard_normal(40)
     values[:6] = 50.0
@@ -184,8 +184,8 @@ def test_median_with_a_heavy_tail(work):
     np.testing.assert_allclose(median.interval, median_interval(values), atol=6e-3)
 
 
-def test_median_interval_covers_as_often_as_it_says():
-    """Of a law without a mean; ten seeds, for which the bootstrap is a little short."""
+def test_interval_of_the_median_has_nearly_its_nominal_coverage():
+    """For the Cauchy distribution; with ten seeds the bootstrap interval is a little short."""
     rng = np.random.default_rng(0)
     intervals = np.array(
         [confidence_interval(rng.standard_cauchy(10), "median") for _ in range(300)]
@@ -200,7 +200,7 @@ def test_equal_seeds_are_their_own_median():
 
 @pytest.mark.parametrize("kind", ["equality", "qualitative", "ordering"])
 def test_one_failing_seed_contradicts_the_worst(work, kind):
-    """And neither the mean nor the median: words such as each and every need the worst."""
+    """It contradicts neither the mean nor the median: "each" and "every" need `worst`."""
     work.per_seed("deep_linear/e/main", [1.0] * 39 + [1.15])
     work.per_seed("deep_linear/e/before", [-0.2] * 39 + [0.15])  # increases of 1.2, and one of 1
     parts = {
@@ -211,8 +211,7 @@ def test_one_failing_seed_contradicts_the_worst(work, kind):
     known = {"worst": "contradicted", "mean": "holds", "median": "holds"}
     tolerance = 0.0 if kind == "ordering" else 0.1
     for statistic, verdict in known.items():
-        written = claim(kind, tolerance=tolerance, over_seeds=statistic, **parts)
-        (row,) = work.judge(written)
+        (row,) = work.judge(claim(kind, tolerance=tolerance, over_seeds=statistic, **parts))
         assert row.verdict == verdict, statistic
         if statistic == "worst":
             assert row.measured == pytest.approx(1.0 if kind == "ordering" else 1.15)
@@ -237,11 +236,11 @@ PROOF = {"argument": "for n = 2 it is not so"}
     [
         (0.0, {}, "reproduced"),
         (0.0, OURS, "reproduced"),
-        (0.1, {}, "undecided"),  # no evidence against a paper
-        (np.nan, {}, "undecided"),  # and neither is nothing at all
+        (0.1, {}, "undecided"),  # this is no evidence against a paper
+        (np.nan, {}, "undecided"),  # neither do undefined values
         (1.0, {}, "discrepant"),
-        (1.0, OURS, "differs here"),  # no accusation
-        (1.0, OURS | PROOF, "discrepant"),  # an argument needs no set-up
+        (1.0, OURS, "differs here"),
+        (1.0, OURS | PROOF, "discrepant"),  # an argument holds in any set-up
         (0.1, OURS | PROOF, "undecided"),
     ],
 )
@@ -261,16 +260,15 @@ def test_status(work, shift, more, status):
 @pytest.mark.parametrize(
     ("shift", "status"), [(0.0, "reproduced"), (0.1, "undecided"), (1.0, "discrepant")]
 )
-def test_what_is_not_known_is_a_surprise(work, expect, shift, status):
+def test_another_status_than_the_known_one_is_a_surprise(work, expect, shift, status):
     work.per_seed("deep_linear/e/main", SPREAD + shift)
     (row,) = work.judge(claim(expect=expect))
     assert row.status == status
-    told = f"known as {expect}, came out {status}"
-    assert row.surprise == (None if expect == status else told)
+    surprise = f"known as {expect}, came out {status}"
+    assert row.surprise == (None if expect == status else surprise)
 
 
-def test_a_computed_difference_is_no_accusation_either(work):
-    """Without a word in `differs`: what the specifications say is enough."""
+def test_a_computed_difference_without_differs_is_enough_for_differs_here(work):
     setups = {"main": {"locator": "sec. 2", "printed": {}, "keys": {"training.steps": 10}}}
     for steps, status in ((10, "discrepant"), (20, "differs here")):
         work.per_seed(f"deep_linear/e/{steps}", SPREAD + 1, {"training": {"steps": steps}})
@@ -283,9 +281,9 @@ def test_a_computed_difference_is_no_accusation_either(work):
     ("shift", "status"),
     [(0.0, "holds"), (0.1, "undecided"), (1.0, "does not hold"), (np.nan, "undecided")],
 )
-def test_findings_are_to_hold(work, shift, status):
+def test_a_finding_must_hold(work, shift, status):
     work.per_seed("deep_linear/e/main", SPREAD + shift)
-    (row,) = work.find(finding())
+    (row,) = work.judge_findings(finding())
     assert row.status == status
     assert row.surprise == (None if status == "holds" else f"known to hold, came out {status}")
 
@@ -315,7 +313,7 @@ def test_not_assessed_reads_nothing(work):
     expected=st.floats(-1e3, 1e3),
     tolerances=st.tuples(st.floats(0, 1e3), st.floats(0, 1e3)),
 )
-def test_a_larger_tolerance_allows_no_less(kind, relation, expected, tolerances):
+def test_a_larger_tolerance_widens_the_allowed_range(kind, relation, expected, tolerances):
     relation = relation if kind in ("bound", "qualitative") else None
     tight, loose = sorted(tolerances)
     low, high = allowed(kind, relation, expected, tight)
@@ -338,8 +336,8 @@ def test_verdict_is_monotone_in_tolerance(kind, values):
     relation = None if kind == "equality" else "<="
     ranks = []
     for tolerance in (0.0, 0.5, 1.0, 2.0, 4.0, 100.0):
-        written = finding(kind, tolerance=tolerance, relation=relation)
-        outcome = judge(Finding.model_validate_json(json.dumps(written)), results)
+        content = finding(kind, tolerance=tolerance, relation=relation)
+        outcome = judge(Finding.model_validate_json(json.dumps(content)), results)
         ranks.append(RANK[outcome["verdict"]])
     assert ranks == sorted(ranks)
     assert ranks[-1] == RANK["holds"]

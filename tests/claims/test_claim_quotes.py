@@ -1,12 +1,11 @@
-"""Quotes stand in their sources, word for word."""
+"""Quotes are exact: they are in the texts of their papers, word for word."""
 
 import hashlib
 
 import pytest
-from workplace import SOURCE, claim, unassessed
+from claims_folder import SOURCE, claim, unassessed
 
 from neuralrace.claims import quotes
-from neuralrace.claims.spec import read_claims
 from neuralrace.errors import UserError
 
 TEXT = "First things first.  Modes are learned\none by one, in order of $s_i$; then all ends.\n"
@@ -16,8 +15,8 @@ def source(text):
     return SOURCE | {"text_sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def written(work, *words):
-    claims = [claim(id=f"claim-{n}", quote=quote) for n, quote in enumerate(words)]
+def quoting(work, *quotes):
+    claims = [claim(id=f"claim-{n}", quote=quote) for n, quote in enumerate(quotes)]
     return work.write(*claims, source=source(TEXT))
 
 
@@ -26,7 +25,7 @@ def texts(tmp_path):
     folder = tmp_path / "texts"
     folder.mkdir()
     (folder / "seed.txt").write_text(TEXT, encoding="utf-8")
-    (folder / "figure.png").write_bytes(b"\x89PNG\xff\xfe")  # no text, and not asked for
+    (folder / "figure.png").write_bytes(b"\x89PNG\xff\xfe")  # no text, and no source
     (folder / "more").mkdir()
     return folder
 
@@ -41,8 +40,8 @@ def texts(tmp_path):
         "  Modes are\n  learned ",
     ],
 )
-def test_found(work, texts, quote):
-    assert quotes.check([written(work, quote)], texts) == 1
+def test_exact_quotes_pass(work, texts, quote):
+    assert quotes.check([quoting(work, quote)], texts) == 1
 
 
 @pytest.mark.parametrize(
@@ -57,52 +56,49 @@ def test_found(work, texts, quote):
         ("one by one … one", "one"),  # each part stands for itself
     ],
 )
-def test_not_found(work, texts, quote, missing):
-    path = written(work, "First things first.", quote)
-    with pytest.raises(UserError) as caught:
+def test_a_changed_quote_is_reported(work, texts, quote, missing):
+    path = quoting(work, "First things first.", quote)
+    with pytest.raises(UserError, match="not in the source") as error:
         quotes.check([path], texts)
-    assert str(caught.value) == f"{path}: claim-1: quote: not in the source: {missing!r}"
+    assert (error.value.file, error.value.key) == (str(path), "claim-1.quote")
+    assert error.value.value == repr(missing)
 
 
-def test_all_mistakes_of_all_papers_are_told(work, texts):
+def test_mistakes_of_all_papers_are_reported_at_once(work, texts):
     files = [
-        written(work, "No.", "First things first.", "Neither."),
+        quoting(work, "No.", "First things first.", "Neither."),
         work.write(unassessed(quote="Nor this."), paper="other", source=source(TEXT)),
     ]
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError) as error:
         quotes.check(files, texts)
-    told = str(caught.value).splitlines()
-    assert [line.split(": ")[1] for line in told] == ["claim-0", "claim-2", "a-claim"]
-    assert "other/claims.yaml" in told[2]
+    lines = str(error.value).splitlines()
+    keys = ["claim-0.quote", "claim-2.quote", "a-claim.quote"]
+    assert [line.split(": ")[1] for line in lines] == keys
+    assert "other/claims.yaml" in lines[2]
 
 
-def test_mistakes_of_one_paper(work):
-    path = written(work, "No.", "First things first.")
-    found = list(quotes.mistakes(read_claims([path])[path], TEXT))
-    assert found == ["claim-0: quote: not in the source: 'No.'"]
-
-
-def test_a_missing_text_is_told(work, texts):
+def test_a_missing_text_is_reported(work, texts):
     (texts / "seed.txt").write_text(TEXT + "changed", encoding="utf-8")
-    path = written(work, "First things first.")
-    with pytest.raises(UserError) as caught:
+    path = quoting(work, "First things first.")
+    with pytest.raises(UserError) as error:
         quotes.check([path], texts)
     digest = hashlib.sha256(TEXT.encode()).hexdigest()
-    for words in (f"{texts}: holds no text", digest, str(path), "(On learning)"):
-        assert words in str(caught.value)
+    assert error.value.file == str(texts)
+    for words in ("holds no text", digest, str(path), "(On learning)"):
+        assert words in error.value.problem
 
 
 def test_command_line(work, texts, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "config" / "a"
     folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    written(work, "First things first.", "Modes are learned").rename(folder / "claims.yaml")
+    quoting(work, "First things first.", "Modes are learned").rename(folder / "claims.yaml")
     assert quotes.main([str(texts)]) == 0
-    assert capsys.readouterr().out == "2 quotes stand in their sources\n"
-    written(work, "Never.").rename(folder / "claims.yaml")
+    assert capsys.readouterr().out == "2 quotes are exact\n"
+    quoting(work, "Never.").rename(folder / "claims.yaml")
     assert quotes.main([str(texts)]) == 1
-    told = "config/a/claims.yaml: claim-0: quote: not in the source: 'Never.'\n"
-    assert capsys.readouterr().err == told
+    expected = "config/a/claims.yaml: claim-0.quote: 'Never.': not in the source\n"
+    assert capsys.readouterr().err == expected
     for arguments in ([], [str(texts), str(texts)], [str(texts / "none")]):
         assert quotes.main(arguments) == 2
         assert "usage: python -m neuralrace.claims.quotes" in capsys.readouterr().err

@@ -3,22 +3,22 @@ import io
 import json
 
 import pytest
-from workplace import SETUP, claim, finding, measure, unassessed
+from claims_folder import SETUP, claim, finding, measure, unassessed
 
-from neuralrace.claims.blind import BlindVerdict
 from neuralrace.claims.judge import judge_papers
+from neuralrace.claims.robustness import Robustness
 from neuralrace.claims.table import claims_table, read_tables, refuse_surprises, write_tables
 from neuralrace.errors import UserError
 
 SHARED = {
     "id", "paper", "kind", "statement", "status", "verdict", "surprise", "relation", "expected",
     "tolerance", "measured", "interval", "interval_is", "seeds", "undefined_seeds", "alternatives",
-    "depends", "blind", "evidence", "metrics", "figure", "source", "why",
+    "depends", "robustness", "evidence", "metrics", "figure", "source", "why",
 }  # fmt: skip
 OF_CLAIMS = {
     "locator", "quote", "source_setup", "differs", "reason", "argument", "fair", "corrected_by",
 }  # fmt: skip
-NESTED = {"blind", "interval", "source_setup", "alternatives"}
+NESTED = {"robustness", "interval", "source_setup", "alternatives"}
 NAMES = ["claims.csv", "claims.json", "claims.md", "findings.csv", "findings.json", "findings.md"]
 
 
@@ -89,10 +89,10 @@ def test_json(rows, tmp_path):
 
 def test_json_of_findings(rows, tmp_path):
     write_tables(*rows, tmp_path)
-    (found,) = json.loads((tmp_path / "findings.json").read_text())
-    assert set(found) == SHARED
-    assert (found["id"], found["status"], found["depends"]) == ("found", "holds", "a | b")
-    assert [each["fails"] for each in found["alternatives"]] == [True, True]
+    (row,) = json.loads((tmp_path / "findings.json").read_text())
+    assert set(row) == SHARED
+    assert (row["id"], row["status"], row["depends"]) == ("found", "holds", "a | b")
+    assert [each["fails"] for each in row["alternatives"]] == [True, True]
 
 
 def test_json_reads_back(rows, tmp_path):
@@ -110,7 +110,7 @@ def test_claims_as_a_table(rows, tmp_path):
     assert table.loc["skipped", place].isna().all()
 
 
-def test_each_metric_of_a_claim_is_named_with_its_cells(work):
+def test_a_row_lists_metrics_with_their_cells(work):
     work.metrics("p/e/a", m=(("seed",), [1.0]), n=(("seed",), [0.5]))
     work.metrics("p/e/b", m=(("seed",), [2.0]))
     both = measure("p/e/*", reduce="mean", over=measure("p/e/a", "n"))
@@ -125,7 +125,7 @@ def test_csv(rows, tmp_path):
         list(csv.DictReader(io.StringIO((tmp_path / f"{name}.csv").read_bytes().decode())))
         for name in ("claims", "findings")
     )
-    flat = {"low", "high", "nearest_alternative", "blindly"}
+    flat = {"low", "high", "nearest_alternative", "robustness"}
     assert set(claims[0]) == (SHARED | OF_CLAIMS) - NESTED | flat
     assert set(findings[0]) == SHARED - NESTED | flat
     assert float(claims[0]["low"]) == rows[0][0].interval[0]
@@ -140,7 +140,7 @@ def test_csv(rows, tmp_path):
 
 
 def columns(text):
-    """How many columns the tables have."""
+    """Numbers of columns of the tables in a page."""
     lines = [line.replace("\\|", "") for line in text.splitlines() if line[:1] == "|"]
     return {line.count("|") - 1 for line in lines}
 
@@ -151,8 +151,8 @@ def test_markdown(rows, tmp_path):
     for line in (
         "6 claims: 2 reproduced, 1 discrepant, 1 differs here, 1 undecided, 1 not assessed",
         "4 claims: 1 reproduced, 1 discrepant, 1 differs here, 1 undecided",
-        "Intervals are 95% intervals over seeds",
-        "which is no accusation",
+        "Intervals in brackets are 95% confidence intervals over seeds",
+        "it does not say that the paper is wrong",
         '| <a id="holds"></a>holds (`deep_linear/staircase`) | eq. 1 | “It is so \\| here.” '
         "| \\|a\\| is b | 1 ± 0.1 | 1.002 [0.9753, 1.03] | nearest \\| of all: 2 |  | reproduced |",
         "| ≤ 2 (slack 0.1) | 2 | broken: 9 |  | reproduced |",
@@ -162,8 +162,8 @@ def test_markdown(rows, tmp_path):
         "- **skipped** (not assessed): other data.",
     ):
         assert line in text
-    assert text.index("## deep_linear") < text.index("wrong") < text.index("## layer_dynamics")
-    assert "Not as known" not in text
+    assert text.index("## deep_linear") < text.index('id="wrong"') < text.index("## layer_dynamics")
+    assert "Different from the known outcome" not in text
     assert "**holds**" not in text  # nothing to explain
     assert columns(text) == {9}
 
@@ -171,7 +171,7 @@ def test_markdown(rows, tmp_path):
 def test_markdown_of_findings(rows, tmp_path):
     write_tables(*rows, tmp_path)
     text = (tmp_path / "findings.md").read_text(encoding="utf-8")
-    assert text.startswith("# Findings\n\nWhat no source says")
+    assert text.startswith("# Findings\n\nResults of ours that no paper states")
     assert "1 findings: 1 holds" in text
     assert (
         '| <a id="found"></a>found | Something is so. Depends on a \\| b. | 1 ± 0.1 '
@@ -180,16 +180,16 @@ def test_markdown_of_findings(rows, tmp_path):
     assert columns(text) == {7}
 
 
-def test_kinds_of_limits_are_told(work, tmp_path):
+def test_limits_of_each_kind_are_shown(work, tmp_path):
     work.per_seed("deep_linear/e/a", [1.0, 1.25])
     work.per_seed("deep_linear/e/b", [2.0, 2.25])
     sequence = [measure("*/a"), measure("*/b")]
-    found = work.judge(
+    rows = work.judge(
         claim("ordering", id="order", sequence=sequence, value=0.5, tolerance=0.25),
         claim("bound", id="low", relation=">=", measure=measure("*/b"), value=2.0, tolerance=0.0),
         claim(id="exact", value=1.125, tolerance=0.0, measure=measure("*/a"), expect="undecided"),
     )
-    write_tables(found, [], tmp_path)
+    write_tables(rows, [], tmp_path)
     text = (tmp_path / "claims.md").read_text(encoding="utf-8")
     for words in ("| increases > 0.25 | 1 |", "| ≥ 2 | 2 [2, 2.25] |", "| 1.125 | 1.125 ["):
         assert words in text
@@ -227,11 +227,11 @@ def test_surprises_are_written_and_refused(work, tmp_path):
     write_tables(claims, findings, tmp_path)
     text = (tmp_path / "claims.md").read_text(encoding="utf-8")
     assert "7 claims: 4 reproduced, 1 discrepant, 2 undecided" in text
-    assert text.index("## Not as known") < text.index("## deep_linear")
+    assert text.index("## Different from the known outcome") < text.index("## deep_linear")
     assert read_tables(tmp_path) == (claims, findings)
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError) as error:
         refuse_surprises([*claims, *findings])
-    told = str(caught.value)
+    message = str(error.value)
     evidence = (work.results / "deep_linear/e/main/metrics.nc").as_posix()
     both = "has no power against: too near"
     for words in (
@@ -240,7 +240,7 @@ def test_surprises_are_written_and_refused(work, tmp_path):
         "- deep_linear: close (eq. 1): known as reproduced, came out undecided: undecided: ",
         "To do: the seeds do not decide it",
         "- deep_linear: holds-now (eq. 1): known as discrepant, came out reproduced: holds: ",
-        "To do: find what changed; if the statement holds after all, say expect: reproduced.",
+        "To do: find what changed; if the statement holds after all, write expect: reproduced.",
         "- deep_linear: nothing (eq. 1): known as reproduced, came out undecided: undefined: "
         "expected 1 ± 0.1, measured undefined in 1 of 2 seeds",
         f"- deep_linear: powerless (eq. 1): {both}: holds: ",
@@ -249,59 +249,60 @@ def test_surprises_are_written_and_refused(work, tmp_path):
         "another alternative; else find what changed; if the statement holds",
         f"Evidence: {evidence}",
     ):
-        assert words in told
+        assert words in message
         assert words in text
-    assert told.startswith("7 of 9 statements did not come out as known:\n")
-    found = "- deep_linear: found-not: known to hold, came out does not hold: contradicted: "
-    assert found in told
-    assert found in (tmp_path / "findings.md").read_text(encoding="utf-8")
-    assert found not in text
-    assert "as-known" not in told
-    assert "a-finding" not in told
+    assert message.startswith("7 of 9 statements differ from their known outcome:\n")
+    line = "- deep_linear: found-not: known to hold, came out does not hold: contradicted: "
+    assert line in message
+    assert line in (tmp_path / "findings.md").read_text(encoding="utf-8")
+    assert line not in text
+    assert "as-known" not in message
+    assert "a-finding" not in message
 
 
 @pytest.mark.parametrize("name", ["claims", "findings"])
 @pytest.mark.parametrize("text", [None, "", "{}", '[{"id": "a"}]'])
-def test_no_table_is_told(rows, tmp_path, name, text):
+def test_an_unreadable_table_is_refused(rows, tmp_path, name, text):
     write_tables(*rows, tmp_path)
     path = tmp_path / f"{name}.json"
     path.unlink()
     if text is not None:
         path.write_text(text)
-    with pytest.raises(
-        UserError, match=rf"{name}\.json: (cannot be read|is damaged).*; judge the claims"
-    ):
+    with pytest.raises(UserError, match=r"cannot be read|is damaged") as error:
         read_tables(tmp_path)
+    assert (error.value.file, error.value.remedy[:16]) == (str(path), "judge the claims")
 
 
-def test_unwritable_folder_is_told(rows, tmp_path):
+def test_an_unwritable_folder_is_refused(rows, tmp_path):
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(UserError, match="cannot be written"):
         write_tables(*rows, tmp_path / "taken")
 
 
-def blindly(row, **changes):
-    """A row with what came out on fresh seeds."""
-    trial = {
+def with_robustness(row, **changes):
+    """A row with its robustness runs."""
+    robustness = {
         "seeds": "7 to 9", "verdict": "holds", "measured": 1.01, "interval": (0.98, 1.04),
         "stochastic": True, "survives": True, "lost": (), "doubled": (),
     }  # fmt: skip
-    return row.model_copy(update={"blind": BlindVerdict(**trial | changes)})
+    return row.model_copy(update={"robustness": Robustness(**robustness | changes)})
 
 
-def test_tables_show_what_came_out_blindly(rows, tmp_path):
+def test_tables_show_robustness_runs(rows, tmp_path):
     claims, findings = rows
     lost = ("twice the steps",)
     shown = [
-        blindly(claims[0]),
-        blindly(claims[1], survives=False, lost=lost),
-        blindly(claims[2], stochastic=False),
+        with_robustness(claims[0]),
+        with_robustness(claims[1], survives=False, lost=lost),
+        with_robustness(claims[2], stochastic=False),
         *claims[3:],
     ]
-    write_tables(shown, [blindly(findings[0], measured=None, interval=None)], tmp_path)
+    write_tables(shown, [with_robustness(findings[0], measured=None, interval=None)], tmp_path)
     text = (tmp_path / "claims.md").read_text()
     assert "| 1.01 [0.98, 1.04] | reproduced |" in text
-    assert "| 1.01 [0.98, 1.04]; lost with twice the steps |" in text
-    assert "Of 2 verdicts that depend on seeds, 2 (100%) hold on fresh seeds and 1 (50%)" in text
+    assert "| 1.01 [0.98, 1.04]; verdict changes with twice the steps |" in text
+    assert (
+        "of 2 verdicts that depend on seeds, 2 (100%) are the same with fresh seeds, and 1 (50%)"
+    ) in text
     assert "| holds | holds |" in (tmp_path / "findings.md").read_text()
     assert read_tables(tmp_path)[0] == shown

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from claims_folder import ClaimsFolder, claim
 from PIL import Image
-from workplace import Workplace, claim
 
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.table import write_tables
@@ -22,7 +22,7 @@ def folders(tmp_path):
     """A function that writes two results folders, each with one metric and a judged claim."""
 
     def write(one, other, spec=SPEC, other_spec=None, cells=("e", "e")):
-        places = [Workplace(tmp_path / name) for name in ("one", "other")]
+        places = [ClaimsFolder(tmp_path / name) for name in ("one", "other")]
         specs = (spec, other_spec or spec)
         for place, values, spec, cell in zip(places, (one, other), specs, cells, strict=True):
             place.root.mkdir()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from workplace import Workplace, claim, finding, measure, unassessed
+from claims_folder import ClaimsFolder, claim, finding, measure, unassessed
 
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.table import read_tables, write_tables
@@ -46,7 +46,7 @@ def read(archive):
 def results(tmp_path, monkeypatch):
     """A results folder with four cells, judged claims, a table, and files that are not packed."""
     monkeypatch.chdir(tmp_path)
-    place = Workplace(tmp_path)
+    place = ClaimsFolder(tmp_path)
     for number, cell in enumerate(CELLS):
         place.per_seed(cell, np.arange(1.0, 4.0) + number, {"precision": "float64", "n": number})
     file = place.write(
@@ -63,7 +63,7 @@ def results(tmp_path, monkeypatch):
         ]
         digests = {table: file_sha256(place.results / table) for table in tables}
         Checksums("fingerprint", digests, inputs).write(place.results / name)
-    for left in ("logs/a.log", "checkpoints/a/b/c/whole.npz", "blind/a/b/fresh/c/metrics.nc"):
+    for left in ("logs/a.log", "checkpoints/a/b/c/whole.npz", "robustness/a/b/fresh/c/metrics.nc"):
         path = place.results / left
         path.parent.mkdir(parents=True)
         path.write_text("left behind")

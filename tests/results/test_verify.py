@@ -129,9 +129,9 @@ def test_cell_in_the_folder_of_another_is_a_problem(broken, tmp_path, with_plan)
 
 
 def test_robustness_runs_have_folders_of_their_variants(broken, tmp_path):
-    write_result(broken, tmp_path / "blind/paper/experiment/fresh/main/trajectory.nc")
+    write_result(broken, tmp_path / "robustness/paper/experiment/fresh/main/trajectory.nc")
     assert problems(tmp_path) == []
-    assert problems(tmp_path / "blind") == []
+    assert problems(tmp_path / "robustness") == []
 
 
 def test_edited_specification_is_a_problem(broken, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""A copy of the project with a configuration of three small cells, in which snakemake runs."""
+"""Workspaces: copies of the project with small experiments, in which Snakemake runs."""
 
 import copy
 import os
@@ -13,15 +13,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from builders import REPOSITORY
+from builders import LINEAR, REPOSITORY
 from neuralrace.workflow.study import PLANNED
 
-CELL = {
-    "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
-    "network": {"name": "layered", "hidden": [2]},
+CELL = LINEAR | {
     "init": {"name": "aligned"},
-    "init_scales": [0.1, 0.3],
-    "seeds": 2,
     "training": {"learning_rate": 0.02, "steps": 400},
     "record": {"every": 10, "observables": ["mode_strength"]},
     "solutions": ["aligned_modes"],
@@ -63,31 +59,33 @@ CLAIM = {
     "alternatives": [{"name": "half of it", "value": 0.5, "source": "a rival"}],
     "expect": "reproduced",
 }
-BEGINS = (
+# test_digests shares the extension and the choices of these rooms
+sys.path += [str(REPOSITORY / "tests" / room) for room in ("extensions", "results")]
+PREAMBLE = (
     "Using workflow specific profile",
     "Config file config/",
     "Assuming unrestricted shared",
     "Building DAG",
 )
-"""What Snakemake says before it asks for anything."""
-TARGETS = ("total", "figures", "gallery", "cells", "plots", "metrics", "claims", "blind")
-"""Lines of its table of jobs that stand for no work."""
+"""Beginnings of the lines that Snakemake prints before it plans."""
+TARGETS = ("total", "figures", "gallery", "cells", "plots", "metrics", "claims", "robustness")
+"""Rows of its table of jobs that are targets or the total."""
 
 
 @dataclass
 class Workspace:
-    """The copy, and ways to change it and to run it."""
+    """A copy of the project, with functions that change it and run Snakemake."""
 
     path: Path
 
     @property
     def deep(self) -> dict:
-        """Experiments of deep_linear, to be changed."""
+        """A copy of the experiments of deep_linear."""
         return copy.deepcopy(DEEP)
 
     @property
     def layers(self) -> dict:
-        """Experiments of layer_dynamics, to be changed."""
+        """A copy of the experiments of layer_dynamics."""
         return copy.deepcopy(LAYERS)
 
     def configure(self, paper: str, experiments: dict) -> None:
@@ -107,7 +105,7 @@ class Workspace:
         path.write_text(text)
 
     def snakemake(self, *arguments: str, fails: bool = False) -> str:
-        """What snakemake prints; it must succeed, or must not."""
+        """Runs Snakemake, which must succeed or fail as given; returns what it prints."""
         done = subprocess.run(
             self.command(*arguments), cwd=self.path, env=self.environment(), capture_output=True,
             text=True, timeout=900, check=False,
@@ -117,11 +115,13 @@ class Workspace:
         return printed
 
     def refusal(self, *arguments: str) -> str:
-        """The message that snakemake prints, and no more of its own than how it begins."""
+        """The error message of Snakemake, which must print its preamble and nothing else."""
         printed = self.snakemake(*arguments, fails=True)
-        begins, _, told = printed.partition("error: ")
-        assert not [line for line in begins.splitlines() if not line.startswith(BEGINS)], printed
-        return told.removesuffix("\n")
+        preamble, _, message = printed.partition("error: ")
+        assert not [line for line in preamble.splitlines() if not line.startswith(PREAMBLE)], (
+            printed
+        )
+        return message.removesuffix("\n")
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "snakemake", *arguments, "--cores", "2"]
@@ -129,19 +129,19 @@ class Workspace:
     def environment(self) -> dict[str, str]:
         return {name: value for name, value in os.environ.items() if name != PLANNED} | {
             "PYTHONPATH": str(self.path / "src"),
-            "PYTHONDONTWRITEBYTECODE": "",  # many processes import the same
-            "HTTPS_PROXY": "http://127.0.0.1:9",  # no test fetches anything
+            "PYTHONDONTWRITEBYTECODE": "",  # compiled modules save time in many processes
+            "HTTPS_PROXY": "http://127.0.0.1:9",  # so that no test can download anything
             "JAX_COMPILATION_CACHE_DIR": str(self.path.parent / "jax"),
         }
 
     def planned(self, *targets: str) -> dict[str, int]:
-        """Jobs that a dry run would start, by rule."""
+        """Number of jobs that a dry run plans, by rule."""
         printed = self.snakemake("--dry-run", *targets)
         counts = re.findall(r"^([a-z_][a-z_0-9]*) +(\d+)$", printed, re.MULTILINE)
         return {rule: int(n) for rule, n in counts if rule not in TARGETS}
 
     def planned_files(self, *targets: str) -> set[str]:
-        """Files that a dry run would make."""
+        """Files that a dry run plans to write."""
         printed = self.snakemake("--quiet", "progress", "--dry-run", *targets)
         outputs = re.findall(r"^ +output: (.*)$", printed, re.MULTILINE)
         return {name.removesuffix(" (update)") for names in outputs for name in names.split(", ")}
@@ -157,9 +157,9 @@ class Workspace:
 
 
 def build(path: Path) -> Workspace:
-    """A fresh copy of what the workflow needs."""
+    """Copies the files that the workflow needs."""
     for name in ("src", "workflow", "profiles"):
-        # compiled modules too, but for those that another process writes just now
+        # with compiled modules, but without temporary files of processes that are writing some
         ignore = shutil.ignore_patterns("*.pyc.*")
         shutil.copytree(REPOSITORY / name, path / name, ignore=ignore)
     for name in ("Snakefile", "environment.yml"):
@@ -174,13 +174,13 @@ def build(path: Path) -> Workspace:
 
 @pytest.fixture(scope="session")
 def building(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Workspace]:
-    """A workspace in which nothing was made yet, by the name of its folder."""
+    """Builds a workspace without results, in a folder of a given name."""
     return lambda name: build(tmp_path_factory.mktemp(name))
 
 
 @pytest.fixture(scope="session")
 def finished(building: Callable[[str], Workspace]) -> Workspace:
-    """A workspace in which everything was made once; tests leave it as they find it."""
+    """A workspace with finished results; tests leave it as it was."""
     workspace = building("finished")
     workspace.snakemake("metrics", "claims", "figures/deep_linear/time_to_learn.png")
     return workspace
@@ -188,5 +188,5 @@ def finished(building: Callable[[str], Workspace]) -> Workspace:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A workspace in which nothing was made yet."""
+    """A workspace without results."""
     return build(tmp_path)

@@ -1,4 +1,4 @@
-"""Checkpoints come back bit by bit or not at all."""
+"""Checkpoints are restored bit by bit or not at all."""
 
 import os
 import random
@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from neuralrace.errors import UserError
-from neuralrace.workflow.checkpoints import Checkpoints, State
+from neuralrace.training.checkpointing import State
+from neuralrace.workflow.checkpoints import FileCheckpoints
 
 DTYPES = ["float32", "float64", "bool", "int32", "int64", "uint8"]
 
@@ -39,8 +40,8 @@ def path(tmp_path):
 
 
 @pytest.fixture
-def kept(path):
-    return Checkpoints(path, "key", 60.0)
+def checkpoints(path):
+    return FileCheckpoints(path, "key", 60.0)
 
 
 class Network(nnx.Module):
@@ -50,7 +51,7 @@ class Network(nnx.Module):
 
 
 def members(seed=0):
-    """As the engine keeps them: parameters of a network, momentum, and integers."""
+    """Members as in training: parameters of a network, momentum, and integers."""
     _, params, _ = nnx.split(Network(nnx.Rngs(seed)), nnx.Param, ...)
     momentum = optax.sgd(1.0, 0.9).init(params)
     return {
@@ -87,34 +88,34 @@ def assert_is(restored, saved):
 
 
 def restored(path, key="key", like=None):
-    """What a new process would find, and the lines that it reports."""
+    """The state that a new process restores, and the lines that it reports."""
     lines = []
     like = members() if like is None else like
-    return Checkpoints(path, key, 60.0).restore(like, lines.append), lines
+    return FileCheckpoints(path, key, 60.0).restore(like, lines.append), lines
 
 
-def test_round_trip(kept, path):
+def test_round_trip(checkpoints, path):
     saved = state()
-    kept.save(saved)
+    checkpoints.save(saved)
     back, lines = restored(path)
     assert_is(back, saved)
     assert lines == [f"continuing at step 20, from the checkpoint {path}"]
 
 
-def test_shapes_are_enough_to_restore_into(kept, path):
-    kept.save(state())
+def test_shapes_are_enough_to_restore_into(checkpoints, path):
+    checkpoints.save(state())
     assert_is(restored(path, like=jax.eval_shape(members))[0], state())
 
 
 def test_a_relative_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Checkpoints(Path("here.npz"), "key", 60.0).save(state())
+    FileCheckpoints(Path("here.npz"), "key", 60.0).save(state())
     assert_is(restored(tmp_path / "here.npz")[0], state())
 
 
-def test_without_snapshots(kept, path):
+def test_without_snapshots(checkpoints, path):
     saved = State(3, members(1), state().series, [])
-    kept.save(saved)
+    checkpoints.save(saved)
     assert_is(restored(path)[0], saved)
 
 
@@ -132,15 +133,15 @@ def test_every_bit_survives(leaves, seen):
     # signed zeros, NaN with a payload, empty arrays, scalars; the first leaf is never empty
     tree = {"a": jnp.array([-0.0, 0.0]), "rest": tuple(jnp.array(leaf) for leaf in leaves)}
     with tempfile.TemporaryDirectory() as folder:
-        kept = Checkpoints(Path(folder) / "part.npz", "key", 60.0)
+        checkpoints = FileCheckpoints(Path(folder) / "part.npz", "key", 60.0)
         saved = State(7, tree, [{"a/b.c": seen[:1]}, {"a/b.c": seen[1:]}], [])
-        kept.save(saved)
-        assert_is(kept.restore(jax.tree.map(jnp.zeros_like, tree), lambda line: None), saved)
+        checkpoints.save(saved)
+        assert_is(checkpoints.restore(jax.tree.map(jnp.zeros_like, tree), lambda line: None), saved)
 
 
-def test_training_may_donate_what_it_restored(kept, path):
+def test_training_may_donate_what_it_restored(checkpoints, path):
     saved = state()
-    kept.save(saved)
+    checkpoints.save(saved)
     back, _ = restored(path)
     turned = jax.jit(partial(jax.tree.map, lambda value: value[::-1]), donate_argnums=0)
     after = turned(back.members)
@@ -149,16 +150,16 @@ def test_training_may_donate_what_it_restored(kept, path):
     assert_is(restored(path)[0], saved)
 
 
-def test_only_the_newest_is_kept(kept, path):
+def test_only_the_newest_is_kept(checkpoints, path):
     for step in (1, 2, 3):
-        kept.save(state(step, seed=step))
+        checkpoints.save(state(step, seed=step))
         assert list(path.parent.iterdir()) == [path]
     assert_is(restored(path)[0], state(3, seed=3))
 
 
-def test_same_step_again(kept, path):
-    kept.save(state(5, seed=1))
-    kept.save(state(5, seed=2))
+def test_same_step_again(checkpoints, path):
+    checkpoints.save(state(5, seed=1))
+    checkpoints.save(state(5, seed=2))
     assert_is(restored(path)[0], state(5, seed=2))
 
 
@@ -167,20 +168,20 @@ def test_nothing_to_restore(path):
     assert not path.exists()
 
 
-def test_clear(kept, path):
-    kept.save(state())
-    kept.clear()
+def test_clear(checkpoints, path):
+    checkpoints.save(state())
+    checkpoints.clear()
     assert not path.exists()
-    kept.clear()
+    checkpoints.clear()
     assert restored(path) == (None, [])
 
 
-def test_another_key_is_not_used(kept, path):
-    kept.save(state())
+def test_another_key_is_not_used(checkpoints, path):
+    checkpoints.save(state())
     back, lines = restored(path, key="other")
     assert back is None
     assert lines == [
-        f"{path}: the checkpoint is not used (it is of another configuration or other code); "
+        f"{path}: the checkpoint is not used (it belongs to another configuration or other code); "
         "training starts anew"
     ]
     assert not path.exists()
@@ -199,8 +200,8 @@ def test_another_key_is_not_used(kept, path):
     ],
     ids=["shape", "dtype", "fewer", "renamed", "more", "more at the end", "fewer at the end"],
 )
-def test_members_of_another_network_are_not_restored(kept, path, change):
-    kept.save(state())
+def test_members_of_another_network_are_not_restored(checkpoints, path, change):
+    checkpoints.save(state())
     back, lines = restored(path, like=change(members()))
     assert back is None
     assert len(lines) == 1
@@ -210,10 +211,10 @@ def test_members_of_another_network_are_not_restored(kept, path, change):
 # Damage --------------------------------------------------------------------------------------
 
 
-def test_a_flipped_bit_anywhere_is_noticed_or_harmless(kept, path):
-    """Of what is in the file, the archive holds some numbers twice and some for nobody."""
+def test_a_flipped_bit_anywhere_is_noticed_or_harmless(checkpoints, path):
+    """A ZIP archive holds some numbers twice, and some that no reader uses."""
     saved = state()
-    kept.save(saved)
+    checkpoints.save(saved)
     whole, noticed = path.read_bytes(), 0
     for place in random.Random(0).sample(range(len(whole)), 300):
         damaged = bytearray(whole)
@@ -231,8 +232,8 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(kept, path):
 
 
 @pytest.mark.parametrize("left", [0, 1, 100, 0.5, 0.99])
-def test_a_truncated_file_is_noticed(kept, path, left):
-    kept.save(state())
+def test_a_truncated_file_is_noticed(checkpoints, path, left):
+    checkpoints.save(state())
     whole = path.read_bytes()
     path.write_bytes(whole[: int(left * len(whole)) if isinstance(left, float) else left])
     back, lines = restored(path)
@@ -258,7 +259,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("moment", [(np, "savez"), (os, "fsync"), (os, "replace")])
 @pytest.mark.parametrize("after", [False, True])
-def test_a_kill_leaves_the_old_or_the_new(kept, path, monkeypatch, moment, after):
+def test_a_kill_leaves_the_old_or_the_new_checkpoint(checkpoints, path, monkeypatch, moment, after):
     owner, name = moment
     real = getattr(owner, name)
 
@@ -267,15 +268,17 @@ def test_a_kill_leaves_the_old_or_the_new(kept, path, monkeypatch, moment, after
             real(*args, **kwargs)
         raise Killed
 
-    kept.save(state(1, seed=1))
+    checkpoints.save(state(1, seed=1))
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, killed)
-        patch.setattr(Path, "unlink", lambda self: None)  # a killed process cleans nothing
+        patch.setattr(
+            Path, "unlink", lambda self: None
+        )  # a killed process removes no temporary files
         with pytest.raises(Killed):
-            kept.save(state(2, seed=2))
+            checkpoints.save(state(2, seed=2))
     new = name == "replace" and after
     assert_is(restored(path)[0], state(2, seed=2) if new else state(1, seed=1))
-    kept.clear()
+    checkpoints.clear()
     assert list(path.parent.iterdir()) == []
 
 
@@ -283,11 +286,12 @@ SAVING = """
 import sys
 from pathlib import Path
 import jax.numpy as jnp, numpy as np
-from neuralrace.workflow.checkpoints import Checkpoints, State
-kept = Checkpoints(Path(sys.argv[1]), "key", 0.0)
+from neuralrace.training.checkpointing import State
+from neuralrace.workflow.checkpoints import FileCheckpoints
+checkpoints = FileCheckpoints(Path(sys.argv[1]), "key", 0.0)
 for step in range(10**6):
     value = np.full((500, 400), step, np.float32)
-    kept.save(State(step, {"a": jnp.asarray(value)}, [{"loss": value}], []))
+    checkpoints.save(State(step, {"a": jnp.asarray(value)}, [{"loss": value}], []))
     print(step, flush=True)
 """
 
@@ -297,13 +301,13 @@ def test_a_killed_process_leaves_a_whole_checkpoint(path):
         [sys.executable, "-c", SAVING, str(path)], stdout=subprocess.PIPE, text=True
     )
     with process:
-        told = [int(process.stdout.readline()) for _ in range(5)]
+        steps = [int(process.stdout.readline()) for _ in range(5)]
         time.sleep(0.01)  # somewhere in a save
         process.send_signal(signal.SIGKILL)
-        told += map(int, process.stdout.read().split())
+        steps += map(int, process.stdout.read().split())
     back, lines = restored(path, like={"a": jnp.zeros((500, 400), jnp.float32)})
     assert lines[0].startswith("continuing")
-    assert back.step in (told[-1], told[-1] + 1)
+    assert back.step in (steps[-1], steps[-1] + 1)
     value = np.full((500, 400), back.step, np.float32)
     same_bits(back.members["a"], value)
     same_bits(back.series[0]["loss"], value)
@@ -314,24 +318,26 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from neuralrace.errors import UserError
-from neuralrace.workflow.checkpoints import Checkpoints, State
+from neuralrace.training.checkpointing import State
+from neuralrace.workflow.checkpoints import FileCheckpoints
 noise = np.random.default_rng(0).normal(size=(300, 300))
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
-    Checkpoints(Path(sys.argv[1]), "key", 0.0).save(State(30, {"a": noise}, [{"loss": noise}], []))
+    state = State(30, {"a": noise}, [{"loss": noise}], [])
+    FileCheckpoints(Path(sys.argv[1]), "key", 0.0).save(state)
 except UserError as error:
     print(error)
 """
 
 
-def test_a_write_that_fails_is_told_and_the_old_checkpoint_stays(kept, path):
-    """A limit on the size of files stands for a full disk."""
-    kept.save(state())
-    told = subprocess.run(
+def test_a_failed_write_is_reported_and_the_old_checkpoint_stays(checkpoints, path):
+    """A limit on the size of files replaces a full disk."""
+    checkpoints.save(state())
+    done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True
     )
-    assert told.stderr == ""
-    assert re.search(r"cannot be written .*File too large.*disk has room", told.stdout)
+    assert done.stderr == ""
+    assert re.search(r"cannot be written .*File too large.*disk has room", done.stdout)
     assert_is(restored(path)[0], state())
     assert list(path.parent.iterdir()) == [path]
 
@@ -339,7 +345,7 @@ def test_a_write_that_fails_is_told_and_the_old_checkpoint_stays(kept, path):
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="folder is writable"):
-        Checkpoints(tmp_path / "file" / "part.npz", "key", 60.0).save(state())
+        FileCheckpoints(tmp_path / "file" / "part.npz", "key", 60.0).save(state())
 
 
 # Time ----------------------------------------------------------------------------------------
@@ -348,15 +354,15 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 def test_due_counts_from_the_start_or_the_last_checkpoint(path, monkeypatch):
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    kept = Checkpoints(path, "key", 60.0)
-    assert not kept.due()
+    checkpoints = FileCheckpoints(path, "key", 60.0)
+    assert not checkpoints.due()
     now = 159.0
-    assert not kept.due()
+    assert not checkpoints.due()
     now = 160.0
-    assert kept.due()
-    kept.save(state())
-    assert not kept.due()
+    assert checkpoints.due()
+    checkpoints.save(state())
+    assert not checkpoints.due()
     now = 230.0
-    assert kept.due()
-    kept.restore(members(), lambda line: None)
-    assert not kept.due()
+    assert checkpoints.due()
+    checkpoints.restore(members(), lambda line: None)
+    assert not checkpoints.due()

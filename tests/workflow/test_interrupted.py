@@ -1,20 +1,37 @@
-"""Training that was stopped goes on from its checkpoint, to what it would have come to."""
+"""A stopped training continues from its checkpoint to the same result."""
 
 import numpy as np
 import pytest
 
+from builders import build_ensemble
 from neuralrace.errors import UserError
 from neuralrace.training import progress, trainer
 from neuralrace.training.trainer import train
-from neuralrace.workflow.checkpoints import Checkpoints
-from neuralrace.workflow.stopping import Requests, Stopped
+from neuralrace.workflow.checkpoints import FileCheckpoints
+from neuralrace.workflow.shutdown import Shutdown, Stopped
 
+RUN = {
+    "dataset": {
+        "name": "gaussian_mixture",
+        "components": 2,
+        "samples_per_component": 10,
+        "inputs": 3,
+        "outputs": 2,
+    },
+    "network": {"name": "layered", "hidden": [4]},
+    "init": {"name": "normal"},
+    "init_scales": [0.3, 0.6],
+    "seeds": 2,
+    "training": {"learning_rate": 0.02, "steps": 12},
+    "record": {"every": 1, "snapshots": 12, "observables": ["weights"]},
+}
 MINI = {
     "learning_rate": 0.02,
     "steps": 40,
     "optimiser": {"name": "momentum", "momentum": 0.9},
     "batch": {"name": "mini", "size": 3},
 }
+LONG = {"learning_rate": 0.02, "steps": 240}
 RECORD = {"every": 2, "snapshots": 4, "observables": ["weights", "layer_norm"]}
 IMAGES = {
     "dataset": {
@@ -43,16 +60,16 @@ RUNS = {
 }
 
 
-class StoppedError(Exception):
-    """Somebody pulled the plug."""
+class KilledError(Exception):
+    """An abrupt end of training."""
 
 
 def stopping(after):
-    """A report that stops training at the first line of progress beyond a step."""
+    """A report that ends training at the first line of progress beyond a step."""
 
     def report(line):
         if line.startswith("step ") and int(line.split()[1].split("/")[0]) >= after:
-            raise StoppedError
+            raise KilledError
 
     return report
 
@@ -68,48 +85,44 @@ def stopping(after):
         ("moments of images", 4),
     ],
 )
-def test_goes_on_to_the_same_result(make_run, tmp_path, monkeypatch, name, after):
+def test_a_killed_training_continues_to_the_same_result(tmp_path, monkeypatch, name, after):
     monkeypatch.setattr(progress, "INTERVAL", -1.0)
-    ensemble = make_run(**RUNS[name])
+    ensemble = build_ensemble(RUN, **RUNS[name])
     whole = train(ensemble)
 
-    def kept(key="one"):
-        return Checkpoints(tmp_path / "checkpoint.npz", key, seconds=0.0)
+    def checkpoints():
+        return FileCheckpoints(tmp_path / "checkpoint.npz", "one", seconds=0.0)
 
-    with pytest.raises(StoppedError):
-        train(ensemble, report=stopping(after), checkpoints=kept())
+    with pytest.raises(KilledError):
+        train(ensemble, report=stopping(after), checkpoints=checkpoints())
     lines = []
-    resumed = train(ensemble, report=lines.append, checkpoints=kept())
-    (told,) = [line for line in lines if line.startswith("continuing")]
-    assert told.startswith(f"continuing at step {after - 1},")
+    resumed = train(ensemble, report=lines.append, checkpoints=checkpoints())
+    (line,) = [line for line in lines if line.startswith("continuing")]
+    assert line.startswith(f"continuing at step {after - 1},")
     for variable, values in whole.variables.items():
         np.testing.assert_array_equal(resumed.variables[variable], values, err_msg=variable)
     np.testing.assert_array_equal(resumed.diverged_at, whole.diverged_at)
 
 
-def test_a_checkpoint_of_something_else_is_not_used(make_run, tmp_path, monkeypatch):
+def test_a_checkpoint_of_another_training_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "INTERVAL", -1.0)
-    ensemble = make_run(training=MINI, record=RECORD)
-    with pytest.raises(StoppedError):
-        train(
-            ensemble, report=stopping(30), checkpoints=Checkpoints(tmp_path / "c.npz", "one", 0.0)
-        )
-    lines = []
-    again = train(
-        ensemble, report=lines.append, checkpoints=Checkpoints(tmp_path / "c.npz", "two", 1e9)
-    )
+    ensemble = build_ensemble(RUN, training=MINI, record=RECORD)
+    path, lines = tmp_path / "checkpoint.npz", []
+    with pytest.raises(KilledError):
+        train(ensemble, report=stopping(30), checkpoints=FileCheckpoints(path, "one", 0.0))
+    again = train(ensemble, lines.append, FileCheckpoints(path, "two", 1e9))
     assert any("another configuration" in line for line in lines)
     np.testing.assert_array_equal(again.variables["loss"], train(ensemble).variables["loss"])
 
 
-def test_the_clock_sets_the_length_of_calls_and_no_number(make_run, monkeypatch):
-    ensemble = make_run(training={"learning_rate": 0.02, "steps": 240}, record={"every": 1})
+def test_the_clock_changes_the_length_of_calls_and_no_result(monkeypatch):
+    ensemble = build_ensemble(RUN, training=LONG, record={"every": 1})
     monkeypatch.setattr(trainer, "_PROGRAMS", {})
     usual, programs = train(ensemble), len(trainer._PROGRAMS)
     lengths = []
     update = progress.Progress.update
     monkeypatch.setattr(
-        progress.Progress, "update", lambda *given: lengths.append(given[-1]) or update(*given)
+        progress.Progress, "update", lambda *args: lengths.append(args[-1]) or update(*args)
     )
     clock = iter(np.arange(0.0, 1e4, progress.INTERVAL / 10))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
@@ -124,51 +137,51 @@ def test_the_clock_sets_the_length_of_calls_and_no_number(make_run, monkeypatch)
         np.testing.assert_array_equal(other.variables["loss"], usual.variables["loss"])
 
 
-def test_steps_to_a_record_that_take_too_long_are_made_in_several_calls(make_run, monkeypatch):
-    ensemble = make_run(training={"learning_rate": 0.02, "steps": 240}, record={"every": 60})
+def test_slow_steps_between_records_are_split_into_several_calls(monkeypatch):
+    ensemble = build_ensemble(RUN, training=LONG, record={"every": 60})
     usual = train(ensemble)
-    made = []
+    lengths = []
     update = progress.Progress.update
     monkeypatch.setattr(
-        progress.Progress, "update", lambda *given: made.append(given[-1]) or update(*given)
+        progress.Progress, "update", lambda *args: lengths.append(args[-1]) or update(*args)
     )
     clock = iter(np.arange(0.0, 1e4, 20.0))
-    monkeypatch.setattr(progress, "INTERVAL", 800.0)  # 40 times as much can be made in time, then 1
+    monkeypatch.setattr(progress, "INTERVAL", 800.0)  # 40 times as many steps fit, then 1
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
     several = train(ensemble)
-    assert made == [1, 40, 19, 180]
-    made.clear()
+    assert lengths == [1, 40, 19, 180]
+    lengths.clear()
     clock = iter(np.arange(0.0, 1e6, 800.0))
     slow = train(ensemble)
-    assert made == [1] * 240
+    assert lengths == [1] * 240
     for other in (several, slow):
         np.testing.assert_array_equal(other.variables["loss"], usual.variables["loss"])
 
 
-def test_a_request_to_end_is_answered_by_a_checkpoint(make_run, tmp_path, monkeypatch):
+def test_a_shutdown_request_is_answered_after_a_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "INTERVAL", -1.0)
-    ensemble, requests = make_run(**RUNS["mini-batches with momentum"]), Requests()
+    ensemble, shutdown = build_ensemble(RUN, **RUNS["mini-batches with momentum"]), Shutdown()
 
-    def kept(*asked):
-        return Checkpoints(tmp_path / "checkpoint.npz", "one", 1e9, *asked)
+    def checkpoints(*shutdown):
+        return FileCheckpoints(tmp_path / "checkpoint.npz", "one", 1e9, *shutdown)
 
-    def ask(line):
+    def request(line):
         if line.startswith("step 5/"):
-            requests.asked = "SIGTERM"
+            shutdown.requested = "SIGTERM"
 
     with pytest.raises(Stopped, match=r"SIGTERM at step 5; the same .*/checkpoint\.npz$"):
-        train(ensemble, report=ask, checkpoints=kept(requests))
+        train(ensemble, report=request, checkpoints=checkpoints(shutdown))
     lines = []
-    resumed = train(ensemble, report=lines.append, checkpoints=kept())
+    resumed = train(ensemble, report=lines.append, checkpoints=checkpoints())
     assert any(line.startswith("continuing at step 5,") for line in lines)
     for variable, values in train(ensemble).variables.items():
         np.testing.assert_array_equal(resumed.variables[variable], values, err_msg=variable)
 
 
-def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(make_run, monkeypatch):
-    monkeypatch.setattr(trainer.memory, "available_on", lambda device: 1000)
-    monkeypatch.setattr(trainer.Trainer, "start", lambda *_: pytest.fail("memory was taken first"))
+def test_a_run_that_exceeds_the_memory_is_refused_before_allocation(monkeypatch):
+    monkeypatch.setattr(trainer.memory, "available_on_device", lambda device: 1000)
+    monkeypatch.setattr(trainer.Trainer, "start", lambda *_: pytest.fail("allocated first"))
     lines = []
     with pytest.raises(UserError, match=r"device has 0\.000 GB left.*seeds"):
-        train(make_run(), report=lines.append)
+        train(build_ensemble(RUN), report=lines.append)
     assert lines[0].startswith("memory: ")

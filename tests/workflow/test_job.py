@@ -1,4 +1,4 @@
-"""What a job tells, where, and how it ends."""
+"""Log, messages and cost of a job, for each way to end."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from neuralrace.workflow.job import STOPPED, job
 
 BODIES = {
     "success": "this.report('half way')",
-    "user error": "this.report('half way'); raise UserError('config: key `steps` is 0; use more')",
+    "user error": "this.report('half way'); raise UserError('is 0', key='steps')",
     "bug": "this.report('half way'); 1 / 0",
     "SIGTERM": "this.report('half way'); os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)",
     "SIGINT": "this.report('half way'); os.kill(os.getpid(), signal.SIGINT); time.sleep(60)",
@@ -21,11 +21,11 @@ BODIES = {
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
-    """Output and log of a process for each way to end."""
-    ends = {}
+    """Output and log of a process, for each way to end."""
+    outcomes = {}
     for name, body in BODIES.items():
         log = tmp_path_factory.mktemp("logs") / "job.log"
-        log.write_text("of an earlier attempt\n")
+        log.write_text("an earlier attempt\n")
         code = (
             "import os, signal, sys, time\n"
             "from neuralrace.errors import UserError\n"
@@ -40,8 +40,8 @@ def jobs(tmp_path_factory):
         done = subprocess.run(
             [sys.executable, "-c", code, str(log)], capture_output=True, text=True, check=True
         )
-        ends[name] = done, log.read_text()
-    return ends
+        outcomes[name] = done, log.read_text()
+    return outcomes
 
 
 def test_progress_goes_to_terminal_and_log(jobs):
@@ -56,13 +56,11 @@ def test_user_error_is_a_message(jobs):
     done, log = jobs["user error"]
     assert done.stdout == "UserError\n"
     assert log == done.stderr
-    assert log.splitlines()[1:] == [
-        f"{log.splitlines()[1][:8]} train a/b/c: error: config: key `steps` is 0; use more"
-    ]
+    assert log.splitlines()[1:] == [f"{log.splitlines()[1][:8]} train a/b/c: error: steps: is 0"]
     assert "Traceback" not in done.stderr
 
 
-def test_a_bug_keeps_its_traceback_in_both(jobs):
+def test_a_bug_has_its_traceback_in_terminal_and_log(jobs):
     done, log = jobs["bug"]
     assert done.stdout == "ZeroDivisionError\n"
     for text in (done.stderr, log):
@@ -72,40 +70,35 @@ def test_a_bug_keeps_its_traceback_in_both(jobs):
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_request_to_end_is_answered_in_a_line(jobs, name):
+def test_a_stopped_job_prints_one_line(jobs, name):
     done, log = jobs[name]
     assert done.stdout == "Stopped\n"
     assert log == done.stderr
-    told = f"train a/b/c: stopped by {name}; the same command makes what is missing"
-    assert log.splitlines()[1:] == [f"{log.splitlines()[1][:8]} {told}"]
+    message = f"train a/b/c: stopped by {name}; the same command computes what is missing"
+    assert log.splitlines()[1:] == [f"{log.splitlines()[1][:8]} {message}"]
 
 
-def test_what_it_cost_stands_beside_its_log(jobs_cost):
-    assert jobs_cost["seconds"] > 0
-    assert jobs_cost["peak_mb"] > 0
-    assert [entry["stage"] for entry in jobs_cost["stages"]] == ["train", "start"]
-    spent, rest = (entry["core_seconds"] for entry in jobs_cost["stages"])
-    assert spent >= 0.1
-    assert rest >= 0
-
-
-@pytest.fixture
-def jobs_cost(tmp_path):
-    """What a job says that it cost, which computes for a tenth of a second."""
+def test_the_cost_is_written_beside_the_log(tmp_path):
     with job("train a/b/c", str(tmp_path / "job.log")) as this, this.stage("train", "a/b/c"):
         begin = time.process_time()
         while time.process_time() < begin + 0.1:
             pass
-    return json.loads((tmp_path / "job.json").read_text())
+    cost = json.loads((tmp_path / "job.json").read_text())
+    assert cost["seconds"] > 0
+    assert cost["peak_mb"] > 0
+    assert [entry["stage"] for entry in cost["stages"]] == ["train", "start"]
+    spent, rest = (entry["core_seconds"] for entry in cost["stages"])
+    assert spent >= 0.1
+    assert rest >= 0
 
 
-def test_what_a_failed_job_spent_is_not_of_the_next_one(tmp_path):
+def test_the_cost_of_a_failed_job_does_not_count_for_the_next_one(tmp_path):
     def failing():
         with job("a", str(tmp_path / "a.log")):
             begin = time.process_time()
             while time.process_time() < begin + 0.3:
                 pass
-            raise UserError("of its own")
+            raise UserError("a mistake")
 
     with pytest.raises(UserError):
         failing()
@@ -119,19 +112,19 @@ def test_what_a_failed_job_spent_is_not_of_the_next_one(tmp_path):
 CAUGHT = """
 import os, signal, sys, time
 from neuralrace.workflow.job import job
-with job("measure a/b/c", sys.argv[1], alone=True):
+with job("measure a/b/c", sys.argv[1], exits=True):
     try:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(300)
-    finally:  # as a library that holds a lock, and waits for it here
+    finally:  # like a library that waits for a lock here
         time.sleep(300)
 """
 
 
-def test_a_process_of_its_own_ends_wherever_it_is(tmp_path):
+def test_a_worker_exits_even_where_an_exception_would_be_lost(tmp_path):
     command = [sys.executable, "-c", CAUGHT, str(tmp_path / "job.log")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
     assert done.returncode == STOPPED
     assert done.stderr == (tmp_path / "job.log").read_text()
     (line,) = done.stderr.splitlines()
-    assert line.endswith("a/b/c: stopped by SIGTERM; the same command makes what is missing")
+    assert line.endswith("a/b/c: stopped by SIGTERM; the same command computes what is missing")

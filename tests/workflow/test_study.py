@@ -1,4 +1,4 @@
-"""What rules take from a study: files, parameters and resources of their jobs."""
+"""Study: files, params and resources of the rules, and the configuration files that it reads."""
 
 import datetime
 import os
@@ -10,7 +10,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from builders import REPOSITORY
+from builders import LINEAR, REPOSITORY
 from neuralrace.config.load import paper_files
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES, Figure
@@ -18,12 +18,8 @@ from neuralrace.results.checksums import Checksums, checksum_path, file_sha256
 from neuralrace.workflow.study import PLANNED, Study
 from odd_configurations import contents, outcome
 
-CELL = {
-    "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
-    "network": {"name": "layered", "hidden": [2]},
+CELL = LINEAR | {
     "init": {"name": "aligned"},
-    "init_scales": [0.1],
-    "seeds": 2,
     "training": {"learning_rate": 0.02, "steps": 400},
     "record": {"every": 10, "observables": ["mode_strength"]},
     "metrics": ["learning_times"],
@@ -34,10 +30,11 @@ ONE, TWO = "deep_linear/one/main", "deep_linear/two/main"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a configuration of two cells, one of them without theory."""
+    """A folder with a configuration of two cells, the second without theory."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(PLANNED, "")  # what is set is taken back at the end, other tests' runs
-    monkeypatch.delenv(PLANNED)  # would find it
+    # setenv first: the variable is then removed at the end, so that runs of other tests lack it
+    monkeypatch.setenv(PLANNED, "")
+    monkeypatch.delenv(PLANNED)
     path = tmp_path / "config/deep_linear/experiments.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(yaml.safe_dump({"experiments": {"deep_linear": {"one": SOLVED, "two": CELL}}}))
@@ -53,7 +50,7 @@ def everything(folder: Path) -> dict[Path, tuple[int, int]]:
     return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*")}
 
 
-def test_files_of_cells_are_those_that_are_planned(study):
+def test_a_study_lists_the_files_of_its_cells(study):
     assert study.metrics_files == [f"results/{cell}/metrics.nc" for cell in (ONE, TWO)]
     assert study.theory_files(ONE) == [f"results/{ONE}/theory.nc"]
     assert study.theory_files(TWO) == []
@@ -119,7 +116,7 @@ def test_to_plan_touches_no_file(folder):
     assert everything(folder) == before
 
 
-def test_a_run_says_what_is_ahead_at_the_speed_of_this_machine(study, folder):
+def test_the_estimate_counts_stale_cells_and_scales_with_the_machine(study, folder):
     assert study.estimate(1.0).startswith("2 of 2 cells are missing or stale: about ")
     minutes = [float(study.estimate(factor).split()[-5]) for factor in (60.0, 600.0)]
     assert minutes[1] == pytest.approx(10 * minutes[0], rel=0.1)
@@ -131,12 +128,12 @@ def test_a_run_says_what_is_ahead_at_the_speed_of_this_machine(study, folder):
     assert study.estimate(1.0).startswith("0 of 2 cells are missing or stale")
 
 
-def test_a_job_on_another_machine_computes_what_was_planned(study, monkeypatch):
+def test_a_job_on_another_machine_refuses_a_changed_plan(study, monkeypatch):
     study.refuse_changed_plan()
-    told = os.environ[PLANNED]
+    planned = os.environ[PLANNED]
     Study({}, []).refuse_changed_plan()
-    assert os.environ[PLANNED] == told
-    monkeypatch.setattr(os, "getpid", lambda: 1)  # as a process elsewhere, that inherits
+    assert os.environ[PLANNED] == planned
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # as on another machine
     Study({}, []).refuse_changed_plan()
     monkeypatch.setattr(Study, "fingerprints", {"results/one.nc": "of other code"})
     with pytest.raises(UserError, match="configuration or code were changed after this run"):
@@ -157,12 +154,12 @@ def test_every_figure_and_claim_of_the_papers_is_planned(tmp_path, monkeypatch):
     reads_others = {"make_haste/semantic"}
     own = {name for name in FIGURES if name.startswith("make_haste/")} - reads_others
     assert paper == [f"figures/{name}.png" for name in FIGURES if name in own]
-    for experiment in study.blind:
-        assert study.blind_memory(experiment, 1) > 0
-        assert study.blind_seconds(experiment) > 0
+    for experiment in study.robustness:
+        assert study.robustness_memory(experiment, 1) > 0
+        assert study.robustness_seconds(experiment) > 0
 
 
-# How a configuration is given --------------------------------------------------------------------
+# Configuration files ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -179,7 +176,7 @@ def test_every_figure_and_claim_of_the_papers_is_planned(tmp_path, monkeypatch):
         (None, 300.0),
     ],
 )
-def test_files_that_settings_names_are_laid_over_one_another(folder, settings, seconds):
+def test_later_settings_files_override_earlier_ones(folder, settings, seconds):
     (folder / "inside").mkdir()
     for name, value in {"one": 1, "two": 2, "odd [a-z]*": 3, "inside/one": 4}.items():
         (folder / f"{name}.yaml").write_text(f"checkpoint_seconds: {value}")
@@ -189,11 +186,11 @@ def test_files_that_settings_names_are_laid_over_one_another(folder, settings, s
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ("gone.yaml", "gone.yaml: cannot be read as YAML: No such file"),
         ("gone/*.yaml", r"settings: 'gone/\*.yaml': matches no file"),
-        (3, "settings: 3: expected a file, several with commas between them, or a glob in quotes"),
+        (3, "settings: 3: expected a file, several separated by commas, or a glob in quotes"),
         ([3], r"settings: \[3\]: expected a file"),
         ({"a": "b"}, r"settings: \{'a': 'b'\}: expected a file"),
         ("a\0b*", "settings: 'a.x00b.': matches no file"),
@@ -202,30 +199,30 @@ def test_files_that_settings_names_are_laid_over_one_another(folder, settings, s
         ("more.yaml", "more.yaml: settings: 'wrong.yaml': unknown key"),
     ],
 )
-def test_mistakes_in_settings_name_the_file(folder, settings, told):
+def test_mistakes_in_settings_name_the_file(folder, settings, message):
     (folder / "wrong.yaml").write_text("results: 3")
     (folder / "code.yaml").write_text("__use_yte__: true")
     (folder / "more.yaml").write_text("settings: wrong.yaml")
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         Study({"settings": settings})
 
 
-def test_what_comes_later_is_stronger(folder):
+def test_the_command_line_overrides_settings_and_these_override_configfiles(folder):
     (folder / "before.yaml").write_text("{results: before, memory_mb: 1, checkpoint_seconds: 1}")
     (folder / "own.yaml").write_text("{results: own, memory_mb: 9000}")
-    plan = Study({"settings": "own.yaml", "results": "said"}, ["before.yaml"]).plan
-    assert (plan.results, plan.memory_mb, plan.checkpoint_seconds) == ("said", 9000, 1)
+    plan = Study({"settings": "own.yaml", "results": "command"}, ["before.yaml"]).plan
+    assert (plan.results, plan.memory_mb, plan.checkpoint_seconds) == ("command", 9000, 1)
 
 
-def test_a_value_of_the_command_line_is_told_as_one(folder):
+def test_messages_name_the_command_line(folder):
     (folder / "own.yaml").write_text("seeds: 3")
-    for values, told in (
+    for values, message in (
         ({"seeds": 3}, "--config: seeds: 3: unknown key"),
         ({"settings": "own.yaml"}, "own.yaml: seeds: 3: unknown key"),
         ({"only": "one"}, "--config: only: 'one': expected a list"),
         ({"only": ["one"]}, "--config: only: 'one': no such paper"),
     ):
-        with pytest.raises(UserError, match=f"^{told}"):
+        with pytest.raises(UserError, match=f"^{message}"):
             Study(values)
     nested = {"experiments": {"deep_linear": {"one": {"seeds": "3"}}}}
     where = "--config: experiments.deep_linear.one.seeds: '3': Input should be a valid integer"
@@ -233,13 +230,13 @@ def test_a_value_of_the_command_line_is_told_as_one(folder):
         Study(nested)
 
 
-def test_what_snakemake_ran_already_is_said_so(folder):
+def test_code_that_snakemake_ran_already_is_reported(folder):
     (folder / "code.yaml").write_text("__use_yte__: true")
     with pytest.raises(UserError, match=r"code.yaml: __use_yte__: .* Snakemake has run them alre"):
         Study({}, ["code.yaml"])
 
 
-def test_a_figure_of_an_extension_whose_experiment_is_not_there_names_itself(study, monkeypatch):
+def test_a_figure_of_an_extension_without_its_experiment_names_itself(study, monkeypatch):
     entry = replace(FIGURES["deep_linear/time_to_learn"], module="mypackage.figures.mine.left")
     declared = Figure(layout="a", height=2, reads={"first": {"metrics": "half_time"}})
     own = replace(entry, name="mine/left", declaration=declared)
@@ -254,14 +251,14 @@ def test_a_figure_of_an_extension_whose_experiment_is_not_there_names_itself(stu
 
 
 @pytest.mark.parametrize("key", [1, datetime.date(2024, 1, 1)])
-def test_keys_that_another_workflow_hands_over_are_text(folder, key):
+def test_keys_from_another_workflow_must_be_text(folder, key):
     with pytest.raises(UserError, match=r"^--config: "):
         Study({"results": {key: 1}})
 
 
 @pytest.fixture(scope="module")
 def odd_folder(tmp_path_factory):
-    """A folder without a paper of its own, for all examples."""
+    """A folder without experiments, for all examples."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("odd")
         (folder / "config/mine").mkdir(parents=True)

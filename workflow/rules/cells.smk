@@ -1,6 +1,6 @@
 # A cell is one point of a sweep (dataset, network, initialisation, training), with all its init
-# scales and seeds. `spec` is what to compute, `code` a digest of the modules that compute it; a
-# change of either runs the rule again. update(): when a job fails, the former file stays.
+# scales and seeds. `spec` is its specification, `code` a checksum of the modules that compute it; a
+# change of either runs the rule again. update() keeps the former file when a job fails.
 # Priorities: solve, measure and draw before any training, as Snakemake is slow while many jobs
 # wait; among trainings the longest first.
 rule train:
@@ -66,8 +66,8 @@ rule measure:
         run_in_worker("measure", wildcards.cell, input, output, params, log)
 
 
-# All metrics as one table. Rules that take a second are local on a cluster, too: waiting in the
-# queue would cost more.
+# All metrics as one table. Rules that take a second are local on a cluster too, as waiting in the
+# queue would take longer.
 rule tabulate:
     input:
         study.metrics_files,

@@ -1,9 +1,9 @@
-# Verdicts on claims, which papers make, and on findings, which we make. Whatever they are, this
-# rule does not fail; accept_claims does.
+# Tables of judged claims (of papers) and findings (ours). Surprising verdicts do not fail this rule:
+# accept_claims refuses them.
 rule judge:
     input:
         exit_on_user_error()(lambda w: study.claim_inputs()),
-        ancient(study.claims_files),  # their content is the param `statements`
+        ancient(study.claims_files),  # the param `statements` has their content
     output:
         report(update("<results>/claims.md"), caption="../report/claims.rst", category="claims"),
         update("<results>/claims.json"),
@@ -16,7 +16,7 @@ rule judge:
     localrule: True
     params:
         **study.table_params("judge"),
-        # checksum of blind.json, if there is one when Snakemake starts; not an input, as judging
+        # checksum of robustness.json, if it exists when Snakemake starts; no input, as judging
         # claims must not start an hour of robustness runs
         robustness=study.robustness_checksum(),
         statements=exit_on_user_error()(lambda w: study.claims_fingerprint()),
@@ -24,7 +24,7 @@ rule judge:
         run_in_worker("judge", "claims", input, output, params, log)
 
 
-# Fails if a claim or finding came out otherwise than its entry `expect` says.
+# Fails if a claim or finding differs from its known outcome.
 rule accept_claims:
     input:
         "<results>/claims.json",
@@ -39,34 +39,34 @@ rule accept_claims:
 
 
 # Robustness runs: all cells of an experiment again, with fresh seeds, and with each setting
-# doubled that the paper does not state. Their metrics lie beside the list of runs that failed.
-rule blind_runs:
+# doubled that the paper does not state. Their metrics are beside the list of failed runs.
+rule robustness_runs:
     output:
-        update("<results>/blind/{experiment}/failed.json"),
+        update("<results>/robustness/{experiment}/failed.json"),
     log:
-        "<results>/logs/blind/{experiment}.log",
+        "<results>/logs/robustness/{experiment}.log",
     resources:
-        mem_mb=lambda w, attempt: study.blind_memory(w.experiment, attempt),
-        runtime=lambda w, attempt: study.minutes(study.blind_seconds(w.experiment), attempt),
+        mem_mb=lambda w, attempt: study.robustness_memory(w.experiment, attempt),
+        runtime=lambda w, attempt: study.minutes(study.robustness_seconds(w.experiment), attempt),
     params:
-        cells=lambda w: {name: c.canonical() for name, c in study.blind[w.experiment].items()},
-        code=lambda w: study.blind_code(w.experiment),
+        cells=lambda w: {k: c.canonical() for k, c in study.robustness[w.experiment].items()},
+        code=lambda w: study.robustness_code(w.experiment),
     run:
-        run_in_worker("blind", wildcards.experiment, input, output, params, log)
+        run_in_worker("robustness", wildcards.experiment, input, output, params, log)
 
 
-rule judge_blind:
+rule judge_robustness:
     input:
-        exit_on_user_error()(lambda w: study.blind_files()),
+        exit_on_user_error()(lambda w: study.robustness_files()),
         ancient(study.claims_files),
     output:
-        update("<results>/blind.json"),
+        update("<results>/robustness.json"),
     log:
-        "<results>/logs/judge_blind.log",
+        "<results>/logs/judge_robustness.log",
     localrule: True
     params:
-        code=study.table_params("judge_blind")["code"],
+        code=study.table_params("judge_robustness")["code"],
         statements=exit_on_user_error()(lambda w: study.claims_fingerprint()),
         cells={name: cell.canonical() for name, cell in study.plan.cells.items()},
     run:
-        run_in_worker("judge_blind", "blind", input, output, params, log)
+        run_in_worker("judge_robustness", "robustness", input, output, params, log)

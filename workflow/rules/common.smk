@@ -1,4 +1,4 @@
-# The configuration, and the processes that do the work.
+# The configuration, and the pool of worker processes that run the jobs.
 import gc
 import os
 import re
@@ -13,14 +13,14 @@ from snakemake.exceptions import WorkflowError
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
-from neuralrace.workflow.stopping import handle_snakemake_signals
+from neuralrace.workflow.pool import WorkerPool
 from neuralrace.workflow.scheduling import begin_run, end_run
+from neuralrace.workflow.shutdown import handle_snakemake_signals
 from neuralrace.workflow.study import Study
-from neuralrace.workflow.workers import Workers
 
 gc.disable()  # until jobs start: collecting garbage would make planning half a second longer
 STARTED = time.time()
-WORKERS = Workers()
+WORKERS = WorkerPool()
 ESTIMATE_LOCK = threading.Lock()
 
 
@@ -37,7 +37,7 @@ def exit_on_user_error():
 with exit_on_user_error():
     if workflow.modifier.namespace is None:
         study = Study(workflow.config_settings.config, workflow.configfiles)
-    else:  # used as a module: the configuration of the workflow that uses it
+    else:  # used as a module: `config` is set by the workflow that uses it
         study = Study(config)
     study.refuse_changed_plan()
 config.update(study.config)
@@ -57,36 +57,36 @@ wildcard_constraints:
 
 def submission_group(w):
     """Group of a job: a cluster gets many jobs of one group as one submission; see profiles/."""
-    # the Snakemake inside a submission ignores --force-use-threads (9.27) and would start another
-    # Snakemake, with workers of its own, for each job
+    # the Snakemake inside a submission ignores --force-use-threads (9.27), and would start another
+    # Snakemake with its own workers for each job
     workflow.execution_settings.use_threads = True
     return "gpu_cells" if study.cost(w.cell).device == "gpu" else "cells"
 
 
 @cache
 def print_estimate():
-    """Prints once how long training will take, at the measured speed of this machine."""
+    """Prints once how long the run will take, at the measured speed of this machine."""
     speed = WORKERS.run("speed", "speed", f"{study.results}/logs/speed.log", {})
     print(study.estimate(speed), file=sys.stderr)
 
 
 def run_in_worker(job, name, input, output, params, log, threads=1, resources={}, **more):
-    """Calls `neuralrace.workflow.<job>.run(name, inputs, outputs, **params)` in a worker process."""
-    files = {"inputs": list(input), "outputs": list(output)}
-    arguments = {"name": name, **files, **dict(params.items()), **more}
+    """Calls `neuralrace.workflow.<job>.run(..., **params)` in a worker process."""
+    arguments = {**dict(params.items()), **more}
     try:
         if job == "train":
             with ESTIMATE_LOCK:
                 print_estimate()
-        WORKERS.run(job, name, log[0], arguments, threads, bool(resources.get("gpu")))
+        gpu = bool(resources.get("gpu"))
+        WORKERS.run(job, name, log[0], arguments, input, output, threads, gpu)
     except UserError as error:
         raise WorkflowError(str(error)) from None
 
 
 def mark_incomplete():
-    """Marks outputs of failed jobs: update() puts the former files back, which look complete."""
+    """Marks outputs of failed jobs: update() restores the former files, which look complete."""
     for failed in workflow.scheduler.failed:
         for job in failed if failed.is_group() else [failed]:
             if failed.is_group() and study.up_to_date(job.output):
-                continue  # it had ended before another job of its group failed
+                continue  # this job had succeeded before another one of its group failed
             workflow.persistence.started(job)

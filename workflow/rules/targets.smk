@@ -13,26 +13,26 @@ rule gallery:
         study.figure_files(),
 
 
-# Metrics of all cells, a file for each.
+# Metrics of all cells, one file each.
 rule cells:
     input:
         study.metrics_files,
 
 
-# The same, and all metrics in one table.
+# Metrics of all cells, and one table of all metrics.
 rule metrics:
     input:
         rules.cells.input,
         "<results>/metrics.csv",
 
 
-# A plot of each cell that no figure module shows; `neuralrace run` asks for these.
+# A plot of each cell that no figure module shows, for `neuralrace run`.
 rule plots:
     input:
         lambda w: study.plot_files,
 
 
-# Verdicts on claims and findings; fails if one came out otherwise than expected.
+# Verdicts on claims and findings; fails if one differs from its known outcome.
 rule claims:
     input:
         "<results>/claims.md",
@@ -41,10 +41,10 @@ rule claims:
         "<results>/claims.accepted",
 
 
-# Verdicts by the robustness runs.
-rule blind:
+# Robustness runs, and their verdicts.
+rule robustness:
     input:
-        "<results>/blind.json",
+        "<results>/robustness.json",
 
 
 # Checks all result files. No output, so that it always runs; no input, so that it computes nothing.

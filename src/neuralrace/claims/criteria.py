@@ -1,4 +1,4 @@
-"""What vague words of the papers mean: one criterion each, the same for all papers."""
+"""Criteria: one meaning for each vague word, such as "near", the same in all papers."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ class Criterion(NamedTuple):
     value: float
     """In units of the measure, which is a ratio or a share."""
     means: str
-    """In words."""
+    """The meaning, with the words of the papers in parentheses."""
 
 
 CRITERIA = {

@@ -1,4 +1,4 @@
-"""What comes out of a claim or finding, and whether that was known."""
+"""Judgement of claims and findings, and comparison with their known status."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -12,8 +12,15 @@ from jaxtyping import Float
 from pydantic import Field
 from scipy import stats
 
-from neuralrace.claims.blind import Blind, BlindVerdict, Trial, Trials, blind_verdict, trials_of
 from neuralrace.claims.measure import paired, per_seed
+from neuralrace.claims.robustness import (
+    Robustness,
+    RobustnessTable,
+    VariantVerdict,
+    VariantVerdicts,
+    robustness_of,
+    varied_statements,
+)
 from neuralrace.claims.setup import differences
 from neuralrace.claims.spec import (
     Alternative,
@@ -28,8 +35,8 @@ from neuralrace.claims.spec import (
     Statement,
     Status,
     Verdict,
+    errors_located,
     matching_cells,
-    naming,
     read_claims,
 )
 from neuralrace.config.cell import Cell
@@ -44,7 +51,7 @@ RESAMPLES = 9999
 
 
 class JudgedAlternative(ConfigModel):
-    """An alternative, held against the claim that it must fail."""
+    """An alternative, judged as if it were the claim: it must be contradicted."""
 
     name: str
     measured: float | None = None
@@ -52,25 +59,25 @@ class JudgedAlternative(ConfigModel):
     interval: tuple[float, float] | None = None
     """Low and high end."""
     verdict: Verdict
-    """What the claim would say of it."""
     fails: bool
-    """Whether the claim refuses it: it is contradicted."""
+    """Whether it is contradicted."""
     source: str | None = None
-    """Where the number of a rival theory comes from."""
+    """Source of the number of a rival theory."""
 
 
 class Row(ConfigModel):
-    """A judged statement, as it stands in the table; claims and findings share these."""
+    """A row of the tables: a judged statement. Claims and findings share these columns."""
 
     id: str
     paper: str
     kind: Kind
     statement: str
     surprise: str | None = None
-    """What is not as it is known to be: the outcome, or an alternative that does not fail."""
+    """Differences from the known outcome: another status, an alternative that does not fail, or a
+    verdict that changes in the robustness runs."""
     verdict: Verdict | None = None
-    """What came out: the interval lies inside what the claim allows, outside, across its edge, or
-    is undefined."""
+    """Whether the interval lies inside the allowed range, outside or across its edge, or is
+    undefined."""
     relation: Relation | None = None
     expected: float | None = None
     tolerance: float | None = None
@@ -79,25 +86,25 @@ class Row(ConfigModel):
     interval: tuple[float, float] | None = None
     """Low and high end."""
     interval_is: str | None = None
-    """What the interval is."""
+    """The kind of interval, in words."""
     seeds: int | None = None
     undefined_seeds: int | None = None
     """Seeds without a finite value; one is enough to leave a claim undefined."""
     alternatives: tuple[JudgedAlternative, ...] = ()
-    """What must fail, and does."""
+    """Rivals that must fail."""
     depends: str | None = None
-    """On what of ours the verdict is known to depend."""
-    blind: BlindVerdict | None = None
-    """What came out on seeds that nobody looked at; absent before `make blind`."""
+    """A choice of ours on which the verdict is known to depend."""
+    robustness: Robustness | None = None
+    """Comparison with the robustness runs; absent before `make robustness`."""
     evidence: tuple[str, ...] = ()
     """The metrics files that were read."""
     metrics: dict[str, tuple[str, ...]] = Field(default={})
     """Metrics that were read, each with its cells, `paper/experiment/label`."""
     figure: str | None = None
     source: str | None = None
-    """Where the expected value comes from."""
+    """Source of the expected value."""
     why: str | None = None
-    """What the tolerance allows for."""
+    """The reason for the tolerance."""
 
 
 class ClaimRow(Row):
@@ -106,11 +113,10 @@ class ClaimRow(Row):
     locator: str
     quote: str
     status: Status
-    """What was decided."""
     source_setup: Setup
     """The paper's set-up, as far as it is printed."""
     differs: tuple[str, ...] = ()
-    """What is otherwise here: computed from the specifications, and in words."""
+    """Differences from that set-up: computed from the specifications, then in words."""
     reason: str | None = None
     argument: str | None = None
     fair: str | None = None
@@ -121,115 +127,119 @@ class FindingRow(Row):
     """A judged finding."""
 
     status: FindingStatus
-    """What was decided."""
 
 
 R = TypeVar("R", bound=Row)
 
 
 def judge_papers(
-    claim_files: Sequence[Path],
+    claim_files: Sequence[Path], results_root: Path, cell_ids: Sequence[str]
+) -> tuple[list[ClaimRow], list[FindingRow]]:
+    """Reads claim files, `config/<paper>/claims.yaml`, and judges them; see `judge_claims`."""
+    return judge_claims(read_claims(claim_files), results_root, cell_ids)
+
+
+def judge_claims(
+    claims: Claims,
     results_root: Path,
     cell_ids: Sequence[str],
-    blind: Blind = MappingProxyType({}),
+    robustness: RobustnessTable = MappingProxyType({}),
     expected: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[list[ClaimRow], list[FindingRow]]:
-    """Every claim of the papers and every finding, judged from metrics files.
+    """Judges every claim and finding from metrics files.
 
     Args:
-        claim_files: `config/<paper>/claims.yaml`.
+        claims: of all papers; see `neuralrace.claims.spec.read_claims`.
         results_root: folder that holds `<cell id>/metrics.nc`.
-        cell_ids: all cells that there are, `paper/experiment/label`.
-        blind: what came out on fresh seeds, where that was looked at.
-        expected: by cell, digest of the specification that each of its files must have.
+        cell_ids: all configured cells, `paper/experiment/label`.
+        robustness: verdicts of the robustness runs, where there are any.
+        expected: by cell, checksum of the specification that each of its files must have.
 
     Raises:
         UserError: a mistake in a claim, or a metrics file that is missing, damaged or of another
             specification.
     """
     results = open_results(results_root, cell_ids, expected=expected)
-    claims, findings = [], []
-    for file, written in read_claims(claim_files).items():
-        for claim in written.claims:
-            with naming(file, claim):
-                setup = written.setups[claim.setup]
-                differs = (*differences(claim, setup, results), *claim.differs)
-                row = _claim_row(claim, setup, differs, file.parent.name, results)
-                claims.append(_after(row, claim, blind))
-        for finding in written.findings:
-            with naming(file, finding):
-                row = _finding_row(finding, file.parent.name, results)
-                findings.append(_after(row, finding, blind))
-    return claims, findings
+    claim_rows, finding_rows = [], []
+    for file, content in claims.items():
+        paper = file.parent.name
+        for claim in content.claims:
+            with errors_located(file, claim):
+                setup = content.setups[claim.setup]
+                row = _claim_row(claim, setup, paper, results)
+                claim_rows.append(_with_robustness(row, claim, robustness))
+        for finding in content.findings:
+            with errors_located(file, finding):
+                row = _finding_row(finding, paper, results)
+                finding_rows.append(_with_robustness(row, finding, robustness))
+    return claim_rows, finding_rows
 
 
-def judge_blind(
+def judge_robustness(
     claims: Claims, cells: Mapping[str, Cell], root: Path, failed: Mapping[str, str]
-) -> dict[str, Trials]:
-    """Judges every claim and finding on all variants of its cells that concern it.
+) -> dict[str, VariantVerdicts]:
+    """Judges every claim and finding on the variants that apply to it.
 
     Args:
         claims: of all papers.
-        cells: all cells that there are, as they are configured.
-        root: folder of the variants' metrics.
-        failed: what could not be run, `paper/experiment/variant/label`, and why.
+        cells: all configured cells, without changes, by `paper/experiment/label`.
+        root: folder with the metrics of the robustness runs.
+        failed: runs that failed, `paper/experiment/variant/label`, with their error message.
 
     Raises:
         UserError: a metrics file that is missing or damaged.
     """
     results = {variant: open_results(root, cells, variant) for variant in DOUBLED}
-    judged: dict[str, list[Trial]] = {}
-    about: dict[str, tuple[str, tuple[int, int]]] = {}
-    for statement, variant, varied_cells in trials_of(claims, cells):
-        folders = [results[variant][cell].folder for cell in varied_cells]
-        places = [folder.relative_to(root).as_posix() for folder in folders]
-        broken = [failed[place] for place in places if place in failed]
-        if broken:
-            trial = Trial(variant=variant, verdict="undefined", told=broken[0])
+    judged: dict[str, VariantVerdicts] = {}
+    for statement, variant, varied in varied_statements(claims, cells):
+        folders = [results[variant][cell].folder.relative_to(root) for cell in varied]
+        failures = [failed[str(folder)] for folder in folders if str(folder) in failed]
+        if failures:
+            verdict = VariantVerdict(variant=variant, verdict="undefined", told=failures[0])
         else:
             outcome = judge(statement, results[variant])
-            trial = Trial(
+            verdict = VariantVerdict(
                 variant=variant,
                 verdict=outcome["verdict"],
                 measured=outcome.get("measured"),
                 interval=outcome.get("interval"),
             )
-        judged.setdefault(statement.id, []).append(trial)
-        first = next(iter(varied_cells.values()))
-        about[statement.id] = statement.judged_as(), (first.first_seed, first.seeds)
-    return {
-        name: Trials(judged_as=about[name][0], seeds=about[name][1], trials=tuple(trials))
-        for name, trials in judged.items()
-    }
+        cell = next(iter(varied.values()))
+        earlier = judged[statement.id].verdicts if statement.id in judged else ()
+        judged[statement.id] = VariantVerdicts(
+            judged_as=statement.judged_as(),
+            seeds=(cell.first_seed, cell.seeds),
+            verdicts=(*earlier, verdict),
+        )
+    return judged
 
 
-def _after(row: R, statement: Statement, blind: Blind) -> R:
-    """The row with what came out blindly; a verdict that does not survive is a surprise."""
-    trials = blind.get(row.id)
-    if trials is None or row.verdict is None or trials.judged_as != statement.judged_as():
+def _with_robustness(row: R, statement: Statement, table: RobustnessTable) -> R:
+    """The row with its robustness runs; a verdict that changes there unexplained is a surprise."""
+    variants = table.get(row.id)
+    if variants is None or row.verdict is None or variants.judged_as != statement.judged_as():
         return row
-    verdict = blind_verdict(trials, row.verdict, row.measured)
-    lost = None
-    if not verdict.survives and not row.depends:
-        lost = f"does not survive {', '.join(verdict.lost)}; say on what it depends"
-    told = "; ".join(filter(None, (row.surprise, lost))) or None
-    return row.model_copy(update={"blind": verdict, "surprise": told})
+    robustness = robustness_of(variants, row.verdict, row.measured)
+    changed = None
+    if robustness.lost and not row.depends:
+        changed = f"the verdict changes with {', '.join(robustness.lost)}; say on what it depends"
+    surprise = "; ".join(filter(None, (row.surprise, changed))) or None
+    return row.model_copy(update={"robustness": robustness, "surprise": surprise})
 
 
-def _claim_row(
-    claim: Claim, setup: Setup, differs: tuple[str, ...], paper: str, results: Results
-) -> ClaimRow:
-    told = _told(claim, paper, results)
+def _claim_row(claim: Claim, setup: Setup, paper: str, results: Results) -> ClaimRow:
+    differs = (*differences(claim, setup, results), *claim.differs)
+    columns = _shared_columns(claim, paper, results)
     wrong: Status = "differs here" if differs and not claim.argument else "discrepant"
     statuses: dict[Verdict | None, Status]
     statuses = {None: "not assessed", "holds": "reproduced", "contradicted": wrong}
-    status = statuses.get(told.get("verdict"), "undecided")
+    status = statuses.get(columns.get("verdict"), "undecided")
     unknown = None if status == claim.expect else f"known as {claim.expect}, came out {status}"
     copied = ("locator", "quote", "reason", "argument", "fair", "corrected_by")
     return ClaimRow(
-        **told,
+        **columns,
         status=status,
-        surprise=_surprise(told, unknown),
+        surprise=_surprise(columns, unknown),
         source_setup=setup,
         differs=differs,
         **{name: getattr(claim, name) for name in copied},
@@ -237,18 +247,18 @@ def _claim_row(
 
 
 def _finding_row(finding: Finding, paper: str, results: Results) -> FindingRow:
-    told = _told(finding, paper, results)
+    columns = _shared_columns(finding, paper, results)
     statuses: dict[Verdict, FindingStatus]
     statuses = {"holds": "holds", "contradicted": "does not hold"}
-    status = statuses.get(told["verdict"], "undecided")
+    status = statuses.get(columns["verdict"], "undecided")
     unknown = None if status == "holds" else f"known to hold, came out {status}"
-    return FindingRow(**told, status=status, surprise=_surprise(told, unknown))
+    return FindingRow(**columns, status=status, surprise=_surprise(columns, unknown))
 
 
-def _told(statement: Statement, paper: str, results: Results) -> dict[str, Any]:
-    """What claims and findings share, in a row."""
-    own = ("id", "kind", "statement", "relation", "figure", "depends")
-    told: dict[str, Any] = {name: getattr(statement, name) for name in own} | {
+def _shared_columns(statement: Statement, paper: str, results: Results) -> dict[str, Any]:
+    """The columns of a `Row`."""
+    copied = ("id", "kind", "statement", "relation", "figure", "depends")
+    columns: dict[str, Any] = {name: getattr(statement, name) for name in copied} | {
         "paper": paper,
         "expected": statement.expected.value if statement.expected else None,
         "tolerance": statement.tolerance.value if statement.tolerance else None,
@@ -256,46 +266,46 @@ def _told(statement: Statement, paper: str, results: Results) -> dict[str, Any]:
         "why": statement.tolerance.why if statement.tolerance else None,
     }
     if statement.judged:
-        told |= judge(statement, results)
-        told["alternatives"] = tuple(
+        columns |= judge(statement, results)
+        columns["alternatives"] = tuple(
             judge_alternative(alternative, statement, results)
             for alternative in statement.alternatives
         )
-    return told
+    return columns
 
 
-def _surprise(told: Mapping[str, Any], unknown: str | None) -> str | None:
-    """What is not as it is known to be: the outcome, or an alternative that does not fail."""
-    passing = [each.name for each in told.get("alternatives", ()) if not each.fails]
+def _surprise(columns: Mapping[str, Any], unknown: str | None) -> str | None:
+    """An unknown outcome, and alternatives that do not fail, in words."""
+    passing = [each.name for each in columns.get("alternatives", ()) if not each.fails]
     powerless = f"has no power against: {', '.join(passing)}" if passing else None
     return "; ".join(filter(None, (unknown, powerless))) or None
 
 
 def judge(statement: Statement, results: Results) -> dict[str, Any]:
-    """What comes out of a claim or finding over seeds, leaving its alternatives aside.
+    """Judges a claim or finding over seeds, without its alternatives.
 
-    Equality, slope, qualitative and ordering are judged on the confidence interval of the mean or
-    median over seeds, or on the worst seed where they say so, as a bound always is. An ordering is
-    as good as the pair of neighbours whose interval reaches lowest: all pairs hold where that one
-    does.
+    Equality, slope, qualitative and ordering are judged by the confidence interval of the mean or
+    median over seeds, or by the worst seed where `over_seeds` is `worst`. A bound is always judged
+    by the worst seed. An ordering is judged by its pair of neighbours whose interval reaches
+    lowest: where that pair holds, all do.
 
     Returns:
-        Keys of a `Row`: verdict, measured value, interval, seeds, evidence and metrics.
+        Columns of a `Row`: verdict, measured value, interval, seeds, evidence and metrics.
 
     Raises:
-        UserError: a measure that cannot be taken.
+        UserError: a measure that cannot be evaluated.
     """
     samples = _samples(statement.levels, results)
     globs: dict[str, list[str]] = {}
     for measure in statement.measures():
         globs.setdefault(measure.metric, []).extend(measure.cells)
     metrics = {name: tuple(matching_cells(each, list(results))) for name, each in globs.items()}
-    read = sorted({cell for cells in metrics.values() for cell in cells})
+    cells = sorted({cell for names in metrics.values() for cell in names})
     return {
         **_outcome(statement, samples),
         "seeds": samples.shape[1],
         "undefined_seeds": int((~np.isfinite(samples)).any(axis=0).sum()),
-        "evidence": tuple(results[cell].path("metrics").as_posix() for cell in read),
+        "evidence": tuple(results[cell].path("metrics").as_posix() for cell in cells),
         "metrics": metrics,
     }
 
@@ -303,10 +313,10 @@ def judge(statement: Statement, results: Results) -> dict[str, Any]:
 def judge_alternative(
     alternative: Alternative, statement: Statement, results: Results
 ) -> JudgedAlternative:
-    """What a claim or finding would say of something that it must refuse.
+    """Judges an alternative by the expected value and tolerance of its statement.
 
     Raises:
-        UserError: a measure that cannot be taken.
+        UserError: a measure that cannot be evaluated.
     """
     if alternative.value is not None:
         samples = np.array([[alternative.value]])
@@ -327,10 +337,10 @@ def judge_alternative(
 def allowed(
     kind: Kind, relation: Relation | None, expected: float, tolerance: float
 ) -> tuple[float, float]:
-    """The closed range that a claim allows its measure; a larger tolerance widens it."""
+    """The closed range of measured values that a claim allows."""
     if kind == "ordering":
         least = expected - tolerance
-        return float(np.nextafter(least, np.inf)), np.inf  # what stays level is not ordered
+        return float(np.nextafter(least, np.inf)), np.inf  # equal neighbours are not ordered
     low = -np.inf if relation == "<=" else expected - tolerance
     high = np.inf if relation == ">=" else expected + tolerance
     return low, high
@@ -339,7 +349,7 @@ def allowed(
 def confidence_interval(
     sample: Float[np.ndarray, " seed"], statistic: OverSeeds
 ) -> tuple[float, float]:
-    """Interval over seeds at `CONFIDENCE`; the value itself for a single seed.
+    """Interval over seeds at level `CONFIDENCE`; the value itself for a single seed.
 
     Student's t for a mean, the percentile bootstrap for a median, the range for the worst seed.
     """
@@ -386,7 +396,7 @@ def _samples(
 def _outcome(statement: Statement, samples: Float[np.ndarray, "step seed"]) -> dict[str, Any]:
     """Verdict, measured value and interval."""
     if statement.expected is None or statement.tolerance is None:
-        raise ValueError(f"{statement.id}: has nothing to be judged by")
+        raise ValueError(f"{statement.id}: a statement that is not assessed cannot be judged")
     if not np.isfinite(samples).all():
         return {"verdict": "undefined"}
     statistic = statement.statistic
@@ -397,7 +407,7 @@ def _outcome(statement: Statement, samples: Float[np.ndarray, "step seed"]) -> d
         ((confidence_interval(step, statistic), step) for step in samples),
         key=lambda each: each[0],
     )
-    if statistic == "worst":  # one seed beyond what is allowed contradicts it
+    if statistic == "worst":  # a single seed outside the allowed range contradicts the claim
         measured = max(interval, key=lambda end: max(low - end, end - high))
         decisive = measured, measured
     else:

@@ -1,4 +1,4 @@
-"""From a measure to one value per seed."""
+"""Evaluation of measures: one value per seed, from metrics files."""
 
 import json
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ def per_seed(measure: Measure, results: Results, shuffled: bool = False) -> xr.D
     """The value of a measure for each seed.
 
     Args:
-        measure: what is read.
-        results: where from.
-        shuffled: each seed is compared with the seed after it, in place of itself.
+        measure: the measure to evaluate.
+        results: cells with their metrics.
+        shuffled: compare each seed with the seed after it (`minus`, `over`).
 
     Returns:
-        Values along `seed`, or a single one without dimensions where nothing varies over seeds;
-        NaN where any entry that it rests on is undefined (not finite).
+        Values along `seed`, or one value without dimensions where the metric does not vary over
+        seeds. NaN where any entry that contributes is not finite.
 
     Raises:
         UserError: an unknown cell, metric, dimension, label or key; several values of one seed and
-            no `reduce`; seeds that cannot be paired; points that make no line.
+            no `reduce`; different seeds to compare; too few points for a line.
     """
     arrays = [
         _selected(measure, cell, results[cell].metrics)
@@ -50,15 +50,15 @@ def per_seed(measure: Measure, results: Results, shuffled: bool = False) -> xr.D
 
 
 def paired(arrays: Sequence[xr.DataArray]) -> Sequence[xr.DataArray]:
-    """The arrays, which must have the same seeds where they vary over seeds.
+    """The arrays, after a check that those with seeds have the same ones.
 
     Raises:
-        UserError: they have not.
+        UserError: their seeds differ.
     """
     seeds = {tuple(array["seed"].values.tolist()) for array in arrays if "seed" in array.dims}
     if len(seeds) > 1:
-        told = " and ".join(str(list(each)) for each in sorted(seeds))
-        raise UserError(f"cells: have different seeds and cannot be paired: {told}")
+        lists = " and ".join(str(list(each)) for each in sorted(seeds))
+        raise UserError(f"different seeds cannot be paired: {lists}", key="cells")
     return arrays
 
 
@@ -66,25 +66,29 @@ def _selected(measure: Measure, cell: str, dataset: xr.Dataset) -> xr.DataArray:
     """The metric of one cell at the selected labels."""
     if measure.metric not in dataset.data_vars:
         raise UserError(
-            f"metric: {measure.metric!r} is not among the metrics of {cell}; "
-            f"it has {', '.join(sorted(map(str, dataset.data_vars)))}"
+            f"is not among the metrics of {cell}",
+            key="metric",
+            value=measure.metric,
+            remedy=f"it has {', '.join(sorted(map(str, dataset.data_vars)))}",
         )
     array = dataset[measure.metric].astype(float)
     array = array.where(np.isfinite(array)).assign_attrs(spec=dataset.attrs["spec"])
     for dim, labels in measure.select.items():
         if dim not in array.dims:
             raise UserError(
-                f"select: {dim!r} is no dimension of {measure.metric} of {cell}; "
-                f"it has {', '.join(map(str, array.dims)) or 'none'}"
+                f"is no dimension of {measure.metric} of {cell}",
+                key="select",
+                value=dim,
+                remedy=f"it has {', '.join(map(str, array.dims)) or 'none'}",
             )
         if dim not in array.coords:
-            raise UserError(f"select: {dim!r} has no labels in {measure.metric} of {cell}")
+            raise UserError(f"has no labels in {measure.metric} of {cell}", key="select", value=dim)
         array = array.isel({dim: [_position(array, dim, label, cell) for label in labels]})
     return array
 
 
 def _position(array: xr.DataArray, dim: str, label: float | str, cell: str) -> int:
-    """Where a label is along a dimension."""
+    """Position of a label along a dimension."""
     known = array[dim].values
     if isinstance(label, str) or known.dtype.kind not in "fiu":
         hits = np.flatnonzero([value == label for value in known.tolist()])
@@ -92,27 +96,30 @@ def _position(array: xr.DataArray, dim: str, label: float | str, cell: str) -> i
         hits = np.flatnonzero(np.isclose(known, label, rtol=1e-9, atol=0))
     if len(hits) != 1:
         raise UserError(
-            f"select: {dim}: {label!r} is no label of {array.name} of {cell}; "
-            f"there are {', '.join(map(str, known.tolist()))}"
+            f"is no label of {array.name} of {cell}",
+            key=f"select.{dim}",
+            value=label,
+            remedy=f"use one of {', '.join(map(str, known.tolist()))}",
         )
     return int(hits[0])
 
 
 def _entries(array: xr.DataArray, *keep: str) -> xr.DataArray:
-    """All dimensions but `seed` and `keep` as one, `entry`; only seeds stay labelled."""
+    """Stacks all dimensions but `seed` and `keep` into `entry`; only seeds keep their labels."""
     array = array.drop_vars([name for name in array.coords if name != "seed"])
     rest = [dim for dim in array.dims if dim not in ("seed", *keep)]
     return array.stack(entry=rest, create_index=False) if rest else array.expand_dims("entry")
 
 
 def _one(entries: xr.DataArray, measure: Measure) -> xr.DataArray:
-    """All entries as one; an undefined entry makes the result undefined."""
+    """Reduces all entries to one; an undefined entry makes the result undefined."""
     if entries.sizes["entry"] == 1:
         return entries.isel(entry=0)
     if measure.reduce is None:
         raise UserError(
-            f"reduce: {measure.metric} has {entries.sizes['entry']} values for each seed here; "
-            "select one, or say how they become one: mean, max, min or median"
+            f"{measure.metric} has {entries.sizes['entry']} values for each seed here",
+            key="reduce",
+            remedy="select one, or reduce them by mean, max, min or median",
         )
     return entries.reduce(getattr(np, measure.reduce), "entry")
 
@@ -125,19 +132,18 @@ def _line(
     x = np.concatenate([x for x, _ in points])
     y = _concat(paired([y for _, y in points]), "point")
     if len(np.unique(x)) < 2:
-        raise UserError(f"{_key(sweep)}: {sweep.x!r} has one value only; it needs two or more")
+        raise _refused(sweep, "has one value only, and a line needs two or more")
     return x, y
 
 
-def _key(sweep: Sweep) -> str:
-    """The key of what a metric is followed along."""
-    return f"{type(sweep).__name__.lower()}.x"
+def _refused(sweep: Sweep, problem: str) -> UserError:
+    return UserError(problem, key=f"{type(sweep).__name__.lower()}.x", value=sweep.x)
 
 
 def _points(
     measure: Measure, sweep: Sweep, array: xr.DataArray
 ) -> tuple[Float[np.ndarray, " point"], xr.DataArray]:
-    """The points that one cell adds to a line: x, and y along `point`."""
+    """The points of one cell: x, and y along `point`."""
     lines = {
         str(name): str(coord.dims[0])
         for name, coord in array.coords.items()
@@ -150,10 +156,11 @@ def _points(
     for key in sweep.x.split("."):
         x = x.get(key) if isinstance(x, dict) else None
     if not isinstance(x, int | float) or isinstance(x, bool):
-        raise UserError(
-            f"{_key(sweep)}: {sweep.x!r} is neither a numeric coordinate of {measure.metric} "
+        raise _refused(
+            sweep,
+            f"is neither a numeric coordinate of {measure.metric} "
             f"({', '.join(sorted(lines)) or 'it has none'}) nor the key of a number in the "
-            "specification of its cells"
+            "specification of its cells",
         )
     return np.array([float(x)]), _one(_entries(array), measure).expand_dims("point")
 
@@ -162,7 +169,7 @@ def _slope(fit: Fit, x: Float[np.ndarray, " point"], y: xr.DataArray) -> xr.Data
     """Least-squares slope of y against x for each seed."""
     if fit.scale == "loglog":
         if np.any(x <= 0):
-            raise UserError(f"{_key(fit)}: {fit.x!r} is not positive everywhere, as loglog needs")
+            raise _refused(fit, "is not positive everywhere, as loglog needs")
         x = np.log(x)
         y = xr.apply_ufunc(np.log, y.where(y > 0))
     dx = xr.DataArray(x - x.mean(), dims="point")
@@ -170,24 +177,24 @@ def _slope(fit: Fit, x: Float[np.ndarray, " point"], y: xr.DataArray) -> xr.Data
 
 
 def _crossing(crossing: Crossing, x: Float[np.ndarray, " point"], y: xr.DataArray) -> xr.DataArray:
-    """Where y first comes to the level, for each seed, by straight lines between its points.
+    """The x at which y first reaches the level, for each seed, by linear interpolation.
 
-    NaN where it never does, where it is there at the first point, and where it is undefined at a
-    point before or at the end of the line that crosses.
+    NaN where y never reaches it, where the first point has reached it already, and where y is
+    undefined at a point up to the end of the segment that crosses.
     """
     if len(np.unique(x)) < len(x):
-        raise UserError(
-            f"{_key(crossing)}: {crossing.x!r} has a value that several points share; a crossing "
-            "needs one point at each"
+        raise _refused(
+            crossing, "has several points at one value, and a crossing needs one at each"
         )
     order = np.argsort(x)
-    places, y = xr.DataArray(x[order], dims="point"), y.isel(point=order)
-    missing = crossing.level - y if crossing.direction == "rising" else y - crossing.level
-    end = (~(missing > 0)).argmax("point")  # the first that is there or undefined; 0 for none
+    along, y = xr.DataArray(x[order], dims="point"), y.isel(point=order)
+    distance = crossing.level - y if crossing.direction == "rising" else y - crossing.level
+    # the first point that has reached the level or is undefined; argmax gives 0 where none has
+    end = (~(distance > 0)).argmax("point")
     start = (end - 1).clip(min=0)
-    before, after = missing.isel(point=start), missing.isel(point=end)
+    before, after = distance.isel(point=start), distance.isel(point=end)
     share = before / (before - after).where(end > 0)
-    return places.isel(point=start) * (1 - share) + places.isel(point=end) * share
+    return along.isel(point=start) * (1 - share) + along.isel(point=end) * share
 
 
 def _concat(arrays: Sequence[xr.DataArray], dim: str) -> xr.DataArray:

@@ -1,7 +1,7 @@
-"""Whether claims quote their sources exactly: `python -m neuralrace.claims.quotes FOLDER`.
+"""Check of quotes: `python -m neuralrace.claims.quotes FOLDER`.
 
-The texts of the sources are not part of this repository. Given a folder that holds them, each is
-found by its checksum, and each quote must stand in it, word for word.
+FOLDER holds the texts of the papers, which are not part of this repository. A text is recognised by
+its checksum, and must contain each quote word for word.
 """
 
 import hashlib
@@ -9,50 +9,55 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from neuralrace.claims.spec import ClaimFile, read_claims
+from neuralrace.claims.spec import ClaimFile, combined, read_claims
 from neuralrace.errors import UserError
 
 ELLIPSIS = " … "
-"""Stands for what a quote leaves out."""
+"""Marks an omission in a quote."""
 
 
-def mistakes(claims: ClaimFile, text: str) -> Iterator[str]:
-    """Claims whose quote is not in the text; line breaks and runs of spaces count as one space."""
+def mistakes(file: Path, claims: ClaimFile, text: str) -> Iterator[UserError]:
+    """Errors of claims whose quote is not in the text; white space of any length counts as one."""
     text = _folded(text)
     for claim in claims.claims:
         start = 0
         for part in _folded(claim.quote).split(ELLIPSIS):
-            found = text.find(part, start)
-            if found < 0:
-                yield f"{claim.id}: quote: not in the source: {part!r}"
+            place = text.find(part, start)
+            if place < 0:
+                yield UserError("not in the source", file=file, key=f"{claim.id}.quote", value=part)
                 break
-            start = found + len(part)
+            start = place + len(part)
 
 
 def check(claim_files: Sequence[Path], folder: Path) -> int:
     """Checks all quotes.
 
+    Args:
+        claim_files: `config/<paper>/claims.yaml` of each paper.
+        folder: the texts of the papers.
+
     Returns:
-        How many there are.
+        The number of quotes.
 
     Raises:
-        UserError: a source that is not in the folder, or quotes that are not in their source.
+        UserError: a text that is not in the folder, or quotes that are not in their text.
     """
     files = [path for path in sorted(folder.iterdir()) if path.is_file()]
     texts = {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
-    told, count = [], 0
+    errors, count = list[UserError](), 0
     for file, claims in read_claims(claim_files).items():
         checksum = claims.source.text_sha256
         if checksum not in texts:
             raise UserError(
-                f"{folder}: holds no text with the SHA-256 {checksum}, from which {file} quotes "
-                f"({claims.source.title}); put it there"
+                f"holds no text with the SHA-256 {checksum}, from which {file} quotes "
+                f"({claims.source.title})",
+                file=folder,
+                remedy="put it there",
             )
-        text = texts[checksum].read_text(encoding="utf-8")
-        told += [f"{file}: {mistake}" for mistake in mistakes(claims, text)]
+        errors += mistakes(file, claims, texts[checksum].read_text(encoding="utf-8"))
         count += len(claims.claims)
-    if told:
-        raise UserError("\n".join(told))
+    if errors:
+        raise combined(errors)
     return count
 
 
@@ -70,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{count} quotes stand in their sources")
+    print(f"{count} quotes are exact")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""A paper's set-up beside ours: what differs is computed where both are in a specification."""
+"""Comparison of a paper's set-up with ours, computed from the specifications of cells."""
 
 import json
 from collections.abc import Iterator
@@ -12,28 +12,29 @@ from neuralrace.results.cells import Results
 
 
 def differences(claim: Claim, setup: Setup, results: Results) -> Iterator[str]:
-    """What is otherwise in the cells that a claim is judged by, key by key.
+    """Differences between a paper's set-up and the cells that judge a claim, in words.
 
-    More seeds than the paper's are no difference, nor is a part of the values it used.
+    More seeds than in the paper do not count, and neither does a part of the values that it used.
 
     Raises:
-        UserError: a key that a cell's specification does not have.
+        UserError: a key that the specification of a cell does not have.
     """
     ours: dict[str, list[Any]] = {key: [] for key in setup.keys}
     for measure in claim.measures():
         scales = measure.select.get("init_scale")
         for cell in matching_cells(measure.cells, list(results)):
             spec = json.loads(results[cell].metrics.attrs["spec"])
-            for key, found in ours.items():
+            for key, values in ours.items():
                 value = _at(spec, key, cell)
                 if key == "init_scales" and scales:
                     value = list(scales)
-                found.extend(v for v in [value] if v not in found)
-    for key, found in ours.items():
+                if value not in values:
+                    values.append(value)
+    for key, values in ours.items():
         theirs = setup.keys[key]
-        if any(not _within(key, value, theirs) for value in found):
-            told = " and ".join(_told(value) for value in found)
-            yield f"{key}: {_told(theirs)} in the source, {told} here"
+        if any(not _within(key, value, theirs) for value in values):
+            here = " and ".join(map(_text, values))
+            yield f"{key}: {_text(theirs)} in the source, {here} here"
 
 
 def _at(spec: Any, key: str, cell: str) -> Any:
@@ -41,16 +42,19 @@ def _at(spec: Any, key: str, cell: str) -> Any:
     value = spec
     for part in key.split("."):
         if not isinstance(value, dict) or part not in value:
+            known = ", ".join(value) if isinstance(value, dict) else "none"
             raise UserError(
-                f"setup: keys: {key!r} is no key of the specification of {cell}; "
-                f"at {part!r} there are {', '.join(value) if isinstance(value, dict) else 'none'}"
+                f"no such key in the specification of {cell}",
+                key="setup.keys",
+                value=key,
+                remedy=f"at {part!r} there are {known}",
             )
         value = value[part]
     return value
 
 
 def _within(key: str, ours: Any, theirs: Any) -> bool:
-    """Whether our value is the paper's, or one of those it used."""
+    """Whether our value is the paper's, or one of those that the paper used."""
     if key == "seeds":
         return ours >= theirs
     if isinstance(ours, list):
@@ -68,5 +72,5 @@ def _within(key: str, ours: Any, theirs: Any) -> bool:
     return ours == theirs
 
 
-def _told(value: Any) -> str:
-    return ", ".join(map(_told, value)) if isinstance(value, list) else f"{value}"
+def _text(value: Any) -> str:
+    return ", ".join(map(_text, value)) if isinstance(value, list) else f"{value}"

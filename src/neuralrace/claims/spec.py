@@ -1,4 +1,4 @@
-"""What claims and findings are, as they are written in `config/<paper>/claims.yaml`."""
+"""Models and reader of claim files, `config/<paper>/claims.yaml`."""
 
 import fnmatch
 import hashlib
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.config.yaml import read_yaml
@@ -18,9 +19,9 @@ from neuralrace.results.checksums import fingerprint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
 Status = Literal["reproduced", "discrepant", "differs here", "undecided", "not assessed"]
-"""What was decided; docs/claims.md says when."""
+"""The decision on a claim; docs/claims.md defines each."""
 Verdict = Literal["holds", "contradicted", "undecided", "undefined"]
-"""What came out, whatever is said of it."""
+"""How the measured interval lies to the range that a claim allows."""
 OverSeeds = Literal["mean", "median", "worst"]
 Relation = Literal["<=", ">="]
 
@@ -33,7 +34,7 @@ OneOrMore = (
 
 
 class Sweep(ConfigModel):
-    """What the metric is followed along."""
+    """The axis along which a metric is fitted or crosses a level."""
 
     x: Text
     """A coordinate of the metric (`init_scale`, `mode`, ...), or the dotted key of a number in the
@@ -41,55 +42,53 @@ class Sweep(ConfigModel):
 
 
 class Fit(Sweep):
-    """A straight line by least squares, of which the slope counts."""
+    """The slope of a straight line, fitted by least squares."""
 
     scale: Literal["loglog", "linear"]
-    """Axes in which the line is fitted."""
+    """Scale of the axes in which the line is fitted."""
 
 
 class Crossing(Sweep):
-    """The first `x` at which the metric comes to a level, by straight lines between the points.
+    """The first `x` at which the metric crosses a level, by linear interpolation between points.
 
-    Undefined where it never does, and where it is there at the first point: what it reached before
-    cannot be told.
+    It is undefined where the metric never reaches the level, and where the first point has reached
+    it already: the crossing then lies before the sweep.
     """
 
     level: float
-    """What the metric comes to."""
+    """The level that is crossed."""
     direction: Literal["rising", "falling"]
-    """Whether it comes from below or from above, as `x` increases."""
+    """Whether the metric rises or falls to the level as `x` increases."""
 
 
 class Measure(ConfigModel):
-    """What is read from metrics files: one value per seed."""
+    """A quantity that is computed from metrics files: one value per seed."""
 
     cells: Annotated[tuple[Text, ...], *OneOrMore]
     """Globs over cell identifiers `paper/experiment/label`; `*` crosses slashes."""
     metric: Text
     """Variable of the metrics files."""
     select: dict[str, Annotated[tuple[float | str, ...], *OneOrMore]] = Field(default={})
-    """Labels taken along dimensions; all labels of the others."""
+    """Labels by dimension; a dimension that is not named keeps all its labels."""
     reduce: Literal["mean", "max", "min", "median"] | None = None
-    """How several values of one seed become one: over the dimensions that are left, and over cells
-    unless `fit` or `crossing` runs through them. Needed only where several are left, and never
-    implied."""
+    """How several values of one seed become one. It works over the remaining dimensions, and over
+    cells unless `fit` or `crossing` runs through them. Required where several values remain."""
     fit: Fit | None = None
     """The slope of the metric against `x`, in place of its value."""
     crossing: Crossing | None = None
-    """The `x` at which the metric comes to a level, in place of its value."""
+    """The `x` at which the metric crosses a level, in place of its value."""
     minus: "Measure | None" = None
-    """What is taken away, seed by seed."""
+    """A measure that is subtracted, seed by seed."""
     over: "Measure | None" = None
-    """What is divided by, seed by seed."""
+    """A measure that the value is divided by, seed by seed."""
 
     @model_validator(mode="after")
     def _checked(self) -> "Measure":
         if "seed" in self.select:
-            raise ValueError("select: seed: a claim is judged over all seeds")
-        if self.fit and self.crossing:
-            raise ValueError("has both fit and crossing; a measure has one of them at most")
-        if self.minus and self.over:
-            raise ValueError("has both minus and over; a measure has one of them at most")
+            raise UserError("a claim is judged over all seeds", key="select.seed")
+        for first, second in (("fit", "crossing"), ("minus", "over")):
+            if getattr(self, first) and getattr(self, second):
+                raise UserError(f"has both {first} and {second}", remedy="leave one out")
         return self
 
     def parts(self) -> "Iterator[Measure]":
@@ -101,44 +100,49 @@ class Measure(ConfigModel):
 
 
 class Number(ConfigModel):
-    """A number with its reason, or a vague word with the one meaning it has in all papers."""
+    """A number with its reason, or `criterion`, a vague word with one meaning in all papers."""
 
     @model_validator(mode="before")
     @classmethod
-    def _criterion(cls, written: Any) -> Any:
-        """Spells out `criterion: near`."""
-        if not isinstance(written, dict) or "criterion" not in written:
-            return written
-        name = written["criterion"]
-        if len(written) > 1 or name not in list(CRITERIA):
+    def _criterion(cls, content: Any) -> Any:
+        """Replaces `criterion: near` by its value and reason."""
+        if not isinstance(content, dict) or "criterion" not in content:
+            return content
+        name = content["criterion"]
+        if name not in list(CRITERIA):  # a list, as a name that is no text may have no hash
             known = ", ".join(CRITERIA)
-            raise ValueError(f"criterion {name!r} stands alone and is one of {known}")
+            raise UserError("unknown", key="criterion", value=name, remedy=f"use one of {known}")
+        if len(content) > 1:
+            others = ", ".join(key for key in content if key != "criterion")
+            raise UserError(
+                "takes no other keys beside it", key="criterion", remedy=f"leave out {others}"
+            )
         meaning = CRITERIA[name]
         (reason,) = set(cls.model_fields) - {"value"}
         return {"value": meaning.value, reason: f"{name}: {meaning.means}"}
 
 
 class Expected(Number):
-    """The number that a measure is held against."""
+    """The number that a measure is compared with."""
 
     value: float
-    """Equality, slope: the value. Bound, qualitative: the threshold. Ordering: the least increase
-    between neighbours, 0 where they only have to increase."""
+    """The value, for equality and slope; the threshold, for bound and qualitative; the least
+    increase between neighbours, for ordering: 0 where any increase is enough."""
     source: Text
     """Where the number comes from."""
 
 
 class Tolerance(Number):
-    """By how much the number may be missed."""
+    """The accepted distance from the expected number."""
 
     value: Annotated[float, Field(ge=0)]
-    """In the units of the measure; it loosens every kind of claim."""
+    """In the units of the measure; it widens the allowed range for every kind of claim."""
     why: Text
-    """What the tolerance allows for."""
+    """The reason for the tolerance."""
 
 
 class Instead(ConfigModel):
-    """Keys of a measure that an alternative replaces; labels of `select` one by one."""
+    """Keys of a measure that an alternative replaces; labels of `select` are replaced singly."""
 
     cells: Annotated[tuple[Text, ...], *OneOrMore] | None = None
     """As in a measure."""
@@ -161,79 +165,79 @@ class Instead(ConfigModel):
         """The measure with these keys in place of its own.
 
         Raises:
-            ValueError: keys that do not go together with those that the measure keeps.
+            UserError: these keys exclude keys that the measure keeps.
         """
         own = self.model_dump(exclude_none=True) | {"select": measure.select | self.select}
         try:
             return Measure.model_validate(measure.model_dump() | own)
         except ValidationError as error:
-            told = ", ".join(each["msg"].removeprefix("Value error, ") for each in error.errors())
-            raise ValueError(f"alternatives: instead: the measure then {told}") from None
+            reasons = ", ".join(str(_cause(mistake)) for mistake in error.errors())
+            raise UserError(f"gives a measure that {reasons}", key="alternatives.instead") from None
 
 
 class Alternative(ConfigModel):
-    """Something near and plausible that must fail the claim: it shows that the claim has power."""
+    """A plausible rival that must fail the claim: it shows that the claim has power."""
 
     name: Text
-    """What it is: a rival theory, the other family, a wrong exponent, an untrained network."""
+    """A rival theory, the other family, a wrong exponent, an untrained network."""
     instead: Instead | None = None
-    """What is read in place of the claim's own measure, or of each of its sequence."""
+    """Changes to the claim's own measure, or to each measure of its sequence."""
     measure: Measure | None = None
-    """Another measure altogether."""
+    """Another measure."""
     sequence: Annotated[tuple[Measure, ...], Field(min_length=2)] | None = None
-    """Another sequence altogether."""
+    """Another sequence."""
     shuffled: bool = False
     """Each seed is compared (`minus`, `over`, neighbours of a sequence) with the seed after it."""
     value: float | None = None
-    """What a rival theory predicts for the measure, where that is a number."""
+    """The number that a rival theory predicts for the measure."""
     source: Text | None = None
     """Where that number comes from."""
 
     @model_validator(mode="after")
     def _one(self) -> "Alternative":
-        given = (self.instead, self.measure, self.sequence, self.shuffled or None, self.value)
-        if sum(each is not None for each in given) != 1:
-            raise ValueError("needs one of instead, measure, sequence, shuffled and value")
+        forms = (self.instead, self.measure, self.sequence, self.shuffled or None, self.value)
+        if sum(form is not None for form in forms) != 1:
+            raise UserError("needs one of instead, measure, sequence, shuffled and value")
         if (self.value is None) != (self.source is None):
-            raise ValueError("value and source go together")
+            raise UserError("needs value and source, or neither")
         return self
 
     def measures(self, statement: "Statement") -> tuple[Measure, ...]:
-        """What is read for it; nothing for a number."""
+        """The measures that are read for it; none where it is a number."""
         if self.value is not None:
             return ()
-        read = self.sequence or (self.measure and (self.measure,)) or statement.levels
-        return tuple(self.instead.of(each) for each in read) if self.instead else tuple(read)
+        levels = self.sequence or (self.measure and (self.measure,)) or statement.levels
+        return tuple(self.instead.of(level) for level in levels) if self.instead else tuple(levels)
 
 
 class Statement(ConfigModel):
-    """What claims and findings share: a statement, how it is judged, and what must fail it."""
+    """The keys that claims and findings share."""
 
     id: Id
     """Kebab-case name, unique over all papers."""
     statement: Text
-    """What is judged, in our words."""
+    """The statement that is judged, in our words."""
     kind: Kind
     """How it is judged."""
     measure: Measure | None = None
-    """What is compared; every kind but ordering."""
+    """The measured quantity; for every kind but ordering."""
     sequence: Annotated[tuple[Measure, ...], Field(min_length=2)] | None = None
-    """What is said to increase from each to the next; for ordering."""
+    """Measures that are claimed to increase from one to the next; for ordering."""
     relation: Relation | None = None
-    """Side of the threshold, for bound and qualitative."""
+    """The side of the threshold; for bound and qualitative."""
     expected: Expected | None = None
     """The number that the paper or its theory gives."""
     tolerance: Tolerance | None = None
-    """By how much it may be missed."""
+    """The accepted distance from that number."""
     over_seeds: OverSeeds | None = None
-    """What is judged of the seeds: `mean`, the default; `median`, for heavy tails; `worst`, where
-    the words say each or every, and for every bound."""
+    """The statistic over seeds that is judged: `mean`, the default; `median`, for heavy tails;
+    `worst`, where the paper says each or every, and for every bound."""
     alternatives: tuple[Alternative, ...] = ()
-    """What must fail; every statement that is judged has one."""
+    """Rivals that must fail; every statement that is judged has one."""
     depends: Text | None = None
-    """On what of ours the verdict is known to depend."""
+    """A choice of ours on which the verdict is known to depend."""
     figure: Annotated[str, Field(pattern=r"^[a-z0-9_]+/[a-z0-9_]+$")] | None = None
-    """Figure that shows it, `paper/figure`."""
+    """The figure that shows it, `paper/figure`."""
 
     @property
     def judged(self) -> bool:
@@ -242,34 +246,34 @@ class Statement(ConfigModel):
 
     @property
     def levels(self) -> tuple[Measure, ...]:
-        """What is compared: the sequence, or the one measure."""
+        """The measures that are compared: the sequence, or the one measure."""
         return self.sequence or ((self.measure,) if self.measure else ())
 
     @property
     def statistic(self) -> OverSeeds:
-        """What is judged of the seeds."""
+        """The statistic over seeds that is judged."""
         return self.over_seeds or ("worst" if self.kind == "bound" else "mean")
 
     def judged_as(self) -> str:
-        """Checksum of all that a verdict rests on, leaving words aside."""
+        """Checksum of the keys that decide a verdict; texts are left out."""
         value = {"value"}
-        rests_on: Any = dict.fromkeys(("kind", "measure", "sequence", "relation"), True)
-        rests_on |= {"over_seeds": True, "expected": value, "tolerance": value}
-        return hashlib.sha256(self.model_dump_json(include=rests_on).encode()).hexdigest()
+        keys: Any = dict.fromkeys(("kind", "measure", "sequence", "relation"), True)
+        keys |= {"over_seeds": True, "expected": value, "tolerance": value}
+        return hashlib.sha256(self.model_dump_json(include=keys).encode()).hexdigest()
 
     def measures(self) -> Iterator[Measure]:
-        """Everything that is read to judge this statement."""
+        """All measures that are read to judge this statement."""
         for level in self.levels:
             yield from level.parts()
 
     def alternative_measures(self) -> Iterator[Measure]:
-        """Everything that is read for its alternatives."""
+        """All measures that are read for its alternatives."""
         for alternative in self.alternatives:
             for level in alternative.measures(self):
                 yield from level.parts()
 
-    def needed(self) -> dict[str, bool]:
-        """Optional keys, and whether this statement must have them."""
+    def requirements(self) -> dict[str, bool]:
+        """Optional keys: those that this statement must have (true) or must not have (false)."""
         judged = self.judged
         return {
             "measure": judged and self.kind != "ordering",
@@ -283,41 +287,40 @@ class Statement(ConfigModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Statement":
-        mistakes = [
-            f"{key} {'is missing from' if need else 'has no place in'}"
-            for key, need in self.needed().items()
-            if need != bool(getattr(self, key))
-        ]
+        required = self.requirements()
+        missing = [key for key, need in required.items() if need and not getattr(self, key)]
+        surplus = [key for key, need in required.items() if not need and getattr(self, key)]
         if self.kind == "slope" and self.measure and not self.measure.fit:
-            mistakes.append("measure.fit is missing from")
-        if mistakes:
-            raise ValueError(f"{', '.join(mistakes)} {self.told()}")
-        list(self.alternative_measures())  # raises where keys do not go together
+            missing.append("measure.fit")
+        if missing or surplus:
+            needs = f" needs {' and '.join(missing)}" if missing else ""
+            refuses = f" takes no {' and no '.join(surplus)}" if surplus else ""
+            raise UserError(f"{self.described()}{needs}{' and' * bool(needs and refuses)}{refuses}")
+        list(self.alternative_measures())  # raises where keys exclude one another
         return self
 
-    def told(self) -> str:
-        """What it is, in a message."""
+    def described(self) -> str:
+        """Its kind, for a message."""
         return f"a finding of kind {self.kind!r}"
 
 
 class Claim(Statement):
-    """One statement of a paper and how it is judged."""
+    """A statement of a paper, and how it is judged."""
 
     locator: Text
-    """Where in the paper."""
+    """Place in the paper."""
     quote: Text
-    """The paper's own words, one sentence; what is left out stands as ` … `."""
+    """The paper's own words, one sentence; ` … ` marks an omission."""
     setup: Text
-    """Name of the paper's set-up that the words are about, in `setups`."""
+    """The set-up of the paper that the quote is about; a name in `setups`."""
     differs: tuple[Text, ...] = ()
-    """What differs here from that set-up and measure, beyond what the specifications show."""
+    """Differences from that set-up and its measure that no specification shows."""
     expect: Status
-    """What is known to come out; anything else makes the judging fail."""
+    """The known status; `snakemake claims` fails at any other."""
     reason: Text | None = None
-    """Why it does not hold, is not decided or not assessed."""
+    """Why the status is not `reproduced`."""
     argument: Text | None = None
-    """A counterexample, a proof or an identity that fails: why a statement is wrong whatever the
-    set-up."""
+    """A counterexample, a proof or an identity: why the statement is wrong in any set-up."""
     fair: Text | None = None
     """Why it is fair to call the statement wrong, by a second reader of the paper."""
     corrected_by: Id | None = None
@@ -328,10 +331,10 @@ class Claim(Statement):
         """Whether anything is measured."""
         return self.expect != "not assessed"
 
-    def needed(self) -> dict[str, bool]:
-        """Optional keys, and whether this claim must have them."""
+    def requirements(self) -> dict[str, bool]:
+        """See `Statement.requirements`."""
         wrong = self.expect == "discrepant"
-        return super().needed() | {
+        return super().requirements() | {
             "reason": self.expect != "reproduced",
             "argument": wrong and self.argument is not None,
             "fair": wrong,
@@ -339,51 +342,51 @@ class Claim(Statement):
             and self.corrected_by is not None,
         }
 
-    def told(self) -> str:
-        """What it is, in a message."""
+    def described(self) -> str:
+        """Its kind and `expect`, for a message."""
         return f"a claim of kind {self.kind!r} with expect {self.expect!r}"
 
 
 class Finding(Statement):
-    """What no source says and was found here."""
+    """A result of ours that no paper states."""
 
 
 class Setup(ConfigModel):
-    """What a paper prints of how a result of its was got."""
+    """A set-up of a paper, as far as the paper prints it."""
 
     locator: Text
-    """Where it is printed."""
+    """Place in the paper."""
     printed: dict[Text, Text]
-    """Network, widths, data, learning rate, start, measure, seeds, as far as they are printed."""
+    """Network, widths, data, learning rate, start, measure and seeds, in words."""
     keys: dict[Text, Any] = Field(default={})
-    """Dotted keys of a specification and the paper's values: these are compared with ours. A list
-    for a key that holds one value: the paper used all of them."""
+    """Dotted keys of a specification with the paper's values, which are compared with ours. A list
+    for a key that holds one value means that the paper used all of them."""
 
 
 class Source(ConfigModel):
-    """The text that is quoted."""
+    """The text of a paper, which claims quote."""
 
     title: Text
-    """Its title."""
+    """Title of the paper."""
     authors: Text
-    """Who wrote it."""
+    """Its authors."""
     text_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    """Checksum of the text that the quotes were taken from."""
+    """SHA-256 of the text file that the quotes are copied from."""
 
 
 class ClaimFile(ConfigModel):
-    """The claims of one paper, and what was found beyond them."""
+    """The claims of one paper, and our findings beyond them."""
 
     source: Source
-    """What is quoted."""
+    """The text that is quoted."""
     setups: dict[Id, Setup]
-    """The paper's set-ups by names of our choice."""
+    """The paper's set-ups, by names of our choice."""
     claims: tuple[Claim, ...]
     """In the order of the paper."""
     findings: tuple[Finding, ...] = ()
-    """What no source says."""
+    """Results of ours that no paper states."""
     undoubled: tuple[Text, ...] = ()
-    """Globs of cells that are too large for blind trials to double them; fresh seeds they get."""
+    """Globs of cells that are too large to be doubled: their robustness runs have fresh seeds."""
 
     @property
     def statements(self) -> tuple[Claim | Finding, ...]:
@@ -394,32 +397,43 @@ class ClaimFile(ConfigModel):
     def _set_up(self) -> "ClaimFile":
         for claim in self.claims:
             if claim.setup not in self.setups:
-                known = ", ".join(self.setups)
-                raise ValueError(f"{claim.id}: setup: {claim.setup!r} is none of setups: {known}")
+                raise UserError(
+                    "is not among the setups of this file",
+                    key=f"{claim.id}.setup",
+                    value=claim.setup,
+                    remedy=f"use one of {', '.join(self.setups)}",
+                )
         return self
 
 
 Claims = Mapping[Path, ClaimFile]
-"""Claims and findings by file; the stem of a file is its paper."""
+"""Claims and findings by file; the folder of a file is named after its paper."""
 
 
 def read_claims(files: Sequence[Path]) -> Claims:
-    """The claims and findings of all papers.
+    """Claims and findings of all papers.
+
+    Args:
+        files: `config/<paper>/claims.yaml` of each.
 
     Raises:
-        UserError: an unreadable file; a key or value that is unknown, missing or out of range; an
-            identifier used twice; a correction that is not there or is not said to hold.
+        UserError: a file that cannot be read; a key or value that is unknown, missing or out of
+            range; an identifier used twice; `corrected_by` names no claim or finding that holds.
     """
     claims = {file: _read(file) for file in files}
+    statements = [(file, each) for file, content in claims.items() for each in content.statements]
     known: dict[str, tuple[Path, Claim | Finding]] = {}
-    for file, statement in _each(claims):
+    for file, statement in statements:
         if statement.id in known:
+            other, _ = known[statement.id]
             raise UserError(
-                f"{file}: {statement.id}: id: {statement.id!r} is already in "
-                f"{known[statement.id][0]}"
+                f"this identifier is already in {other}",
+                file=file,
+                key=f"{statement.id}.id",
+                remedy="choose another one",
             )
         known[statement.id] = file, statement
-    for file, claim in _each(claims):
+    for file, claim in statements:
         if isinstance(claim, Finding) or claim.corrected_by is None:
             continue
         _, correction = known.get(claim.corrected_by, (None, None))
@@ -430,79 +444,95 @@ def read_claims(files: Sequence[Path]) -> Claims:
         else:
             continue
         raise UserError(
-            f"{file}: {claim.id}: corrected_by: {claim.corrected_by!r} {problem}; "
-            "expected the id of one that holds"
+            problem,
+            file=file,
+            key=f"{claim.id}.corrected_by",
+            value=claim.corrected_by,
+            remedy="give the id of a claim or finding that holds",
         )
     return claims
 
 
-def matching_cells(globs: Sequence[str], cell_ids: Sequence[str]) -> list[str]:
+def matching_cells(globs: Sequence[str], cell_ids: Sequence[str], key: str = "cells") -> list[str]:
     """Cells that match any of the globs, sorted.
+
+    Args:
+        globs: patterns of `paper/experiment/label`; `*` crosses slashes.
+        cell_ids: all cells, `paper/experiment/label`.
+        key: key of the globs in the claim file, for messages.
 
     Raises:
         UserError: a glob that matches no cell.
     """
-    found: set[str] = set()
+    matches: set[str] = set()
     for glob in globs:
         hits = fnmatch.filter(cell_ids, glob)
         if not hits:
             experiments = sorted({cell.rpartition("/")[0] + "/*" for cell in cell_ids})
             raise UserError(
-                f"cells: {glob!r} matches no cell; there are {', '.join(experiments) or 'none'}"
+                "matches no cell",
+                key=key,
+                value=glob,
+                remedy=f"there are {', '.join(experiments) or 'none'}",
             )
-        found.update(hits)
-    return sorted(found)
+        matches.update(hits)
+    return sorted(matches)
 
 
 @contextmanager
-def naming(file: Path, statement: Statement) -> Iterator[None]:
-    """Mistakes found inside are told with the file and the statement they are in."""
+def errors_located(file: Path, statement: Statement) -> Iterator[None]:
+    """Adds the claim file and the statement to errors that are raised inside."""
     try:
         yield
     except UserError as error:
-        raise UserError(f"{file}: {statement.id}: {error}") from error
+        if error.file:  # a results file is at fault, and a message names one file at its beginning
+            raise UserError(str(error), file=file, key=statement.id) from error
+        raise _located(error, file, statement.id) from error
 
 
 def claims_fingerprint(claims: Claims) -> str:
-    """Fingerprint of what claims and findings say, without comments and layout."""
-    return fingerprint(*(each.model_dump_json() for each in claims.values()))
+    """Fingerprint of the content of claim files; comments and layout do not count."""
+    return fingerprint(*(content.model_dump_json() for content in claims.values()))
 
 
 def planned_claims(files: Sequence[Path], statements: str) -> Claims:
-    """The claims and findings that a job was planned with.
+    """Claims and findings, unchanged since the job was planned.
 
     Args:
         files: as for `read_claims`.
-        statements: fingerprint of what they said, `stated`.
+        statements: their `claims_fingerprint` when the job was planned.
 
     Raises:
-        UserError: they say something else; as `read_claims`.
+        UserError: they were edited since; as `read_claims`.
     """
     claims = read_claims(files)
     if claims_fingerprint(claims) != statements:
-        raise UserError("claims were edited after this run was planned; run the same command again")
+        raise UserError(
+            "claims were edited after this run was planned", remedy="run the same command again"
+        )
     return claims
 
 
-def _each(claims: Claims) -> Iterator[tuple[Path, Claim | Finding]]:
-    return ((file, each) for file, listed in claims.items() for each in listed.statements)
-
-
 def _read(file: Path) -> ClaimFile:
-    raw = read_yaml(file)
-    try:  # JSON mode, so that YAML lists are welcome where tuples are kept
-        return ClaimFile.model_validate_json(json.dumps(raw))
+    content = read_yaml(file)
+    try:  # JSON mode, so that YAML lists are accepted for tuples
+        return ClaimFile.model_validate_json(json.dumps(content))
     except ValidationError as error:
-        raise UserError(f"{file}: " + f"\n{file}: ".join(_mistakes(error, raw))) from None
+        raise combined(_mistakes(error, file, content)) from None
 
 
-def _mistakes(error: ValidationError, raw: Any) -> list[str]:
-    """Each mistake as: claim: key: value: what is allowed."""
-    told: dict[str, list[str]] = {}
-    for mistake in error.errors():
+def combined(errors: Sequence[UserError]) -> UserError:
+    """One error for several: the only one itself, or a message with a line for each."""
+    return errors[0] if len(errors) == 1 else UserError("\n".join(map(str, errors)))
+
+
+def _mistakes(error: ValidationError, file: Path, content: Any) -> list[UserError]:
+    """One error for each value at fault."""
+    mistakes: dict[tuple[str, str], UserError] = {}
+    for details in error.errors():
         path: list[Any] = []
-        node = raw
-        for part in mistake["loc"]:
+        node = content
+        for part in details["loc"]:
             if isinstance(node, dict):
                 node = node.get(part)
             elif isinstance(node, list) and isinstance(part, int):
@@ -510,16 +540,39 @@ def _mistakes(error: ValidationError, raw: Any) -> list[str]:
             else:
                 break  # a branch of a union, not a key
             path.append(part)
-        names = [".".join(map(str, path))]
-        if path[:1] in (["claims"], ["findings"]) and len(path) > 1:
-            statement = raw[path[0]][path[1]]
-            known = statement.get("id") if isinstance(statement, dict) else None
-            place = f"{path[0].removesuffix('s')} number {path[1] + 1}"
-            names = [str(known or place), ".".join(map(str, path[2:]))]
-        if not isinstance(node, dict | list | None):
-            names.append(repr(node))
-        reason = mistake["msg"].removeprefix("Value error, ")
-        if mistake["type"] == "extra_forbidden":
-            reason = "unknown key; docs/claims.md lists the known ones"
-        told.setdefault(": ".join(filter(None, names)), []).append(reason)
-    return [f"{where}: {', or '.join(reasons)}".lstrip(": ") for where, reasons in told.items()]
+        cause = _cause(details)
+        if not (cause.value or isinstance(node, dict | list | None)):
+            cause = UserError(cause.problem, key=cause.key, value=node, remedy=cause.remedy)
+        mistake = _located(cause, file, _key(path, content))
+        earlier = mistakes.setdefault((mistake.key, mistake.value), mistake)
+        if earlier is not mistake:  # a branch of the same union
+            earlier.problem += f", or {mistake.problem}"
+    return list(mistakes.values())
+
+
+def _key(path: Sequence[Any], content: Any) -> str:
+    """Dotted key of a value; it begins with the identifier of a claim or finding."""
+    if len(path) < 2 or path[0] not in ("claims", "findings"):
+        return ".".join(map(str, path))
+    section, number, *rest = path
+    statement = content[section][number]
+    known = statement.get("id") if isinstance(statement, dict) else None
+    return ".".join(map(str, (known or f"{section[:-1]} number {number + 1}", *rest)))
+
+
+def _cause(details: ErrorDetails) -> UserError:
+    """The mistake, without its place in the file."""
+    raised = details.get("ctx", {}).get("error")
+    if isinstance(raised, UserError):  # by a validator of these models
+        return raised
+    if details["type"] == "extra_forbidden":
+        return UserError("unknown key", remedy="docs/claims.md lists the known ones")
+    return UserError(details["msg"])
+
+
+def _located(error: UserError, file: Path, key: str) -> UserError:
+    """The same error with its file, and its key under another one."""
+    key = ".".join(part for part in (key, error.key) if part)
+    located = UserError(error.problem, file=file, key=key, remedy=error.remedy)
+    located.value = error.value  # as it is shown already
+    return located

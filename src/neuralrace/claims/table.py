@@ -1,4 +1,4 @@
-"""Tables of claims, findings and blind trials, for programs (JSON, CSV) and people (Markdown)."""
+"""Tables of judged claims and findings: JSON and CSV for programs, Markdown for people."""
 
 import csv
 import hashlib
@@ -12,7 +12,6 @@ from typing import TypeVar
 import pandas as pd
 from pydantic import TypeAdapter
 
-from neuralrace.claims.blind import WORDS, Blind, Trials
 from neuralrace.claims.judge import (
     CONFIDENCE,
     ClaimRow,
@@ -21,6 +20,7 @@ from neuralrace.claims.judge import (
     Row,
     allowed,
 )
+from neuralrace.claims.robustness import WORDS, RobustnessTable, VariantVerdicts
 from neuralrace.errors import UserError, shorten
 from neuralrace.results.atomic import write_text
 from neuralrace.results.checksums import check_checksum
@@ -29,25 +29,25 @@ R = TypeVar("R", bound=Row)
 
 _CLAIMS = TypeAdapter(list[ClaimRow])
 _FINDINGS = TypeAdapter(list[FindingRow])
-_BLIND = TypeAdapter(dict[str, Trials])
+_ROBUSTNESS = TypeAdapter(dict[str, VariantVerdicts])
 
-OUTCOME = ("expected", "measured", "must fail", "blindly", "status")
-CLAIM_COLUMNS = ("claim", "where", "words", "judged", *OUTCOME)
+OUTCOME = ("expected", "measured", "nearest alternative", "with fresh seeds", "status")
+CLAIM_COLUMNS = ("claim", "place in the paper", "quote", "statement", *OUTCOME)
 FINDING_COLUMNS = ("finding", "statement", *OUTCOME)
 
-INTERVALS = (
-    f"Intervals are {CONFIDENCE:.0%} intervals over seeds: of the mean (Student t), or of the "
-    "median (bootstrap) where tails are heavy; where a claim is about each seed, measured is the "
-    "worst seed and the interval the range. An ordering shows the weakest of its increases. Behind "
-    "each number stands the nearest alternative that must fail, and what it measured."
+EXPLANATION = (
+    f"Intervals in brackets are {CONFIDENCE:.0%} confidence intervals over seeds: of the mean "
+    "(Student t), or of the median (bootstrap) where tails are heavy. Where a claim is about each "
+    "seed, the measured value is that of the worst seed, and the interval the range. An ordering "
+    "shows its smallest increase. The nearest alternative is a rival that must fail the claim; its "
+    "measured value follows its name."
 )
 
 
 def write_tables(claims: Sequence[ClaimRow], findings: Sequence[FindingRow], folder: Path) -> None:
-    """Writes `claims` and `findings` as `.json`, `.csv` and `.md`, each whole or not at all.
+    """Writes `claims` and `findings` as `.json`, `.csv` and `.md`; each write is atomic.
 
-    Surprises are written like everything else, so that a person can read what came out;
-    `refuse_surprises` is a step of its own.
+    Surprising rows are written too, so that they can be read; `refuse_surprises` refuses them.
 
     Raises:
         UserError: the folder cannot be written to.
@@ -68,7 +68,7 @@ def read_tables(folder: Path) -> tuple[list[ClaimRow], list[FindingRow]]:
     """The rows of `claims.json` and of `findings.json`.
 
     Raises:
-        UserError: one is missing, no such table, or not as it was written.
+        UserError: a file is missing, damaged or another table.
     """
     return (
         _read(folder / "claims.json", _CLAIMS.validate_json),
@@ -77,12 +77,12 @@ def read_tables(folder: Path) -> tuple[list[ClaimRow], list[FindingRow]]:
 
 
 def claims_table(folder: str | Path = "results") -> pd.DataFrame:
-    """The judged claims, with a row for each metric and cell that one rests on.
+    """The judged claims, with a row for each metric and cell that decides a claim.
 
     Columns: claim, claimed_by (its paper), kind, statement, status, verdict, expected, tolerance,
-    measured, seeds; low and high, the ends of its interval; least and most, between which it has to
-    lie for the claim to hold; and metric, paper, experiment and cell, by which the table joins that
-    of `neuralrace.to_frame`. These are missing from a claim that is not assessed.
+    measured, seeds; low and high, the ends of its interval; least and most, the ends of the range
+    that the claim allows. By the columns metric, paper, experiment and cell the table joins that
+    of `neuralrace.to_frame`; they are missing from a claim that is not assessed.
 
     Args:
         folder: holds `claims.json`.
@@ -108,95 +108,103 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
         "measured",
         "seeds",
     )
+    joined = ("metric", "paper", "experiment", "cell")
     rows = []
     for claim in _read(Path(folder) / "claims.json", _CLAIMS.validate_json):
         low, high = claim.interval or (None, None)
-        told = {"claim": claim.id, "claimed_by": claim.paper}
-        told |= {key: getattr(claim, key) for key in copied} | {"low": low, "high": high}
+        columns = {"claim": claim.id, "claimed_by": claim.paper}
+        columns |= {key: getattr(claim, key) for key in copied} | {"low": low, "high": high}
         if claim.expected is not None and claim.tolerance is not None:
             limits = allowed(claim.kind, claim.relation, claim.expected, claim.tolerance)
-            told |= dict(zip(("least", "most"), limits, strict=True))
+            columns |= dict(zip(("least", "most"), limits, strict=True))
         read = [(name, *cell.split("/")) for name, cells in claim.metrics.items() for cell in cells]
-        for place in read or [(None,) * 4]:
-            rows.append(
-                told | dict(zip(("metric", "paper", "experiment", "cell"), place, strict=True))
-            )
+        rows += [columns | dict(zip(joined, each, strict=True)) for each in read or [(None,) * 4]]
     return pd.DataFrame(rows)
 
 
 def _read(path: Path, parse: Callable[[bytes], list[R]]) -> list[R]:
-    again = "judge the claims: snakemake --cores all claims"
+    remedy = "judge the claims: snakemake --cores all claims"
     try:
         content = path.read_bytes()
         check_checksum(path, hashlib.sha256(content).hexdigest(), path.with_name("claims.sha256"))
         return parse(content)
+    except UserError:  # the checksum; it is a ValueError too
+        raise
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); {again}") from error
+        raise UserError(f"cannot be read ({error.strerror})", file=path, remedy=remedy) from error
     except ValueError as error:
-        what = shorten(str(error).partition("\n")[0], 80)
+        reason = shorten(str(error).partition("\n")[0], 80)
         raise UserError(
-            f"{path}: is damaged, or no table of judged claims ({what}); {again}"
+            f"is damaged, or no table of judged claims ({reason})", file=path, remedy=remedy
         ) from error
 
 
-def write_blind(blind: Blind, path: Path) -> None:
-    """Writes trials, whole or not at all.
+def write_robustness(table: RobustnessTable, path: Path) -> None:
+    """Writes the verdicts of the robustness runs as JSON; the write is atomic.
 
     Raises:
         UserError: the folder cannot be written to.
     """
-    write_text(_BLIND.dump_json(dict(blind), indent=2).decode() + "\n", path)
+    write_text(_ROBUSTNESS.dump_json(dict(table), indent=2).decode() + "\n", path)
 
 
-def read_blind(path: Path) -> dict[str, Trials]:
-    """Trials that were written; none where there is no such file.
+def read_robustness(path: Path) -> dict[str, VariantVerdicts]:
+    """The verdicts of the robustness runs; empty where there is no such file.
 
     Raises:
-        UserError: it is none of trials, or not as it was written.
+        UserError: the file is damaged or holds something else.
     """
     if not path.exists():
         return {}
     try:
         content = path.read_bytes()
         check_checksum(path, hashlib.sha256(content).hexdigest())
-        return _BLIND.validate_json(content)
+        return _ROBUSTNESS.validate_json(content)
+    except UserError:  # the checksum; it is a ValueError too
+        raise
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: holds no trials ({error}). Run make blind again.") from error
+        raise UserError(
+            f"holds no verdicts of robustness runs ({error})",
+            file=path,
+            remedy="run make robustness again",
+        ) from error
 
 
 def refuse_surprises(rows: Sequence[Row]) -> None:
-    """Passes only where everything came out as it is known to, and all alternatives failed.
+    """Refuses rows with a surprise.
 
     Raises:
-        UserError: the surprises, each with what was expected, what was measured, and what to do.
+        UserError: each surprise, with the expected and the measured value, and what to do.
     """
-    surprises = [row for row in rows if row.surprise]
+    surprises = [_surprise(row) for row in rows if row.surprise]
     if surprises:
-        told = "\n".join(_surprise(row) for row in surprises)
+        lines = "\n".join(surprises)
         raise UserError(
-            f"{len(surprises)} of {len(rows)} statements did not come out as known:\n{told}"
+            f"{len(surprises)} of {len(rows)} statements differ from their known outcome:\n{lines}"
         )
 
 
 def _surprise(row: Row) -> str:
+    surprise = row.surprise or ""
     remedy = {
         "undefined": "find out why in the files below; a run may have diverged or not finished "
         "learning",
-        "undecided": "the seeds do not decide it: raise `seeds` in the configuration, or mend the "
-        "expected value or tolerance if they are mistaken",
+        "undecided": "the seeds do not decide it: raise `seeds` in the configuration, or correct "
+        "the expected value or tolerance if they are mistaken",
         "contradicted": "find what changed; before the paper is called wrong, suspect set-up, "
         "measure, sample size and reading",
-        "holds": "find what changed; if the statement holds after all, say expect: reproduced",
+        "holds": "find what changed; if the statement holds after all, write expect: reproduced",
     }[row.verdict or "undefined"]
-    if any(not each.fails for each in row.alternatives):
-        remedy = "where it has no power, find a sharper measure or another alternative" + (
-            f"; else {remedy}" if "came out" in (row.surprise or "") else ""
-        )
-    if (row.surprise or "").startswith("does not survive"):
+    # the tables have no column for the known status, so its words decide
+    unknown = surprise.startswith("known ")
+    if any(not alternative.fails for alternative in row.alternatives):
+        sharper = "where it has no power, find a sharper measure or another alternative"
+        remedy = f"{sharper}; else {remedy}" if unknown else sharper
+    elif not unknown:  # the robustness runs
         remedy = "reword it so that it holds there too, or name under depends what it rests on"
     place = f" ({row.locator})" if isinstance(row, ClaimRow) else ""
     return (
-        f"- {row.paper}: {row.id}{place}: {row.surprise}: {row.verdict}: "
+        f"- {row.paper}: {row.id}{place}: {surprise}: {row.verdict}: "
         f"expected {_expected(row)}, measured {_measured(row)}\n"
         f"  To do: {remedy}.\n"
         f"  Evidence: {', '.join(row.evidence)}"
@@ -205,9 +213,9 @@ def _surprise(row: Row) -> str:
 
 def _csv(rows: Sequence[Row], kind: type[Row]) -> str:
     text = io.StringIO()
-    nested = {"interval", "source_setup", "alternatives", "blind"}
+    nested = {"interval", "source_setup", "alternatives", "robustness"}
     names = [name for name in kind.model_fields if name not in nested]
-    added = ("low", "high", "nearest_alternative", "blindly")
+    added = ("low", "high", "nearest_alternative", "robustness")
     writer = csv.DictWriter(text, [*names, *added], lineterminator="\n")
     writer.writeheader()
     for row in rows:
@@ -216,20 +224,20 @@ def _csv(rows: Sequence[Row], kind: type[Row]) -> str:
         cells |= {key: " ".join(getattr(row, key)) for key in ("evidence", "metrics")}
         if isinstance(row, ClaimRow):
             cells["differs"] = "; ".join(row.differs)
-        values = (low, high, _power(row), _blindly(row))
+        values = (low, high, _nearest(row), _robustness(row))
         writer.writerow(cells | dict(zip(added, values, strict=True)))
     return text.getvalue()
 
 
 def _claims_page(rows: Sequence[ClaimRow]) -> Iterator[str]:
-    yield from ("# Claims", "", _counts(rows), "", INTERVALS)
-    yield from _survival(rows)
+    yield from _head("Claims", "Statements of the papers, judged from the metrics files.", rows)
     yield from (
         "",
-        "*Discrepant* is said only at the source's own set-up and measure, or by an argument that "
-        "needs none; *differs here* where something of ours differs and the outcome is not the "
-        "source's, which is no accusation. Set-ups, sources and the files behind each number are "
-        "in `claims.json`.",
+        "*Discrepant* means that the statement is wrong: by a run at the paper's own set-up and "
+        "measure, or by an argument that holds in any set-up. *Differs here* means that the "
+        "statement was not reproduced in a set-up that differs from the paper's; it does not say "
+        "that the paper is wrong. Set-ups, sources and the files behind each number are in "
+        "`claims.json`.",
     )
     yield from _surprises(rows)
     for paper, group in groupby(rows, key=lambda row: row.paper):
@@ -240,9 +248,8 @@ def _claims_page(rows: Sequence[ClaimRow]) -> Iterator[str]:
         for row in listed:
             status = row.status + (" (set-up differs)" if row.differs else "")
             yield _line(
-                _name(row), row.locator, f"“{row.quote}”", row.statement,
-                _expected(row), _measured(row), _power(row), _blindly(row), status,
-            )  # fmt: skip
+                _name(row), row.locator, f"“{row.quote}”", row.statement, *_outcome(row), status
+            )
         explained = [row for row in listed if row.reason or row.differs or row.depends]
         if explained:
             yield ""
@@ -251,9 +258,7 @@ def _claims_page(rows: Sequence[ClaimRow]) -> Iterator[str]:
 
 
 def _findings_page(rows: Sequence[FindingRow]) -> Iterator[str]:
-    yield from ("# Findings", "", "What no source says and was found here.", "", _counts(rows))
-    yield from ("", INTERVALS)
-    yield from _survival(rows)
+    yield from _head("Findings", "Results of ours that no paper states.", rows)
     yield from _surprises(rows)
     for paper, group in groupby(rows, key=lambda row: row.paper):
         yield from ("", f"## {paper}", "")
@@ -261,21 +266,33 @@ def _findings_page(rows: Sequence[FindingRow]) -> Iterator[str]:
         yield f"|{'---|' * len(FINDING_COLUMNS)}"
         for row in group:
             depends = f" Depends on {row.depends}." if row.depends else ""
-            yield _line(
-                _name(row), row.statement + depends,
-                _expected(row), _measured(row), _power(row), _blindly(row), row.status,
-            )  # fmt: skip
+            yield _line(_name(row), row.statement + depends, *_outcome(row), row.status)
+
+
+def _head(title: str, sentence: str, rows: Sequence[Row]) -> Iterator[str]:
+    yield from (f"# {title}", "", sentence, "", _counts(rows), "", EXPLANATION)
+    tried = [row.robustness for row in rows if row.robustness and row.robustness.stochastic]
+    if tried:
+        survive = sum(each.survives for each in tried)
+        fresh = sum(WORDS["fresh"] not in each.lost for each in tried)
+        yield ""
+        yield (
+            f"Robustness: of {len(tried)} verdicts that depend on seeds, {fresh} "
+            f"({fresh / len(tried):.0%}) are the same with fresh seeds, and {survive} "
+            f"({survive / len(tried):.0%}) also with each of our own settings doubled. The column "
+            "*with fresh seeds* names the changes that alter the verdict of the others."
+        )
 
 
 def _surprises(rows: Sequence[Row]) -> Iterator[str]:
     surprises = [row for row in rows if row.surprise]
     if surprises:
-        yield from ("", "## Not as known", "")
+        yield from ("", "## Different from the known outcome", "")
         yield from (_surprise(row) for row in surprises)
 
 
 def _explained(row: ClaimRow) -> Iterator[str]:
-    """What has to be known to read a status, sentence by sentence."""
+    """Explanations of a status, sentence by sentence."""
     for words in (row.reason, row.argument, row.fair):
         if words:
             yield _sentence(words)
@@ -299,22 +316,8 @@ def _line(*cells: str) -> str:
     return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _survival(rows: Sequence[Row]) -> Iterator[str]:
-    """How many verdicts hold on seeds that nobody looked at."""
-    tried = [row.blind for row in rows if row.blind and row.blind.stochastic]
-    if tried:
-        survive = sum(blind.survives for blind in tried)
-        fresh = sum(WORDS["fresh"] not in blind.lost for blind in tried)
-        yield ""
-        yield (
-            f"Of {len(tried)} verdicts that depend on seeds, {fresh} ({fresh / len(tried):.0%}) "
-            f"hold on fresh seeds and {survive} ({survive / len(tried):.0%}) also with what is "
-            "ours doubled; the others are named in the column *blindly*."
-        )
-
-
-def _counts(rows: Sequence[ClaimRow] | Sequence[FindingRow]) -> str:
-    counts = Counter(row.status for row in rows)
+def _counts(rows: Sequence[Row]) -> str:
+    counts = Counter(row.status for row in rows if isinstance(row, ClaimRow | FindingRow))
     kind = "findings" if rows and isinstance(rows[0], FindingRow) else "claims"
     return f"{len(rows)} {kind}: " + ", ".join(f"{n} {status}" for status, n in counts.items())
 
@@ -333,12 +336,18 @@ def _expected(row: Row) -> str:
     return f"{row.expected:.4g}{slack}"
 
 
-def _blindly(row: Row) -> str:
-    """What fresh seeds measured, and what the verdict does not survive."""
-    if row.blind is None:
+def _outcome(row: Row) -> tuple[str, ...]:
+    """The columns `OUTCOME`, without the status."""
+    return _expected(row), _measured(row), _nearest(row), _robustness(row)
+
+
+def _robustness(row: Row) -> str:
+    """The value with fresh seeds, and the variants with another verdict."""
+    if row.robustness is None:
         return ""
-    lost = f"; lost with {', '.join(row.blind.lost)}" if row.blind.lost else ""
-    return f"{_number(row.blind.measured, row.blind.interval) or row.blind.verdict}{lost}"
+    value = _number(row.robustness.measured, row.robustness.interval) or row.robustness.verdict
+    lost = ", ".join(row.robustness.lost)
+    return f"{value}; verdict changes with {lost}" if lost else value
 
 
 def _measured(row: Row | JudgedAlternative) -> str:
@@ -356,8 +365,8 @@ def _number(measured: float | None, interval: tuple[float, float] | None) -> str
     return f"{measured:.4g}" + (f" [{low:.4g}, {high:.4g}]" if low < high else "")
 
 
-def _power(row: Row) -> str:
-    """The alternative whose measured value is nearest to what is expected."""
+def _nearest(row: Row) -> str:
+    """The alternative whose measured value is nearest to the expected one."""
     if not row.alternatives:
         return ""
     goal = row.expected or 0.0

@@ -20,7 +20,15 @@ SEEN: dict[Path, tuple[int, ...]] = {}
 """State of each source file when this process first read it; workers note it before imports."""
 
 Stage = Literal[
-    "train", "solve", "measure", "tabulate", "judge", "draw", "plot", "blind", "judge_blind"
+    "train",
+    "solve",
+    "measure",
+    "tabulate",
+    "judge",
+    "draw",
+    "plot",
+    "robustness",
+    "judge_robustness",
 ]
 """Each stage is a module of that name in `neuralrace.workflow`, which its jobs call."""
 RUNNER = "neuralrace.workflow.worker"

@@ -84,7 +84,7 @@ def _outputs(root: Path, gallery: Path) -> Iterator[tuple[Path, list[Path]]]:
     """
     judged = [root / f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
     yield root / "claims.sha256", judged
-    for name in ("metrics.csv", "blind.json"):
+    for name in ("metrics.csv", "robustness.json"):
         yield checksum_path(root / name), [root / name]
     drawn = {path for path in gallery.rglob("*.sha256") if read_checksums(path)}
     for path in sorted(drawn | {gallery / f"{name}.sha256" for name in FIGURES}):

@@ -1,1 +1,1 @@
-"""What jobs of the workflow do: one module for each stage, and the processes that they run in."""
+"""Jobs of the workflow: one module for each stage, and the worker processes that run them."""

@@ -1,24 +1,20 @@
-"""Accept claims: fail where one did not come out as it is known to."""
+"""Stage `accept`: fails if a claim or finding differs from its known outcome."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from neuralrace.claims.table import read_tables, refuse_surprises
 from neuralrace.workflow.job import Job
 
 
-def run(job: Job, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Passes only where every claim and finding came out as configured.
+def run(job: Job) -> None:
+    """Checks the tables of claims and findings.
 
     Args:
-        job: what it reports to.
-        name: of the tables.
-        inputs: paths of `claims.json` and `findings.json`, in one folder.
-        outputs: a file that Snakemake touches then.
+        job: with `claims.json` and `findings.json` of one folder as inputs.
 
     Raises:
-        UserError: what did not, a line each.
+        UserError: the claims and findings that differ from their known outcome.
     """
-    claims, findings = read_tables(Path(inputs[0]).parent)
+    claims, findings = read_tables(Path(job.inputs[0]).parent)
     refuse_surprises([*claims, *findings])
-    job.report(f"{len(claims)} claims and {len(findings)} findings came out as known")
+    job.report(f"{len(claims)} claims and {len(findings)} findings have their known outcome")

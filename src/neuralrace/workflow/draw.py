@@ -1,47 +1,32 @@
-"""Draw a figure: from result files to its pictures."""
+"""Stage `draw`: draws a figure from result files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures.save import save
-from neuralrace.results.checksums import checksums_of_outputs
-from neuralrace.results.provenance import code_guard
 from neuralrace.workflow.job import Job
 
 
 def run(
-    job: Job,
-    name: str,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    caption: str,
-    code: str,
-    cells: Mapping[str, Mapping[str, str]],
-    root: str,
+    job: Job, caption: str, code: str, cells: Mapping[str, Mapping[str, str]], root: str
 ) -> None:
     """Draws a figure and writes its files; see `neuralrace.figures.save.save`.
 
     Args:
-        job: what it reports to.
-        name: of the figure, `paper/figure`.
-        inputs: paths of the result files that it reads.
-        outputs: paths of PNG, PDF, SVG and the slim PNG.
-        caption: its caption.
-        code: digest of the code that it was planned with.
-        cells: the cells that it shows, and digest of the specification of each of their files.
+        job: of the figure `paper/figure`, with result files as inputs; its outputs are PNG, PDF,
+            SVG and the slim PNG.
+        caption: caption of the figure.
+        code: checksum of the code when the job was planned.
+        cells: cells that the figure shows, with the checksums of their files' specifications.
         root: the results folder.
 
     Raises:
-        UserError: a damaged file or one of another specification, a file that cannot be written, or
-            code that was edited.
+        UserError: a result file that is damaged or of another specification, a file that cannot be
+            written, or code that was edited.
     """
-    guard = code_guard("draw", [FIGURES[name].module], code)
-    checksums = Path(outputs[0]).with_suffix(".sha256")
-    with (
-        job.stage("draw", name),
-        checksums_of_outputs(
-            checksums, Path(root), inputs, outputs, code, name, caption, guard=guard
-        ),
+    checksums, modules = job.output.with_suffix(".sha256"), [FIGURES[job.name].module]
+    with job.writing(
+        "draw", code, checksums, Path(root), job.name, caption, modules=modules, cell_id=job.name
     ):
-        save(name, root, cells, caption, *outputs)
+        save(job.name, root, cells, caption, *job.outputs)

@@ -1,7 +1,7 @@
-"""A job: its log, its messages to people, and what it cost.
+"""A job: its files, its log, its messages and its cost.
 
-It tells its cost itself: Snakemake's `benchmark:` would measure Snakemake's own process, which only
-hands work to workers.
+A job measures its own cost: Snakemake's `benchmark:` would measure the process of Snakemake, which
+only hands work to workers.
 """
 
 import json
@@ -16,77 +16,126 @@ from pathlib import Path
 
 from neuralrace.errors import UserError
 from neuralrace.results.atomic import write_text
+from neuralrace.results.checksums import checksums_of_outputs
+from neuralrace.results.provenance import Stage, code_guard
 from neuralrace.training.environment import COMPILE_EVENT
-from neuralrace.workflow.stopping import Requests, Stopped
+from neuralrace.workflow.shutdown import Shutdown, Stopped
 
 Cost = dict[str, str | float]
 """Name, cell (or none) and core-seconds of a stage."""
 STOPPED = os.EX_TEMPFAIL
-"""Exit status of a process that was asked to end: the same command goes on."""
+"""Exit status of a process that was asked to end: the same command continues."""
 _spent = 0.0
 """Core-seconds of this process up to the end of its last job."""
 
 
 class Job:
-    """A job that reports what it does, and counts the core-seconds that it spends on what.
+    """A job that reports progress and measures the core-seconds of its stages.
 
     Attributes:
-        requests: requests to end it.
+        name: of the cell, figure, experiment or table.
+        inputs: paths of the files to read, as strings.
+        outputs: paths of the files to write, as strings.
+        shutdown: the request to end it.
     """
 
-    def __init__(self, logger: logging.Logger, alone: bool = False):
-        """Nothing is counted yet."""
+    def __init__(
+        self,
+        logger: logging.Logger,
+        name: str = "",
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        exits: bool = False,
+    ):
+        """Writes nothing yet.
+
+        Args:
+            logger: receives progress messages and errors.
+            name: of the cell, figure, experiment or table.
+            inputs: paths of the files to read.
+            outputs: paths of the files to write.
+            exits: whether a request to end exits the process, in place of raising `Stopped`.
+        """
         self.logger = logger
-        self.requests = Requests(self._exit) if alone else Requests()
+        self.name, self.inputs, self.outputs = name, inputs, outputs
+        self.shutdown = Shutdown(self._exit) if exits else Shutdown()
         self.stages: list[Cost] = []
         self.started = time.time()
-        with suppress(OSError):  # Linux then counts a process's peak of memory from here on
+        with suppress(OSError):  # Linux then counts the process's peak of memory from here on
             Path("/proc/self/clear_refs").write_text("5")
 
+    @property
+    def output(self) -> Path:
+        """Path of the first output."""
+        return Path(self.outputs[0])
+
     def report(self, line: str) -> None:
-        """Tells a line of progress, in the terminal and in the log."""
+        """Prints a line of progress, in the terminal and in the log."""
         self.logger.info(line)
 
     def _exit(self, message: str) -> None:
-        """Ends the process, whatever it does.
+        """Exits the process at once.
 
-        An exception could come while a library holds a lock, which nobody would release, or inside
-        a callback, which would drop it.
+        An exception could be raised while a library holds a lock, which would never be released,
+        or inside a callback, which would swallow it.
         """
         self.report(message)
         os._exit(STOPPED)
 
-    def failed(self, what: str, error: Exception) -> None:
-        """Tells what could not be done: in words, and with a traceback if it is a bug."""
-        if isinstance(error, UserError):
-            self.logger.error("error: %s%s", f"{what}: " if what else "", error)
-        else:
-            self.logger.error("unexpected error: %s", what, exc_info=error)
-
     @contextmanager
     def stage(self, name: str, cell_id: str = "") -> Iterator[None]:
-        """Counts what is done inside, for a cell; what JAX takes to compile is told apart."""
+        """Measures the core-seconds spent inside; JAX compilation is counted separately."""
         begin, compiling = time.process_time(), _Compiling.seconds
         yield
         compiling = _Compiling.seconds - compiling
         self._count("compile", cell_id, compiling)
         self._count(name, cell_id, time.process_time() - begin - compiling)
 
+    @contextmanager
+    def writing(
+        self,
+        stage: Stage,
+        code: str,
+        checksums: Path,
+        root: Path,
+        *computed_from: str,
+        inputs: Sequence[str] | None = None,
+        modules: Sequence[str] = (),
+        cell_id: str = "",
+    ) -> Iterator[None]:
+        """Runs a stage that writes a figure or table, and then writes its checksum file.
+
+        Args:
+            stage: name of the stage.
+            code: checksum of its code when the job was planned.
+            checksums: path of the checksum file.
+            root: the results folder.
+            computed_from: texts and checksums that the outputs depend on, beside code and inputs.
+            inputs: result files that are read; `self.inputs` when absent.
+            modules: modules that the stage runs beside its own.
+            cell_id: the cell or figure that the cost is counted for.
+
+        Raises:
+            UserError: code that was edited since the job was planned, or inputs that changed while
+                they were read.
+        """
+        guard = code_guard(stage, modules, code)
+        inputs = self.inputs if inputs is None else inputs
+        with (
+            self.stage(stage, cell_id),
+            checksums_of_outputs(
+                checksums, root, inputs, self.outputs, code, *computed_from, guard=guard
+            ),
+        ):
+            yield
+
     def count_compilation(self) -> None:
-        """Counts what trainings compile, in this and all later jobs of this process."""
+        """Counts the core-seconds of compilation, in this and all later jobs of this process."""
         import jax
 
         if not _Compiling.counted:
             _Compiling.counted = True
             jax.monitoring.register_event_duration_secs_listener(_Compiling.count)
-
-    def write(self, path: Path) -> None:
-        """Writes what was counted; all else, such as imports, was spent on the start.
-
-        Raises:
-            UserError: the folder cannot be written to or is full.
-        """
-        write_record("start", self.started, path, self.stages)
 
     def _count(self, stage: str, cell_id: str, seconds: float) -> None:
         if seconds > 0:
@@ -101,7 +150,7 @@ class _Compiling:
 
     @classmethod
     def count(cls, event: str, duration_secs: float, **_: object) -> None:
-        """Listens to JAX's monitoring."""
+        """Listener of JAX's monitoring."""
         if event == COMPILE_EVENT:
             cls.seconds += duration_secs
 
@@ -111,66 +160,74 @@ def _cost(stage: str, cell_id: str, seconds: float) -> Cost:
 
 
 def write_record(rest: str, started: float, path: Path, stages: Sequence[Cost] = ()) -> None:
-    """Writes what a job cost: seconds, megabytes of its process at most, core-seconds by stage.
+    """Writes the cost of a job: seconds, peak megabytes of its process, core-seconds by stage.
 
     Args:
-        rest: stage that core-seconds of no other stage belong to: those since the last job of this
-            process.
-        started: when it began, in seconds since the epoch.
-        path: where to.
-        stages: what is known, by stage and cell.
+        rest: stage that all other core-seconds are counted for, such as those of imports.
+        started: start of the job, in seconds since the epoch.
+        path: the file to write.
+        stages: the cost of each stage.
 
     Raises:
         UserError: the folder cannot be written to or is full.
     """
-    whole = time.process_time()
-    known = sum(float(entry["core_seconds"]) for entry in stages)
+    spent = time.process_time() - _spent
+    measured = sum(float(entry["core_seconds"]) for entry in stages)
     record = {
         "seconds": round(time.time() - started, 3),
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "stages": [*stages, _cost(rest, "", max(whole - _spent - known, 0.0))],
+        "stages": [*stages, _cost(rest, "", max(spent - measured, 0.0))],
     }
     write_text(json.dumps(record, indent=1) + "\n", path)
 
 
 @contextmanager
-def job(name: str, log: str, alone: bool = False) -> Iterator[Job]:
-    """A job that reports to the terminal and to its log; what it cost goes to a `.json` beside it.
+def job(
+    name: str,
+    log: str,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    exits: bool = False,
+) -> Iterator[Job]:
+    """Runs a job with messages in the terminal and in its log; its cost goes to `<log>.json`.
 
-    An error is told there, in words if it is a `UserError` or a request to end, and raised.
+    Errors are logged and raised: a `UserError` or `Stopped` as its message, others as a traceback.
 
     Args:
-        name: what messages call it.
-        log: path of its log.
-        alone: whether the process is for jobs alone: a request to end then ends the process.
+        name: of the cell, figure, experiment or table; messages begin with it.
+        log: path of the log.
+        inputs: paths of the files to read.
+        outputs: paths of the files to write.
+        exits: whether a request to end exits the process, in place of raising `Stopped`.
 
     Raises:
-        UserError: the log cannot be written, or what the job refuses.
+        UserError: the log cannot be written, or an error of the job.
         Stopped: the process was asked to end.
     """
     global _spent
     logger = logging.getLogger("neuralrace")
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    logging.raiseExceptions = False  # of a full disk tells what was to be written, not its log
-    this, format = Job(logger, alone), f"%(asctime)s {name}: %(message)s"
+    logging.raiseExceptions = False  # on a full disk, the error of the output is reported instead
+    this = Job(logger, name, inputs, outputs, exits)
     try:
-        _told_to(logger, logging.StreamHandler(sys.stderr), format)
-        _told_to(logger, _log_file(log), format)
-        with this.requests.heard():
+        for handler in (logging.StreamHandler(sys.stderr), _log_file(log)):
+            handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s", "%H:%M:%S"))
+            logger.addHandler(handler)
+        with this.shutdown.handled():
             yield this
-            this.write(Path(log).with_suffix(".json"))
+            write_record("start", this.started, Path(log).with_suffix(".json"), this.stages)
     except Stopped as stopped:
         this.report(str(stopped))
         raise
     except UserError as error:
-        this.failed("", error)
+        logger.error("error: %s", error)
         raise
     except Exception as error:
-        this.failed(name, error)
+        logger.error("unexpected error: %s", name, exc_info=error)
         raise
     finally:
-        _spent = time.process_time()  # those of a job that fails are not of the next one
+        _spent = time.process_time()  # a failed job must not count for the next one
         for handler in list(logger.handlers):
             logger.removeHandler(handler)
             handler.close()
@@ -181,9 +238,4 @@ def _log_file(log: str) -> logging.Handler:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
         return logging.FileHandler(log, mode="w", encoding="utf-8")
     except OSError as error:
-        raise UserError(f"{log}: cannot be written ({error.strerror})") from error
-
-
-def _told_to(logger: logging.Logger, handler: logging.Handler, format: str) -> None:
-    handler.setFormatter(logging.Formatter(format, "%H:%M:%S"))
-    logger.addHandler(handler)
+        raise UserError(f"cannot be written ({error.strerror})", file=log) from error

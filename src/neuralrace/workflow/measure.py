@@ -1,6 +1,5 @@
-"""Measure a cell: from its trajectory and theory to `metrics.nc`."""
+"""Stage `measure`: computes the metrics of a cell from its trajectory and theory."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from neuralrace.config.cell import Cell
@@ -14,31 +13,25 @@ from neuralrace.workflow.job import Job
 from neuralrace.workflow.stages import specifications
 
 
-def run(
-    job: Job, name: str, inputs: Sequence[str], outputs: Sequence[str], spec: str, code: str
-) -> None:
-    """Computes every metric of a cell.
+def run(job: Job, spec: str, code: str) -> None:
+    """Computes every metric of a cell, and writes `metrics.nc`.
 
     Args:
-        job: what it reports to.
-        name: of the cell, `paper/experiment/label`.
-        inputs: paths of trajectory and theory, if it has any.
-        outputs: path of the metrics, beside these.
+        job: of the cell `paper/experiment/label`, with its trajectory and theory as inputs.
         spec: canonical JSON of the `Cell`.
-        code: digest of the code that it was planned with.
+        code: checksum of the code when the job was planned.
 
     Raises:
-        UserError: what a metric refuses, a damaged file or one of another specification, a file
-            that cannot be written, or code that was edited.
+        UserError: a cell that a metric refuses, a result file that is damaged or of another
+            specification, a file that cannot be written, or code that was edited.
     """
-    (path,) = map(Path, outputs)
-    cell = Cell.model_validate_json(spec)
+    path, cell = job.output, Cell.model_validate_json(spec)
     guard = code_guard("measure", cell.modules, code)
     if any(METRICS[metric].declaration.trains for metric in cell.metrics):
         job.count_compilation()
     expected = {kind: part.sha256() for kind, part in specifications(cell).items()}
-    with job.stage("measure", name):
-        with unchanged_inputs(path.parents[3], map(Path, inputs)) as checksums:
-            dataset = metrics_dataset(CellResults(name, path.parent, cell, expected=expected))
+    with job.stage("measure", job.name):
+        with unchanged_inputs(path.parents[3], map(Path, job.inputs)) as checksums:
+            dataset = metrics_dataset(CellResults(job.name, path.parent, cell, expected=expected))
         guard()
-        write_result(dataset, path, fingerprint(name, cell.sha256(), code), checksums)
+        write_result(dataset, path, fingerprint(job.name, cell.sha256(), code), checksums)

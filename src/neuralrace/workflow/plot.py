@@ -1,48 +1,30 @@
-"""Plot a cell: its standard figure, from its trajectory and theory."""
+"""Stage `plot`: draws the standard figure of a cell from its trajectory and theory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from neuralrace.figures.compose import alternative_text
 from neuralrace.figures.plot import plot
 from neuralrace.figures.save import fixed_layout, save_picture
 from neuralrace.results.cells import open_results
-from neuralrace.results.checksums import checksums_of_outputs
-from neuralrace.results.provenance import code_guard
 from neuralrace.workflow.job import Job
 
 
-def run(
-    job: Job,
-    name: str,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    code: str,
-    cells: Mapping[str, Mapping[str, str]],
-    root: str,
-) -> None:
+def run(job: Job, code: str, cells: Mapping[str, Mapping[str, str]], root: str) -> None:
     """Draws the figure of `neuralrace.plot` for a cell, and writes it as PNG.
 
     Args:
-        job: receives progress messages.
-        name: of the cell, `paper/experiment/label`.
-        inputs: paths of trajectory and theory, if it has any.
-        outputs: path of the picture.
-        code: digest of the code that it was planned with.
-        cells: the cell, and digest of the specification of each of its files.
+        job: of the cell `paper/experiment/label`, with its trajectory and theory as inputs.
+        code: checksum of the code when the job was planned.
+        cells: the cell, with the checksums of its files' specifications.
         root: the results folder.
 
     Raises:
-        UserError: a damaged file or one of another specification, a file that cannot be written, or
-            code that was edited.
+        UserError: as `neuralrace.workflow.draw.run`.
     """
-    guard = code_guard("plot", (), code)
-    (path,) = map(Path, outputs)
-    checksums = path.with_suffix(".sha256")
-    with (
-        job.stage("plot", name),
-        checksums_of_outputs(checksums, Path(root), inputs, outputs, code, name, guard=guard),
-    ):
-        figure = plot(open_results(root, cells, expected=cells)[name])
+    checksums = job.output.with_suffix(".sha256")
+    with job.writing("plot", code, checksums, Path(root), job.name, cell_id=job.name):
+        figure = plot(open_results(root, cells, expected=cells)[job.name])
         with fixed_layout(figure):
-            save_picture(figure, {"Title": name, "Description": alternative_text(figure)}, path)
+            description = {"Title": job.name, "Description": alternative_text(figure)}
+            save_picture(figure, description, job.output)

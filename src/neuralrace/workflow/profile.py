@@ -1,9 +1,9 @@
-"""Profiles of Snakemake: what one has to say before jobs go to a cluster.
+"""Check of Snakemake profiles before a run starts.
 
     python -m neuralrace.workflow.profile profiles/slurm
 
-Told beforehand, since Snakemake itself calls a plug-in that is absent an invalid choice, and a
-scheduler refuses jobs one by one. A profile is read as data here, before Snakemake reads it.
+Without this check, Snakemake calls a missing plug-in an invalid choice, and a cluster refuses jobs
+one by one. A profile is read here as data, before Snakemake reads it.
 """
 
 import re
@@ -18,60 +18,57 @@ from neuralrace.config.yaml import read_mapping
 from neuralrace.errors import UserError
 
 FILE = "config.yaml"
-NAMES = re.compile(r"(profile|config)(\.v\d+\+)?.yaml")
-"""Files of a folder that Snakemake takes for its profile; of several, it chooses by its version."""
-HERE = ("local", "dryrun", "touch")
-"""Executors whose jobs run on this machine, or nowhere."""
-PLACES = {"slurm": ("slurm_partition", "slurm_account")}
-"""What only a person knows of a cluster, among `default-resources`, by executor."""
+PROFILE_NAMES = re.compile(r"(profile|config)(\.v\d+\+)?.yaml")
+"""Files of a folder that Snakemake accepts as its profile; of several, it chooses by version."""
+LOCAL = ("local", "dryrun", "touch")
+"""Executors that run jobs on this machine, or none."""
+REQUIRED = {"slurm": ("slurm_partition", "slurm_account")}
+"""Keys of `default-resources` that only the user knows, by executor."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What a profile says of where jobs run.
+    """The keys of a profile that decide where jobs run.
 
     Attributes:
-        name: what it is called in messages: its file.
-        executor: what runs the jobs.
-        resources: names that are said among `default-resources`.
-        config: whether it says values of the configuration itself.
+        file: path of the profile, for messages.
+        executor: name of the executor that runs the jobs.
+        resources: names that have a value in `default-resources`.
+        config: whether the profile sets values of the configuration itself.
         files: content of the configuration files that it names, by name.
     """
 
-    name: str
+    file: str
     executor: str
     resources: frozenset[str]
     config: bool
     files: dict[str, Mapping[str, Any]]
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether jobs run on other machines."""
-        return self.executor not in HERE
 
 
 def read(path: Path) -> Profile:
     """The profile in a folder, or in a file.
 
     Raises:
-        UserError: there is none, or there are several; it is no mapping, or asks for code to be
-            run.
+        UserError: there is no profile, or several; it is no mapping, or runs code.
     """
-    files = [path] if path.is_file() else [each for each in path.glob("*") if is_profile(each)]
+    candidates = [path] if path.is_file() else list(path.glob("*"))
+    files = [each for each in candidates if path.is_file() or PROFILE_NAMES.fullmatch(each.name)]
     if not files:
-        found = sorted(str(each.parent) for each in path.parent.glob(f"*/{FILE}"))
-        known = f"; there are {', '.join(found)}" if found else ""
-        raise UserError(f"{path}: is no profile, as it has no {FILE}{known}")
+        known = sorted(str(each.parent) for each in path.parent.glob(f"*/{FILE}"))
+        remedy = f"there are {', '.join(known)}" if known else ""
+        raise UserError(f"is no profile, as it has no {FILE}", file=path, remedy=remedy)
     if len(files) > 1:
         names = " and ".join(sorted(each.name for each in files))
-        raise UserError(f"{path}: has {names}, and Snakemake takes one of them; leave one")
+        raise UserError(
+            f"has {names}, and Snakemake uses one of them", file=path, remedy="leave one"
+        )
     (file,) = files
     content = read_mapping(file)
     named = content.get("configfile", content.get("configfiles"))
-    if isinstance(named, str):  # Snakemake looks beside the profile, for a single one
+    if isinstance(named, str):  # Snakemake looks for a single file beside the profile first
         named = [file.parent / named if (file.parent / named).exists() else named]
     return Profile(
-        name=str(file),
+        file=str(file),
         executor=str(content.get("executor", "local")),
         resources=frozenset(_names(content.get("default-resources"))),
         config="config" in content,
@@ -79,48 +76,50 @@ def read(path: Path) -> Profile:
     )
 
 
-def is_profile(path: Path) -> bool:
-    """Whether Snakemake takes a file for the profile of its folder."""
-    return NAMES.fullmatch(path.name) is not None
-
-
 def check(profile: Profile) -> None:
-    """Refuses a profile that does not say all that its executor needs.
+    """Refuses a profile that lacks a setting of its executor.
 
     Raises:
-        UserError: the executor is not installed, or a person has not said where jobs go, or how
-            many GPUs are there.
+        UserError: the executor is not installed, or its partition, account or number of GPUs is
+            not set.
     """
-    name = profile.executor
-    if (
-        profile.elsewhere
-        and find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}") is None
-    ):
-        extra = f"neuralrace[{name}]" if name in PLACES else f"snakemake-executor-plugin-{name}"
+    file, name = profile.file, profile.executor
+    remote = name not in LOCAL
+    if remote and find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}") is None:
+        package = f"neuralrace[{name}]" if name in REQUIRED else f"snakemake-executor-plugin-{name}"
         raise UserError(
-            f"{profile.name}: executor: {name!r}: its plug-in is not installed; "
-            f"`pip install '{extra}'` into the environment of {sys.executable}"
+            "its plug-in is not installed",
+            file=file,
+            key="executor",
+            value=name,
+            remedy=f"`pip install '{package}'` into the environment of {sys.executable}",
         )
-    absent = [key for key in PLACES.get(name, ()) if key not in profile.resources]
+    absent = [key for key in REQUIRED.get(name, ()) if key not in profile.resources]
     if absent:
         raise UserError(
-            f"{profile.name}: default-resources: {' and '.join(absent)}: not said; take away the # "
-            "before the line and write yours, or '' for a cluster that has none"
+            f"{' and '.join(absent)} not set",
+            file=file,
+            key="default-resources",
+            remedy="remove the # before the line and write yours, or '' for a cluster without one",
         )
     if profile.config:
         raise UserError(
-            f"{profile.name}: config: Snakemake leaves it out as soon as --config says anything; "
-            "write these keys into a file beside the profile, and its name behind configfile"
+            "Snakemake ignores it as soon as --config sets any value",
+            file=file,
+            key="config",
+            remedy="write these keys into a file beside the profile, and its name after configfile",
         )
-    if profile.elsewhere and not any("gpus" in content for content in profile.files.values()):
+    if remote and not any("gpus" in content for content in profile.files.values()):
         raise UserError(
-            f"{profile.name}: configfile: gpus: not said, and this machine cannot know what the "
-            "nodes have; name a file there, and write gpus: 0 into it for processors alone"
+            "the number of GPUs of a node (gpus) is not set, and this machine cannot know it",
+            file=file,
+            key="configfile",
+            remedy="name a file there with gpus in it; gpus: 0 for processors alone",
         )
 
 
 def _names(content: object) -> Iterator[str]:
-    """Names of a mapping, or of a list of `name=value`, that have a value."""
+    """Names that have a value, in a mapping or in a list of `name=value`."""
     if isinstance(content, Mapping):
         yield from (str(name) for name, value in content.items() if value is not None)
     elif isinstance(content, list):

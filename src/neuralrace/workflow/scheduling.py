@@ -1,4 +1,4 @@
-"""Start and end of a run: the lock of the results folder, and the cost of Snakemake itself."""
+"""Start and end of a workflow run: the lock of the results folder, and Snakemake's own cost."""
 
 import sys
 import threading
@@ -10,12 +10,12 @@ from neuralrace.results.atomic import remove_temporaries
 from neuralrace.results.lock import locked
 from neuralrace.workflow.job import write_record
 
-_held = ExitStack()
+_locks = ExitStack()
 """Locks that this process holds until it ends."""
 
 
 def begin_run(results: Path, outputs: Sequence[Path]) -> None:
-    """Locks the results folder, and removes what killed runs left half-written there.
+    """Locks the results folder, and removes incomplete files of killed runs.
 
     Args:
         results: the results folder.
@@ -24,7 +24,7 @@ def begin_run(results: Path, outputs: Sequence[Path]) -> None:
     Raises:
         UserError: as `neuralrace.results.lock.locked`.
     """
-    if _held.enter_context(locked(results, outputs)):
+    if _locks.enter_context(locked(results, outputs)):
         remove_temporaries(outputs)
     else:
         print(
@@ -34,11 +34,11 @@ def begin_run(results: Path, outputs: Sequence[Path]) -> None:
 
 
 def end_run(results: Path, started: float) -> None:
-    """Records the core-seconds of Snakemake itself, if it ran any job, and lets it end.
+    """Records the core-seconds of Snakemake itself, if any job ran, and cancels its timers.
 
     Args:
         results: the results folder.
-        started: when Snakemake began, in seconds since the epoch.
+        started: start of Snakemake, in seconds since the epoch.
 
     Raises:
         UserError: the folder cannot be written to or is full.

@@ -1,6 +1,4 @@
-"""Solve a cell: from its specification to `theory.nc`."""
-
-from collections.abc import Sequence
+"""Stage `solve`: solves the theory of a cell from its specification."""
 
 from neuralrace.config.cell import SolvedEnsemble
 from neuralrace.results.checksums import fingerprint
@@ -10,26 +8,21 @@ from neuralrace.results.theory import theory_dataset
 from neuralrace.workflow.job import Job
 
 
-def run(
-    job: Job, name: str, inputs: Sequence[str], outputs: Sequence[str], spec: str, code: str
-) -> None:
-    """Solves the theory of a cell for the initial weights of its runs, without training.
+def run(job: Job, spec: str, code: str) -> None:
+    """Solves the theory for the initial weights of a cell's runs, and writes `theory.nc`.
 
     Args:
-        job: what it reports to.
-        name: of the cell, `paper/experiment/label`.
-        inputs: none.
-        outputs: path of the theory.
+        job: of the cell `paper/experiment/label`.
         spec: canonical JSON of the `SolvedEnsemble`.
-        code: digest of the code that it was planned with.
+        code: checksum of the code when the job was planned.
 
     Raises:
-        UserError: a theory that is not for these data or weights, a file that cannot be written, or
-            code that was edited.
+        UserError: a theory that does not apply to these data or weights, a file that cannot be
+            written, or code that was edited.
     """
     ensemble = SolvedEnsemble.model_validate_json(spec)
     guard = code_guard("solve", ensemble.modules, code)
-    with job.stage("solve", name):
-        dataset = theory_dataset(name, ensemble)
+    with job.stage("solve", job.name):
+        dataset = theory_dataset(job.name, ensemble)
         guard()
-        write_result(dataset, outputs[0], fingerprint(name, ensemble.sha256(), code))
+        write_result(dataset, job.output, fingerprint(job.name, ensemble.sha256(), code))

@@ -1,4 +1,4 @@
-"""The files of a cell, and what each of them is computed from."""
+"""Files of a cell: the specification and code that each is computed from, and stale files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +13,10 @@ STAGES: dict[FileKind, Stage] = {"trajectory": "train", "theory": "solve", "metr
 
 
 def specifications(cell: Cell) -> dict[FileKind, Ensemble]:
-    """The part of a cell's specification that fixes each of its files.
+    """The part of a cell's specification that each of its files depends on.
 
-    It is as small as possible: another metric retrains nothing. No theory without solutions.
+    Each part is as small as possible, so that another metric retrains nothing. A cell without
+    solutions has no theory.
     """
     theory: dict[FileKind, Ensemble] = (
         {"theory": cell.only(SolvedEnsemble)} if cell.solutions else {}
@@ -24,12 +25,17 @@ def specifications(cell: Cell) -> dict[FileKind, Ensemble]:
 
 
 def code(kind: FileKind, specification: Ensemble) -> str:
-    """Digest of the code that writes a file of this specification."""
+    """Checksum of the code that computes a file of this specification."""
     return code_sha256(STAGES[kind], specification.modules)
 
 
 def fingerprints(cell_id: str, cell: Cell) -> dict[FileKind, str]:
-    """Fingerprint that each file of a cell is to have, `paper/experiment/label`."""
+    """The fingerprint that each file of a cell should have.
+
+    Args:
+        cell_id: `paper/experiment/label`.
+        cell: its specification.
+    """
     return {
         kind: fingerprint(cell_id, part.sha256(), code(kind, part))
         for kind, part in specifications(cell).items()
@@ -43,12 +49,9 @@ def stale_files(root: Path, cells: Mapping[str, Cell]) -> dict[str, list[FileKin
         root: the results folder.
         cells: specifications by `paper/experiment/label`.
     """
-    found: dict[str, list[FileKind]] = {
-        cell_id: [
-            kind
-            for kind, planned in fingerprints(cell_id, cell).items()
-            if recorded_fingerprint(root / cell_id / f"{kind}.nc") != planned
-        ]
-        for cell_id, cell in cells.items()
-    }
-    return {cell_id: kinds for cell_id, kinds in found.items() if kinds}
+    stale: dict[str, list[FileKind]] = {}
+    for cell_id, cell in cells.items():
+        for kind, planned in fingerprints(cell_id, cell).items():
+            if recorded_fingerprint(root / cell_id / f"{kind}.nc") != planned:
+                stale.setdefault(cell_id, []).append(kind)
+    return stale

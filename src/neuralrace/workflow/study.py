@@ -1,7 +1,6 @@
-"""A study: what a configuration asks for, as the rules of the workflow take it.
+"""Study: inputs, params and resources of the workflow's rules, from a configuration.
 
-Rules take inputs, parameters and resources of their jobs from here. Nothing is written, and what
-only some targets need is read when it is asked for.
+Nothing is written here. Claims and figures are read only for targets that need them.
 """
 
 import os
@@ -11,15 +10,15 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from neuralrace.claims.blind import blind_cells
 from neuralrace.claims.inputs import needed_cells
-from neuralrace.claims.spec import claims_fingerprint, read_claims
+from neuralrace.claims.robustness import robustness_cells
+from neuralrace.claims.spec import Claims, claims_fingerprint, read_claims
 from neuralrace.config.cell import Cell, Ensemble
 from neuralrace.config.cost import Cost, estimate_cost
 from neuralrace.config.load import merge_configs, paper_files, read_file, read_plan
 from neuralrace.config.location import COMMAND_LINE
 from neuralrace.config.variables import FileKind
-from neuralrace.errors import UserError, shorten
+from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures import input_files, matching_cells
 from neuralrace.figures.caption import caption
@@ -37,78 +36,79 @@ PLANNED = "NEURALRACE_PLANNED"
 """Environment variable that jobs on other machines inherit: process and fingerprint of a plan."""
 PICTURES = (".png", ".pdf", ".svg")
 TABLES = ("md", "json", "csv")
-
-
 SETTINGS = "settings"
-"""Key of the configuration that names more files of it."""
+"""Key of the command line that names more configuration files."""
 
 
-def listed(named: Any) -> list[Path]:
-    """Configuration files that are named, strongest last.
+def settings_files(value: Any) -> list[Path]:
+    """The configuration files that `settings` names; later files override earlier ones.
 
     Args:
-        named: a file, several with commas between them, or a list; each may be a glob, whose files
-            are sorted.
+        value: a file, several separated by commas, or a list; each may be a glob, whose files are
+            sorted.
 
     Raises:
-        UserError: it is none of these, or a glob that matches no file.
+        UserError: another kind of value, or a glob that matches no file.
     """
-    names = named.split(",") if isinstance(named, str) else [] if named is None else named
+    names = value.split(",") if isinstance(value, str) else [] if value is None else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UserError(
-            f"{SETTINGS}: {shorten(repr(named), 80)}: expected a file, several with commas between "
-            "them, or a glob in quotes"
+            "expected a file, several separated by commas, or a glob in quotes",
+            key=SETTINGS,
+            value=value,
         )
-    found: list[Path] = []
+    paths: list[Path] = []
     for name in map(str.strip, names):
         files = sorted(glob(name)) if has_magic(name) and not os.path.exists(name) else [name]
         if not files:
-            raise UserError(f"{SETTINGS}: {name!r}: matches no file")
-        found += map(Path, files)
-    return found
+            raise UserError("matches no file", key=SETTINGS, value=name)
+        paths += map(Path, files)
+    return paths
 
 
 class Study:
-    """Everything that is planned, and where it goes.
+    """The cells, figures and claims of a configuration, and the files that belong to them.
 
     Attributes:
         config: the merged configuration.
         plan: its cells and settings.
         results: the results folder.
-        figures: the folder of figures: `figures`, or inside of other results than `results`.
-        claims: paths of the papers' claims.
+        figures: the folder of figures: `figures`, or `<results>/figures` for another results folder
+            than `results`.
+        claims_files: paths of the papers' claims.
     """
 
     def __init__(
-        self, config: Mapping[str, Any], read_before: Iterable[str | os.PathLike[str]] = ()
+        self, config: Mapping[str, Any], configfiles: Iterable[str | os.PathLike[str]] = ()
     ):
         """Reads the papers' experiments and other configuration files.
 
-        They are read here, as Snakemake's loader runs what a file tells it to, and cannot say which
-        file a value is from. What comes later is stronger: the papers', files of --configfile,
-        those that the key `settings` names, and last all other keys that are given.
+        They are read here, as Snakemake's loader may run code and does not know the file of a
+        value. Later values override earlier ones: those of the papers, of --configfile, of files
+        that `settings` names, and of other keys of the command line.
 
         Args:
-            config: what was given on the command line, or by a workflow that has this one as a
-                module.
-            read_before: files that Snakemake has read.
+            config: values of the command line, or of a workflow that uses this one as a module.
+            configfiles: files that Snakemake has read (--configfile).
 
         Raises:
             UserError: a mistake in one of them; file, key, value and remedy.
         """
         values = dict(config)
-        named = listed(values.pop(SETTINGS, None))
+        more = settings_files(values.pop(SETTINGS, None))
         self._files = {str(path): read_file(path) for path in paper_files()}
-        self._files |= {str(path): read_file(Path(path), True) for path in read_before}
-        self._files |= {str(path): read_file(path) for path in named}
+        self._files |= {str(path): read_file(Path(path), True) for path in configfiles}
+        self._files |= {str(path): read_file(path) for path in more}
         self._files |= {COMMAND_LINE: values} if values else {}
         self.config = reduce(merge_configs, self._files.values())
         self.plan = read_plan(self.config, self._files)
         self.results = self.plan.results
         for path in (Path(self.results), *Path(self.results).parents):
             if os.path.lexists(path) and not os.path.isdir(path):
-                what = "a link that leads nowhere" if path.is_symlink() else "a file"
-                raise UserError(f"results: {path}: {what} is in the way; name a folder")
+                what = "a broken link" if path.is_symlink() else "a file"
+                raise UserError(
+                    f"{path}: {what} is in the way", key="results", remedy="name a folder"
+                )
         self.figures = "figures" if self.results == "results" else f"{self.results}/figures"
         self.claims_files = list(map(str, paper_files("claims.yaml")))
 
@@ -116,34 +116,34 @@ class Study:
 
     @cache  # noqa: B019 there is one study in a process
     def specifications(self, cell: str) -> Mapping[FileKind, Ensemble]:
-        """The part of its specification that fixes each file of a cell."""
+        """See `neuralrace.workflow.stages.specifications`."""
         return specifications(self.plan.cells[cell])
 
     def spec(self, cell: str, kind: FileKind) -> str:
-        """The specification of a file, as JSON."""
+        """The specification of a file as canonical JSON, the form in which it reaches a worker."""
         return self.specifications(cell)[kind].canonical()
 
     def code(self, cell: str, kind: FileKind) -> str:
-        """Digest of the code that computes a file of a cell."""
+        """Checksum of the code that computes a file of a cell."""
         return code(kind, self.specifications(cell)[kind])
 
     def theory_files(self, cell: str) -> list[str]:
-        """Path of the theory of a cell, where it has solutions."""
+        """Path of the theory of a cell; none for a cell without solutions."""
         return self.paths([(cell, "theory")])
 
     def paths(self, files: Iterable[tuple[str, str]]) -> list[str]:
-        """Paths of result files by cell and kind; theory where there is any."""
+        """Paths of result files by cell and kind; without theory of cells that have none."""
         return [
             f"{self.results}/{c}/{kind}.nc" for c, kind in files if kind in self.specifications(c)
         ]
 
     @property
     def metrics_files(self) -> list[str]:
-        """Paths of all metrics."""
+        """Paths of the metrics of all cells."""
         return self.paths((cell, "metrics") for cell in self.plan.cells)
 
     def spec_digests(self, cells: Iterable[str]) -> dict[str, dict[FileKind, str]]:
-        """Digest of the specification of each file of cells."""
+        """Checksum of the specification of each file, by cell and kind."""
         return {
             cell: {kind: part.sha256() for kind, part in self.specifications(cell).items()}
             for cell in cells
@@ -151,7 +151,7 @@ class Study:
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """Fingerprint that each result file is to have, by its path."""
+        """The fingerprint that each result file should have, by its path."""
         return {
             f"{self.results}/{cell}/{kind}.nc": planned
             for cell, spec in self.plan.cells.items()
@@ -174,7 +174,7 @@ class Study:
         return self.paths(input_files(figure, self.figure_cells(figure)))
 
     def figure_code(self, figure: str) -> str:
-        """Digest of the code that draws a figure."""
+        """Checksum of the code that draws a figure."""
         return code_sha256("draw", [FIGURES[figure].module])
 
     def caption(self, figure: str) -> str:
@@ -182,9 +182,9 @@ class Study:
         return caption(figure, self.plan.cells)
 
     def figure_files(self) -> list[str]:
-        """Paths of the pictures of all figures; with `only`, of those that it has all cells of."""
-        there = {cell.rpartition("/")[0] for cell in self.plan.cells}
-        names = [n for n in FIGURES if not self.plan.only or there.issuperset(experiments_of(n))]
+        """Paths of all figures; with `only`, of those whose experiments are all configured."""
+        known = {cell.rpartition("/")[0] for cell in self.plan.cells}
+        names = [n for n in FIGURES if not self.plan.only or known.issuperset(experiments_of(n))]
         return [f"{self.figures}/{name}.png" for name in names]
 
     @property
@@ -195,60 +195,59 @@ class Study:
 
     @cached_property
     def plot_code(self) -> str:
-        """Digest of the code that draws the standard figure of a cell."""
+        """Checksum of the code that draws the standard figure of a cell."""
         return code_sha256("plot")
 
     @cached_property
-    def _statements(self) -> Any:
+    def _claims(self) -> Claims:
         return read_claims([Path(name) for name in self.claims_files])
 
     def claim_inputs(self) -> list[str]:
         """Paths of the metrics that decide the claims.
 
         Raises:
-            UserError: a mistake in a claim.
+            UserError: a mistake in a claim; so do all that follow here.
         """
-        cells = needed_cells(self._statements, self.plan.cells)
+        cells = needed_cells(self._claims, self.plan.cells)
         return self.paths((cell, "metrics") for cell in cells)
 
     def claims_fingerprint(self) -> str:
-        """Fingerprint of what the claims say.
-
-        Raises:
-            UserError: a mistake in a claim.
-        """
-        return claims_fingerprint(self._statements)
-
-    @cached_property
-    def blind(self) -> dict[str, dict[str, Cell]]:
-        """Cells of the robustness runs, by experiment and by variant and label.
-
-        Raises:
-            UserError: a mistake in a claim.
-        """
-        return blind_cells(self._statements, self.plan.cells)
-
-    def blind_files(self) -> list[str]:
-        """Paths of the outcomes of all robustness runs.
-
-        Raises:
-            UserError: a mistake in a claim.
-        """
-        return [f"{self.results}/blind/{experiment}/failed.json" for experiment in self.blind]
-
-    def blind_code(self, experiment: str) -> dict[str, str]:
-        """Digest of the code that computes each robustness run of an experiment."""
-        cells = self.blind[experiment].items()
-        return {place: code_sha256("blind", cell.modules) for place, cell in cells}
+        """Fingerprint of the content of the claim files."""
+        return claims_fingerprint(self._claims)
 
     def table_params(self, stage: Stage) -> dict[str, Any]:
-        """What tables of all cells are computed from, beside their metrics."""
+        """Params of a rule that reads the metrics of all cells."""
         return {"code": code_sha256(stage), "cells": self.spec_digests(self.plan.cells)}
 
+    # Robustness runs -----------------------------------------------------------------------------
+
+    @cached_property
+    def robustness(self) -> dict[str, dict[str, Cell]]:
+        """Cells of the robustness runs, by experiment `paper/experiment`, then `variant/label`."""
+        return robustness_cells(self._claims, self.plan.cells)
+
+    def robustness_files(self) -> list[str]:
+        """Paths of the lists of failed robustness runs, one for each experiment."""
+        return [f"{self.results}/robustness/{name}/failed.json" for name in self.robustness]
+
+    def robustness_code(self, experiment: str) -> dict[str, str]:
+        """Checksum of the code that computes each robustness run of an experiment."""
+        cells = self.robustness[experiment].items()
+        return {label: code_sha256("robustness", cell.modules) for label, cell in cells}
+
     def robustness_checksum(self) -> str:
-        """Checksum of what came out of the robustness runs; empty where there are none."""
-        path = Path(self.results, "blind.json")
+        """Checksum of the verdicts of the robustness runs; empty where there are none."""
+        path = Path(self.results, "robustness.json")
         return file_sha256(path) if path.is_file() else ""
+
+    def robustness_seconds(self, experiment: str) -> float:
+        """Estimated core-seconds of the robustness runs of an experiment."""
+        return sum(estimate_cost(cell).seconds() for cell in self.robustness[experiment].values())
+
+    def robustness_memory(self, experiment: str, attempt: int) -> int:
+        """Megabytes to request from a cluster."""
+        cells = self.robustness[experiment].values()
+        return self._megabytes(max(estimate_cost(cell).memory_mb for cell in cells), attempt)
 
     # Resources -----------------------------------------------------------------------------------
 
@@ -262,27 +261,22 @@ class Study:
         return self.cost(cell).compile + self.cost(cell).train
 
     def memory(self, cell: str, attempt: int) -> int:
-        """Megabytes to ask a cluster for: twice what is estimated, and again at each attempt."""
-        asked = self.cost(cell).memory_mb * 2**attempt
-        return min(asked, self.plan.memory_mb or asked)
+        """Megabytes to request from a cluster."""
+        return self._megabytes(self.cost(cell).memory_mb, attempt)
+
+    def _megabytes(self, estimate: int, attempt: int) -> int:
+        """Twice the estimate, and again at each attempt, up to the memory of a node."""
+        request = estimate * 2**attempt
+        return min(request, self.plan.memory_mb or request)
 
     def minutes(self, seconds: float, attempt: int) -> int:
-        """Minutes to ask a cluster for: four times what is estimated, and twice at each attempt."""
+        """Minutes to request from a cluster: four times the estimate, doubled at each attempt."""
         return (1 + int(4 * seconds / 60)) * 2 ** (attempt - 1)
-
-    def blind_seconds(self, experiment: str) -> float:
-        """Estimated core-seconds of the robustness runs of an experiment."""
-        return sum(estimate_cost(cell).seconds() for cell in self.blind[experiment].values())
-
-    def blind_memory(self, experiment: str, attempt: int) -> int:
-        """Megabytes to ask a cluster for."""
-        most = max(estimate_cost(cell).memory_mb for cell in self.blind[experiment].values())
-        return min(most * 2**attempt, self.plan.memory_mb or most * 2**attempt)
 
     # A run ---------------------------------------------------------------------------------------
 
     def refuse_changed_plan(self) -> None:
-        """Refuses to compute anything but what was planned, on a machine that plans anew.
+        """Refuses to run jobs on another machine if its configuration or code differs.
 
         Raises:
             UserError: configuration or code were changed after the run was planned.
@@ -293,12 +287,12 @@ class Study:
             os.environ[PLANNED] = f"{own} {now}"
         elif digest != now:
             raise UserError(
-                "configuration or code were changed after this run was planned; let it end, and "
-                "run the same command again"
+                "configuration or code were changed after this run was planned",
+                remedy="let it end, and run the same command again",
             )
 
     def up_to_date(self, files: Iterable[str]) -> bool:
-        """Whether result files were computed from the present specification and code."""
+        """Whether result files were computed from the current specification and code."""
         return all(recorded_fingerprint(Path(f)) == self.fingerprints.get(str(f)) for f in files)
 
     def outputs(self) -> list[Path]:
@@ -306,13 +300,13 @@ class Study:
         drawn = [Path(png) for png in (*self.figure_files(), *self.plot_files)]
         pictures = [png.with_suffix(kind) for png in drawn for kind in (*PICTURES, ".sha256")]
         judged = [f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
-        alone = [Path(self.results, name) for name in ("metrics.csv", "blind.json")]
-        alone += map(Path, self.fingerprints)
-        together = [Path(self.results, name) for name in (*judged, "claims.sha256")]
-        return [*alone, *map(checksum_path, alone), *pictures, *together]
+        single = [Path(self.results, name) for name in ("metrics.csv", "robustness.json")]
+        single += map(Path, self.fingerprints)
+        tables = [Path(self.results, name) for name in (*judged, "claims.sha256")]
+        return [*single, *map(checksum_path, single), *pictures, *tables]
 
     def locations(self) -> dict[str, str]:
-        """Paths that a person looks at after a run, by what they hold; those that exist."""
+        """Existing paths to open after a run: results, figures and claims."""
         paths = {
             "results": self.results,
             "figures": self.figures,
@@ -321,17 +315,17 @@ class Study:
         return {what: path for what, path in paths.items() if os.path.exists(path)}
 
     def estimate(self, factor: float) -> str:
-        """A line on what is missing or stale, and what it is estimated to cost.
+        """A line with the number of stale cells, and the estimated time to compute them.
 
         Args:
-            factor: seconds of this machine for one of the estimate's.
+            factor: seconds of this machine per second of an estimate.
         """
         programs, seconds = set[Any](), 0.0
-        todo = stale_files(Path(self.results), self.plan.cells)
-        for cell in todo:
+        stale = stale_files(Path(self.results), self.plan.cells)
+        for cell in stale:
             seconds += self.cost(cell).seconds(programs)
             programs.add(self.cost(cell).program)
         return (
-            f"{len(todo)} of {len(self.plan.cells)} cells are missing or stale: about "
+            f"{len(stale)} of {len(self.plan.cells)} cells are missing or stale: about "
             f"{max(seconds * factor / 60, 0.1):.2g} core-minutes on this machine"
         )

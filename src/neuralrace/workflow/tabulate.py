@@ -1,42 +1,26 @@
-"""Tabulate metrics: all of them as one tidy table."""
+"""Stage `tabulate`: writes the metrics of all cells as one table, `metrics.csv`."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
 from neuralrace.results.analysis import to_frame
 from neuralrace.results.atomic import write_text
 from neuralrace.results.cells import open_results
-from neuralrace.results.checksums import checksum_path, checksums_of_outputs
-from neuralrace.results.provenance import code_guard
+from neuralrace.results.checksums import checksum_path
 from neuralrace.workflow.job import Job
 
 
-def run(
-    job: Job,
-    name: str,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    code: str,
-    cells: Mapping[str, Mapping[str, str]],
-) -> None:
-    """Writes `metrics.csv`.
+def run(job: Job, code: str, cells: Mapping[str, Mapping[str, str]]) -> None:
+    """Writes `metrics.csv` into the results folder.
 
     Args:
-        job: what it reports to.
-        name: of the table.
-        inputs: paths of the metrics of all cells.
-        outputs: path of the table.
-        code: digest of the code that it was planned with.
-        cells: all cells, and digest of the specification of each of their files.
+        job: with the metrics of all cells as inputs.
+        code: checksum of the code when the job was planned.
+        cells: all cells, with the checksums of their files' specifications.
 
     Raises:
         UserError: as `neuralrace.workflow.draw.run`.
     """
-    guard = code_guard("tabulate", (), code)
-    (path,) = map(Path, outputs)
-    with (
-        job.stage("tabulate"),
-        checksums_of_outputs(checksum_path(path), path.parent, inputs, outputs, code, guard=guard),
-    ):
+    path = job.output
+    with job.writing("tabulate", code, checksum_path(path), path.parent):
         table = to_frame(open_results(path.parent, cells, expected=cells))
         write_text(table.to_csv(index=False), path)

@@ -1,7 +1,4 @@
-"""Train a cell: from its specification to `trajectory.nc`."""
-
-from collections.abc import Sequence
-from pathlib import Path
+"""Stage `train`: trains a cell from its specification."""
 
 from neuralrace.config.cell import Ensemble
 from neuralrace.results.checksums import fingerprint
@@ -13,24 +10,13 @@ from neuralrace.workflow.checkpoints import FileCheckpoints
 from neuralrace.workflow.job import Job
 
 
-def run(
-    job: Job,
-    name: str,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    spec: str,
-    code: str,
-    often: float,
-) -> None:
-    """Trains all runs of a cell; goes on from a checkpoint where there is one.
+def run(job: Job, spec: str, code: str, often: float) -> None:
+    """Trains all runs of a cell, from a checkpoint if there is one, and writes `trajectory.nc`.
 
     Args:
-        job: what it reports to.
-        name: of the cell, `paper/experiment/label`.
-        inputs: none.
-        outputs: path of the trajectory.
+        job: of the cell `paper/experiment/label`.
         spec: canonical JSON of the `Ensemble`.
-        code: digest of the code that it was planned with.
+        code: checksum of the code when the job was planned.
         often: seconds between two checkpoints.
 
     Raises:
@@ -38,16 +24,15 @@ def run(
             that was edited.
         Stopped: the process was asked to end; a checkpoint is written.
     """
-    (path,) = map(Path, outputs)
-    ensemble = Ensemble.model_validate_json(spec)
+    path, ensemble = job.output, Ensemble.model_validate_json(spec)
     guard = code_guard("train", ensemble.modules, code)
-    identity = fingerprint(name, ensemble.sha256(), code)
-    checkpoint = path.parents[3] / "checkpoints" / f"{name}.npz"
-    checkpoints = FileCheckpoints(checkpoint, identity, often, job.requests, guard)
+    identity = fingerprint(job.name, ensemble.sha256(), code)
+    checkpoint = path.parents[3] / "checkpoints" / f"{job.name}.npz"
+    checkpoints = FileCheckpoints(checkpoint, identity, often, job.shutdown, guard)
     job.count_compilation()
-    # the next checkpoint answers requests to end; after the last one, the trajectory is written
-    with job.stage("train", name), job.requests.held():
-        dataset = trajectory_dataset(name, ensemble, train(ensemble, job.report, checkpoints))
+    # a request to end waits for the next checkpoint, or after the last one for the trajectory
+    with job.stage("train", job.name), job.shutdown.deferred():
+        dataset = trajectory_dataset(job.name, ensemble, train(ensemble, job.report, checkpoints))
         guard()
         write_result(dataset, path, identity)
         checkpoints.clear()

@@ -1,35 +1,23 @@
-"""Verify results: their content, and what they were computed from."""
+"""Stage `verify`: verifies the content and the provenance of all results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from neuralrace.results.verify import verify
 from neuralrace.workflow.job import Job
 
 
-def run(
-    job: Job,
-    name: str,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    root: str,
-    gallery: str,
-    planned: Mapping[str, str],
-) -> None:
+def run(job: Job, root: str, gallery: str, planned: Mapping[str, str]) -> None:
     """Checks every result file, figure and table; see `neuralrace.results.verify.verify`.
 
     Args:
-        job: what it reports to.
-        name: of the job.
-        inputs: none.
-        outputs: none.
+        job: receives progress messages.
         root: the results folder.
         gallery: the folder of figures.
-        planned: fingerprint that each result file is to have, by its path.
+        planned: expected fingerprint of each result file, by its path.
 
     Raises:
-        UserError: what is wrong, and the command that mends it.
+        UserError: the problems, with the command that computes the files again.
     """
-    verify(
-        Path(root), Path(gallery), job.report, {Path(path): key for path, key in planned.items()}
-    )
+    fingerprints = {Path(path): fingerprint for path, fingerprint in planned.items()}
+    verify(Path(root), Path(gallery), job.report, fingerprints)

@@ -247,7 +247,7 @@ def test_results_of_another_version(packed, finished, workspace, injecting, merg
             recovered(fault, merging, packed, "has schema '2', this version reads '3'")
         monkeypatch.chdir(workspace.path)
         shutil.copytree(finished.path / "results", "other/results")
-        workspace.edit("metrics/learning_times.py")
+        workspace.edit("metrics/linear/learning_times.py")
         with fault.injection():
             assert main(["merge", "other/results", "--into", "results"]) == 0
             said = workspace.snakemake("verify", fails=True)

@@ -1,4 +1,4 @@
-"""Jobs and Snakemakes that are killed: the same command goes on, and comes to the same end."""
+"""Killed jobs and Snakemake processes: the same command continues to the same results."""
 
 import os
 import shutil
@@ -16,11 +16,11 @@ pytestmark = [pytest.mark.workflow, pytest.mark.faults]
 GROUP = "Runs"
 TIMES = 10
 LONGEST = 60.0
-"""Seconds that a run is given to start its jobs."""
+"""Seconds within which a run must start its jobs."""
 
 
 def long(workspace):
-    """A configuration whose jobs take seconds, with checkpoints all the time."""
+    """A configuration whose jobs take seconds, and write checkpoints continuously."""
     deep, layers = workspace.deep, workspace.layers
     for experiment in deep.values():
         experiment["training"]["steps"] = 120_000
@@ -37,44 +37,44 @@ def started(workspace, command) -> subprocess.Popen:
     return subprocess.Popen(
         workspace.command(*command), cwd=workspace.path, env=workspace.environment(),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        # the workers of pytest-xdist ignore it, and who they start would too
+        # workers of pytest-xdist ignore SIGINT, and their children would inherit that
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 
 def jobs_of(controller: subprocess.Popen) -> list[psutil.Process]:
-    """The processes in which jobs of a run are at work, once there are some."""
+    """The worker processes of a run, once there are some."""
     deadline = time.monotonic() + LONGEST
     while controller.poll() is None and time.monotonic() < deadline:
         children = psutil.Process(controller.pid).children(recursive=True)
-        found = []
+        workers = []
         for child in children:
             try:
                 line = " ".join(child.cmdline())
             except psutil.Error:
                 continue
             if "neuralrace.workflow.worker" in line:
-                found.append(child)
-        if found:
-            return found
+                workers.append(child)
+        if workers:
+            return workers
         time.sleep(0.02)
     return []
 
 
-def told(workspace) -> str:
-    """What jobs have told so far, which they do once they have imported what they need."""
+def logs(workspace) -> str:
+    """The logs of all jobs so far."""
     return "".join(
         path.read_text() for path in sorted(workspace.path.glob("results/logs/**/*.log"))
     )
 
 
 def struck(workspace, command, strike, wait, at_work) -> str:
-    """What a run printed that was struck; one that came to its end before that begins anew."""
+    """Starts a run and kills it; returns what it printed. Repeats a run that ended too early."""
     while True:
-        before = told(workspace)
+        before = logs(workspace)
         controller = started(workspace, command)
         jobs = jobs_of(controller)
-        while at_work and controller.poll() is None and told(workspace) in ("", before):
+        while at_work and controller.poll() is None and logs(workspace) in ("", before):
             time.sleep(0.02)
         time.sleep(wait)
         if hit := controller.poll() is None and bool(jobs):
@@ -83,11 +83,11 @@ def struck(workspace, command, strike, wait, at_work) -> str:
         if hit:
             return printed
         shutil.rmtree(workspace.path / "results")
-        wait /= 2  # a fast machine is sooner done
+        wait /= 2  # the machine is fast
 
 
 def kill_job(controller, jobs) -> None:
-    with suppress(psutil.NoSuchProcess):  # it has just ended
+    with suppress(psutil.NoSuchProcess):  # the job has just ended
         jobs[0].kill()
 
 
@@ -109,7 +109,7 @@ def ask_to_end(controller, jobs) -> None:
 
 @pytest.fixture(scope="module")
 def truth(building):
-    """What runs without faults make."""
+    """Results of a run without faults."""
     workspace = building("truth")
     workspace.snakemake(*long(workspace))
     return results(workspace.path)
@@ -125,20 +125,20 @@ def results(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("kind", "strike", "message"),
     [
-        ("a job is killed (SIGKILL)", kill_job, "A job failed; its message stands above"),
+        ("a job is killed (SIGKILL)", kill_job, "A job failed; its message is above"),
         ("Snakemake is killed, its jobs are not (SIGKILL)", kill_controller, ""),
         ("Snakemake and its jobs are killed (SIGKILL)", kill_all, ""),
         ("Ctrl-C", interrupt, "stopped by SIG"),
         ("SIGTERM to Snakemake", ask_to_end, ""),
     ],
 )
-def test_the_same_command_goes_on(workspace, truth, injecting, kind, strike, message):
+def test_the_same_command_continues(workspace, truth, injecting, kind, strike, message):
     command, random = long(workspace), np.random.default_rng(len(kind))
     with injecting(kind, group=GROUP, chance=True) as fault:
         printed = ""
         for turn in range(TIMES):
             with fault.injection():
-                # at work; else at any time, such as while they import
+                # every second time while jobs compute, else at any time
                 wait = random.uniform(0, 1 if turn % 2 else 4)
                 printed += struck(workspace, command, strike, wait, at_work=bool(turn % 2))
         final = workspace.snakemake(*command)
@@ -160,23 +160,23 @@ EDITED = {
         "metrics.nc",
     ),
     "what sets up the compiler": (
-        "environment.py",
+        "training/environment.py",
         'FLAGS = "--xla_gpu_deterministic_ops=true"',
         'FLAGS = "--xla_cpu_enable_fast_math=true --xla_cpu_fast_math_honor_nans=false"',
         "*.nc",
     ),
     "what gathers arrays into a file": (
-        "records/schema.py",
-        "variables[name] = ((*RUNS, *known.dims), values, described)",
-        "variables[name] = ((*RUNS, *known.dims), values + values, described)",
+        "results/schema.py",
+        "variables[name] = ((*RUN_AXES, *known.dims), values, described)",
+        "variables[name] = ((*RUN_AXES, *known.dims), values + values, described)",
         "*.nc",
     ),
 }
-"""File of the library, text, what it is replaced by for a while, and the results to make anew."""
+"""File of the library, its text, the temporary replacement, and the results to compute again."""
 
 
 @pytest.mark.parametrize("what", EDITED)
-def test_code_that_is_edited_and_taken_back_makes_nothing_wrong(building, injecting, what):
+def test_code_that_is_edited_and_restored_gives_no_wrong_results(building, injecting, what):
     name, right, wrong, remade = EDITED[what]
     workspace, random = building("edited"), np.random.default_rng(3)
     workspace.snakemake("cells")
@@ -206,7 +206,7 @@ def test_code_that_is_edited_and_taken_back_makes_nothing_wrong(building, inject
         assert fault.message in printed or "edited after this run was planned" in printed
 
 
-def test_configuration_that_is_edited_while_it_runs_is_for_the_next_run(building, injecting):
+def test_configuration_that_is_edited_during_a_run_is_for_the_next_run(building, injecting):
     workspace = building("configured")
     workspace.snakemake("cells")
     true, kind = results(workspace.path), "the configuration is edited during a run"
@@ -245,7 +245,7 @@ def test_two_clones_on_one_results_folder_are_noticed(building, injecting, tmp_p
         fault.message = "error: FOLDER: another run is at work in this folder; ..."
 
 
-def test_two_runs_at_once_make_everything_once(building, injecting):
+def test_two_runs_at_once_compute_everything_once(building, injecting):
     workspace = building("twice")
     with (
         injecting("two runs at once in one results folder", group=GROUP) as fault,

@@ -1,4 +1,4 @@
-"""Requests to end: of a person, to all of a run, and of a scheduler, to one job."""
+"""Shutdown requests: from a person, to all of a run, and from a scheduler, to one job."""
 
 import os
 import random
@@ -17,22 +17,22 @@ TARGET = f"results/{CELL}/metrics.nc"
 LOG = f"results/logs/{CELL}/train.log"
 TIMES = 10
 STEPS = 16_000_000
-"""Of a training that nobody waits for."""
+"""Steps of a training that takes longer than this test."""
 
 
 def wait_for(holds, seconds=120):
     deadline = time.monotonic() + seconds
-    while not (found := holds()):
+    while not (result := holds()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    return found
+    return result
 
 
 def working(controller):
     """The process that trains, once it does."""
-    made = psutil.Process(controller.pid).children(recursive=True)
-    found = [each for each in made if each.name().startswith("python") and not each.children()]
-    return found[0] if found else None
+    children = psutil.Process(controller.pid).children(recursive=True)
+    leaves = [each for each in children if not each.children()]
+    return next((each for each in leaves if each.name().startswith("python")), None)
 
 
 def to_all(controller):
@@ -53,15 +53,15 @@ KINDS = {
     ],
     "SIGINT to Snakemake alone, in the middle of training": [("SIGTERM", to_snakemake_alone)],
 }  # fmt: skip
-"""Who is asked to end, and the signal that the job hears."""
+"""Functions that send a signal, each with the signal that reaches the job."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_training_is_stopped_and_goes_on(workspace, injecting, kind):
+def test_a_stopped_training_continues(workspace, injecting, kind):
     requests = KINDS[kind]
     changed = workspace.layers
     changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": STEPS}
-    changed["glorot_moments"]["record"]["every"] = 8_000_000  # most of it stands between records
+    changed["glorot_moments"]["record"]["every"] = 8_000_000  # most steps are between records
     workspace.configure("layer_dynamics", changed)
     random.seed(0)
     log, stopped = workspace.path / LOG, [0]
@@ -83,11 +83,13 @@ def test_a_training_is_stopped_and_goes_on(workspace, injecting, kind):
             assert controller.returncode != 0
             fault.output(printed)
             (step,) = re.findall(rf"stopped by {name} at step (\d+); the same", log.read_text())
-            assert int(step) < STEPS  # it was answered in the middle of training
+            assert int(step) < STEPS
             fault.lost += int(step) < stopped[-1]
             stopped.append(int(step))
             assert not list((workspace.path / "results").rglob("*.tmp"))
-        fault.message = f"stopped by {name} at step N; the same command goes on from the checkpoint"
+        fault.message = (
+            f"stopped by {name} at step N; the same command continues from the checkpoint"
+        )
         workspace.snakemake(TARGET)
         assert f"continuing at step {stopped[-1]}" in log.read_text()
         resumed = (workspace.path / TARGET).read_bytes()

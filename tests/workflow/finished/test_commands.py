@@ -1,4 +1,4 @@
-"""Commands of Snakemake's manual, in a finished folder: they do what is said there."""
+"""Commands of Snakemake's manual do in a finished folder what the manual says."""
 
 import os
 import re
@@ -19,7 +19,7 @@ STAGES = {"train": 4, "solve": 3, "measure": 4}
 """Jobs of the four cells, of which one has no theory."""
 
 
-def test_forcerun_of_a_rule_runs_it_and_what_rests_on_it(finished):
+def test_forcerun_of_a_rule_runs_it_and_dependent_rules(finished):
     expected = {"train": 4, "measure": 4, "tabulate": 1}
     assert finished.planned("metrics", "--forcerun", "train") == expected
     assert finished.planned("metrics", "-R", "train") == expected
@@ -58,7 +58,7 @@ def test_delete_all_output_lists_result_files(finished):
 
 
 def graph_of(workspace, monkeypatch, *targets):
-    """The graph of rules, and how the docs draw it."""
+    """The graph of rules, and its picture in the docs."""
     monkeypatch.syspath_prepend(REPOSITORY / "docs" / "_ext")
     from rulegraph import drawn, read_dot
 
@@ -77,14 +77,14 @@ def test_the_graph_of_rules_has_every_stage(finished, monkeypatch):
 
 def test_the_picture_in_the_docs_is_that_of_the_rules(workspace, monkeypatch):
     shutil.copytree(REPOSITORY / "config", workspace.path / "config", dirs_exist_ok=True)
-    targets = ("figures", "metrics", "claims", "blind")
+    targets = ("figures", "metrics", "claims", "robustness")
     _, picture = graph_of(workspace, monkeypatch, *targets)
     shown = (REPOSITORY / "docs" / "rules.svg").read_text(encoding="utf-8")
     assert shown == picture, "docs/rules.svg is that of other rules; run `make manual`"
 
 
-def test_mtime_alone_as_a_trigger_lets_an_edit_be(finished):
-    edited = "metrics/learning_times.py"
+def test_edited_code_is_ignored_with_mtime_as_the_only_trigger(finished):
+    edited = "metrics/linear/learning_times.py"
     try:
         finished.edit(edited)
         assert finished.planned(*ALL, "--rerun-triggers", "mtime") == {}
@@ -94,21 +94,21 @@ def test_mtime_alone_as_a_trigger_lets_an_edit_be(finished):
 
 
 def state(workspace) -> dict[str, tuple[int, int, int]]:
-    """All files of a folder, but what Snakemake notes for itself."""
-    found = {}
+    """State of all files of a folder, except those of Snakemake itself."""
+    states = {}
     for folder, _, names in os.walk(workspace.path):
         if ".snakemake" not in folder and "__pycache__" not in folder:
             for path in (os.path.join(folder, name) for name in names):
                 stat = os.stat(path)
-                found[path] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-    return found
+                states[path] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    return states
 
 
 @pytest.mark.parametrize(
     "command", [("-n", *ALL), ("--lint",), ("--summary", *ALL), ("--dag", "dot", *ALL)]
 )
-def test_a_question_touches_nothing(finished, command):
-    edited = "metrics/learning_times.py"
+def test_a_query_changes_no_file(finished, command):
+    edited = "metrics/linear/learning_times.py"
     try:
         finished.edit(edited)
         before = state(finished)
@@ -118,7 +118,7 @@ def test_a_question_touches_nothing(finished, command):
         finished.restore(edited)
 
 
-def test_a_question_beside_a_run_is_answered_and_another_run_is_refused(finished):
+def test_during_a_run_queries_are_answered_and_another_run_is_refused(finished):
     code = (
         "import sys; from pathlib import Path; from neuralrace.results.lock import locked\n"
         "with locked(Path('results')): print('locked', flush=True); sys.stdin.read()"
@@ -129,15 +129,15 @@ def test_a_question_beside_a_run_is_answered_and_another_run_is_refused(finished
     ) as run:  # fmt: skip
         assert run.stdout.readline() == "locked\n"
         assert finished.planned(*ALL) == {}
-        told = finished.snakemake(f"{CELL}/metrics.nc", "--force", fails=True)
-        assert "error: results: another run is at work in this folder" in told
+        printed = finished.snakemake(f"{CELL}/metrics.nc", "--force", fails=True)
+        assert "error: results: another run is at work in this folder" in printed
         assert run.poll() is None
         run.stdin.close()
     finished.snakemake("cells")
 
 
-def test_touch_says_that_an_edit_changes_no_result(finished):
-    edited = "metrics/learning_times.py"
+def test_touch_accepts_an_edit_without_new_results(finished):
+    edited = "metrics/linear/learning_times.py"
     try:
         finished.edit(edited)
         assert finished.planned(*ALL)["measure"] == 3
@@ -160,7 +160,7 @@ def test_a_report_has_figures_and_claims(finished):
 
 
 def test_one_file_of_one_cell_on_one_core(finished):
-    """Nothing else is computed, wherever results go; a value of the command line is strongest."""
+    """Nothing else is computed; a value of the command line overrides files."""
     file = "deep_linear/time_to_learn/main/trajectory.nc"
     (finished.path / "own.yaml").write_text("{results: nowhere, checkpoint_seconds: 9}")
     options = ("--config", "settings=own.yaml", "results=elsewhere", "--cores", "1")
@@ -172,8 +172,7 @@ def test_one_file_of_one_cell_on_one_core(finished):
     assert not (finished.path / "nowhere").exists()
 
 
-def test_a_file_of_the_flag_of_snakemake_is_weaker_and_read_the_same(finished):
-    """As its manual says; a number is what YAML 1.2 takes it for, whichever way it is given."""
+def test_configfile_is_overridden_by_settings_and_read_as_yaml_1_2(finished):
     write = {"flag": "{results: flag, checkpoint_seconds: 1e1}", "own": "results: own"}
     for name, text in write.items():
         (finished.path / f"{name}.yaml").write_text(text)
@@ -181,26 +180,28 @@ def test_a_file_of_the_flag_of_snakemake_is_weaker_and_read_the_same(finished):
     for options, folder in (
         (("--configfile", "flag.yaml"), "flag"),
         ((*flag, "settings=own.yaml"), "own"),
-        ((*flag, "settings=own.yaml", "results=said"), "said"),
+        ((*flag, "settings=own.yaml", "results=command"), "command"),
     ):
         files = finished.planned_files("cells", *options)
         assert files
         assert {name.split("/")[0] for name in files} == {folder}
     (finished.path / "own.yaml").write_text("checkpoint_seconds: 1:30")
     for options in (("--config", "settings=own.yaml"), ("--configfile", "own.yaml")):
-        told = finished.refusal("-n", "cells", *options)
-        assert told.endswith("own.yaml: checkpoint_seconds: '1:30': Input should be a valid number")
+        error = finished.refusal("-n", "cells", *options)
+        assert error.endswith(
+            "own.yaml: checkpoint_seconds: '1:30': Input should be a valid number"
+        )
     for name in write:
         (finished.path / f"{name}.yaml").unlink()
 
 
-def test_a_value_of_the_command_line_is_told_as_one(finished):
-    told = finished.refusal("-n", "cells", "--config", "seeds=3")
-    assert told == "--config: seeds: 3: unknown key; config/README.md lists the known ones"
+def test_messages_name_the_command_line(finished):
+    message = finished.refusal("-n", "cells", "--config", "seeds=3")
+    assert message == "--config: seeds: 3: unknown key; config/README.md lists the known ones"
 
 
-def test_a_label_of_many_equal_parts_is_a_wildcard_like_others(finished):
-    """Snakemake takes a name that repeats its end for a rule that feeds itself."""
+def test_a_label_that_repeats_its_end_is_a_valid_wildcard(finished):
+    """Snakemake suspects a rule that feeds itself in such a name."""
     changed = finished.layers
     changed["glorot_moments"]["sweep"] = {"network.hidden": [[8] * 12, [8] * 40]}
     finished.configure("layer_dynamics", changed)

@@ -1,4 +1,4 @@
-"""What happens when something is wrong in a finished folder: a message, and nothing lost."""
+"""Mistakes and damage in a finished folder: a message, and nothing lost."""
 
 import os
 import re
@@ -17,7 +17,7 @@ def files(workspace) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "says"),
+    ("key", "value", "problem"),
     [
         ("seeds", 0, "greater than 0"),
         ("seeds", "2", "integer"),
@@ -26,37 +26,37 @@ def files(workspace) -> dict[str, bytes]:
         ("seeds", 10**9, "needs .* GB of memory, and the machine has .*; use less"),
     ],
 )
-def test_a_mistake_in_the_configuration_is_named_and_nothing_is_touched(finished, key, value, says):
+def test_a_mistake_in_the_configuration_changes_no_file(finished, key, value, problem):
     before = files(finished)
     changed = finished.deep
     changed["time_to_learn"][key] = value
     finished.configure("deep_linear", changed)
-    told = finished.refusal("metrics")
+    message = finished.refusal("metrics")
     finished.configure("deep_linear", finished.deep)
     where = f"config/deep_linear/experiments.yaml: experiments.deep_linear.time_to_learn.{key}"
-    assert all(line.startswith(where) for line in told.splitlines()), told
-    assert re.search(says, told)
+    assert all(line.startswith(where) for line in message.splitlines()), message
+    assert re.search(problem, message)
     assert files(finished) == before
 
 
-@pytest.mark.parametrize("how", [(), ("--dry-run",)])
-def test_a_claim_of_what_no_metric_gives_is_refused(finished, how):
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_claim_about_an_unknown_metric_is_refused(finished, options):
     finished.claim(measure={"cells": "deep_linear/*", "metric": "half_tim"})
-    told = finished.refusal("claims", *how)
-    assert finished.planned("metrics") == {}, "who asks for no claims needs none to be right"
+    message = finished.refusal("claims", *options)
+    assert finished.planned("metrics") == {}, "other targets do not read the claims"
     finished.claim()
-    assert told.startswith("config/deep_linear/claims.yaml: half-time: metric: 'half_tim': ")
+    assert message.startswith("config/deep_linear/claims.yaml: half-time.metric: 'half_tim': ")
 
 
-def test_a_figure_of_an_experiment_that_is_not_there_is_refused(finished):
-    told = finished.refusal("figures/deep_linear/semantic.png")
-    assert told.startswith(
+def test_a_figure_of_an_experiment_that_is_not_configured_is_refused(finished):
+    message = finished.refusal("figures/deep_linear/semantic.png")
+    assert message.startswith(
         "figure deep_linear/semantic (neuralrace.figures.deep_linear.semantic): experiments."
         "deep_linear.semantic_deep: is not configured, and the figure shows it; "
     )
 
 
-def test_verify_passes_and_tells_damage(finished):
+def test_verify_passes_and_reports_damage(finished):
     assert "11 files and 3 figures and tables verified" in finished.snakemake("verify")
     path = finished.path / TRAJECTORY
     content, status = path.read_bytes(), path.stat()
@@ -73,7 +73,7 @@ def test_verify_passes_and_tells_damage(finished):
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def test_a_file_that_took_the_place_of_another_is_told_and_mended(finished):
+def test_a_file_in_place_of_another_is_reported_and_recomputed(finished):
     one = finished.path / TRAJECTORY
     other = finished.path / TRAJECTORY.replace("0.02", "0.01")
     before = files(finished)
@@ -83,11 +83,11 @@ def test_a_file_that_took_the_place_of_another_is_told_and_mended(finished):
     assert f"{TRAJECTORY}: is the trajectory of deep_linear/step_size/learning_rate-0.01" in printed
     printed = finished.snakemake("verify", fails=True)
     assert f"{TRAJECTORY}: was computed from another configuration" in printed
-    mending, *_ = re.findall("To compute them again: snakemake --cores all (.*)", printed)
-    finished.snakemake(*mending.split())
+    remedy, *_ = re.findall("To compute them again: snakemake --cores all (.*)", printed)
+    finished.snakemake(*remedy.split())
     assert files(finished) == before
     assert finished.planned(*ALL) == {}
-    finished.snakemake("--touch", "--forceall", *ALL)  # as if it had never been
+    finished.snakemake("--touch", "--forceall", *ALL)  # as before this test
 
 
 def test_a_surprising_claim_fails_and_leaves_its_table(finished):
@@ -95,8 +95,8 @@ def test_a_surprising_claim_fails_and_leaves_its_table(finished):
     printed = finished.snakemake("claims", fails=True)
     table = (finished.path / "results/claims.md").read_text()
     finished.claim()
-    told = "known as differs here, came out reproduced"
-    assert told in printed
-    assert told in table
+    surprise = "known as differs here, came out reproduced"
+    assert surprise in printed
+    assert surprise in table
     assert "Traceback" not in printed
     finished.snakemake("claims")

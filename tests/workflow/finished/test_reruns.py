@@ -1,4 +1,4 @@
-"""What is made again after a change, and what is not."""
+"""Jobs that a change runs again, and those that it does not."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def nothing(cell: CellResults) -> Values:
     """The loss at the end."""
     return {"final_loss": cell.trajectory["loss"].isel(time=-1, drop=True)}
 ''',
-    "observables/nothing.py": '''"""Nothing."""
+    "training/observables/nothing.py": '''"""Nothing."""
 
 from collections.abc import Mapping
 
@@ -75,7 +75,7 @@ def panel_a(results, ax):
 """Extensions of four kinds, a file each."""
 
 
-def test_everything_is_made_and_a_second_run_does_nothing(finished):
+def test_a_second_run_does_nothing(finished):
     for name in ("trajectory.nc", "theory.nc", "metrics.nc"):
         assert (finished.path / CELL / name).is_file()
     for name in (
@@ -106,7 +106,7 @@ def test_plain_xarray_shows_what_a_file_is(finished):
         assert trajectory["loss"].attrs["long_name"]
 
 
-def test_one_number_makes_the_files_of_its_cell_again(finished):
+def test_a_changed_value_computes_the_files_of_its_cell_only(finished):
     changed = finished.deep
     changed["step_size"]["sweep"]["training.learning_rate"] = [0.02, 0.008]
     finished.configure("deep_linear", changed)
@@ -127,7 +127,7 @@ def test_a_metric_retrains_nothing(finished):
     assert files == {"results/deep_linear/time_to_learn/main/metrics.nc", "results/metrics.csv"}
 
 
-def test_new_extensions_make_nothing_again(finished):
+def test_new_extensions_run_nothing_again(finished):
     library = finished.path / "src/neuralrace"
     try:
         for name, text in NEW.items():
@@ -152,12 +152,12 @@ def test_new_extensions_make_nothing_again(finished):
         ("figures/deep_linear/staircase.py", set()),
         ("claims/judge.py", {"judge", "accept_claims"}),
         (
-            "metrics/learning_times.py",
+            "metrics/linear/learning_times.py",
             {"measure", "tabulate", "judge", "accept_claims", "draw"},
         ),
     ],
 )
-def test_an_edited_file_reruns_what_rests_on_it(finished, edited, expected):
+def test_an_edited_file_reruns_dependent_rules(finished, edited, expected):
     try:
         assert set(finished.edit(edited).planned(*ALL)) == expected
     finally:
@@ -171,7 +171,7 @@ COMMENTED = (
 )  # fmt: skip
 
 
-def test_a_comment_makes_nothing_again(finished):
+def test_a_comment_runs_nothing_again(finished):
     texts = {finished.path / name: (finished.path / name).read_text() for name in COMMENTED}
     try:
         for path, text in texts.items():
@@ -186,7 +186,7 @@ def test_a_comment_makes_nothing_again(finished):
 
 
 def test_results_need_no_memory_of_snakemake(finished, tmp_path):
-    """Copied elsewhere they are used as they are, and `verify` says whether they fit."""
+    """Copied results are used without change, and `verify` says whether they fit."""
     for name in ("src", "workflow", "profiles", "config", "results", "figures"):
         shutil.copytree(finished.path / name, tmp_path / name)
     for name in ("Snakefile", "environment.yml"):
@@ -194,12 +194,12 @@ def test_results_need_no_memory_of_snakemake(finished, tmp_path):
     copied = type(finished)(tmp_path)
     assert copied.planned("metrics") == {}
     assert "files and 3 figures and tables verified" in copied.snakemake("verify")
-    copied.edit("metrics/learning_times.py")
+    copied.edit("metrics/linear/learning_times.py")
     printed = copied.snakemake("verify", fails=True)
-    found = sorted(re.findall(r"^(results/.*): was computed from .* other code", printed, re.M))
+    stale = sorted(re.findall(r"^(results/.*): was computed from .* other code", printed, re.M))
     metrics = sorted(map(str, (tmp_path / "results").glob("deep_linear/*/*/metrics.nc")))
-    assert found == [os.path.relpath(path, tmp_path) for path in metrics]
-    mending, *_ = re.findall("To compute them again: snakemake --cores all (.*)", printed)
-    copied.snakemake(*mending.split())
-    copied.snakemake(*ALL)  # what follows from them
+    assert stale == [os.path.relpath(path, tmp_path) for path in metrics]
+    remedy, *_ = re.findall("To compute them again: snakemake --cores all (.*)", printed)
+    copied.snakemake(*remedy.split())
+    copied.snakemake(*ALL)  # dependent files
     assert "files and 3 figures and tables verified" in copied.snakemake("verify")

@@ -61,7 +61,7 @@ def told(fault, submitting, run):
     """The message of a job that was ended by a signal and handed to SLURM again."""
     first, _ = run.submitted
     assert "Trying to restart job" in run.text
-    fault.message = "stopped by SIGTERM at step N; the same command goes on from the checkpoint"
+    fault.message = "stopped by SIGTERM at step N; the same command continues from the checkpoint"
     (log,) = submitting.path.glob(f".snakemake/slurm_logs/*/{first}.log")
     assert re.search(fault.message.replace(" N;", r" \d+;"), log.read_text()), log.read_text()
 
@@ -176,9 +176,9 @@ def test_a_job_whose_node_fails_is_started_again_by_slurm(submitting, injecting)
     [
         (
             "configfile: nodes.yaml",
-            "configfile: gpus: not said, and this machine cannot know what the nodes have",
+            "configfile: the number of GPUs of a node (gpus) is not set",
         ),
-        ("slurm_account: mine", "default-resources: slurm_account: not said"),
+        ("slurm_account: mine", "default-resources: slurm_account not set"),
     ],
 )
 def test_what_a_profile_does_not_say_is_told_before_anything_is_submitted(submitting, line, told):

@@ -1,4 +1,4 @@
-"""Claim files and metrics files for the tests."""
+"""Builders of claim files and metrics files."""
 
 import json
 
@@ -15,7 +15,7 @@ SOURCE = {"title": "On learning", "authors": "A. Author", "text_sha256": "0" * 6
 SETUP = {"locator": "sec. 2", "printed": {"network": "one hidden layer"}}
 
 
-class Workplace:
+class ClaimsFolder:
     """A folder with metrics files and one or more claim files."""
 
     def __init__(self, root):
@@ -24,7 +24,7 @@ class Workplace:
         self.cells = []
 
     def metrics(self, cell, spec=None, **variables):
-        """A metrics file: metrics as (tuple of dims, values), coordinates as (dim, values)."""
+        """Writes a metrics file: metrics as (dims, values), coordinates as (dim, values)."""
         paper, experiment, label = cell.split("/")
         attrs = dict.fromkeys(("code_sha256", "versions"), "x")
         attrs |= {"paper": paper, "experiment": experiment, "cell": label}
@@ -37,51 +37,51 @@ class Workplace:
         self.cells.append(cell)
 
     def per_seed(self, cell, values, spec=None):
-        """A metrics file with one value per seed, `m`."""
+        """Writes a metrics file with one value per seed, `m`."""
         values = np.asarray(values, float)
         self.metrics(cell, spec, m=(("seed",), values), seed=("seed", np.arange(len(values))))
 
-    def write(self, *claims, findings=(), paper="deep_linear", **more):
-        """A claims file, with the set-up `main`."""
+    def write(self, *claims, findings=(), paper="deep_linear", **keys):
+        """Writes a claim file, with the set-up `main`; returns its path."""
         path = self.root / paper / "claims.yaml"
         path.parent.mkdir(exist_ok=True)
-        written = {"source": SOURCE, "setups": {"main": SETUP}, "claims": list(claims)}
-        written |= {"findings": list(findings)} | more
-        path.write_text(yaml.safe_dump(written), encoding="utf-8")
+        content = {"source": SOURCE, "setups": {"main": SETUP}, "claims": list(claims)}
+        content |= {"findings": list(findings)} | keys
+        path.write_text(yaml.safe_dump(content), encoding="utf-8")
         return path
 
-    def judge(self, *claims, **more):
-        """Rows of the given claims."""
-        return judge_papers([self.write(*claims, **more)], self.results, self.cells)[0]
+    def judge(self, *claims, **keys):
+        """The rows of these claims."""
+        return judge_papers([self.write(*claims, **keys)], self.results, self.cells)[0]
 
-    def find(self, *findings):
-        """Rows of the given findings."""
+    def judge_findings(self, *findings):
+        """The rows of these findings."""
         return judge_papers([self.write(findings=findings)], self.results, self.cells)[1]
 
 
-def measure(cells="deep_linear/*", metric="m", **more):
-    return {"cells": cells, "metric": metric, **more}
+def measure(cells="deep_linear/*", metric="m", **keys):
+    return {"cells": cells, "metric": metric, **keys}
 
 
-def finding(kind="equality", value=1.0, tolerance=0.1, **more):
-    """A finding as it is read from YAML, with an alternative far off; what is None is left out."""
+def finding(kind="equality", value=1.0, tolerance=0.1, **changes):
+    """A finding as in YAML, with a remote alternative; keys that are None are left out."""
     if isinstance(tolerance, int | float):
         tolerance = {"value": tolerance, "why": "finite step"}
-    far = -1e6 if kind == "ordering" or more.get("relation") == ">=" else 1e6
-    written = {
+    far = -1e6 if kind == "ordering" or changes.get("relation") == ">=" else 1e6
+    content = {
         "id": "a-finding",
         "statement": "Something is so.",
         "kind": kind,
-        "measure": None if "sequence" in more else measure(),
+        "measure": None if "sequence" in changes else measure(),
         "expected": {"value": value, "source": "eq. 1"},
         "tolerance": tolerance,
         "alternatives": [{"name": "far off", "value": far, "source": "nowhere"}],
     }
-    return {key: value for key, value in (written | more).items() if value is not None}
+    return {key: value for key, value in (content | changes).items() if value is not None}
 
 
-def claim(kind="equality", value=1.0, tolerance=0.1, expect="reproduced", **more):
-    """A claim as it is read from YAML, with an alternative far off; what is None is left out."""
+def claim(kind="equality", value=1.0, tolerance=0.1, expect="reproduced", **changes):
+    """A claim as in YAML, with a remote alternative; keys that are None are left out."""
     of_claim = {
         "id": "a-claim",
         "locator": "eq. 1",
@@ -91,11 +91,11 @@ def claim(kind="equality", value=1.0, tolerance=0.1, expect="reproduced", **more
         "reason": None if expect == "reproduced" else "it is known",
         "fair": "so it reads" if expect == "discrepant" else None,
     }
-    return finding(kind, value, tolerance, **(of_claim | more))
+    return finding(kind, value, tolerance, **(of_claim | changes))
 
 
-def unassessed(**more):
-    """A claim that nothing is measured for."""
-    nothing = dict.fromkeys(("measure", "expected", "alternatives"))
-    written = claim(**({"expect": "not assessed", "reason": "other data"} | nothing | more))
-    return {key: value for key, value in written.items() if key != "tolerance"}
+def unassessed(**changes):
+    """A claim that is not assessed, and has no measure."""
+    absent = dict.fromkeys(("measure", "expected", "alternatives"))
+    content = claim(**({"expect": "not assessed", "reason": "other data"} | absent | changes))
+    return {key: value for key, value in content.items() if key != "tolerance"}
