@@ -399,7 +399,7 @@ def retold():
 
     def copied(folder: Path, root: Path, cell: str) -> None:
         for path in folder.glob("*.nc"):
-            place = dict(zip(IDENTIFIER, cell.split("/"), strict=True))
-            write_result(read_result(path).assign_attrs(place), root / cell / path.name)
+            position = dict(zip(IDENTIFIER, cell.split("/"), strict=True))
+            write_result(read_result(path).assign_attrs(position), root / cell / path.name)
 
     return copied

@@ -34,12 +34,12 @@ from neuralrace.figures.save import palette, save
 from neuralrace.figures.style import (
     HEAT,
     PAGE,
-    SHEET,
+    RC_PARAMS,
     SIGNED,
     Canvas,
     heat,
-    ordered,
-    settled,
+    sequential,
+    settling_time,
     split,
     typical,
 )
@@ -171,7 +171,7 @@ def test_figure_draws_labelled_axes_from_its_inputs(
     copy_inputs(name, results_root, tmp_path, cell_ids)
     used = watched(name, monkeypatch)
     results = open_results(tmp_path, matching_cells(name, cell_ids))
-    with mpl.rc_context(SHEET):
+    with mpl.rc_context(RC_PARAMS):
         figure = compose(name, results)
         figure.draw_without_rendering()
         assert figure.get_figwidth() == pytest.approx(PAGE)
@@ -299,8 +299,8 @@ def test_missing_cells_and_files_name_the_remedy(
 def test_settled_is_where_the_last_curve_comes_to_rest():
     time = xr.DataArray(np.linspace(0, 10, 1001), dims="time")
     rates = xr.DataArray([1.0, 2.0], dims="mode")
-    assert settled(np.exp(-rates * time), time) == pytest.approx(np.log(100), abs=0.02)
-    assert settled(0 * time, time) == 10
+    assert settling_time(np.exp(-rates * time), time) == pytest.approx(np.log(100), abs=0.02)
+    assert settling_time(0 * time, time) == 10
 
 
 @given(st.lists(st.sampled_from([0.1, 1.0, 2.0, np.nan]), min_size=1, max_size=9), st.data())
@@ -316,7 +316,7 @@ def test_the_typical_run_is_the_same_whatever_the_rounding(values, data):
 
 
 def test_ordered_colours_differ_in_grey():
-    luminance = [np.dot(colour, (0.299, 0.587, 0.114)) for colour in ordered(7)]
+    luminance = [np.dot(colour, (0.299, 0.587, 0.114)) for colour in sequential(7)]
     assert np.all(np.diff(luminance) > 0.02)
 
 
@@ -349,7 +349,7 @@ def test_a_panel_fits_into_a_figure_of_ones_own(results_root: Path):
 
 
 def test_a_title_is_broken_where_the_next_panel_begins():
-    with mpl.rc_context(SHEET):
+    with mpl.rc_context(RC_PARAMS):
         figure = Canvas(figsize=(PAGE, 2))
         axes = figure.subplot_mosaic("aab")
         for ax in axes.values():
@@ -366,7 +366,7 @@ def test_a_title_is_broken_where_the_next_panel_begins():
 
 
 def test_a_title_has_the_room_of_its_own_row():
-    with mpl.rc_context(SHEET):
+    with mpl.rc_context(RC_PARAMS):
         figure = Canvas(figsize=(PAGE, 4))
         axes = figure.subplot_mosaic("ab;cc;de")
         for ax in axes.values():
@@ -382,7 +382,7 @@ def test_a_title_has_the_room_of_its_own_row():
 
 
 def test_a_title_without_a_number_to_tell_says_so():
-    with mpl.rc_context(SHEET):
+    with mpl.rc_context(RC_PARAMS):
         figure = Canvas(figsize=(PAGE, 2))
         axes = figure.subplot_mosaic("ab")
         axes["a"].set_title("One takes nan times as long")
@@ -393,7 +393,7 @@ def test_a_title_without_a_number_to_tell_says_so():
 
 
 def test_a_split_panel_keeps_its_title_above_all():
-    with mpl.rc_context(SHEET):
+    with mpl.rc_context(RC_PARAMS):
         figure = Canvas(figsize=(PAGE, 2))
         left, right = figure.subplots(1, 2)
         right.plot([0, 1])

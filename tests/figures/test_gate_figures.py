@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
-from neuralrace.figures import gated, margins, matching_cells, style
+from neuralrace.figures import contextual, margins, matching_cells, style
 from neuralrace.figures.make_haste import clusters, lemma, semantic, xor_boundary, xor_margin
 from neuralrace.results.cells import Results, open_results
 from neuralrace.results.files import read_result, write_result
@@ -54,9 +54,9 @@ def markers(ax: Axes, colour: object) -> list[float]:
     ],
 )
 def test_losses_are_shown_near_equal_speed_and_to_either_side(
-    values: list[float], places: list[int]
+    values: list[float], positions: list[int]
 ):
-    assert margins.examples(values) == places
+    assert margins.example_indices(values) == positions
 
 
 def test_times_are_those_of_the_race_at_the_smallest_scale(results_root: Path, cell_ids: list[str]):
@@ -64,7 +64,7 @@ def test_times_are_those_of_the_race_at_the_smallest_scale(results_root: Path, c
     times = drawn(xor_margin.panel_d, open_results(results_root, cells[::-1]))
     shown = margins.by_margin(open_results(results_root, cells), "xor_margin")
     assert [margins.margin(cell) for cell in shown] == [0.25, 0.5]
-    assert list(margins.scales(shown[0])) == [0.01, 0.001, 0.0001, 0.00001]
+    assert list(margins.scale_styles(shown[0])) == [0.01, 0.001, 0.0001, 0.00001]
     expected = [
         cell.metrics["predicted_loss_half_time"]
         .sel(solution="margin_race", init_scale=0.00001)
@@ -98,8 +98,8 @@ def test_gated_networks_stand_side_by_side(results_root: Path, cell_ids: list[st
     assert [margins.margin(cell) for cell, _ in pairs] == [0.5, 0.8165]
     for linear, xor in pairs:
         assert margins.margin(linear) == margins.margin(xor)
-        assert gated.pathway_gates(linear).sum(axis=1).tolist() == [2, 2]
-        assert gated.pathway_gates(xor).sum(axis=1).tolist() == [1, 1, 1, 1]
+        assert contextual.pathway_gates(linear).sum(axis=1).tolist() == [2, 2]
+        assert contextual.pathway_gates(xor).sum(axis=1).tolist() == [1, 1, 1, 1]
 
 
 def test_theory_of_the_faster_kind_is_the_smaller_time(
@@ -158,7 +158,7 @@ def test_patterns_are_grouped_by_what_can_be(results_root: Path, cell_ids: list[
     allowed, frame = gates.patches
     assert (allowed.get_y() + 0.5, allowed.get_height()) == (0, 10)
     assert frame.get_y() + 0.5 == rows.tolist().index([True, True, True, False])
-    found = {look["color"]: markers(units, look["color"]) for look in (lemma.START, lemma.END)}
+    found = {props["color"]: markers(units, props["color"]) for props in (lemma.START, lemma.END)}
     for shares in (*found.values(), markers(outputs, lemma.END["color"])):
         assert sum(shares) == pytest.approx(1)
         assert shares[14:] == [0, 0]

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
-from neuralrace.figures import frozen, matching_cells, receptive
+from neuralrace.figures import frozen_gates, matching_cells, receptive_fields
 from neuralrace.figures.localization import (
     closed_forms,
     evolving,
@@ -17,7 +17,7 @@ from neuralrace.figures.localization import (
     one_unit,
     prediction,
 )
-from neuralrace.figures.style import GUIDE, SHEET, Canvas
+from neuralrace.figures.style import GUIDE, RC_PARAMS, Canvas
 from neuralrace.networks.gates.always_on import AlwaysOnSamples
 from neuralrace.networks.gates.bumps import Bumps
 from neuralrace.networks.gates.half_space import HalfSpace
@@ -33,14 +33,14 @@ def of_figure(name: str, root: Path, cell_ids: list[str]) -> Results:
 
 def drawn(panel, results: Results) -> list[Axes]:
     """Axes that hold a panel, on a figure of its own."""
-    with mpl.rc_context(SHEET):
+    with mpl.rc_context(RC_PARAMS):
         figure = Canvas(figsize=(4, 3))
         panel(results, figure.subplots())
         figure.draw_without_rendering()
     return [ax for ax in figure.axes if ax.axison]
 
 
-def places(ax: Axes, marker: str) -> np.ndarray:
+def positions(ax: Axes, marker: str) -> np.ndarray:
     """Where single markers of a kind stand, (marker, x and y), in the order drawn."""
     found = [line for line in ax.lines if line.get_marker() == marker]
     return np.array([line.get_xydata()[0] for line in found if len(line.get_xdata()) == 1])
@@ -69,13 +69,13 @@ def means(cell: CellResults, metric: str) -> np.ndarray:
     ],
 )
 def test_schemes_are_told_apart(scheme, name: str):
-    assert frozen.scheme(scheme) == name
+    assert frozen_gates.scheme_name(scheme) == name
 
 
 def test_networks_without_gates_by_sample_are_refused(results_root: Path, cell_ids: list[str]):
     results = open_results(results_root, cell_ids)
     with pytest.raises(UserError, match=r"evolving.*'layered' has no gates by sample"):
-        frozen.gates(results.cells("evolving")[0])
+        frozen_gates.gates(results.cells("evolving")[0])
 
 
 def test_frozen_gates_stand_beside_the_relu_network(results_root: Path, cell_ids: list[str]):
@@ -90,7 +90,7 @@ def test_frozen_gates_stand_beside_the_relu_network(results_root: Path, cell_ids
             (lines[unit], weights[unit]),
             (lines[len(lines) // 2 + unit], theory.sel(solution="initial_gates")[unit]),
         ):
-            expected = field.values / np.abs(field.values).max() - receptive.SPACING * unit
+            expected = field.values / np.abs(field.values).max() - receptive_fields.SPACING * unit
             np.testing.assert_allclose(line, expected, atol=1e-6)
     for panel, matched, limit, relu in (
         (prediction.panel_b, "frozen_fresh_loss", "frozen_limit_fresh_loss", "relu_fresh_loss"),
@@ -106,12 +106,12 @@ def test_frozen_gates_stand_beside_the_relu_network(results_root: Path, cell_ids
         names = [tick.get_text() for tick in ax.get_yticklabels()]
         assert names[:3] == ["ReLU, at the start", "ReLU, at the end", "half-spaces"]
         assert len(names) == len(set(names)) == cell.metrics.sizes["gates_from"]
-        np.testing.assert_allclose(places(ax, "o")[:, 0], means(cell, matched))
-        np.testing.assert_allclose(places(ax, "s")[:, 0], means(cell, limit))
-        np.testing.assert_allclose(np.diff(places(ax, "o")[:, 1]), 1)
+        np.testing.assert_allclose(positions(ax, "o")[:, 0], means(cell, matched))
+        np.testing.assert_allclose(positions(ax, "s")[:, 0], means(cell, limit))
+        np.testing.assert_allclose(np.diff(positions(ax, "o")[:, 1]), 1)
         assert ax.lines[-1].get_xdata() == pytest.approx([float(means(cell, relu))] * 2)
     (ax,) = drawn(prediction.panel_c, results)
-    np.testing.assert_allclose(places(ax, "o")[:, 0], means(cell, "frozen_overlap"))
+    np.testing.assert_allclose(positions(ax, "o")[:, 0], means(cell, "frozen_overlap"))
 
 
 def test_mean_field_stands_against_training(results_root: Path, cell_ids: list[str]):
@@ -144,7 +144,11 @@ def test_mean_field_stands_against_training(results_root: Path, cell_ids: list[s
 def test_fields_of_all_runs_are_moved_to_one_place(results_root: Path, cell_ids: list[str]):
     results = of_figure("one_unit", results_root, cell_ids)
     cells = results.cells("one_unit")
-    first = [cell for cell in cells if receptive.lengths(cell) == receptive.lengths(cells[0])]
+    first = [
+        cell
+        for cell in cells
+        if receptive_fields.lengths_label(cell) == receptive_fields.lengths_label(cells[0])
+    ]
     shown = {one_unit.panel_a: first, one_unit.panel_c: results.cells("prediction")}
     for panel, expected in shown.items():
         for ax, cell in zip(drawn(panel, results), expected, strict=True):
@@ -156,8 +160,8 @@ def test_fields_of_all_runs_are_moved_to_one_place(results_root: Path, cell_ids:
                 middle = fields.shape[1] // 2
                 total = np.zeros(fields.shape[1])
                 for field in fields:
-                    place = np.abs(field).argmax()
-                    total += np.roll(field, middle - place) / field[place]
+                    position = np.abs(field).argmax()
+                    total += np.roll(field, middle - position) / field[position]
                 np.testing.assert_allclose(line, total / len(fields), atol=1e-6)
                 assert line[middle] == pytest.approx(1)
 
@@ -169,7 +173,7 @@ def test_refreshed_gates_stand_by_interval_and_number(results_root: Path, cell_i
     for cell, marker in zip(cells, "os", strict=True):
         interval = cell.metrics["refresh_interval"].values
         expected = np.stack([interval, means(cell, "refresh_error")], axis=1)
-        np.testing.assert_allclose(places(distance, marker), expected)
+        np.testing.assert_allclose(positions(distance, marker), expected)
     for panel, metric in (
         (evolving.panel_b, "participation"),
         (evolving.panel_c, "localised_share"),
@@ -177,7 +181,7 @@ def test_refreshed_gates_stand_by_interval_and_number(results_root: Path, cell_i
         (ax,) = drawn(panel, results)
         levels = [line.get_ydata() for line in ax.lines if list(line.get_xdata()) == [0, 1]]
         for cell, marker, level in zip(cells, "os", levels, strict=True):
-            shown = places(ax, marker)
+            shown = positions(ax, marker)
             np.testing.assert_allclose(shown[:, 1], means(cell, f"refresh_{metric}"))
             assert level == pytest.approx([float(means(cell, metric))] * 2)
     (line,) = (line for line in distance.lines if line.get_color() == GUIDE["color"])
@@ -204,7 +208,7 @@ def test_closed_forms_are_those_of_the_smallest_learning_rate(
     results = of_figure("closed_forms", results_root, cell_ids)
     grouped: dict[str, list[CellResults]] = {}
     for cell in results.cells("closed_forms"):
-        grouped.setdefault(frozen.scheme(frozen.gates(cell)), []).append(cell)
+        grouped.setdefault(frozen_gates.scheme_name(frozen_gates.gates(cell)), []).append(cell)
     assert len(grouped) == 2
     losses = (closed_forms.panel_a, closed_forms.panel_b)
     (rates,), (equations,) = (
@@ -229,16 +233,16 @@ def test_closed_forms_are_those_of_the_smallest_learning_rate(
             float(cell.metrics["field_error"].sel(solution="frozen_gates").mean()) for cell in cells
         ]
         steps = [cell.spec.training.learning_rate for cell in cells]
-        np.testing.assert_allclose(places(rates, marker), np.stack([steps, errors], axis=1))
+        np.testing.assert_allclose(positions(rates, marker), np.stack([steps, errors], axis=1))
         corrected = means(slow, "corrected_error")
         np.testing.assert_allclose(
-            places(equations, marker)[:, 1], corrected[np.isfinite(corrected)]
+            positions(equations, marker)[:, 1], corrected[np.isfinite(corrected)]
         )
-        np.testing.assert_allclose(places(exact, marker)[:, 1], means(slow, "loss_error_sup"))
-        ((_, level),) = places(drift, marker)
+        np.testing.assert_allclose(positions(exact, marker)[:, 1], means(slow, "loss_error_sup"))
+        ((_, level),) = positions(drift, marker)
         assert level == pytest.approx(float(means(slow, "difference_drift")))
         found = [float(means(slow, metric)) for metric in closed_forms.SHARES]
-        np.testing.assert_allclose(places(shares, marker)[:, 1], found)
+        np.testing.assert_allclose(positions(shares, marker)[:, 1], found)
 
 
 def test_pathways_stand_by_the_samples_of_least_squares(results_root: Path, cell_ids: list[str]):
@@ -246,7 +250,7 @@ def test_pathways_stand_by_the_samples_of_least_squares(results_root: Path, cell
     (ax,) = drawn(closed_forms.panel_g, results)
     misfit = results.cells("exclusive_limit")[0].metrics["least_squares_misfit"]
     for marker, samples in zip("os^", ("own gate", "next gate", "all"), strict=True):
-        ((_, level),) = places(ax, marker)
+        ((_, level),) = positions(ax, marker)
         assert level == pytest.approx(float(misfit.sel(fitted_on=samples).mean()))
 
 
@@ -257,22 +261,22 @@ def test_gates_of_relu_networks_are_those_of_the_same_task(results_root: Path, c
     (relu,) = [
         cell
         for cell in results.cells("prediction")
-        if receptive.lengths(cell) == receptive.lengths(cells[0])
+        if receptive_fields.lengths_label(cell) == receptive_fields.lengths_label(cells[0])
     ]
     fit = [means(cell, "optimal_loss") for cell in cells]
     fresh = [float(means(cell, "optimal_fresh_loss")) for cell in cells]
     at = relu.metrics["gates_from"].values.tolist().index("trained")
     expected = [*fit, means(relu, "frozen_limit_loss")[at]]
-    np.testing.assert_allclose(places(losses, "|")[:, 0], expected)
-    (own,) = places(losses, "*")
+    np.testing.assert_allclose(positions(losses, "|")[:, 0], expected)
+    (own,) = positions(losses, "*")
     assert own == pytest.approx([float(means(relu, "frozen_limit_fresh_loss")[at]), len(cells)])
     for row, marker in enumerate("os"):
-        assert places(losses, marker)[0] == pytest.approx([fresh[row], row])
+        assert positions(losses, marker)[0] == pytest.approx([fresh[row], row])
         by_equation = dict(
             zip(("12", "14", "15", "17"), means(cells[row], "equation_loss"), strict=True)
         )
-        assert places(equations, marker)[0] == pytest.approx([by_equation["12"], row])
-        others = places(equations, "x")[2 * row : 2 * row + 2]
+        assert positions(equations, marker)[0] == pytest.approx([by_equation["12"], row])
+        others = positions(equations, "x")[2 * row : 2 * row + 2]
         np.testing.assert_allclose(others[:, 0], [by_equation["14"], by_equation["15"]])
         printed = equations.lines[-1].get_xydata()[row]
         np.testing.assert_allclose(printed, [by_equation["17"], row], atol=1e-12)
@@ -281,7 +285,7 @@ def test_gates_of_relu_networks_are_those_of_the_same_task(results_root: Path, c
             (gating.panel_d, "precision_diagonality"),
         ):
             (ax,) = drawn(panel, results)
-            assert places(ax, marker)[0] == pytest.approx(
+            assert positions(ax, marker)[0] == pytest.approx(
                 [float(means(cells[row], metric)), fresh[row]]
             )
 
@@ -291,9 +295,9 @@ def test_distances_from_symmetry_are_those_of_the_files(results_root: Path, cell
     (ax,), (missed,) = drawn(fourier.panel_e, results), drawn(fourier.panel_f, results)
     for cell, marker in zip(results.cells("ring"), "os", strict=True):
         expected = [means(cell, name) for name in fourier.DISTANCES]
-        np.testing.assert_allclose(places(ax, marker)[:, 0], expected, atol=1e-15)
+        np.testing.assert_allclose(positions(ax, marker)[:, 0], expected, atol=1e-15)
     cell = max(results.cells("evolving"), key=lambda cell: cell.spec.training.learning_rate)
-    found = np.concatenate([places(missed, marker) for marker in "os^"])
+    found = np.concatenate([positions(missed, marker) for marker in "os^"])
     np.testing.assert_allclose(found[:, 0], means(cell, "basis_missed"), atol=1e-15)
 
 

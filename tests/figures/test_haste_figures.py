@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from neuralrace.errors import UserError
-from neuralrace.figures.gated import (
+from neuralrace.figures.contextual import (
     alike,
     at_loss,
     candidates,

@@ -15,7 +15,7 @@ from neuralrace.figures import matching_cells
 from neuralrace.figures.compose import compose
 from neuralrace.figures.domains import following
 from neuralrace.figures.neural_race import natural_images, natural_images_controls
-from neuralrace.figures.style import SHEET
+from neuralrace.figures.style import RC_PARAMS
 from neuralrace.results.cells import Results, open_results
 
 PREFIX = "neural_race/images"
@@ -28,7 +28,7 @@ def results(results_root: Path, cell_ids: list[str]) -> Results:
 
 def drawn(figure: str, results: Results) -> list[Axes]:
     """Panels of a figure by letter, after they are laid out."""
-    with mpl.rc_context(SHEET):
+    with mpl.rc_context(RC_PARAMS):
         canvas = compose(f"neural_race/{figure}", results)
         canvas.draw_without_rendering()
     return sorted(canvas.axes, key=lambda ax: str(ax.get_label()))

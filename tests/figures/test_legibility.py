@@ -7,12 +7,12 @@ from legibility import faults
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from neuralrace.figures.style import SHEET
+from neuralrace.figures.style import RC_PARAMS
 
 
 @pytest.fixture(autouse=True)
 def sheet():
-    with mpl.rc_context(SHEET):
+    with mpl.rc_context(RC_PARAMS):
         yield
 
 

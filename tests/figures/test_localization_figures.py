@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
-from neuralrace.figures import receptive
-from neuralrace.figures.gated import smallest
+from neuralrace.figures import receptive_fields
+from neuralrace.figures.contextual import smallest
 from neuralrace.figures.localization import (
     classes,
     data,
@@ -23,7 +23,7 @@ from neuralrace.figures.localization import (
     receptive_fields,
     single_pulse,
 )
-from neuralrace.figures.style import SHEET, Canvas
+from neuralrace.figures.style import RC_PARAMS, Canvas
 from neuralrace.results.cells import Results, open_results
 from neuralrace.results.files import write_result
 
@@ -38,7 +38,7 @@ def results(results_root: Path, cell_ids: list[str]) -> Results:
 
 def drawn(panel, results: Results) -> list[Axes]:
     """Axes that hold a panel, on a figure of its own."""
-    with mpl.rc_context(SHEET):
+    with mpl.rc_context(RC_PARAMS):
         figure = Canvas(figsize=(4, 3))
         panel(results, figure.subplots())
         figure.draw_without_rendering()
@@ -74,27 +74,27 @@ def test_examples_are_in_the_order_of_their_centres(
     rng: np.random.Generator, units: int, count: int
 ):
     inputs = 16
-    places = rng.permutation(inputs)[:units]
+    positions = rng.permutation(inputs)[:units]
     fields = np.zeros((units, inputs))
-    fields[np.arange(units), places] = rng.choice([-1, 1], units) * rng.uniform(0.1, 10, units)
-    chosen = receptive.examples(fields, count)
+    fields[np.arange(units), positions] = rng.choice([-1, 1], units) * rng.uniform(0.1, 10, units)
+    chosen = receptive_fields.examples(fields, count)
     assert len(chosen) == min(count, units)
     found = np.abs(chosen).argmax(axis=1)
     assert np.all(np.diff(found) > 0)
-    assert set(found) <= set(places)
+    assert set(found) <= set(positions)
 
 
 def test_examples_are_apart():
     fields = np.eye(12)
-    np.testing.assert_array_equal(receptive.examples(fields, 3).argmax(axis=1), [2, 6, 10])
+    np.testing.assert_array_equal(receptive_fields.examples(fields, 3).argmax(axis=1), [2, 6, 10])
 
 
 @given(draws)
 def test_a_field_is_drawn_over_its_largest_weight(rng: np.random.Generator):
     fields = rng.normal(size=(3, 8)) * 10.0 ** rng.integers(-6, 6, (3, 1))
     ax = Figure().subplots()
-    receptive.draw(ax, fields)
-    shapes = [curve + receptive.SPACING * row for row, curve in enumerate(curves(ax))]
+    receptive_fields.draw_fields(ax, fields)
+    shapes = [curve + receptive_fields.SPACING * row for row, curve in enumerate(curves(ax))]
     largest = np.abs(fields).max(axis=1, keepdims=True)
     np.testing.assert_allclose(np.array(shapes) * largest, fields, atol=1e-12 * largest.max())
     low, high = ax.get_ylim()
@@ -105,7 +105,7 @@ def test_a_field_is_drawn_over_its_largest_weight(rng: np.random.Generator):
 @given(draws)
 def test_centred_fields_have_their_largest_weight_in_the_middle(rng: np.random.Generator):
     fields = rng.normal(size=(3, 8))
-    moved = receptive.centred(fields)
+    moved = receptive_fields.centred(fields)
     np.testing.assert_allclose(moved[:, 4], np.abs(fields).max(axis=1))
     for before, after in zip(fields, moved, strict=True):
         around = [sign * np.roll(before, step) for step in range(8) for sign in (1, -1)]
@@ -121,18 +121,18 @@ def test_moments_around_the_ring_are_means_over_places(rng: np.random.Generator,
 
 def test_conditions_are_named(results: Results):
     cells = results.cells("relu_low_gain")
-    assert [receptive.lengths(cell) for cell in cells] == ["5, 1", "2, 1"]
-    assert receptive.marginal(cells[0]) == "gain 0.05"
-    names = [receptive.marginal(cell) for cell in results.cells("marginals")]
+    assert [receptive_fields.lengths_label(cell) for cell in cells] == ["5, 1", "2, 1"]
+    assert receptive_fields.marginal_name(cells[0]) == "gain 0.05"
+    names = [receptive_fields.marginal_name(cell) for cell in results.cells("marginals")]
     assert names == ["Laplace", "Gaussian"]
 
 
 def test_other_data_are_refused(results: Results):
     pulse, process = results.cells("single_pulse")[0], results.cells("relu")[0]
     with pytest.raises(UserError, match=r"'single_pulse' has no correlation lengths to draw"):
-        receptive.process(pulse)
+        receptive_fields.process(pulse)
     with pytest.raises(UserError, match=r"'nonlinear_gaussian' has no pulses to draw"):
-        receptive.pulses(process)
+        receptive_fields.pulses(process)
     with pytest.raises(UserError, match=r"'gated' has no activation to draw"):
         classes._network(results.cells("gating")[0])
 
@@ -166,7 +166,7 @@ def test_data_show_moments_of_the_samples_and_of_the_law(results: Results):
 def test_densities_of_an_input_are_those_of_its_law(results: Results):
     (ax,) = drawn(data.panel_d, results)
     for line, name in zip(ax.lines, ("relu", "relu_low_gain"), strict=True):
-        law = receptive.process(results.cells(name)[0]).marginal
+        law = receptive_fields.process(results.cells(name)[0]).marginal
         x, density = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
         middle = np.abs(x) < 0.8
         between = np.trapezoid(density[middle], x[middle])
@@ -176,9 +176,11 @@ def test_densities_of_an_input_are_those_of_its_law(results: Results):
 
 def test_fields_are_those_of_the_first_run_and_bars_those_of_all(results: Results):
     relu = [cell for name in ("relu", "relu_low_gain") for cell in results.cells(name)]
-    lengths = {receptive.lengths(cell) for cell in results.cells("erf")}
+    lengths = {receptive_fields.lengths_label(cell) for cell in results.cells("erf")}
     shown = {
-        receptive_fields.panel_a: [cell for cell in relu if receptive.lengths(cell) in lengths],
+        receptive_fields.panel_a: [
+            cell for cell in relu if receptive_fields.lengths_label(cell) in lengths
+        ],
         receptive_fields.panel_b: results.cells("erf"),
         receptive_fields.panel_c: results.cells("sigmoid"),
     }
@@ -215,7 +217,9 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
     for cell in results.values():
         if cell.name.split("/")[1] in sum(panels.values(), ()):
             metrics = cell.metrics.copy()
-            for name, share in zip(receptive.CLASSES, rng.dirichlet([1, 1, 1], 2).T, strict=True):
+            for name, share in zip(
+                receptive_fields.CLASS_STYLES, rng.dirichlet([1, 1, 1], 2).T, strict=True
+            ):
                 metrics[f"{name}_share"] = metrics[f"{name}_share"].copy(data=[share])
             write_result(metrics, tmp_path / cell.name / "metrics.nc")
     results = open_results(tmp_path, results)
@@ -244,11 +248,11 @@ def test_low_gains_and_other_activations_are_apart(results: Results):
     others = [cell for name in ("erf", "sigmoid") for cell in results.cells(name)]
     expected = [
         *results.cells("relu_low_gain"),
-        *(cell for cell in others if receptive.marginal(cell) == "gain 0.05"),
+        *(cell for cell in others if receptive_fields.marginal_name(cell) == "gain 0.05"),
     ]
     np.testing.assert_allclose(bars(low), [means(cell) for cell in expected])
     cells = [cell for name in ("erf", "erf_offset", "sigmoid") for cell in results.cells(name)]
-    expected = [cell for cell in cells if receptive.marginal(cell) == "gain 3"]
+    expected = [cell for cell in cells if receptive_fields.marginal_name(cell) == "gain 3"]
     np.testing.assert_allclose(bars(high), [means(cell) for cell in expected])
     names = [tick.get_text() for tick in high.get_yticklabels()]
     assert "erf 5, 1; $b_2 = 1/2$" in names
@@ -257,12 +261,13 @@ def test_low_gains_and_other_activations_are_apart(results: Results):
 def test_losses_are_those_of_the_files(results: Results):
     (ax,) = drawn(classes.panel_g, results)
     marks = [line.get_xydata()[0] for line in ax.lines if line.get_linestyle() == "None"]
-    lengths = {receptive.lengths(cell) for cell in results.cells("trained_readout")}
+    lengths = {receptive_fields.lengths_label(cell) for cell in results.cells("trained_readout")}
     expected = [
         float(cell.metrics["relative_loss"].mean())
         for name in classes.LOSSES
         for cell in results.cells(name)
-        if receptive.lengths(cell) in lengths and receptive.marginal(cell) == "gain 3"
+        if receptive_fields.lengths_label(cell) in lengths
+        and receptive_fields.marginal_name(cell) == "gain 3"
     ]
     np.testing.assert_allclose(np.array(marks)[:, 1], expected)
 
@@ -273,7 +278,7 @@ def test_marginals_are_at_their_kurtosis(results: Results):
         cell
         for name in ("relu", "relu_low_gain")
         for cell in results.cells(name)
-        if receptive.process(cell).xi == xi
+        if receptive_fields.process(cell).xi == xi
     ]
     for panel, measure in (
         (marginals.panel_b, "participation_ratio"),
@@ -285,7 +290,7 @@ def test_marginals_are_at_their_kurtosis(results: Results):
         found = sorted((float(m.get_xdata()[0]), float(m.get_ydata()[0])) for m in marks)
         expected = sorted(
             (
-                receptive.process(cell).marginal.kurtosis,
+                receptive_fields.process(cell).marginal.kurtosis,
                 float(smallest(cell.metrics[measure]).mean()),
             )
             for cell in cells
@@ -294,7 +299,8 @@ def test_marginals_are_at_their_kurtosis(results: Results):
         assert found[-1][0] == pytest.approx(3)
     fields = drawn(marginals.panel_a, results)
     kurtosis = {
-        receptive.marginal(cell): receptive.process(cell).marginal.kurtosis for cell in cells
+        receptive_fields.marginal_name(cell): receptive_fields.process(cell).marginal.kurtosis
+        for cell in cells
     }
     assert len(fields) == len(cells)
     assert [kurtosis[ax.get_xlabel()] for ax in fields] == sorted(kurtosis.values())
@@ -303,7 +309,7 @@ def test_marginals_are_at_their_kurtosis(results: Results):
 def test_pulses_are_beside_their_measures(results: Results):
     cells = results.cells("single_pulse")
     orders = {single_pulse.panel_a: cells[:4], single_pulse.panel_b: cells[4:]}
-    assert {receptive.pulses(cell).widths[0][0] for cell in cells[:4]} == {11}
+    assert {receptive_fields.pulses(cell).widths[0][0] for cell in cells[:4]} == {11}
     for panel, shown in orders.items():
         axes = drawn(panel, results)
         for ax, cell in zip(axes, shown, strict=True):

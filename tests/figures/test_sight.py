@@ -16,9 +16,9 @@ from neuralrace.figures.style import (
     LINES,
     MARKERS,
     SIGNED,
-    distinct,
+    categorical,
     marker,
-    ordered,
+    sequential,
 )
 
 SIGHTS = ("grey", "deuteranopia", "protanopia")
@@ -56,7 +56,7 @@ def test_red_and_green_of_one_lightness_are_confused_by_the_colour_blind_alone(s
 @pytest.mark.parametrize("name", SIGHTS)
 @pytest.mark.parametrize("count", [2, 4, 7])
 def test_steps_of_an_ordered_set_are_apart(sight: ModuleType, name: str, count: int):
-    assert all(apart(sight, name, *step) > APART for step in pairwise(ordered(count)))
+    assert all(apart(sight, name, *step) > APART for step in pairwise(sequential(count)))
 
 
 @pytest.mark.parametrize("name", SIGHTS)
@@ -81,7 +81,7 @@ def test_entries_of_matrices_are_apart(sight: ModuleType, name: str, shades):
 def test_an_unordered_set_differs_in_more_than_colour():
     """In grey its colours are not apart, so that each has a marker and a line of its own."""
     assert len({marker(index) for index in range(len(MARKERS))}) == len(MARKERS)
-    assert len({distinct(index) for index in range(len(MARKERS))}) == len(MARKERS)
+    assert len({categorical(index) for index in range(len(MARKERS))}) == len(MARKERS)
     assert len(set(LINES)) == len(LINES)
 
 

@@ -12,17 +12,16 @@ the gates. In training, one basis does for the moment behind one gate of a ReLU 
 that behind all gates.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from jaxtyping import Complex, Float
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import frozen, gated, style
-from neuralrace.figures.sweeps import learning_rate
+from neuralrace.figures import frozen_gates, style
+from neuralrace.figures.sweeps import learning_rate, smallest_scale
 from neuralrace.metrics.gates.gating_loss import sampled
 from neuralrace.metrics.gates.ring_structure import at_every_place
 from neuralrace.results.cells import CellResults, Results
@@ -63,11 +62,11 @@ Moment = Float[np.ndarray, "unit input unit input"]
         "evolving": {"metrics": "basis_missed"},
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Gating schemes."""
     return [
-        style.entry(_name(cell), linestyle="", **look)
-        for cell, look in zip(results.cells("ring"), _looks(results), strict=True)
+        style.handle(_name(cell), linestyle="", **props)
+        for cell, props in zip(results.cells("ring"), _styles(results), strict=True)
     ]
 
 
@@ -110,10 +109,10 @@ def panel_e(results: Results, ax: Axes) -> None:
     """Relative distances from circulant, and of A from blocks; bars are ranges over seeds."""
     cells = results.cells("ring")
     rows = style.split(ax, 1)[0, 0]  # so that the title stands above the names
-    for index, (cell, look) in enumerate(zip(cells, _looks(results), strict=True)):
+    for index, (cell, props) in enumerate(zip(cells, _styles(results), strict=True)):
         offset = 0.24 * (index - (len(cells) - 1) / 2)
         for row, metric in enumerate(DISTANCES):
-            style.points(rows, row + offset, cell.get("metrics", metric), across=True, **look)
+            style.points(rows, row + offset, cell.get("metrics", metric), across=True, **props)
     rows.set_yticks(range(len(DISTANCES)), DISTANCES.values())
     rows.set(ylim=(len(DISTANCES) - 0.5, -0.5), xlim=(-0.03, None), xlabel="relative distance")
     ax.set_title("Distances from the symmetry")
@@ -122,11 +121,11 @@ def panel_e(results: Results, ax: Axes) -> None:
 def panel_f(results: Results, ax: Axes) -> None:
     """Part of the moment of a ReLU network at the end off the diagonal in a basis of the start."""
     cell = max(results.cells("evolving"), key=learning_rate)
-    missed = gated.smallest(cell.get("metrics", "basis_missed"))
+    missed = smallest_scale(cell.get("metrics", "basis_missed"))
     rows = style.split(ax, 1)[0, 0]
     for row, moment in enumerate(MISSED):
-        look = {"color": style.COLOURS["relu"], "marker": style.marker(row), "markersize": 5}
-        style.points(rows, row, missed.sel(moment=moment), across=True, **look)
+        props = {"color": style.COLOURS["relu"], "marker": style.marker(row), "markersize": 5}
+        style.points(rows, row, missed.sel(moment=moment), across=True, **props)
     rows.axvline(SMALL, **style.GUIDE)
     rows.set_yticks(range(len(MISSED)), MISSED.values())
     rows.set(ylim=(len(MISSED) - 0.5, -0.5), xlim=(-0.03, None), xlabel="share of the norm missed")
@@ -169,13 +168,13 @@ def _moment(cell: CellResults) -> Moment:
 
 
 def _name(cell: CellResults) -> str:
-    return frozen.scheme(frozen.gates(cell))
+    return frozen_gates.scheme_name(frozen_gates.gates(cell))
 
 
-def _looks(results: Results) -> list[dict[str, Any]]:
+def _styles(results: Results) -> list[dict[str, Any]]:
     """Colours and markers of gating schemes."""
     return [
-        {"color": style.distinct(index), "marker": style.marker(index)}
+        {"color": style.categorical(index), "marker": style.marker(index)}
         for index in range(len(results.cells("ring")))
     ]
 

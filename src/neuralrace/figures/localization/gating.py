@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import frozen, gated, style
+from neuralrace.figures import frozen_gates, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 EQUATION = {"color": "black", "marker": "x", "markersize": 3.5}
 """Looks of closed forms."""
-DERIVED = {"color": style.distinct(3), "marker": "*", "markersize": 5}
+DERIVED = {"color": style.categorical(3), "marker": "*", "markersize": 5}
 
 
 @Figure(
@@ -44,14 +44,14 @@ DERIVED = {"color": style.distinct(3), "marker": "*", "markersize": 5}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Samples, and the ReLU network."""
     return [
-        style.entry("fresh samples", linestyle="", color="0.3", marker="o"),
-        style.entry("the sample of the fit", linestyle="", color="0.3", marker="|"),
-        style.entry("ReLU network, fresh samples", **frozen.RELU),
-        style.entry("eqs. 14 and 15", linestyle="", **EQUATION),
-        style.entry("notes, eq. 17 as printed", **style.PAPER),
+        style.handle("fresh samples", linestyle="", color="0.3", marker="o"),
+        style.handle("the sample of the fit", linestyle="", color="0.3", marker="|"),
+        style.handle("ReLU network, fresh samples", **frozen_gates.RELU),
+        style.handle("eqs. 14 and 15", linestyle="", **EQUATION),
+        style.handle("notes, eq. 17 as printed", **style.PAPER),
     ]
 
 
@@ -63,19 +63,21 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set_title(f"Least: {losses[least]:.3f}, by {_names(results)[least]}")
     ax = _rows(ax, [*_names(results), *["of ReLU, at the end"] * len(relu)])
     rows: list[tuple[xr.DataArray, xr.DataArray, dict[str, Any]]] = [
-        (cell.get("metrics", "optimal_loss"), cell.get("metrics", "optimal_fresh_loss"), look)
-        for cell, look in shown
+        (cell.get("metrics", "optimal_loss"), cell.get("metrics", "optimal_fresh_loss"), props)
+        for cell, props in shown
     ]
     for cell in relu:
         fit, fresh = (
-            gated.smallest(cell.get("metrics", f"frozen_limit_{loss}", gates_from="trained"))
+            smallest_scale(cell.get("metrics", f"frozen_limit_{loss}", gates_from="trained"))
             for loss in ("loss", "fresh_loss")
         )
         rows.append((fit, fresh, DERIVED))
-        frozen.draw_relu(ax, gated.smallest(cell.get("metrics", "relu_fresh_loss")), across=True)
-    for row, (fit, fresh, look) in enumerate(rows):
-        style.points(ax, row, fit, across=True, **look | {"marker": "|", "markersize": 5})
-        style.points(ax, row, fresh, across=True, **look)
+        frozen_gates.draw_relu(
+            ax, smallest_scale(cell.get("metrics", "relu_fresh_loss")), across=True
+        )
+    for row, (fit, fresh, props) in enumerate(rows):
+        style.points(ax, row, fit, across=True, **props | {"marker": "|", "markersize": 5})
+        style.points(ax, row, fresh, across=True, **props)
     _logarithmic(ax.xaxis)
     ax.set_xlabel("least loss")
 
@@ -84,9 +86,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Mean-squared error by equation: of the residuals (12, coloured), and from moments."""
     printed = []
     rows = _rows(ax, _names(results))
-    for row, (cell, look) in enumerate(_shown(results)):
+    for row, (cell, props) in enumerate(_shown(results)):
         loss = cell.get("metrics", "equation_loss")
-        style.points(rows, row, loss.sel(equation="12"), across=True, **look)
+        style.points(rows, row, loss.sel(equation="12"), across=True, **props)
         for equation in ("14", "15"):
             style.points(rows, row, loss.sel(equation=equation), across=True, **EQUATION)
         printed.append(float(loss.sel(equation="17").mean("seed")))
@@ -113,13 +115,15 @@ def _shown(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
     cells = results.cells("gating")
     return [
         (cell, {"color": colour, "marker": style.marker(index)})
-        for index, (cell, colour) in enumerate(zip(cells, style.ordered(len(cells)), strict=True))
+        for index, (cell, colour) in enumerate(
+            zip(cells, style.sequential(len(cells)), strict=True)
+        )
     ]
 
 
 def _names(results: Results) -> list[str]:
     """What the schemes are called."""
-    return [frozen.scheme(frozen.gates(cell)) for cell in results.cells("gating")]
+    return [frozen_gates.scheme_name(frozen_gates.gates(cell)) for cell in results.cells("gating")]
 
 
 def _relu(results: Results) -> list[CellResults]:
@@ -143,10 +147,10 @@ def _rows(ax: Axes, names: Sequence[str]) -> Axes:
 def _coupling(results: Results, ax: Axes, metric: str) -> float:
     """Loss on fresh samples against a share of squared entries; the share of the least loss."""
     found = []
-    for cell, look in _shown(results):
+    for cell, props in _shown(results):
         share = float(cell.get("metrics", metric).mean("seed"))
         loss = cell.get("metrics", "optimal_fresh_loss")
-        style.points(ax, share, loss, **look)
+        style.points(ax, share, loss, **props)
         found.append((float(loss.mean("seed")), share))
     _logarithmic(ax.yaxis)
     ax.set(xlabel="share of squared entries between pathways", xlim=(-0.05, 1))

@@ -12,21 +12,24 @@ kinds together is dulled. As a control, the last panel has gates of the start al
 is learned.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import seaborn as sns
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
-COMMON = style.distinct(3)
+COMMON = style.categorical(3)
 """Of clusters that are open in all contexts; the paper's are red."""
-CLOSED_IN = (style.distinct(2), style.distinct(0), style.distinct(4), *sns.color_palette("Dark2"))
+CLOSED_IN = (
+    style.categorical(2),
+    style.categorical(0),
+    style.categorical(4),
+    *sns.color_palette("Dark2"),
+)
 """Of those that are closed in one context only, by context; the paper's first is green."""
 OTHER = (0.35, 0.35, 0.35)
 """Of any other cluster."""
@@ -42,7 +45,7 @@ OTHER = (0.35, 0.35, 0.35)
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """None: rows name themselves."""
     return []
 
@@ -81,7 +84,7 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
         UserError: gates do not make two clusters.
     """
     values = [
-        gated.smallest(cell.get("metrics", f"identified_{name}", source=source))
+        smallest_scale(cell.get("metrics", f"identified_{name}", source=source))
         for name in ("centroids", "gates", "share")
     ]
     counts = values[-1].dropna("clusters", how="all")["clusters"].values
@@ -91,7 +94,7 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     centroids, gates, shares = (
         each.sel(clusters=count).dropna("pathway", how="all") for each in values
     )
-    task, contexts = gated.task(cell), np.asarray(cell.contexts)
+    task, contexts = contextual.task(cell), np.asarray(cell.contexts)
     numbers = np.unique(contexts)
     opened = np.array([gates.values[:, contexts == c].all(axis=1) for c in numbers]).T
     colours = np.array([_colour(each) for each in opened])
@@ -102,10 +105,10 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     ax.set_yticks(range(len(labels)), labels)
     for row in range(1, len(labels)):
         ax.axhline(row - 0.5, color="0.5", linewidth=0.5)
-    gated.name_contexts(ax.xaxis, task)
+    contextual.name_contexts(ax.xaxis, task)
     ax.tick_params(length=0)
     ax.set_xlabel("sample, by context")
-    found = gated.smallest(cell.get("metrics", "reln_gates_found", source=source))
+    found = smallest_scale(cell.get("metrics", "reln_gates_found", source=source))
     share = round(float(found.sel(clusters=count)) * (task.contexts + 1))
     whose = f"$k$ = {count}" if source == "training" else "Start"
     ax.set_title(f"{whose}: {share} of {task.contexts + 1} found")

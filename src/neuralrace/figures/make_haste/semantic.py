@@ -7,14 +7,12 @@ at once. Curves are simulations from the smallest init scale, dashed are closed 
 initial weights with nothing fitted.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import style
+from neuralrace.figures.sweeps import relative_loss, smallest_scale
 from neuralrace.results.cells import Results
 
 DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
@@ -36,10 +34,10 @@ SHORT = r"flow time (units of $\tau$)"
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Modes by singular value."""
-    theory = style.entry("closed form", **style.THEORY)
-    return [*style.mode_entries(results.cell(DEEP[0]).strength), style.BAND, theory]
+    theory = style.handle("closed form", **style.THEORY)
+    return [*style.mode_handles(results.cell(DEEP[0]).strength), style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -84,12 +82,12 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Loss of both networks as a share of its start."""
     for (experiment, solution), (label, index) in zip((DEEP, SHALLOW), LABELS.items(), strict=True):
         cell = results.cell(experiment)
-        loss = gated.relative(cell.get("trajectory", "loss"))
-        closed = gated.relative(cell.get("theory", "loss", solution=solution)).mean("seed")
-        style.over_seeds(ax, cell.flow_time, loss, color=style.distinct(index), label=label)
+        loss = relative_loss(cell.get("trajectory", "loss"))
+        closed = relative_loss(cell.get("theory", "loss", solution=solution)).mean("seed")
+        style.over_seeds(ax, cell.flow_time, loss, color=style.categorical(index), label=label)
         ax.plot(cell.flow_time, closed, **style.THEORY)
     ax.legend(loc="upper right")
-    style.epochs(ax, cell.flow_time)
+    style.epoch_axis(ax, cell.flow_time)
     ax.set(xlabel=SHORT, ylabel="loss over initial loss", ylim=(0, None))
     _same_clock(results, ax)
     ax.set_title("With a hidden layer the loss falls in stages, without it at once")
@@ -100,15 +98,15 @@ def _draw_modes(results: Results, network: tuple[str, str], ax: Axes) -> tuple[f
     experiment, solution = network
     cell = results.cell(experiment)
     time, target = cell.flow_time, cell.target
-    strength = gated.smallest(cell.get("trajectory", "mode_strength"))
-    theory = gated.smallest(cell.get("theory", "mode_strength", solution=solution)).mean("seed")
+    strength = smallest_scale(cell.get("trajectory", "mode_strength"))
+    theory = smallest_scale(cell.get("theory", "mode_strength", solution=solution)).mean("seed")
     half = []
     for mode, colour in style.mode_colours(cell.strength).items():
         style.over_seeds(ax, time, strength.sel(mode=mode), color=colour)
         ax.plot(time, theory.sel(mode=mode), **style.THEORY)
         below = strength.sel(mode=mode).mean("seed") < target.sel(mode=mode) / 2
         half.append(float(time[min(int(below.sum()), len(time) - 1)]))
-    style.epochs(ax, time)
+    style.epoch_axis(ax, time)
     ax.set(xlabel=SHORT, ylabel="mode strength", ylim=(0, None))
     _same_clock(results, ax)
     return half[0], half[-1]
@@ -117,5 +115,5 @@ def _draw_modes(results: Results, network: tuple[str, str], ax: Axes) -> tuple[f
 def _same_clock(results: Results, ax: Axes) -> None:
     """A time axis that ends when the slower network has learned."""
     cell = results.cell(DEEP[0])
-    theory = gated.smallest(cell.get("theory", "mode_strength", solution=DEEP[1])).mean("seed")
-    ax.set_xlim(0, style.settled(theory, cell.flow_time))
+    theory = smallest_scale(cell.get("theory", "mode_strength", solution=DEEP[1])).mean("seed")
+    ax.set_xlim(0, style.settling_time(theory, cell.flow_time))

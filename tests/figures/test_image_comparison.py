@@ -8,8 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from neuralrace.figures.likeness import WIDTH, picture_difference
-from neuralrace.figures.style import PAGE, SHEET, THEORY, distinct
+from neuralrace.figures.image_comparison import WIDTH, picture_difference
+from neuralrace.figures.style import PAGE, RC_PARAMS, THEORY, categorical
 
 
 def drawn(
@@ -24,12 +24,12 @@ def drawn(
     **sheet,
 ) -> Path:
     """A picture of lines, a marker, theory and a matrix, moved by a number of dots."""
-    with mpl.rc_context({**SHEET, "figure.constrained_layout.use": False, **sheet}):
+    with mpl.rc_context({**RC_PARAMS, "figure.constrained_layout.use": False, **sheet}):
         figure = Figure(figsize=(PAGE, 1.6))
         left, right = figure.subplots(1, 2)
         time = np.linspace(0, 1, 200)
-        left.plot(time, strength * np.tanh(3 * time), color=distinct(colour), antialiased=smooth)
-        left.plot(time, 0.7 * np.tanh(9 * time), color=distinct(3), antialiased=smooth)
+        left.plot(time, strength * np.tanh(3 * time), color=categorical(colour), antialiased=smooth)
+        left.plot(time, 0.7 * np.tanh(9 * time), color=categorical(3), antialiased=smooth)
         left.plot(time, 0.8 * time, **THEORY)  # dashes that are not smoothed have other lengths
         left.plot([marker], [0.2], "s", color="black")
         right.imshow(np.arange(12).reshape(3, 4), aspect="auto")

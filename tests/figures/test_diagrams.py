@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch, PathPatch, Rectangle
 
 from neuralrace.errors import UserError
-from neuralrace.figures import networks, style
+from neuralrace.figures import diagrams, style
 from neuralrace.networks.gates.architecture import Architecture, chain
 from neuralrace.networks.gates.base import Family
 from neuralrace.networks.gates.wiring import routing_architecture
@@ -41,14 +41,14 @@ def axes() -> Axes:
 def drawing(*what: Any, **more: Any) -> Axes:
     """The inset that a network is drawn into."""
     ax = axes()
-    networks.draw_network(ax, *what, **more)
+    diagrams.draw_network(ax, *what, **more)
     (page,) = ax.child_axes
     assert isinstance(page, Axes)
     return page
 
 
 def boxes_in(ax: Axes) -> dict:
-    return networks.lay_out(SKIP, (float(ax.get_xlim()[1]), float(ax.get_ylim()[1])))[0]
+    return diagrams.lay_out(SKIP, (float(ax.get_xlim()[1]), float(ax.get_ylim()[1])))[0]
 
 
 def vertices(patch: Patch) -> np.ndarray:
@@ -68,7 +68,7 @@ def cells(ax: Axes, name: str) -> list[Rectangle]:
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 def test_nodes_stand_in_order_on_the_page_and_apart(graph: Architecture):
     labels = {name: name for name in graph.nodes}
-    boxes, stops = networks.lay_out(graph, SIZE, labels)
+    boxes, stops = diagrams.lay_out(graph, SIZE, labels)
     for edge, passed in zip(graph.edges, stops, strict=True):
         assert (passed[0], passed[-1]) == edge
         assert all(boxes[one].x < boxes[other].x for one, other in pairwise(passed))
@@ -84,7 +84,7 @@ def test_nodes_stand_in_order_on_the_page_and_apart(graph: Architecture):
 
 
 def test_an_edge_keeps_clear_of_the_nodes_that_it_passes():
-    boxes, stops = networks.lay_out(SKIP, SIZE)
+    boxes, stops = diagrams.lay_out(SKIP, SIZE)
     passing = stops[SKIP.edges.index(("a", "left"))]
     assert len(passing) == 4
     ax = drawing(SKIP)
@@ -99,12 +99,12 @@ def test_an_edge_keeps_clear_of_the_nodes_that_it_passes():
 
 
 def test_units_are_shown_up_to_the_most():
-    boxes, _ = networks.lay_out(SKIP, SIZE, units=4)
+    boxes, _ = diagrams.lay_out(SKIP, SIZE, units=4)
     assert [boxes[name].units for name in SKIP.nodes] == [2, 2, 4, 3, 2, 4]
 
 
 def test_edges_have_the_colours_of_their_routes():
-    colours = dict(zip(ROUTED.pathways, style.ordered(len(ROUTED.pathways)), strict=True))
+    colours = dict(zip(ROUTED.pathways, style.sequential(len(ROUTED.pathways)), strict=True))
     ax = drawing(ROUTED, colours)
     assert len(ROUTED.pathways) == 32
     for number in range(len(ROUTED.edges)):
@@ -153,8 +153,8 @@ def test_gates_stand_behind_inputs_and_before_all_other_nodes():
     start = {name: cells(ax, name)[0].get_x() for name in ("a", "deep", "left")}
     a, deep, left = (boxes[name] for name in start)
     assert start["a"] == pytest.approx(a.x + a.width / 2)
-    assert start["deep"] == pytest.approx(deep.x - deep.width / 2 - 2 * networks.CELL)
-    assert start["left"] == pytest.approx(left.x - left.width / 2 - networks.CELL)
+    assert start["deep"] == pytest.approx(deep.x - deep.width / 2 - 2 * diagrams.CELL)
+    assert start["left"] == pytest.approx(left.x - left.width / 2 - diagrams.CELL)
 
 
 def test_labels_stand_at_nodes_and_edges():
@@ -181,7 +181,7 @@ def test_the_same_network_is_drawn_alike():
 )
 def test_what_is_not_in_the_graph_is_refused(wrong: dict, says: str):
     with pytest.raises(UserError, match=says):
-        networks.draw_network(axes(), SKIP, **wrong)
+        diagrams.draw_network(axes(), SKIP, **wrong)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_the_graph_is_that_of_the_network(
 ):
     cells = [name for name in cell_ids if name.startswith(f"neural_race/{experiment}/")]
     cell = open_results(results_root, cells).cells(experiment)[0]
-    graph = networks.graph(cell)
+    graph = diagrams.graph(cell)
     assert len(graph.pathways) == pathways
     sides = [sum(graph.nodes[name] for name in side) for side in (graph.inputs, graph.outputs)]
     wide = cell.spec.dataset.count if cell.spec.network.by_domain else 1
