@@ -51,7 +51,7 @@ def draw_decomposition(
     matrices: Sequence[np.ndarray],
     symbols: Sequence[str],
     output_names: Sequence[str] = (),
-) -> Sequence[Axes]:
+) -> np.ndarray:
     """A map from items to outputs and its three factors side by side, entries from -1 to 1.
 
     Args:

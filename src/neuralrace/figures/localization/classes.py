@@ -16,7 +16,6 @@ from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
 
-from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.receptive_fields import (
@@ -27,7 +26,7 @@ from neuralrace.figures.receptive_fields import (
     marginal_name,
     process,
 )
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import cannot_draw, smallest_scale
 from neuralrace.networks.layered import Layered
 from neuralrace.results.cells import CellResults, Results
 
@@ -35,7 +34,7 @@ RANGES = (
     {"color": "white", "linewidth": 2.6, "solid_capstyle": "butt"},
     {"color": "black", "linewidth": 1.0, "solid_capstyle": "butt"},
 )
-"""Lines below each other, seen on every bar."""
+"""A white line below a black one, visible on every bar."""
 LOSSES = {
     "relu": "ReLU",
     "trained_readout": "ReLU,\ntrained readout",
@@ -44,12 +43,12 @@ LOSSES = {
     "erf_without_biases": "erf,\nno biases",
     "sigmoid_without_biases": "sigmoid,\nno biases",
 }
-"""Experiments whose losses are compared."""
+"""Names of the experiments whose losses are compared."""
 ORDERS = (
     {"color": style.sequential(3)[0], "marker": "o"},
     {"color": style.sequential(3)[1], "marker": "s"},
 )
-r"""Looks of \xi_1 > \xi_2 and of \xi_1 < \xi_2."""
+r"""Markers of \xi_1 > \xi_2 and of \xi_1 < \xi_2."""
 
 
 @Figure(
@@ -76,7 +75,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """ReLU units at the higher gain, by the order of the lengths."""
     cells = results.cells("relu")
     _bars(ax, cells)
-    said = [
+    findings = [
         rf"$\geq${_least(group, name):.0%} {verb} if $\xi_1 {sign} \xi_2$"
         for sign, name, verb, group in (
             (">", "localised", "localise", [cell for cell in cells if _longer_first(cell)]),
@@ -84,7 +83,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         )
         if group
     ]
-    ax.set_title(f"ReLU: {', '.join(said)}")
+    ax.set_title(f"ReLU: {', '.join(findings)}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -177,7 +176,7 @@ def _localised(cells: Iterable[CellResults]) -> list[float]:
 
 
 def _most(cells: Iterable[CellResults]) -> float:
-    """Largest share that localises."""
+    """Largest localised share."""
     return max(_localised(cells))
 
 
@@ -190,18 +189,18 @@ def _network(cell: CellResults) -> Layered:
     """The network of a cell.
 
     Raises:
-        UserError: it is none with an activation.
+        UserError: a network without an activation.
     """
     network = cell.spec.network
     if not isinstance(network, Layered):
-        raise UserError(f"{cell.name}: network {network.name!r} has no activation to draw")
+        raise cannot_draw(cell, "network", "activation")
     return network
 
 
 def _names(cells: Sequence[CellResults]) -> list[str]:
-    """Activation unless it is ReLU, correlation lengths, and what is unlike the first condition.
+    """Names of conditions: activation unless ReLU, lengths, and differences from the first one.
 
-    Numbers of units or a readout of its own stand at all conditions, if they differ.
+    All names have the number of units, or that the readout is trained, if these differ.
     """
     sizes = {_units(cell) for cell in cells}
     first, names = marginal_name(cells[0]), []
@@ -218,14 +217,14 @@ def _names(cells: Sequence[CellResults]) -> list[str]:
 
 
 def _units(cell: CellResults) -> str:
-    """How many units there are, or that they have a readout of their own."""
+    """Number of units, or that their readout is trained."""
     network = _network(cell)
     return f"$K$ = {network.hidden[0]}" if network.readout == "mean" else "own readout"
 
 
 def _bars(ax: Axes, cells: Sequence[CellResults]) -> None:
-    """A bar for each condition, and ranges where localised units end and oscillating ones begin."""
-    ax = style.split(ax, 1)[0, 0]  # so that the title stands above the names
+    """Draws a bar for each condition, and ranges of the borders between its parts."""
+    ax = style.named_rows(ax, _names(cells))
     for row, cell in enumerate(cells):
         draw_shares(ax, cell, row, height=0.78)
         shares = class_shares(cell)
@@ -235,7 +234,6 @@ def _bars(ax: Axes, cells: Sequence[CellResults]) -> None:
         ):
             for line in RANGES:
                 ax.plot([ends.min("seed"), ends.max("seed")], [position, position], **line)
-    ax.set_yticks(range(len(cells)), _names(cells))
     ax.tick_params(axis="y", length=0)
     ax.set_xticks([0, 0.5, 1])
     ax.set(xlim=(0, 1), ylim=(len(cells) - 0.5, -0.5), xlabel="share of units")

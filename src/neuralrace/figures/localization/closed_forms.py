@@ -25,16 +25,16 @@ from neuralrace.theory.as_written import written_weights
 from neuralrace.theory.frozen_gates import FrozenGates
 
 STATED = {"color": "0.35", "marker": "_", "markersize": 7}
-"""Looks of equations as the notes have them."""
+"""Marker of equations as printed in the notes."""
 ROUNDING = 1e-18
-"""Smaller values are drawn here, with a marker of their own."""
+"""Smaller values are drawn at this value, with the marker `BELOW`."""
 BELOW: dict[str, Any] = {"color": "0.3", "marker": "v", "fillstyle": "none"}
 SHARES = {"negative_coefficients": "modes with\nnegative $e^C$", "null_share": "null\ndirections"}
-"""Shares of modes, and of directions of the weights."""
+"""Names of shares of modes and of directions of the weights, by metric."""
 SOLUTIONS = {"frozen_gates": "exponential", "frozen_gates_descent": "power of\nthe step"}
-"""Closed forms of the flow, and of gradient descent."""
+"""Names of the closed forms of gradient flow and of gradient descent."""
 FITTED = {"own gate": "own", "next gate": "next", "all": "all"}
-"""Samples of least squares."""
+"""Names of the samples of least squares."""
 
 
 @Figure(
@@ -190,37 +190,32 @@ def written_loss(cell: CellResults) -> Float[np.ndarray, "seed time"]:
     a = network.a.reshape(2 * (network.b.size,))
     paths = [
         written_weights(
-            cell.flow_time.values, network.b.ravel(), a, len(network.b), each.ravel()
-        ).reshape(-1, *each.shape)
-        for each in start.astype(float)
+            cell.flow_time.values, network.b.ravel(), a, len(network.b), run.ravel()
+        ).reshape(-1, *run.shape)
+        for run in start.astype(float)
     ]
     return cell.spec.training.loss.factor(len(data.x)) * network.loss(np.stack(paths))
 
 
 def _by_scheme(results: Results) -> dict[str, list[CellResults]]:
     """Cells by gating scheme, smallest learning rate first."""
-    found: dict[str, list[CellResults]] = {}
+    by_scheme: dict[str, list[CellResults]] = {}
     for cell in results.cells("closed_forms"):
-        found.setdefault(frozen_gates.scheme_name(frozen_gates.gates(cell)), []).append(cell)
-    return {name: sorted(cells, key=learning_rate) for name, cells in found.items()}
+        by_scheme.setdefault(frozen_gates.scheme_name(frozen_gates.gates(cell)), []).append(cell)
+    return {name: sorted(cells, key=learning_rate) for name, cells in by_scheme.items()}
 
 
 def _styles(results: Results) -> dict[str, dict[str, Any]]:
     """Colour and marker of each gating scheme."""
     names = list(_by_scheme(results))
-    return {
-        name: {"color": colour, "marker": style.marker(index)}
-        for index, (name, colour) in enumerate(
-            zip(names, style.sequential(len(names)), strict=True)
-        )
-    }
+    return dict(zip(names, style.sequential_styles(len(names)), strict=True))
 
 
 def _loss(results: Results, ax: Axes, index: int) -> None:
-    """Loss of training, its closed form, and that by eq. 7 of the notes."""
+    """Draws the loss of training, its closed form, and the loss by eq. 7 of the notes."""
     name, cells = list(_by_scheme(results).items())[index]
     cell, head = cells[0], ax
-    ax = style.split(ax, 1)[0, 0]  # so that there is room for the title
+    ax = style.split(ax, 1)[0, 0]  # The title needs the full width of the panel.
     loss = smallest_scale(cell.get("trajectory", "loss"))
     theory = smallest_scale(cell.get("theory", "loss", solution="frozen_gates"))
     printed = written_loss(cell).mean(axis=0)
@@ -234,7 +229,7 @@ def _loss(results: Results, ax: Axes, index: int) -> None:
 
 
 def _spread(results: Results) -> list[tuple[float, CellResults, dict[str, Any]]]:
-    """The cell of the smallest learning rate of each scheme, with its offset and its look."""
+    """The cell of the smallest learning rate of each scheme, with an offset and its marker."""
     schemes, styles = _by_scheme(results), _styles(results)
     offsets = 0.22 * (np.arange(len(schemes)) - (len(schemes) - 1) / 2)
     return [
@@ -244,6 +239,6 @@ def _spread(results: Results) -> list[tuple[float, CellResults, dict[str, Any]]]
 
 
 def _point(ax: Axes, position: int | float, values: xr.DataArray, props: dict[str, Any]) -> None:
-    """A point on a logarithmic axis, with a marker of its own where it is below rounding."""
+    """Draws a point on a logarithmic axis, with the marker `BELOW` if it is below rounding."""
     shown = props if float(values.mean("seed")) > ROUNDING else BELOW
     style.points(ax, position, values.clip(min=ROUNDING), **shown)

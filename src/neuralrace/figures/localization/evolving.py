@@ -34,7 +34,7 @@ from neuralrace.results.cells import CellResults, Results
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Times of training, and the ReLU network."""
+    """Lengths of training, and the ReLU network."""
     refreshed = [
         style.handle(rf"refreshed gates, after {_end(cell):.3g} $\tau$", linestyle="", **props)
         for cell, props in _shown(results)
@@ -78,23 +78,23 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def _end(cell: CellResults) -> float:
-    """Flow time that training takes."""
+    """Flow time at the end of training."""
     return float(cell.flow_time[-1])
 
 
 def _shown(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
-    """Cells with their looks, the shortest training first."""
+    """Cells with their markers, the shortest training first."""
     cells = sorted(results.cells("evolving"), key=_end)
-    colours = style.sequential(len(cells))
-    return [
-        (cell, {"color": colour, "marker": style.marker(index)})
-        for index, (cell, colour) in enumerate(zip(cells, colours, strict=True))
-    ]
+    return list(zip(cells, style.sequential_styles(len(cells)), strict=True))
 
 
 def _draw(ax: Axes, results: Results, metric: str) -> list[tuple[float, float]]:
-    """A value by number of refreshes, and of the ReLU network; both at the end, by training."""
-    found, levels = [], []
+    """Draws a measure by number of refreshes, and of the ReLU network.
+
+    Returns:
+        Final values of both, by cell.
+    """
+    finals, levels = [], []
     for cell, props in _shown(results):
         values = smallest_scale(cell.get("metrics", f"refresh_{metric}"))
         numbers = values["refreshes"].values.tolist()
@@ -104,11 +104,14 @@ def _draw(ax: Axes, results: Results, metric: str) -> list[tuple[float, float]]:
         frozen_gates.draw_relu(ax, own)
         level = float(own.mean())
         levels.append((level, rf"{_end(cell):.3g} $\tau$"))
-        found.append((float(values.isel(refreshes=-1).mean()), level))
+        finals.append((float(values.isel(refreshes=-1).mean()), level))
     props = {"color": frozen_gates.RELU["color"], "textcoords": "offset points"}
     for rank, (level, time) in enumerate(sorted(levels)):
-        at, side = (1.0, level), "bottom" if rank else "top"  # apart, where they are alike
+        at, side = (
+            (1.0, level),
+            "bottom" if rank else "top",
+        )  # Equal levels get labels above and below.
         ax.annotate(time, at, (2, 0), ax.get_yaxis_transform(), va=side, **props)
     ax.set_xticks(range(len(numbers)), map(str, numbers))
     ax.set(xlabel="refreshes", xlim=(-0.5, len(numbers) - 0.5))
-    return found
+    return finals

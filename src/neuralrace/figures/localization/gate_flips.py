@@ -19,9 +19,9 @@ from neuralrace.results.cells import CellResults, Results
 
 CLOCK = "snapshot_flow_time"
 FEW = 0.1
-"""Share of gates up to which they count as constant: small, by the claims' criterion."""
-SAID = {"color": "0.4", "fontsize": 6.5}
-"""Looks of words at a guide."""
+"""Gates are constant if at most this share flips, as in the claims."""
+TEXT = {"color": "0.4", "fontsize": 6.5}
+"""Text at a guide."""
 BY_CHANCE = 0.5
 """Share of gates that differ between two unrelated half-spaces."""
 
@@ -76,9 +76,9 @@ def panel_c(results: Results, ax: Axes) -> None:
                 marginal_name(cell),
             )
         )
-    for level, said in ((FEW, "few"), (BY_CHANCE, "chance")):
+    for level, text in ((FEW, "few"), (BY_CHANCE, "chance")):
         ax.axhline(level, **style.GUIDE)
-        ax.text(1, level, said, ha="right", va="bottom", transform=ax.get_yaxis_transform(), **SAID)
+        ax.text(1, level, text, ha="right", va="bottom", transform=ax.get_yaxis_transform(), **TEXT)
     ax.set_xticks([position for position, _ in names], [name for _, name in names])
     ax.set(xlim=(-0.8, None), ylim=(0, 1), ylabel="share of gates")
     ax.legend(
@@ -95,14 +95,14 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Gates that differ between two times, at the largest init scale: early flips are at edges."""
     cells = results.cells("gate_flips")
     axes = style.split(ax, 1, len(cells), sharey=True)[0]
-    for beside, cell in zip(axes, cells, strict=True):
+    for part, cell in zip(axes, cells, strict=True):
         values = _first_layer(cell, "gate_flips_between")
         slowest = float(values["init_scale"].max())
         shown = values.sel(init_scale=slowest).mean("seed")
         time = shown[CLOCK]
-        shades = beside.pcolormesh(time, time, shown, vmin=0, vmax=BY_CHANCE, cmap=style.HEAT)
-        beside.set_aspect("equal")
-        beside.set_xlabel(f"flow time, {marginal_name(cell)}")
+        shades = part.pcolormesh(time, time, shown, vmin=0, vmax=BY_CHANCE, cmap=style.HEAT)
+        part.set_aspect("equal")
+        part.set_xlabel(f"flow time, {marginal_name(cell)}")
     axes[0].set_ylabel("flow time")
     ax.figure.colorbar(shades, ax=list(axes), label="gates that differ", aspect=14)
     ax.set_title(f"Gates that differ between any two times, init scale {slowest:g}")
@@ -117,7 +117,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         mark = {"color": props["color"], "marker": style.marker(position), "markersize": 4.5}
         style.points(ax, position, share.sel(init_scale=scale), **mark)
     ax.axhline(0.5, **style.GUIDE)
-    ax.text(-0.4, 0.51, "as even as localisation", va="bottom", **SAID)
+    ax.text(-0.4, 0.51, "as even as localisation", va="bottom", **TEXT)
     ax.set_xticks(range(len(styles)), [f"{scale:g}" for scale in styles])
     ax.set(xlabel="init scale", xlim=(-0.5, len(styles) - 0.5), ylim=(0, 1.1))
     ax.set_ylabel("share of all flips")
@@ -126,12 +126,12 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _first_layer(cell: CellResults, metric: str) -> xr.DataArray:
-    """A metric of hidden layers, of the first of them."""
+    """A metric of the first hidden layer."""
     return cell.get("metrics", metric).sel(layer=1, drop=True)
 
 
 def _flips(cell: CellResults, ax: Axes) -> None:
-    """Gates unlike those at the start by init scale, theory on top."""
+    """Draws the share of gates unlike the start, by init scale, with theory on top."""
     flips = _first_layer(cell, "gate_flip_fraction")
     predicted = cell.get("metrics", "predicted_gate_flips").mean("seed")
     for scale, props in scale_styles(cell).items():

@@ -26,7 +26,7 @@ MODES = {
     "mode_kept_from_start": "at the\nstart",
     "mode_kept_by_chance": "of another\nunit",
 }
-"""Where the mode at the end was before."""
+"""Names of the times at which the final mode is compared."""
 
 
 @Figure(
@@ -112,27 +112,27 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Units whose mode at the end is, within a twentieth of the ring, where it was before."""
     cell = results.cells("gate_flips")[0]
-    said = []
+    shares = []
     for position, metric in enumerate(MODES):
         values = smallest_scale(cell.get("metrics", metric))
         mark = {"color": style.categorical(0), "marker": style.marker(position), "markersize": 5}
         style.points(ax, position, values, **mark)
-        said.append(float(values.mean("seed")))
+        shares.append(float(values.mean("seed")))
     ax.set_xticks(range(len(MODES)), MODES.values())
     ax.set(xlim=(-0.5, len(MODES) - 0.5), ylim=(0, 1.05), ylabel="share that keep their mode")
-    ax.set_title(f"{said[0]:.0%} keep their mode")
+    ax.set_title(f"{shares[0]:.0%} keep their mode")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Units that are localised at the end by init scale, at both gains."""
     cells = results.cells("gate_flips")
-    found = []
+    means = []
     for cell, fill in zip(cells, ("full", "none"), strict=False):
         share = cell.get("metrics", "localised_share")
         for position, (scale, props) in enumerate(scale_styles(cell).items()):
             mark = {"color": props["color"], "marker": style.marker(position), "markersize": 4.5}
             style.points(ax, position, share.sel(init_scale=scale), fillstyle=fill, **mark)
-        found.append(share.mean("seed"))
+        means.append(share.mean("seed"))
     scales = list(scale_styles(cells[0]))
     ax.set_xticks(range(len(scales)), [f"{scale:g}" for scale in scales])
     ax.set(xlabel="init scale", ylabel="share of localised units")
@@ -150,11 +150,11 @@ def panel_e(results: Results, ax: Axes) -> None:
         ],
         loc="center right",
     )
-    low, high = float(found[0].min()), float(found[0].max())
+    low, high = float(means[0].min()), float(means[0].max())
     ax.set_title(f"{low:.0%} to {high:.0%} localise, whatever the start")
 
 
 def _way(curve: xr.DataArray) -> xr.DataArray:
-    """A curve from 0 at its start to 1 at its end, in each run."""
+    """A curve scaled to 0 at its start and 1 at its end, in each run."""
     start, end = (curve.isel(snapshot=at, drop=True) for at in (0, -1))
     return (curve - start) / (end - start).where(end != start)

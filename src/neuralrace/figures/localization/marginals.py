@@ -33,7 +33,7 @@ STYLES: dict[str, tuple[str, dict[str, Any]]] = {
     "gaussian": ("Gaussian", {**HOLLOW, "marker": "D"}),
     "laplace": ("Laplace", {**HOLLOW, "marker": "^"}),
 }
-"""Names of marginals and their looks; those around others are hollow."""
+"""Names and markers of marginals; hollow markers may lie around others."""
 KURTOSIS = "excess kurtosis of an input"
 
 
@@ -50,7 +50,7 @@ KURTOSIS = "excess kurtosis of an input"
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Laws of single inputs."""
+    """Distributions of single inputs."""
     shown = {process(cell).marginal.name for cell in _cells(results)}
     laws = [
         style.handle(label, linestyle="", **props)
@@ -106,7 +106,7 @@ def _cells(results: Results) -> list[CellResults]:
 
 
 def _draw(ax: Axes, results: Results, measure: str) -> list[float]:
-    """A measure of receptive fields at the end by kurtosis; its means that are known."""
+    """Draws a measure of final receptive fields by kurtosis; returns its means that are not NaN."""
     means = []
     for cell in _cells(results):
         law = process(cell).marginal

@@ -32,7 +32,7 @@ from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 START = {"color": "0.4", "marker": "x"}
-"""Looks of frozen gates of the start."""
+"""Marker of frozen gates of the start."""
 FLOW = {"color": "black", "marker": "|", "markersize": 9}
 TICKS = (1, 2, 5, 10, 20, 40)
 
@@ -53,7 +53,7 @@ TICKS = (1, 2, 5, 10, 20, 40)
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Conditions, by law of the inputs and number of units."""
+    """Conditions, by distribution of the inputs and number of units."""
     handles = [
         style.handle(kind, linestyle="", **props) for kind, props in _styles(results).items()
     ]
@@ -156,40 +156,35 @@ def panel_f(results: Results, ax: Axes) -> None:
 
 
 def _cells(results: Results) -> list[CellResults]:
-    """Single units, and the network of several."""
+    """Cells of single units, and the cell of several units."""
     return [*results.cells("one_unit"), results.cells("prediction")[0]]
 
 
 def _orders(results: Results) -> list[str]:
-    """Pairs of correlation lengths, those of the first cell first."""
+    """Pairs of correlation lengths, in the order of the cells."""
     return list(dict.fromkeys(map(lengths_label, _cells(results))))
 
 
 def _kind(cell: CellResults) -> str:
-    """Number of units and law of the inputs."""
+    """Number of units and distribution of the inputs."""
     return f"$K$ = {cell.receptive_fields.sizes['unit']}, {marginal_name(cell)}"
 
 
 def _styles(results: Results) -> dict[str, dict[str, Any]]:
-    """Colour and marker of conditions that differ in more than the order of the lengths."""
+    """Colour and marker of each condition, in either order of the lengths."""
     kinds = list(dict.fromkeys(map(_kind, _cells(results))))
-    return {
-        kind: {"color": colour, "marker": style.marker(index)}
-        for index, (kind, colour) in enumerate(
-            zip(kinds, style.sequential(len(kinds)), strict=True)
-        )
-    }
+    return dict(zip(kinds, style.sequential_styles(len(kinds)), strict=True))
 
 
 def _aligned(fields: xr.DataArray) -> Fields:
-    """Fields of all units and seeds over their largest weight, which is moved to the middle."""
+    """Fields of all units and seeds over their largest weight, which is in the middle."""
     stacked = fields.values.reshape(-1, fields.sizes["input"])
     stacked = stacked[np.isfinite(stacked).all(axis=1)]
     return centred(stacked / np.abs(stacked).max(axis=1, keepdims=True))
 
 
 def _fields(ax: Axes, cell: CellResults, colour: Any) -> None:
-    """Fields of training, mean and range over units and seeds, and the mean of the flow."""
+    """Draws the mean and range of trained fields over units and seeds, and the mean of the flow."""
     theory = smallest_scale(cell.get("theory", "receptive_fields", solution="mean_field"))
     learned, flow = _aligned(final_fields(cell)), _aligned(theory)
     positions = np.arange(1, flow.shape[1] + 1)
@@ -211,20 +206,17 @@ def _fields(ax: Axes, cell: CellResults, colour: Any) -> None:
 
 
 def _single(results: Results, ax: Axes, order: int) -> None:
-    """Single units of one order of the lengths by law of the inputs."""
+    """Draws single units of one order of the lengths, by distribution of the inputs."""
     lengths = _orders(results)[order]
     cells = [cell for cell in results.cells("one_unit") if lengths_label(cell) == lengths]
-    for beside, cell in zip(style.split(ax, 1, len(cells), sharey=True)[0], cells, strict=True):
-        _fields(beside, cell, _styles(results)[_kind(cell)]["color"])
-        beside.set_xlabel(marginal_name(cell))
+    for part, cell in zip(style.split(ax, 1, len(cells), sharey=True)[0], cells, strict=True):
+        _fields(part, cell, _styles(results)[_kind(cell)]["color"])
+        part.set_xlabel(marginal_name(cell))
     ax.set_title(rf"One unit, $\xi$ = {lengths}")
 
 
 def _rows(ax: Axes, cells: Sequence[CellResults]) -> Axes:
-    """Axes with a row for each condition, in the place of those of the panel."""
-    ax = style.split(ax, 1)[0, 0]  # so that the title stands above the names
+    """Axes with a named row for each condition."""
     names = [f"{marginal_name(cell)}; {lengths_label(cell)}" for cell in cells]
     names[-1] = f"$K$ = {cells[-1].receptive_fields.sizes['unit']}, {names[-1]}"
-    ax.set_yticks(range(len(cells)), names)
-    ax.set_ylim(len(cells) - 0.4, -0.6)
-    return ax
+    return style.named_rows(ax, names)

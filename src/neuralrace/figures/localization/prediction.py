@@ -22,7 +22,7 @@ from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 UNITS = 5
-"""How many units are shown."""
+"""Number of units that are drawn."""
 MATCHED: dict[str, Any] = {"color": "black", "marker": "o"}
 LIMIT: dict[str, Any] = {"color": "0.5", "marker": "s", "fillstyle": "none"}
 GAUSSIAN: dict[str, Any] = {"color": style.categorical(4), "marker": "^"}
@@ -47,7 +47,7 @@ GAUSSIAN: dict[str, Any] = {"color": style.categorical(4), "marker": "^"}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """The ReLU network, and times at which frozen gates are taken."""
+    """The ReLU network, and times of networks with frozen gates."""
     return [
         style.handle("ReLU network", **frozen_gates.RELU),
         style.handle("frozen gates, end of training", linestyle="", **MATCHED),
@@ -117,23 +117,17 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _cell(results: Results) -> CellResults:
-    """The condition that is shown."""
+    """The condition that is drawn."""
     return results.cells("prediction")[0]
 
 
 def _sources(ax: Axes, cell: CellResults, metrics: Mapping[str, Mapping[str, Any]]) -> Axes:
-    """Values by source of gates, in rows, the metrics of a row below each other.
-
-    Returns:
-        Axes of the rows, in the place of those of the panel.
-    """
-    ax = style.split(ax, 1)[0, 0]  # so that the title stands above the names
+    """Draws metrics by source of gates, in named rows; returns the axes of the rows."""
     names = frozen_gates.source_names(cell)
+    ax = style.named_rows(ax, names.values())
     offsets = 0.24 * (np.arange(len(metrics)) - (len(metrics) - 1) / 2)
     for (metric, props), offset in zip(metrics.items(), offsets, strict=True):
         for row, source in enumerate(names):
             values = smallest_scale(cell.get("metrics", metric, gates_from=source))
             style.points(ax, row + offset, values, across=True, **props)
-    ax.set_yticks(range(len(names)), names.values())
-    ax.set_ylim(len(names) - 0.4, -0.6)
     return ax

@@ -29,7 +29,7 @@ from neuralrace.results.cells import CellResults, Results
 
 UNITS = 3
 WAVE = 4
-"""Longest wavelength in inputs that counts as a short range."""
+"""Longest short wavelength, in inputs."""
 
 
 @Figure(
@@ -77,29 +77,29 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Frequency of most power, mean over units; above the grey line waves are of short range."""
     cells = results.cells("relu")
     inputs = cells[0].data.x.shape[1]
-    found = []
+    means = []
     for position, cell in enumerate(cells):
         frequency = smallest_scale(cell.get("metrics", "dominant_frequency"))
         first, second = process(cell).xi
         name, marker = ("localised", "o") if first > second else ("oscillating", "s")
         colour = CLASS_STYLES[name]["facecolor"]
         style.points(ax, position, frequency, color=colour, marker=marker, markersize=5)
-        found.append(float(frequency.mean("seed")))
+        means.append(float(frequency.mean("seed")))
     ax.axhline(inputs / WAVE, **style.GUIDE)
     ax.text(-0.4, inputs / WAVE + 0.6, f"wavelength of {WAVE} inputs", color="0.4")
     ax.set_xticks(range(len(cells)), [rf"$\xi$ = {lengths_label(cell)}" for cell in cells])
     ax.set(ylabel="cycles per ring", xlim=(-0.5, len(cells) - 0.5), ylim=(-1, inputs / 2))
-    ax.set_title(f"ReLU: up to {max(found):.1f} cycles on {inputs} inputs")
+    ax.set_title(f"ReLU: up to {max(means):.1f} cycles on {inputs} inputs")
 
 
 def _localised(cell: CellResults) -> str:
-    """Share of localised units under one condition, in words."""
+    """Localised share under one condition, in words."""
     share = float(class_shares(cell)["localised"].mean("seed"))
     return rf"{share:.0%} localise if $\xi$ = {lengths_label(cell)}"
 
 
 def _grid(ax: Axes, cells: Sequence[CellResults]) -> None:
-    """Units by gain and by the order of the lengths, each above the shares of all by class."""
+    """Draws units by gain and order of the lengths, above the shares of all units by class."""
     rows = list(dict.fromkeys(map(marginal_name, cells)))
     columns = list(dict.fromkeys(map(lengths_label, cells)))
     axes = style.split(ax, len(rows), len(columns), sharex=True, sharey=True)

@@ -31,7 +31,7 @@ STYLES: tuple[dict[str, Any], ...] = (
     {"color": style.sequential(2)[0], "marker": "o"},
     {"color": style.sequential(2)[1], "marker": "s"},
 )
-"""Of the orders of the widths, the first one's first."""
+"""Markers of the orders of the widths."""
 
 
 @Figure(
@@ -80,11 +80,11 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _orders(results: Results) -> dict[str, list[CellResults]]:
-    """Cells by the widths of class one and of class two."""
-    found: dict[str, list[CellResults]] = {}
+    """Cells by the widths of class one and class two."""
+    by_widths: dict[str, list[CellResults]] = {}
     for cell in results.cells("single_pulse"):
-        found.setdefault(" against ".join(width_labels(cell)), []).append(cell)
-    return found
+        by_widths.setdefault(" against ".join(width_labels(cell)), []).append(cell)
+    return by_widths
 
 
 def _variant(cell: CellResults) -> str:
@@ -95,17 +95,17 @@ def _variant(cell: CellResults) -> str:
 
 
 def _fields(results: Results, ax: Axes, order: int) -> None:
-    """Units of every variant at an order of widths."""
-    called, cells = list(_orders(results).items())[order]
+    """Draws units of every variant at an order of widths."""
+    widths, cells = list(_orders(results).items())[order]
     for row, cell in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
         fields = final_fields(cell).isel(seed=0).values
         draw_fields(row, examples(fields, UNITS))
         row.set_xlabel(_variant(cell))
-    ax.set_title(f"Pulses of widths {called}")
+    ax.set_title(f"Pulses of widths {widths}")
 
 
 def _draw(ax: Axes, results: Results, measure: str) -> float:
-    """A measure of receptive fields at the end by variant; its largest mean."""
+    """Draws a measure of final receptive fields by variant; returns its largest mean."""
     orders = _orders(results)
     means = []
     for index, (cells, props) in enumerate(zip(orders.values(), STYLES, strict=False)):

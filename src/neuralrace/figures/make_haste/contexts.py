@@ -19,7 +19,7 @@ from neuralrace.figures.sweeps import relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 LATE = 0.05
-"""Loss over initial loss to which times are compared."""
+"""Loss over initial loss at which times are compared."""
 
 
 @Figure(
@@ -96,7 +96,7 @@ def panel_i(results: Results, ax: Axes) -> None:
 
 
 def _draw_losses(results: Results, experiment: str, ax: Axes) -> None:
-    relu, reln = results.cell(experiment), _reln(results, experiment)
+    relu, reln = results.cell(experiment), contextual.reln(results.cells(f"{experiment}_gated"))
     for cell, props in ((relu, contextual.RELU), (reln, contextual.RELN)):
         loss = relative_loss(cell.get("trajectory", "loss"))
         style.over_seeds(ax, cell.flow_time, loss, **props)
@@ -112,7 +112,7 @@ def _draw_losses(results: Results, experiment: str, ax: Axes) -> None:
 
 
 def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> None:
-    cell = _reln(results, experiment)
+    cell = contextual.reln(results.cells(f"{experiment}_gated"))
     kind = contextual.pathway_gates(cell).all(axis=1) == common
     pathways = np.flatnonzero(kind).tolist()
     stated = smallest_scale(cell.get("theory", "pathway_values", solution="staged_modes"))
@@ -132,12 +132,6 @@ def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> N
     ax.set_title(f"{name}: {far:.0%} off, theory {near:.1%}")
 
 
-def _reln(results: Results, experiment: str) -> CellResults:
-    """The rectified linear network of an experiment, open in all contexts but one."""
-    contexts = contextual.task(results.cell(experiment)).contexts
-    return contextual.families(results.cells(f"{experiment}_gated"))[contexts - 1,]
-
-
 def _end(cell: CellResults) -> float:
-    """When the loss of the ReLU network has settled."""
+    """The time at which the loss of the ReLU network has settled."""
     return style.settling_time(relative_loss(cell.get("trajectory", "loss")), cell.flow_time)

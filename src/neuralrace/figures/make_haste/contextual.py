@@ -17,17 +17,17 @@ from neuralrace.figures.sweeps import relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 RELN, WIDE = "two", "two_half"
-"""Candidates of the ReLU network: with the paper's widths, and with a wide common pathway."""
+"""Candidates of the ReLU network, with the widths of the paper and with a wide common pathway."""
 STYLES = {
     RELN: contextual.RELN,
     WIDE: {"color": style.categorical(9), "linewidth": 1.2},
 }
 SHARES = (0.5, 0.2, 0.05)
-"""Losses over initial loss near which outputs are shown."""
+"""Losses over initial loss at which outputs are drawn."""
 FIRST = 0.85
-"""Loss over initial loss in the first drop."""
+"""Loss over initial loss in the middle of the first drop."""
 CLOSE = 0.01
-"""Squared distance of outputs that are alike to a tenth in size."""
+"""Squared distance of outputs that differ by a tenth of their size."""
 
 
 @Figure(
@@ -66,9 +66,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     loss = relative_loss(cell.get("trajectory", "loss"))
     drop = float(cell.flow_time[int((loss.mean("seed") > FIRST).sum())])
     inset = ax.inset_axes((0.42, 0.42, 0.58, 0.56))
-    for each in (ax, inset):
-        style.over_seeds(each, cell.flow_time, loss, **contextual.RELU)
-        _draw_candidates(each, cell)
+    for axes in (ax, inset):
+        style.over_seeds(axes, cell.flow_time, loss, **contextual.RELU)
+        _draw_candidates(axes, cell)
     inset.set(xlim=(0.6 * drop, 2 * drop), ylim=(2 * FIRST - 1.03, 1.03))
     shown, _ = contextual.snapshots(cell, contextual.first_seed(cell))
     moments = contextual.nearest_snapshots(shown, SHARES)
@@ -87,9 +87,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Outputs of the ReLU network, of the gated one at the same loss, and their difference."""
     cell = results.cell("contextual")
-    reln = contextual.families(results.cells("contextual_gated"))[
-        contextual.task(cell).contexts - 1,
-    ]
+    reln = contextual.reln(results.cells("contextual_gated"))
     apart = contextual.draw_outputs(
         ax,
         (cell, contextual.first_seed(cell)),
@@ -101,15 +99,15 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Singular values of each pathway's map, a shade for modes alike, under joint modes of all."""
-    dataset = contextual.task(results.cell("contextual"))
-    cell = contextual.families(results.cells("contextual_gated"))[dataset.contexts - 1,]
+    cell = contextual.reln(results.cells("contextual_gated"))
     gates = contextual.pathway_gates(cell)
     off = smallest_scale(cell.get("metrics", "pathway_error_sup", solution="pathway_modes"))
     axes = style.split(ax, 1, len(gates), sharey=True)[0]
-    for pathway, (each, row) in enumerate(zip(axes, gates, strict=True)):
-        contextual.draw_singular_values(each, cell, [pathway])
-        each.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None))
-        each.set(xlabel=r"flow time ($\tau$)", title=contextual.opening_label(row, dataset))
+    for pathway, (part, row) in enumerate(zip(axes, gates, strict=True)):
+        contextual.draw_singular_values(part, cell, [pathway])
+        part.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None))
+        label = contextual.opening_label(row, contextual.task(cell))
+        part.set(xlabel=r"flow time ($\tau$)", title=label)
     axes[0].set_ylabel("singular value")
     ax.set_title(f"Every pathway follows theory, to {float(off.max()):.0%} of its largest value")
 
@@ -134,7 +132,7 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _draw_candidates(ax: Axes, cell: CellResults) -> None:
-    """Loss of both gated networks over the ReLU network's initial loss, theory on top."""
+    """Draws losses of both gated networks over the initial loss of the ReLU network."""
     initial = smallest_scale(cell.get("trajectory", "loss")).isel(time=0, drop=True)
     for name, props in STYLES.items():
         trained = smallest_scale(cell.get("metrics", "imitation_loss", candidate=name))

@@ -25,7 +25,7 @@ SOURCES = {
         "linewidth": 1.2,
     },
 }
-"""When gates are from."""
+"""Lines by the time that gates are from."""
 DESIGNED = {"color": style.categorical(5), "linewidth": 1.2, "linestyle": style.LINES[3]}
 
 
@@ -40,7 +40,7 @@ DESIGNED = {"color": style.categorical(5), "linewidth": 1.2, "linestyle": style.
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Sources of gates, and the network that the paper designs by hand."""
+    """Sources of gates, and the paper's network."""
     handles = [style.handle(**props) for props in SOURCES.values()]
     return [*handles, style.handle("pathways as designed", **DESIGNED), style.BAND]
 
@@ -51,14 +51,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     error.
     """
     cell = results.cell("contextual")
-    found = smallest_scale(cell.get("metrics", "elbow", source="training")).max("run")
+    elbow = smallest_scale(cell.get("metrics", "elbow", source="training")).max("run")
     _by_clusters(ax, cell, "identification_mse")
     errors = smallest_scale(cell.get("metrics", "identification_mse", source="training"))
-    for count in errors["clusters"].values[errors["clusters"] == found]:
+    for count in errors["clusters"].values[errors["clusters"] == elbow]:
         error = float(errors.sel(clusters=count).mean("run"))
         ax.plot(count, error, "o", color="black", markerfacecolor="none", markersize=9)
     ax.set(yscale="log", xlabel="number of clusters $k$", ylabel="mean squared error of outputs")
-    ax.set_title(f"Elbow at $k$ = {float(found):.0f} clusters")
+    ax.set_title(f"Elbow at $k$ = {float(elbow):.0f} clusters")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -70,13 +70,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     name = contextual.candidate_names(cell)[contextual.task(cell).contexts - 1,]
     designed = smallest_scale(cell.get("metrics", "imitation_gap", candidate=name))
     _by_clusters(ax, cell, "identification_gap")
-    ax.axhspan(
-        float(designed.min()),
-        float(designed.max()),
-        color=DESIGNED["color"],
-        alpha=0.15,
-        linewidth=0,
-    )
+    low, high = float(designed.min()), float(designed.max())
+    ax.axhspan(low, high, color=DESIGNED["color"], alpha=0.15, linewidth=0)
     ax.axhline(float(designed.mean()), **DESIGNED)
     gaps = smallest_scale(cell.get("metrics", "identification_gap", source="training"))
     ax.set(
@@ -91,7 +86,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def _by_clusters(ax: Axes, cell: CellResults, metric: str) -> None:
-    """A distance by number of clusters, means and ranges over runs."""
+    """Draws a distance by number of clusters, means and ranges over runs."""
     for source, props in SOURCES.items():
         values = smallest_scale(cell.get("metrics", metric, source=source)).rename(run="seed")
         style.over_seeds(ax, values["clusters"], values, **props)

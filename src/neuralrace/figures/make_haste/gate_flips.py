@@ -45,7 +45,7 @@ RECENT = {"label": "differ from the snapshot before", "linestyle": style.LINES[1
     },
 )
 def legend(results: Results) -> style.Handles:
-    """What gates differ from."""
+    """Measures of gate flips."""
     return [*(style.handle(color="0.3", **props) for props in (START, POWER, RECENT)), style.BAND]
 
 
@@ -95,8 +95,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.legend(loc="center right")
     ax.set_ylim(0, None)
     flips = smallest_scale(cell.get("metrics", "gate_flip_fraction")).isel(snapshot=-1)
-    told = ", ".join(f"{float(share):.0%}" for share in flips.mean("seed"))
-    ax.set_title(f"Two layers: {told} in the end")
+    shares = ", ".join(f"{float(share):.0%}" for share in flips.mean("seed"))
+    ax.set_title(f"Two layers: {shares} in the end")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -140,7 +140,7 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _name(cell: CellResults) -> str:
-    """Number of contexts, with a star where their structures differ."""
+    """Number of contexts, with a star if their structures differ."""
     task = contextual.task(cell)
     return f"$C$ = {task.contexts}" + ("*" if len(set(task.blocks)) > 1 else "")
 
@@ -148,7 +148,7 @@ def _name(cell: CellResults) -> str:
 def _draw_flips(
     ax: Axes, cell: CellResults, layer: int, metric: str, first: int, props: Mapping[str, Any]
 ) -> None:
-    """A share of gates by flow time, from the snapshot of a number on."""
+    """Draws a share of gates by flow time, from the snapshot `first` on."""
     flips = smallest_scale(cell.get("metrics", metric)).sel(layer=layer)
     time = cell.metrics["snapshot_flow_time"]
     late = {"snapshot": slice(first, None)}

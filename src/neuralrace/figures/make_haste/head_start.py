@@ -19,12 +19,12 @@ from neuralrace.figures import contextual, style
 from neuralrace.figures.sweeps import relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
-Families = dict[tuple[int, ...], CellResults]
+Families = dict[contextual.Numbers, CellResults]
 STAGES = ("context_stage", "context_stage_four", "context_stage_five")
 WHOLE = "three_contexts_gated"
 SHORT = r"flow time (units of $\tau$)"
 HALF = 0.5
-"""Loss over initial loss in the first drop of the residual."""
+"""Loss over initial loss in the middle of the first drop of the residual."""
 LATE = 0.05
 """Loss over initial loss at the end of learning."""
 
@@ -44,7 +44,7 @@ LATE = 0.05
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Families by the numbers q of contexts that they are open in."""
+    """Families by q."""
     handles = [
         style.handle(f"gated, $q$ = {contextual.family_name(numbers)}", **props)
         for numbers, props in _styles(results).items()
@@ -76,9 +76,9 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set(yscale="log", ylim=(0.01, 1.2))
     ax.axhline(LATE, **style.GUIDE)
     (one, slow), *_, (two, fast) = _times(families, LATE).items()
+    one, two = map(contextual.family_name, (one, two))
     ax.set_title(
-        f"Whole task: $q={contextual.family_name(one)}$ takes {slow / fast:.2f} times as long to {LATE:.0%} "
-        f"as $q={contextual.family_name(two)}$"
+        f"Whole task: $q={one}$ takes {slow / fast:.2f} times as long to {LATE:.0%} as $q={two}$"
     )
 
 
@@ -106,20 +106,20 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _draw_stage(results: Results, experiment: str, ax: Axes) -> None:
-    """Losses of all families on the residual, and when they are half learned."""
+    """Draws losses of all families on the residual; the title has their half times."""
     families = contextual.families(results.cells(experiment))
     _draw_losses(ax, families, "pathway_modes", _styles(results))
     ax.set_ylim(0, None)
     contexts = contextual.task(next(iter(families.values()))).contexts
-    told = ", ".join(
+    times = ", ".join(
         f"{time:.0f} for $q={contextual.family_name(numbers)}$"
         for numbers, time in _times(families, HALF).items()
     )
-    ax.set_title(f"Residual, $C={contexts}$: half after {told}")
+    ax.set_title(f"Residual, $C={contexts}$: half after {times}")
 
 
 def _draw_losses(ax: Axes, cells: Families, solution: str, styles: dict) -> None:
-    """Loss of every family over time, a closed form on top, and the paper's."""
+    """Draws the loss of every family over time, with theory and the paper's closed form on top."""
     for numbers, cell in cells.items():
         loss = relative_loss(cell.get("trajectory", "loss"))
         style.over_seeds(ax, cell.flow_time, loss, **styles[numbers])
@@ -131,21 +131,21 @@ def _draw_losses(ax: Axes, cells: Families, solution: str, styles: dict) -> None
     ax.set(xlabel=SHORT, ylabel="loss over initial loss", xlim=(0, float(cell.flow_time[-1])))
 
 
-def _times(cells: Families, level: float) -> dict[tuple[int, ...], float]:
-    """When the mean loss of each family falls to a share of its start; NaN if it does not."""
-    found = {}
+def _times(cells: Families, level: float) -> dict[contextual.Numbers, float]:
+    """Times at which the mean loss of each family falls to a share of its start, or NaN."""
+    times = {}
     for numbers, cell in cells.items():
         loss = relative_loss(cell.get("trajectory", "loss")).mean("seed")
-        found[numbers] = float(cell.flow_time.where(loss <= level).min())
-    return found
+        times[numbers] = float(cell.flow_time.where(loss <= level).min())
+    return times
 
 
-def _styles(results: Results) -> dict[tuple[int, ...], dict[str, Any]]:
-    """Colours of all families, and lines of which one shows under another."""
+def _styles(results: Results) -> dict[contextual.Numbers, dict[str, Any]]:
+    """Lines of all families; widths differ, so that lines under another one are visible."""
     cells = [cell for experiment in (*STAGES, WHOLE) for cell in results.cells(experiment)]
     numbers = list(contextual.families(cells))
     widths = np.linspace(3.4, 1.4, len(numbers))
     return {
-        each: {"color": contextual.family_props(each)["color"], "linewidth": width}
-        for each, width in zip(numbers, widths, strict=True)
+        family: {"color": contextual.family_props(family)["color"], "linewidth": width}
+        for family, width in zip(numbers, widths, strict=True)
     }

@@ -31,13 +31,13 @@ TRAINED = {
     "imitation_gap": ("losses", {"color": style.COLOURS["gated"], "marker": "D"}),
     "imitation_output_error": ("outputs", {"color": style.categorical(4), "marker": "^"}),
 }
-"""Metrics, what to call them and how to draw them."""
+"""Names and markers of metrics."""
 LEVEL = 0.05
-"""Share of the initial loss that times are to."""
+"""Loss over initial loss at which times are compared."""
 PAPER = {"color": style.PAPER["color"], "alpha": 0.18, "linewidth": 0}
-"""Of the family that the paper has."""
+"""Shade of the family in the paper."""
 Families = Sequence[tuple[CellResults, Mapping[str, Mapping[str, Any]]]]
-"""Of each cell, labels of its families in a metric, by name."""
+"""Cells, each with the labels of its families in a metric, by name of the family."""
 
 
 @Figure(
@@ -94,19 +94,19 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.margins(y=0.12)
     cell, names = families[-1]
     ratios = smallest_scale(cell.get("metrics", "imitation_time_ratio").sel(loss_level=LEVEL))
-    told = ", ".join(f"{float(ratios.sel(at).mean('seed')):.2f}" for at in names.values())
-    ax.set_title(f"$C$ = {contextual.task(cell).contexts}: times are {told}")
+    times = ", ".join(f"{float(ratios.sel(at).mean('seed')):.2f}" for at in names.values())
+    ax.set_title(f"$C$ = {contextual.task(cell).contexts}: times are {times}")
 
 
 def _closed_forms(results: Results) -> Families:
-    """Families that closed forms are of."""
+    """Families of the closed forms."""
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     numbers = [cell.get("metrics", "fitted_gap")["open_in"].values.tolist() for cell in cells]
     return [(c, {str(q): {"open_in": q} for q in n}) for c, n in zip(cells, numbers, strict=True)]
 
 
 def _trained(results: Results) -> Families:
-    """Families that were trained."""
+    """Families of the trained networks."""
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     return [
         (
@@ -123,7 +123,7 @@ def _trained(results: Results) -> Families:
 def _draw_distances(
     ax: Axes, families: Families, metrics: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> None:
-    """Metrics of all families on a logarithmic axis, with a legend that no point reaches."""
+    """Draws metrics of all families on a logarithmic axis, with a legend below all points."""
     for metric, (name, props) in metrics.items():
         _draw(ax, families, metric, props)
         ax.plot([], [], linestyle="", label=name, **props)
@@ -134,22 +134,20 @@ def _draw_distances(
 
 
 def _draw(ax: Axes, families: Families, metric: str, props: Mapping[str, Any], **at: float) -> None:
-    """A metric of all families side by side, those of a cell joined by a thin line."""
+    """Draws a metric of all families side by side, with a thin line through those of a cell."""
     first = 0
     for cell, names in families:
         values = smallest_scale(cell.get("metrics", metric)).sel(at)
         shown = [values.sel(label) for label in names.values()]
-        for position, each in enumerate(shown, start=first):
-            style.points(ax, position, each, **props)
         positions = range(first, first + len(shown))
-        ax.plot(
-            positions, [float(e.mean("seed")) for e in shown], color=props["color"], linewidth=0.8
-        )
+        style.point_series(ax, positions, shown, **props)
+        means = [float(value.mean("seed")) for value in shown]
+        ax.plot(positions, means, color=props["color"], linewidth=0.8)
         first += len(shown) + 1
 
 
 def _name_families(ax: Axes, families: Families) -> None:
-    """Numbers q below the axes, numbers of contexts below those, and the paper's family shaded."""
+    """Labels q on the x axis, numbers of contexts on top, and a shade for the paper's family."""
     positions, labels, first = [], [], 0
     for cell, names in families:
         count = contextual.task(cell).contexts

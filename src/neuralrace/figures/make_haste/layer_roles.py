@@ -21,7 +21,7 @@ TWO: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o"}
 ONE: dict[str, Any] = {"color": style.categorical(5), "marker": "^"}
 POWER: dict[str, Any] = {"color": style.categorical(9), "marker": "s"}
 NETWORKS = {"two_hidden": TWO, "one_hidden": ONE}
-"""Looks of networks by experiment."""
+"""Markers of networks, by experiment."""
 
 
 @Figure(
@@ -41,7 +41,7 @@ NETWORKS = {"two_hidden": TWO, "one_hidden": ONE}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """ReLU networks by depth, and what the source states."""
+    """ReLU networks by depth, and the paper's statement."""
     return [
         style.handle("two hidden layers", linestyle="", **TWO),
         style.handle("two, units by power", linestyle="", **POWER),
@@ -54,14 +54,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Loss at the end over the initial loss, with the ReLU of one hidden layer taken away."""
     cell = results.cell("two_hidden")
     kept = smallest_scale(cell.get("metrics", "final_loss_share"))
-    taken = smallest_scale(cell.get("metrics", "linearised_loss"))
-    for position, loss in enumerate((kept, *taken.transpose("hidden_layer", "seed"))):
+    linearised = smallest_scale(cell.get("metrics", "linearised_loss"))
+    for position, loss in enumerate((kept, *linearised.transpose("hidden_layer", "seed"))):
         style.points(ax, position, loss, **TWO)
-    layers = [str(layer) for layer in taken["hidden_layer"].values]
+    layers = [str(layer) for layer in linearised["hidden_layer"].values]
     ax.set_xticks(range(len(layers) + 1), ["none", *layers])
     ax.set(yscale="log", xlabel="layer without its ReLU", ylabel="loss over initial loss")
     ax.margins(x=0.2)
-    losses = taken.mean("seed").values
+    losses = linearised.mean("seed").values
     ax.set_title(
         f"Loss without the ReLU of layer {layers[0]}: {losses[0]:.2g}, of {layers[-1]}: "
         f"{losses[-1]:.2g}"

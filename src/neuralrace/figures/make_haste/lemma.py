@@ -28,7 +28,7 @@ from neuralrace.theory import gate_patterns
 from neuralrace.theory.reln.gates import relu_gates
 
 COUNTEREXAMPLE = np.array([0.5, -0.5, 1.0, 0.0])
-"""Weights from two objects, then from two contexts."""
+"""Weights from the two objects, then from the two contexts."""
 GROUPS = ("Jarvis et al.,\nlemma 4.1\nand proof", "beyond\nthe lemma", "impossible")
 START: dict[str, Any] = {"color": "0.6", "marker": "s", "clip_on": False}
 END: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o", "clip_on": False}
@@ -53,7 +53,7 @@ LEMMA = {
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Gates, the lemma and its counterexample, and when units are looked at."""
+    """Gates, the lemma and its counterexample, and times."""
     dark, light = (colormaps[style.HEAT](value) for value in (0.0, 1.0))
     return [
         Patch(facecolor=light, label="open"),
@@ -78,8 +78,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     for row in range(1, len(patterns)):
         ax.axhline(row - 0.5, color="0.5", linewidth=0.5)
     shown = (results.cell("lemma").data.x @ COUNTEREXAMPLE > 0).tolist()
-    found = (0, len(groups[0]), LEMMA), (patterns.tolist().index(shown), 1, FRAME)
-    for first, rows, props in found:
+    frames = (0, len(groups[0]), LEMMA), (patterns.tolist().index(shown), 1, FRAME)
+    for first, rows, props in frames:
         frame = Rectangle((-0.5, first - 0.5), patterns.shape[1], rows, **props)
         ax.add_patch(frame).set(clip_on=False, zorder=4)
     contextual.name_blocks(ax.yaxis, list(map(len, groups)), GROUPS)
@@ -120,7 +120,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 def _draw_shares(
     ax: Axes, sizes: Sequence[int], shares: xr.DataArray, props: dict[str, Any]
 ) -> float:
-    """Shares in the rows of their patterns, in groups; gives that of patterns beyond the lemma."""
+    """Draws shares in the rows of their patterns; returns the share beyond the lemma."""
     for row in range(shares.sizes["pattern"]):
         style.points(ax, row, shares.isel(pattern=row), across=True, **props)
     contextual.name_blocks(ax.yaxis, sizes, [""] * len(sizes), style.GUIDE)
@@ -130,16 +130,16 @@ def _draw_shares(
 
 
 def _grouped(cell: CellResults) -> list[Bool[np.ndarray, "pattern sample"]]:
-    """Patterns that the lemma allows, realisable ones beyond it, and impossible ones.
+    """Patterns that the lemma allows, realisable patterns beyond it, and impossible patterns.
 
-    Those that are open on fewest samples come first.
+    Within a group, patterns that are open on the fewest samples come first.
 
     Raises:
-        UserError: the task is another than two objects in two contexts.
+        UserError: a task of other sizes than two objects in two contexts.
     """
     dataset, data = contextual.task(cell), cell.data
     if (dataset.objects, dataset.contexts) != (2, 2):
-        raise UserError(f"{cell.name}: patterns of gates are drawn for 2 objects in 2 contexts")
+        raise UserError("patterns of gates are drawn for 2 objects in 2 contexts", key=cell.name)
     every = np.array(list(product((False, True), repeat=len(data.x))))
     every = every[np.argsort(every.sum(axis=1), kind="stable")]
     realisable = {tuple(row) for row in gate_patterns.realisable_patterns(data.x).tolist()}
@@ -152,9 +152,9 @@ def _grouped(cell: CellResults) -> list[Bool[np.ndarray, "pattern sample"]]:
 def _by_pattern(
     cell: CellResults, patterns: Bool[np.ndarray, "pattern sample"], snapshot: int
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """Shares of units, and of output on the targets that they carry, by seed and pattern.
+    """Shares of units, and of the output on the targets that they carry, (seed, pattern).
 
-    NaN for runs that have diverged.
+    Runs that diverged have NaN.
     """
     data = cell.data
     encoder, readout = (

@@ -19,21 +19,21 @@ from neuralrace.figures import contextual, style
 from neuralrace.figures.sweeps import relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
-FAMILIES: dict[tuple[int, ...], Any] = {
+FAMILIES: dict[contextual.Numbers, Any] = {
     (2,): style.LINES[0],
     (1,): style.LINES[1],
     (1, 2): style.LINES[2],
 }
-"""Lines by the numbers q of contexts that pathways are open in."""
+"""Line styles of families, by q."""
 OTHERS: dict[str, dict[str, Any]] = {
     "samples_gated": {"color": style.categorical(2), "marker": "D", "linestyle": style.LINES[3]},
     "objects_gated": {"color": style.categorical(5), "marker": "v", "linestyle": style.LINES[0]},
 }
-"""Looks of a pathway for every sample, and for every object, by experiment."""
+"""Lines of networks with a pathway for every sample and for every object, by experiment."""
 NAMES = {"samples_gated": "a pathway a sample", "objects_gated": "a pathway an object"}
 COMMON: dict[str, Any] = {"color": "0.35", "marker": "X"}
 LATE = 0.05
-"""Loss over initial loss at which learners are compared."""
+"""Loss over initial loss at which networks are compared."""
 
 
 @Figure(
@@ -109,9 +109,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Share of each pathway in the power of all, where families train together."""
     families = contextual.families(results.cells("contextual_gated"))
     cell = families[max(families, key=len)]
-    dataset, gates = contextual.task(cell), contextual.pathway_gates(cell)
     share = smallest_scale(cell.get("metrics", "pathway_share"))
-    opened = np.asarray(gates.reshape(len(gates), dataset.contexts, -1).any(axis=2))
+    opened = contextual.gates_by_context(cell) > 0
     for position, row in enumerate(opened):
         props = COMMON if row.all() else contextual.family_props((int(row.sum()),))
         style.points(ax, position, share.isel(pathway=position), **props)
@@ -143,9 +142,9 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _networks(results: Results) -> list[tuple[str, CellResults, dict[str, Any]]]:
-    """Name, cell and look of each gated network, the one of two contexts first."""
+    """Name, cell and line of each gated network; q = 2 is first."""
     families = contextual.families(results.cells("contextual_gated"))
-    found = [
+    by_family = [
         (
             f"gated, $q$ = {contextual.family_name(numbers)}",
             families[numbers],
@@ -154,4 +153,4 @@ def _networks(results: Results) -> list[tuple[str, CellResults, dict[str, Any]]]
         for numbers, line in FAMILIES.items()
         if numbers in families
     ]
-    return found + [(NAMES[name], results.cell(name), props) for name, props in OTHERS.items()]
+    return by_family + [(NAMES[name], results.cell(name), props) for name, props in OTHERS.items()]

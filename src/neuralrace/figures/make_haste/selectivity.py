@@ -25,7 +25,7 @@ PARTS = {
     "carried_residual": ("residual", {"color": style.COLOURS["relu"], "marker": "o"}),
     "carried_common": ("common part", {"color": style.categorical(9), "marker": "s"}),
 }
-"""Metrics, what to call them and how to draw them."""
+"""Names and markers of metrics."""
 KINDS = {
     "context_gated_share": (
         "gated by context alone",
@@ -36,7 +36,7 @@ KINDS = {
         {"color": style.categorical(5), "marker": "v"},
     ),
 }
-"""Kinds of units, by the metric of what they carry of the residual."""
+"""Names and markers of kinds of units, by the metric of the residual that they carry."""
 SPEED: dict[str, Any] = style.GUIDE | {"linewidth": 1.0}
 
 
@@ -54,7 +54,7 @@ SPEED: dict[str, Any] = style.GUIDE | {"linewidth": 1.0}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Parts of the targets, and what units are to be set beside."""
+    """Parts of the targets, and guides."""
     return [
         *(style.handle(name, linestyle="", **props) for name, props in PARTS.values()),
         style.handle(r"speed of family $q$", **SPEED),
@@ -101,8 +101,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.annotate("$C/2$", (counts[-1], counts[-1] / 2), (3, -2), textcoords="offset points")
     ax.set(xticks=counts, xlabel="contexts $C$", ylabel="contexts a unit is open in")
     ax.margins(x=0.12)
-    told = ", ".join(f"{mean:.1f}" for mean in line)
-    ax.set_title(f"Units are open in {told} of {', '.join(map(str, counts))} contexts")
+    numbers = ", ".join(f"{mean:.1f}" for mean in line)
+    ax.set_title(f"Units are open in {numbers} of {', '.join(map(str, counts))} contexts")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
@@ -129,7 +129,7 @@ def panel_f(results: Results, ax: Axes) -> None:
 
 
 def _draw_carried(ax: Axes, cell: CellResults) -> None:
-    """What units carry by the number of contexts they are open in, and the speeds of families."""
+    """Draws what units carry, by the number of contexts they are open in, and family speeds."""
     contexts = contextual.task(cell).contexts
     numbers = np.arange(contexts + 1)
     speed = np.sqrt(numbers * (contexts - numbers) / contexts)
@@ -137,10 +137,9 @@ def _draw_carried(ax: Axes, cell: CellResults) -> None:
     ax.axvline(contexts - 1, **style.PAPER | {"zorder": 0})
     for offset, (metric, (_, props)) in zip((-0.1, 0.1), PARTS.items(), strict=True):
         carried = smallest_scale(cell.get("metrics", metric))
-        for number, share in zip(
-            numbers.tolist(), carried.transpose("open_contexts", "seed"), strict=True
-        ):
-            style.points(ax, number + offset, share, **props)
+        style.point_series(
+            ax, numbers + offset, carried.transpose("open_contexts", "seed"), **props
+        )
     ax.set(
         xticks=numbers,
         xlim=(-0.4, contexts + 0.4),

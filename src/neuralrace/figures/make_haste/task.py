@@ -15,10 +15,10 @@ from matplotlib.patches import Patch
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.diagrams import gate_handles
-from neuralrace.results.cells import CellResults, Results
+from neuralrace.results.cells import Results
 
 GATES = "gray"
-"""Open is light and closed dark, as in drawings of networks."""
+"""Open gates are light and closed gates dark, as in network diagrams."""
 
 
 @Figure(
@@ -41,7 +41,7 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Inputs of all samples."""
-    cell = _reln(results)
+    cell = contextual.reln(results.cells("contextual_gated"))
     data, dataset = cell.data, contextual.task(cell)
     style.heat(ax, data.x.T, 0, 1)
     contextual.name_blocks(ax.yaxis, data.input_groups, ("object", "context"))
@@ -52,7 +52,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Targets of the same samples."""
-    cell = _reln(results)
+    cell = contextual.reln(results.cells("contextual_gated"))
     data, dataset = cell.data, contextual.task(cell)
     positions = ("always", *(f"in {context}" for context in range(1, dataset.contexts + 1)))
     kinds = [structure.replace("_", "-") for structure in dataset.blocks]
@@ -66,7 +66,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The rectified linear network; cells are gates in the first to the last context."""
-    cell = _reln(results)
+    cell = contextual.reln(results.cells("contextual_gated"))
     contextual.draw_pathways(ax, cell, shape=1.6)
     pathways = len(contextual.pathway_gates(cell))
     ax.set_title(f"The rectified linear network has {pathways} pathways")
@@ -76,23 +76,17 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Gates of families of networks by context, a row for each pathway."""
     networks = contextual.families(results.cells("contextual_gated"))
     axes = style.split(ax, 1, len(networks))[0]
-    for each, (numbers, cell) in zip(axes, networks.items(), strict=True):
-        dataset, gates = contextual.task(cell), contextual.pathway_gates(cell)
-        opened = gates.reshape(len(gates), dataset.contexts, dataset.objects).mean(axis=2)
-        contexts = [str(context) for context in range(1, dataset.contexts + 1)]
-        style.heat(each, opened, 0, 1, columns=contexts, cmap=GATES)
-        for row in range(1, len(opened)):
-            each.axhline(row - 0.5, color="0.5", linewidth=0.6)
-        for column in range(1, dataset.contexts):
-            each.axvline(column - 0.5, color="0.5", linewidth=0.6)
-        each.spines[["top", "right"]].set_visible(True)
-        each.set_title(f"$q$ = {contextual.family_name(numbers)}", loc="center")
-        each.set_xlabel("context")
+    for part, (numbers, cell) in zip(axes, networks.items(), strict=True):
+        opened = contextual.gates_by_context(cell)
+        pathways, contexts = opened.shape
+        names = [str(context) for context in range(1, contexts + 1)]
+        style.heat(part, opened, 0, 1, columns=names, cmap=GATES)
+        for row in range(1, pathways):
+            part.axhline(row - 0.5, color="0.5", linewidth=0.6)
+        for column in range(1, contexts):
+            part.axvline(column - 0.5, color="0.5", linewidth=0.6)
+        part.spines[["top", "right"]].set_visible(True)
+        part.set_title(f"$q$ = {contextual.family_name(numbers)}", loc="center")
+        part.set_xlabel("context")
     axes[0].set_ylabel("pathway")
     ax.set_title("Families of pathways open in $q$ contexts")
-
-
-def _reln(results: Results) -> CellResults:
-    """The network whose context pathways are open in all contexts but one."""
-    networks = contextual.families(results.cells("contextual_gated"))
-    return networks[contextual.task(next(iter(networks.values()))).contexts - 1,]

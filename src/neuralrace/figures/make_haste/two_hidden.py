@@ -29,9 +29,9 @@ GATED: dict[str, Any] = {
 }
 ONE: dict[str, Any] = {"color": style.categorical(5), "marker": "^", "linestyle": style.LINES[2]}
 PLATEAUS = (0.7, 0.42, 0.3)
-"""Losses over initial loss where the gated network rests."""
+"""Losses over initial loss on plateaus of the gated network."""
 HALF = 0.5
-"""Loss over initial loss to which times are relative."""
+"""Times are relative to the time at this loss over initial loss."""
 LATE = 0.05
 """Loss over initial loss at the end of learning."""
 
@@ -52,7 +52,7 @@ LATE = 0.05
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Networks, and gates of the drawing."""
+    """Networks, and gates in the diagram."""
     return [
         style.handle("ReLU, two hidden layers", **RELU),
         style.handle("gated, two hidden layers", **GATED),
@@ -127,7 +127,7 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, props: dict[str, Any]) -> None:
-    """Loss of every run, faded, and of the typical one."""
+    """Draws the loss of every run, faded, and of the typical run."""
     losses = relative_loss(cell.get("trajectory", "loss"))
     for loss in losses:
         ax.plot(time, loss, color=props["color"], alpha=0.3, linewidth=0.6)
@@ -136,11 +136,12 @@ def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, props: dict[str,
 
 
 def _variation(cell: CellResults, scale: float) -> xr.DataArray:
-    """Deviation of times over runs at an init scale, over their mean."""
+    """Standard deviation of times over runs at an init scale, over their mean."""
     variation = cell.get("metrics", "level_time_variation")
     if scale not in variation["init_scale"]:
         raise UserError(
-            f"{cell.name}: init_scales lacks {scale:g}, the scale that networks are compared at. "
-            "Add it in config/ and run the experiment again."
+            f"lacks {scale:g}, the scale at which networks are compared",
+            key=f"{cell.name}: init_scales",
+            remedy="add it in config/ and run the experiment again",
         )
     return variation.sel(init_scale=scale)

@@ -21,9 +21,9 @@ from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 SIDE = 1.6
-"""Half the side of the square that outputs are drawn on."""
+"""Half the side of the square on which outputs are drawn."""
 DOTS = 61
-"""Along each side of it."""
+"""Number of points along each side of the square."""
 
 
 @Figure(
@@ -56,18 +56,18 @@ def panel_a(results: Results, ax: Axes) -> None:
         for position in margins.example_indices([margins.margin(cell) for cell in cells])
     ]
     maps = [output(cell) for cell in shown]
-    reached = [float(np.fmax.reduce(abs(each).ravel())) for each in maps]
+    reached = [float(np.fmax.reduce(abs(shades).ravel())) for shades in maps]
     largest = float(np.nan_to_num(np.fmax.reduce(reached))) or 1.0
     axes = style.split(ax, len(shown))[:, 0]
-    for one, cell, shades in zip(axes, shown, maps, strict=True):
-        image = style.heat(one, shades, -largest, largest, aspect="equal")
+    for part, cell, shades in zip(axes, shown, maps, strict=True):
+        image = style.heat(part, shades, -largest, largest, aspect="equal")
         image.set_extent((-SIDE, SIDE, -SIDE, SIDE))
         for (across, up, *_), (target,) in zip(cell.data.x, cell.data.y, strict=True):
             fill = "black" if target > 0 else "white"
-            one.plot(across, up, "o", color="black", markerfacecolor=fill, markeredgewidth=0.8)
-        one.set_yticks((-1, 1), ("-1", "1"))
-        one.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), ylabel="$x_2$")
-        one.set_title(rf"$\Delta$ = {margins.margin(cell):.4g}", loc="center")
+            part.plot(across, up, "o", color="black", markerfacecolor=fill, markeredgewidth=0.8)
+        part.set_yticks((-1, 1), ("-1", "1"))
+        part.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), ylabel="$x_2$")
+        part.set_title(rf"$\Delta$ = {margins.margin(cell):.4g}", loc="center")
     axes[-1].set_xticks((-1, 1), ("-1", "1"))
     axes[-1].set_xlabel("$x_1$")
     ax.figure.colorbar(image, ax=list(axes), label="output at $x_3$ = 0", aspect=30)
@@ -107,12 +107,12 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def _alone(margin: Any) -> Any:
-    """Nonlinearity index of XoR units that point to one example each and answer it alone."""
+    """Nonlinearity index of XoR units alone, each of which answers one example."""
     return 2 / (2 + margin**2)
 
 
 def _range(values: xr.DataArray) -> str:
-    """Least and largest of a few values, or the only one."""
+    """Smallest and largest value, or the only value."""
     ends = [f"{float(end):.2f}" for end in (values.min(), values.max())]
     return " to ".join(dict.fromkeys(ends))
 
@@ -120,7 +120,7 @@ def _range(values: xr.DataArray) -> str:
 def _by_margin(
     ax: Axes, cells: Sequence[CellResults], metric: str, theory: Callable[[float, float], float]
 ) -> None:
-    """A metric by margin, all init scales, and theory of it from the predicted share and margin."""
+    """Draws a metric by margin and init scale; `theory` maps predicted share and margin to it."""
     positions = [margins.margin(cell) for cell in cells]
     for scale, props in margins.scale_styles(cells[0]).items():
         at = {"init_scale": scale}

@@ -26,13 +26,13 @@ ALONE: dict[str, dict[str, Any]] = {
     "margin_linear": style.PAPER | margins.LINEAR | {"linewidth": 1.5},
     "margin_xor": style.PAPER | margins.XOR | {"linewidth": 1.5, "linestyle": (0, (3, 1, 1, 1))},
 }
-"""Solutions of one kind of pathway, with their looks."""
+"""Lines of the solutions of one kind of pathway alone."""
 TILT = np.array([[1.0, 0.0], [0.45, 0.38], [0.0, 1.0]])
-"""From the three inputs to the plane that they are drawn on."""
+"""Projection of the three inputs to the plane of the drawing."""
 SHOWN = 0.9
-"""Margin that the task is drawn with."""
+"""Margin of the drawing of the task."""
 BEFORE, AFTER = 0.6, 1.5
-"""Where losses begin and end, over the time to half of them: earlier and later they are flat."""
+"""First and last time at which losses are drawn, over the half time; they are flat outside."""
 
 
 @Figure(
@@ -136,18 +136,18 @@ def panel_e(results: Results, ax: Axes) -> None:
     chosen = sorted({*examples, min(near + 1, len(cells) - 1)})
     shown = [cells[position] for position in chosen]
     axes = style.split(ax, 1, len(shown), sharey=True)[0]
-    for one, cell in zip(axes, shown, strict=True):
+    for part, cell in zip(axes, shown, strict=True):
         time, loss = cell.flow_time, smallest_scale(cell.get("trajectory", "loss"))
         half = float(smallest_scale(cell.get("metrics", "loss_half_time")).mean("seed"))
         near_half = (time >= BEFORE * half) & (time <= AFTER * half)
-        seen = near_half if near_half.sum() > 2 else time >= 0
-        style.over_seeds(one, time[seen], loss[..., seen], linewidth=3.0, **RELU)
+        visible = near_half if near_half.sum() > 2 else time >= 0
+        style.over_seeds(part, time[visible], loss[..., visible], linewidth=3.0, **RELU)
         for solution, props in {**ALONE, "margin_race": style.THEORY}.items():
             theory = smallest_scale(cell.get("theory", "loss", solution=solution)).mean("seed")
-            one.plot(time[seen], theory[..., seen], **props)
-        one.set_title(rf"$\Delta$ = {margins.margin(cell):.4g}", loc="center")
-        one.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
-        one.margins(x=0)
+            part.plot(time[visible], theory[..., visible], **props)
+        part.set_title(rf"$\Delta$ = {margins.margin(cell):.4g}", loc="center")
+        part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
+        part.margins(x=0)
     axes[0].set_ylabel("loss")
     errors = [cell.get("metrics", "loss_error_sup", solution="margin_race") for cell in cells]
     most = np.fmax.reduce([float(smallest_scale(error).max()) for error in errors])
@@ -155,7 +155,7 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _draw_pathways(ax: Axes, cell: CellResults, props: dict) -> None:
-    """A gated network with the examples that its pathways are open on."""
+    """Draws a gated network with the examples on which its pathways are open."""
     graph = diagrams.graph(cell)
     gates = contextual.pathway_gates(cell)
     routes = dict.fromkeys(graph.pathways, props["color"])
@@ -165,6 +165,6 @@ def _draw_pathways(ax: Axes, cell: CellResults, props: dict) -> None:
 
 
 def _predicted(cells: Sequence[CellResults], solution: str) -> list[float]:
-    """Mean half times over seeds by margin at the smallest init scale; NaN where some never are."""
+    """Mean half times over seeds by margin; NaN if a run does not reach half of the loss."""
     times = [cell.get("metrics", "predicted_loss_half_time", solution=solution) for cell in cells]
     return [float(smallest_scale(time).mean("seed", skipna=False)) for time in times]

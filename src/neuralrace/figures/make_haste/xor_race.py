@@ -34,7 +34,7 @@ from neuralrace.results.cells import Results
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Gated networks of a, init scales of b, theory, and the paper's statement."""
+    """Gated networks of a, init scales of b, theory, and the statement of the paper."""
     return [
         style.handle("linear pathways", **margins.LINEAR),
         style.handle("XoR pathways", **margins.XOR),
@@ -50,15 +50,15 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     pairs = margins.gated_pairs(results)
     axes = style.split(ax, 1, len(pairs), sharex=True, sharey=True)[0]
-    for one, pair in zip(axes, pairs, strict=True):
+    for part, pair in zip(axes, pairs, strict=True):
         for cell, props in zip(pair, (margins.LINEAR, margins.XOR), strict=True):
             loss = smallest_scale(cell.get("trajectory", "loss"))
             closed = smallest_scale(cell.get("theory", "loss", solution="reduction")).mean("seed")
-            style.over_seeds(one, cell.flow_time, loss, **props)
-            one.plot(cell.flow_time, closed, **style.THEORY)
-        one.set_title(rf"$\Delta$ = {margins.margin(pair[0]):.4g}", loc="center")
-        one.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
-        one.margins(x=0)
+            style.over_seeds(part, cell.flow_time, loss, **props)
+            part.plot(cell.flow_time, closed, **style.THEORY)
+        part.set_title(rf"$\Delta$ = {margins.margin(pair[0]):.4g}", loc="center")
+        part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
+        part.margins(x=0)
     axes[0].set_ylabel("loss")
     near = pairs[[pair[0] for pair in pairs].index(margins.nearest([pair[0] for pair in pairs]))]
     linear, xor = (smallest_scale(c.get("metrics", "loss_half_time")).mean("seed") for c in near)
@@ -86,5 +86,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set(xlabel=margins.LABEL, ylabel="time over that of the faster")
     nearest = margins.nearest(cells)
     ratio = margins.over_faster(nearest).mean("seed").sel(init_scale=list(scales)).values
-    told = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ratio[0], ratio[-1])))
-    ax.set_title(rf"At $\Delta$ = {margins.margin(nearest):.4g}, {told} of the faster kind's time")
+    ratios = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ratio[0], ratio[-1])))
+    ax.set_title(
+        rf"At $\Delta$ = {margins.margin(nearest):.4g}, {ratios} of the faster kind's time"
+    )

@@ -156,7 +156,7 @@ def _half(cell: CellResults) -> xr.DataArray:
 def _slope(cells: Sequence[CellResults]) -> float:
     """Exponent of the mean half time in P."""
     times = [float(_half(cell).mean()) for cell in cells]
-    return style.log_slope(list(map(_sharing, cells)), times)
+    return float(np.polyfit(np.log(list(map(_sharing, cells))), np.log(times), 1)[0])
 
 
 def _by_pairs(ax: Axes, cells: Sequence[CellResults]) -> None:
