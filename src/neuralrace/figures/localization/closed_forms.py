@@ -141,13 +141,10 @@ def panel_g(results: Results, ax: Axes) -> None:
     """Distance of exclusive pathways from least squares on the samples of a gate, or all."""
     cell = results.cells("exclusive_limit")[0]
     misfit = smallest_scale(cell.get("metrics", "least_squares_misfit"))
-    for position, samples in enumerate(FITTED):
-        props = {
-            "color": style.sequential(3)[position],
-            "marker": style.marker(position),
-            "markersize": 5,
-        }
-        _point(ax, position, misfit.sel(fitted_on=samples), props)
+    for position, (samples, props) in enumerate(
+        zip(FITTED, style.sequential_styles(3), strict=True)
+    ):
+        _point(ax, position, misfit.sel(fitted_on=samples), props | {"markersize": 5})
     ax.set_xticks(range(len(FITTED)), FITTED.values())
     ax.set(yscale="log", xlim=(-0.5, len(FITTED) - 0.5), xlabel="samples of the gate")
     ax.set_ylabel("distance from\nleast squares")

@@ -98,8 +98,7 @@ def _draw(ax: Axes, results: Results, metric: str) -> list[tuple[float, float]]:
     for cell, props in _shown(results):
         values = smallest_scale(cell.get("metrics", f"refresh_{metric}"))
         numbers = values["refreshes"].values.tolist()
-        for position, each in enumerate(values.transpose("refreshes", "seed")):
-            style.points(ax, position, each, **props)
+        style.point_series(ax, range(len(numbers)), values.transpose("refreshes", "seed"), **props)
         own = smallest_scale(cell.get("metrics", metric))
         frozen_gates.draw_relu(ax, own)
         level = float(own.mean())
@@ -107,10 +106,7 @@ def _draw(ax: Axes, results: Results, metric: str) -> list[tuple[float, float]]:
         finals.append((float(values.isel(refreshes=-1).mean()), level))
     props = {"color": frozen_gates.RELU["color"], "textcoords": "offset points"}
     for rank, (level, time) in enumerate(sorted(levels)):
-        at, side = (
-            (1.0, level),
-            "bottom" if rank else "top",
-        )  # Equal levels get labels above and below.
+        at, side = (1.0, level), "bottom" if rank else "top"  # apart even if levels are equal
         ax.annotate(time, at, (2, 0), ax.get_yaxis_transform(), va=side, **props)
     ax.set_xticks(range(len(numbers)), map(str, numbers))
     ax.set(xlabel="refreshes", xlim=(-0.5, len(numbers) - 0.5))

@@ -70,12 +70,7 @@ def panel_c(results: Results, ax: Axes) -> None:
                 values = _first_layer(cell, metric).sel(init_scale=scale)
                 style.points(ax, position, values, fillstyle=fill, **mark)
                 never += [float(values.mean("seed"))] * (metric == "never_changed")
-        names.append(
-            (
-                len(styles) * 1.4 * index + (len(styles) - 1) / 2,
-                marginal_name(cell),
-            )
-        )
+        names.append((len(styles) * 1.4 * index + (len(styles) - 1) / 2, marginal_name(cell)))
     for level, text in ((FEW, "few"), (BY_CHANCE, "chance")):
         ax.axhline(level, **style.GUIDE)
         ax.text(1, level, text, ha="right", va="bottom", transform=ax.get_yaxis_transform(), **TEXT)

@@ -139,13 +139,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set(xlim=(-0.5, len(scales) - 0.5), ylim=(-0.05, 1.05))
     ax.legend(
         handles=[
-            style.handle(
-                marginal_name(cell),
-                linestyle="",
-                marker="o",
-                color="0.3",
-                fillstyle=fill,
-            )
+            style.handle(marginal_name(cell), linestyle="", marker="o", color="0.3", fillstyle=fill)
             for cell, fill in zip(cells, ("full", "none"), strict=False)
         ],
         loc="center right",

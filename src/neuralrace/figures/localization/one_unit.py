@@ -190,14 +190,8 @@ def _fields(ax: Axes, cell: CellResults, colour: Any) -> None:
     positions = np.arange(1, flow.shape[1] + 1)
     ax.axhline(0, **style.GUIDE | {"linewidth": 0.5})
     if len(learned):
-        ax.fill_between(
-            positions,
-            learned.min(axis=0),
-            learned.max(axis=0),
-            color=colour,
-            alpha=0.2,
-            linewidth=0,
-        )
+        low, high = learned.min(axis=0), learned.max(axis=0)
+        ax.fill_between(positions, low, high, color=colour, alpha=0.2, linewidth=0)
         ax.plot(positions, learned.mean(axis=0), color=colour)
     ax.plot(positions, flow.mean(axis=0), **style.THEORY)
     ax.set(xlim=(1, len(positions)), ylim=(-1.1, 1.15))

@@ -104,10 +104,7 @@ def _grid(ax: Axes, cells: Sequence[CellResults]) -> None:
     columns = list(dict.fromkeys(map(lengths_label, cells)))
     axes = style.split(ax, len(rows), len(columns), sharex=True, sharey=True)
     for cell in cells:
-        position = (
-            rows.index(marginal_name(cell)),
-            columns.index(lengths_label(cell)),
-        )
+        position = (rows.index(marginal_name(cell)), columns.index(lengths_label(cell)))
         draw_above_shares(axes[position], cell, UNITS)
     for row, name in zip(axes, rows, strict=True):
         row[0].set_ylabel(name)

@@ -18,10 +18,7 @@ from neuralrace.results.cells import CellResults, Results
 
 RELN, WIDE = "two", "two_half"
 """Candidates of the ReLU network, with the widths of the paper and with a wide common pathway."""
-STYLES = {
-    RELN: contextual.RELN,
-    WIDE: {"color": style.categorical(9), "linewidth": 1.2},
-}
+STYLES = {RELN: contextual.RELN, WIDE: {"color": style.categorical(9), "linewidth": 1.2}}
 SHARES = (0.5, 0.2, 0.05)
 """Losses over initial loss at which outputs are drawn."""
 FIRST = 0.85
@@ -89,10 +86,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     cell = results.cell("contextual")
     reln = contextual.reln(results.cells("contextual_gated"))
     apart = contextual.draw_outputs(
-        ax,
-        (cell, contextual.first_seed(cell)),
-        (reln, contextual.first_seed(reln)),
-        SHARES,
+        ax, (cell, contextual.first_seed(cell)), (reln, contextual.first_seed(reln)), SHARES
     )
     ax.set_title(f"At equal loss no output differs by more than {apart:.2g}")
 
