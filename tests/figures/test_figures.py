@@ -79,7 +79,7 @@ def used_variables(name: str, monkeypatch) -> dict[str, set[str]]:
             used[self.attrs["watched"]].add(key)
         return take(self, key)
 
-    monkeypatch.setattr("neuralrace.results.cells.read", declared_only)
+    monkeypatch.setattr("neuralrace.results.cells.read_result", declared_only)
     monkeypatch.setattr(xr.Dataset, "__getitem__", watching)
     return used
 

@@ -44,7 +44,7 @@ def test_losses_are_drawn_near_equal_speed_and_on_either_side(
 
 def test_half_times_are_those_of_the_race_at_the_smallest_scale(results_of):
     results = results_of("make_haste/xor_margin")
-    (times,) = drawn(xor_margin.panel_d, Results(reversed(results.values())))
+    (times,) = drawn(xor_margin.panel_d, Results(reversed(list(results.values()))))
     shown = margins.by_margin(results, "xor_margin")
     assert [margins.margin(cell) for cell in shown] == [0.25, 0.5]
     assert list(margins.scale_styles(shown[0])) == [0.01, 0.001, 0.0001, 0.00001]
