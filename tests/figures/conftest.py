@@ -1,13 +1,19 @@
-"""A small set of result files for all figures.
+"""Small result files for all figures.
 
-The configured experiments, shrunk and not trained. Gradient flow stands in for gradient descent of
-linear layers and of averaged pathways with given gates. Weights that go straight to a network which
-answers the task, or to random features where the readout is their mean, stand in for that of
-nonlinear layers and of other pathways side by side, in metrics that train as well. What graphs and
-routing networks record, and norms and balances of pathways, are curves that fall or rise, with no
-network behind them. Theory and metrics are the library's own.
+The configured experiments are shrunk, and nothing is trained. Trajectories are made up instead:
+
+- linear layers, and averaged pathways with given gates, follow gradient flow;
+- the weights of nonlinear layers move on a straight line to a network that solves the task, or to
+  random features if the readout is their mean;
+- other pathways side by side move on a straight line to the best answers, also in metrics that
+  train networks;
+- records of graphs and of routing networks are curves that fall or rise, without a network.
+
+Theory and metrics are computed by the library.
 """
 
+import shutil
+from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
 
@@ -22,13 +28,14 @@ from neuralrace.config.load import read_plan
 from neuralrace.datasets import Data
 from neuralrace.datasets.random_streams import generator
 from neuralrace.datasets.transformed_images import TransformedImages
+from neuralrace.figures import matching_cells
 from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.layered import Layered
 from neuralrace.networks.routing import Routing
 from neuralrace.results.axes import axes, provenance_attributes, record_steps
-from neuralrace.results.cells import IDENTIFIER, CellResults
+from neuralrace.results.cells import IDENTIFIER, CellResults, Results, open_results
 from neuralrace.results.files import read_result, write_result
 from neuralrace.results.schema import TRAJECTORY, build
 from neuralrace.results.theory import theory_dataset
@@ -40,7 +47,7 @@ from neuralrace.training.trainer import Trajectory
 CONFIG = REPOSITORY / "config"
 STEPS, RECORDS, WIDTH = 12, 10, 8
 AVERAGED, SAMPLES = 4, 60
-"""Units or pathways that are averaged, and samples that are drawn."""
+"""Largest number of averaged units or pathways, and number of samples."""
 ACTIVATIONS = {
     "erf": lambda h: erf(h / np.sqrt(2)),
     "linear": lambda h: h,
@@ -50,11 +57,11 @@ ACTIVATIONS = {
 
 
 def shrink(experiment: dict) -> None:
-    """Two seeds and two values a sweep; a dozen long steps, or narrow gated networks."""
+    """Reduces an experiment to two seeds and two values a sweep, and to few steps or units."""
     dataset, network, record = (experiment[key] for key in ("dataset", "network", "record"))
     if dataset["name"] == "contextual":
         dataset["objects"] = min(dataset.get("objects", 8), WIDTH // 2)
-        if network.get("gates", {}).get("name") == "listed":  # a pathway for every object
+        if network.get("gates", {}).get("name") == "listed":  # one pathway for each object
             rows = np.tile(np.eye(dataset["objects"]), dataset["contexts"])
             network["gates"]["rows"] = rows.tolist()
     if dataset["name"] == "nonlinear_gaussian":
@@ -64,20 +71,20 @@ def shrink(experiment: dict) -> None:
     sweep = {key: values[:2] for key, values in experiment.get("sweep", {}).items()}
     for keys, values in list(sweep.items()):
         if network["name"] == "layered" and keys.startswith("training.learning_rate, "):
-            # steps go with the learning rate; the first ones do for all
+            # The number of steps is swept with the learning rate; here the first number is used.
             del sweep[keys]
             sweep["training.learning_rate"] = [rate for rate, *_ in values]
             experiment["training"]["steps"] = values[0][1]
     experiment |= {"seeds": 2, "sweep": sweep}
     averaged = network.get("readout") == "mean"
     if averaged:
-        for each in (network, *experiment.get("candidates", {}).values()):
-            if "hidden" in each:
-                each["hidden"] = [min(units, AVERAGED) for units in each["hidden"]]
+        for net in (network, *experiment.get("candidates", {}).values()):
+            if "hidden" in net:
+                net["hidden"] = [min(units, AVERAGED) for units in net["hidden"]]
         swept = [{"gates": gates} for gates in sweep.get("network.gates", ())]
-        for each in (*swept, *experiment.get("candidates", {}).values()):
-            if "pathways" in each["gates"]:
-                each["gates"]["pathways"] = min(each["gates"]["pathways"], AVERAGED)
+        for net in (*swept, *experiment.get("candidates", {}).values()):
+            if "pathways" in net["gates"]:
+                net["gates"]["pathways"] = min(net["gates"]["pathways"], AVERAGED)
     elif network["name"] == "layered" and "hidden" in network:
         network["hidden"] = [min(units, 3 * WIDTH) for units in network["hidden"]]
     trainings = [experiment.get("training", {}), *sweep.get("training", ())]
@@ -91,7 +98,7 @@ def shrink(experiment: dict) -> None:
         rates[:] = [rate * longer for rate in rates]
     else:
         record["snapshots"] = RECORDS // 2
-        if runs:  # else steps are swept together with how often they are recorded
+        if runs:  # Otherwise steps are swept together with the recording interval.
             record["every"] = min(ensemble["steps"] for ensemble in runs) // RECORDS
         if "hidden" in network and not averaged:
             network["hidden"] = [WIDTH] * len(network["hidden"])
@@ -102,7 +109,7 @@ def small_cells() -> dict[str, Cell]:
     experiments = {}
     for path in sorted(CONFIG.glob("*/experiments.yaml")):
         experiments |= yaml.safe_load(path.read_text())["experiments"]
-    for experiment in (each for paper in experiments.values() for each in paper.values()):
+    for experiment in (spec for paper in experiments.values() for spec in paper.values()):
         shrink(experiment)
     return read_plan({"experiments": experiments}, {}).cells
 
@@ -112,12 +119,12 @@ def stacked_norms(matrices: list[np.ndarray]) -> np.ndarray:
 
 
 def singular_values(path: list[np.ndarray]) -> np.ndarray:
-    """Of every layer, filled up with NaN to those of the layer with most."""
+    """Singular values of every layer, padded with NaN."""
     values = [np.linalg.svd(weight, compute_uv=False) for weight in path]
-    most = max(each.shape[-1] for each in values)
+    most = max(layer.shape[-1] for layer in values)
     filled = [
-        np.pad(each, [(0, 0)] * 3 + [(0, most - each.shape[-1])], constant_values=np.nan)
-        for each in values
+        np.pad(layer, [(0, 0)] * 3 + [(0, most - layer.shape[-1])], constant_values=np.nan)
+        for layer in values
     ]
     return np.stack(filled, axis=-2)
 
@@ -125,9 +132,9 @@ def singular_values(path: list[np.ndarray]) -> np.ndarray:
 def nonlinear_path(
     cell_id: str, start: list[np.ndarray], course: np.ndarray, data: Data, readout: str
 ) -> list[np.ndarray]:
-    """Weights on straight ways from their start to random features with the best or own readout.
+    """Weights that move on a straight line to random features, with the best or the mean readout.
 
-    Cells whose readout is the mean have features of their own, all others the same.
+    Cells whose readout is the mean have different features; all others have the same features.
     """
     rng = generator(0, cell_id) if readout == "mean" else np.random.default_rng(0)
     h, ends = data.x.T, []
@@ -159,7 +166,7 @@ def squared_loss(ensemble: Ensemble, answer: np.ndarray, data: Data) -> np.ndarr
 def parallel_path(
     ensemble: Ensemble, network: Gated, scales: int, seeds: int
 ) -> dict[str, np.ndarray]:
-    """What pathways record on straight ways to the best answers, a little apart in their speeds."""
+    """Records of pathways that move on a straight line to the best answers, at random speeds."""
     data = ensemble.dataset.load()
     step, snapshot = record_steps(ensemble)
     wiring = network.wiring(data)
@@ -172,17 +179,17 @@ def parallel_path(
     speed = np.random.default_rng(0).uniform(0.8, 1.2, (scales, seeds, 1))
     course = np.linspace(0.01, 1, len(step)) ** speed
     answers = course[..., None, None] * (inputs @ ends)
-    seen = snapshot // ensemble.record.every
+    recorded = snapshot // ensemble.record.every
     return {
         "loss": squared_loss(ensemble, answers, data),
-        "outputs": answers[:, :, seen],
+        "outputs": answers[:, :, recorded],
         "pathway_values": course[..., None, None] * s,
-        "sample_similarity": course[:, :, seen, None, None] * (hidden @ hidden.mT).sum(0),
+        "sample_similarity": course[:, :, recorded, None, None] * (hidden @ hidden.mT).sum(0),
     }
 
 
 def averaged_path(ensemble: Ensemble, network: Gated) -> dict[str, np.ndarray]:
-    """What averaged pathways with given gates record under gradient flow."""
+    """Records of averaged pathways with given gates under gradient flow."""
     data = ensemble.dataset.load()
     step, snapshot = record_steps(ensemble)
     gates = network.wiring(data).pathway_gates
@@ -202,7 +209,7 @@ def averaged_path(ensemble: Ensemble, network: Gated) -> dict[str, np.ndarray]:
 
 
 def imitation(ensemble: Ensemble) -> Trajectory:
-    """Stands in for the training of a gated network in place of another one."""
+    """Replaces the training of a gated network that imitates another one."""
     runs = len(ensemble.init_scales), ensemble.seeds
     samples = len(ensemble.dataset.load().x)
     return Trajectory(parallel_path(ensemble, ensemble.network, *runs), np.full(runs, -1), samples)
@@ -214,18 +221,18 @@ GATED = {
     "pair_outputs": ["pair_outputs", "trained_pair"],
     "pathway_power": ["trained_power", "untrained_power"],
 }
-"""Variables of observables that are not called like their one variable."""
+"""Variables of observables whose variable has another name."""
 IMAGES = {
     "pair_accuracy": ["trained_accuracy", "untrained_accuracy"],
     "pair_error": [
         f"{shown}{pairs}_error" for shown in ("", "held_out_") for pairs in ("trained", "untrained")
     ],
 }
-"""Those that are others where a routing network sees images."""
+"""Variables of observables that differ for routing networks on images."""
 
 
 def gated_trajectory(cell_id: str, ensemble: Ensemble):
-    """A trajectory file's content: pathways that learn; losses that fall, and all else rising."""
+    """Content of a trajectory file: pathways that learn; losses that fall, other records rise."""
     network = ensemble.network
     step, snapshot = record_steps(ensemble)
     sizes = {"time": len(step), "snapshot": len(snapshot)}
@@ -245,7 +252,7 @@ def gated_trajectory(cell_id: str, ensemble: Ensemble):
         sizes |= {"sample": samples}
     rng = generator(0, cell_id)
     runs = len(ensemble.init_scales), ensemble.seeds
-    found, variables, learned = {"diverged_at": np.full(runs, -1)}, GATED, {}
+    arrays, variables, learned = {"diverged_at": np.full(runs, -1)}, GATED, {}
     if isinstance(network, Gated):
         averaged = network.readout == "mean"
         learned = (
@@ -256,29 +263,25 @@ def gated_trajectory(cell_id: str, ensemble: Ensemble):
         variables = GATED | {"similarity": ["sample_similarity"]}
     elif isinstance(ensemble.dataset, TransformedImages):
         variables = GATED | IMAGES
-    names = [name for each in ensemble.record.observables for name in variables.get(each, [each])]
+    names = [name for key in ensemble.record.observables for name in variables.get(key, [key])]
     for name in ("loss", *names):
         if name in learned:
-            found[name] = learned[name]
+            arrays[name] = learned[name]
             continue
         clock, *dims = TRAJECTORY[name].dims
         course = np.linspace(0.1, 1, sizes[clock]).reshape(-1, *[1] * len(dims))
         course = 1.01 - course if name == "loss" or name.endswith("error") else course
         shape = (*runs, 1, *(sizes[dim] for dim in dims))
-        found[name] = course * rng.uniform(0.8, 1.2, shape)
-    if "trained_pair" in found:
+        arrays[name] = course * rng.uniform(0.8, 1.2, shape)
+    if "trained_pair" in arrays:
         masks = np.stack([network.mask(count, seed) for seed in range(ensemble.seeds)])
-        found["trained_pair"] = np.ones_like(found["trained_pair"]) * masks[:, None]
-    return build(
-        "trajectory",
-        found,
-        axes(ensemble, samples),
-        provenance_attributes(cell_id, ensemble, "train", ()),
-    )
+        arrays["trained_pair"] = np.ones_like(arrays["trained_pair"]) * masks[:, None]
+    attributes = provenance_attributes(cell_id, ensemble, "train", ())
+    return build("trajectory", arrays, axes(ensemble, samples), attributes)
 
 
 def trajectory(cell_id: str, ensemble: Ensemble):
-    """A trajectory file's content, from weights that follow gradient flow or go straight."""
+    """Content of a trajectory file, from weights on gradient flow or on a straight line."""
     if not isinstance(ensemble.network, Layered):
         return gated_trajectory(cell_id, ensemble)
     data = ensemble.dataset.load()
@@ -301,25 +304,25 @@ def trajectory(cell_id: str, ensemble: Ensemble):
         path = nonlinear_path(cell_id, start, step / step[-1], data, readout)
     total = reduce(lambda below, above: above @ below, path)
     hidden = activities(path, data.x, ensemble.network.activation)
-    answer, first = hidden[-1].mT, hidden[0]
+    recorded = snapshot // ensemble.record.every
+    answer, first = hidden[-1].mT, hidden[0][:, :, recorded]
     runs = total.shape[:3]
     c = imbalances(path)
-    drift = [each - each[:, :, :1] for each in c]
-    diagonals = [np.diagonal(each, axis1=-2, axis2=-1) for each in drift]
+    drift = [imbalance - imbalance[:, :, :1] for imbalance in c]
+    diagonals = [np.diagonal(change, axis1=-2, axis2=-1) for change in drift]
     off = [
-        each - diagonal[..., None] * np.eye(each.shape[-1])
-        for each, diagonal in zip(drift, diagonals, strict=True)
+        change - diagonal[..., None] * np.eye(change.shape[-1])
+        for change, diagonal in zip(drift, diagonals, strict=True)
     ]
     gaps = rng.uniform(0.2, 0.4, (*runs, len(c)))
     biases = [0.1 * np.sqrt(step)[:, None] * np.ones((*runs[:2], 1, n)) for n in widths[1:]]
     modes = data.modes
-    seen = snapshot // ensemble.record.every
 
     def gram() -> np.ndarray:
         vectors = np.concatenate([path[0] @ modes.v, path[1].mT @ modes.u], axis=-1)
         return vectors.mT @ vectors
 
-    arrays = {
+    observables = {
         "layer_norm": lambda: {"layer_norm": stacked_norms(path)},
         "bias_norm": lambda: {
             "bias_norm": np.stack([np.linalg.norm(b, axis=-1) for b in biases], axis=-1)
@@ -331,14 +334,14 @@ def trajectory(cell_id: str, ensemble: Ensemble):
             "mode_strength": np.einsum("ok,...oi,ik->...k", modes.u, total, modes.v)
         },
         "gram": lambda: {"gram": gram()},
-        "outputs": lambda: {"outputs": answer[:, :, seen]},
+        "outputs": lambda: {"outputs": answer[:, :, recorded]},
         "accuracy": lambda: {"accuracy": np.mean(answer.argmax(-1) == data.y.argmax(-1), axis=-1)},
         "imbalance": lambda: {
             "imbalance_trace": np.stack([np.trace(m, axis1=-2, axis2=-1) for m in c], axis=-1),
             "imbalance_norm": stacked_norms(c),
             "imbalance_drift": stacked_norms(drift),
             "neuron_imbalance_drift": np.stack(
-                [np.linalg.norm(each, axis=-1) for each in diagonals], axis=-1
+                [np.linalg.norm(diagonal, axis=-1) for diagonal in diagonals], axis=-1
             ),
             "offdiagonal_imbalance_drift": stacked_norms(off),
         },
@@ -347,28 +350,39 @@ def trajectory(cell_id: str, ensemble: Ensemble):
             "relative_rate_gap": gaps,
             "relative_norm_rate_gap": gaps,
         },
-        "similarity": lambda: {"sample_similarity": first[:, :, seen].mT @ first[:, :, seen]},
+        "similarity": lambda: {"sample_similarity": first.mT @ first},
         "weights": lambda: (
-            {f"weight_{n}": w[:, :, seen] for n, w in enumerate(path, start=1)}
+            {f"weight_{n}": w[:, :, recorded] for n, w in enumerate(path, start=1)}
             | {
-                f"bias_{n}": b[:, :, seen] * ensemble.network.bias
+                f"bias_{n}": b[:, :, recorded] * ensemble.network.bias
                 for n, b in enumerate(biases, start=1)
             }
         ),
     }
-    found = {"diverged_at": np.full(runs[:2], -1)}
-    found["loss"] = squared_loss(ensemble, answer, data)
+    arrays = {"diverged_at": np.full(runs[:2], -1), "loss": squared_loss(ensemble, answer, data)}
     for name in ensemble.record.observables:
-        found |= arrays[name]()
-    coords = axes(ensemble, len(data.x))
-    return build("trajectory", found, coords, provenance_attributes(cell_id, ensemble, "train", ()))
+        arrays |= observables[name]()
+    attributes = provenance_attributes(cell_id, ensemble, "train", ())
+    return build("trajectory", arrays, axes(ensemble, len(data.x)), attributes)
 
 
 @pytest.fixture(scope="session")
-def results_root(tmp_path_factory) -> Path:
+def cells() -> dict[str, Cell]:
+    """All small cells, in the order of the configuration."""
+    return small_cells()
+
+
+@pytest.fixture(scope="session")
+def cell_ids(cells: dict[str, Cell]) -> list[str]:
+    """Identifiers of all small cells."""
+    return list(cells)
+
+
+@pytest.fixture(scope="session")
+def results_root(cells: dict[str, Cell], tmp_path_factory) -> Path:
     """A results folder with all files of all small cells."""
     root = tmp_path_factory.mktemp("results")
-    for cell_id, cell in small_cells().items():
+    for cell_id, cell in cells.items():
         recorded = trajectory(cell_id, cell.only(Ensemble))
         solved = theory_dataset(cell_id, cell.only(SolvedEnsemble)) if cell.solutions else None
         with pytest.MonkeyPatch.context() as patch:
@@ -382,24 +396,37 @@ def results_root(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def cells() -> dict[str, Cell]:
-    """All small cells, in the order of the plan."""
-    return small_cells()
+def results_of(results_root: Path, cell_ids: list[str]) -> Callable[[str], Results]:
+    """Opens the cells of a figure `paper/figure`, or of a paper `paper/`."""
+
+    def opened(name: str) -> Results:
+        if name.endswith("/"):
+            return open_results(results_root, [cell for cell in cell_ids if cell.startswith(name)])
+        return open_results(results_root, matching_cells(name, cell_ids))
+
+    return opened
+
+
+@pytest.fixture
+def copy_of(results_root: Path, cell_ids: list[str], tmp_path: Path) -> Callable[[str], Results]:
+    """Copies the cells of a figure to `tmp_path`, so that a test can change their files."""
+
+    def copied(name: str) -> Results:
+        cells = matching_cells(name, cell_ids)
+        for cell in cells:
+            shutil.copytree(results_root / cell, tmp_path / cell)
+        return open_results(tmp_path, cells)
+
+    return copied
 
 
 @pytest.fixture(scope="session")
-def cell_ids(cells: dict[str, Cell]) -> list[str]:
-    """Their identifiers."""
-    return list(cells)
-
-
-@pytest.fixture(scope="session")
-def retold():
-    """Copies the files of a cell as those of another one."""
+def copy_cell():
+    """Copies the files of a cell under the name of another cell."""
 
     def copied(folder: Path, root: Path, cell: str) -> None:
         for path in folder.glob("*.nc"):
-            place = dict(zip(IDENTIFIER, cell.split("/"), strict=True))
-            write_result(read_result(path).assign_attrs(place), root / cell / path.name)
+            identifiers = dict(zip(IDENTIFIER, cell.split("/"), strict=True))
+            write_result(read_result(path).assign_attrs(identifiers), root / cell / path.name)
 
     return copied

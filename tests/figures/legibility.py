@@ -1,4 +1,4 @@
-"""What a reader cannot read in a figure."""
+"""Legibility faults of a figure, such as text that is too small, cut off or overlapping."""
 
 import re
 from collections.abc import Iterator
@@ -12,28 +12,28 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 SMALLEST = 6.0
-"""Points of the smallest letters, at the figure's own width."""
+"""Smallest font size in points, at the width of the figure."""
 SLACK = 0.5
-"""Points that letters may reach into each other or over an edge: they are placed by pixels."""
+"""Overlap in points that is allowed, as text is placed by pixels."""
 
 
 NO_NUMBER = re.compile(r"\b(?:nan|inf)\b")
 
 
 class Line(NamedTuple):
-    """A line of letters as it is drawn."""
+    """A line of text as it is drawn."""
 
     words: str
     size: float
     """In points."""
     corners: np.ndarray
-    """Of the ink, which may be turned: pixels from the lower left of the page, shape `(4, 2)`."""
+    """Corners of the text, which may be rotated: pixels from the lower left, shape `(4, 2)`."""
     window: tuple[float, float, float, float] | None
-    """Left, lower, right and upper edge of what it is clipped to; None where it is not."""
+    """Left, lower, right and upper edge of the clipping window; None without clipping."""
 
 
-class Letters(RendererBase):
-    """Takes note of all text that is drawn on it, and draws nothing."""
+class TextRecorder(RendererBase):
+    """Renderer that records text and draws nothing."""
 
     def __init__(self, figure: Figure):
         super().__init__()
@@ -69,43 +69,46 @@ class Letters(RendererBase):
 
 
 def lines(figure: Figure) -> list[Line]:
-    """All text of a figure, line by line, where it was placed when it was drawn last."""
-    letters = Letters(figure)
-    with patch.object(Text, "get_path_effects", lambda text: []):  # they make letters paths
+    """All lines of text of a figure, where they were last drawn."""
+    recorder = TextRecorder(figure)
+    # Path effects would turn text into paths.
+    with patch.object(Text, "get_path_effects", lambda text: []):
         for artist in figure.get_children():
-            artist.draw(letters)
-    return letters.lines
+            artist.draw(recorder)
+    return recorder.lines
 
 
 def faults(figure: Figure) -> list[str]:
-    """What is wrong with the text and the axes of a figure that was drawn, each in words.
+    """Faults of the text and the axes of a figure that was drawn, in words.
 
-    Text that is smaller than can be read, tells a number that is none, leaves the page, is cut off,
-    or lies in other text; axes that leave the page or have no data; axes with data of which no
-    label and no tick says what they show, nor one of axes that share with them. Axes that are
-    switched off (`set_axis_off`) are a drawing.
+    Text must not be too small, contain NaN or infinity, leave the page, be cut off, or overlap
+    other text. Axes must not leave the page, and must have data. Axes with data, or axes that
+    share with them, must have a label or named ticks. Axes that are switched off (`set_axis_off`)
+    are drawings, and are not checked.
     """
     slack = SLACK * figure.dpi / 72
     page = (0.0, 0.0, *figure.bbox.size)
-    seen = [line for line in lines(figure) if not _hidden(line)]
-    found = [f"too small: {line.words}" for line in seen if line.size < SMALLEST]
-    found += [f"no number: {line.words}" for line in seen if NO_NUMBER.search(line.words)]
-    for line in seen:
+    visible = [line for line in lines(figure) if not _hidden(line)]
+    faults = [f"too small: {line.words}" for line in visible if line.size < SMALLEST]
+    faults += [f"no number: {line.words}" for line in visible if NO_NUMBER.search(line.words)]
+    for line in visible:
         if _beyond(line.corners, line.window or page) > slack:
-            found.append(f"{'cut off' if line.window else 'off the page'}: {line.words}")
-    found += [f"in each other: {one.words} | {other.words}" for one, other in _mixed(seen, slack)]
+            faults.append(f"{'cut off' if line.window else 'off the page'}: {line.words}")
+    faults += [
+        f"in each other: {one.words} | {other.words}" for one, other in _overlapping(visible, slack)
+    ]
     for ax in _shown(figure):
         if _beyond(ax.get_window_extent().corners(), page) > slack:
-            found.append(f"off the page: {_place(figure, ax)}")
+            faults.append(f"off the page: {_name(figure, ax)}")
         if not ax.has_data():
-            found.append(f"no data: {_place(figure, ax)}")
+            faults.append(f"no data: {_name(figure, ax)}")
         elif not _named(ax):
-            found.append(f"no names: {_place(figure, ax)}")
-    return found
+            faults.append(f"no names: {_name(figure, ax)}")
+    return faults
 
 
 def _hidden(line: Line) -> bool:
-    """Whether nothing is left of a line."""
+    """Whether a line is completely clipped."""
     if line.window is None:
         return False
     x0, y0, x1, y1 = line.window
@@ -114,25 +117,25 @@ def _hidden(line: Line) -> bool:
 
 
 def _beyond(corners: np.ndarray, edges: tuple[float, float, float, float]) -> float:
-    """By how much a shape leaves a window; negative where it does not."""
+    """Distance by which a shape leaves a window; negative if it does not."""
     return float(max((edges[:2] - corners).max(), (corners - edges[2:]).max()))
 
 
-def _mixed(seen: list[Line], slack: float) -> Iterator[tuple[Line, Line]]:
-    """Pairs of lines that lie in each other by more than `slack`, in whichever direction."""
-    corners = np.reshape([line.corners for line in seen], (-1, 4, 2))
+def _overlapping(lines: list[Line], slack: float) -> Iterator[tuple[Line, Line]]:
+    """Pairs of lines that overlap by more than `slack`."""
+    corners = np.reshape([line.corners for line in lines], (-1, 4, 2))
     low, high = corners.min(axis=1), corners.max(axis=1)
     common = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
-    near = np.triu((common > slack).all(axis=-1), k=1)  # of lines that are not turned: all
+    near = np.triu((common > slack).all(axis=-1), k=1)  # exact for lines that are not rotated
     for one, other in np.argwhere(near):
         if _depth(corners[one], corners[other]) > slack:
-            yield seen[one], seen[other]
+            yield lines[one], lines[other]
 
 
 def _depth(one: np.ndarray, other: np.ndarray) -> float:
-    """How far two rectangles have to be moved to lie apart; negative where they do already.
+    """Smallest shift that separates two rectangles; negative if they do not overlap.
 
-    They do where a side of either has one of them on either hand (separating axis theorem).
+    By the separating axis theorem, it is along a side of one of them.
     """
     sides = np.concatenate([np.diff(one[:3], axis=0), np.diff(other[:3], axis=0)])
     across = sides / np.linalg.norm(sides, axis=1, keepdims=True)
@@ -141,22 +144,22 @@ def _depth(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def _shown(figure: Figure) -> list[Axes]:
-    """The axes of a figure, with insets, that are neither hidden nor switched off."""
+    """The visible axes of a figure, with insets."""
     inset = [child for ax in figure.axes for child in ax.child_axes if isinstance(child, Axes)]
     return [ax for ax in (*figure.axes, *inset) if ax.get_visible() and ax.axison]
 
 
 def _named(ax: Axes) -> bool:
-    """Whether axes, or some that they share, have a label or the name of a tick."""
+    """Whether axes, or axes that share with them, have a label or a named tick."""
     shared = (ax.get_shared_x_axes(), ax.get_shared_y_axes())
-    axes = {each for siblings in shared for each in siblings.get_siblings(ax)}
-    labels = [label for each in axes for label in (each.get_xlabel(), each.get_ylabel())]
-    ticks = [tick for each in axes for tick in (*each.get_xticklabels(), *each.get_yticklabels())]
+    axes = {sibling for group in shared for sibling in group.get_siblings(ax)}
+    labels = [label for a in axes for label in (a.get_xlabel(), a.get_ylabel())]
+    ticks = [tick for a in axes for tick in (*a.get_xticklabels(), *a.get_yticklabels())]
     return any(labels) or any(tick.get_text() for tick in ticks)
 
 
-def _place(figure: Figure, ax: Axes) -> str:
-    """Which axes, in words: their title, or else where they stand."""
+def _name(figure: Figure, ax: Axes) -> str:
+    """Name of axes: their title, or their position."""
     titles = [ax.get_title(loc=side) for side in ("left", "center", "right")]
     x, y = ax.get_position().get_points().mean(axis=0)
     return "".join(titles) or f"axes about ({x:.2f}, {y:.2f}) of the page"

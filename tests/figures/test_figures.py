@@ -1,7 +1,6 @@
-"""Every figure is registered, described, and drawn from what its cells hold."""
+"""Every figure is registered, described, and drawn from the declared variables of its cells."""
 
 import io
-import json
 import re
 import shutil
 from dataclasses import replace
@@ -9,7 +8,6 @@ from html import unescape
 from importlib import import_module
 from pathlib import Path
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -21,27 +19,27 @@ from legibility import faults
 from PIL import Image
 
 import neuralrace
-from builders import REPOSITORY
+from builders import REPOSITORY, build_cell
 from neuralrace.cli.listing import meanings
 from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES, Figure
 from neuralrace.figures import input_files, matching_cells, variables
 from neuralrace.figures.caption import PANEL, caption, title
-from neuralrace.figures.compose import alternative_text, compose, entitle
+from neuralrace.figures.compose import alternative_text, compose, set_titles
 from neuralrace.figures.neural_race.structural_forms import classical_scaling
 from neuralrace.figures.save import palette, save
 from neuralrace.figures.style import (
     HEAT,
     PAGE,
-    SHEET,
     SIGNED,
     Canvas,
     heat,
-    ordered,
-    settled,
+    median_seed,
+    rc_context,
+    sequential,
+    settling_time,
     split,
-    typical,
 )
 from neuralrace.results.cells import open_results
 from neuralrace.results.files import read_result, write_result
@@ -52,7 +50,7 @@ FILES = ("figure.png", "figure.pdf", "figure.svg", "slim.png")
 
 
 def copy_inputs(name: str, source: Path, target: Path, cell_ids: list[str]) -> None:
-    """The files that a figure says it reads, and no others."""
+    """Copies the files that a figure declares, and no others."""
     for cell, kind in input_files(name, cell_ids):
         if (source / cell / f"{kind}.nc").exists():  # not all cells have theory
             (target / cell).mkdir(parents=True, exist_ok=True)
@@ -65,8 +63,8 @@ def saved(name: str, source: Path, cell_ids: list[str], target: Path) -> None:
     save(name, source, cells, "Caption: \u03c4.", *(target / file for file in FILES))
 
 
-def watched(name: str, monkeypatch) -> dict[str, set[str]]:
-    """What a figure takes from files of each kind; they hold only what it declares."""
+def used_variables(name: str, monkeypatch) -> dict[str, set[str]]:
+    """Records the variables that a figure uses, by kind of file; others are hidden from it."""
     used: dict[str, set[str]] = {kind: set() for kind in ("trajectory", "theory", "metrics")}
     take = xr.Dataset.__getitem__
 
@@ -81,30 +79,26 @@ def watched(name: str, monkeypatch) -> dict[str, set[str]]:
             used[self.attrs["watched"]].add(key)
         return take(self, key)
 
-    monkeypatch.setattr("neuralrace.results.cells.read", declared_only)
+    monkeypatch.setattr("neuralrace.results.cells.read_result", declared_only)
     monkeypatch.setattr(xr.Dataset, "__getitem__", watching)
     return used
 
 
 def test_every_module_of_a_paper_is_a_registered_figure():
-    found = {
-        f"{path.parent.name}/{path.stem}"
-        for path in PACKAGE.glob("*/*.py")
-        if path.stem != "__init__"
-    }
-    assert found == set(FIGURES)
+    modules = [path for path in PACKAGE.glob("*/*.py") if path.stem != "__init__"]
+    assert {f"{path.parent.name}/{path.stem}" for path in modules} == set(FIGURES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_figure_is_described(name: str, cells: dict[str, Cell]):
-    told = caption(name, cells)
-    body, _, runs = told.partition("\n\nWhat was run:\n\n")
+    text = caption(name, cells)
+    body, _, runs = text.partition("\n\nWhat was run:\n\n")
     about, *panels = body.split("\n\n**a**")
     assert 1 <= about.count(". ") + about.count(".\n") + about.endswith(".") <= 9
     assert len(panels) == 1
     letters = sorted({letter for letter in FIGURES[name].declaration.layout if letter.isalpha()})
     module = import_module(FIGURES[name].module)
-    assert letters == sorted(each[-1] for each in vars(module) if PANEL.fullmatch(each))
+    assert letters == sorted(key[-1] for key in vars(module) if PANEL.fullmatch(key))
     assert set(FIGURES[name].declaration.cf) <= set(letters)
     for letter in letters:
         assert f"**{letter}**" in body, "panels have docstrings"
@@ -112,36 +106,32 @@ def test_figure_is_described(name: str, cells: dict[str, Cell]):
     assert meanings("figures")[name].removesuffix(".") == title(FIGURES[name])
     experiments = {cell.rpartition("/")[0] for cell in matching_cells(name, cells)}
     assert experiments == set(re.findall(r"^\* ``(.*)``: dataset", runs, re.MULTILINE))
-    publish_doctree(told, settings_overrides={"halt_level": 2, "report_level": 2})
+    publish_doctree(text, settings_overrides={"halt_level": 2, "report_level": 2})
 
 
-def test_a_caption_tells_what_is_shared_and_what_is_swept():
-    shared = {
-        "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
-        "network": {"name": "layered", "hidden": [4]},
-        "init": {"name": "normal"},
-        "init_scales": [0.1],
-        "seeds": 3,
-        "record": {"every": 1},
-    }
-    swept = [shared | {"training": {"learning_rate": 0.1 / n, "steps": 8 * n}} for n in range(1, 9)]
+def test_caption_lists_shared_and_swept_values():
     cells = {
-        f"deep_linear/staircase/{number}": Cell.model_validate_json(json.dumps(each))
-        for number, each in enumerate(swept)
+        f"deep_linear/staircase/{n}": build_cell(
+            seeds=3,
+            init_scales=[0.1],
+            record={"every": 1},
+            training={"learning_rate": 0.1 / n, "steps": 8 * n},
+        )
+        for n in range(1, 9)
     }
-    _, told = caption("deep_linear/staircase", cells).split("What was run:")
-    runs, digest = told.strip().rsplit("\n\n", 1)
+    _, text = caption("deep_linear/staircase", cells).split("What was run:")
+    runs, digest = text.strip().rsplit("\n\n", 1)
     assert re.fullmatch(r"Digest of this: ``[0-9a-f]{16}``\.", digest)
     other = {name: cell.model_copy(update={"seeds": 4}) for name, cell in cells.items()}
     assert digest not in caption("deep_linear/staircase", other)
     assert runs == (
         "* ``deep_linear/staircase``: dataset modes (singular values [2, 1], inputs 3, outputs 2); "
-        "network layered (hidden [4]); init normal; training (learning rate 0.1 to 0.0125 (8 "
+        "network layered (hidden [2]); init normal; training (learning rate 0.1 to 0.0125 (8 "
         "values), steps 8 to 64 (8 values)); init scales 0.1; seeds 3."
     )
 
 
-def test_globs_and_inputs_follow_the_plan(monkeypatch):
+def test_globs_and_inputs_follow_the_configuration(monkeypatch):
     reads = {
         "one thr*": {"trajectory": "loss outputs", "metrics": ""},
         "three other/one": {"trajectory": "weights"},
@@ -169,23 +159,23 @@ def test_figure_draws_labelled_axes_from_its_inputs(
     name: str, results_root: Path, cell_ids: list[str], tmp_path: Path, monkeypatch
 ):
     copy_inputs(name, results_root, tmp_path, cell_ids)
-    used = watched(name, monkeypatch)
+    used = used_variables(name, monkeypatch)
     results = open_results(tmp_path, matching_cells(name, cell_ids))
-    with mpl.rc_context(SHEET):
+    with rc_context():
         figure = compose(name, results)
         figure.draw_without_rendering()
         assert figure.get_figwidth() == pytest.approx(PAGE)
         assert faults(figure) == []
-        said = alternative_text(figure)
+        text = alternative_text(figure)
         for letter in FIGURES[name].declaration.layout:
-            assert not letter.isalpha() or re.search(rf"Panel {letter}: \w", said), "no title"
+            assert not letter.isalpha() or re.search(rf"Panel {letter}: \w", text), "no title"
     declared = [variables(name, cell) for cell in cell_ids]
     for kind in ("trajectory", "theory", "metrics"):
-        assert used[kind] == set().union(*(each.get(kind, ()) for each in declared)), kind
+        assert used[kind] == set().union(*(kinds.get(kind, ()) for kinds in declared)), kind
 
 
 @pytest.mark.parametrize("name", ["deep_linear/staircase", "neural_race/race"])
-def test_saved_files_are_deterministic_and_whole(
+def test_saved_files_are_deterministic_and_complete(
     name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
     for folder in ("first", "second"):
@@ -209,7 +199,7 @@ def test_saved_files_are_deterministic_and_whole(
     assert "<dc:date>" not in graphic
 
 
-def test_a_palette_keeps_areas_and_changes_no_dot_much():
+def test_palette_keeps_areas_and_changes_no_pixel_much():
     figure = Canvas(figsize=(2, 1), dpi=100)
     left, right = figure.subplots(1, 2)
     left.imshow(np.arange(100).reshape(10, 10), cmap=SIGNED)
@@ -220,17 +210,17 @@ def test_a_palette_keeps_areas_and_changes_no_dot_much():
         full = Image.open(dots).convert("RGB")
     few = palette(full, 64)
     assert len(few.getcolors()) <= 64
-    before, after = (np.asarray(each.convert("RGB"), dtype=int) for each in (full, few))
-    _, kind, counts = np.unique(
+    before, after = (np.asarray(image.convert("RGB"), dtype=int) for image in (full, few))
+    _, index, counts = np.unique(
         before.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True
     )
     off = abs(after - before).reshape(-1, 3).max(axis=1)
     frequent = np.argsort(-counts)[:5]
-    assert off[np.isin(kind.ravel(), frequent)].max() == 0
+    assert off[np.isin(index.ravel(), frequent)].max() == 0
     assert off.max() < 64
 
 
-def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
+def test_failed_save_keeps_the_old_file_and_no_temporary_file(
     results_root: Path, cell_ids: list[str], tmp_path: Path, monkeypatch
 ):
     png = tmp_path / "figure.png"
@@ -246,7 +236,7 @@ def test_a_failed_save_keeps_the_old_file_and_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]
 
 
-def test_a_changed_sweep_is_drawn_as_it_is(results_root: Path, cell_ids: list[str], tmp_path: Path):
+def test_shorter_sweep_is_drawn(results_root: Path, cell_ids: list[str], tmp_path: Path):
     name = "deep_linear/imbalance"
     swept = [cell for cell in cell_ids if cell.startswith(name)]
     for lines in (1, 2):
@@ -269,7 +259,7 @@ def test_a_changed_sweep_is_drawn_as_it_is(results_root: Path, cell_ids: list[st
         "neural_race/xor",
     ],
 )
-def test_a_diverged_run_leaves_the_others_drawn(
+def test_figure_is_drawn_when_a_run_diverged(
     name: str, results_root: Path, cell_ids: list[str], tmp_path: Path
 ):
     copy_inputs(name, results_root, tmp_path, cell_ids)
@@ -296,31 +286,31 @@ def test_missing_cells_and_files_name_the_remedy(
     assert not tmp_path.joinpath("figure.png").exists()
 
 
-def test_settled_is_where_the_last_curve_comes_to_rest():
+def test_settling_time_is_that_of_the_last_curve():
     time = xr.DataArray(np.linspace(0, 10, 1001), dims="time")
     rates = xr.DataArray([1.0, 2.0], dims="mode")
-    assert settled(np.exp(-rates * time), time) == pytest.approx(np.log(100), abs=0.02)
-    assert settled(0 * time, time) == 10
+    assert settling_time(np.exp(-rates * time), time) == pytest.approx(np.log(100), abs=0.02)
+    assert settling_time(0 * time, time) == 10
 
 
 @given(st.lists(st.sampled_from([0.1, 1.0, 2.0, np.nan]), min_size=1, max_size=9), st.data())
-def test_the_typical_run_is_the_same_whatever_the_rounding(values, data):
+def test_median_seed_does_not_depend_on_rounding(values, data):
     seeds = np.arange(len(values)) + 3
     noise = data.draw(st.lists(st.sampled_from([-4e-15, 0.0, 4e-15]), min_size=9, max_size=9))
     exact = xr.DataArray(values, {"seed": seeds}, ["seed"])
-    chosen = typical(exact)
-    assert typical(exact * (1 + np.array(noise[: len(values)]))) == chosen
+    chosen = median_seed(exact)
+    assert median_seed(exact * (1 + np.array(noise[: len(values)]))) == chosen
     if exact.count():
         rank = (exact < exact.sel(seed=chosen)).sum(), (exact <= exact.sel(seed=chosen)).sum()
         assert rank[0] <= exact.count() // 2 < rank[1]
 
 
 def test_ordered_colours_differ_in_grey():
-    luminance = [np.dot(colour, (0.299, 0.587, 0.114)) for colour in ordered(7)]
+    luminance = [np.dot(colour, (0.299, 0.587, 0.114)) for colour in sequential(7)]
     assert np.all(np.diff(luminance) > 0.02)
 
 
-def test_heat_keeps_the_scale_and_stands_long_names_upright():
+def test_heat_keeps_the_scale_and_rotates_long_names():
     left, right = Canvas().subplots(1, 2)
     matrix = np.array([[0.0, 1.0], [2.0, 3.0]])
     signed = heat(left, matrix, -1, 4, ("a", "b"), ("one", "two"))
@@ -335,7 +325,7 @@ def test_heat_keeps_the_scale_and_stands_long_names_upright():
     assert [tick.get_rotation() for tick in right.get_xticklabels()] == [0, 0]
 
 
-def test_a_panel_fits_into_a_figure_of_ones_own(results_root: Path):
+def test_panel_can_be_drawn_in_another_figure(results_root: Path):
     figure, (left, right) = plt.subplots(1, 2)
     panel = neuralrace.figures.deep_linear.staircase.panel_a
     panel(neuralrace.open_results(results_root), right)
@@ -348,13 +338,13 @@ def test_a_panel_fits_into_a_figure_of_ones_own(results_root: Path):
         neuralrace.figures.unknown  # noqa: B018
 
 
-def test_a_title_is_broken_where_the_next_panel_begins():
-    with mpl.rc_context(SHEET):
+def test_title_is_broken_before_the_next_panel():
+    with rc_context():
         figure = Canvas(figsize=(PAGE, 2))
         axes = figure.subplot_mosaic("aab")
         for ax in axes.values():
             ax.set_title("A finding of many words, of which some are $a = b + c$ formulas")
-        entitle(figure, axes, dict.fromkeys(axes, "Fig. 4e"))
+        set_titles(figure, axes, dict.fromkeys(axes, "Fig. 4e"))
         figure.draw_without_rendering()
         wide, narrow = (axes[letter].get_title(loc="left") for letter in "ab")
         assert wide.count("\n") == 0
@@ -365,14 +355,14 @@ def test_a_title_is_broken_where_the_next_panel_begins():
         assert axes["b"]._left_title.get_window_extent().x1 < figure.bbox.x1
 
 
-def test_a_title_has_the_room_of_its_own_row():
-    with mpl.rc_context(SHEET):
+def test_title_is_broken_only_before_panels_of_its_row():
+    with rc_context():
         figure = Canvas(figsize=(PAGE, 4))
         axes = figure.subplot_mosaic("ab;cc;de")
         for ax in axes.values():
             ax.set_title("A finding of many words, of which not all can stand beside another panel")
         axes["e"].set_title("short")
-        entitle(figure, axes, {})
+        set_titles(figure, axes, {})
         figure.draw_without_rendering()
         breaks = [ax.get_title(loc="left").count("\n") for ax in axes.values()]
         assert breaks == [1, 1, 0, 1, 0]
@@ -381,19 +371,19 @@ def test_a_title_has_the_room_of_its_own_row():
             assert axes[one]._left_title.get_window_extent().x1 < start
 
 
-def test_a_title_without_a_number_to_tell_says_so():
-    with mpl.rc_context(SHEET):
+def test_title_with_nan_becomes_not_reached():
+    with rc_context():
         figure = Canvas(figsize=(PAGE, 2))
         axes = figure.subplot_mosaic("ab")
         axes["a"].set_title("One takes nan times as long")
         axes["b"].set_title("Nanometres of information")
-        entitle(figure, axes, {"a": "Fig. 4e"})
+        set_titles(figure, axes, {"a": "Fig. 4e"})
         assert axes["a"].get_title(loc="left").endswith("Not reached (cf. Fig. 4e)")
         assert axes["b"].get_title(loc="left").endswith("Nanometres of information")
 
 
-def test_a_split_panel_keeps_its_title_above_all():
-    with mpl.rc_context(SHEET):
+def test_title_of_a_split_panel_is_above_its_parts():
+    with rc_context():
         figure = Canvas(figsize=(PAGE, 2))
         left, right = figure.subplots(1, 2)
         right.plot([0, 1])

@@ -1,14 +1,11 @@
-"""What the figures on frozen, refreshed and exclusive gates draw, and what they refuse."""
+"""Figures on frozen, refreshed and exclusive gates draw their metrics and formulas."""
 
-from pathlib import Path
-
-import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
+from drawn_panels import drawn, means, points
 
 from neuralrace.errors import UserError
-from neuralrace.figures import frozen, matching_cells, receptive
+from neuralrace.figures import frozen_gates, receptive_fields
 from neuralrace.figures.localization import (
     closed_forms,
     evolving,
@@ -17,41 +14,13 @@ from neuralrace.figures.localization import (
     one_unit,
     prediction,
 )
-from neuralrace.figures.style import GUIDE, SHEET, Canvas
+from neuralrace.figures.style import GUIDE
 from neuralrace.networks.gates.always_on import AlwaysOnSamples
 from neuralrace.networks.gates.bumps import Bumps
 from neuralrace.networks.gates.half_space import HalfSpace
 from neuralrace.networks.gates.tiling import Tiling
-from neuralrace.results.cells import CellResults, Results, open_results
+from neuralrace.results.cells import CellResults
 from neuralrace.theory.ring import joint_blocks
-
-
-def of_figure(name: str, root: Path, cell_ids: list[str]) -> Results:
-    """The results that a figure is drawn from."""
-    return open_results(root, matching_cells(f"localization/{name}", cell_ids))
-
-
-def drawn(panel, results: Results) -> list[Axes]:
-    """Axes that hold a panel, on a figure of its own."""
-    with mpl.rc_context(SHEET):
-        figure = Canvas(figsize=(4, 3))
-        panel(results, figure.subplots())
-        figure.draw_without_rendering()
-    return [ax for ax in figure.axes if ax.axison]
-
-
-def places(ax: Axes, marker: str) -> np.ndarray:
-    """Where single markers of a kind stand, (marker, x and y), in the order drawn."""
-    found = [line for line in ax.lines if line.get_marker() == marker]
-    return np.array([line.get_xydata()[0] for line in found if len(line.get_xdata()) == 1])
-
-
-def means(cell: CellResults, metric: str) -> np.ndarray:
-    """A metric of the smallest init scale, mean over seeds."""
-    values = cell.metrics[metric]
-    if "init_scale" in values.dims:
-        values = values.sel(init_scale=values["init_scale"].min())
-    return values.mean("seed").values
 
 
 @pytest.mark.parametrize(
@@ -68,18 +37,18 @@ def means(cell: CellResults, metric: str) -> np.ndarray:
         (Tiling(name="tiling", pathways=3, directions="bumps", width=2), "tiling, width 2"),
     ],
 )
-def test_schemes_are_told_apart(scheme, name: str):
-    assert frozen.scheme(scheme) == name
+def test_every_gating_scheme_has_a_name(scheme, name: str):
+    assert frozen_gates.scheme_name(scheme) == name
 
 
-def test_networks_without_gates_by_sample_are_refused(results_root: Path, cell_ids: list[str]):
-    results = open_results(results_root, cell_ids)
-    with pytest.raises(UserError, match=r"evolving.*'layered' has no gates by sample"):
-        frozen.gates(results.cells("evolving")[0])
+def test_networks_without_gates_by_sample_are_refused(results_of):
+    results = results_of("localization/")
+    with pytest.raises(UserError, match=r"evolving.*'layered': has no gates by sample"):
+        frozen_gates.gates(results.cells("evolving")[0])
 
 
-def test_frozen_gates_stand_beside_the_relu_network(results_root: Path, cell_ids: list[str]):
-    results = of_figure("prediction", results_root, cell_ids)
+def test_networks_with_frozen_gates_are_compared_with_the_relu_network(results_of):
+    results = results_of("localization/prediction")
     cell = results.cells("prediction")[0]
     (fields,) = drawn(prediction.panel_a, results)
     weights = cell.trajectory["weight_1"].isel(init_scale=0, seed=0, snapshot=-1)
@@ -90,7 +59,7 @@ def test_frozen_gates_stand_beside_the_relu_network(results_root: Path, cell_ids
             (lines[unit], weights[unit]),
             (lines[len(lines) // 2 + unit], theory.sel(solution="initial_gates")[unit]),
         ):
-            expected = field.values / np.abs(field.values).max() - receptive.SPACING * unit
+            expected = field.values / np.abs(field.values).max() - receptive_fields.SPACING * unit
             np.testing.assert_allclose(line, expected, atol=1e-6)
     for panel, matched, limit, relu in (
         (prediction.panel_b, "frozen_fresh_loss", "frozen_limit_fresh_loss", "relu_fresh_loss"),
@@ -106,16 +75,16 @@ def test_frozen_gates_stand_beside_the_relu_network(results_root: Path, cell_ids
         names = [tick.get_text() for tick in ax.get_yticklabels()]
         assert names[:3] == ["ReLU, at the start", "ReLU, at the end", "half-spaces"]
         assert len(names) == len(set(names)) == cell.metrics.sizes["gates_from"]
-        np.testing.assert_allclose(places(ax, "o")[:, 0], means(cell, matched))
-        np.testing.assert_allclose(places(ax, "s")[:, 0], means(cell, limit))
-        np.testing.assert_allclose(np.diff(places(ax, "o")[:, 1]), 1)
+        np.testing.assert_allclose(points(ax, "o")[:, 0], means(cell, matched))
+        np.testing.assert_allclose(points(ax, "s")[:, 0], means(cell, limit))
+        np.testing.assert_allclose(np.diff(points(ax, "o")[:, 1]), 1)
         assert ax.lines[-1].get_xdata() == pytest.approx([float(means(cell, relu))] * 2)
     (ax,) = drawn(prediction.panel_c, results)
-    np.testing.assert_allclose(places(ax, "o")[:, 0], means(cell, "frozen_overlap"))
+    np.testing.assert_allclose(points(ax, "o")[:, 0], means(cell, "frozen_overlap"))
 
 
-def test_mean_field_stands_against_training(results_root: Path, cell_ids: list[str]):
-    results = of_figure("one_unit", results_root, cell_ids)
+def test_mean_field_flow_is_compared_with_training(results_of):
+    results = results_of("localization/one_unit")
     cells = [*results.cells("one_unit"), *results.cells("prediction")]
     (spread,) = drawn(one_unit.panel_d, results)
     runs = [line for line in spread.lines if line.get_linestyle() == "None"]
@@ -141,10 +110,14 @@ def test_mean_field_stands_against_training(results_root: Path, cell_ids: list[s
         np.testing.assert_array_equal(np.array(marks)[:, 1], range(len(cells)))
 
 
-def test_fields_of_all_runs_are_moved_to_one_place(results_root: Path, cell_ids: list[str]):
-    results = of_figure("one_unit", results_root, cell_ids)
+def test_receptive_fields_of_all_runs_are_centred(results_of):
+    results = results_of("localization/one_unit")
     cells = results.cells("one_unit")
-    first = [cell for cell in cells if receptive.lengths(cell) == receptive.lengths(cells[0])]
+    first = [
+        cell
+        for cell in cells
+        if receptive_fields.lengths_label(cell) == receptive_fields.lengths_label(cells[0])
+    ]
     shown = {one_unit.panel_a: first, one_unit.panel_c: results.cells("prediction")}
     for panel, expected in shown.items():
         for ax, cell in zip(drawn(panel, results), expected, strict=True):
@@ -156,20 +129,20 @@ def test_fields_of_all_runs_are_moved_to_one_place(results_root: Path, cell_ids:
                 middle = fields.shape[1] // 2
                 total = np.zeros(fields.shape[1])
                 for field in fields:
-                    place = np.abs(field).argmax()
-                    total += np.roll(field, middle - place) / field[place]
+                    largest = np.abs(field).argmax()
+                    total += np.roll(field, middle - largest) / field[largest]
                 np.testing.assert_allclose(line, total / len(fields), atol=1e-6)
                 assert line[middle] == pytest.approx(1)
 
 
-def test_refreshed_gates_stand_by_interval_and_number(results_root: Path, cell_ids: list[str]):
-    results = of_figure("evolving", results_root, cell_ids)
+def test_refreshed_gates_are_drawn_by_interval_and_number(results_of):
+    results = results_of("localization/evolving")
     cells = sorted(results.cells("evolving"), key=lambda cell: float(cell.flow_time[-1]))
     (distance,) = drawn(evolving.panel_a, results)
     for cell, marker in zip(cells, "os", strict=True):
         interval = cell.metrics["refresh_interval"].values
         expected = np.stack([interval, means(cell, "refresh_error")], axis=1)
-        np.testing.assert_allclose(places(distance, marker), expected)
+        np.testing.assert_allclose(points(distance, marker), expected)
     for panel, metric in (
         (evolving.panel_b, "participation"),
         (evolving.panel_c, "localised_share"),
@@ -177,7 +150,7 @@ def test_refreshed_gates_stand_by_interval_and_number(results_root: Path, cell_i
         (ax,) = drawn(panel, results)
         levels = [line.get_ydata() for line in ax.lines if list(line.get_xdata()) == [0, 1]]
         for cell, marker, level in zip(cells, "os", levels, strict=True):
-            shown = places(ax, marker)
+            shown = points(ax, marker)
             np.testing.assert_allclose(shown[:, 1], means(cell, f"refresh_{metric}"))
             assert level == pytest.approx([float(means(cell, metric))] * 2)
     (line,) = (line for line in distance.lines if line.get_color() == GUIDE["color"])
@@ -187,24 +160,22 @@ def test_refreshed_gates_stand_by_interval_and_number(results_root: Path, cell_i
     assert end[1] / y == pytest.approx(end[0] / x)
 
 
-def test_eq_7_as_written_ends_where_it_was_measured(results_root: Path, cell_ids: list[str]):
-    for cell in of_figure("closed_forms", results_root, cell_ids).cells("closed_forms"):
+def test_equation_7_as_printed_ends_at_the_metric(results_of):
+    for cell in results_of("localization/closed_forms").cells("closed_forms"):
         loss = cell.trajectory["loss"].isel(init_scale=0).values
-        drawn = closed_forms.written_loss(cell)
-        np.testing.assert_allclose(drawn[:, 0], loss[:, 0], rtol=1e-10)
+        printed = closed_forms.written_loss(cell)
+        np.testing.assert_allclose(printed[:, 0], loss[:, 0], rtol=1e-10)
         expected = cell.metrics["written_loss_error"].sel(equation="7").isel(init_scale=0)
-        error = np.abs(drawn[:, -1] - loss[:, -1]) / loss[:, 0]
+        error = np.abs(printed[:, -1] - loss[:, -1]) / loss[:, 0]
         np.testing.assert_allclose(error, expected, rtol=1e-8)
         assert error.min() > 0.01
 
 
-def test_closed_forms_are_those_of_the_smallest_learning_rate(
-    results_root: Path, cell_ids: list[str]
-):
-    results = of_figure("closed_forms", results_root, cell_ids)
+def test_closed_forms_are_those_of_the_smallest_learning_rate(results_of):
+    results = results_of("localization/closed_forms")
     grouped: dict[str, list[CellResults]] = {}
     for cell in results.cells("closed_forms"):
-        grouped.setdefault(frozen.scheme(frozen.gates(cell)), []).append(cell)
+        grouped.setdefault(frozen_gates.scheme_name(frozen_gates.gates(cell)), []).append(cell)
     assert len(grouped) == 2
     losses = (closed_forms.panel_a, closed_forms.panel_b)
     (rates,), (equations,) = (
@@ -229,50 +200,50 @@ def test_closed_forms_are_those_of_the_smallest_learning_rate(
             float(cell.metrics["field_error"].sel(solution="frozen_gates").mean()) for cell in cells
         ]
         steps = [cell.spec.training.learning_rate for cell in cells]
-        np.testing.assert_allclose(places(rates, marker), np.stack([steps, errors], axis=1))
+        np.testing.assert_allclose(points(rates, marker), np.stack([steps, errors], axis=1))
         corrected = means(slow, "corrected_error")
         np.testing.assert_allclose(
-            places(equations, marker)[:, 1], corrected[np.isfinite(corrected)]
+            points(equations, marker)[:, 1], corrected[np.isfinite(corrected)]
         )
-        np.testing.assert_allclose(places(exact, marker)[:, 1], means(slow, "loss_error_sup"))
-        ((_, level),) = places(drift, marker)
+        np.testing.assert_allclose(points(exact, marker)[:, 1], means(slow, "loss_error_sup"))
+        ((_, level),) = points(drift, marker)
         assert level == pytest.approx(float(means(slow, "difference_drift")))
-        found = [float(means(slow, metric)) for metric in closed_forms.SHARES]
-        np.testing.assert_allclose(places(shares, marker)[:, 1], found)
+        expected = [float(means(slow, metric)) for metric in closed_forms.SHARES]
+        np.testing.assert_allclose(points(shares, marker)[:, 1], expected)
 
 
-def test_pathways_stand_by_the_samples_of_least_squares(results_root: Path, cell_ids: list[str]):
-    results = of_figure("closed_forms", results_root, cell_ids)
+def test_exclusive_pathways_are_drawn_by_samples_of_least_squares(results_of):
+    results = results_of("localization/closed_forms")
     (ax,) = drawn(closed_forms.panel_g, results)
     misfit = results.cells("exclusive_limit")[0].metrics["least_squares_misfit"]
     for marker, samples in zip("os^", ("own gate", "next gate", "all"), strict=True):
-        ((_, level),) = places(ax, marker)
+        ((_, level),) = points(ax, marker)
         assert level == pytest.approx(float(misfit.sel(fitted_on=samples).mean()))
 
 
-def test_gates_of_relu_networks_are_those_of_the_same_task(results_root: Path, cell_ids: list[str]):
-    results = of_figure("gating", results_root, cell_ids)
+def test_gates_of_relu_networks_are_from_the_same_task(results_of):
+    results = results_of("localization/gating")
     (losses,), (equations,) = drawn(gating.panel_a, results), drawn(gating.panel_b, results)
     cells = results.cells("gating")
     (relu,) = [
         cell
         for cell in results.cells("prediction")
-        if receptive.lengths(cell) == receptive.lengths(cells[0])
+        if receptive_fields.lengths_label(cell) == receptive_fields.lengths_label(cells[0])
     ]
     fit = [means(cell, "optimal_loss") for cell in cells]
     fresh = [float(means(cell, "optimal_fresh_loss")) for cell in cells]
     at = relu.metrics["gates_from"].values.tolist().index("trained")
     expected = [*fit, means(relu, "frozen_limit_loss")[at]]
-    np.testing.assert_allclose(places(losses, "|")[:, 0], expected)
-    (own,) = places(losses, "*")
+    np.testing.assert_allclose(points(losses, "|")[:, 0], expected)
+    (own,) = points(losses, "*")
     assert own == pytest.approx([float(means(relu, "frozen_limit_fresh_loss")[at]), len(cells)])
     for row, marker in enumerate("os"):
-        assert places(losses, marker)[0] == pytest.approx([fresh[row], row])
+        assert points(losses, marker)[0] == pytest.approx([fresh[row], row])
         by_equation = dict(
             zip(("12", "14", "15", "17"), means(cells[row], "equation_loss"), strict=True)
         )
-        assert places(equations, marker)[0] == pytest.approx([by_equation["12"], row])
-        others = places(equations, "x")[2 * row : 2 * row + 2]
+        assert points(equations, marker)[0] == pytest.approx([by_equation["12"], row])
+        others = points(equations, "x")[2 * row : 2 * row + 2]
         np.testing.assert_allclose(others[:, 0], [by_equation["14"], by_equation["15"]])
         printed = equations.lines[-1].get_xydata()[row]
         np.testing.assert_allclose(printed, [by_equation["17"], row], atol=1e-12)
@@ -281,20 +252,20 @@ def test_gates_of_relu_networks_are_those_of_the_same_task(results_root: Path, c
             (gating.panel_d, "precision_diagonality"),
         ):
             (ax,) = drawn(panel, results)
-            assert places(ax, marker)[0] == pytest.approx(
+            assert points(ax, marker)[0] == pytest.approx(
                 [float(means(cells[row], metric)), fresh[row]]
             )
 
 
-def test_distances_from_symmetry_are_those_of_the_files(results_root: Path, cell_ids: list[str]):
-    results = of_figure("fourier", results_root, cell_ids)
+def test_distances_from_symmetry_are_the_metrics(results_of):
+    results = results_of("localization/fourier")
     (ax,), (missed,) = drawn(fourier.panel_e, results), drawn(fourier.panel_f, results)
     for cell, marker in zip(results.cells("ring"), "os", strict=True):
         expected = [means(cell, name) for name in fourier.DISTANCES]
-        np.testing.assert_allclose(places(ax, marker)[:, 0], expected, atol=1e-15)
+        np.testing.assert_allclose(points(ax, marker)[:, 0], expected, atol=1e-15)
     cell = max(results.cells("evolving"), key=lambda cell: cell.spec.training.learning_rate)
-    found = np.concatenate([places(missed, marker) for marker in "os^"])
-    np.testing.assert_allclose(found[:, 0], means(cell, "basis_missed"), atol=1e-15)
+    shown = np.concatenate([points(missed, marker) for marker in "os^"])
+    np.testing.assert_allclose(shown[:, 0], means(cell, "basis_missed"), atol=1e-15)
 
 
 def test_a_circulant_matrix_is_its_spectrum_in_the_fourier_basis():
@@ -306,7 +277,7 @@ def test_a_circulant_matrix_is_its_spectrum_in_the_fourier_basis():
     assert np.linalg.norm(fourier.in_fourier_basis(tilted)) == pytest.approx(np.linalg.norm(tilted))
 
 
-def test_joint_frequencies_hold_what_lies_outside_of_the_blocks():
+def test_joint_frequencies_measure_the_part_outside_the_blocks():
     x = np.random.default_rng(0).normal(size=(50, 3 * 6))
     moment = (x.T @ x).reshape(3, 6, 3, 6)
     norms = fourier.by_joint_frequency(moment)

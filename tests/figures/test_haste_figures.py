@@ -1,4 +1,4 @@
-"""What the figures of ReLU networks and their gated networks compute for themselves."""
+"""Values that figures of ReLU networks and gated networks compute."""
 
 from pathlib import Path
 
@@ -10,30 +10,30 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from neuralrace.errors import UserError
-from neuralrace.figures.gated import (
-    alike,
-    at_loss,
-    candidates,
+from neuralrace.figures.contextual import (
+    candidate_names,
     families,
-    first,
-    nearest,
+    first_seed,
+    mode_groups,
+    nearest_snapshots,
     open_in,
-    opening,
+    opening_label,
+    outputs_at_loss,
     pathway_gates,
-    relative,
     task,
-    typical,
+    typical_seed,
 )
 from neuralrace.figures.make_haste.similarity import turned
 from neuralrace.figures.neural_race import structural_forms
+from neuralrace.figures.sweeps import relative_loss
 from neuralrace.metrics.relu.imitation import classical_scaling
-from neuralrace.results.cells import CellResults, open_results
+from neuralrace.results.cells import CellResults
 
 draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
 @given(draws)
-def test_scaling_of_inner_products_is_that_of_the_vectors(rng: np.random.Generator):
+def test_classical_scaling_of_inner_products_equals_that_of_vectors(rng: np.random.Generator):
     vectors = rng.normal(size=(7, 5)) * (9, 4, 1, 1, 1) + rng.normal(size=5)
     scaled = classical_scaling(vectors @ vectors.T)
     (expected,) = structural_forms.classical_scaling(vectors[None])
@@ -59,15 +59,17 @@ def test_turning_undoes_rotations_and_reflections(
 def test_outputs_at_a_loss_lie_between_snapshots(rng: np.random.Generator, level: float):
     losses = np.array([1.0, 0.7, 0.4, 0.1])
     slope, start = rng.normal(size=(2, 3, 2))
-    # outputs that are linear in the loss are met exactly
+    # Interpolation is exact for outputs that are linear in the loss.
     outputs = start + losses[:, None, None] * slope
-    np.testing.assert_allclose(at_loss(level, losses, outputs), start + level * slope, atol=1e-12)
+    np.testing.assert_allclose(
+        outputs_at_loss(level, losses, outputs), start + level * slope, atol=1e-12
+    )
 
 
 def test_outputs_beyond_the_losses_are_those_of_the_ends():
     losses, outputs = np.array([1.0, 0.5, 0.2]), np.arange(3.0)[:, None, None]
-    assert at_loss(2.0, losses, outputs) == 0
-    assert at_loss(0.1, losses, outputs) == 2
+    assert outputs_at_loss(2.0, losses, outputs) == 0
+    assert outputs_at_loss(0.1, losses, outputs) == 2
 
 
 def test_typical_run_is_closest_to_the_mean_of_those_that_did_not_diverge():
@@ -75,50 +77,54 @@ def test_typical_run_is_closest_to_the_mean_of_those_that_did_not_diverge():
     loss = 1 - speed * xr.DataArray(np.linspace(0, 0.2, 5), dims="time")
     runs = loss.assign_coords(seed=range(5)).expand_dims(init_scale=[0.1])
     cell = CellResults("a/b/c", Path(), trajectory=xr.Dataset({"loss": runs}))
-    # the mean speed is 1.325, whose nearest is 0.8; of the median it would be 0.5
-    assert typical(cell) == 3
-    assert first(cell) == 1
+    # The mean speed is 1.325, nearest to 0.8; nearest to the median would be 0.5.
+    assert typical_seed(cell) == 3
+    assert first_seed(cell) == 1
 
 
-def test_nearest_snapshots_are_so_by_ratio():
-    # of 0.2 the ratio to 0.4 is smaller than that to 0.05, and the difference larger
-    assert nearest(np.array([1.0, 0.4, 0.05, 0.01]), (0.2, 0.02, 5.0)) == [1, 3, 0]
+def test_nearest_snapshots_are_chosen_by_ratio():
+    # 0.4 is nearer to 0.2 than 0.05 by ratio, and farther by difference.
+    assert nearest_snapshots(np.array([1.0, 0.4, 0.05, 0.01]), (0.2, 0.02, 5.0)) == [1, 3, 0]
 
 
-def test_modes_that_stay_together_are_alike():
+def test_modes_with_close_curves_are_one_group():
     time = np.linspace(0, 1, 50)
     curves = np.stack([2 * time, 2 * time**8, 2 * time + 0.1, 0.001 * time], axis=-1)
-    # the first two end alike, and only the first and the third are so throughout
-    assert alike(xr.DataArray(curves, dims=("time", "pathway_mode"))) == [[0, 2], [1]]
+    # The first two have equal ends; only the first and the third are close at all times.
+    assert mode_groups(xr.DataArray(curves, dims=("time", "pathway_mode"))) == [[0, 2], [1]]
 
 
-def test_families_are_in_the_order_of_their_contexts(results_root: Path, cell_ids: list[str]):
-    results = open_results(results_root, cell_ids)
-    found = families(reversed(results.cells("contextual_gated")))
-    assert list(found) == [(1,), (2,)]
-    for numbers, cell in found.items():
+def test_families_are_sorted_by_number_of_contexts(results_of):
+    results = results_of("make_haste/")
+    by_family = families(reversed(results.cells("contextual_gated")))
+    assert list(by_family) == [(1,), (2,)]
+    for numbers, cell in by_family.items():
         assert open_in(cell.spec.network, cell.name) == numbers
         dataset = task(cell)
         opened = pathway_gates(cell).reshape(-1, dataset.contexts, dataset.objects).all(axis=2)
         assert opened.sum(axis=1).tolist() == [dataset.contexts, *[numbers[0]] * 3]
-        assert opening(pathway_gates(cell)[0], dataset) == "common"
-        told = ", ".join(str(context) for context in range(1, numbers[0] + 1))
-        assert opening(pathway_gates(cell)[1], dataset) == f"open in {told}"
-    assert candidates(results.cell("contextual")) == {
+        assert opening_label(pathway_gates(cell)[0], dataset) == "common"
+        contexts = ", ".join(str(context) for context in range(1, numbers[0] + 1))
+        assert opening_label(pathway_gates(cell)[1], dataset) == f"open in {contexts}"
+    assert candidate_names(results.cell("contextual")) == {
         (1,): "one",
         (2,): "two",
         (1, 2): "one_and_two",
     }
 
 
-def test_other_tasks_and_networks_are_refused(results_root: Path, cell_ids: list[str]):
-    cell = open_results(results_root, cell_ids).cell("semantic_deep")
-    with pytest.raises(UserError, match=r"semantic.* has no contexts"):
-        task(cell)
-    with pytest.raises(UserError, match=r"'layered' has no gates of pathways"):
-        pathway_gates(cell)
-    with pytest.raises(UserError, match=r"semantic.* no pathways that are open by context"):
-        open_in(cell.spec.network, cell.name)
+@pytest.mark.parametrize(
+    ("part", "key", "problem"),
+    [
+        (task, "experiments.deep_linear.semantic_deep.dataset.name", "no contexts"),
+        (pathway_gates, "experiments.deep_linear.semantic_deep.network.name", "no gates of path"),
+        (lambda cell: open_in(cell.spec.network, "a"), "a", "no pathways that are open by context"),
+    ],
+)
+def test_other_tasks_and_networks_are_refused(results_of, part, key: str, problem: str):
+    with pytest.raises(UserError, match=problem) as error:
+        part(results_of("deep_linear/semantic").cell("semantic_deep"))
+    assert error.value.key == key
 
 
 def test_relative_loss_is_of_the_smallest_init_scale():
@@ -127,4 +133,4 @@ def test_relative_loss_is_of_the_smallest_init_scale():
         {"init_scale": [0.1, 0.01], "seed": [0]},
         ("init_scale", "seed", "time"),
     )
-    np.testing.assert_allclose(relative(loss), [[1, 0.1]])
+    np.testing.assert_allclose(relative_loss(loss), [[1, 0.1]])

@@ -1,9 +1,8 @@
-"""Figures of natural images draw what their files hold, in the places where it belongs."""
+"""Figures of natural images draw their recorded variables and metrics."""
 
 from pathlib import Path
 
 import jax.numpy as jnp
-import matplotlib as mpl
 import numpy as np
 import pytest
 import xarray as xr
@@ -13,22 +12,20 @@ from scipy import stats
 from neuralrace.errors import UserError
 from neuralrace.figures import matching_cells
 from neuralrace.figures.compose import compose
-from neuralrace.figures.domains import following
+from neuralrace.figures.domains import transfer_threshold
 from neuralrace.figures.neural_race import natural_images, natural_images_controls
-from neuralrace.figures.style import SHEET
+from neuralrace.figures.style import rc_context
 from neuralrace.results.cells import Results, open_results
-
-PREFIX = "neural_race/images"
 
 
 @pytest.fixture(scope="module")
-def results(results_root: Path, cell_ids: list[str]) -> Results:
-    return open_results(results_root, [cell for cell in cell_ids if cell.startswith(PREFIX)])
+def results(results_of) -> Results:
+    return results_of("neural_race/")
 
 
 def drawn(figure: str, results: Results) -> list[Axes]:
     """Panels of a figure by letter, after they are laid out."""
-    with mpl.rc_context(SHEET):
+    with rc_context():
         canvas = compose(f"neural_race/{figure}", results)
         canvas.draw_without_rendering()
     return sorted(canvas.axes, key=lambda ax: str(ax.get_label()))
@@ -51,7 +48,7 @@ def ends(cells, name: str) -> list[float]:
     return [float(cell.metrics[name].isel(init_scale=0).mean()) for cell in cells]
 
 
-def test_images_are_shown_as_the_network_sees_them(results: Results):
+def test_images_are_transformed_as_for_the_network(results: Results):
     shown, *_ = drawn("natural_images", results)
     images = results.cells("images")[0].image_domains
     arrays = {name: jnp.asarray(values) for name, values in images.arrays().items()}
@@ -68,7 +65,7 @@ def test_images_are_shown_as_the_network_sees_them(results: Results):
     ]
 
 
-def test_names_are_those_that_output_domains_give(results: Results):
+def test_names_of_classes_are_those_of_the_output_domains(results: Results):
     _, names, *_ = drawn("natural_images", results)
     renamed = results.cells("images")[0].image_domains.renamed[::2]
     texts = [text for text in names.texts if text.get_text()]
@@ -76,23 +73,23 @@ def test_names_are_those_that_output_domains_give(results: Results):
     np.testing.assert_array_equal(names.images[0].get_array(), renamed)
 
 
-def test_errors_are_at_their_share_and_init_scale(results: Results):
+def test_errors_are_drawn_at_their_share_and_init_scale(results: Results):
     _, _, _, errors, shares, transfer, by_scale, shares_by_scale = drawn("natural_images", results)
     squared, scaled = results.cells("images"), results.cells("images_init_scale")
     for pairs in ("trained", "untrained"):
         name = f"held_out_{pairs}_error"
         means = [float(cell.trajectory[name].isel(time=-1).mean()) for cell in squared]
         assert has_line(errors, [0.1, 0.2], means)
-        found = [cell.trajectory[name].isel(time=-1) for cell in scaled]
-        means = [float(mean) for each in found for mean in each.mean("seed")]
+        finals = [cell.trajectory[name].isel(time=-1) for cell in scaled]
+        means = [float(mean) for final in finals for mean in final.mean("seed")]
         assert has_line(by_scale, [0.001, 0.003, 0.01], means)
         for activation in ("linear", "relu"):
-            some = [
+            group = [
                 cell
                 for cell in results.cells("images_cross_entropy")
                 if cell.routing.activation == activation
             ]
-            assert has_line(shares, [0.2, 0.3], ends(some, f"final_{pairs}_misclassified"))
+            assert has_line(shares, [0.2, 0.3], ends(group, f"final_{pairs}_misclassified"))
     assert has_line(transfer, [0.1, 0.2], ends(squared, "zero_shot_ratio"))
     assert len(shares_by_scale.get_lines()) > 4
     ridge = squared[0].metrics
@@ -102,14 +99,14 @@ def test_errors_are_at_their_share_and_init_scale(results: Results):
     assert level(shares, 0.9)
 
 
-def test_other_image_sets_stand_beside(
-    results_root: Path, cell_ids: list[str], tmp_path: Path, retold
+def test_other_image_sets_are_drawn_too(
+    results_root: Path, cell_ids: list[str], tmp_path: Path, copy_cell
 ):
     for cell in matching_cells("neural_race/natural_images", cell_ids):
         _, experiment, label = cell.split("/")
         names = [experiment, "images_cifar_pixels"] if experiment == "images" else [experiment]
         for name in names:
-            retold(results_root / cell, tmp_path, f"neural_race/{name}/{label}")
+            copy_cell(results_root / cell, tmp_path, f"neural_race/{name}/{label}")
     cells = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
     assert matching_cells("neural_race/natural_images", cells) == cells
     transfer = drawn("natural_images", open_results(tmp_path, cells))[5]
@@ -120,14 +117,16 @@ def test_other_image_sets_stand_beside(
 
 def test_init_scales_need_a_baseline_of_their_images(results: Results):
     cell = results.cells("images_five")[0]
-    with pytest.raises(UserError, match=r"images_five.*images has another dataset.*config/"):
+    with pytest.raises(UserError, match="images has another dataset") as error:
         natural_images._same_images(cell, results.cells("images"))
+    assert error.value.key == cell.name
+    assert "config/" in error.value.remedy
     baseline = results.cells("images")[0]
-    found = natural_images._same_images(results.cells("images_init_scale")[0], [cell, baseline])
-    assert found is baseline
+    chosen = natural_images._same_images(results.cells("images_init_scale")[0], [cell, baseline])
+    assert chosen is baseline
 
 
-def test_ratios_are_at_their_share_and_number_of_partners(results: Results):
+def test_ratios_are_drawn_at_their_share_and_number_of_partners(results: Results):
     by_share, by_number, classified = drawn("natural_images_partners", results)
     for name, shares, numbers in (
         ("images", [0.1, 0.2], [1, 2]),
@@ -142,12 +141,12 @@ def test_ratios_are_at_their_share_and_number_of_partners(results: Results):
         assert has_line(classified, numbers, ends(cells, "transfer"))
 
 
-def test_pairs_follow_from_where_all_medians_are_high():
+def test_threshold_is_where_all_later_medians_are_high():
     medians = {1: 0.95, 2: 0.5, 3: 0.92, 4: 1.0, 5: np.nan}
     shuffled = sorted(medians, reverse=True)
     ratios = [xr.DataArray(medians[x] + np.array([-1, 0, 1]), dims="seed") for x in shuffled]
-    assert following(shuffled, ratios) == "3"
-    assert following([0.25, 0.5], [ratios[shuffled.index(x)] for x in (1, 2)]) == "none"
+    assert transfer_threshold(shuffled, ratios) == "3"
+    assert transfer_threshold([0.25, 0.5], [ratios[shuffled.index(x)] for x in (1, 2)]) == "none"
 
 
 def test_controls_show_every_seed_and_the_interval_of_their_mean(results: Results):

@@ -1,4 +1,4 @@
-"""Each fault that `faults` names is found in a small figure that has it, and in none without."""
+"""Each legibility fault is found in a small figure with this fault, and in no other."""
 
 import matplotlib as mpl
 import numpy as np
@@ -7,17 +7,17 @@ from legibility import faults
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from neuralrace.figures.style import SHEET
+from neuralrace.figures.style import RC_PARAMS
 
 
 @pytest.fixture(autouse=True)
-def sheet():
-    with mpl.rc_context(SHEET):
+def rc_params():
+    with mpl.rc_context(RC_PARAMS):
         yield
 
 
 def plot(**shape):
-    """A figure of one panel, in which nothing is wrong."""
+    """A figure with one panel and no fault."""
     figure = Figure(figsize=(3.4, 2.4))
     ax = figure.subplots(**shape)
     ax.plot([0, 1], [0, 1], label="line")
@@ -25,12 +25,12 @@ def plot(**shape):
     return figure, ax
 
 
-def found(figure: Figure) -> list[str]:
+def drawn_faults(figure: Figure) -> list[str]:
     figure.draw_without_rendering()
     return faults(figure)
 
 
-def test_a_figure_without_faults():
+def test_figure_without_faults():
     figure = Figure(figsize=(3.4, 4))
     grid = figure.subplots(3, 2, sharex="col", sharey="row")
     for ax in grid.flat:
@@ -43,81 +43,81 @@ def test_a_figure_without_faults():
     drawing = grid[1, 0].inset_axes((0.6, 0.6, 0.3, 0.3))
     drawing.set_axis_off()
     figure.add_subplot(visible=False)
-    assert found(figure) == []
+    assert drawn_faults(figure) == []
 
 
 @pytest.mark.parametrize(("size", "known"), [(5.9, ["too small: panel"]), (6.0, [])])
-def test_small_letters(size: float, known: list[str]):
+def test_small_text(size: float, known: list[str]):
     figure, ax = plot()
     ax.set_title("panel", fontsize=size)
-    assert found(figure) == known
+    assert drawn_faults(figure) == known
 
 
 @pytest.mark.parametrize("words", ["nan%", "up to inf", "$nan$ times"])
-def test_a_number_that_is_none(words: str):
+def test_text_with_nan_or_infinity(words: str):
     figure, ax = plot()
     ax.set_title(words)
-    assert found(figure) == [f"no number: {words}"]
+    assert drawn_faults(figure) == [f"no number: {words}"]
 
 
-def test_letters_off_the_page():
+def test_text_off_the_page():
     figure, ax = plot()
     ax.annotate("far", (0.5, 0.5), (1.3, 0.5), annotation_clip=False, in_layout=False)
     figure.text(0.5, 0.99, "high", rotation=30)
-    assert found(figure) == ["off the page: far", "off the page: high"]
+    assert drawn_faults(figure) == ["off the page: far", "off the page: high"]
 
 
-def test_letters_cut_off():
+def test_text_cut_off():
     figure, ax = plot()
     ax.set(xlim=(0, 1), ylim=(0, 1))
-    for x in (0.1, 0.99, 1.5):  # within, at the edge, without
+    for x in (0.1, 0.99, 1.5):  # inside, at the edge, outside
         ax.text(x, 0.2, f"at {x}", clip_on=True)
-    assert found(figure) == ["cut off: at 0.99"]
+    assert drawn_faults(figure) == ["cut off: at 0.99"]
 
 
 @pytest.mark.parametrize("effects", [[], [withStroke(linewidth=1, foreground="white")]])
-def test_letters_in_each_other(effects: list):
+def test_overlapping_text(effects: list):
     figure, ax = plot()
     ax.text(0.2, 0.5, "one label", path_effects=effects)
     ax.annotate("other label", (0.3, 0.52))
-    assert found(figure) == ["in each other: one label | other label"]
+    assert drawn_faults(figure) == ["in each other: one label | other label"]
 
 
-def test_ticks_in_each_other():
+def test_overlapping_ticks():
     figure, ax = plot()
     ax.set_xticks([0.5, 0.52, 7], ["ticks", "named", "out of sight"])
     ax.set_xlim(0, 1)
-    assert found(figure) == ["in each other: ticks | named"]
+    assert drawn_faults(figure) == ["in each other: ticks | named"]
     ax.tick_params(labelbottom=False)
-    assert found(figure) == []
+    assert drawn_faults(figure) == []
 
 
-def test_lines_of_one_text_stand_apart_from_each_other_only():
+def test_each_line_of_a_text_is_checked():
     figure, ax = plot()
     ax.text(0.2, 0.5, "$g_y$ above\nHigh below")
     ax.text(0.2, 0.5, "another")
-    assert found(figure) == ["in each other: High below | another"]
+    assert drawn_faults(figure) == ["in each other: High below | another"]
 
 
-def test_turned_letters_lie_apart_where_the_boxes_about_them_do_not():
+def test_rotated_text_may_have_overlapping_bounding_boxes():
     figure, ax = plot()
     ax.text(0.2, 0.2, "along the first of two lines", rotation=45)
     other = ax.text(0.3, 0.2, "along the second", rotation=45)
-    assert found(figure) == []
+    assert drawn_faults(figure) == []
     other.set_rotation(0)
-    assert found(figure) == []
+    assert drawn_faults(figure) == []
     other.set_rotation(90)
-    assert len(found(figure)) == 1
+    assert len(drawn_faults(figure)) == 1
 
 
 def test_axes_without_data():
     figure, _ = plot()
     ax = figure.add_axes((0.5, 0.5, 0.2, 0.2))
     ax.set_axis_off()
-    assert found(figure) == []
+    assert drawn_faults(figure) == []
     ax.set_axis_on()
     ax.set(xticks=[0.5], yticks=[], title="none")
-    assert found(figure) == ["no data: none"]
+    assert drawn_faults(figure) == ["no data: none"]
 
 
 def test_axes_off_the_page():
@@ -125,7 +125,7 @@ def test_axes_off_the_page():
     figure.set_layout_engine("none")
     ax.set_position((0.2, 0.2, 0.9, 0.5))
     ax.set(xlim=(0, 1), xticks=[0, 0.5], title="wide")
-    assert found(figure) == ["off the page: wide"]
+    assert drawn_faults(figure) == ["off the page: wide"]
 
 
 def test_axes_without_names():
@@ -134,8 +134,8 @@ def test_axes_without_names():
     for ax in (one, other):
         ax.imshow(np.eye(2), aspect="auto")
         ax.set(xticks=[])
-    assert found(figure) == []
+    assert drawn_faults(figure) == []
     other.set(yticks=[])
-    assert len(found(figure)) == 2
+    assert len(drawn_faults(figure)) == 2
     one.set_ylabel("shared")
-    assert found(figure) == []
+    assert drawn_faults(figure) == []

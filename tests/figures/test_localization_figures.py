@@ -1,29 +1,28 @@
-"""What the figures of receptive fields compute for themselves, and that they draw what is there."""
+"""Figures of receptive fields draw their metrics and recorded weights."""
 
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 import xarray as xr
+from drawn_panels import curves, drawn, has_curve, means, points
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from neuralrace.errors import UserError
-from neuralrace.figures import receptive
-from neuralrace.figures.gated import smallest
+from neuralrace.figures import receptive_fields
 from neuralrace.figures.localization import (
     classes,
     data,
     gate_flips,
     growth,
     marginals,
-    receptive_fields,
     single_pulse,
 )
-from neuralrace.figures.style import SHEET, Canvas
+from neuralrace.figures.localization import receptive_fields as fields_figure
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import Results, open_results
 from neuralrace.results.files import write_result
 
@@ -31,29 +30,8 @@ draws = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
 @pytest.fixture(scope="module")
-def results(results_root: Path, cell_ids: list[str]) -> Results:
-    cells = [cell for cell in cell_ids if cell.startswith("localization/")]
-    return open_results(results_root, cells)
-
-
-def drawn(panel, results: Results) -> list[Axes]:
-    """Axes that hold a panel, on a figure of its own."""
-    with mpl.rc_context(SHEET):
-        figure = Canvas(figsize=(4, 3))
-        panel(results, figure.subplots())
-        figure.draw_without_rendering()
-    return [ax for ax in figure.axes if ax.axison]
-
-
-def curves(ax: Axes) -> list[np.ndarray]:
-    """Heights of all lines that have a point for each of several places."""
-    return [np.asarray(line.get_ydata()) for line in ax.lines if len(line.get_xdata()) > 2]
-
-
-def has_curve(ax: Axes, values) -> bool:
-    return any(
-        curve.shape == np.shape(values) and np.allclose(curve, values) for curve in curves(ax)
-    )
+def results(results_of) -> Results:
+    return results_of("localization/")
 
 
 def bars(ax: Axes) -> np.ndarray:
@@ -61,40 +39,35 @@ def bars(ax: Axes) -> np.ndarray:
     return np.array([patch.get_width() for patch in ax.patches]).reshape(-1, 3)
 
 
-def means(cell) -> list[float]:
+def shares(cell) -> list[float]:
     names = ("localised_share", "neither_share", "oscillating_share")
-    return [float(smallest(cell.metrics[name]).mean()) for name in names]
-
-
-# Words -----------------------------------------------------------------------------------------
+    return [float(means(cell, name)) for name in names]
 
 
 @given(draws, st.integers(1, 12), st.integers(1, 5))
-def test_examples_are_in_the_order_of_their_centres(
-    rng: np.random.Generator, units: int, count: int
-):
+def test_examples_are_sorted_by_centre(rng: np.random.Generator, units: int, count: int):
     inputs = 16
-    places = rng.permutation(inputs)[:units]
+    positions = rng.permutation(inputs)[:units]
     fields = np.zeros((units, inputs))
-    fields[np.arange(units), places] = rng.choice([-1, 1], units) * rng.uniform(0.1, 10, units)
-    chosen = receptive.examples(fields, count)
+    fields[np.arange(units), positions] = rng.choice([-1, 1], units) * rng.uniform(0.1, 10, units)
+    chosen = receptive_fields.examples(fields, count)
     assert len(chosen) == min(count, units)
-    found = np.abs(chosen).argmax(axis=1)
-    assert np.all(np.diff(found) > 0)
-    assert set(found) <= set(places)
+    centres = np.abs(chosen).argmax(axis=1)
+    assert np.all(np.diff(centres) > 0)
+    assert set(centres) <= set(positions)
 
 
-def test_examples_are_apart():
+def test_examples_are_spread_over_the_ring():
     fields = np.eye(12)
-    np.testing.assert_array_equal(receptive.examples(fields, 3).argmax(axis=1), [2, 6, 10])
+    np.testing.assert_array_equal(receptive_fields.examples(fields, 3).argmax(axis=1), [2, 6, 10])
 
 
 @given(draws)
 def test_a_field_is_drawn_over_its_largest_weight(rng: np.random.Generator):
     fields = rng.normal(size=(3, 8)) * 10.0 ** rng.integers(-6, 6, (3, 1))
     ax = Figure().subplots()
-    receptive.draw(ax, fields)
-    shapes = [curve + receptive.SPACING * row for row, curve in enumerate(curves(ax))]
+    receptive_fields.draw_fields(ax, fields)
+    shapes = [curve + receptive_fields.SPACING * row for row, curve in enumerate(curves(ax))]
     largest = np.abs(fields).max(axis=1, keepdims=True)
     np.testing.assert_allclose(np.array(shapes) * largest, fields, atol=1e-12 * largest.max())
     low, high = ax.get_ylim()
@@ -105,7 +78,7 @@ def test_a_field_is_drawn_over_its_largest_weight(rng: np.random.Generator):
 @given(draws)
 def test_centred_fields_have_their_largest_weight_in_the_middle(rng: np.random.Generator):
     fields = rng.normal(size=(3, 8))
-    moved = receptive.centred(fields)
+    moved = receptive_fields.centred(fields)
     np.testing.assert_allclose(moved[:, 4], np.abs(fields).max(axis=1))
     for before, after in zip(fields, moved, strict=True):
         around = [sign * np.roll(before, step) for step in range(8) for sign in (1, -1)]
@@ -119,28 +92,25 @@ def test_moments_around_the_ring_are_means_over_places(rng: np.random.Generator,
     np.testing.assert_allclose(data.around_ring(x), expected, atol=1e-12)
 
 
-def test_conditions_are_named(results: Results):
+def test_conditions_have_names(results: Results):
     cells = results.cells("relu_low_gain")
-    assert [receptive.lengths(cell) for cell in cells] == ["5, 1", "2, 1"]
-    assert receptive.marginal(cells[0]) == "gain 0.05"
-    names = [receptive.marginal(cell) for cell in results.cells("marginals")]
+    assert [receptive_fields.lengths_label(cell) for cell in cells] == ["5, 1", "2, 1"]
+    assert receptive_fields.marginal_name(cells[0]) == "gain 0.05"
+    names = [receptive_fields.marginal_name(cell) for cell in results.cells("marginals")]
     assert names == ["Laplace", "Gaussian"]
 
 
-def test_other_data_are_refused(results: Results):
+def test_cells_without_the_drawn_part_are_refused(results: Results):
     pulse, process = results.cells("single_pulse")[0], results.cells("relu")[0]
-    with pytest.raises(UserError, match=r"'single_pulse' has no correlation lengths to draw"):
-        receptive.process(pulse)
-    with pytest.raises(UserError, match=r"'nonlinear_gaussian' has no pulses to draw"):
-        receptive.pulses(process)
-    with pytest.raises(UserError, match=r"'gated' has no activation to draw"):
+    with pytest.raises(UserError, match=r"'single_pulse': has no correlation lengths"):
+        receptive_fields.process(pulse)
+    with pytest.raises(UserError, match=r"'nonlinear_gaussian': has no pulses"):
+        receptive_fields.pulses(process)
+    with pytest.raises(UserError, match=r"'gated': has no activation"):
         classes._network(results.cells("gating")[0])
 
 
-# What is drawn ---------------------------------------------------------------------------------
-
-
-def test_data_show_moments_of_the_samples_and_of_the_law(results: Results):
+def test_moments_of_samples_and_of_their_distribution_are_drawn(results: Results):
     shown = {
         "relu": (data.panel_a, data.panel_e),
         "relu_low_gain": (data.panel_b, data.panel_e),
@@ -153,20 +123,20 @@ def test_data_show_moments_of_the_samples_and_of_the_law(results: Results):
         for ax, target, closed in zip(
             drawn(samples, results), law.targets, law.covariances, strict=True
         ):
-            of = sample.x[sample.y[:, 0] == target]
+            members = sample.x[sample.y[:, 0] == target]
             assert len(curves(ax)) == data.SHOWN
-            assert all(any(np.array_equal(curve, x) for x in of) for curve in curves(ax))
-            assert has_curve(measured, data.around_ring(of))
+            assert all(any(np.array_equal(curve, x) for x in members) for curve in curves(ax))
+            assert has_curve(measured, data.around_ring(members))
             assert has_curve(measured, closed[0, :21])
     # every pulse is equally often in the fixed sample
     markers, line, *_ = curves(measured)
     np.testing.assert_allclose(markers, line, atol=1e-12)
 
 
-def test_densities_of_an_input_are_those_of_its_law(results: Results):
+def test_density_of_an_input_is_that_of_its_distribution(results: Results):
     (ax,) = drawn(data.panel_d, results)
     for line, name in zip(ax.lines, ("relu", "relu_low_gain"), strict=True):
-        law = receptive.process(results.cells(name)[0]).marginal
+        law = receptive_fields.process(results.cells(name)[0]).marginal
         x, density = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
         middle = np.abs(x) < 0.8
         between = np.trapezoid(density[middle], x[middle])
@@ -174,34 +144,35 @@ def test_densities_of_an_input_are_those_of_its_law(results: Results):
         assert between == pytest.approx(weights[np.abs(values) < 0.8].sum(), abs=0.02)
 
 
-def test_fields_are_those_of_the_first_run_and_bars_those_of_all(results: Results):
+def test_receptive_fields_are_of_the_first_run_and_bars_of_all_runs(results: Results):
     relu = [cell for name in ("relu", "relu_low_gain") for cell in results.cells(name)]
-    lengths = {receptive.lengths(cell) for cell in results.cells("erf")}
+    lengths = {receptive_fields.lengths_label(cell) for cell in results.cells("erf")}
     shown = {
-        receptive_fields.panel_a: [cell for cell in relu if receptive.lengths(cell) in lengths],
-        receptive_fields.panel_b: results.cells("erf"),
-        receptive_fields.panel_c: results.cells("sigmoid"),
+        fields_figure.panel_a: [
+            cell for cell in relu if receptive_fields.lengths_label(cell) in lengths
+        ],
+        fields_figure.panel_b: results.cells("erf"),
+        fields_figure.panel_c: results.cells("sigmoid"),
     }
     for panel, cells in shown.items():
         axes = [ax for ax in drawn(panel, results) if curves(ax)]
         assert len(axes) == len(cells) >= 2
         by_shares = {tuple(np.round(bars(ax)[0], 9)): ax for ax in axes}
         for cell in cells:
-            ax = by_shares[tuple(np.round(means(cell), 9))]
-            np.testing.assert_allclose(bars(ax), [means(cell)])
-        found = np.array([curves(ax)[0] for ax in axes])
+            ax = by_shares[tuple(np.round(shares(cell), 9))]
+            np.testing.assert_allclose(bars(ax), [shares(cell)])
+        shown_fields = np.array([curves(ax)[0] for ax in axes])
         for cell in cells:
             weights = cell.trajectory["weight_1"].values[0, 0, -1]
             shapes = weights / np.abs(weights).max(axis=1, keepdims=True)
-            assert np.isclose(found[:, None], shapes).all(axis=-1).any()
+            assert np.isclose(shown_fields[:, None], shapes).all(axis=-1).any()
 
 
-def test_frequencies_are_those_of_the_files(results: Results):
-    (ax,) = drawn(receptive_fields.panel_d, results)
+def test_frequencies_are_the_metrics(results: Results):
+    (ax,) = drawn(fields_figure.panel_d, results)
     cells = results.cells("relu")
-    marks = [line.get_xydata()[0] for line in ax.lines if line.get_marker() != "None"]
     frequency = [float(cell.metrics["dominant_frequency"].mean()) for cell in cells]
-    np.testing.assert_allclose(marks, np.stack([np.arange(len(cells)), frequency], axis=1))
+    np.testing.assert_allclose(points(ax), np.stack([np.arange(len(cells)), frequency], axis=1))
 
 
 def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path: Path):
@@ -215,7 +186,9 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
     for cell in results.values():
         if cell.name.split("/")[1] in sum(panels.values(), ()):
             metrics = cell.metrics.copy()
-            for name, share in zip(receptive.CLASSES, rng.dirichlet([1, 1, 1], 2).T, strict=True):
+            for name, share in zip(
+                receptive_fields.CLASS_STYLES, rng.dirichlet([1, 1, 1], 2).T, strict=True
+            ):
                 metrics[f"{name}_share"] = metrics[f"{name}_share"].copy(data=[share])
             write_result(metrics, tmp_path / cell.name / "metrics.nc")
     results = open_results(tmp_path, results)
@@ -224,56 +197,56 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
         cells = [cell for name in experiments for cell in results.cells(name)]
         (ax,) = drawn(panel, results)
         names[panel] = [tick.get_text() for tick in ax.get_yticklabels()]
-        np.testing.assert_allclose(bars(ax), [means(cell) for cell in cells])
+        np.testing.assert_allclose(bars(ax), [shares(cell) for cell in cells])
         lefts = np.reshape([patch.get_x() for patch in ax.patches], (-1, 3))
         np.testing.assert_allclose((lefts + bars(ax))[:, :-1], lefts[:, 1:])
         np.testing.assert_allclose((lefts + bars(ax))[:, -1], 1)
         thin = np.array([line.get_xdata() for line in ax.lines[1::2]]).reshape(len(cells), 2, 2)
         for (localised, oscillating), cell in zip(thin, cells, strict=True):
-            share = smallest(cell.metrics["localised_share"])
+            share = smallest_scale(cell.metrics["localised_share"])
             np.testing.assert_allclose(localised, [share.min(), share.max()])
-            share = 1 - smallest(cell.metrics["oscillating_share"])
+            share = 1 - smallest_scale(cell.metrics["oscillating_share"])
             np.testing.assert_allclose(oscillating, [share.min(), share.max()])
     assert names[classes.panel_d] == ["5, 1", "5, 1; cross-entropy", "1, 5", "1, 5; cross-entropy"]
     assert names[classes.panel_e][0] == "erf 5, 1"
     assert names[classes.panel_f][-1].endswith("; own readout")
 
 
-def test_low_gains_and_other_activations_are_apart(results: Results):
+def test_low_gains_and_other_activations_have_separate_panels(results: Results):
     (low,), (high,) = drawn(classes.panel_b, results), drawn(classes.panel_c, results)
     others = [cell for name in ("erf", "sigmoid") for cell in results.cells(name)]
     expected = [
         *results.cells("relu_low_gain"),
-        *(cell for cell in others if receptive.marginal(cell) == "gain 0.05"),
+        *(cell for cell in others if receptive_fields.marginal_name(cell) == "gain 0.05"),
     ]
-    np.testing.assert_allclose(bars(low), [means(cell) for cell in expected])
+    np.testing.assert_allclose(bars(low), [shares(cell) for cell in expected])
     cells = [cell for name in ("erf", "erf_offset", "sigmoid") for cell in results.cells(name)]
-    expected = [cell for cell in cells if receptive.marginal(cell) == "gain 3"]
-    np.testing.assert_allclose(bars(high), [means(cell) for cell in expected])
+    expected = [cell for cell in cells if receptive_fields.marginal_name(cell) == "gain 3"]
+    np.testing.assert_allclose(bars(high), [shares(cell) for cell in expected])
     names = [tick.get_text() for tick in high.get_yticklabels()]
     assert "erf 5, 1; $b_2 = 1/2$" in names
 
 
-def test_losses_are_those_of_the_files(results: Results):
+def test_losses_are_the_metrics(results: Results):
     (ax,) = drawn(classes.panel_g, results)
-    marks = [line.get_xydata()[0] for line in ax.lines if line.get_linestyle() == "None"]
-    lengths = {receptive.lengths(cell) for cell in results.cells("trained_readout")}
+    lengths = {receptive_fields.lengths_label(cell) for cell in results.cells("trained_readout")}
     expected = [
         float(cell.metrics["relative_loss"].mean())
         for name in classes.LOSSES
         for cell in results.cells(name)
-        if receptive.lengths(cell) in lengths and receptive.marginal(cell) == "gain 3"
+        if receptive_fields.lengths_label(cell) in lengths
+        and receptive_fields.marginal_name(cell) == "gain 3"
     ]
-    np.testing.assert_allclose(np.array(marks)[:, 1], expected)
+    np.testing.assert_allclose(points(ax)[:, 1], expected)
 
 
-def test_marginals_are_at_their_kurtosis(results: Results):
+def test_marginals_are_drawn_at_their_kurtosis(results: Results):
     xi = (5.0, 1.0)
     cells = results.cells("marginals") + [
         cell
         for name in ("relu", "relu_low_gain")
         for cell in results.cells(name)
-        if receptive.process(cell).xi == xi
+        if receptive_fields.process(cell).xi == xi
     ]
     for panel, measure in (
         (marginals.panel_b, "participation_ratio"),
@@ -281,29 +254,29 @@ def test_marginals_are_at_their_kurtosis(results: Results):
         (marginals.panel_d, "participation"),
     ):
         (ax,) = drawn(panel, results)
-        marks = [line for line in ax.lines if line.get_marker() != "None"]
-        found = sorted((float(m.get_xdata()[0]), float(m.get_ydata()[0])) for m in marks)
+        shown = sorted(points(ax).tolist())
         expected = sorted(
             (
-                receptive.process(cell).marginal.kurtosis,
-                float(smallest(cell.metrics[measure]).mean()),
+                receptive_fields.process(cell).marginal.kurtosis,
+                float(means(cell, measure)),
             )
             for cell in cells
         )
-        np.testing.assert_allclose(found, expected)
-        assert found[-1][0] == pytest.approx(3)
+        np.testing.assert_allclose(shown, expected)
+        assert shown[-1][0] == pytest.approx(3)
     fields = drawn(marginals.panel_a, results)
     kurtosis = {
-        receptive.marginal(cell): receptive.process(cell).marginal.kurtosis for cell in cells
+        receptive_fields.marginal_name(cell): receptive_fields.process(cell).marginal.kurtosis
+        for cell in cells
     }
     assert len(fields) == len(cells)
     assert [kurtosis[ax.get_xlabel()] for ax in fields] == sorted(kurtosis.values())
 
 
-def test_pulses_are_beside_their_measures(results: Results):
+def test_pulses_and_their_measures_are_drawn(results: Results):
     cells = results.cells("single_pulse")
     orders = {single_pulse.panel_a: cells[:4], single_pulse.panel_b: cells[4:]}
-    assert {receptive.pulses(cell).widths[0][0] for cell in cells[:4]} == {11}
+    assert {receptive_fields.pulses(cell).widths[0][0] for cell in cells[:4]} == {11}
     for panel, shown in orders.items():
         axes = drawn(panel, results)
         for ax, cell in zip(axes, shown, strict=True):
@@ -316,11 +289,11 @@ def test_pulses_are_beside_their_measures(results: Results):
         (single_pulse.panel_d, "localised_share"),
     ):
         (ax,) = drawn(panel, results)
-        marks = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == "None"]
-        np.testing.assert_allclose(marks, [float(cell.metrics[metric].mean()) for cell in cells])
+        expected = [float(cell.metrics[metric].mean()) for cell in cells]
+        np.testing.assert_allclose(points(ax)[:, 1], expected)
 
 
-def test_flips_are_those_of_the_files(results: Results):
+def test_gate_flips_are_the_metrics(results: Results):
     cells = results.cells("gate_flips")
     for panel, cell in zip((gate_flips.panel_a, gate_flips.panel_b), cells, strict=True):
         (ax,) = drawn(panel, results)
@@ -334,33 +307,31 @@ def test_flips_are_those_of_the_files(results: Results):
         (mesh,) = ax.collections
         np.testing.assert_allclose(mesh.get_array(), slowest["gate_flips_between"].mean("seed"))
     (ax,) = drawn(gate_flips.panel_c, results)
-    marks = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == "None"]
     expected = [
         float(cell.metrics[metric].sel(init_scale=scale, layer=1).mean())
         for cell in cells
         for scale in sorted(cell.spec.init_scales)
         for metric in ("final_gate_flips", "never_changed")
     ]
-    np.testing.assert_allclose(marks, expected)
+    np.testing.assert_allclose(points(ax)[:, 1], expected)
 
 
 def test_growth_is_from_start_to_end_of_each_run(results: Results):
     cell = results.cells("gate_flips")[0]
     (ax,) = drawn(growth.panel_a, results)
     for curve in (
-        smallest(cell.metrics["field_norm_curve"]) ** 2,
-        smallest(cell.metrics["participation_curve"]),
+        smallest_scale(cell.metrics["field_norm_curve"]) ** 2,
+        smallest_scale(cell.metrics["participation_curve"]),
     ):
         values = curve.values
         way = (values - values[:, :1]) / (values[:, -1:] - values[:, :1])
         assert has_curve(ax, way.mean(axis=0))
     (ax,) = drawn(growth.panel_d, results)
-    marks = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == "None"]
-    expected = [float(smallest(cell.metrics[metric]).mean()) for metric in growth.MODES]
-    np.testing.assert_allclose(marks, expected)
+    expected = [float(means(cell, metric)) for metric in growth.MODES]
+    np.testing.assert_allclose(points(ax)[:, 1], expected)
 
 
-def test_a_units_largest_weight_ends_in_the_middle_of_its_picture(results: Results):
+def test_largest_weight_of_a_unit_ends_in_the_middle(results: Results):
     cell = results.cells("gate_flips")[0]
     ax, _ = drawn(growth.panel_b, results)
     (mesh,) = ax.collections

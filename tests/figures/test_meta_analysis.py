@@ -1,4 +1,4 @@
-"""The notebook of questions to all results runs on those of small cells."""
+"""The notebook that analyses all results runs on small cells."""
 
 import json
 
@@ -10,7 +10,7 @@ from notebooks import run, unlabelled
 
 @pytest.fixture
 def judged(results_root, tmp_path, monkeypatch):
-    """A folder with the small results and two claims of them, one of which fails."""
+    """A folder with small results and two claims, one of which fails."""
     folder = tmp_path / "results"
     folder.mkdir()
     for paper in results_root.iterdir():

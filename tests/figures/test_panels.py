@@ -1,4 +1,4 @@
-"""The table of panels has every panel, in a row of what it is to be compared with."""
+"""The table of panels has every panel, in the row of the paper's panel to compare with."""
 
 import re
 
@@ -30,7 +30,7 @@ def declared(figure: str) -> set[str]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_a_row_names_figures_and_panels_that_exist(row: list[str]):
+def test_rows_name_existing_figures_and_panels(row: list[str]):
     assert len(row) == 4
     _, shows, here, drawn = row
     assert HERE.sub("", here).strip(", ") in ("", "none")
@@ -42,8 +42,8 @@ def test_a_row_names_figures_and_panels_that_exist(row: list[str]):
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_panel_is_in_a_row_that_names_what_it_is_to_be_set_beside(figure: str):
-    found = [(panels(row[2]).get(figure, set()), " ".join(row).lower()) for row in ROWS]
-    assert set().union(*(letters for letters, _ in found)) == declared(figure)
+def test_panels_are_in_rows_of_the_panels_to_compare_with(figure: str):
+    rows = [(panels(row[2]).get(figure, set()), " ".join(row).lower()) for row in ROWS]
+    assert set().union(*(letters for letters, _ in rows)) == declared(figure)
     for letter, panel in FIGURES[figure].declaration.cf.items():
-        assert any(letter in letters and panel.lower() in text for letters, text in found), panel
+        assert any(letter in letters and panel.lower() in text for letters, text in rows), panel

@@ -1,4 +1,4 @@
-"""All kinds of files of all kinds of cells: what they are made of, and how they open."""
+"""Result files of all kinds of cells: types, conventions, and opening them repeatedly."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ import xarray as xr
 
 KINDS = ("trajectory", "theory", "metrics")
 UNITS = {"1", "epochs", "steps", "tau", "1/tau"}
-"""Of them UDUNITS knows the first; the others are counts and the clock of theory."""
+"""UDUNITS knows the first; the others are counts and the time of theory."""
 OPEN = """
 import gc
 import sys
@@ -32,19 +32,19 @@ for path in sys.argv[1:]:
 @pytest.fixture(scope="module")
 def paths(results_root):
     """A file of each kind, for each kind of network, dataset and set of solutions."""
-    found = {}
+    paths = {}
     for path in sorted(results_root.glob("*/*/*/*.nc")):
         with netCDF4.Dataset(path) as stored:
             spec = json.loads(stored.spec)
         names = [spec[key]["name"] for key in ("network", "dataset")]
         kind = (path.stem, *names, *spec.get("solutions", ()))
-        found.setdefault(kind, path)
-    assert {kind[0] for kind in found} == set(KINDS)
-    assert len(found) > 40
-    return found
+        paths.setdefault(kind, path)
+    assert {kind[0] for kind in paths} == set(KINDS)
+    assert len(paths) > 40
+    return paths
 
 
-def test_no_text_is_of_any_length(paths):
+def test_texts_are_ascii_of_fixed_length(paths):
     for path in paths.values():
         with netCDF4.Dataset(path) as stored:
             texts = [
@@ -55,17 +55,17 @@ def test_no_text_is_of_any_length(paths):
             assert [n for n, v in stored.variables.items() if v.dtype is str] == []
 
 
-def test_files_that_are_open_can_be_opened_again(paths):
+def test_open_files_can_be_opened_again(paths):
     of_a_network = {kind[:2]: path for kind, path in paths.items()}
     assert len(of_a_network) == 12  # three files of four kinds of network
     subprocess.run([sys.executable, "-c", OPEN, *of_a_network.values()], check=True)
 
 
-def test_files_follow_the_cf_conventions_as_far_as_is_said(paths):
+def test_files_follow_the_cf_conventions(paths):
     for path in paths.values():
         with xr.open_dataset(path) as dataset:
             assert dataset.attrs["Conventions"] == "CF-1.11"
-            # no place and no date: nothing that pretends to be one
+            # Results have no place and no date, and no variable must look like one.
             assert dataset.cf.axes == dataset.cf.coordinates == {}
             assert dataset.cf.standard_names == dataset.cf.bounds == dataset.cf.cell_measures == {}
             assert dataset.cf.grid_mapping_names == dataset.cf.formula_terms == {}
@@ -77,6 +77,6 @@ def test_files_follow_the_cf_conventions_as_far_as_is_said(paths):
                 assert dataset[name].notnull().all(), name
             for name in dataset.data_vars:
                 clocks = {"time": "flow_time", "snapshot": "snapshot_flow_time"}
-                wanted = {clocks[dim] for dim in dataset[name].dims if dim in clocks}
-                told = dataset[name].encoding.get("coordinates", "").split()
-                assert wanted & set(dataset.variables) <= {*told, *dataset[name].coords}
+                required = {clocks[dim] for dim in dataset[name].dims if dim in clocks}
+                coordinates = dataset[name].encoding.get("coordinates", "").split()
+                assert required & set(dataset.variables) <= {*coordinates, *dataset[name].coords}

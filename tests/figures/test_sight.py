@@ -1,4 +1,4 @@
-"""Colours that tell kinds apart are apart without colours and without one kind of cones."""
+"""Colours can be distinguished in greyscale and by colour-blind readers."""
 
 from importlib import import_module
 from itertools import combinations, pairwise
@@ -16,14 +16,14 @@ from neuralrace.figures.style import (
     LINES,
     MARKERS,
     SIGNED,
-    distinct,
+    categorical,
     marker,
-    ordered,
+    sequential,
 )
 
 SIGHTS = ("grey", "deuteranopia", "protanopia")
 APART = 30
-"""Least distance of colours that tell kinds or steps apart, of 255 in each channel of sRGB."""
+"""Least distance of two colours that are distinguished, with 255 for each channel of sRGB."""
 
 
 @pytest.fixture
@@ -32,60 +32,60 @@ def sight(monkeypatch) -> ModuleType:
     return import_module("sight")
 
 
-def apart(sight: ModuleType, name: str, *colours) -> float:
+def distance(sight: ModuleType, name: str, *colours) -> float:
     one, other = (sight.seen(np.array(colour), name) for colour in colours)
     return float(255 * np.linalg.norm(one - other))
 
 
 @pytest.mark.parametrize("name", SIGHTS)
-def test_greys_are_seen_as_they_are(sight: ModuleType, name: str):
+def test_greys_stay_the_same(sight: ModuleType, name: str):
     greys = np.linspace(0, 1, 5)[:, None] * np.ones(3)
     np.testing.assert_allclose(sight.seen(greys, name), greys, atol=1e-5)
 
 
-def test_red_and_green_of_one_lightness_are_confused_by_the_colour_blind_alone(sight: ModuleType):
+def test_only_colour_blind_readers_confuse_red_and_green_of_one_lightness(sight: ModuleType):
     red, green = (0.72, 0.40, 0.20), (0.40, 0.53, 0.20)
     assert (
-        apart(sight, "deuteranopia", red, green)
+        distance(sight, "deuteranopia", red, green)
         < 20
         < 255 * np.linalg.norm(np.subtract(red, green))
     )
-    assert apart(sight, "grey", red, green) < 20
+    assert distance(sight, "grey", red, green) < 20
 
 
 @pytest.mark.parametrize("name", SIGHTS)
 @pytest.mark.parametrize("count", [2, 4, 7])
-def test_steps_of_an_ordered_set_are_apart(sight: ModuleType, name: str, count: int):
-    assert all(apart(sight, name, *step) > APART for step in pairwise(ordered(count)))
+def test_steps_of_sequential_colours_are_distinct(sight: ModuleType, name: str, count: int):
+    assert all(distance(sight, name, *step) > APART for step in pairwise(sequential(count)))
 
 
 @pytest.mark.parametrize("name", SIGHTS)
 @pytest.mark.parametrize("kinds", [("relu", "gated"), ("trained", "untrained")])
-def test_kinds_that_stand_beside_each_other_are_apart(sight: ModuleType, name: str, kinds):
-    assert apart(sight, name, *(COLOURS[kind] for kind in kinds)) > APART
+def test_colours_of_kinds_in_one_panel_are_distinct(sight: ModuleType, name: str, kinds):
+    assert distance(sight, name, *(COLOURS[kind] for kind in kinds)) > APART
 
 
 @pytest.mark.parametrize("name", ["deuteranopia", "protanopia"])
-def test_all_kinds_are_apart_to_the_colour_blind(sight: ModuleType, name: str):
-    assert all(apart(sight, name, *pair) > APART for pair in combinations(COLOURS.values(), 2))
+def test_colours_of_all_kinds_are_distinct_to_colour_blind_readers(sight: ModuleType, name: str):
+    assert all(distance(sight, name, *pair) > APART for pair in combinations(COLOURS.values(), 2))
 
 
 @pytest.mark.parametrize("name", SIGHTS)
 @pytest.mark.parametrize("shades", [HEAT, SIGNED], ids=["heat", "signed"])
-def test_entries_of_matrices_are_apart(sight: ModuleType, name: str, shades):
+def test_entries_of_matrices_are_distinct(sight: ModuleType, name: str, shades):
     least_to_most = colormaps.get_cmap(shades)(np.linspace(0, 1, 5))[:, :3]
-    assert all(apart(sight, name, *step) > APART for step in pairwise(least_to_most))
+    assert all(distance(sight, name, *step) > APART for step in pairwise(least_to_most))
     assert np.all(np.diff(sight.seen(least_to_most, "grey")[:, 0]) > 0)
 
 
-def test_an_unordered_set_differs_in_more_than_colour():
-    """In grey its colours are not apart, so that each has a marker and a line of its own."""
+def test_unordered_things_differ_in_marker_and_line_style():
+    # Categorical colours are not distinct in greyscale.
     assert len({marker(index) for index in range(len(MARKERS))}) == len(MARKERS)
-    assert len({distinct(index) for index in range(len(MARKERS))}) == len(MARKERS)
+    assert len({categorical(index) for index in range(len(MARKERS))}) == len(MARKERS)
     assert len(set(LINES)) == len(LINES)
 
 
-def test_the_page_shows_each_picture_in_every_sight(sight: ModuleType):
+def test_page_shows_each_picture_in_every_simulation(sight: ModuleType):
     text = sight.page([("paper/figure", "figures/slim/paper/figure.png")])
     page = publish_doctree(text, settings_overrides={"halt_level": 2, "report_level": 2})
     shown = [image["classes"][-1] for image in page.findall(lambda node: node.tagname == "image")]

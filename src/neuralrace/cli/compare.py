@@ -13,7 +13,7 @@ from typing import NamedTuple
 from neuralrace.claims.table import read_tables
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
-from neuralrace.figures.likeness import picture_difference
+from neuralrace.figures.image_comparison import picture_difference
 from neuralrace.results.analysis import ROUNDING, relative_difference
 from neuralrace.results.cells import figures_folder, open_results
 

@@ -1,7 +1,7 @@
-"""A figure from its panels: laid out, lettered and titled, under one legend."""
+"""A whole figure: draws the panels, and adds letters, titles, a legend and the alternative text."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 
 from matplotlib.axes import Axes
@@ -12,13 +12,13 @@ from neuralrace.figures import style
 from neuralrace.results.cells import Results
 
 GAP = 6
-"""Points between a title and that of the next panel."""
+"""Points between a title and the title of the next panel."""
 WORD = re.compile(r"(?:\$[^$]*\$|[^\s$])+")
-"""A word of a title; formulas are not parted."""
-BOLD = re.compile(r"^\$\\bf\{(.)\}\$\s*")
+"""A word of a title; a formula is one word."""
+LETTER = re.compile(r"^\$\\bf\{(.)\}\$\s*")
 """The letter of a panel, before its title."""
-UNTOLD = re.compile(r"\b(?:nan|inf)\b")
-"""A number that is none, as of a time that a run was too short for."""
+NO_NUMBER = re.compile(r"\b(?:nan|inf)\b")
+"""The text of a value that does not exist, such as a time that a run did not reach."""
 
 
 def compose(name: str, results: Results) -> Figure:
@@ -26,89 +26,94 @@ def compose(name: str, results: Results) -> Figure:
 
     Args:
         name: `paper/figure`, a key of `FIGURES`.
-        results: the cells that it shows, at least.
+        results: at least the cells that the figure shows.
 
     Raises:
         UserError: a missing or damaged result file, a missing cell or variable.
     """
     entry = FIGURES[name]
-    said, module = entry.declaration, import_module(entry.module)
-    figure = style.Canvas(figsize=(style.PAGE, said.height))
+    declaration, module = entry.declaration, import_module(entry.module)
+    figure = style.Canvas(figsize=(style.PAGE, declaration.height))
     axes = figure.subplot_mosaic(
-        said.layout, width_ratios=said.widths or None, height_ratios=said.heights or None
+        declaration.layout,
+        width_ratios=declaration.widths or None,
+        height_ratios=declaration.heights or None,
     )
     axes = dict(sorted(axes.items()))
     for letter, ax in axes.items():
         getattr(module, f"panel_{letter}")(results, ax)
     style.legend(figure, entry.load()(results))
-    entitle(figure, axes, said.cf)
+    set_titles(figure, axes, declaration.cf)
     return figure
 
 
-def entitle(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) -> None:
-    """Puts letters before the titles of panels, and breaks them where the next panel begins.
+def set_titles(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) -> None:
+    """Adds letters to the titles of panels, and breaks titles before the next panel.
 
-    A title that has no number for what it states says so.
+    A title with a number that is NaN or infinite becomes "Not reached".
 
     Args:
-        figure: the panels, all that will be in it, are drawn.
-        axes: of the panels, by letter.
-        cf: the panels of a paper that they are to be set beside, told after the title, by letter.
+        figure: a figure in which everything else is drawn.
+        axes: the axes of each panel, by letter.
+        cf: the panels of a paper to compare with, by letter; they are named after the title.
     """
     titles = {}
     for letter, ax in axes.items():
         title = ax.get_title(loc="left")
-        titles[letter] = WORD.findall("Not reached" if UNTOLD.search(title) else title)
+        titles[letter] = WORD.findall("Not reached" if NO_NUMBER.search(title) else title)
         titles[letter] += [f"(cf. {cf[letter]})"] if letter in cf else []
     for letter, ax in axes.items():
         ax.set_title(f"$\\bf{{{letter}}}$")
-    style.arrange(figure)  # now it is known where they stand
-    places = {letter: ax.get_window_extent() for letter, ax in axes.items()}
-    # rows of the grid: of a panel that is split, only a line above it is left
+    style.apply_layout(figure)  # The space for titles is known only after the layout.
+    lefts = {letter: ax.get_window_extent().x0 for letter, ax in axes.items()}
+    # Rows of the grid are compared, as a panel that was split is only a line above its parts.
     rows = {
-        letter: style.place(ax).get_topmost_subplotspec().rowspan for letter, ax in axes.items()
+        letter: style.subplot_spec(ax).get_topmost_subplotspec().rowspan
+        for letter, ax in axes.items()
     }
     for letter, ax in axes.items():
-        place = places[letter]
-        beside = [
-            other.x0
-            for number, other in places.items()
-            if other.x0 > place.x0 and rows[letter].start in rows[number]
+        next_lefts = [
+            left
+            for other, left in lefts.items()
+            if left > lefts[letter] and rows[letter].start in rows[other]
         ]
-        room = 72 * (min([*beside, figure.bbox.x1]) - place.x0) / figure.dpi - GAP
+        right = min([*next_lefts, figure.bbox.x1])
+        width = 72 * (right - lefts[letter]) / figure.dpi - GAP
         lines = [f"$\\bf{{{letter}}}$ "]
         for word in titles[letter]:
             longer = f"{lines[-1]} {word}"
-            fits = style.width(longer, style.SHEET["axes.titlesize"]) <= room
+            fits = style.text_width(longer, style.RC_PARAMS["axes.titlesize"]) <= width
             lines[-1:] = [longer] if fits else [lines[-1], word]
         ax.set_title("\n".join(lines))
 
 
 def alternative_text(figure: Figure) -> str:
-    """What a figure shows, in words, from what was drawn: titles, axes and legends."""
-    said = [_said(ax) for ax in figure.axes]
-    texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
-    return " ".join([*filter(None, said), *_key(texts)])
+    """A text for readers who cannot see the figure: its titles, axis labels and legends."""
+    panels = [_panel_text(ax) for ax in figure.axes]
+    legend = _legend_text(text.get_text() for key in figure.legends for text in key.get_texts())
+    return " ".join(filter(None, [*panels, legend]))
 
 
-def _said(ax: Axes) -> str:
+def _panel_text(ax: Axes) -> str:
     title = ax.get_title(loc="left")
-    letter = BOLD.match(title)
-    start = f"Panel {letter[1]}: {_plain(BOLD.sub('', title))}." if letter else ""
-    sides = [
-        f"{side}: {_plain(label)}."
-        for side, label in (("Across", ax.get_xlabel()), ("Up", ax.get_ylabel()))
-        if label
+    letter, legend = LETTER.match(title), ax.get_legend()
+    parts = [
+        f"Panel {letter[1]}: {_plain(LETTER.sub('', title))}." if letter else "",
+        *(
+            f"{side}: {_plain(label)}."
+            for side, label in (("Across", ax.get_xlabel()), ("Up", ax.get_ylabel()))
+            if label
+        ),
+        _legend_text(text.get_text() for text in legend.get_texts()) if legend else "",
     ]
-    legend = ax.get_legend()
-    texts = [text.get_text() for text in legend.get_texts()] if legend else []
-    return " ".join([start, *sides, *_key(texts)]).strip()
+    return " ".join(filter(None, parts))
 
 
-def _key(texts: list[str]) -> list[str]:
-    return [f"Legend: {'; '.join(map(_plain, texts))}."] if texts else []
+def _legend_text(texts: Iterable[str]) -> str:
+    joined = "; ".join(map(_plain, texts))
+    return f"Legend: {joined}." if joined else ""
 
 
 def _plain(text: str) -> str:
-    """Without the marks of mathematical text, on one line."""
+    """A text without the marks of formulas, on one line."""
     return " ".join(re.sub(r"[$\\{}]", "", text).split())

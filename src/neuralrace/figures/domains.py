@@ -1,7 +1,6 @@
-"""Pairs of input and output domains as pictures: which are trained, what they come to share.
+"""Pairs of input and output domains: trained pairs, shared representations, outputs and errors.
 
-Matrices have input domains along x and output domains along y. Where seeds differ, the first is
-drawn.
+Matrices have input domains along x and output domains along y. They show the first seed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,138 +21,142 @@ from neuralrace.results.cells import CellResults, Results
 TRAINED = {"color": style.COLOURS["trained"], "marker": "o"}
 UNTRAINED = {"color": style.COLOURS["untrained"], "marker": "s", "linestyle": style.LINES[1]}
 LAYERS = {
-    "input matrices": {"color": style.distinct(1)},
-    "hidden matrix": {"color": style.distinct(0)},
-    "output matrices": {"color": style.distinct(2), "linestyle": style.LINES[2], "linewidth": 1.4},
+    "input matrices": {"color": style.categorical(1)},
+    "hidden matrix": {"color": style.categorical(0)},
+    "output matrices": {
+        "color": style.categorical(2),
+        "linestyle": style.LINES[2],
+        "linewidth": 1.4,
+    },
 }
-"""Looks of the matrices of a routing network, in their order."""
-PARTNERS = "trained share of output domains, $K/M$"
-SHARE = 0.4
-"""Share from which on the paper finds that untrained pairs follow (fig. 5c)."""
-FOLLOWS = 0.9
-"""Share of what trained pairs learn, from which on untrained pairs count as following."""
+"""Line styles of the matrices of a routing network, from inputs to outputs."""
+PARTNER_LABEL = "trained share of output domains, $K/M$"
+PAPER_SHARE = 0.4
+"""Trained share above which untrained pairs follow according to the paper (fig. 5c)."""
+FOLLOWING = 0.9
+"""Untrained pairs follow if they learn at least this share of what trained pairs learn."""
 FLOOR = 1e-8
-"""Smaller errors are drawn here."""
-NUMBERED = 10
-"""Most domains whose numbers and borders there is room for."""
+"""Smaller errors are drawn at this value."""
+MOST_NUMBERED = 10
+"""With more domains, their numbers and borders are not drawn."""
 EDGE = {
     "color": "black",
     "linewidth": 0.7,
     "path_effects": [Stroke(linewidth=1.7, foreground="white"), Normal()],
 }
-"""Lines that show on light and dark shades."""
+"""Lines that are visible on light and dark shades."""
 
 
 def mask(cell: CellResults) -> Bool[np.ndarray, "input_domain output_domain"]:
-    """Trained pairs."""
+    """Whether a pair of domains is trained."""
     return cell.routing.mask(cell.spec.dataset.count, 0)
 
 
-def ends(pathway: Pathway) -> tuple[int, int]:
-    """Which input and which output domain a pathway joins, from 0."""
+def domains_of(pathway: Pathway) -> tuple[int, int]:
+    """Indices of the input domain and of the output domain that a pathway joins."""
     return int(pathway.source.split()[1]) - 1, int(pathway.target.split()[1]) - 1
 
 
-def partners(cell: CellResults) -> float:
-    """Share of the output domains that an input domain is trained with, K/M."""
+def partner_share(cell: CellResults) -> float:
+    """Share K/M of the output domains that an input domain is trained with."""
     return float(mask(cell).mean())
 
 
-def untrained(cell: CellResults) -> xr.DataArray:
+def untrained_error(cell: CellResults) -> xr.DataArray:
     """Error of untrained pairs at the end of training, (seed), at the first init scale."""
     return cell.get("metrics", "final_untrained_error").isel(init_scale=0)
 
 
 def by_partners(results: Results, experiment: str) -> list[CellResults]:
     """The cells of an experiment, fewest partners first."""
-    return sorted(results.cells(experiment), key=partners)
+    return sorted(results.cells(experiment), key=partner_share)
 
 
 def nearest_first(cells: Iterable[CellResults]) -> list[CellResults]:
-    """Cells by how far their share of trained pairs is from the one that the paper names."""
-    return sorted(cells, key=lambda cell: abs(partners(cell) - SHARE))
+    """Cells by the distance of their trained share from the paper's."""
+    return sorted(cells, key=lambda cell: abs(partner_share(cell) - PAPER_SHARE))
 
 
-def share(cell: CellResults) -> str:
-    """The share of trained pairs, as a formula."""
-    return f"$K/M={partners(cell):.2g}$"
+def share_label(cell: CellResults) -> str:
+    """The trained share as a formula."""
+    return f"$K/M={partner_share(cell):.2g}$"
 
 
-def following(x: Sequence[int | float], ratios: Sequence[xr.DataArray]) -> str:
-    """From which x on untrained pairs follow, by the median over seeds; "none" where they do not.
+def transfer_threshold(x: Sequence[int | float], ratios: Sequence[xr.DataArray]) -> str:
+    """The smallest x from which untrained pairs follow in the median over seeds, or "none".
 
     Args:
-        x: of each cell.
-        ratios: of what untrained pairs learn to what trained ones do, (seed), of each cell; NaN
-            where there are no untrained pairs.
+        x: one value for each cell.
+        ratios: for each cell, what untrained pairs learn over what trained pairs learn, (seed);
+            NaN if all pairs are trained.
     """
     medians = [(at, float(ratio.median())) for at, ratio in zip(x, ratios, strict=True)]
-    falling = sorted((each for each in medians if np.isfinite(each[1])), reverse=True)
-    high = [at for at, _ in takewhile(lambda each: each[1] >= FOLLOWS, falling)]
+    descending = sorted((point for point in medians if np.isfinite(point[1])), reverse=True)
+    high = [at for at, _ in takewhile(lambda point: point[1] >= FOLLOWING, descending)]
     return f"{min(high):.2g}" if high else "none"
 
 
 def draw_mask(ax: Axes, cell: CellResults) -> None:
-    """Trained pairs dark, the others light."""
+    """A matrix of pairs: trained pairs are dark, untrained pairs light."""
     trained = mask(cell)
     style.heat(ax, ~trained.T, -0.4, 1.2, cmap="gray")
-    _sides(ax, len(trained), (1, 1), "output domain")
+    _label_domains(ax, len(trained), (1, 1), "output domain")
 
 
 def draw_similarity(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesImage:
-    """Cosines between first-hidden-layer representations at the end, domain by domain."""
+    """Cosines between representations of all items in the first hidden layer after training."""
     similarity = cell.get("trajectory", "similarity")
     products = similarity.isel(init_scale=init_scale, seed=0, snapshot=-1).values
     length = np.sqrt(np.diag(products))
     domains = cell.spec.dataset.count
     items = len(products) // domains
     image = style.heat(ax, products / np.outer(length, length), -1, 1)
-    _sides(ax, domains, (items, items), "input domain")
+    _label_domains(ax, domains, (items, items), "input domain")
     return image
 
 
 def draw_outputs(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesImage:
-    """Outputs of all pairs at the end; lines part trained from other pairs."""
+    """Outputs of all pairs after training; lines separate trained from untrained pairs."""
     outputs = cell.get("trajectory", "pair_outputs")
     outputs = outputs.isel(init_scale=init_scale, seed=0, snapshot=-1).values
     domains, _, items, properties = outputs.shape
     tiles = outputs.transpose(1, 3, 0, 2).reshape(domains * properties, domains * items)
     targets = cell.domains.targets
     image = style.heat(ax, tiles, float(targets.min()), float(targets.max()))
-    _sides(ax, domains, (items, properties), "output domain")
+    _label_domains(ax, domains, (items, properties), "output domain")
     _outline(ax, mask(cell).T, (items, properties))
     return image
 
 
 def draw_errors(ax: Axes, cell: CellResults) -> None:
-    """Relative error of trained and of untrained pairs over time, on a logarithmic axis."""
-    for name, look in (("trained_error", TRAINED), ("untrained_error", UNTRAINED)):
+    """Relative errors of trained and of untrained pairs over time, on a logarithmic axis."""
+    for name, props in (("trained_error", TRAINED), ("untrained_error", UNTRAINED)):
         error = cell.get("trajectory", name).isel(init_scale=0)
-        style.over_seeds(ax, cell.flow_time, error, **look | {"marker": None})
+        style.over_seeds(ax, cell.flow_time, error, **props | {"marker": None})
     ax.set(yscale="log", ylabel="relative error")
 
 
 def draw_by_partners(
-    ax: Axes, cells: Sequence[CellResults], values: Sequence[xr.DataArray], look: Mapping[str, Any]
+    ax: Axes, cells: Sequence[CellResults], values: Sequence[xr.DataArray], props: Mapping[str, Any]
 ) -> None:
-    """Values at the end of training against the share of output domains that are trained."""
-    draw_ends(ax, [partners(cell) for cell in cells], values, look)
+    """Values, (seed), of each cell against its trained share."""
+    draw_line(ax, [partner_share(cell) for cell in cells], values, props)
 
 
-def draw_ends(
-    ax: Axes, x: Sequence[float], values: Sequence[xr.DataArray], look: Mapping[str, Any]
+def draw_line(
+    ax: Axes, x: Sequence[float], values: Sequence[xr.DataArray], props: Mapping[str, Any]
 ) -> None:
-    """A marker for each x, the range over seeds as a bar, and a line through the means."""
-    mark = {key: value for key, value in look.items() if key != "linestyle"}
-    for place, value in zip(x, values, strict=True):
-        style.points(ax, place, value, **mark)
+    """Means over seeds as markers joined by a line, and ranges over seeds as bars."""
+    style.point_series(
+        ax, x, values, **{key: value for key, value in props.items() if key != "linestyle"}
+    )
     means = [float(value.mean("seed")) for value in values]
-    ax.plot(x, means, **dict(look) | {"marker": None, "linewidth": 1.2})
+    ax.plot(x, means, **dict(props) | {"marker": None, "linewidth": 1.2})
 
 
-def _sides(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> None:
+def _label_domains(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> None:
     """Numbers of domains that are `size` pixels wide and tall, and lines between them."""
-    shown = domains if domains <= NUMBERED else 0
+    shown = domains if domains <= MOST_NUMBERED else 0
     for axis, pixels in zip((ax.xaxis, ax.yaxis), size, strict=True):
         axis.set_ticks(np.arange(shown) * pixels + (pixels - 1) / 2, map(str, range(1, shown + 1)))
     for number in range(1, shown):
@@ -163,7 +166,7 @@ def _sides(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> None:
 
 
 def _outline(ax: Axes, inside: Bool[np.ndarray, "row column"], size: tuple[int, int]) -> None:
-    """Lines around blocks of `size` pixels that are inside."""
+    """Lines around the blocks of `size` pixels where `inside` is true."""
     width, height = size
     framed = np.pad(inside, 1)
     for row, column in np.argwhere(np.diff(framed, axis=1)) - (1, 0):

@@ -1,4 +1,4 @@
-"""Whether the cells of a plan will have what a figure is drawn from."""
+"""Figure inputs: checks that the configured cells will have all variables that a figure reads."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from neuralrace.figures import matching_cells, variables
 
 
 def experiments_of(figure: str) -> list[str]:
-    """The experiments that a figure must have, `paper/experiment`.
+    """The experiments `paper/experiment` that a figure names without a glob.
 
     Args:
         figure: its name, `paper/figure`.
@@ -23,35 +23,38 @@ def experiments_of(figure: str) -> list[str]:
 
 
 def cells_of_figure(figure: str, cells: Mapping[str, Cell], files: Files) -> list[str]:
-    """The cells that a figure shows, in the order given.
+    """The cells that a figure shows, in the order of `cells`.
 
     Args:
         figure: its name, `paper/figure`.
-        cells: all cells that there are, by `paper/experiment/label`.
+        cells: all configured cells, by `paper/experiment/label`.
         files: content of the configuration files, as in `neuralrace.config.load.read_plan`.
 
     Raises:
-        UserError: there is no cell of an experiment that it names, where a glob may match none; a
-            cell will not have a variable that it reads.
+        UserError: an experiment that the figure names without a glob has no cell, or a cell will
+            lack a variable that the figure reads.
     """
-    there = {cell.rpartition("/")[0] for cell in cells}
+    configured = {cell.rpartition("/")[0] for cell in cells}
     for experiment in experiments_of(figure):
-        if experiment not in there:
-            key = f"experiments.{experiment.replace('/', '.')}"
+        if experiment not in configured:
             raise UserError(
-                f"figure {figure} ({FIGURES[figure].module}): {key}: is not configured, and the "
-                f"figure shows it; {did_you_mean(experiment, there)}add it, in a file of yours by "
-                "--config settings=FILE, or leave the figure out"
+                "is not configured, and the figure shows it",
+                file=f"figure {figure} ({FIGURES[figure].module})",
+                key=f"experiments.{experiment.replace('/', '.')}",
+                remedy=f"{did_you_mean(experiment, configured)}add it, in a file of yours by "
+                "--config settings=FILE, or leave the figure out",
             )
-    found = matching_cells(figure, cells)
-    for cell in found:
-        read = variables(figure, cell)
-        for kind, (place, _) in REGISTRIES.items():
-            for variable in sorted(read.get(kind, ())):
-                if wrong := why_absent(cells[cell], kind, variable):
-                    key = ("experiments", *cell.split("/")[:2], *place.split("."))
+    shown = matching_cells(figure, cells)
+    for cell in shown:
+        names = variables(figure, cell)
+        for kind, (section, _) in REGISTRIES.items():
+            for variable in sorted(names.get(kind, ())):
+                if remedy := why_absent(cells[cell], kind, variable):
+                    key = ("experiments", *cell.split("/")[:2], *section.split("."))
                     raise UserError(
-                        f"{file_of(key, files)}: {'.'.join(key)}: the figure {figure} reads "
-                        f"{variable!r} in the {kind} of {cell}; {wrong}"
+                        f"the figure {figure} reads {variable!r} in the {kind} of {cell}",
+                        file=file_of(key, files),
+                        key=".".join(key),
+                        remedy=remedy,
                     )
-    return found
+    return shown

@@ -1,4 +1,4 @@
-"""XoR with a linear margin: cells of a sweep over it, and looks of the init scales in them."""
+"""XoR with a linear margin: cells of a sweep over the margin, and marks of init scales."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,25 +9,25 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.datasets.xor import CROSSOVER, Xor
-from neuralrace.errors import UserError
 from neuralrace.figures import style
+from neuralrace.figures.sweeps import cannot_draw
 from neuralrace.networks.gates.per_example import PerExample
 from neuralrace.results.cells import CellResults, Results
 
 LABEL = r"margin $\Delta$"
-LINEAR, XOR = {"color": style.distinct(0)}, {"color": style.distinct(1)}
-"""Looks of pathways of one class each and of one example each, the paper's blue and orange."""
+LINEAR, XOR = {"color": style.categorical(0)}, {"color": style.categorical(1)}
+"""Pathways of one class each and of one example each; the paper's are blue and orange, too."""
 
 
 def margin(cell: CellResults) -> float:
     """Half the distance between the classes along the third input.
 
     Raises:
-        UserError: the dataset has none.
+        UserError: a dataset without a margin.
     """
     dataset = cell.spec.dataset
     if not isinstance(dataset, Xor) or dataset.margin is None:
-        raise UserError(f"{cell.name}: dataset {dataset.name!r} has no margin to draw")
+        raise cannot_draw(cell, "dataset", "margin")
     return dataset.margin
 
 
@@ -39,17 +39,20 @@ def by_margin(results: Results, experiment: str) -> list[CellResults]:
 def gated_pairs(results: Results) -> list[tuple[CellResults, CellResults]]:
     """Gated networks with a pathway for each class, and for each example, smallest margin first."""
     cells = by_margin(results, "xor_margin_gated")
-    single = [isinstance(cell.gated.gates, PerExample) for cell in cells]
-    linear, xor = ([c for c, s in zip(cells, single, strict=True) if s == kind] for kind in (0, 1))
+    by_example = [isinstance(cell.gated.gates, PerExample) for cell in cells]
+    linear, xor = (
+        [cell for cell, flag in zip(cells, by_example, strict=True) if flag == kind]
+        for kind in (False, True)
+    )
     return list(zip(linear, xor, strict=True))
 
 
 def over_faster(cell: CellResults, solution: str | None = None) -> xr.DataArray:
-    """Time to half of the loss over that of the faster kind of pathway alone, by theory.
+    """Half time of the loss over that of the faster kind of pathway alone, according to theory.
 
     Args:
         cell: a ReLU network.
-        solution: whose time is taken; that of the network itself when absent.
+        solution: the solution whose half time is compared; the network's own when absent.
 
     Returns:
         (init_scale, seed).
@@ -61,20 +64,18 @@ def over_faster(cell: CellResults, solution: str | None = None) -> xr.DataArray:
     return predicted.sel(solution=solution, drop=True) / faster
 
 
-def scales(cell: CellResults) -> dict[float, dict[str, Any]]:
-    """Colour and marker of each init scale, largest scale first and darkest."""
+def scale_styles(cell: CellResults) -> dict[float, dict[str, Any]]:
+    """Colour and marker of each init scale; the largest is first and darkest."""
     values = sorted(map(float, cell.spec.init_scales), reverse=True)
-    return {
-        scale: {"color": colour, "marker": style.marker(index)}
-        for index, (scale, colour) in enumerate(
-            zip(values, style.ordered(len(values)), strict=True)
-        )
-    }
+    return dict(zip(values, style.sequential_styles(len(values)), strict=True))
 
 
-def entries(cell: CellResults) -> list[Artist]:
-    """Legend entries of the init scales."""
-    return [style.entry(f"init scale {scale:g}", **look) for scale, look in scales(cell).items()]
+def scale_handles(cell: CellResults) -> list[Artist]:
+    """Legend handles of the init scales."""
+    return [
+        style.handle(f"init scale {scale:g}", **props)
+        for scale, props in scale_styles(cell).items()
+    ]
 
 
 def nearest(cells: Sequence[CellResults]) -> CellResults:
@@ -82,14 +83,14 @@ def nearest(cells: Sequence[CellResults]) -> CellResults:
     return min(cells, key=lambda cell: abs(margin(cell) - CROSSOVER))
 
 
-def examples(values: Sequence[float]) -> list[int]:
-    """Places, in rising margins, of the one nearest to equal speed and of one to either side."""
+def example_indices(values: Sequence[float]) -> list[int]:
+    """Indices of three ascending margins: below, nearest to, and above that of equal speed."""
     near = int(abs(np.asarray(values) - CROSSOVER).argmin())
     return sorted({near // 2, near, (near + len(values)) // 2})
 
 
 def draw_crossover(ax: Axes) -> None:
-    """The margin at which both kinds of pathways grow equally fast."""
+    """A line at the margin at which both kinds of pathways grow equally fast."""
     ax.axvline(CROSSOVER, **style.GUIDE | {"zorder": 0})
     ax.annotate(
         r"$\Delta^*$",

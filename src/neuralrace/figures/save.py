@@ -1,4 +1,4 @@
-"""From result files to the files of a figure."""
+"""The files of a figure: PNG with a palette, PDF and SVG, with the same bytes on every run."""
 
 import io
 import os
@@ -15,20 +15,20 @@ from scipy.spatial.distance import cdist
 
 from neuralrace.figures import matching_cells
 from neuralrace.figures.compose import alternative_text, compose
-from neuralrace.figures.style import arrange, sheet
+from neuralrace.figures.style import apply_layout, rc_context
 from neuralrace.results.atomic import replacing
 from neuralrace.results.cells import open_results
 
 DPI, SLIM_DPI = 300, 130
-"""Of a picture that is printed, and of one that is seen on a page of a site."""
+"""Dots per inch of a picture for print, and of a slim one for web pages."""
 COLOURS, SLIM_COLOURS = 256, 128
-"""Of these: a palette takes a third of the bytes."""
-DIGITS = np.array([1 << 16, 1 << 8, 1], dtype=np.int32)
-"""Of red, green and blue, in a colour as one number."""
-PLACES = 6
-"""Decimals of where axes stand, as shares of a figure."""
+"""Sizes of their palettes; a palette takes a third of the bytes of full colours."""
+RGB_DIGITS = np.array([1 << 16, 1 << 8, 1], dtype=np.int32)
+"""Factors of red, green and blue that make a colour one number."""
+DECIMALS = 6
+"""Decimals of the positions of axes, as shares of the figure."""
 FREQUENT = 5 / 8
-"""Share of a palette that is exactly what there is most of; the others cover all that is left."""
+"""Share of a palette for the most frequent colours, which stay exact."""
 
 
 def save(
@@ -41,97 +41,98 @@ def save(
     svg_path: str | os.PathLike[str],
     slim_path: str | os.PathLike[str],
 ) -> None:
-    """Draws a figure and writes its files, each either whole or as it was before.
+    """Draws a figure and writes its files; each write is atomic.
 
-    The same results give the same bytes. Each file carries the name of the figure and a text that
-    stands for it where it cannot be seen; pictures carry the caption, too.
+    The same results give the same bytes. Each file carries the name of the figure and its
+    alternative text; PNG files carry the caption, too.
 
     Args:
         name: `paper/figure`, a key of `FIGURES`.
         results_root: folder that holds `<cell id>/{trajectory,theory,metrics}.nc`.
-        cells: all cells that there are, each with the digest of the specification that its files
-            must have, by kind; the figure takes those that it shows.
-        caption: its caption.
-        png_path: where the picture goes.
-        pdf_path: where the vector graphic goes.
-        svg_path: where that for pages of a site goes.
-        slim_path: where a picture of fewer dots and colours goes, for pages on a screen.
+        cells: all configured cells, each with the digest of the specification that its files
+            must have, by kind of file.
+        caption: the caption of the figure.
+        png_path: path of the PNG file for print.
+        pdf_path: path of the PDF file.
+        svg_path: path of the SVG file, for web pages.
+        slim_path: path of a PNG file with fewer pixels and colours, for web pages.
 
     Raises:
         UserError: a missing or damaged result file, a missing cell or variable, or a folder that
             cannot be written to.
     """
     results = open_results(Path(results_root), matching_cells(name, cells), expected=cells)
-    with sheet():
+    with rc_context():
         figure = compose(name, results)
     with fixed_layout(figure):
-        title, said = {"Title": name}, alternative_text(figure)
-        texts = title | {"Description": said, "Comment": caption}
-        save_picture(figure, texts, Path(png_path))
-        save_picture(figure, texts, Path(slim_path), SLIM_DPI, SLIM_COLOURS)
-        undated = dict.fromkeys(["CreationDate", "Creator", "Producer"])
-        with replacing(Path(pdf_path)) as temporary:
-            figure.savefig(temporary, format="pdf", metadata=title | {"Subject": said} | undated)
-        undated = dict.fromkeys(["Creator", "Date"])
-        with replacing(Path(svg_path)) as temporary:
-            figure.savefig(
-                temporary, format="svg", metadata=title | {"Description": said} | undated
-            )
+        title, text = {"Title": name}, alternative_text(figure)
+        png_texts = title | {"Description": text, "Comment": caption}
+        save_picture(figure, png_texts, Path(png_path))
+        save_picture(figure, png_texts, Path(slim_path), SLIM_DPI, SLIM_COLOURS)
+        # None removes dates and versions, which would change the bytes.
+        for path, kind, metadata in (
+            (pdf_path, "pdf", {"Subject": text, "CreationDate": None, "Producer": None}),
+            (svg_path, "svg", {"Description": text, "Date": None}),
+        ):
+            with replacing(Path(path)) as temporary:
+                figure.savefig(
+                    temporary, format=kind, metadata=title | {"Creator": None} | metadata
+                )
 
 
 @contextmanager
 def fixed_layout(figure: Figure) -> Iterator[None]:
-    """Keeps all axes where the layout has put them, so that all files of a figure look the same."""
-    with sheet():
-        arrange(figure)
-    with sheet(), mpl.rc_context({"figure.constrained_layout.use": False}):
+    """Fixes the positions of all axes, so that all files of a figure have the same layout."""
+    with rc_context():
+        apply_layout(figure)
+    with rc_context(), mpl.rc_context({"figure.constrained_layout.use": False}):
         figure.set_layout_engine(None)
-        # the solver of the layout goes by addresses, so that its last bits are chance
+        # The layout's solver orders variables by memory address, so its last bits are random.
         for ax in figure.axes:
-            ax.set_position(np.round(ax.get_position(original=True).bounds, PLACES).tolist())
+            ax.set_position(np.round(ax.get_position(original=True).bounds, DECIMALS).tolist())
         yield
 
 
 def save_picture(
     figure: Figure, texts: Mapping[str, str], path: Path, dpi: int = DPI, colours: int = COLOURS
 ) -> None:
-    """Writes a PNG picture with a palette; an existing file is replaced only by a whole one.
+    """Writes a PNG file with a palette; the write is atomic.
 
     Args:
         figure: inside `fixed_layout`, so that the same figure gives the same bytes.
         texts: texts that the file carries, by PNG keyword, such as `Title` and `Description`.
-        path: where the picture goes.
+        path: path of the file.
         dpi: dots per inch.
         colours: size of the palette, at most 256.
 
     Raises:
         UserError: a folder that cannot be written to.
     """
-    with io.BytesIO() as dots:
-        figure.savefig(dots, format="rgba", dpi=dpi)
+    with io.BytesIO() as pixels:
+        figure.savefig(pixels, format="rgba", dpi=dpi)
         size = tuple((figure.get_size_inches() * dpi).astype(int).tolist())
-        few = palette(Image.frombytes("RGBA", size, dots.getvalue()).convert("RGB"), colours)
+        picture = palette(Image.frombytes("RGBA", size, pixels.getvalue()).convert("RGB"), colours)
     info = PngInfo()
     for key, text in texts.items():
         info.add_itxt(key, text)
     with replacing(path) as temporary:
-        few.save(temporary, format="PNG", optimize=True, dpi=(dpi, dpi), pnginfo=info)
+        picture.save(temporary, format="PNG", optimize=True, dpi=(dpi, dpi), pnginfo=info)
 
 
 def palette(picture: Image.Image, colours: int) -> Image.Image:
-    """A picture in few colours: its areas keep theirs, and no dot gets one that is far off.
+    """A picture with a palette: areas keep their exact colour, and no pixel changes much.
 
     Args:
-        picture: in red, green and blue.
-        colours: how many, at most 256.
+        picture: an RGB picture.
+        colours: size of the palette, at most 256.
     """
-    found = sorted(picture.getcolors(picture.width * picture.height) or [], reverse=True)
-    all_there = np.array([rgb for _, rgb in found])
-    exact = all_there[: int(FREQUENT * colours)]
+    counts = sorted(picture.getcolors(picture.width * picture.height) or [], reverse=True)
+    present = np.array([rgb for _, rgb in counts])
+    exact = present[: int(FREQUENT * colours)]
     others = picture.quantize(colours - len(exact), Image.Quantize.MAXCOVERAGE).getpalette()
     chosen = np.concatenate([exact, np.reshape(others or [], (-1, 3)).astype(int)])
-    nearest = np.zeros(1 << 24, dtype=np.uint8)  # by colour, as one number
-    nearest[all_there @ DIGITS] = cdist(all_there, chosen).argmin(axis=1)
-    few = Image.fromarray(nearest[np.asarray(picture, dtype=np.int32) @ DIGITS])
-    few.putpalette(chosen.astype(np.uint8).tobytes())
-    return few
+    nearest = np.zeros(1 << 24, dtype=np.uint8)  # index of the nearest chosen colour, by colour
+    nearest[present @ RGB_DIGITS] = cdist(present, chosen).argmin(axis=1)
+    indexed = Image.fromarray(nearest[np.asarray(picture, dtype=np.int32) @ RGB_DIGITS])
+    indexed.putpalette(chosen.astype(np.uint8).tobytes())
+    return indexed

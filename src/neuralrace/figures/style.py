@@ -1,24 +1,25 @@
-"""The visual language of all figures, in one style sheet and the few words they are drawn with.
+"""Style of all figures: rcParams, colours, line styles and common drawing functions.
 
-- Simulation is coloured: its mean over seeds a line, their range a band.
-- Theory is dashed and black on top, and nothing else is (`THEORY`).
-- What a paper states, where theory says otherwise, is dotted, and its label names the authors
-  (`PAPER`): "Jarvis et al., closed form".
-- Guides and baselines, such as a line of slope 1, y = x, a limit or another method, are thin and
-  grey (`GUIDE`).
-- Ordered things (modes, init scales, layers) get colours of falling lightness; unordered ones get
-  colours that also differ in marker or line style, so that figures survive greyscale. Kinds of
-  networks and of pairs have one colour each in all figures (`COLOURS`).
-- Matrices are the lighter, the larger their entries; where signs mean something they are blue below
-  zero and orange above, and grey about it.
+- Simulations are coloured: the mean over seeds is a line and their range a band.
+- Theory is dashed and black, on top of simulations; nothing else is (`THEORY`).
+- A statement of a paper that theory contradicts is dotted. Its label names the authors (`PAPER`):
+  "Jarvis et al., closed form".
+- Guides and baselines are thin and grey (`GUIDE`): a line of slope 1, y = x, a limit or another
+  method.
+- Ordered things (modes, init scales, layers) have colours of decreasing darkness (`sequential`).
+  Unordered things have colours that also differ in marker or line style (`categorical`), so that
+  figures can be read in greyscale. Kinds of networks and of pairs have one colour each in all
+  figures (`COLOURS`).
+- The larger an entry of a matrix, the lighter it is drawn. Where signs matter, negative entries are
+  blue, positive ones orange, and entries near zero grey.
 
-Distributions and colours are seaborn's. Means and ranges over seeds are drawn as computed, with no
-bootstrap; matrices as images, which take overlays in units of their entries; and dots by seed in
-order, as seaborn's jitter is random and the same results are to give the same bytes.
+Distributions and palettes come from seaborn. Three things are drawn without it. Means and ranges
+over seeds need no bootstrap. Matrices are images, so that overlays can use indices as coordinates.
+Dots of single seeds are spread in order, as random jitter would change the bytes of a figure.
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
@@ -38,15 +39,17 @@ from matplotlib.patches import Patch
 from matplotlib.style import context
 from matplotlib.textpath import TextToPath
 
+from neuralrace.errors import UserError
+
 COLUMN, PAGE = 3.4, 7.0
-"""Widths of a journal's column and page in inches."""
+"""Widths of a column and of a page of a journal, in inches."""
 FLOW_TIME = r"gradient-flow time (units of $\tau$)"
 HEAT = "cividis"
-"""Colour map of matrices: lightness rises with the value, for colour-blind and grey readers."""
+"""Colour map of matrices. Lightness rises with the value, also for colour-blind readers."""
 SIGNED = sns.blend_palette(["#06173a", "#1c5299", "#858585", "#f3a83a", "#fff3bf"], as_cmap=True)
-"""The same of matrices whose signs mean something: grey is 0, blue below it and orange above."""
+"""Colour map of matrices whose signs matter: blue below 0, grey at 0, orange above."""
 
-SHEET: dict[Any, Any] = {
+RC_PARAMS: dict[Any, Any] = {
     "axes.grid": False,
     "axes.labelsize": 7,
     "axes.linewidth": 0.6,
@@ -59,7 +62,7 @@ SHEET: dict[Any, Any] = {
     "figure.constrained_layout.h_pad": 0.04,
     "figure.constrained_layout.w_pad": 0.05,
     "figure.dpi": 200,
-    # about what the layout comes to, for what is drawn to the size of its axes
+    # Close to the final layout: networks are drawn to the size of their axes before it is known.
     "figure.subplot.bottom": 0.03,
     "figure.subplot.hspace": 0.25,
     "figure.subplot.left": 0.02,
@@ -87,86 +90,142 @@ SHEET: dict[Any, Any] = {
 }
 
 
-def sheet() -> AbstractContextManager[None]:
-    """Matplotlib as it comes, with `SHEET` over it: nobody's matplotlibrc changes a figure."""
-    return context(SHEET, after_reset=True)
+def rc_context() -> AbstractContextManager[None]:
+    """Matplotlib's defaults with `RC_PARAMS` on top; a user's matplotlibrc has no effect."""
+    return context(RC_PARAMS, after_reset=True)
 
 
 THEORY = {"color": "black", "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9, "zorder": 3}
 """Closed forms, flows and bounds, with nothing fitted."""
 PAPER = {"color": "0.35", "linestyle": (0, (1, 1.3)), "linewidth": 1.1, "zorder": 3}
-"""What a paper states or prints, where theory says otherwise; the label names its authors."""
+"""Statements of a paper that theory contradicts; the label names the authors."""
 GUIDE = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
-"""What is no theory of the data beside it: slopes, y = x, limits, baselines."""
-CUT = {"marker": "v", "markerfacecolor": "white"}
-"""Beside the look of a point: it lies beyond the axis, on whose edge it is drawn."""
-with sheet():
+"""Guides and baselines that are not theory of the data: slopes, y = x, limits."""
+OFF_AXIS = {"marker": "v", "markerfacecolor": "white"}
+"""Marker of a value beyond the axis, drawn on the edge; other properties are the series' own."""
+with rc_context():
     BAND = Patch(facecolor="0.5", alpha=0.4, label="range over seeds")
-"""The legend entry of bands."""
-BESIDE = ("handlelength", "handletextpad", "columnspacing")
-"""What an entry of a legend takes beside its text, in units of the size of letters."""
+"""Legend handle of bands."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
+Colour = tuple[float, float, float]
+"""Red, green and blue from 0 to 1."""
+Handles = Sequence[Artist]
+"""Legend handles of a figure."""
+
 
 class Canvas(Figure):
-    """A figure that a notebook shows, whether or not pyplot was asked to."""
+    """A figure that a notebook displays without pyplot."""
 
     def _repr_png_(self) -> bytes:
-        picture = io.BytesIO()
-        with sheet():
-            self.savefig(picture, format="png")
-        return picture.getvalue()
+        png = io.BytesIO()
+        with rc_context():
+            self.savefig(png, format="png")
+        return png.getvalue()
 
 
-def ordered(count: int) -> list[tuple[float, float, float]]:
-    """Colours of an ordered set, dark to light."""
+def sequential(count: int) -> list[Colour]:
+    """Colours of ordered things, from dark to light."""
     shades = sns.color_palette("viridis", as_cmap=True)(np.linspace(0.2, 0.82, count))
     return [(red, green, blue) for red, green, blue, _ in shades]
 
 
-def distinct(index: int) -> tuple[float, float, float]:
-    """A colour of an unordered set."""
+def categorical(index: int) -> Colour:
+    """The colour of one of several unordered things."""
     palette = sns.color_palette("colorblind")
     return palette[index % len(palette)]
 
 
 COLOURS = {
-    "relu": distinct(3),
-    "gated": distinct(0),
-    "trained": distinct(2),
-    "untrained": distinct(1),
+    "relu": categorical(3),
+    "gated": categorical(0),
+    "trained": categorical(2),
+    "untrained": categorical(1),
 }
-"""Of networks by kind, and of pairs of domains: the same in all figures."""
+"""Colours of kinds of networks and of pairs of domains, the same in all figures."""
 
 
 def marker(index: int) -> str:
-    """A marker of a set."""
+    """The marker of one of several things."""
     return MARKERS[index % len(MARKERS)]
 
 
-def over_seeds(ax: Axes, x: xr.DataArray, y: xr.DataArray, **line: Any) -> None:
-    """The mean over seeds as a line, the range from least to largest as a band."""
+def sequential_styles(count: int) -> list[dict[str, Any]]:
+    """Colour and marker of each of several ordered things."""
+    return [
+        {"color": colour, "marker": marker(index)} for index, colour in enumerate(sequential(count))
+    ]
+
+
+def over_seeds(ax: Axes, x: xr.DataArray, y: xr.DataArray, **props: Any) -> None:
+    """The mean over seeds as a line, and the range over seeds as a band."""
     (dim,) = x.dims
     y = y.transpose("seed", dim)
-    band = line.get("color")
-    ax.fill_between(x, y.min("seed"), y.max("seed"), color=band, alpha=0.2, linewidth=0)
-    ax.plot(x, y.mean("seed"), **line)
+    colour = props.get("color")
+    ax.fill_between(x, y.min("seed"), y.max("seed"), color=colour, alpha=0.2, linewidth=0)
+    ax.plot(x, y.mean("seed"), **props)
 
 
-def points(ax: Axes, x: int | float, y: xr.DataArray, across: bool = False, **look: Any) -> None:
-    """The mean over seeds as a marker, the range from least to largest as a bar.
+def over_scales(ax: Axes, x: xr.DataArray, values: xr.DataArray, theory: xr.DataArray) -> None:
+    """`over_seeds` for each init scale, labelled, with the mean of theory over seeds on top."""
+    scales = values["init_scale"].values
+    for scale, colour in zip(scales, sequential(len(scales)), strict=True):
+        at = {"init_scale": scale}
+        over_seeds(ax, x, values.sel(at), color=colour, label=f"{scale:g}")
+        ax.plot(x, theory.sel(at).mean("seed"), **THEORY)
+
+
+def points(ax: Axes, x: int | float, y: xr.DataArray, across: bool = False, **props: Any) -> None:
+    """The mean over seeds as a marker, and the range over seeds as a bar.
 
     `across` swaps the axes: values run along x, in row `x`.
     """
     low, mean, high = (float(value) for value in (y.min("seed"), y.mean("seed"), y.max("seed")))
 
-    def draw(values: list[float], **shape: Any) -> None:
-        place = [x] * len(values)
-        ax.plot(*((values, place) if across else (place, values)), **shape)
+    def draw(values: list[float], **line: Any) -> None:
+        position = [x] * len(values)
+        ax.plot(*((values, position) if across else (position, values)), **line)
 
-    draw([low, high], color=look["color"], linewidth=0.8)
-    draw([mean], linestyle="", **look)
+    draw([low, high], color=props["color"], linewidth=0.8)
+    draw([mean], linestyle="", **props)
+
+
+def point_series(
+    ax: Axes,
+    x: Iterable[int | float],
+    y: Iterable[xr.DataArray],
+    across: bool = False,
+    label: str | None = None,
+    **props: Any,
+) -> None:
+    """`points` at several positions; the first one has the label."""
+    for position, values in zip(x, y, strict=True):
+        points(ax, position, values, across, label=label, **props)
+        label = None
+
+
+def single_runs(
+    ax: Axes, x: int | float, values: xr.DataArray, spread: float, **dots: Any
+) -> float:
+    """A dot for each value, side by side in ascending order, and a bar at the median.
+
+    Args:
+        ax: axes to draw on.
+        x: position of the column.
+        values: of any dimensions.
+        spread: half the width of the column.
+        dots: properties of the dots.
+
+    Returns:
+        The median of the values that are not NaN.
+    """
+    ascending = np.sort(values.values, axis=None)
+    ax.plot(x + np.linspace(-spread, spread, len(ascending)), ascending, linestyle="", **dots)
+    median = float(np.nanmedian(ascending))
+    half = spread + 0.05
+    ax.plot([x - half, x + half], [median, median], color="0.2", linewidth=1.2)
+    return median
 
 
 def heat(
@@ -179,9 +238,9 @@ def heat(
     aspect: Literal["auto", "equal"] = "auto",
     cmap: str | Colormap | None = None,
 ) -> AxesImage:
-    """A matrix as shades from `low` to `high`, with names on its sides where there are any.
+    """A matrix as an image, from `low` to `high`, with optional names of rows and columns.
 
-    Where `low` is negative, and there is no `cmap`, shades are those of signs, 0 in the middle.
+    Without a `cmap`, a negative `low` selects the colour map of signs, centred at 0.
     """
     if cmap is None and low < 0:
         low, high, cmap = min(low, -high), max(high, -low), SIGNED
@@ -196,7 +255,7 @@ def heat(
 
 
 def loglog(ax: Axes, x: Sequence[float]) -> None:
-    """Doubly logarithmic axes: ticks at the values of x, and y over whole decades."""
+    """Logarithmic scales on both axes, with ticks at `x`, and y over whole decades."""
     ax.set(xscale="log", yscale="log")
     ax.set_xticks(x, [f"{value:.3g}" for value in x])
     ax.set_xticks([], minor=True)
@@ -205,25 +264,25 @@ def loglog(ax: Axes, x: Sequence[float]) -> None:
 
 
 def slope_one(ax: Axes, x: Sequence[float], anchor: float) -> None:
-    """A line of slope 1 in doubly logarithmic axes, through `anchor` at the largest x."""
+    """A guide of slope 1 on logarithmic axes, through `anchor` at the largest x."""
     ends = np.array([min(x), max(x)])
     ax.plot(ends, anchor * ends / ends[1], **GUIDE)
 
 
-def steepness(x: Sequence[float], y: Sequence[float]) -> float:
-    """Slope of the line of least squares in doubly logarithmic axes; NaN where there is none."""
+def log_slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Least-squares slope on logarithmic axes; NaN for a single x or a y that is not positive."""
     if len(set(x)) < 2 or not np.all(np.asarray(y) > 0):
         return np.nan
     return float(np.polynomial.polynomial.polyfit(np.log(x), np.log(y), 1)[1])
 
 
-def settled(curve: xr.DataArray, time: xr.DataArray) -> float:
-    """When all curves are within 1% of their largest change from their ends: no need to show more.
+def settling_time(curve: xr.DataArray, time: xr.DataArray) -> float:
+    """The time from which all curves stay within 1% of their largest change from their ends.
 
-    The end of the time axis for curves that do not move.
+    Curves that do not change give the end of the time axis.
 
     Args:
-        curve: has dimension `time`.
+        curve: has the dimension `time`.
         time: clock along `time`.
     """
     off = abs(curve - curve.isel(time=-1))
@@ -232,8 +291,8 @@ def settled(curve: xr.DataArray, time: xr.DataArray) -> float:
     return float(time[min(until[-1] + 1, len(time) - 1)] if len(until) else time[-1])
 
 
-def epochs(ax: Axes, time: xr.DataArray) -> None:
-    """A second axis above a panel, with the epochs (or steps) that a flow time is reached in."""
+def epoch_axis(ax: Axes, time: xr.DataArray) -> None:
+    """A second axis above a panel, with the epochs (or steps) of the flow times below."""
     step = float(time[-1] / time["time"][-1])
     above = ax.secondary_xaxis(
         "top", functions=(lambda t: np.divide(t, step), lambda n: np.multiply(n, step))
@@ -241,28 +300,28 @@ def epochs(ax: Axes, time: xr.DataArray) -> None:
     above.set_xlabel(time["time"].attrs["units"])
 
 
-def mode_colours(target: xr.DataArray) -> dict[int, tuple[float, float, float]]:
-    """A colour for each mode that is to be learned, by number."""
+def mode_colours(target: xr.DataArray) -> dict[int, Colour]:
+    """A colour for each mode whose target is not zero, by mode number."""
     learned = target["mode"].values[target.values != 0]
-    return dict(zip(learned.tolist(), ordered(len(learned)), strict=True))
+    return dict(zip(learned.tolist(), sequential(len(learned)), strict=True))
 
 
-def mode_entries(s: xr.DataArray) -> list[Artist]:
-    """Legend entries of modes by their singular value."""
+def mode_handles(s: xr.DataArray) -> list[Artist]:
+    """Legend handles of modes, labelled by singular value."""
     return [
-        entry(f"$s$ = {float(s.sel(mode=mode)):.3g}", color=colour)
+        handle(f"$s$ = {float(s.sel(mode=mode)):.3g}", color=colour)
         for mode, colour in mode_colours(s).items()
     ]
 
 
-def entry(label: str, **look: Any) -> Artist:
-    """A legend entry for a line or marker that is described rather than drawn."""
-    return Line2D([], [], label=label, **look)
+def handle(label: str, **props: Any) -> Artist:
+    """A legend handle: a line or marker that is not drawn in any axes."""
+    return Line2D([], [], label=label, **props)
 
 
 def colour_bar(ax: Axes, values: Sequence[float], label: str) -> None:
-    """Beside axes, the colours that `ordered` gives the values of a sweep, in steps."""
-    shades = ListedColormap(ordered(len(values)))
+    """A colour bar beside axes, with a step in the `sequential` colours for each value."""
+    shades = ListedColormap(sequential(len(values)))
     steps = BoundaryNorm(np.arange(len(values) + 1) - 0.5, len(values))
     figure = ax.figure.figure
     bar = figure.colorbar(ScalarMappable(steps, shades), ax=ax, pad=0.02, aspect=25, label=label)
@@ -270,73 +329,87 @@ def colour_bar(ax: Axes, values: Sequence[float], label: str) -> None:
     bar.ax.tick_params(length=0, which="both")
 
 
-def width(text: str, size: int | float) -> float:
-    """Points that a line of text takes."""
-    font = FontProperties(family=SHEET["font.family"], size=size)
+def text_width(text: str, size: int | float) -> float:
+    """Width of a line of text at a font size, both in points."""
+    font = FontProperties(family=RC_PARAMS["font.family"], size=size)
     return float(TextToPath().get_text_width_height_descent(text, font, "$" in text)[0])
 
 
-def typical(values: xr.DataArray) -> int:
-    """The seed whose value is the median, of those that are numbers; where none is, one of all.
-
-    Values that differ by rounding alone are the same, so that every machine shows the same run.
-    """
+def median_seed(values: xr.DataArray) -> int:
+    """The seed of the median value; NaN are ignored unless all values are NaN."""
     numbers = values.dropna("seed")
     known = numbers if numbers.size else values
+    # Values that differ by rounding count as equal, so that every machine picks the same run.
     rounded = [float(f"{value:.9g}") for value in known.values]
     ranked = known["seed"].values[np.argsort(rounded, kind="stable")]
     return int(ranked[ranked.size // 2])
 
 
-def legend(figure: Figure, entries: Sequence[Artist], columns: int | None = None) -> None:
-    """A legend above all panels, where it covers no data, in as many columns as it has room for."""
-    if entries:
-        size = SHEET["legend.fontsize"]
-        widest = max(width(str(each.get_label()), size) for each in entries)
-        beside = size * sum(SHEET[f"legend.{key}"] for key in BESIDE)
-        room = int(72 * figure.get_figwidth() / (widest + beside))
-        columns = columns or max(1, min(room, len(entries)))
-        figure.legend(handles=entries, loc="outside upper center", ncols=columns)
+def legend(figure: Figure, handles: Handles, columns: int | None = None) -> None:
+    """A legend above all panels, in as many columns as fit."""
+    if handles:
+        size = RC_PARAMS["legend.fontsize"]
+        widest = max(text_width(str(artist.get_label()), size) for artist in handles)
+        spaces = ("handlelength", "handletextpad", "columnspacing")  # in units of the font size
+        widest += size * sum(RC_PARAMS[f"legend.{name}"] for name in spaces)
+        fitting = int(72 * figure.get_figwidth() / widest)
+        columns = columns or max(1, min(fitting, len(handles)))
+        figure.legend(handles=handles, loc="outside upper center", ncols=columns)
 
 
-def arrange(figure: Figure) -> None:
-    """Lets all axes stand where they will when they are drawn, which takes far longer."""
+def apply_layout(figure: Figure) -> None:
+    """Moves all axes to their final positions without drawing, which would take far longer."""
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
     for ax in figure.axes:
         ax.apply_aspect()
 
 
-def place(ax: Axes) -> SubplotSpec:
-    """Where axes stand in a grid.
+def subplot_spec(ax: Axes) -> SubplotSpec:
+    """The grid cell of axes.
 
     Raises:
-        ValueError: they stand in none.
+        UserError: the axes belong to no grid.
     """
-    found = ax.get_subplotspec()
-    if found is None:
-        raise ValueError("these axes stand in no grid; make them by subplots or subplot_mosaic")
-    return found
+    spec = ax.get_subplotspec()
+    if spec is None:
+        raise UserError(
+            "these axes stand in no grid",
+            key="ax",
+            remedy="make them by subplots or subplot_mosaic",
+        )
+    return spec
 
 
 def split(ax: Axes, rows: int, columns: int = 1, **options: Any) -> Any:
-    """Axes side by side in the place of those of a panel, which keep nothing but the title.
+    """Divides the axes of a panel into several; the panel's axes keep only the title.
 
     Args:
-        ax: of a panel; they stand in a grid, as those that `subplots` makes do.
-        rows: of axes.
-        columns: of axes.
-        options: ratios, spaces and shared axes, as `GridSpecBase.subplots` and
-            `SubplotSpec.subgridspec` take them.
+        ax: axes of a panel, in a grid, such as those that `subplots` makes.
+        rows: number of rows.
+        columns: number of columns.
+        options: ratios, spaces and shared axes, as in `GridSpecBase.subplots` and
+            `SubplotSpec.subgridspec`.
 
     Returns:
-        axes, (rows, columns).
+        The new axes, (rows, columns).
 
     Raises:
-        ValueError: they stand in no grid.
+        UserError: the axes belong to no grid.
     """
     shared = {key: options.pop(key) for key in ("sharex", "sharey") if key in options}
-    head, body = place(ax).subgridspec(2, 1, height_ratios=(0.01, 1), hspace=0)
+    head, body = subplot_spec(ax).subgridspec(2, 1, height_ratios=(0.01, 1), hspace=0)
     ax.set_subplotspec(head)
     ax.set_axis_off()
     return body.subgridspec(rows, columns, **options).subplots(squeeze=False, **shared)
+
+
+def named_rows(ax: Axes, names: Iterable[str]) -> Axes:
+    """Axes with a named row for each value of y from 0, first on top, in place of a panel's.
+
+    They are split off the panel's axes, so that the title starts above the names of the rows.
+    """
+    ax, names = split(ax, 1)[0, 0], list(names)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    return ax

@@ -7,23 +7,21 @@ the root of the strength; and modes that are learned push all other vectors into
 perpendicular to their own. The source makes these points in words and prints no numbers.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from xarray import ufuncs
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.strengths import rest
+from neuralrace.figures.modes import learning_end
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.gram import diagonal, vectors
 
 LEARNED = 0.99
-"""Share of its target from which on a mode counts as learned."""
+"""A mode is learned if its strength is at least this share of its target."""
 MARKED = 16
 """Times at which decoder vectors are marked."""
 
@@ -42,16 +40,16 @@ MARKED = 16
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Modes by strength, positive and negative."""
+def legend(results: Results) -> style.Handles:
+    """Modes, by strength."""
     cell = results.cell("alignment")
     modes = [
-        style.entry(f"$s$ = {float(cell.strength.sel(mode=mode)):g}", **look)
-        for mode, look in _looks(cell).items()
+        style.handle(f"$s$ = {float(cell.strength.sel(mode=mode)):g}", **props)
+        for mode, props in _styles(cell).items()
     ]
     dots = {"color": "0.3", "marker": "o", "markerfacecolor": "white", "linestyle": ""}
-    marks = style.entry("decoder vector; in a, half grown", **dots)
-    return [*modes, style.BAND, marks, style.entry("theory", **style.THEORY)]
+    marks = style.handle("decoder vector; in a, half grown", **dots)
+    return [*modes, style.BAND, marks, style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -64,10 +62,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     encoder, decoder, across = (diagonal(block) for block in _blocks(cell))
     cosine = across / ufuncs.sqrt(encoder * decoder)
     grown = cell.get("metrics", "growth_time").isel(init_scale=0).mean("seed")
-    for mode, look in _looks(cell).items():
-        style.over_seeds(ax, cell.flow_time, cosine.sel(mode=mode), **look)
+    for mode, props in _styles(cell).items():
+        style.over_seeds(ax, cell.flow_time, cosine.sel(mode=mode), **props)
         sign = np.sign(float(cell.strength.sel(mode=mode)))
-        ax.plot(float(grown.sel(mode=mode)), sign, **_dot(look))
+        ax.plot(float(grown.sel(mode=mode)), sign, **_dot(props))
     for sign in (-1, 1):
         ax.axhline(sign, **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine", yticks=(-1, 0, 1))
@@ -83,8 +81,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("alignment")
     share = cell.get("trajectory", "mode_strength").isel(init_scale=0) / cell.target
-    for mode, look in _looks(cell).items():
-        style.over_seeds(ax, cell.flow_time, share.sel(mode=mode), **look)
+    for mode, props in _styles(cell).items():
+        style.over_seeds(ax, cell.flow_time, share.sel(mode=mode), **props)
     ax.set(xlabel=style.FLOW_TIME, ylabel="strength over target", xlim=(0, _end(cell)))
     ax.set_title("One by one, in the order of $|s|$")
 
@@ -98,10 +96,10 @@ def panel_c(results: Results, ax: Axes) -> None:
     encoder, decoder, _ = (diagonal(block) for block in _blocks(cell))
     time = cell.flow_time
     every = max(len(time) // MARKED, 1)
-    for mode, look in _looks(cell).items():
-        style.over_seeds(ax, time, ufuncs.sqrt(encoder.sel(mode=mode)), **look)
+    for mode, props in _styles(cell).items():
+        style.over_seeds(ax, time, ufuncs.sqrt(encoder.sel(mode=mode)), **props)
         length = ufuncs.sqrt(decoder.sel(mode=mode)).mean("seed")
-        ax.plot(time[::every], length[::every], **_dot(look))
+        ax.plot(time[::every], length[::every], **_dot(props))
         ax.axhline(float(np.sqrt(abs(cell.strength.sel(mode=mode)))), **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel="length of vectors", xlim=(0, _end(cell)))
     ends = [cell.get("metrics", f"final_{side}_length") for side in ("encoder", "decoder")]
@@ -116,7 +114,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     the end. Once a mode is learned, its row and column are empty but for itself.
     """
     cell = results.cell("alignment")
-    order = list(_looks(cell))
+    order = list(_styles(cell))
     encoder, decoder, across = (
         block.isel(seed=0).sel(mode=order, other_mode=order) for block in _blocks(cell)
     )
@@ -133,8 +131,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         frame.set_xticks(range(len(names)), names)
         frame.set_xlabel(moment)
     frames[0].set_ylabel("encoder, $s$")
-    bar = frames[-1].figure.colorbar(shades, ax=frames.tolist(), ticks=(-1, 0, 1), shrink=0.9)
-    bar.set_label("cosine")
+    ax.figure.colorbar(shades, ax=frames.tolist(), label="cosine", ticks=(-1, 0, 1), shrink=0.9)
     ax.set_title("Learned modes repel the others into their perpendicular space")
 
 
@@ -154,8 +151,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     for row, metric in enumerate(rows.values()):
         values = cell.get("metrics", metric).isel(init_scale=0).values
         spread = row + np.linspace(-0.25, 0.25, len(values))
-        look = {"color": style.distinct(0), "markersize": 2, "linestyle": "", "marker": "o"}
-        ax.plot(values, spread, alpha=0.5, **look)
+        props = {"color": style.categorical(0), "markersize": 2, "linestyle": "", "marker": "o"}
+        ax.plot(values, spread, alpha=0.5, **props)
         ax.plot([np.nanmean(values)] * 2, [row - 0.33, row + 0.33], color="0.2", linewidth=1.2)
     ax.axvline(0, **style.THEORY)
     ax.set_yticks(range(len(rows)), list(rows))
@@ -171,20 +168,22 @@ def _blocks(cell: CellResults) -> list[xr.DataArray]:
 
 
 def _end(cell: CellResults) -> float:
-    """When all modes have grown."""
-    return rest(cell, cell.get("trajectory", "mode_strength").isel(init_scale=0) / cell.target)
+    """The time at which all modes have grown."""
+    return learning_end(
+        cell, cell.get("trajectory", "mode_strength").isel(init_scale=0) / cell.target
+    )
 
 
-def _dot(look: dict[str, Any]) -> dict[str, Any]:
+def _dot(props: dict[str, Any]) -> dict[str, Any]:
     dot = {"marker": "o", "markersize": 3, "markerfacecolor": "white", "zorder": 4}
-    return look | dot | {"linestyle": ""}
+    return props | dot | {"linestyle": ""}
 
 
-def _looks(cell: CellResults) -> dict[int, dict[str, Any]]:
-    """Line of each mode: the stronger the darker, broken where the strength is negative."""
+def _styles(cell: CellResults) -> dict[int, dict[str, Any]]:
+    """Line of each mode: darker for a stronger mode, broken for a negative strength."""
     s = cell.strength
     ranked = [mode for mode in s.sortby(-abs(s))["mode"].values.tolist() if s.sel(mode=mode) != 0]
     return {
         mode: {"color": colour, "linestyle": style.LINES[int(s.sel(mode=mode) < 0)]}
-        for mode, colour in zip(ranked, style.ordered(len(ranked)), strict=True)
+        for mode, colour in zip(ranked, style.sequential(len(ranked)), strict=True)
     }

@@ -7,24 +7,20 @@ that of Jarvis, Klein, Rosman and Saxe, figure 7. Simulations (means and ranges 
 under the closed forms, with nothing fitted.
 """
 
-from collections.abc import Sequence
-
-import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.strengths import strengths
-from neuralrace.figures.sweeps import smallest
+from neuralrace.figures.modes import draw_strengths
+from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
 NETWORKS = {
     "semantic_deep": ("aligned_modes", "one hidden layer"),
     "semantic_shallow": ("shallow_modes", "no hidden layer"),
 }
-"""Experiment: its theory and what to call it."""
+"""The theory and the name of each network, by experiment."""
 
 
 @Figure(
@@ -38,11 +34,11 @@ NETWORKS = {
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Modes by singular value."""
-    theory = style.entry("closed form", **style.THEORY)
+    theory = style.handle("closed form", **style.THEORY)
     strength = results.cell("semantic_deep").strength
-    return [*style.mode_entries(strength), style.BAND, theory]
+    return [*style.mode_handles(strength), style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -66,10 +62,9 @@ def panel_c(results: Results, ax: Axes) -> None:
         cell = results.cell(experiment)
         half = _at(cell, "half_time")
         predicted = half / _at(cell, "half_time_over_predicted")
-        look = {"color": style.distinct(index), "marker": style.marker(index)}
-        for mode in half["mode"].values:
-            label = name if mode == 1 else None
-            style.points(ax, int(mode), half.sel(mode=mode), label=label, **look)
+        props = {"color": style.categorical(index), "marker": style.marker(index)}
+        modes = half["mode"].values
+        style.point_series(ax, modes.tolist(), half.transpose("mode", ...), label=name, **props)
         ax.plot(predicted["mode"], predicted.mean("seed"), **style.THEORY)
         spreads.append(float(_at(cell, "half_time_spread").mean()))
     s = cell.strength
@@ -85,16 +80,15 @@ def _network(results: Results, experiment: str, ax: Axes) -> CellResults:
     """Draws the strengths of one network on the time axis of both."""
     cells = {name: results.cell(name) for name in NETWORKS}
     cell, (solution, _) = cells[experiment], NETWORKS[experiment]
-    strengths(ax, cell, solution, smallest(cell))
+    draw_strengths(ax, cell, solution, smallest_scale_index(cell))
     ends = []
     for name, (theory, _) in NETWORKS.items():
-        each = cells[name]
-        solved = each.get("theory", "mode_strength", solution=theory)
-        ends.append(style.settled(solved.isel(init_scale=smallest(each)), each.flow_time))
-    ax.set_xlim(0, float(np.max(ends)))
+        solved = smallest_scale(cells[name].get("theory", "mode_strength", solution=theory))
+        ends.append(style.settling_time(solved, cells[name].flow_time))
+    ax.set_xlim(0, max(ends))
     return cell
 
 
 def _at(cell: CellResults, metric: str) -> xr.DataArray:
     """A metric at the smallest init scale."""
-    return cell.get("metrics", metric).isel(init_scale=smallest(cell))
+    return smallest_scale(cell.get("metrics", metric))

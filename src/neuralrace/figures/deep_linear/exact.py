@@ -7,21 +7,18 @@ integrated gradient flow, which the summary writes down, agrees with it to round
 descent, in proportion to the learning rate; modes that do not interfere are a different flow.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.strengths import strengths
-from neuralrace.figures.sweeps import learning_rate
+from neuralrace.figures.modes import draw_strengths
+from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 
 FLOOR = 1e-16
-"""Least error that is drawn, that of a rounding."""
+"""Smaller errors, which are rounding, are drawn at this value."""
 
 
 @Figure(
@@ -39,10 +36,10 @@ FLOOR = 1e-16
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Modes of panels a and b, and theory."""
-    theory = style.entry("exact solution", **style.THEORY)
-    return [*style.mode_entries(_widths(results)[0].strength), style.BAND, theory]
+    theory = style.handle("exact solution", **style.THEORY)
+    return [*style.mode_handles(_widths(results)[0].strength), style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -65,7 +62,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     Of the exact solution at each hidden width, of gradient descent at the finest step, and of
     logistic modes, which do not interfere.
     """
-    fine = min(results.cells("step_size"), key=learning_rate)
+    fine = finest(results, "step_size")
     rows = {
         f"exact, {_width(cell)} hidden": cell.get(
             "metrics", "approximation_error", solution="exact"
@@ -77,12 +74,12 @@ def panel_c(results: Results, ax: Axes) -> None:
     for row, values in enumerate(rows.values()):
         flat = np.sort(values.values, axis=None).clip(min=FLOOR)
         spread = row + np.linspace(-0.25, 0.25, len(flat))
-        look = {"color": style.distinct(0), "linestyle": "", "marker": "o", "markersize": 2}
-        ax.plot(flat, spread, **look)
+        props = {"color": style.categorical(0), "linestyle": "", "marker": "o", "markersize": 2}
+        ax.plot(flat, spread, **props)
     ax.set_yticks(range(len(rows)), list(rows))
     ax.invert_yaxis()
     ax.set(xscale="log", xlabel="distance from flow (initial loss)", xlim=(FLOOR / 3, 1))
-    worst = max(float(each.max()) for name, each in rows.items() if name.startswith("exact"))
+    worst = max(float(error.max()) for name, error in rows.items() if name.startswith("exact"))
     ax.set_title(f"Solution and flow agree to {worst:.0e}")
 
 
@@ -107,28 +104,25 @@ def panel_f(results: Results, ax: Axes) -> None:
     """
     cells = sorted(results.cells("step_size"), key=learning_rate)
     rates = [learning_rate(cell) for cell in cells]
-    looks = {
-        "exact": ("exact solution", style.distinct(0), "o"),
-        "flow": ("integrated flow", style.distinct(1), "x"),
-        "aligned_modes": ("logistic modes", style.distinct(2), "^"),
+    styles = {
+        "exact": ("exact solution", style.categorical(0), "o"),
+        "flow": ("integrated flow", style.categorical(1), "x"),
+        "aligned_modes": ("logistic modes", style.categorical(2), "^"),
     }
     errors: dict[str, list[xr.DataArray]] = {}
-    for solution, (name, colour, mark) in looks.items():
+    for solution, (name, colour, mark) in styles.items():
         errors[solution] = [
             cell.get("metrics", "loss_error_sup", solution=solution).isel(init_scale=0)
             for cell in cells
         ]
-        for index, (rate, off) in enumerate(zip(rates, errors[solution], strict=True)):
-            label = name if index == 0 else None
-            style.points(ax, rate, off, color=colour, marker=mark, label=label)
+        style.point_series(ax, rates, errors[solution], color=colour, marker=mark, label=name)
     means = [float(off.mean()) for off in errors["exact"]]
     style.slope_one(ax, rates, means[-1])
     style.loglog(ax, rates)
     ax.set_ylim(top=10 * ax.get_ylim()[1])  # room for the legend
     ax.legend(loc="upper left")
     ax.set(xlabel="learning rate", ylabel="distance of descent\n(initial loss)")
-    slope = np.polyfit(np.log(rates), np.log(means), 1)[0]
-    ax.set_title(f"Slope {slope:.2f}: first order in the step")
+    ax.set_title(f"Slope {style.log_slope(rates, means):.2f}: first order in the step")
 
 
 def _width(cell: CellResults) -> int:
@@ -141,23 +135,19 @@ def _widths(results: Results) -> list[CellResults]:
 
 
 def _modes(cell: CellResults, ax: Axes) -> None:
-    strengths(ax, cell, "exact")
+    draw_strengths(ax, cell, "exact")
     end = cell.get("trajectory", "mode_strength").isel(init_scale=0, time=-1).mean("seed")
-    wanted = cell.target > 0
-    learned, count = int((wanted & (end > cell.target / 2)).sum()), int(wanted.sum())
+    target = cell.target > 0
+    learned, count = int((target & (end > cell.target / 2)).sum()), int(target.sum())
     ax.set_title(f"{_width(cell)} hidden units: {learned} of {count} modes")
 
 
 def _losses(cell: CellResults, ax: Axes) -> None:
     loss = cell.get("trajectory", "loss")
-    exact = cell.get("theory", "loss", solution="exact").mean("seed")
-    scales = loss["init_scale"].values
-    for scale, colour in zip(scales, style.ordered(len(scales)), strict=True):
-        at = {"init_scale": scale}
-        style.over_seeds(ax, cell.flow_time, loss.sel(at), color=colour, label=f"{scale:g}")
-        ax.plot(cell.flow_time, exact.sel(at), **style.THEORY)
+    exact = cell.get("theory", "loss", solution="exact")
+    style.over_scales(ax, cell.flow_time, loss, exact)
     ax.legend(title="init scale", loc="upper right")
     ax.set(xlabel=style.FLOW_TIME, ylabel="training loss", ylim=(0, None))
-    ax.set_xlim(0, style.settled(exact, cell.flow_time))
+    ax.set_xlim(0, style.settling_time(exact.mean("seed"), cell.flow_time))
     left = float(loss.isel(time=-1).mean() / loss.isel(time=0).mean())
     ax.set_title(f"{_width(cell)} hidden units: {left:.0%} of the loss is left")

@@ -8,11 +8,8 @@ follow the sum: the larger norm has no one constant. Among many modes products o
 take over where a cosine is small, which the exact solution of the matrix equation includes.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from xarray import ufuncs
 
@@ -23,11 +20,11 @@ from neuralrace.results.gram import diagonal, vectors
 from neuralrace.theory.tied import cosines, first_order_interference
 
 FLOOR = 1e-3
-"""Least share of the initial cosine that is drawn."""
+"""Smaller shares of the initial cosine are not drawn."""
 RUNS = 4
-"""Runs that are drawn one by one."""
+"""Number of runs that are drawn."""
 RULES = {"sum of norms": "decay_over_sum", "larger norm": "decay_over_larger"}
-"""Squared norms that the decay is measured in, and the metrics that do."""
+"""Metrics of the decay, by the squared norms that it is divided by."""
 
 
 @Figure(
@@ -58,13 +55,13 @@ RULES = {"sum of norms": "decay_over_sum", "larger norm": "decay_over_larger"}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Simulation, the rule of the equation and that of the prose."""
     return [
-        style.entry("simulation", color=style.distinct(0)),
+        style.handle("simulation", color=style.categorical(0)),
         style.BAND,
-        style.entry("theory", **style.THEORY),
-        style.entry("Saxe et al., prose: larger norm", **style.PAPER),
+        style.handle("theory", **style.THEORY),
+        style.handle("Saxe et al., prose: larger norm", **style.PAPER),
     ]
 
 
@@ -80,12 +77,12 @@ def panel_a(results: Results, ax: Axes) -> None:
     lasting = share > FLOOR
     rate = -ufuncs.log(share).differentiate("flow_time")
     norms = diagonal(gram)
-    style.over_seeds(ax, time, rate.where(lasting), color=style.distinct(0))
+    style.over_seeds(ax, time, rate.where(lasting), color=style.categorical(0))
     ax.plot(time, norms.sum("mode").mean("seed"), **style.THEORY)
     ax.plot(time, norms.max("mode").mean("seed"), **style.PAPER)
     s = cell.strength.values
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"decay rate $-d\log\epsilon_{ij}/dt$")
-    ax.set_xlim(0, style.settled(norms, time))
+    ax.set_xlim(0, style.settling_time(norms, time))
     reached = float(rate.where(lasting).max("time").mean("seed"))
     ax.set_title(f"The rate comes to {reached:.2f}, the sum of {s[0]:g} and {s[1]:g}")
 
@@ -94,7 +91,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Cosine over its start in the same runs, with what both rules make of the simulated norms."""
     cell = results.cell("interference_pair")
     gram, time = _gram(cell), cell.flow_time
-    style.over_seeds(ax, time, _share(gram, cosines(gram.values)), color=style.distinct(0))
+    style.over_seeds(ax, time, _share(gram, cosines(gram.values)), color=style.categorical(0))
     first, larger = (
         _share(gram, first_order_interference(time.values, gram.values, rate))
         for rate in ("sum", "larger")
@@ -119,9 +116,8 @@ def panel_c(results: Results, ax: Axes) -> None:
         for rule, metric in RULES.items()
     }
     for index, (rule, values) in enumerate(over.items()):
-        look = {"color": style.distinct(index), "marker": style.marker(index)}
-        for place, value in enumerate(values):
-            style.points(ax, place, value, label=rule if place == 0 else None, **look)
+        props = {"color": style.categorical(index), "marker": style.marker(index)}
+        style.point_series(ax, range(len(values)), values, label=rule, **props)
     ax.axhline(1, **style.THEORY)
     ax.legend(title="measured in", loc="upper right")
     ax.set_xticks(range(len(cells)), [_strengths(cell) for cell in cells])
@@ -142,12 +138,12 @@ def panel_d(results: Results, ax: Axes) -> None:
     closed = angle.isel(time=0, drop=True)
     opened = (angle - closed) / (np.pi / 2 - closed)
     norm = diagonal(gram).isel(mode=0)
-    style.over_seeds(ax, time, opened, color=style.distinct(0), label="angle")
+    style.over_seeds(ax, time, opened, color=style.categorical(0), label="angle")
     grown = norm / norm.isel(time=-1, drop=True)
-    style.over_seeds(ax, time, grown, color=style.distinct(1), linestyle="-.", label="$|W_i|^2$")
+    style.over_seeds(ax, time, grown, color=style.categorical(1), linestyle="-.", label="$|W_i|^2$")
     ax.legend(loc="center right")
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of the way")
-    ax.set_xlim(0, style.settled(opened, time))
+    ax.set_xlim(0, style.settling_time(opened, time))
     before, after = (
         float(cell.get("metrics", f"fall_{side}_growth").mean()) for side in ("before", "after")
     )
@@ -162,18 +158,15 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     many = results.cell("interference_many")
     cells = [*_pairs(results), many]
-    middles = []
-    for place, cell in enumerate(cells):
-        values = np.sort(cell.get("metrics", "first_order_error").values, axis=None)
-        spread = place + np.linspace(-0.35, 0.35, len(values))
-        look = {"linestyle": "", "marker": "o", "markersize": 1.5, "color": style.distinct(0)}
-        ax.plot(spread, values, **look)
-        middles.append(float(np.nanmedian(values)))
-        ax.plot([place - 0.4, place + 0.4], [middles[-1]] * 2, color="0.2", linewidth=1.2)
+    medians = []
+    dots = {"marker": "o", "markersize": 1.5, "color": style.categorical(0)}
+    for position, cell in enumerate(cells):
+        errors = cell.get("metrics", "first_order_error")
+        medians.append(style.single_runs(ax, position, errors, 0.35, **dots))
     count = int((many.strength != 0).sum())
     ax.set_xticks(range(len(cells)), [*map(_strengths, cells[:-1]), f"{count} modes"])
     ax.set(yscale="log", xlabel="strengths", ylabel="error of first order\n(initial cosine)")
-    ratio = middles[-1] / max(middles[:-1])
+    ratio = medians[-1] / max(medians[:-1])
     ax.set_title(f"Among {count} modes it misses {ratio:.0f} times as much")
 
 
@@ -187,15 +180,15 @@ def panel_f(results: Results, ax: Axes) -> None:
     solved = _solved(cell)
     weakest = {"mode": -2, "other_mode": -1}
     law = gram.copy(data=first_order_interference(time.values, gram.values)).isel(weakest)
-    seen = gram.copy(data=cosines(gram.values)).isel(weakest)
+    simulated = gram.copy(data=cosines(gram.values)).isel(weakest)
     exact = solved.copy(data=cosines(solved.values)).isel(weakest)
-    runs = min(RUNS, seen.sizes["seed"])
-    for run, colour in enumerate(style.ordered(runs)):
+    runs = min(RUNS, simulated.sizes["seed"])
+    for run, colour in enumerate(style.sequential(runs)):
         ax.plot(time, law.isel(seed=run), **style.GUIDE)
-        ax.plot(time, seen.isel(seed=run), color=colour)
+        ax.plot(time, simulated.isel(seed=run), color=colour)
         ax.plot(time, exact.isel(seed=run), **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"cosine $\epsilon_{ij}$")
-    ax.set_xlim(0, style.settled(exact, time))
+    ax.set_xlim(0, style.settling_time(exact, time))
     off = float(cell.get("metrics", "mode_error_sup", solution="tied").max())
     ax.set_title(f"Exact: modes within {off:.1%}")
 
@@ -207,7 +200,7 @@ def _gram(cell: CellResults) -> xr.DataArray:
 
 
 def _solved(cell: CellResults) -> xr.DataArray:
-    """The same by the exact solution."""
+    """Inner products by the exact solution, (seed, time, mode, other_mode)."""
     gram = cell.get("theory", "gram").isel(init_scale=0)
     first = slice(0, len(cell.modes))
     encoder = gram.isel(vector=first, other_vector=first)
@@ -216,18 +209,18 @@ def _solved(cell: CellResults) -> xr.DataArray:
 
 
 def _strongest(gram: xr.DataArray, values: np.ndarray) -> xr.DataArray:
-    """What belongs to the two strongest modes, on the axes of `gram`."""
+    """The entry of the two strongest modes, with the other dimensions of `gram`."""
     return gram.copy(data=values).isel(mode=0, other_mode=1, drop=True)
 
 
 def _share(gram: xr.DataArray, values: np.ndarray) -> xr.DataArray:
-    """The same over its start."""
+    """The entry of the two strongest modes over its initial value."""
     strongest = _strongest(gram, values)
     return strongest / strongest.isel(time=0, drop=True)
 
 
 def _pairs(results: Results) -> list[CellResults]:
-    """Two modes alone, from equal strengths to those furthest apart."""
+    """Cells of two modes, from equal to most different strengths."""
     cells = [*results.cells("interference_pair"), *results.cells("interference_strengths")]
     return sorted(cells, key=lambda cell: float(cell.strength.max() / cell.strength.min()))
 

@@ -7,25 +7,23 @@ weights that are drawn independently are seen in a rotated basis, where only Gau
 independent and of the same law.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from scipy.stats import norm
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.strengths import strengths
+from neuralrace.figures.modes import draw_strengths
 from neuralrace.results.cells import CellResults, Results
 
 MARKED = 20
-"""Times at which runs in other bases are marked."""
+"""Number of times at which runs in other bases have a marker."""
 EDGES = np.linspace(-4, 4, 41)
 """Bins of weights, in units of their standard deviation."""
 FLOOR = 1e-17
-"""Least difference that is drawn, below rounding."""
+"""Smaller differences, which are below rounding, are drawn at this value."""
 
 
 @Figure(
@@ -45,18 +43,18 @@ FLOOR = 1e-17
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Modes, bases, and theory."""
     first, *others = results.cells("rotation")
     bases = [
-        style.entry(f"{first.spec.dataset.basis} basis", color="0.3"),
+        style.handle(f"{first.spec.dataset.basis} basis", color="0.3"),
         *(
-            style.entry(f"{cell.spec.dataset.basis} basis", **_mark(index))
+            style.handle(f"{cell.spec.dataset.basis} basis", **_mark(index))
             for index, cell in enumerate(others)
         ),
     ]
-    theory = style.entry("theory", **style.THEORY)
-    return [*style.mode_entries(first.strength), *bases, style.BAND, theory]
+    theory = style.handle("theory", **style.THEORY)
+    return [*style.mode_handles(first.strength), *bases, style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -74,15 +72,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     for frame, (name, matrix) in zip(frames, matrices.items(), strict=True):
         shades = style.heat(frame, matrix, -most, most, aspect="equal")
         frame.set_xlabel(name)
-    bar = frames[-1].figure.colorbar(shades, ax=frames.tolist(), shrink=0.8, pad=0.02)
-    bar.set_label("correlation")
+    ax.figure.colorbar(shades, ax=frames.tolist(), label="correlation", shrink=0.8, pad=0.02)
     ax.set_title("A rotated task is diagonal in its singular basis")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Mode strengths in the diagonal task (lines and bands) and in the rotated one (open marks)."""
     first, *others = results.cells("rotation")
-    strengths(ax, first, "aligned_modes")
+    draw_strengths(ax, first, "aligned_modes")
     time = first.flow_time
     every = max(len(time) // MARKED, 1)
     modes = first.get("trajectory", "mode_strength").isel(init_scale=0)
@@ -107,10 +104,10 @@ def panel_c(results: Results, ax: Axes) -> None:
     rows = {"same weights": half[-1], "another draw": half[-1].roll(seed=1)}
     for row, times in enumerate(rows.values()):
         off = abs(times - half[0]).clip(min=FLOOR)
-        for place, (mode, colour) in enumerate(colours.items()):
+        for position, (mode, colour) in enumerate(colours.items()):
             values = off.sel(mode=mode)
-            spread = row + 0.2 * (place - (len(colours) - 1) / 2)
-            dots: dict[str, Any] = {"linestyle": "", "marker": style.marker(place)}
+            spread = row + 0.2 * (position - (len(colours) - 1) / 2)
+            dots: dict[str, Any] = {"linestyle": "", "marker": style.marker(position)}
             ax.plot(values, [spread] * len(values), color=colour, markersize=2.5, **dots)
     ax.set_yticks(range(len(rows)), list(rows))
     ax.set(xscale="log", xlabel=r"difference of half time ($\tau$)", ylim=(1.5, -0.5))
@@ -124,19 +121,19 @@ def panel_d(results: Results, ax: Axes) -> None:
     By the law that they are drawn from; dashed, the normal density. Numbers are the kurtosis over
     that of a normal variable.
     """
-    told = []
+    kurtoses = []
     for index, cell in enumerate(_untied(results)):
         weights = _in_modes(cell)
         weights = weights[np.isfinite(weights)]
         share, _ = np.histogram(weights / weights.std(), EDGES, density=True)
         law = cell.spec.init.name
-        ax.stairs(share, EDGES, color=style.distinct(index), linewidth=1.5, label=law)
-        told.append(f"{float(cell.get('metrics', 'start_kurtosis').mean()):.2f} {law}")
+        ax.stairs(share, EDGES, color=style.categorical(index), linewidth=1.5, label=law)
+        kurtoses.append(f"{float(cell.get('metrics', 'start_kurtosis').mean()):.2f} {law}")
     fine = np.linspace(EDGES[0], EDGES[-1], 100)
     ax.plot(fine, norm.pdf(fine), **style.THEORY)
     ax.legend(loc="upper left", title="drawn from")
     ax.set(xlabel="weight (standard deviations)", ylabel="density", ylim=(0, None))
-    ax.set_title(f"Kurtosis {', '.join(told)}")
+    ax.set_title(f"Kurtosis {', '.join(kurtoses)}")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -147,18 +144,16 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     cells = [*_untied(results)[:1], *(c for c in results.cells("gaussian_start") if _tied(c))]
     frames = style.split(ax, 1, len(cells), wspace=0.05)[0]
-    told = []
+    correlations = []
     for frame, cell in zip(frames, cells, strict=True):
         units = _in_modes(cell)[0]
         shades = style.heat(frame, np.corrcoef(units.T), -1, 1, aspect="equal")
         frame.set_xlabel(cell.spec.init.name)
         largest = float(cell.get("metrics", "start_correlation").mean())
-        told.append(f"{largest:.2f} {cell.spec.init.name}")
-    bar = frames[-1].figure.colorbar(
-        shades, ax=frames.tolist(), ticks=(-1, 0, 1), shrink=0.8, pad=0.04
-    )
-    bar.set_label("correlation")
-    ax.set_title(f"Largest: {', '.join(told)}")
+        correlations.append(f"{largest:.2f} {cell.spec.init.name}")
+    bar = {"label": "correlation", "ticks": (-1, 0, 1), "shrink": 0.8, "pad": 0.04}
+    ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
+    ax.set_title(f"Largest: {', '.join(correlations)}")
 
 
 def _mark(index: int, colour: Any = "0.3") -> dict[str, Any]:

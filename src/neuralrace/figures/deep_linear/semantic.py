@@ -7,21 +7,18 @@ these distinctions from broad to narrow. The two contrasts have one singular val
 are one choice of basis, and each pair of vectors is determined up to its sign.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.strengths import strengths
-from neuralrace.figures.sweeps import smallest
+from neuralrace.figures.modes import draw_strengths
+from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
 STAGES = 5
-"""Snapshots of the outputs that are drawn, from the first to the end of learning."""
+"""Number of snapshots that are drawn, from the first to the end of learning."""
 
 
 @Figure(
@@ -36,10 +33,10 @@ STAGES = 5
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Modes of panel f by singular value, and theory."""
-    theory = style.entry("closed form", **style.THEORY)
-    return [*style.mode_entries(results.cell("semantic_deep").strength), style.BAND, theory]
+    theory = style.handle("closed form", **style.THEORY)
+    return [*style.mode_handles(results.cell("semantic_deep").strength), style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -64,7 +61,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """Singular values of the modes."""
     s = results.cell("semantic_deep").strength.values
-    ax.barh(range(len(s)), s, color=style.ordered(len(s)))
+    ax.barh(range(len(s)), s, color=style.sequential(len(s)))
     ax.set_yticks(range(len(s)), _names(len(s)))
     ax.invert_yaxis()
     ax.set(xlabel="singular value $s$", ylabel="mode")
@@ -91,28 +88,26 @@ def panel_e(results: Results, ax: Axes) -> None:
     single items last.
     """
     cell = results.cell("semantic_deep")
-    outputs = cell.get("trajectory", "outputs").isel(init_scale=smallest(cell)).mean("seed")
+    outputs = smallest_scale(cell.get("trajectory", "outputs")).mean("seed")
     data = cell.data
     frames = style.split(ax, 1, len(_stages(cell)), wspace=0.08)[0]
     for frame, (stage, time) in zip(frames, _stages(cell).items(), strict=True):
         rows = data.output_names if frame is frames[0] else ()
         shades = style.heat(frame, outputs[stage].values.T, 0, 1, rows, data.item_names)
         frame.set_title(rf"$t$ = {time:.3g} $\tau$", loc="center")
-    bar = frames[-1].figure.colorbar(shades, ax=frames.tolist(), ticks=(0, 1), pad=0.02)
-    bar.set_label("target, output")
+    ax.figure.colorbar(shades, ax=frames.tolist(), label="target, output", ticks=(0, 1), pad=0.02)
     ax.set_title("A network learns distinctions from broad to narrow")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
     """Mode strengths in the same runs; thin lines are the stages."""
     cell = results.cell("semantic_deep")
-    strengths(ax, cell, "aligned_modes", smallest(cell))
+    draw_strengths(ax, cell, "aligned_modes", smallest_scale_index(cell))
     for time in _stages(cell).values():
         ax.axvline(time, **style.GUIDE)
     solved = cell.get("theory", "mode_strength", solution="aligned_modes")
-    seen = cell.get("trajectory", "mode_strength")
-    at = {"init_scale": smallest(cell)}
-    off = abs(seen - solved).isel(at).max() / abs(cell.target).max()
+    distance = smallest_scale(abs(cell.get("trajectory", "mode_strength") - solved))
+    off = distance.max() / abs(cell.target).max()
     ax.set_title(f"Modes are within {float(off):.0%} of the closed form")
 
 
@@ -123,16 +118,18 @@ def _names(count: int) -> list[str]:
 def _vectors(results: Results) -> tuple[np.ndarray, np.ndarray]:
     """Property and item vectors of the modes, in columns."""
     modes = results.cell("semantic_deep").data.modes
-    # a pair of vectors has no sign of its own: let the first item that takes part be positive
+    # A pair of vectors is determined up to its sign: the first entry that is not 0 is positive.
     first = (abs(modes.v) > 1e-9).argmax(axis=0)
     signs = np.sign(modes.v[first, np.arange(modes.v.shape[1])])
     return signs * modes.u, signs * modes.v
 
 
 def _stages(cell: CellResults) -> dict[int, float]:
-    """Snapshots that are drawn, and when they are taken."""
+    """Flow times of the snapshots that are drawn, by index."""
     times: xr.DataArray = cell.trajectory["snapshot_flow_time"]
-    loss = cell.get("trajectory", "loss").isel(init_scale=smallest(cell))
-    last = min(int(np.searchsorted(times, style.settled(loss, cell.flow_time))), times.size - 1)
+    loss = smallest_scale(cell.get("trajectory", "loss"))
+    last = min(
+        int(np.searchsorted(times, style.settling_time(loss, cell.flow_time))), times.size - 1
+    )
     chosen = np.unique(np.linspace(0, last, STAGES).round().astype(int))
     return {int(stage): float(times[stage]) for stage in chosen}

@@ -8,22 +8,19 @@ at the start, the longer each mode waits and the further the stairs are apart. T
 numbers; modes, sizes and scales are ours.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.strengths import rest, strengths
+from neuralrace.figures.modes import draw_strengths, learning_end
 from neuralrace.results.cells import CellResults, Results
 
 LEAST = 1e-3
-"""Loss that is drawn at least, as a share of that before training."""
+"""Lower end of the axis of the loss, over the initial loss."""
 HALF = {"linestyle": "", "marker": "o", "markersize": 3, "color": "0.3", "zorder": 4}
 HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
-"""Where a mode is half learned."""
+"""Dot at the time at which a mode is half learned."""
 
 
 @Figure(
@@ -38,11 +35,11 @@ HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Modes by singular value, and what the lines are."""
-    theory = style.entry("closed form", **style.THEORY)
-    paper = style.entry(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
-    return [*style.mode_entries(results.cell("staircase").strength), style.BAND, theory, paper]
+def legend(results: Results) -> style.Handles:
+    """Modes by singular value, and lines."""
+    theory = style.handle("closed form", **style.THEORY)
+    paper = style.handle(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
+    return [*style.mode_handles(results.cell("staircase").strength), style.BAND, theory, paper]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -71,22 +68,18 @@ def panel_d(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("staircase")
     loss, time = cell.get("trajectory", "loss"), cell.flow_time
-    closed = cell.get("theory", "loss", solution="aligned_modes").mean("seed")
+    closed = cell.get("theory", "loss", solution="aligned_modes")
     first = loss.isel(time=0).mean("seed")
     power = np.sort(cell.strength.values**2)[::-1]
     left = 1 - np.cumsum(power) / power.sum()
     plateaus = left[left > LEAST]
     for level in plateaus:
         ax.axhline(level, **style.GUIDE)
-    for scale, colour in _scales(cell).items():
-        at = {"init_scale": scale}
-        share = loss.sel(at) / first.sel(at)
-        style.over_seeds(ax, time, share, color=colour, label=f"{scale:g}")
-        ax.plot(time, closed.sel(at) / first.sel(at), **style.THEORY)
+    style.over_scales(ax, time, loss / first, closed / first)
     ax.legend(title="init scale", loc="upper right", frameon=True, framealpha=1, edgecolor="none")
     end = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss (initial loss)", yscale="log")
-    ax.set(xlim=(0, rest(cell, end)), ylim=(LEAST, 1.6))
+    ax.set(xlim=(0, learning_end(cell, end)), ylim=(LEAST, 1.6))
     ax.set_title(f"The loss falls in stairs: {len(plateaus)} plateaus between the modes")
 
 
@@ -100,11 +93,11 @@ def panel_e(results: Results, ax: Axes) -> None:
     over = cell.get("metrics", "half_time_over_predicted")
     written = half / cell.get("metrics", "half_time_over_written")
     s = cell.strength.where(cell.strength != 0, drop=True)
-    for index, colour in enumerate(_scales(cell).values()):
+    for index, props in enumerate(style.sequential_styles(half.sizes["init_scale"])):
         at = {"init_scale": index, "mode": s["mode"].values - 1}
         for mode, x in zip(s["mode"].values, s.values, strict=True):
             value = half.isel(init_scale=index).sel(mode=mode)
-            style.points(ax, float(x), value, color=colour, marker=style.marker(index))
+            style.points(ax, float(x), value, **props)
         ax.plot(s, (half / over).isel(at).mean("seed"), **style.THEORY)
         ax.plot(s, written.isel(at).mean("seed"), **style.PAPER)
     ax.set(xscale="log", yscale="log", xlabel="singular value $s$")
@@ -115,19 +108,13 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set_title(f"Small weights: within {off:.1%} of the closed form")
 
 
-def _scales(cell: CellResults) -> dict[float, tuple[float, float, float]]:
-    """A colour for each init scale."""
-    scales = cell.trajectory["init_scale"].values.tolist()
-    return dict(zip(scales, style.ordered(len(scales)), strict=True))
-
-
 def _modes(cell: CellResults, index: int, ax: Axes) -> None:
     half = cell.get("metrics", "half_time").isel(init_scale=index).mean("seed")
     later = cell.get("metrics", "later_share").isel(init_scale=index)
     smallest = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
     ax.vlines(half, 0, cell.strength / 2, **style.GUIDE)
-    strengths(ax, cell, "aligned_modes", index)
+    draw_strengths(ax, cell, "aligned_modes", index)
     ax.plot(half, cell.strength / 2, **HALF)
-    ax.set_xlim(0, rest(cell, smallest))
+    ax.set_xlim(0, learning_end(cell, smallest))
     scale, share = float(later["init_scale"]), float(later.mean("seed"))
     ax.set_title(f"Scale {scale:g}: the next mode is at {share:.0%} when one is at half")

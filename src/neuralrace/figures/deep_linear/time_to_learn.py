@@ -7,25 +7,22 @@ summary concludes. The times that it writes in between, :math:`\log(s/\epsilon)/
 are twice as long as the logistic function one line above them takes, which simulations follow.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from scipy.special import expit
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.strengths import strengths
-from neuralrace.figures.sweeps import smallest
+from neuralrace.figures.modes import draw_strengths
+from neuralrace.figures.sweeps import smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
 SHOWN = 5.0
-"""Logistic time, from half, to which growth is drawn on both sides."""
+"""Growth is drawn from minus to plus this logistic time."""
 MARKED = 12
-"""Dots of a mode on the logistic function."""
+"""Number of dots of a mode on the logistic function."""
 HALVES = ("half_time", "half_time_over_written", "second_half_over_written")
 
 
@@ -49,14 +46,15 @@ HALVES = ("half_time", "half_time_over_written", "second_half_over_written")
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Init scales, theory, and what the summary writes."""
-    looks = _looks(results.cell("time_to_learn"))
+def legend(results: Results) -> style.Handles:
+    """Init scales, theory, and the time in the summary."""
+    styles = _styles(results.cell("time_to_learn"))
     scales = [
-        style.entry(f"scale {scale:g}", linestyle="none", **look) for scale, look in looks.items()
+        style.handle(f"scale {scale:g}", linestyle="none", **props)
+        for scale, props in styles.items()
     ]
-    theory = style.entry("logistic function", **style.THEORY)
-    paper = style.entry(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
+    theory = style.handle("logistic function", **style.THEORY)
+    paper = style.handle(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
     return [*scales, theory, paper]
 
 
@@ -66,7 +64,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     The range over seeds is narrower than the lines.
     """
     cell = results.cell("time_to_learn")
-    strengths(ax, cell, "aligned_modes", smallest(cell))
+    draw_strengths(ax, cell, "aligned_modes", smallest_scale_index(cell))
     colours = style.mode_colours(cell.strength)
     for mode in (min(colours), max(colours)):
         s = float(cell.strength.sel(mode=mode))
@@ -84,14 +82,14 @@ def panel_b(results: Results, ax: Axes) -> None:
     share = cell.get("trajectory", "mode_strength").mean("seed") / cell.strength
     half = cell.get("metrics", "half_time").mean("seed")
     rate = cell.get("metrics", "logistic_rate")
-    wanted = np.linspace(-SHOWN, SHOWN, MARKED)
-    for index, look in enumerate(_looks(cell).values()):
+    marked = np.linspace(-SHOWN, SHOWN, MARKED)
+    for index, props in enumerate(_styles(cell).values()):
         for mode, s in enumerate(cell.strength.values):
             centre = float(half.isel(init_scale=index, mode=mode))
             clock = 2 * s * (cell.flow_time.values - centre)
-            at = np.unique(np.searchsorted(clock, wanted).clip(max=len(clock) - 1))
-            seen = share.isel(init_scale=index, mode=mode).values[at]
-            ax.plot(clock[at], seen, linestyle="none", **{**look, "markersize": 2})
+            at = np.unique(np.searchsorted(clock, marked).clip(max=len(clock) - 1))
+            shares = share.isel(init_scale=index, mode=mode).values[at]
+            ax.plot(clock[at], shares, linestyle="none", **{**props, "markersize": 2})
     fine = np.linspace(-SHOWN, SHOWN, 100)
     ax.plot(fine, expit(fine), **style.THEORY)
     ax.set(xlabel="$2s(t - t_{1/2})$", ylabel="strength over target $u/s$", xlim=(-SHOWN, SHOWN))
@@ -111,9 +109,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     predicted = (half / cell.get("metrics", "half_time_over_predicted")).mean("seed")
     written = (half / over).mean("seed")
     inverse = (1 / cell.strength).values
-    for index, look in enumerate(_looks(cell).values()):
+    for index, props in enumerate(_styles(cell).values()):
         for mode, x in enumerate(inverse):
-            style.points(ax, float(x), half.isel(init_scale=index, mode=mode), **look)
+            style.points(ax, float(x), half.isel(init_scale=index, mode=mode), **props)
         ax.plot(inverse, predicted.isel(init_scale=index), **style.THEORY)
         ax.plot(inverse, written.isel(init_scale=index), **style.PAPER)
     ax.set(xscale="log", yscale="log", ylabel=r"time to $s/2$ (units of $\tau$)")
@@ -130,7 +128,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     0.5, and the end as long after that; dotted, a mode that takes what is written.
     """
     cell = results.cell("time_to_learn")
-    at = {"init_scale": smallest(cell)}
+    at = {"init_scale": smallest_scale_index(cell)}
     share = (cell.get("trajectory", "mode_strength") / cell.strength).isel(at).mean("seed")
     half, first, second = (cell.get("metrics", name).isel(at) for name in HALVES)
     unit = (half / first).mean("seed")
@@ -158,9 +156,9 @@ def panel_e(results: Results, ax: Axes) -> None:
     product = cell.get("metrics", "half_time_times_s")
     s = cell.strength.values
     over = product / product.mean("mode")
-    for index, look in enumerate(_looks(cell).values()):
+    for index, props in enumerate(_styles(cell).values()):
         for mode, x in enumerate(s):
-            style.points(ax, float(x), over.isel(init_scale=index, mode=mode), **look)
+            style.points(ax, float(x), over.isel(init_scale=index, mode=mode), **props)
     ax.axhline(1, **style.GUIDE)
     roots = np.sqrt(s) / np.sqrt(s).mean()
     ax.plot(s, roots, **style.GUIDE)
@@ -169,16 +167,11 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set_ylabel("$s$ times time to $s/2$\n(mean over modes)")
     ax.set_xticks(s, [f"{x:g}" for x in s])
     ax.minorticks_off()
-    off = float(abs(over.isel(init_scale=smallest(cell)) - 1).max())
+    off = float(abs(over.isel(init_scale=smallest_scale_index(cell)) - 1).max())
     ax.set_title(f"Rates are as $s$, within {off:.0%} from the smallest start")
 
 
-def _looks(cell: CellResults) -> dict[float, dict[str, Any]]:
+def _styles(cell: CellResults) -> dict[float, dict[str, Any]]:
     """Colour and marker of each init scale."""
-    scales: xr.DataArray = cell.trajectory["init_scale"]
-    return {
-        scale: {"color": colour, "marker": style.marker(index)}
-        for index, (scale, colour) in enumerate(
-            zip(scales.values.tolist(), style.ordered(scales.size), strict=True)
-        )
-    }
+    scales = cell.trajectory["init_scale"].values.tolist()
+    return dict(zip(scales, style.sequential_styles(len(scales)), strict=True))

@@ -8,23 +8,20 @@ Saxe, McClelland and Ganguli (2013) draws the same plane, turned, for vectors al
 summary says that the vectors acquire the same length; from starts that are not small they do not.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from scipy.integrate import cumulative_simpson
 from xarray import ufuncs
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.sweeps import learning_rate
+from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.gram import diagonal, vectors
 
 RUNS = 3
-"""Runs that are drawn one by one."""
+"""Number of runs that are drawn."""
 
 
 @Figure(
@@ -40,10 +37,10 @@ RUNS = 3
         "interference_many time_to_learn": {"metrics": "largest_gap largest_overlap"},
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Modes by strength."""
-    theory = style.entry("gradient flow", **style.THEORY)
-    return [*style.mode_entries(_finest(results).strength), style.BAND, theory]
+    theory = style.handle("gradient flow", **style.THEORY)
+    return [*style.mode_handles(finest(results, "unaligned").strength), style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -54,7 +51,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     opposite) vectors. The gap is :math:`|m|`, or :math:`|p|` where :math:`s < 0`, over the length
     of the vectors.
     """
-    cell = _finest(results)
+    cell = finest(results, "unaligned")
     paths = [
         _sum_and_difference(cell, scale) for scale in range(cell.trajectory.sizes["init_scale"])
     ]
@@ -66,7 +63,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         ax.plot(*((fine, end) if s > 0 else (end, fine)), **style.GUIDE)
         for total, difference in paths:
             for run in range(min(RUNS, total.sizes["seed"])):
-                p, m = (each.sel(mode=mode).isel(seed=run) for each in (total, difference))
+                p, m = (length.sel(mode=mode).isel(seed=run) for length in (total, difference))
                 ax.plot(m, p, color=colour)
                 ax.plot(m[0], p[0], color=colour, marker="o", linestyle="")
                 way = np.geomspace(float(m.min()), float(m.max()), 40)
@@ -83,7 +80,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
     Dashed, its law of decay, integrated along the same run.
     """
-    cell = _finest(results)
+    cell = finest(results, "unaligned")
     time = cell.flow_time
     total, difference = _sum_and_difference(cell, 0)
     across = (total**2 - difference**2) / 4
@@ -95,7 +92,11 @@ def panel_b(results: Results, ax: Axes) -> None:
     for mode, colour in style.mode_colours(cell.strength).items():
         style.over_seeds(ax, time, ratio.sel(mode=mode), color=colour)
         ax.plot(time, law.sel(mode=mode).mean("seed"), **style.THEORY)
-    ax.set(xlabel=style.FLOW_TIME, ylabel=r"$\log(|m|/|p|)$", xlim=(0, style.settled(ratio, time)))
+    ax.set(
+        xlabel=style.FLOW_TIME,
+        ylabel=r"$\log(|m|/|p|)$",
+        xlim=(0, style.settling_time(ratio, time)),
+    )
     slope = float(cell.get("metrics", "log_ratio_slope").mean())
     ax.set_title(rf"It falls by {slope:.3f} times $\int(s - a\cdot b)dt$")
 
@@ -110,10 +111,10 @@ def panel_c(results: Results, ax: Axes) -> None:
     rates = [learning_rate(cell) for cell in cells]
     strength = cells[0].strength
     for index, (mode, colour) in enumerate(style.mode_colours(strength).items()):
-        look = {"color": colour, "marker": style.marker(index)}
+        props = {"color": colour, "marker": style.marker(index)}
         for rate, cell in zip(rates, cells, strict=True):
             drift = cell.get("metrics", "product_drift").isel(init_scale=0).sel(mode=mode)
-            style.points(ax, rate, drift, **look)
+            style.points(ax, rate, drift, **props)
     gaps = [cell.get("metrics", "largest_gap").isel(init_scale=0).mean() for cell in cells]
     ax.plot(rates, gaps, **style.GUIDE)
     first = [cell.get("metrics", "product_drift").isel(init_scale=0, mode=0) for cell in cells]
@@ -133,7 +134,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     perpendicular (tied), and the gap at the end of those that start unequal.
     """
     kept, tied = results.cell("time_to_learn"), results.cell("interference_many")
-    loose = _finest(results)
+    loose = finest(results, "unaligned")
     rows = {
         "cosine, aligned": kept.get("metrics", "largest_overlap").max("init_scale"),
         "cosine, tied": tied.get("metrics", "largest_overlap").max("init_scale"),
@@ -143,18 +144,13 @@ def panel_d(results: Results, ax: Axes) -> None:
     }
     for row, (name, values) in enumerate(rows.items()):
         kind = name.rpartition(" ")[2]
-        colour = style.distinct(("aligned", "tied", "unequal").index(kind))
+        colour = style.categorical(("aligned", "tied", "unequal").index(kind))
         style.points(ax, row, values, across=True, color=colour, marker=style.marker(row))
     ax.set_yticks(range(len(rows)), list(rows))
     ax.invert_yaxis()
     ax.set(xscale="log", xlabel="largest at any time", xlim=(None, 3))
     cosine, gap = (float(rows[f"{what}, aligned"].max()) for what in ("cosine", "gap"))
     ax.set_title(f"Cosines stay within {cosine:.0e} of 0, gaps within {gap:.0e}")
-
-
-def _finest(results: Results) -> CellResults:
-    """The cell of the finest step, nearest to the gradient flow of which both laws are."""
-    return min(results.cells("unaligned"), key=learning_rate)
 
 
 def _sum_and_difference(cell: CellResults, scale: int) -> tuple[xr.DataArray, xr.DataArray]:

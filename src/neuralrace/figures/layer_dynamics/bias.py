@@ -11,19 +11,18 @@ subtracted. On images (b) biases stay small and the steps of mini-batches accoun
 from collections.abc import Sequence
 
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.sweeps import learning_rate
+from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 
 WITHOUT, WITH, LESS = "without biases", "with biases", "with biases, less their square"
-LOOKS = {
-    WITHOUT: {"color": style.distinct(0), "marker": "o"},
-    WITH: {"color": style.distinct(1), "linestyle": style.LINES[1], "marker": "s"},
-    LESS: {"color": style.distinct(2), "linestyle": style.LINES[3], "marker": "^"},
+STYLES = {
+    WITHOUT: {"color": style.categorical(0), "marker": "o"},
+    WITH: {"color": style.categorical(1), "linestyle": style.LINES[1], "marker": "s"},
+    LESS: {"color": style.categorical(2), "linestyle": style.LINES[3], "marker": "^"},
 }
 
 
@@ -50,19 +49,19 @@ LOOKS = {
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """What is compared, and slope 1."""
+def legend(results: Results) -> style.Handles:
+    """Networks, and guides."""
     return [
-        *(style.entry(name, **look) for name, look in LOOKS.items()),
+        *(style.handle(name, **props) for name, props in STYLES.items()),
         style.BAND,
-        style.entry("c: slope 1", **style.GUIDE),
-        style.entry("d: Basu et al.: squared norms too", **style.PAPER),
+        style.handle("c: slope 1", **style.GUIDE),
+        style.handle("d: Basu et al.: squared norms too", **style.PAPER),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Change over time at the least learning rate, on a mixture of Gaussians."""
-    cells = [_finest(results, "relu"), _finest(results, "relu_biases")]
+    cells = [finest(results, "relu"), finest(results, "relu_biases")]
     ends = _changes(cells, ax)
     ax.set_title(f"Gaussians: {ends[WITHOUT]:.2g} without, {ends[WITH]:.2g} with biases")
 
@@ -84,17 +83,17 @@ def panel_c(results: Results, ax: Axes) -> None:
         (biased, "norm_difference_drift", WITH),
         (biased, "bias_corrected_drift", LESS),
     ):
-        look = {key: LOOKS[name][key] for key in ("color", "marker")}
+        props = {key: STYLES[name][key] for key in ("color", "marker")}
         drifts = {
             learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
             for cell in cells
         }
         for rate, drift in drifts.items():
-            style.points(ax, rate, drift, **look)
+            style.points(ax, rate, drift, **props)
         if name != WITH:
             style.slope_one(ax, list(drifts), float(drifts[max(drifts)].mean("seed")))
         means = [float(drift.mean()) for drift in drifts.values()]
-        slopes.append(style.steepness(list(drifts), means))
+        slopes.append(style.log_slope(list(drifts), means))
     style.loglog(ax, sorted(set(rates)))
     ax.set(xlabel="learning rate", ylabel="over final squared norms")
     ax.set_title("Slopes " + ", ".join(f"{abs(slope):.2f}" for slope in slopes))
@@ -107,11 +106,11 @@ def panel_d(results: Results, ax: Axes) -> None:
     """
     means = {}
     for name, experiment in ((WITHOUT, "relu"), (WITH, "relu_biases")):
-        cell, look = _finest(results, experiment), LOOKS[name]
-        look = {key: look[key] for key in ("color", "marker")}
-        for place, kind in enumerate(("rate", "norm_rate")):
+        cell, props = finest(results, experiment), STYLES[name]
+        props = {key: props[key] for key in ("color", "marker")}
+        for position, kind in enumerate(("rate", "norm_rate")):
             gaps = cell.get("metrics", f"early_relative_{kind}_gap").isel(init_scale=0).max("pair")
-            style.points(ax, place + 0.1 * (1 if name == WITH else -1), gaps, **look)
+            style.points(ax, position + 0.1 * (1 if name == WITH else -1), gaps, **props)
             means[name, kind] = float(gaps.mean())
     ax.axhline(means[WITHOUT, "rate"], **style.PAPER)
     ax.set(yscale="log", ylabel="relative gap of rates", xlim=(-0.5, 1.5))
@@ -121,12 +120,12 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _changes(cells: Sequence[CellResults], ax: Axes) -> dict[str, float]:
-    """Draws the changes of all cells over time, and returns their means at the end."""
+    """Draws the changes of all cells over time, and returns their final means."""
     ends = {}
     for cell in cells:
         time = cell.trajectory["time"]
         for name, change in _change(cell).items():
-            style.over_seeds(ax, time, change, **LOOKS[name] | {"marker": None})
+            style.over_seeds(ax, time, change, **STYLES[name] | {"marker": None})
             ends[name] = float(change.isel(time=-1).mean())
     ax.set(ylabel="largest change", xlabel=f"training time ({time.attrs['units']})")
     ax.set_xlim(0, float(time[-1]))
@@ -145,7 +144,3 @@ def _change(cell: CellResults) -> dict[str, xr.DataArray]:
     )
     corrected = change - (hidden - hidden.isel(time=0))
     return {WITH: abs(change).max("pair"), LESS: abs(corrected).max("pair")}
-
-
-def _finest(results: Results, experiment: str) -> CellResults:
-    return min(results.cells(experiment), key=learning_rate)

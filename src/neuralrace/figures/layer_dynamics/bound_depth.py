@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -29,13 +28,11 @@ from neuralrace.theory.growth_bound import (
 )
 
 DEPTHS = (2, 3, 4)
-COLOURS: dict[int, tuple[float, float, float]] = dict(
-    zip(DEPTHS, style.ordered(len(DEPTHS)), strict=True)
-)
+COLOURS: dict[int, style.Colour] = dict(zip(DEPTHS, style.sequential(len(DEPTHS)), strict=True))
 RISEN = np.linspace(0.0, 0.999, 500)
-"""Shares of the way from its start to its plateau at which a bound is drawn."""
+"""Points of a bound, as shares of the way from its start to its plateau."""
 DOTTED = {"linestyle": style.PAPER["linestyle"], "linewidth": 1.6}
-"""Bounds as the paper draws them, in the colours of their depths."""
+"""The paper's bounds, in the colours of their depths."""
 
 
 @Figure(
@@ -62,13 +59,13 @@ DOTTED = {"linestyle": style.PAPER["linestyle"], "linewidth": 1.6}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Depths, and the two kinds of bounds."""
+def legend(results: Results) -> style.Handles:
+    """Depths and bounds."""
     return [
-        *(style.entry(f"{depth} layers", color=colour) for depth, colour in COLOURS.items()),
-        style.entry("1 layer", **style.GUIDE),
-        style.entry("Basu et al.: bound, quoted constants", **style.PAPER),
-        style.entry("bound, constants of the run", **style.THEORY),
+        *(style.handle(f"{depth} layers", color=colour) for depth, colour in COLOURS.items()),
+        style.handle("1 layer", **style.GUIDE),
+        style.handle("Basu et al.: bound, quoted constants", **style.PAPER),
+        style.handle("bound, constants of the run", **style.THEORY),
     ]
 
 
@@ -87,10 +84,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     for cell in [*_shallow(results), *_networks(results)]:
         depth, needed = _depth(cell), cell.get("metrics", "convergence_time").isel(init_scale=0)
         share = _product(cell).isel(init_scale=0) / np.linalg.norm(cell.data.sigma_yx)
-        share = share.sel(seed=style.typical(needed))
-        look: dict[str, Any] = {"color": COLOURS[depth]} if depth in COLOURS else style.GUIDE
-        ax.plot(cell.flow_time, share, **look)
-        end = max(end, style.settled(share, cell.flow_time))
+        share = share.sel(seed=style.median_seed(needed))
+        props: dict[str, Any] = {"color": COLOURS[depth]} if depth in COLOURS else style.GUIDE
+        ax.plot(cell.flow_time, share, **props)
+        end = max(end, style.settling_time(share, cell.flow_time))
         depths.append(depth)
         times.append(float(needed.median()))
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"$|\prod W|$ over $|\Sigma^{yx}|$", xlim=(0, end))
@@ -113,7 +110,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     worst, holds = [], []
     for cell, inner in zip(cells, style.split(ax, 1, len(cells), sharey=True)[0], strict=True):
         over = cell.get("metrics", "strength_over_quoted_bound").isel(init_scale=0)
-        run = {"init_scale": 0, "seed": list(over["seed"].values).index(style.typical(over))}
+        run = {"init_scale": 0, "seed": list(over["seed"].values).index(style.median_seed(over))}
         time, depth = cell.flow_time, _depth(cell)
         strength, quoted, bound = (
             cell.get("metrics", name).isel(run)
@@ -125,7 +122,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         holds.append(float(cell.get("metrics", "strength_over_bound").isel(init_scale=0).max()))
         worst.append(float(over.median()))
         inner.set(yscale="log", xlabel=r"time (units of $\tau$)", ylabel="strength")
-        inner.set_xlim(0, style.settled(strength, time))
+        inner.set_xlim(0, style.settling_time(strength, time))
         inner.set_title(f"{depth} layers", loc="center")
         inner.label_outer()
     ax.set_title(
@@ -139,10 +136,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     the latter is the time below 10% of the target over that to 90%; with steady growth it is 1/9
     (grey). Markers are means, bars ranges over seeds.
     """
-    measures = {
-        "peak_growth": "peak rate",
-        "plateau_share": "plateau",
-    }
+    measures = {"peak_growth": "peak rate", "plateau_share": "plateau"}
     cells = _networks(results)
     peaks = []
     for (name, label), inner in zip(
@@ -162,11 +156,11 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
-    """The quoted bound at each depth from the median start of one init scale."""
+    """Draws the quoted bound at each depth, from the median start of one init scale."""
     norms = cell.get("trajectory", "layer_norm").isel(init_scale=index, time=0)
     norms = norms + cell.get("metrics", "norm_gap_delta").isel(init_scale=index)
     start = norms.max("layer")
-    start = float(start.sel(seed=style.typical(start)))
+    start = float(start.sel(seed=style.median_seed(start)))
     target = float(np.linalg.norm(cell.data.sigma_yx))
     end = 0.0
     for depth, colour in COLOURS.items():
@@ -184,7 +178,7 @@ def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
 
 
 def _networks(results: Results) -> list[CellResults]:
-    """Networks of the depths that are shown, shallowest first."""
+    """Networks of the depths in `DEPTHS`, shallowest first."""
     cells = sorted(results.cells("growth"), key=_depth)
     return [cell for cell in cells if _depth(cell) in DEPTHS]
 

@@ -8,17 +8,15 @@ says, and the off-diagonal part changes at any step size. But the diagonal, neur
 with it the difference of squared norms, are conserved (c), which the paper does not see.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.sweeps import learning_rate
-from neuralrace.results.cells import CellResults, Results
+from neuralrace.figures.sweeps import finest, learning_rate
+from neuralrace.results.cells import Results
 
 QUANTITIES = {
     "offdiagonal_drift": "off-diagonal part of $C$",
@@ -44,19 +42,19 @@ RELU = {"color": style.COLOURS["relu"], "marker": "s"}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Pairs of layers of the linear network, what a ReLU network keeps, and slope 1."""
+def legend(results: Results) -> style.Handles:
+    """Pairs of layers of the linear network, quantities of the ReLU network, and the guide."""
     pairs = results.cells("step_size")[0].get("metrics", "imbalance_drift")["pair"].values
     return [
         *(
-            style.entry(f"a: layers {pair}, {pair + 1}", linestyle="", **_pair(index, len(pairs)))
-            for index, pair in enumerate(pairs)
+            style.handle(f"a: layers {pair}, {pair + 1}", linestyle="", **props)
+            for pair, props in zip(pairs, style.sequential_styles(len(pairs)), strict=True)
         ),
         *(
-            style.entry(f"c: {name}", linestyle="", **_part(index))
+            style.handle(f"c: {name}", linestyle="", **_part(index))
             for index, name in enumerate(QUANTITIES.values())
         ),
-        style.entry("slope 1", **style.GUIDE),
+        style.handle("slope 1", **style.GUIDE),
     ]
 
 
@@ -65,19 +63,18 @@ def panel_a(results: Results, ax: Axes) -> None:
     means, bars ranges over seeds.
     """
     cells = results.cells("step_size")
-    rates = _rates(cells)
+    rates = list(map(learning_rate, cells))
     pairs = cells[0].get("metrics", "imbalance_drift")["pair"].values
     slopes = []
-    for index, pair in enumerate(pairs):
+    for pair, props in zip(pairs, style.sequential_styles(len(pairs)), strict=True):
         drifts = [
             cell.get("metrics", "imbalance_drift").isel(init_scale=0).sel(pair=pair)
             for cell in cells
         ]
-        for rate, drift in zip(rates, drifts, strict=True):
-            style.points(ax, rate, drift, **_pair(index, len(pairs)))
+        style.point_series(ax, rates, drifts, **props)
         means = [float(drift.mean()) for drift in drifts]
         style.slope_one(ax, rates, means[int(np.argmax(rates))])
-        slopes.append(style.steepness(rates, means))
+        slopes.append(style.log_slope(rates, means))
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="drift of $C$ over squared norms")
     ax.set_title(f"Linear: slope {np.mean(slopes):.2f}")
@@ -90,12 +87,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     means = []
     experiments = {"linear": ("step_size", LINEAR), "ReLU": ("relu", RELU)}
-    for place, (experiment, look) in enumerate(experiments.values()):
-        cell = min(results.cells(experiment), key=learning_rate)
+    for position, (experiment, props) in enumerate(experiments.values()):
+        cell = finest(results, experiment)
         gaps = cell.get("metrics", "early_relative_rate_gap").isel(init_scale=0)
         for index, pair in enumerate(gaps["pair"].values):
-            at = place + 0.16 * (index - (gaps.sizes["pair"] - 1) / 2)
-            style.points(ax, at, gaps.sel(pair=pair), **look)
+            at = position + 0.16 * (index - (gaps.sizes["pair"] - 1) / 2)
+            style.points(ax, at, gaps.sel(pair=pair), **props)
         means.append(float(gaps.mean()))
     ax.set(yscale="log", ylabel="relative gap of rates", xlim=(-0.5, 1.5))
     ax.set_xticks(range(2), list(experiments))
@@ -105,27 +102,18 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """Largest drift in a ReLU network without biases, of the pair that drifts most."""
     cells = results.cells("relu")
-    rates, slopes = _rates(cells), []
+    rates, slopes = list(map(learning_rate, cells)), []
     for index, metric in enumerate(QUANTITIES):
         drifts = [cell.get("metrics", metric).isel(init_scale=0).max("pair") for cell in cells]
         means = [float(drift.mean()) for drift in drifts]
-        for rate, drift in zip(rates, drifts, strict=True):
-            style.points(ax, rate, drift, **_part(index))
+        style.point_series(ax, rates, drifts, **_part(index))
         if metric != "offdiagonal_drift":
             style.slope_one(ax, rates, means[int(np.argmax(rates))])
-        slopes.append(style.steepness(rates, means))
+        slopes.append(style.log_slope(rates, means))
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="drift over squared norms")
     ax.set_title("ReLU: slopes " + ", ".join(f"{abs(slope):.2f}" for slope in slopes))
 
 
-def _pair(index: int, count: int) -> dict[str, Any]:
-    return {"color": style.ordered(count)[index], "marker": style.marker(index)}
-
-
 def _part(index: int) -> dict[str, Any]:
-    return {"color": style.distinct(index + 2), "marker": style.marker(index)}
-
-
-def _rates(cells: Sequence[CellResults]) -> list[float]:
-    return [learning_rate(cell) for cell in cells]
+    return {"color": style.categorical(index + 2), "marker": style.marker(index)}

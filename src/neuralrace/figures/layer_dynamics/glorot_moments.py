@@ -9,27 +9,26 @@ layers of different shape differ in these too (c). Nor is :math:`C` small agains
 it is the difference of (d).
 """
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import seaborn as sns
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.sweeps import layer_widths
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.balance import expected_imbalance, glorot_squared_norm
 
-LOOKS = {
-    "product": {"color": style.distinct(0), "marker": "o"},
-    "standard": {"color": style.distinct(1), "marker": "s"},
+STYLES = {
+    "product": {"color": style.categorical(0), "marker": "o"},
+    "standard": {"color": style.categorical(1), "marker": "s"},
 }
 NAMES = {"product": "$1/(n_{l-1}n_l)$", "standard": "$2/(n_{l-1}+n_l)$"}
-"""Entry variance by the name that the initialisation law gives it."""
+"""Entry variance by its name in the initialiser."""
 
 
 @Figure(
@@ -45,15 +44,15 @@ NAMES = {"product": "$1/(n_{l-1}n_l)$", "standard": "$2/(n_{l-1}+n_l)$"}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Entry variances, the mean of draws, and what is expected of it."""
+def legend(results: Results) -> style.Handles:
+    """Entry variances and expectations."""
     return [
         *(
-            style.entry(f"variance {NAMES[cell.spec.init.variance]}", **_look(cell))
+            style.handle(f"variance {NAMES[cell.spec.init.variance]}", **_props(cell))
             for cell in _cells(results)
         ),
-        style.entry("expected", **style.THEORY),
-        style.entry("Basu et al.: expected", **style.PAPER),
+        style.handle("expected", **style.THEORY),
+        style.handle("Basu et al.: expected", **style.PAPER),
     ]
 
 
@@ -62,7 +61,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     mean (full line).
     """
     gap = _first(_printed(results), "initial_norm_gap")
-    _spread(ax, gap, _look(_printed(results))["color"])
+    _spread(ax, gap, _props(_printed(results))["color"])
     ax.axvline(0, **style.PAPER)
     ax.set(xlabel=r"gap of norms $||W_2|-|W_1||$")
     ax.set_title(f"Gap {float(gap.mean()):.2f} on average")
@@ -72,9 +71,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Squared norm of the imbalance over the same draws, its mean, and the formula for it."""
     cell = _printed(results)
     squares = _first(cell, "initial_imbalance_squared")
-    (first, second, *_), (below, mid, above, *_) = _expected(cell), _widths(cell)
+    (first, second, *_), (below, mid, above, *_) = _expected(cell), layer_widths(cell)
     expected = expected_imbalance(first, second, below, mid, above)
-    _spread(ax, squares, _look(cell)["color"])
+    _spread(ax, squares, _props(cell)["color"])
     ax.axvline(expected, **style.THEORY)
     ax.axvline(0, **style.PAPER)
     ax.set(xlabel="$|C|_F^2$")
@@ -90,7 +89,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         squares = cell.get("metrics", "initial_squared_norm").isel(init_scale=0)
         for layer, value in zip(squares["layer"].values, _expected(cell), strict=True):
             at = layer + 0.24 * (index - (len(cells) - 1) / 2)
-            style.points(ax, at, squares.sel(layer=layer), **_look(cell))
+            style.points(ax, at, squares.sel(layer=layer), **_props(cell))
             ax.plot([at - 0.1, at + 0.1], [value, value], **style.THEORY)
     layers = squares["layer"].values
     ax.set(xlabel="layer", ylabel="$|W|_F^2$", ylim=(0, None), xticks=layers)
@@ -105,14 +104,14 @@ def panel_d(results: Results, ax: Axes) -> None:
     """
     cell = min(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
     share = _first(cell, "initial_relative_imbalance")
-    _spread(ax, share, _look(cell)["color"])
+    _spread(ax, share, _props(cell)["color"])
     ax.axvline(0, **style.PAPER)
     ax.set(xlabel="$|C|_F$ over the norms")
     ax.set_title(f"$C$ is {float(share.mean()):.0%} of its parts")
 
 
 def _spread(ax: Axes, values: xr.DataArray, colour: tuple[float, float, float]) -> None:
-    """A histogram, and the mean as a line."""
+    """Draws a histogram, and the mean as a line."""
     values = values.dropna("seed")
     sns.histplot(values.values, stat="density", color=colour, alpha=0.45, linewidth=0, ax=ax)
     ax.axvline(float(values.mean()) if values.size else np.nan, color=colour)
@@ -120,31 +119,27 @@ def _spread(ax: Axes, values: xr.DataArray, colour: tuple[float, float, float]) 
 
 
 def _first(cell: CellResults, metric: str) -> xr.DataArray:
-    """A value of the first pair of layers, by seed."""
+    """A metric of the first pair of layers, (seed)."""
     return cell.get("metrics", metric).isel(init_scale=0, pair=0)
 
 
 def _cells(results: Results) -> list[CellResults]:
-    """By entry variance, the printed one first."""
-    found = {cell.spec.init.variance: cell for cell in results.cells("glorot_moments")}
-    return [found[variance] for variance in LOOKS if variance in found]
+    """Cells by entry variance, the printed one first."""
+    by_variance = {cell.spec.init.variance: cell for cell in results.cells("glorot_moments")}
+    return [by_variance[variance] for variance in STYLES if variance in by_variance]
 
 
 def _printed(results: Results) -> CellResults:
     return _cells(results)[0]
 
 
-def _look(cell: CellResults) -> dict[str, Any]:
-    return LOOKS[cell.spec.init.variance]
-
-
-def _widths(cell: CellResults) -> tuple[int, ...]:
-    return (cell.data.x.shape[1], *cell.spec.layered.hidden, cell.data.y.shape[1])
+def _props(cell: CellResults) -> dict[str, Any]:
+    return STYLES[cell.spec.init.variance]
 
 
 def _expected(cell: CellResults) -> list[float]:
     """Expected squared norm of each layer."""
     scale = float(cell.metrics["init_scale"][0])
     standard = cell.spec.init.variance == "standard"
-    pairs = pairwise(_widths(cell))
+    pairs = pairwise(layer_widths(cell))
     return [scale**2 * (glorot_squared_norm(*pair) if standard else 1.0) for pair in pairs]

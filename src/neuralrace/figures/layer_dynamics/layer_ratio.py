@@ -7,9 +7,6 @@ weights, where modes shrink, it moves away from 1 (c). That layers evolve mode b
 holds at any depth (d).
 """
 
-from collections.abc import Sequence
-
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -34,13 +31,13 @@ from neuralrace.results.gram import diagonal, vectors
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Modes by singular value, eq. 13, and both limits."""
     return [
-        *style.mode_entries(results.cell("unequal_layers").strength),
-        style.entry("eq. 13", **style.THEORY),
-        style.entry(r"limit from $\delta$ and $s$", color="0.3", marker="<", linestyle=""),
-        style.entry("Basu et al.: limit", **style.PAPER),
+        *style.mode_handles(results.cell("unequal_layers").strength),
+        style.handle("eq. 13", **style.THEORY),
+        style.handle(r"limit from $\delta$ and $s$", color="0.3", marker="<", linestyle=""),
+        style.handle("Basu et al.: limit", **style.PAPER),
     ]
 
 
@@ -72,7 +69,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         ax.plot(time, closed.sel(mode=mode).mean("seed"), **style.THEORY)
     off = float(abs(modes - closed).max() / cell.target.max())
     ax.set(xlabel=r"time (units of $\tau$)", ylabel="mode strength")
-    ax.set(xlim=(0, style.settled(modes, time)), ylim=(0, None))
+    ax.set(xlim=(0, style.settling_time(modes, time)), ylim=(0, None))
     ax.set_title(f"Off by {off:.1%}")
 
 
@@ -86,7 +83,7 @@ def _ratio(results: Results, index: int, ax: Axes) -> None:
     ends = cell.get("metrics", "final_layer_ratio").isel(init_scale=index)
     limit = ends / cell.get("metrics", "final_layer_ratio_over_limit").isel(init_scale=index)
     time = cell.flow_time
-    end = style.settled(ratio, time)
+    end = style.settling_time(ratio, time)
     for mode, colour in style.mode_colours(cell.strength).items():
         style.over_seeds(ax, time, ratio.sel(mode=mode), color=colour)
         ax.plot(time, predicted.sel(mode=mode), **style.THEORY)

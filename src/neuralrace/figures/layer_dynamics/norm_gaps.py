@@ -10,30 +10,29 @@ of eq. 11 on spectral norms lacks a root, and breaks for small weights (b). Bala
 not mean, are not balanced.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.sweeps import layer_widths
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.balance import norm_gap
 
 EXPERIMENTS = ("balanced_start", "small_weights", "growth")
 FLOOR = 1e-6
-"""Smaller values are drawn here, at the edge, and look like it."""
-INITIAL = {"color": style.distinct(0), "marker": "o", "markerfacecolor": "white"}
-FINAL = {"color": style.distinct(0), "marker": "o"}
+"""Smaller values are drawn at this value, with the marker `EDGE`."""
+INITIAL = {"color": style.categorical(0), "marker": "o", "markerfacecolor": "white"}
+FINAL = {"color": style.categorical(0), "marker": "o"}
 BOUND = {"color": "black", "marker": "|", "markersize": 7, "markeredgewidth": 1.2}
 IDENTITY = {"color": "black", "marker": "x", "markersize": 3}
-EDGE = {"color": style.distinct(0), "marker": "<"}
-TRACE = {"color": style.distinct(2), "marker": "^"}
-ANY = {"color": style.distinct(1), "marker": "D", "markerfacecolor": "white"}
-SPECTRAL = {"color": style.distinct(3), "marker": "s"}
+EDGE = {"color": style.categorical(0), "marker": "<"}
+TRACE = {"color": style.categorical(2), "marker": "^"}
+ANY = {"color": style.categorical(1), "marker": "D", "markerfacecolor": "white"}
+SPECTRAL = {"color": style.categorical(3), "marker": "s"}
 WRITTEN = {"color": style.PAPER["color"], "marker": "v"}
 
 
@@ -55,9 +54,9 @@ WRITTEN = {"color": style.PAPER["color"], "marker": "v"}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Gaps, their bounds, and the guide that bounds break at."""
-    looks = {
+def legend(results: Results) -> style.Handles:
+    """Gaps, their bounds, and guides."""
+    styles = {
         "gap at the start, c: largest": INITIAL,
         "gap at the end": FINAL,
         f"below {FLOOR:.0e}": EDGE,
@@ -69,9 +68,9 @@ def legend(results: Results) -> Sequence[Artist]:
         "b: Basu et al., over $|C|_2$": WRITTEN,
     }
     return [
-        *(style.entry(name, linestyle="", **look) for name, look in looks.items()),
-        style.entry("c: Basu et al.: invariant", **style.PAPER),
-        style.entry("b: where a bound breaks", **style.GUIDE),
+        *(style.handle(name, linestyle="", **props) for name, props in styles.items()),
+        style.handle("c: Basu et al.: invariant", **style.PAPER),
+        style.handle("b: where a bound breaks", **style.GUIDE),
     ]
 
 
@@ -90,13 +89,13 @@ def panel_a(results: Results, ax: Axes) -> None:
         trace = trace.transpose("seed", "pair")
         gap = norm_gap(trace.values, sums.transpose("seed", "layer").values)
         identity = trace.copy(data=gap)
-        for values, look in (
+        for values, props in (
             (cell.get("metrics", "initial_norm_gap").isel(at), INITIAL),
             (cell.get("metrics", "final_norm_gap").isel(at), FINAL),
             ((abs(trace) ** 0.5).max("pair").mean("seed").expand_dims("seed"), BOUND),
             (identity.max("pair").mean("seed").expand_dims("seed"), IDENTITY),
         ):
-            _point(ax, row, values, look)
+            _point(ax, row, values, props)
         error = np.fmax(error, cell.get("metrics", "norm_gap_identity_error").isel(at).max())
     _name(ax, rows)
     ax.set(xlabel="gap of norms", xlim=(FLOOR / 2, None))
@@ -110,7 +109,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     rows, worst = _rows(results), []
     for row, (cell, index) in enumerate(rows):
-        for shift, name, look in (
+        for shift, name, props in (
             (-0.24, "norm_gap_over_bound", TRACE),
             (-0.08, "any_pair_gap_over_bound", ANY),
             (0.08, "spectral_gap_over_bound", SPECTRAL),
@@ -118,8 +117,8 @@ def panel_b(results: Results, ax: Axes) -> None:
         ):
             if not name.startswith("spectral") or cell.name.split("/")[1] != EXPERIMENTS[0]:
                 values = cell.get("metrics", name).isel(init_scale=index)
-                _point(ax, row + shift, values, look)
-                worst += [values.max()] * (look is WRITTEN)
+                _point(ax, row + shift, values, props)
+                worst += [values.max()] * (props is WRITTEN)
     ax.axvline(1, **style.GUIDE)
     _name(ax, rows, False)
     ax.set(xlabel="largest gap over bound", xlim=(0.01, None))
@@ -149,7 +148,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def _rows(results: Results) -> list[tuple[CellResults, int]]:
-    """Cells and numbers of init scales."""
+    """Cells with indices of init scales."""
     return [
         (cell, index)
         for experiment in EXPERIMENTS
@@ -158,13 +157,13 @@ def _rows(results: Results) -> list[tuple[CellResults, int]]:
     ]
 
 
-def _point(ax: Axes, row: int | float, values: xr.DataArray, look: dict[str, Any]) -> None:
-    """The largest over pairs, by seed; at the floor where it is lower."""
+def _point(ax: Axes, row: int | float, values: xr.DataArray, props: dict[str, Any]) -> None:
+    """Draws the largest value over pairs, (seed); values below the floor are drawn at it."""
     values = values.where(np.isfinite(values))
     values = values.max("pair") if "pair" in values.dims else values
     if values.notnull().any():
         low = float(values.max()) < FLOOR
-        style.points(ax, row, values.clip(min=FLOOR), across=True, **(EDGE if low else look))
+        style.points(ax, row, values.clip(min=FLOOR), across=True, **(EDGE if low else props))
 
 
 def _name(ax: Axes, rows: list[tuple[CellResults, int]], named: bool = True) -> None:
@@ -175,7 +174,5 @@ def _name(ax: Axes, rows: list[tuple[CellResults, int]], named: bool = True) -> 
 
 
 def _start(cell: CellResults, index: int) -> str:
-    data = cell.data
-    widths = (data.x.shape[1], *cell.spec.layered.hidden, data.y.shape[1])
-    law = cell.spec.init.name.replace("_", "-").capitalize()
-    return f"{law} {cell.spec.init_scales[index]:g}\n{'-'.join(map(str, widths))}"
+    name = cell.spec.init.name.replace("_", "-").capitalize()
+    return f"{name} {cell.spec.init_scales[index]:g}\n{'-'.join(map(str, layer_widths(cell)))}"

@@ -6,9 +6,6 @@ to about a tenth, from the entry variance that the paper prints (a); from weight
 What gradient flow conserves are differences of squared norms: the larger layer grows by less.
 """
 
-from collections.abc import Sequence
-
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -16,7 +13,7 @@ from neuralrace.figures import style
 from neuralrace.results.cells import CellResults, Results
 
 NAMES = {"growth": "printed", "growth_standard": "Glorot"}
-"""Experiments, by the entry variance that they start from."""
+"""Names of entry variances, by experiment."""
 
 
 @Figure(
@@ -34,17 +31,15 @@ NAMES = {"growth": "printed", "growth_standard": "Glorot"}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Layers, and gradient flow."""
     layers = _deepest(results, "growth").get("metrics", "norm_growth")["layer"].values
     return [
         *(
-            style.entry(f"$|W_{layer}|$", color=colour, marker=style.marker(index))
-            for index, (layer, colour) in enumerate(
-                zip(layers, style.ordered(len(layers)), strict=True)
-            )
+            style.handle(f"$|W_{layer}|$", **props)
+            for layer, props in zip(layers, style.sequential_styles(len(layers)), strict=True)
         ),
-        style.entry("gradient flow", **style.THEORY),
+        style.handle("gradient flow", **style.THEORY),
     ]
 
 
@@ -71,14 +66,13 @@ def panel_c(results: Results, ax: Axes) -> None:
     for row, (_, growth) in enumerate(starts):
         share = growth / growth.mean("layer")
         layers = share["layer"].values
-        for index, colour in enumerate(style.ordered(len(layers))):
+        for index, props in enumerate(style.sequential_styles(len(layers))):
             at = row + 0.17 * (index - (len(layers) - 1) / 2)
-            look = {"color": colour, "marker": style.marker(index)}
-            style.points(ax, at, share.isel(layer=index), **look)
+            style.points(ax, at, share.isel(layer=index), **props)
     ax.axhline(1, **style.GUIDE)
     ax.set_xticks(
         range(len(starts)),
-        [f"{name}\n$\\times$ {float(each['init_scale']):g}" for name, each in starts],
+        [f"{name}\n$\\times$ {float(growth['init_scale']):g}" for name, growth in starts],
     )
     ax.set(xlabel="entry variance, init scale", ylabel="growth over mean")
     off = _deepest(results, "growth").get("metrics", "norm_growth_deviation").max("layer")
@@ -89,15 +83,15 @@ def panel_c(results: Results, ax: Axes) -> None:
 def _norms(results: Results, index: int, ax: Axes) -> None:
     cell, at = _deepest(results, "growth"), {"init_scale": index}
     off = cell.get("metrics", "norm_growth_deviation").isel(at).max("layer")
-    seed = {"seed": style.typical(off)}
+    seed = {"seed": style.median_seed(off)}
     norms = cell.get("trajectory", "layer_norm").isel(at).sel(seed)
     flow, time = cell.get("theory", "layer_norm").isel(at).sel(seed), cell.flow_time
     layers = norms["layer"].values
-    for layer, colour in zip(layers, style.ordered(len(layers)), strict=True):
+    for layer, colour in zip(layers, style.sequential(len(layers)), strict=True):
         ax.plot(time, norms.sel(layer=layer), color=colour)
         ax.plot(time, flow.sel(layer=layer), **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm")
-    ax.set_xlim(0, style.settled(norms, time))
+    ax.set_xlim(0, style.settling_time(norms, time))
     growth = norms.isel(time=-1) - norms.isel(time=0)
     least, most = float(growth.min()), float(growth.max())
     scale = f"Init scale {float(norms['init_scale']):g}"

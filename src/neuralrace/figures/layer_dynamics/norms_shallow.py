@@ -8,12 +8,10 @@ their squares is what gradient flow conserves, and the bound with the quoted con
 not closely (c), as the least ratio of the product to the strength is set by the start (d).
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -21,10 +19,10 @@ from neuralrace.figures import style
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.growth_bound import QUOTED_KAPPA1, QUOTED_KAPPA2
 
-LAYERS = dict(zip((1, 2), style.ordered(2), strict=True))
-PRODUCT: dict[str, Any] = {"color": style.distinct(2)}
-NORMS: dict[str, Any] = {"color": style.distinct(3), "linestyle": style.LINES[3]}
-GAP: dict[str, Any] = {"color": style.distinct(0)}
+LAYERS = dict(zip((1, 2), style.sequential(2), strict=True))
+PRODUCT: dict[str, Any] = {"color": style.categorical(2)}
+NORMS: dict[str, Any] = {"color": style.categorical(3), "linestyle": style.LINES[3]}
+GAP: dict[str, Any] = {"color": style.categorical(0)}
 
 
 @Figure(
@@ -42,16 +40,16 @@ GAP: dict[str, Any] = {"color": style.distinct(0)}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Norms, the bounds, and what theory says of norms and gap."""
+def legend(results: Results) -> style.Handles:
+    """Norms, bounds and theory."""
     return [
-        *(style.entry(f"$|W_{layer}|$", color=colour) for layer, colour in LAYERS.items()),
-        style.entry("$|W_2W_1|$", **PRODUCT),
-        style.entry("$|W_1||W_2|$", **NORMS),
-        style.entry(r"$|\Sigma^{yx}|$", **style.GUIDE),
+        *(style.handle(f"$|W_{layer}|$", color=colour) for layer, colour in LAYERS.items()),
+        style.handle("$|W_2W_1|$", **PRODUCT),
+        style.handle("$|W_1||W_2|$", **NORMS),
+        style.handle(r"$|\Sigma^{yx}|$", **style.GUIDE),
         style.BAND,
-        style.entry("theory", **style.THEORY),
-        style.entry("Basu et al.", **style.PAPER),
+        style.handle("theory", **style.THEORY),
+        style.handle("Basu et al.", **style.PAPER),
     ]
 
 
@@ -62,7 +60,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     cell = _cell(results)
     time, norms = cell.flow_time, cell.get("trajectory", "layer_norm").isel(init_scale=0)
-    run = {"seed": style.typical(_gap(norms).isel(time=0))}
+    run = {"seed": style.median_seed(_gap(norms).isel(time=0))}
     for layer, colour in LAYERS.items():
         ax.plot(time, norms.sel(run | {"layer": layer}), color=colour, linewidth=1.2)
     product, factors, quoted = (
@@ -135,7 +133,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     time, target = cell.flow_time, np.linalg.norm(cell.data.sigma_yx)
     product = cell.get("metrics", "product_norm").isel(init_scale=0)
     strength = cell.get("metrics", "layer_strength").isel(init_scale=0)
-    ratio: dict[str, Any] = {"color": style.distinct(4), "linestyle": style.LINES[1]}
+    ratio: dict[str, Any] = {"color": style.categorical(4), "linestyle": style.LINES[1]}
     style.over_seeds(ax, time, target / product, **ratio, label=r"$|\Sigma|/|P|$")
     style.over_seeds(ax, time, product / strength, **PRODUCT, label="$|P|/U$")
     for value in (QUOTED_KAPPA1, QUOTED_KAPPA2):
@@ -150,7 +148,7 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _cell(results: Results) -> CellResults:
-    """The network with fewest layers."""
+    """The network with the fewest layers."""
     return min(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
 
 
@@ -159,5 +157,5 @@ def _gap(norms: xr.DataArray) -> xr.DataArray:
 
 
 def _end(curve: xr.DataArray, time: xr.DataArray) -> float:
-    """When the typical curve has come to rest."""
-    return style.settled(curve.mean("seed"), time)
+    """The time at which the mean curve has settled."""
+    return style.settling_time(curve.mean("seed"), time)

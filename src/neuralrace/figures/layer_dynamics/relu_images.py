@@ -11,12 +11,10 @@ after as many steps, lower layers still grow more than upper ones, and relative 
 average.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -24,9 +22,9 @@ from neuralrace.figures import style
 from neuralrace.results.cells import CellResults, Results
 
 UPPER = 3
-"""Hidden layers that the paper calls upper: 4 to 6 of six."""
+"""Number of hidden layers that the paper calls upper: 4 to 6 of six."""
 SINCE = 1600
-"""Steps after which the paper finds their growth alike."""
+"""Number of steps after which upper layers grow equally in the paper."""
 
 
 @Figure(
@@ -43,17 +41,17 @@ SINCE = 1600
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Layers, of a pair the lower one, and when the paper finds their growth alike."""
+def legend(results: Results) -> style.Handles:
+    """Layers (the lower one of a pair), times, and the statement of the paper."""
     layers = _norms(_cell(results))["layer"].values
     return [
         *(
-            style.entry(f"layer {layer}", color=colour)
-            for layer, colour in zip(layers, style.ordered(len(layers)), strict=True)
+            style.handle(f"layer {layer}", color=colour)
+            for layer, colour in zip(layers, style.sequential(len(layers)), strict=True)
         ),
-        style.entry("c, e: early", color="0.3", marker="o", markerfacecolor="white", linestyle=""),
-        style.entry("c, e: late", color="0.3", marker="o", linestyle=""),
-        style.entry(f"Basu et al.: alike from {SINCE} on", **style.PAPER),
+        style.handle("c, e: early", color="0.3", marker="o", markerfacecolor="white", linestyle=""),
+        style.handle("c, e: late", color="0.3", marker="o", linestyle=""),
+        style.handle(f"Basu et al.: alike from {SINCE} on", **style.PAPER),
         style.BAND,
     ]
 
@@ -89,14 +87,14 @@ def panel_c(results: Results, ax: Axes) -> None:
         growth = cell.get("metrics", f"{when}_norm_growth").isel(init_scale=0)
         share = growth / growth.isel(layer=slice(None, -1)).mean("layer")
         layers = share["layer"].values
-        for layer, colour in zip(layers, style.ordered(len(layers)), strict=True):
-            style.points(ax, layer + shift, share.sel(layer=layer), **_look(colour, when))
+        for layer, colour in zip(layers, style.sequential(len(layers)), strict=True):
+            style.points(ax, layer + shift, share.sel(layer=layer), **_props(colour, when))
     ax.axhline(1, **style.GUIDE)
     ax.set(xlabel="layer", ylabel="growth over mean", xticks=layers)
     upper = growth.isel(layer=slice(-1 - UPPER, -1))
-    alike = float((upper.min("layer") / upper.max("layer")).mean())
+    ratio = float((upper.min("layer") / upper.max("layer")).mean())
     names = upper["layer"].values
-    ax.set_title(f"Late {names[0]} to {names[-1]}: least {alike:.2f} of most")
+    ax.set_title(f"Late {names[0]} to {names[-1]}: least {ratio:.2f} of most")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -133,10 +131,10 @@ def panel_e(results: Results, ax: Axes) -> None:
             shift = (-0.18 if when == "early" else 0.18) + (
                 0.09 if cell.spec.layered.bias else -0.09
             )
-            colours = style.ordered(len(pairs) + 1)[:-1]
+            colours = style.sequential(len(pairs) + 1)[:-1]
             for pair, colour in zip(pairs, colours, strict=True):
-                look = _look(colour, when, "s" if cell.spec.layered.bias else "o")
-                style.points(ax, pair + shift, values.sel(pair=pair), **look)
+                props = _props(colour, when, "s" if cell.spec.layered.bias else "o")
+                style.points(ax, pair + shift, values.sel(pair=pair), **props)
         falls.append(float((gaps["late"] / gaps["early"]).mean()))
     ax.set(xlabel="adjacent layers", ylabel="gap over rates", ylim=(0, None), xticks=pairs)
     ax.set_xticklabels([f"{pair}, {pair + 1}" for pair in pairs])
@@ -144,7 +142,7 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _cell(results: Results) -> CellResults:
-    """The network with biases, where there is one."""
+    """The network with biases, if there is one."""
     return max(results.cells("images"), key=lambda cell: cell.spec.layered.bias)
 
 
@@ -156,7 +154,7 @@ def _layers(cell: CellResults, curves: xr.DataArray, ax: Axes) -> None:
     """A curve for each layer, or each pair in the colour of its lower one."""
     time = cell.trajectory["time"]
     (dim,) = {"layer", "pair"} & set(curves.dims)
-    colours = style.ordered(_norms(cell).sizes["layer"])
+    colours = style.sequential(_norms(cell).sizes["layer"])
     for index, colour in zip(range(curves.sizes[dim]), colours, strict=False):
         style.over_seeds(ax, time, curves.isel({dim: index}), color=colour, linewidth=1.4)
     if float(time[-1]) > SINCE:
@@ -164,6 +162,6 @@ def _layers(cell: CellResults, curves: xr.DataArray, ax: Axes) -> None:
     ax.set(xlabel=f"training time ({time.attrs['units']})", xlim=(0, float(time[-1])))
 
 
-def _look(colour: tuple[float, float, float], when: str, marker: str = "o") -> dict[str, Any]:
-    look = {"color": colour, "marker": marker}
-    return look | ({"markerfacecolor": "white"} if when == "early" else {})
+def _props(colour: tuple[float, float, float], when: str, marker: str = "o") -> dict[str, Any]:
+    props = {"color": colour, "marker": marker}
+    return props | ({"markerfacecolor": "white"} if when == "early" else {})

@@ -14,12 +14,19 @@ fit better, and do not localise.
 
 from collections.abc import Iterable, Sequence
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
-from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, receptive, style
+from neuralrace.figures import style
+from neuralrace.figures.receptive_fields import (
+    class_handles,
+    class_shares,
+    draw_shares,
+    lengths_label,
+    marginal_name,
+    process,
+)
+from neuralrace.figures.sweeps import cannot_draw, smallest_scale
 from neuralrace.networks.layered import Layered
 from neuralrace.results.cells import CellResults, Results
 
@@ -27,7 +34,7 @@ RANGES = (
     {"color": "white", "linewidth": 2.6, "solid_capstyle": "butt"},
     {"color": "black", "linewidth": 1.0, "solid_capstyle": "butt"},
 )
-"""Lines below each other, seen on every bar."""
+"""A white line below a black one, visible on every bar."""
 LOSSES = {
     "relu": "ReLU",
     "trained_readout": "ReLU,\ntrained readout",
@@ -36,12 +43,12 @@ LOSSES = {
     "erf_without_biases": "erf,\nno biases",
     "sigmoid_without_biases": "sigmoid,\nno biases",
 }
-"""Experiments whose losses are compared."""
+"""Names of the experiments whose losses are compared."""
 ORDERS = (
-    {"color": style.ordered(3)[0], "marker": "o"},
-    {"color": style.ordered(3)[1], "marker": "s"},
+    {"color": style.sequential(3)[0], "marker": "o"},
+    {"color": style.sequential(3)[1], "marker": "s"},
 )
-r"""Looks of \xi_1 > \xi_2 and of \xi_1 < \xi_2."""
+r"""Markers of \xi_1 > \xi_2 and of \xi_1 < \xi_2."""
 
 
 @Figure(
@@ -59,16 +66,16 @@ r"""Looks of \xi_1 > \xi_2 and of \xi_1 < \xi_2."""
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Classes, and the lines of ranges."""
-    return [*receptive.class_entries(), style.entry("range over seeds", **RANGES[-1])]
+    return [*class_handles(), style.handle("range over seeds", **RANGES[-1])]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """ReLU units at the higher gain, by the order of the lengths."""
     cells = results.cells("relu")
     _bars(ax, cells)
-    said = [
+    findings = [
         rf"$\geq${_least(group, name):.0%} {verb} if $\xi_1 {sign} \xi_2$"
         for sign, name, verb, group in (
             (">", "localised", "localise", [cell for cell in cells if _longer_first(cell)]),
@@ -76,15 +83,15 @@ def panel_a(results: Results, ax: Axes) -> None:
         )
         if group
     ]
-    ax.set_title(f"ReLU: {', '.join(said)}")
+    ax.set_title(f"ReLU: {', '.join(findings)}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Units at the lower gain, where inputs are next to Gaussian."""
     cells = results.cells("relu_low_gain")
-    gain = receptive.marginal(cells[0])
+    gain = marginal_name(cells[0])
     others = [*results.cells("erf"), *results.cells("sigmoid")]
-    cells = [*cells, *(cell for cell in others if receptive.marginal(cell) == gain)]
+    cells = [*cells, *(cell for cell in others if marginal_name(cell) == gain)]
     _bars(ax, cells)
     ax.set_title(f"{gain.capitalize()}: $\\leq${_most(cells):.0%} localise")
 
@@ -92,7 +99,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """The other activations with biases; at :math:`b_2 = 1/2` classes swap by a sign."""
     cells = [cell for name in ("erf", "erf_offset", "sigmoid") for cell in results.cells(name)]
-    cells = [cell for cell in cells if receptive.marginal(cell) == receptive.marginal(cells[0])]
+    cells = [cell for cell in cells if marginal_name(cell) == marginal_name(cells[0])]
     _bars(ax, cells)
     fixed = [cell for cell in cells if cell in results.cells("erf")]
     shares = ", ".join(f"{share:.0%}" for share in _localised(fixed))
@@ -125,16 +132,16 @@ def panel_f(results: Results, ax: Axes) -> None:
 
 def panel_g(results: Results, ax: Axes) -> None:
     """Loss at the end over that of the best constant; above 1 nothing is learned of inputs."""
-    lengths = {receptive.lengths(cell) for cell in results.cells("trained_readout")}
+    lengths = {lengths_label(cell) for cell in results.cells("trained_readout")}
     without = []
-    for place, name in enumerate(LOSSES):
-        cells = [cell for cell in results.cells(name) if receptive.lengths(cell) in lengths]
-        marginal = receptive.marginal(cells[0])
+    for position, name in enumerate(LOSSES):
+        cells = [cell for cell in results.cells(name) if lengths_label(cell) in lengths]
+        marginal = marginal_name(cells[0])
         for cell in cells:
-            if receptive.marginal(cell) == marginal:
+            if marginal_name(cell) == marginal:
                 late = not _longer_first(cell)
-                loss = gated.smallest(cell.get("metrics", "relative_loss"))
-                style.points(ax, place + 0.16 * (2 * late - 1), loss, **ORDERS[late])
+                loss = smallest_scale(cell.get("metrics", "relative_loss"))
+                style.points(ax, position + 0.16 * (2 * late - 1), loss, **ORDERS[late])
                 without += [loss.min()] * name.endswith("without_biases")
     ax.axhline(1, **style.GUIDE)
     ax.set_xticks(range(len(LOSSES)), LOSSES.values())
@@ -145,8 +152,8 @@ def panel_g(results: Results, ax: Axes) -> None:
     )
     ax.legend(
         handles=[
-            style.entry(rf"$\xi_1 {sign} \xi_2$", linestyle="", **look)
-            for sign, look in zip("><", ORDERS, strict=True)
+            style.handle(rf"$\xi_1 {sign} \xi_2$", linestyle="", **props)
+            for sign, props in zip("><", ORDERS, strict=True)
         ],
         loc="upper left",
     )
@@ -155,13 +162,13 @@ def panel_g(results: Results, ax: Axes) -> None:
 
 def _longer_first(cell: CellResults) -> bool:
     r"""Whether \xi_1 > \xi_2."""
-    first, second = receptive.process(cell).xi
+    first, second = process(cell).xi
     return first > second
 
 
 def _share(cell: CellResults, name: str) -> float:
     """Mean share of a class over seeds."""
-    return float(receptive.shares(cell)[name].mean("seed"))
+    return float(class_shares(cell)[name].mean("seed"))
 
 
 def _localised(cells: Iterable[CellResults]) -> list[float]:
@@ -169,7 +176,7 @@ def _localised(cells: Iterable[CellResults]) -> list[float]:
 
 
 def _most(cells: Iterable[CellResults]) -> float:
-    """Largest share that localises."""
+    """Largest localised share."""
     return max(_localised(cells))
 
 
@@ -182,52 +189,51 @@ def _network(cell: CellResults) -> Layered:
     """The network of a cell.
 
     Raises:
-        UserError: it is none with an activation.
+        UserError: a network without an activation.
     """
     network = cell.spec.network
     if not isinstance(network, Layered):
-        raise UserError(f"{cell.name}: network {network.name!r} has no activation to draw")
+        raise cannot_draw(cell, "network", "activation")
     return network
 
 
 def _names(cells: Sequence[CellResults]) -> list[str]:
-    """Activation unless it is ReLU, correlation lengths, and what is unlike the first condition.
+    """Names of conditions: activation unless ReLU, lengths, and differences from the first one.
 
-    Numbers of units or a readout of its own stand at all conditions, if they differ.
+    All names have the number of units, or that the readout is trained, if these differ.
     """
     sizes = {_units(cell) for cell in cells}
-    first, names = receptive.marginal(cells[0]), []
+    first, names = marginal_name(cells[0]), []
     for cell in cells:
         activation, loss = _network(cell).activation, cell.spec.training.loss.name
-        words = [receptive.lengths(cell)]
+        words = [lengths_label(cell)]
         words += [_units(cell)] * (len(sizes) > 1)
-        words += [receptive.marginal(cell)] * (receptive.marginal(cell) != first)
+        words += [marginal_name(cell)] * (marginal_name(cell) != first)
         words += [loss.replace("_", "-")] * (loss != "squared_error")
-        words += ["$b_2 = 1/2$"] * (receptive.process(cell).targets == (0.5, -0.5))
+        words += ["$b_2 = 1/2$"] * (process(cell).targets == (0.5, -0.5))
         name = "; ".join(words)
         names.append(name if activation == "relu" else f"{activation} {name}")
     return names
 
 
 def _units(cell: CellResults) -> str:
-    """How many units there are, or that they have a readout of their own."""
+    """Number of units, or that their readout is trained."""
     network = _network(cell)
     return f"$K$ = {network.hidden[0]}" if network.readout == "mean" else "own readout"
 
 
 def _bars(ax: Axes, cells: Sequence[CellResults]) -> None:
-    """A bar for each condition, and ranges where localised units end and oscillating ones begin."""
-    ax = style.split(ax, 1)[0, 0]  # so that the title stands above the names
+    """Draws a bar for each condition, and ranges of the borders between its parts."""
+    ax = style.named_rows(ax, _names(cells))
     for row, cell in enumerate(cells):
-        receptive.draw_shares(ax, cell, row, height=0.78)
-        shares = receptive.shares(cell)
-        for place, ends in (
+        draw_shares(ax, cell, row, height=0.78)
+        shares = class_shares(cell)
+        for position, ends in (
             (row - 0.15, shares["localised"]),
             (row + 0.15, 1 - shares["oscillating"]),
         ):
             for line in RANGES:
-                ax.plot([ends.min("seed"), ends.max("seed")], [place, place], **line)
-    ax.set_yticks(range(len(cells)), _names(cells))
+                ax.plot([ends.min("seed"), ends.max("seed")], [position, position], **line)
     ax.tick_params(axis="y", length=0)
     ax.set_xticks([0, 0.5, 1])
     ax.set(xlim=(0, 1), ylim=(len(cells) - 0.5, -0.5), xlabel="share of units")

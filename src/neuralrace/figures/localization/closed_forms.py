@@ -10,33 +10,31 @@ Each exclusive pathway ends at least squares on the samples that open it, as the
 Losses and equations are those of the smallest learning rate, closest to gradient flow.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import frozen, gated, style
-from neuralrace.figures.sweeps import learning_rate
+from neuralrace.figures import frozen_gates, style
+from neuralrace.figures.sweeps import learning_rate, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.frozen_gates import FrozenGates
 from neuralrace.theory.printed_equations import written_weights
 
 STATED = {"color": "0.35", "marker": "_", "markersize": 7}
-"""Looks of equations as the notes have them."""
+"""Marker of equations as printed in the notes."""
 ROUNDING = 1e-18
-"""Smaller values are drawn here, with a marker of their own."""
+"""Smaller values are drawn at this value, with the marker `BELOW`."""
 BELOW: dict[str, Any] = {"color": "0.3", "marker": "v", "fillstyle": "none"}
 SHARES = {"negative_coefficients": "modes with\nnegative $e^C$", "null_share": "null\ndirections"}
-"""Shares of modes, and of directions of the weights."""
+"""Names of shares of modes and of directions of the weights, by metric."""
 SOLUTIONS = {"frozen_gates": "exponential", "frozen_gates_descent": "power of\nthe step"}
-"""Closed forms of the flow, and of gradient descent."""
+"""Names of the closed forms of gradient flow and of gradient descent."""
 FITTED = {"own gate": "own", "next gate": "next", "all": "all"}
-"""Samples of least squares."""
+"""Names of the samples of least squares."""
 
 
 @Figure(
@@ -63,15 +61,15 @@ FITTED = {"own gate": "own", "next gate": "next", "all": "all"}
         "exclusive_limit": {"metrics": "least_squares_misfit"},
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Gating schemes, the closed form, and equations of the notes."""
     return [
-        *(style.entry(name, **look) for name, look in _looks(results).items()),
-        style.entry("closed form", **style.THEORY),
-        style.entry("notes, eq. 7", **style.PAPER),
-        style.entry("notes", linestyle="", **STATED),
-        style.entry("slope 1", **style.GUIDE),
-        style.entry(f"below {ROUNDING:g}", linestyle="", **BELOW),
+        *(style.handle(name, **props) for name, props in _styles(results).items()),
+        style.handle("closed form", **style.THEORY),
+        style.handle("notes, eq. 7", **style.PAPER),
+        style.handle("notes", linestyle="", **STATED),
+        style.handle("slope 1", **style.GUIDE),
+        style.handle(f"below {ROUNDING:g}", linestyle="", **BELOW),
         style.BAND,
     ]
 
@@ -94,15 +92,14 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Distance of the weights from the closed form at the end, over their norm."""
     largest = []
-    looks = _looks(results)
+    styles = _styles(results)
     for name, cells in _by_scheme(results).items():
         rates = list(map(learning_rate, cells))
         errors = [
-            gated.smallest(cell.get("metrics", "field_error", solution="frozen_gates"))
+            smallest_scale(cell.get("metrics", "field_error", solution="frozen_gates"))
             for cell in cells
         ]
-        for rate, error in zip(rates, errors, strict=True):
-            style.points(ax, rate, error, **looks[name])
+        style.point_series(ax, rates, errors, **styles[name])
         style.slope_one(ax, rates, float(errors[-1].mean("seed")))
         largest.append(max(float(error.mean("seed")) for error in errors))
     style.loglog(ax, sorted({learning_rate(cell) for cell in results.cells("closed_forms")}))
@@ -113,10 +110,10 @@ def panel_d(results: Results, ax: Axes) -> None:
 def panel_e(results: Results, ax: Axes) -> None:
     """Largest distance of the loss from theory over the initial loss: by the flow, and by steps."""
     exact = []
-    for offset, cell, look in _spread(results):
-        for place, solution in enumerate(SOLUTIONS):
-            error = gated.smallest(cell.get("metrics", "loss_error_sup", solution=solution))
-            _point(ax, place + offset, error, look)
+    for offset, cell, props in _spread(results):
+        for position, solution in enumerate(SOLUTIONS):
+            error = smallest_scale(cell.get("metrics", "loss_error_sup", solution=solution))
+            _point(ax, position + offset, error, props)
         exact.append(float(error.max("seed")))
     ax.set_xticks(range(len(SOLUTIONS)), SOLUTIONS.values())
     ax.set(yscale="log", ylabel="distance of loss", xlim=(-0.5, len(SOLUTIONS) - 0.5))
@@ -126,14 +123,14 @@ def panel_e(results: Results, ax: Axes) -> None:
 def panel_f(results: Results, ax: Axes) -> None:
     """Distance of the weights at the end from equations, corrected (coloured) and as printed."""
     least = []
-    for offset, cell, look in _spread(results):
-        for metric, mark in (("corrected_error", look), ("written_error", STATED)):
-            errors = gated.smallest(cell.get("metrics", metric))
+    for offset, cell, props in _spread(results):
+        for metric, mark in (("corrected_error", props), ("written_error", STATED)):
+            errors = smallest_scale(cell.get("metrics", metric))
             equations = errors["equation"].values.tolist()
-            for place, equation in enumerate(equations):
+            for position, equation in enumerate(equations):
                 error = errors.sel(equation=equation)
                 if error.notnull().any():
-                    style.points(ax, place + offset, error, **mark)
+                    style.points(ax, position + offset, error, **mark)
                     least += [float(error.mean("seed"))] * (metric == "written_error")
     ax.set_xticks(range(len(equations)), equations)
     ax.set(yscale="log", xlabel="equation of the notes", ylabel="distance of weights")
@@ -143,10 +140,11 @@ def panel_f(results: Results, ax: Axes) -> None:
 def panel_g(results: Results, ax: Axes) -> None:
     """Distance of exclusive pathways from least squares on the samples of a gate, or all."""
     cell = results.cells("exclusive_limit")[0]
-    misfit = gated.smallest(cell.get("metrics", "least_squares_misfit"))
-    for place, samples in enumerate(FITTED):
-        look = {"color": style.ordered(3)[place], "marker": style.marker(place), "markersize": 5}
-        _point(ax, place, misfit.sel(fitted_on=samples), look)
+    misfit = smallest_scale(cell.get("metrics", "least_squares_misfit"))
+    for position, (samples, props) in enumerate(
+        zip(FITTED, style.sequential_styles(3), strict=True)
+    ):
+        _point(ax, position, misfit.sel(fitted_on=samples), props | {"markersize": 5})
     ax.set_xticks(range(len(FITTED)), FITTED.values())
     ax.set(yscale="log", xlim=(-0.5, len(FITTED) - 0.5), xlabel="samples of the gate")
     ax.set_ylabel("distance from\nleast squares")
@@ -157,9 +155,9 @@ def panel_g(results: Results, ax: Axes) -> None:
 def panel_h(results: Results, ax: Axes) -> None:
     """Change of the difference of neighbouring units over its start; redundant ones keep it."""
     drifts = []
-    for place, (_, cell, look) in enumerate(_spread(results)):
-        drift = gated.smallest(cell.get("metrics", "difference_drift"))
-        _point(ax, place, drift, look)
+    for position, (_, cell, props) in enumerate(_spread(results)):
+        drift = smallest_scale(cell.get("metrics", "difference_drift"))
+        _point(ax, position, drift, props)
         drifts.append(float(drift.mean("seed")))
     names = [name.replace(", ", ",\n") for name in _by_scheme(results)]
     ax.set_xticks(range(len(names)), names)
@@ -170,10 +168,10 @@ def panel_h(results: Results, ax: Axes) -> None:
 def panel_i(results: Results, ax: Axes) -> None:
     """Modes in which exp(C) 1 would be negative, and directions in which inputs do not vary."""
     negative = []
-    for offset, cell, look in _spread(results):
-        for place, metric in enumerate(SHARES):
-            share = gated.smallest(cell.get("metrics", metric))
-            style.points(ax, place + offset, share, **look)
+    for offset, cell, props in _spread(results):
+        for position, metric in enumerate(SHARES):
+            share = smallest_scale(cell.get("metrics", metric))
+            style.points(ax, position + offset, share, **props)
             negative += [float(share.mean("seed"))] * (metric == "negative_coefficients")
     ax.axhline(0.5, **style.GUIDE)
     ax.set_xticks(range(len(SHARES)), SHARES.values())
@@ -183,64 +181,61 @@ def panel_i(results: Results, ax: Axes) -> None:
 
 def written_loss(cell: CellResults) -> Float[np.ndarray, "seed time"]:
     """Loss by eq. 7 of the notes, from the initial weights of the smallest init scale."""
-    data, gating = cell.data, frozen.gates(cell)
+    data, gating = cell.data, frozen_gates.gates(cell)
     network = FrozenGates.from_samples(data.x, data.y[:, 0], gating.gates(data))
-    start = gated.smallest(cell.receptive_fields).isel(snapshot=0).values
+    start = smallest_scale(cell.receptive_fields).isel(snapshot=0).values
     a = network.a.reshape(2 * (network.b.size,))
     paths = [
         written_weights(
-            cell.flow_time.values, network.b.ravel(), a, len(network.b), each.ravel()
-        ).reshape(-1, *each.shape)
-        for each in start.astype(float)
+            cell.flow_time.values, network.b.ravel(), a, len(network.b), run.ravel()
+        ).reshape(-1, *run.shape)
+        for run in start.astype(float)
     ]
     return cell.spec.training.loss.factor(len(data.x)) * network.loss(np.stack(paths))
 
 
 def _by_scheme(results: Results) -> dict[str, list[CellResults]]:
     """Cells by gating scheme, smallest learning rate first."""
-    found: dict[str, list[CellResults]] = {}
+    by_scheme: dict[str, list[CellResults]] = {}
     for cell in results.cells("closed_forms"):
-        found.setdefault(frozen.scheme(frozen.gates(cell)), []).append(cell)
-    return {name: sorted(cells, key=learning_rate) for name, cells in found.items()}
+        by_scheme.setdefault(frozen_gates.scheme_name(frozen_gates.gates(cell)), []).append(cell)
+    return {name: sorted(cells, key=learning_rate) for name, cells in by_scheme.items()}
 
 
-def _looks(results: Results) -> dict[str, dict[str, Any]]:
+def _styles(results: Results) -> dict[str, dict[str, Any]]:
     """Colour and marker of each gating scheme."""
     names = list(_by_scheme(results))
-    return {
-        name: {"color": colour, "marker": style.marker(index)}
-        for index, (name, colour) in enumerate(zip(names, style.ordered(len(names)), strict=True))
-    }
+    return dict(zip(names, style.sequential_styles(len(names)), strict=True))
 
 
 def _loss(results: Results, ax: Axes, index: int) -> None:
-    """Loss of training, its closed form, and that by eq. 7 of the notes."""
+    """Draws the loss of training, its closed form, and the loss by eq. 7 of the notes."""
     name, cells = list(_by_scheme(results).items())[index]
     cell, head = cells[0], ax
-    ax = style.split(ax, 1)[0, 0]  # so that there is room for the title
-    loss = gated.smallest(cell.get("trajectory", "loss"))
-    theory = gated.smallest(cell.get("theory", "loss", solution="frozen_gates"))
+    ax = style.split(ax, 1)[0, 0]  # The title needs the full width of the panel.
+    loss = smallest_scale(cell.get("trajectory", "loss"))
+    theory = smallest_scale(cell.get("theory", "loss", solution="frozen_gates"))
     printed = written_loss(cell).mean(axis=0)
-    style.over_seeds(ax, cell.flow_time, loss, color=_looks(results)[name]["color"])
+    style.over_seeds(ax, cell.flow_time, loss, color=_styles(results)[name]["color"])
     ax.plot(cell.flow_time, theory.mean("seed"), **style.THEORY)
     ax.plot(cell.flow_time, printed, **style.PAPER)
-    ax.set(xlim=(0, style.settled(loss, cell.flow_time)), ylim=(0, None))
+    ax.set(xlim=(0, style.settling_time(loss, cell.flow_time)), ylim=(0, None))
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss")
     over = printed[-1] / float(loss.isel(time=-1).mean("seed"))
     head.set_title(f"{name}: {over:.1f} times by eq. 7")
 
 
 def _spread(results: Results) -> list[tuple[float, CellResults, dict[str, Any]]]:
-    """The cell of the smallest learning rate of each scheme, with its offset and its look."""
-    schemes, looks = _by_scheme(results), _looks(results)
+    """The cell of the smallest learning rate of each scheme, with an offset and its marker."""
+    schemes, styles = _by_scheme(results), _styles(results)
     offsets = 0.22 * (np.arange(len(schemes)) - (len(schemes) - 1) / 2)
     return [
-        (offset, cells[0], looks[name])
+        (offset, cells[0], styles[name])
         for offset, (name, cells) in zip(offsets, schemes.items(), strict=True)
     ]
 
 
-def _point(ax: Axes, place: int | float, values: xr.DataArray, look: dict[str, Any]) -> None:
-    """A point on a logarithmic axis, with a marker of its own where it is below rounding."""
-    shown = look if float(values.mean("seed")) > ROUNDING else BELOW
-    style.points(ax, place, values.clip(min=ROUNDING), **shown)
+def _point(ax: Axes, position: int | float, values: xr.DataArray, props: dict[str, Any]) -> None:
+    """Draws a point on a logarithmic axis, with the marker `BELOW` if it is below rounding."""
+    shown = props if float(values.mean("seed")) > ROUNDING else BELOW
+    style.points(ax, position, values.clip(min=ROUNDING), **shown)

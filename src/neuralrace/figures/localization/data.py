@@ -12,29 +12,29 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from scipy.stats import norm
 
 from neuralrace.datasets.base import Mixture
-from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import receptive, style
+from neuralrace.figures import style
+from neuralrace.figures.receptive_fields import POSITION_LABEL, marginal_name, process, width_labels
+from neuralrace.figures.sweeps import cannot_draw
 from neuralrace.results.cells import CellResults, Results
 
 SHOWN = 2
-"""Samples of each class."""
+"""Number of samples of each class."""
 CLASSES: tuple[dict[str, Any], ...] = (
-    {"color": style.ordered(2)[0], "marker": "o"},
-    {"color": style.ordered(2)[1], "marker": "s"},
+    {"color": style.sequential(2)[0], "marker": "o"},
+    {"color": style.sequential(2)[1], "marker": "s"},
 )
 GAINS: tuple[dict[str, Any], ...] = (
-    {"color": style.distinct(4), "linestyle": "-"},
-    {"color": style.distinct(5), "linestyle": style.LINES[2]},
+    {"color": style.categorical(4), "linestyle": "-"},
+    {"color": style.categorical(5), "linestyle": style.LINES[2]},
 )
-"""Looks of the laws of one input, the first experiment's first."""
+"""Lines of the distributions of one input, at the higher and at the lower gain."""
 BINS, STEEPEST = 48, 1.6
-"""Bins of one input's histogram, and its tallest bar, as densities of saturating laws diverge."""
+"""Number of bins of the histogram of an input, and its tallest bar: some densities diverge."""
 
 
 @Figure(
@@ -44,57 +44,57 @@ BINS, STEEPEST = 48, 1.6
     cf={"a": "sec. 1", "b": "sec. 1", "c": "sec. 1"},
     reads={"relu relu_low_gain single_pulse": {"trajectory": ""}},
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Classes, and what their laws say."""
+def legend(results: Results) -> style.Handles:
+    """Classes and theory."""
     classes = [
-        style.entry(f"$y$ = {target:g}", **look)
-        for target, look in zip(_law(results.cells("relu")[0]).targets, CLASSES, strict=True)
+        style.handle(f"$y$ = {target:g}", **props)
+        for target, props in zip(_law(results.cells("relu")[0]).targets, CLASSES, strict=True)
     ]
-    return [*classes, style.entry("by the law, closed form", **style.THEORY)]
+    return [*classes, style.handle("by the law, closed form", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Samples of the nonlinear Gaussian process at the higher gain: inputs near two values."""
     cell = results.cells("relu")[0]
-    _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in receptive.process(cell).xi])
-    ax.set_title(f"NLGP, {receptive.marginal(cell)}")
+    _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in process(cell).xi])
+    ax.set_title(f"NLGP, {marginal_name(cell)}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same at the lower gain, where inputs are next to Gaussian."""
     cell = results.cells("relu_low_gain")[0]
-    _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in receptive.process(cell).xi])
-    ax.set_title(f"NLGP, {receptive.marginal(cell)}")
+    _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in process(cell).xi])
+    ax.set_title(f"NLGP, {marginal_name(cell)}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Two samples of either class of single pulses: as many neighbours as the width are 1."""
     cell = results.cells("single_pulse")[0]
-    widths = receptive.widths(cell)
+    widths = width_labels(cell)
     _samples(cell, ax, [f"width {width}" for width in widths])
     ax.set_title("Single pulses (SP)")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """How often one input has each value; a negative excess kurtosis cuts off the tails."""
-    said = []
-    for name, look in zip(("relu", "relu_low_gain"), GAINS, strict=True):
+    kurtoses = []
+    for name, props in zip(("relu", "relu_low_gain"), GAINS, strict=True):
         cell = results.cells(name)[0]
-        values, law = cell.data.x, receptive.process(cell).marginal
+        values, law = cell.data.x, process(cell).marginal
         heights, edges = np.histogram(values, bins=BINS, range=(-3, 3), density=True)
         ax.stairs(
-            np.minimum(heights, STEEPEST), edges, label=receptive.marginal(cell), linewidth=1.3,
-            **look,
+            np.minimum(heights, STEEPEST), edges, label=marginal_name(cell), linewidth=1.3,
+            **props,
         )  # fmt: skip
         z = np.linspace(-3, 3, 601)
         x = law.transfer(z)
         slope = np.gradient(x, z)
         shown = norm.pdf(z) < STEEPEST * slope
         ax.plot(x[shown], norm.pdf(z[shown]) / slope[shown], **style.THEORY)
-        said.append(f"{round(law.kurtosis, 1) + 0.0:g}")
+        kurtoses.append(f"{round(law.kurtosis, 1) + 0.0:g}")
     ax.legend(loc="upper center")
     ax.set(xlabel="one input $x_i$", ylabel="density", xlim=(-3, 3), ylim=(0, 1.35 * STEEPEST))
-    ax.set_title(f"Excess kurtosis {' and '.join(said)}")
+    ax.set_title(f"Excess kurtosis {' and '.join(kurtoses)}")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -115,53 +115,54 @@ def panel_f(results: Results, ax: Axes) -> None:
 
 
 def around_ring(x: Float[np.ndarray, "sample input"]) -> Float[np.ndarray, " distance"]:
-    """Mean of x_i x_(i + d) over samples and places i, for distances d to half of the ring."""
+    """Mean of x_i x_(i + d) over samples and inputs i, for distances d up to half of the ring."""
     power = np.abs(np.fft.fft(x)) ** 2
     inputs = x.shape[1]
     return np.fft.ifft(power.mean(axis=0)).real[: inputs // 2 + 1] / inputs
 
 
 def _law(cell: CellResults) -> Mixture:
-    """The law of both classes.
+    """The distribution of both classes.
 
     Raises:
-        UserError: the dataset has none.
+        UserError: a dataset that is no mixture of two distributions.
     """
     law = cell.spec.dataset.mixture()
     if law is None:
-        raise UserError(f"{cell.name}: dataset {cell.spec.dataset.name!r} has no law to draw")
+        raise cannot_draw(cell, "dataset", "distribution")
     return law
 
 
 def _reach(cell: CellResults) -> int:
-    """How many distances there are to half of the ring."""
+    """Number of distances up to half of the ring."""
     return cell.data.x.shape[1] // 2 + 1
 
 
-def _samples(cell: CellResults, ax: Axes, called: Sequence[str]) -> None:
-    """Samples of each class, a row for each, and what to call it."""
+def _samples(cell: CellResults, ax: Axes, names: Sequence[str]) -> None:
+    """Draws samples of each class in a row, with the names of the classes."""
     x, y = cell.data.x, cell.data.y[:, 0]
     rows = style.split(ax, 2, sharex=True, sharey=True)[:, 0]
     targets = _law(cell).targets
-    for row, target, look, name in zip(rows, targets, CLASSES, called, strict=True):
-        of = x[y == target]
-        samples = of[len(of) // 4 :: len(of) // SHOWN][:SHOWN]  # of pulses, which are in order
-        places = np.arange(1, x.shape[1] + 1)
+    for row, target, props, name in zip(rows, targets, CLASSES, names, strict=True):
+        members = x[y == target]
+        # Pulses are sorted by position, so the samples are spread over the class.
+        samples = members[len(members) // 4 :: len(members) // SHOWN][:SHOWN]
+        positions = np.arange(1, x.shape[1] + 1)
         row.axhline(0, **style.GUIDE | {"linewidth": 0.5})
         for sample, line in zip(samples, style.LINES, strict=False):
-            row.plot(places, sample, color=look["color"], linewidth=1.2, linestyle=line)
+            row.plot(positions, sample, color=props["color"], linewidth=1.2, linestyle=line)
         row.set(xlim=(1, x.shape[1]), ylabel=f"$y$ = {target:g}\n{name}")
         row.set_xticks([1, x.shape[1]])
-    rows[-1].set_xlabel(receptive.PLACE)
+    rows[-1].set_xlabel(POSITION_LABEL)
 
 
 def _moments(cell: CellResults, ax: Axes, **marks: Any) -> None:
-    """Second moments by distance on samples and by the law."""
+    """Draws second moments by distance, of samples and in theory."""
     x, y = cell.data.x, cell.data.y[:, 0]
     law = _law(cell)
-    for target, closed, look in zip(law.targets, law.covariances, CLASSES, strict=True):
+    for target, closed, props in zip(law.targets, law.covariances, CLASSES, strict=True):
         measured = around_ring(x[y == target])
         distance = np.arange(len(measured))
-        ax.plot(distance, measured, linestyle="", markersize=2.6, **look | marks)
+        ax.plot(distance, measured, linestyle="", markersize=2.6, **props | marks)
         ax.plot(distance, closed[0, : len(distance)], **style.THEORY)
     ax.set(xlabel="distance $d$ on the ring", ylabel=r"$\langle x_i x_{i+d} \rangle$")

@@ -8,15 +8,14 @@ grey line of slope 1 goes through the shortest interval of the shorter training.
 which fields localise gates change for long, and many refreshes are needed for as many to do so.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import frozen, gated, style
+from neuralrace.figures import frozen_gates, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 
@@ -34,33 +33,32 @@ from neuralrace.results.cells import CellResults, Results
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Times of training, and the ReLU network."""
+def legend(results: Results) -> style.Handles:
+    """Lengths of training, and the ReLU network."""
     refreshed = [
-        style.entry(rf"refreshed gates, after {_end(cell):.3g} $\tau$", linestyle="", **look)
-        for cell, look in _shown(results)
+        style.handle(rf"refreshed gates, after {_end(cell):.3g} $\tau$", linestyle="", **props)
+        for cell, props in _shown(results)
     ]
     return [
         *refreshed,
-        style.entry("ReLU network", **frozen.RELU),
-        style.entry("slope 1", **style.GUIDE),
+        style.handle("ReLU network", **frozen_gates.RELU),
+        style.handle("slope 1", **style.GUIDE),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Distance of the weights from those of the ReLU network at the end, over their norm."""
-    places, orders = [], []
-    for cell, look in _shown(results):
-        error = gated.smallest(cell.get("metrics", "refresh_error"))
+    positions, orders = [], []
+    for cell, props in _shown(results):
+        error = smallest_scale(cell.get("metrics", "refresh_error"))
         intervals = cell.get("metrics", "refresh_interval").values.tolist()
-        for place, each in zip(intervals, error.transpose("refreshes", "seed"), strict=True):
-            style.points(ax, place, each, **look)
+        style.point_series(ax, intervals, error.transpose("refreshes", "seed"), **props)
         mean = error.mean("seed").values.tolist()
-        if not places:
+        if not positions:
             style.slope_one(ax, intervals, mean[-1] * max(intervals) / min(intervals))
         orders.append(np.log(mean[-2] / mean[-1]) / np.log(intervals[-2] / intervals[-1]))
-        places += intervals
-    style.loglog(ax, sorted(places)[::2])
+        positions += intervals
+    style.loglog(ax, sorted(positions)[::2])
     ax.set(xlabel=r"flow time between refreshes ($\tau$)", ylabel="distance of weights")
     ax.set_title(f"Order {orders[0]:.2f} in the interval")
 
@@ -80,37 +78,36 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def _end(cell: CellResults) -> float:
-    """Flow time that training takes."""
+    """Flow time at the end of training."""
     return float(cell.flow_time[-1])
 
 
 def _shown(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
-    """Cells with their looks, the shortest training first."""
+    """Cells with their markers, the shortest training first."""
     cells = sorted(results.cells("evolving"), key=_end)
-    colours = style.ordered(len(cells))
-    return [
-        (cell, {"color": colour, "marker": style.marker(index)})
-        for index, (cell, colour) in enumerate(zip(cells, colours, strict=True))
-    ]
+    return list(zip(cells, style.sequential_styles(len(cells)), strict=True))
 
 
 def _draw(ax: Axes, results: Results, metric: str) -> list[tuple[float, float]]:
-    """A value by number of refreshes, and of the ReLU network; both at the end, by training."""
-    found, levels = [], []
-    for cell, look in _shown(results):
-        values = gated.smallest(cell.get("metrics", f"refresh_{metric}"))
+    """Draws a measure by number of refreshes, and of the ReLU network.
+
+    Returns:
+        Final values of both, by cell.
+    """
+    finals, levels = [], []
+    for cell, props in _shown(results):
+        values = smallest_scale(cell.get("metrics", f"refresh_{metric}"))
         numbers = values["refreshes"].values.tolist()
-        for place, each in enumerate(values.transpose("refreshes", "seed")):
-            style.points(ax, place, each, **look)
-        own = gated.smallest(cell.get("metrics", metric))
-        frozen.draw_relu(ax, own)
+        style.point_series(ax, range(len(numbers)), values.transpose("refreshes", "seed"), **props)
+        own = smallest_scale(cell.get("metrics", metric))
+        frozen_gates.draw_relu(ax, own)
         level = float(own.mean())
         levels.append((level, rf"{_end(cell):.3g} $\tau$"))
-        found.append((float(values.isel(refreshes=-1).mean()), level))
-    look = {"color": frozen.RELU["color"], "textcoords": "offset points"}
+        finals.append((float(values.isel(refreshes=-1).mean()), level))
+    props = {"color": frozen_gates.RELU["color"], "textcoords": "offset points"}
     for rank, (level, time) in enumerate(sorted(levels)):
-        at, side = (1.0, level), "bottom" if rank else "top"  # apart, where they are alike
-        ax.annotate(time, at, (2, 0), ax.get_yaxis_transform(), va=side, **look)
+        at, side = (1.0, level), "bottom" if rank else "top"  # apart even if levels are equal
+        ax.annotate(time, at, (2, 0), ax.get_yaxis_transform(), va=side, **props)
     ax.set_xticks(range(len(numbers)), map(str, numbers))
     ax.set(xlabel="refreshes", xlim=(-0.5, len(numbers) - 0.5))
-    return found
+    return finals

@@ -12,17 +12,16 @@ the gates. In training, one basis does for the moment behind one gate of a ReLU 
 that behind all gates.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from jaxtyping import Complex, Float
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import frozen, gated, style
-from neuralrace.figures.sweeps import learning_rate
+from neuralrace.figures import frozen_gates, style
+from neuralrace.figures.sweeps import learning_rate, smallest_scale
 from neuralrace.metrics.gates.gating_loss import sampled
 from neuralrace.metrics.gates.ring_structure import at_every_place
 from neuralrace.results.cells import CellResults, Results
@@ -35,16 +34,16 @@ DISTANCES = {
     "joint_eigenvalue_error": "eigenvalues of blocks",
 }
 INPUTS = {"input_circulance_law": "law", "input_circulance_samples": "samples"}
-"""Metrics, and what they are about."""
+"""Names of metrics of the inputs."""
 MISSED = {
     "one gate": "one gate",
     "all gates": "all gates",
     "all gates, other start": "all gates,\nother start",
 }
 SMALL = 0.1
-"""What a basis may miss and still nearly do: small, by the claims' criterion."""
+"""Shares up to this value are small, as in the claims."""
 DECADES = 3
-"""Powers of ten below the largest entry that are told apart."""
+"""Number of powers of ten below the largest entry that have different shades."""
 
 Moment = Float[np.ndarray, "unit input unit input"]
 
@@ -63,11 +62,11 @@ Moment = Float[np.ndarray, "unit input unit input"]
         "evolving": {"metrics": "basis_missed"},
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Gating schemes."""
     return [
-        style.entry(_name(cell), linestyle="", **look)
-        for cell, look in zip(results.cells("ring"), _looks(results), strict=True)
+        style.handle(_name(cell), linestyle="", **props)
+        for cell, props in zip(results.cells("ring"), _styles(results), strict=True)
     ]
 
 
@@ -81,7 +80,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     _picture(right, in_fourier_basis(moment))
     right.set_xlabel("frequencies")
     distance = {
-        said: float(cell.get("metrics", name).mean("seed")) for name, said in INPUTS.items()
+        name: float(cell.get("metrics", metric).mean("seed")) for metric, name in INPUTS.items()
     }
     ax.set_title(
         f"Inputs: {distance['law']:.2f} from circulant ({distance['samples']:.2f} on samples)"
@@ -109,12 +108,11 @@ def panel_d(results: Results, ax: Axes) -> None:
 def panel_e(results: Results, ax: Axes) -> None:
     """Relative distances from circulant, and of A from blocks; bars are ranges over seeds."""
     cells = results.cells("ring")
-    rows = style.split(ax, 1)[0, 0]  # so that the title stands above the names
-    for index, (cell, look) in enumerate(zip(cells, _looks(results), strict=True)):
+    rows = style.named_rows(ax, DISTANCES.values())
+    for index, (cell, props) in enumerate(zip(cells, _styles(results), strict=True)):
         offset = 0.24 * (index - (len(cells) - 1) / 2)
         for row, metric in enumerate(DISTANCES):
-            style.points(rows, row + offset, cell.get("metrics", metric), across=True, **look)
-    rows.set_yticks(range(len(DISTANCES)), DISTANCES.values())
+            style.points(rows, row + offset, cell.get("metrics", metric), across=True, **props)
     rows.set(ylim=(len(DISTANCES) - 0.5, -0.5), xlim=(-0.03, None), xlabel="relative distance")
     ax.set_title("Distances from the symmetry")
 
@@ -122,13 +120,12 @@ def panel_e(results: Results, ax: Axes) -> None:
 def panel_f(results: Results, ax: Axes) -> None:
     """Part of the moment of a ReLU network at the end off the diagonal in a basis of the start."""
     cell = max(results.cells("evolving"), key=learning_rate)
-    missed = gated.smallest(cell.get("metrics", "basis_missed"))
-    rows = style.split(ax, 1)[0, 0]
+    missed = smallest_scale(cell.get("metrics", "basis_missed"))
+    rows = style.named_rows(ax, MISSED.values())
     for row, moment in enumerate(MISSED):
-        look = {"color": style.COLOURS["relu"], "marker": style.marker(row), "markersize": 5}
-        style.points(rows, row, missed.sel(moment=moment), across=True, **look)
+        props = {"color": style.COLOURS["relu"], "marker": style.marker(row), "markersize": 5}
+        style.points(rows, row, missed.sel(moment=moment), across=True, **props)
     rows.axvline(SMALL, **style.GUIDE)
-    rows.set_yticks(range(len(MISSED)), MISSED.values())
     rows.set(ylim=(len(MISSED) - 0.5, -0.5), xlim=(-0.03, None), xlabel="share of the norm missed")
     share = float(missed.sel(moment="all gates").mean("seed"))
     ax.set_title(f"One basis across time misses {share:.2f}")
@@ -162,26 +159,26 @@ def by_joint_frequency(moment: Moment) -> Float[np.ndarray, "frequency frequency
 
 
 def _moment(cell: CellResults) -> Moment:
-    """Second moment of gated inputs, of the first sample at every place and with either sign."""
+    """Second moment of gated inputs, with samples at every position and with either sign."""
     data = at_every_place(sampled(cell.spec, 0))
     gates = cell.gated.gates.gates(data)
     return gated_moments(data.x, data.y[:, 0], gates)[1]
 
 
 def _name(cell: CellResults) -> str:
-    return frozen.scheme(frozen.gates(cell))
+    return frozen_gates.scheme_name(frozen_gates.gates(cell))
 
 
-def _looks(results: Results) -> list[dict[str, Any]]:
+def _styles(results: Results) -> list[dict[str, Any]]:
     """Colours and markers of gating schemes."""
     return [
-        {"color": style.distinct(index), "marker": style.marker(index)}
+        {"color": style.categorical(index), "marker": style.marker(index)}
         for index in range(len(results.cells("ring")))
     ]
 
 
 def _distance(results: Results, metric: str) -> str:
-    """Mean distances of the schemes, side by side."""
+    """Mean distances of all schemes."""
     return ", ".join(
         f"{float(cell.get('metrics', metric).mean('seed')):.2f}" for cell in results.cells("ring")
     )
@@ -190,15 +187,15 @@ def _distance(results: Results, metric: str) -> str:
 def _pictures(
     results: Results, ax: Axes, part: Callable[[Moment], Float[np.ndarray, "row column"]]
 ) -> None:
-    """A part of the moments of each gating scheme, over the largest of its kind behind one gate."""
+    """Draws a part of the moments of each gating scheme."""
     cells = results.cells("ring")
-    for beside, cell in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
-        _picture(beside, part(_moment(cell)))
-        beside.set_xlabel(_name(cell).replace(", ", ",\n"))
+    for frame, cell in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+        _picture(frame, part(_moment(cell)))
+        frame.set_xlabel(_name(cell).replace(", ", ",\n"))
 
 
 def _picture(ax: Axes, sizes: Float[np.ndarray, "row column"]) -> None:
-    """Sizes of entries over the largest, on a logarithmic scale."""
+    """Draws sizes of entries over the largest, on a logarithmic scale."""
     largest = sizes.max() or 1.0
     shades = np.log10(np.maximum(sizes / largest, 10.0**-DECADES))
     style.heat(ax, shades, -DECADES, 0, aspect="equal", cmap=style.HEAT)

@@ -9,21 +9,19 @@ Gaussian inputs: those at the lower gain are next to Gaussian, and as many gates
 nothing localises. Gates that flip do so early.
 """
 
-from collections.abc import Sequence
-
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import receptive, style
+from neuralrace.figures import style
+from neuralrace.figures.receptive_fields import marginal_name, scale_styles
 from neuralrace.results.cells import CellResults, Results
 
 CLOCK = "snapshot_flow_time"
 FEW = 0.1
-"""Share of gates up to which they count as constant: small, by the claims' criterion."""
-SAID = {"color": "0.4", "fontsize": 6.5}
-"""Looks of words at a guide."""
+"""Gates are constant if at most this share flips, as in the claims."""
+TEXT = {"color": "0.4", "fontsize": 6.5}
+"""Text at a guide."""
 BY_CHANCE = 0.5
 """Share of gates that differ between two unrelated half-spaces."""
 
@@ -42,11 +40,11 @@ BY_CHANCE = 0.5
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Init scales, and the formula."""
-    looks = receptive.scales(results.cells("gate_flips")[0])
-    entries = [style.entry(f"init scale {scale:g}", **look) for scale, look in looks.items()]
-    return [*entries, style.BAND, style.entry("Gaussian formula", **style.THEORY)]
+    styles = scale_styles(results.cells("gate_flips")[0])
+    handles = [style.handle(f"init scale {scale:g}", **props) for scale, props in styles.items()]
+    return [*handles, style.BAND, style.handle("Gaussian formula", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -64,23 +62,23 @@ def panel_c(results: Results, ax: Axes) -> None:
     cells = results.cells("gate_flips")
     names, never = [], []
     for index, cell in enumerate(cells):
-        looks = receptive.scales(cell)
-        for step, (scale, look) in enumerate(looks.items()):
-            place = len(looks) * 1.4 * index + step
-            mark = {"color": look["color"], "marker": style.marker(step), "markersize": 4.5}
+        styles = scale_styles(cell)
+        for step, (scale, props) in enumerate(styles.items()):
+            position = len(styles) * 1.4 * index + step
+            mark = {"color": props["color"], "marker": style.marker(step), "markersize": 4.5}
             for metric, fill in (("final_gate_flips", "full"), ("never_changed", "none")):
                 values = _first_layer(cell, metric).sel(init_scale=scale)
-                style.points(ax, place, values, fillstyle=fill, **mark)
+                style.points(ax, position, values, fillstyle=fill, **mark)
                 never += [float(values.mean("seed"))] * (metric == "never_changed")
-        names.append((len(looks) * 1.4 * index + (len(looks) - 1) / 2, receptive.marginal(cell)))
-    for level, said in ((FEW, "few"), (BY_CHANCE, "chance")):
+        names.append((len(styles) * 1.4 * index + (len(styles) - 1) / 2, marginal_name(cell)))
+    for level, text in ((FEW, "few"), (BY_CHANCE, "chance")):
         ax.axhline(level, **style.GUIDE)
-        ax.text(1, level, said, ha="right", va="bottom", transform=ax.get_yaxis_transform(), **SAID)
-    ax.set_xticks([place for place, _ in names], [name for _, name in names])
+        ax.text(1, level, text, ha="right", va="bottom", transform=ax.get_yaxis_transform(), **TEXT)
+    ax.set_xticks([position for position, _ in names], [name for _, name in names])
     ax.set(xlim=(-0.8, None), ylim=(0, 1), ylabel="share of gates")
     ax.legend(
         handles=[
-            style.entry(label, linestyle="", marker="o", color="0.3", fillstyle=fill)
+            style.handle(label, linestyle="", marker="o", color="0.3", fillstyle=fill)
             for label, fill in (("never flip", "none"), ("differ at the end", "full"))
         ],
         loc="upper left",
@@ -92,14 +90,14 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Gates that differ between two times, at the largest init scale: early flips are at edges."""
     cells = results.cells("gate_flips")
     axes = style.split(ax, 1, len(cells), sharey=True)[0]
-    for beside, cell in zip(axes, cells, strict=True):
+    for part, cell in zip(axes, cells, strict=True):
         values = _first_layer(cell, "gate_flips_between")
         slowest = float(values["init_scale"].max())
         shown = values.sel(init_scale=slowest).mean("seed")
         time = shown[CLOCK]
-        shades = beside.pcolormesh(time, time, shown, vmin=0, vmax=BY_CHANCE, cmap=style.HEAT)
-        beside.set_aspect("equal")
-        beside.set_xlabel(f"flow time, {receptive.marginal(cell)}")
+        shades = part.pcolormesh(time, time, shown, vmin=0, vmax=BY_CHANCE, cmap=style.HEAT)
+        part.set_aspect("equal")
+        part.set_xlabel(f"flow time, {marginal_name(cell)}")
     axes[0].set_ylabel("flow time")
     ax.figure.colorbar(shades, ax=list(axes), label="gates that differ", aspect=14)
     ax.set_title(f"Gates that differ between any two times, init scale {slowest:g}")
@@ -109,33 +107,33 @@ def panel_e(results: Results, ax: Axes) -> None:
     """Flips up to the time when participation is half way, over those at the end."""
     cell = results.cells("gate_flips")[0]
     share = cell.get("metrics", "flips_before_localisation")
-    looks = receptive.scales(cell)
-    for place, (scale, look) in enumerate(looks.items()):
-        mark = {"color": look["color"], "marker": style.marker(place), "markersize": 4.5}
-        style.points(ax, place, share.sel(init_scale=scale), **mark)
+    styles = scale_styles(cell)
+    for position, (scale, props) in enumerate(styles.items()):
+        mark = {"color": props["color"], "marker": style.marker(position), "markersize": 4.5}
+        style.points(ax, position, share.sel(init_scale=scale), **mark)
     ax.axhline(0.5, **style.GUIDE)
-    ax.text(-0.4, 0.51, "as even as localisation", va="bottom", **SAID)
-    ax.set_xticks(range(len(looks)), [f"{scale:g}" for scale in looks])
-    ax.set(xlabel="init scale", xlim=(-0.5, len(looks) - 0.5), ylim=(0, 1.1))
+    ax.text(-0.4, 0.51, "as even as localisation", va="bottom", **TEXT)
+    ax.set_xticks(range(len(styles)), [f"{scale:g}" for scale in styles])
+    ax.set(xlabel="init scale", xlim=(-0.5, len(styles) - 0.5), ylim=(0, 1.1))
     ax.set_ylabel("share of all flips")
     least = float(share.mean("seed").min())
     ax.set_title(f"{least:.0%} or more precede localisation")
 
 
 def _first_layer(cell: CellResults, metric: str) -> xr.DataArray:
-    """A metric of hidden layers, of the first of them."""
+    """A metric of the first hidden layer."""
     return cell.get("metrics", metric).sel(layer=1, drop=True)
 
 
 def _flips(cell: CellResults, ax: Axes) -> None:
-    """Gates unlike those at the start by init scale, theory on top."""
+    """Draws the share of gates unlike the start, by init scale, with theory on top."""
     flips = _first_layer(cell, "gate_flip_fraction")
     predicted = cell.get("metrics", "predicted_gate_flips").mean("seed")
-    for scale, look in receptive.scales(cell).items():
-        style.over_seeds(ax, flips[CLOCK], flips.sel(init_scale=scale), **look)
+    for scale, props in scale_styles(cell).items():
+        style.over_seeds(ax, flips[CLOCK], flips.sel(init_scale=scale), **props)
         ax.plot(predicted[CLOCK], predicted.sel(init_scale=scale), **style.THEORY)
     ax.axhline(FEW, **style.GUIDE)
     ax.set(xlabel=style.FLOW_TIME, ylabel="gates unlike the start")
     ax.set(xlim=(0, float(flips[CLOCK][-1])), ylim=(0, 0.5))
     end = float(flips.isel(snapshot=-1).mean())
-    ax.set_title(f"{receptive.marginal(cell).capitalize()}: {end:.0%} end up flipped")
+    ax.set_title(f"{marginal_name(cell).capitalize()}: {end:.0%} end up flipped")

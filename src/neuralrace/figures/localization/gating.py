@@ -8,23 +8,22 @@ Equations 12, 14 and 15 of the notes agree; eq. 17 as printed, with products of 
 of second moments, is the same for all gates.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import frozen, gated, style
+from neuralrace.figures import frozen_gates, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 EQUATION = {"color": "black", "marker": "x", "markersize": 3.5}
-"""Looks of closed forms."""
-DERIVED = {"color": style.distinct(3), "marker": "*", "markersize": 5}
+"""Marker of closed forms."""
+DERIVED = {"color": style.categorical(3), "marker": "*", "markersize": 5}
 
 
 @Figure(
@@ -44,14 +43,14 @@ DERIVED = {"color": style.distinct(3), "marker": "*", "markersize": 5}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Samples, and the ReLU network."""
     return [
-        style.entry("fresh samples", linestyle="", color="0.3", marker="o"),
-        style.entry("the sample of the fit", linestyle="", color="0.3", marker="|"),
-        style.entry("ReLU network, fresh samples", **frozen.RELU),
-        style.entry("eqs. 14 and 15", linestyle="", **EQUATION),
-        style.entry("notes, eq. 17 as printed", **style.PAPER),
+        style.handle("fresh samples", linestyle="", color="0.3", marker="o"),
+        style.handle("the sample of the fit", linestyle="", color="0.3", marker="|"),
+        style.handle("ReLU network, fresh samples", **frozen_gates.RELU),
+        style.handle("eqs. 14 and 15", linestyle="", **EQUATION),
+        style.handle("notes, eq. 17 as printed", **style.PAPER),
     ]
 
 
@@ -61,21 +60,23 @@ def panel_a(results: Results, ax: Axes) -> None:
     losses = [float(cell.get("metrics", "optimal_fresh_loss").mean("seed")) for cell, _ in shown]
     least = int(np.nanargmin(losses))
     ax.set_title(f"Least: {losses[least]:.3f}, by {_names(results)[least]}")
-    ax = _rows(ax, [*_names(results), *["of ReLU, at the end"] * len(relu)])
+    ax = style.named_rows(ax, [*_names(results), *["of ReLU, at the end"] * len(relu)])
     rows: list[tuple[xr.DataArray, xr.DataArray, dict[str, Any]]] = [
-        (cell.get("metrics", "optimal_loss"), cell.get("metrics", "optimal_fresh_loss"), look)
-        for cell, look in shown
+        (cell.get("metrics", "optimal_loss"), cell.get("metrics", "optimal_fresh_loss"), props)
+        for cell, props in shown
     ]
     for cell in relu:
         fit, fresh = (
-            gated.smallest(cell.get("metrics", f"frozen_limit_{loss}", gates_from="trained"))
+            smallest_scale(cell.get("metrics", f"frozen_limit_{loss}", gates_from="trained"))
             for loss in ("loss", "fresh_loss")
         )
         rows.append((fit, fresh, DERIVED))
-        frozen.draw_relu(ax, gated.smallest(cell.get("metrics", "relu_fresh_loss")), across=True)
-    for row, (fit, fresh, look) in enumerate(rows):
-        style.points(ax, row, fit, across=True, **look | {"marker": "|", "markersize": 5})
-        style.points(ax, row, fresh, across=True, **look)
+        frozen_gates.draw_relu(
+            ax, smallest_scale(cell.get("metrics", "relu_fresh_loss")), across=True
+        )
+    for row, (fit, fresh, props) in enumerate(rows):
+        style.points(ax, row, fit, across=True, **props | {"marker": "|", "markersize": 5})
+        style.points(ax, row, fresh, across=True, **props)
     _logarithmic(ax.xaxis)
     ax.set_xlabel("least loss")
 
@@ -83,10 +84,10 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Mean-squared error by equation: of the residuals (12, coloured), and from moments."""
     printed = []
-    rows = _rows(ax, _names(results))
-    for row, (cell, look) in enumerate(_shown(results)):
+    rows = style.named_rows(ax, _names(results))
+    for row, (cell, props) in enumerate(_shown(results)):
         loss = cell.get("metrics", "equation_loss")
-        style.points(rows, row, loss.sel(equation="12"), across=True, **look)
+        style.points(rows, row, loss.sel(equation="12"), across=True, **props)
         for equation in ("14", "15"):
             style.points(rows, row, loss.sel(equation=equation), across=True, **EQUATION)
         printed.append(float(loss.sel(equation="17").mean("seed")))
@@ -109,21 +110,18 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _shown(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
-    """Cells by scheme, with their looks."""
+    """Cells by scheme, with their markers."""
     cells = results.cells("gating")
-    return [
-        (cell, {"color": colour, "marker": style.marker(index)})
-        for index, (cell, colour) in enumerate(zip(cells, style.ordered(len(cells)), strict=True))
-    ]
+    return list(zip(cells, style.sequential_styles(len(cells)), strict=True))
 
 
 def _names(results: Results) -> list[str]:
-    """What the schemes are called."""
-    return [frozen.scheme(frozen.gates(cell)) for cell in results.cells("gating")]
+    """Names of the schemes."""
+    return [frozen_gates.scheme_name(frozen_gates.gates(cell)) for cell in results.cells("gating")]
 
 
 def _relu(results: Results) -> list[CellResults]:
-    """ReLU networks of the same task, however many samples there are."""
+    """ReLU networks on the same task, with any number of samples."""
 
     def law(cell: CellResults) -> dict[str, Any]:
         return cell.spec.dataset.model_dump(exclude={"samples", "seed"})
@@ -132,30 +130,22 @@ def _relu(results: Results) -> list[CellResults]:
     return [cell for cell in results.cells("prediction") if law(cell) == task]
 
 
-def _rows(ax: Axes, names: Sequence[str]) -> Axes:
-    """Axes with a row for each name, in the place of those of a panel."""
-    ax = style.split(ax, 1)[0, 0]  # so that the title stands above the names
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    return ax
-
-
 def _coupling(results: Results, ax: Axes, metric: str) -> float:
-    """Loss on fresh samples against a share of squared entries; the share of the least loss."""
-    found = []
-    for cell, look in _shown(results):
+    """Draws loss on fresh samples against a share of entries; returns that of the least loss."""
+    points = []
+    for cell, props in _shown(results):
         share = float(cell.get("metrics", metric).mean("seed"))
         loss = cell.get("metrics", "optimal_fresh_loss")
-        style.points(ax, share, loss, **look)
-        found.append((float(loss.mean("seed")), share))
+        style.points(ax, share, loss, **props)
+        points.append((float(loss.mean("seed")), share))
     _logarithmic(ax.yaxis)
     ax.set(xlabel="share of squared entries between pathways", xlim=(-0.05, 1))
     ax.set_ylabel("loss on fresh samples")
-    return min(found)[1]
+    return min(points)[1]
 
 
 def _logarithmic(axis: Axis) -> None:
-    """A logarithmic scale with few ticks."""
+    """Makes an axis logarithmic, with few ticks."""
     setter = axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale
     setter("log")
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))

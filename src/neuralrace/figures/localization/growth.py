@@ -9,15 +9,14 @@ largest weight was when the length was half way, and not where it was at the sta
 localise does not depend on the size of the weights at the start.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, receptive, style
+from neuralrace.figures import style
+from neuralrace.figures.receptive_fields import POSITION_LABEL, marginal_name, scale_styles
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import Results
 
 CLOCK = "snapshot_flow_time"
@@ -27,7 +26,7 @@ MODES = {
     "mode_kept_from_start": "at the\nstart",
     "mode_kept_by_chance": "of another\nunit",
 }
-"""Where the mode at the end was before."""
+"""Names of the times at which the final mode is compared."""
 
 
 @Figure(
@@ -44,11 +43,11 @@ MODES = {
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Init scales."""
-    looks = receptive.scales(results.cells("gate_flips")[0])
+    styles = scale_styles(results.cells("gate_flips")[0])
     return [
-        *(style.entry(f"init scale {scale:g}", **look) for scale, look in looks.items()),
+        *(style.handle(f"init scale {scale:g}", **props) for scale, props in styles.items()),
         style.BAND,
     ]
 
@@ -56,18 +55,18 @@ def legend(results: Results) -> Sequence[Artist]:
 def panel_a(results: Results, ax: Axes) -> None:
     """Squared length and participation from start (0) to end (1), at the smallest init scale."""
     cell = results.cells("gate_flips")[0]
-    power = gated.smallest(cell.get("metrics", "field_norm_curve")) ** 2
-    spread = gated.smallest(cell.get("metrics", "participation_curve"))
+    power = smallest_scale(cell.get("metrics", "field_norm_curve")) ** 2
+    spread = smallest_scale(cell.get("metrics", "participation_curve"))
     for curve, name, index in (
         (power, r"growth of $|w_1|^2$", 1),
         (spread, "forming of the bump (participation)", 0),
     ):
         time = curve[CLOCK]
-        line = {"color": style.distinct(index), "linestyle": style.LINES[1 - index]}
+        line = {"color": style.categorical(index), "linestyle": style.LINES[1 - index]}
         style.over_seeds(ax, time, _way(curve), label=name, **line)
     ax.axhline(HALF, **style.GUIDE)
     times = [
-        float(gated.smallest(cell.get("metrics", name)).mean("seed"))
+        float(smallest_scale(cell.get("metrics", name)).mean("seed"))
         for name in ("growth_time", "localisation_time")
     ]
     for time in times:
@@ -83,19 +82,19 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """A unit of the first seed, over its largest weight; the line is at half of the growth."""
     cell = results.cells("gate_flips")[0]
-    fields = gated.smallest(cell.receptive_fields).isel(seed=0)
+    fields = smallest_scale(cell.receptive_fields).isel(seed=0)
     time = fields[CLOCK].values
     power = (fields.values**2).sum(axis=-1).mean(axis=-1)
     weights = fields.isel(unit=0).values
     shift = weights.shape[1] // 2 - int(np.abs(weights[-1]).argmax())
     largest = np.abs(weights).max(axis=1, keepdims=True)
     shape = np.roll(weights / np.where(largest > 0, largest, np.nan), shift, axis=1)
-    places = np.arange(1, shape.shape[1] + 1)
-    shades = ax.pcolormesh(time, places, shape.T, vmin=-1, vmax=1, cmap=style.SIGNED)
+    positions = np.arange(1, shape.shape[1] + 1)
+    shades = ax.pcolormesh(time, positions, shape.T, vmin=-1, vmax=1, cmap=style.SIGNED)
     grown = time[np.argmax(power >= (power[0] + power[-1]) / 2)]
     ax.axvline(grown, color="black", linewidth=0.8)
     ax.figure.colorbar(shades, ax=ax, label="weight", aspect=14)
-    ax.set(xlabel=r"flow time ($\tau$)", ylabel=receptive.PLACE)
+    ax.set(xlabel=r"flow time ($\tau$)", ylabel=POSITION_LABEL)
     ax.set_title("Weights of one unit")
 
 
@@ -103,8 +102,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Participation over time by init scale."""
     cell = results.cells("gate_flips")[0]
     curve = cell.get("metrics", "participation_curve")
-    for scale, look in receptive.scales(cell).items():
-        style.over_seeds(ax, curve[CLOCK], curve.sel(init_scale=scale), **look)
+    for scale, props in scale_styles(cell).items():
+        style.over_seeds(ax, curve[CLOCK], curve.sel(init_scale=scale), **props)
     ax.set(xlabel=style.FLOW_TIME, ylabel="participation", xlim=(0, float(curve[CLOCK][-1])))
     end = curve.isel(snapshot=-1).mean("seed")
     ax.set_title(f"Participation ends at {float(end.min()):.1f} or more")
@@ -113,45 +112,43 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Units whose mode at the end is, within a twentieth of the ring, where it was before."""
     cell = results.cells("gate_flips")[0]
-    said = []
-    for place, metric in enumerate(MODES):
-        values = gated.smallest(cell.get("metrics", metric))
-        mark = {"color": style.distinct(0), "marker": style.marker(place), "markersize": 5}
-        style.points(ax, place, values, **mark)
-        said.append(float(values.mean("seed")))
+    shares = []
+    for position, metric in enumerate(MODES):
+        values = smallest_scale(cell.get("metrics", metric))
+        mark = {"color": style.categorical(0), "marker": style.marker(position), "markersize": 5}
+        style.points(ax, position, values, **mark)
+        shares.append(float(values.mean("seed")))
     ax.set_xticks(range(len(MODES)), MODES.values())
     ax.set(xlim=(-0.5, len(MODES) - 0.5), ylim=(0, 1.05), ylabel="share that keep their mode")
-    ax.set_title(f"{said[0]:.0%} keep their mode")
+    ax.set_title(f"{shares[0]:.0%} keep their mode")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Units that are localised at the end by init scale, at both gains."""
     cells = results.cells("gate_flips")
-    found = []
+    means = []
     for cell, fill in zip(cells, ("full", "none"), strict=False):
         share = cell.get("metrics", "localised_share")
-        for place, (scale, look) in enumerate(receptive.scales(cell).items()):
-            mark = {"color": look["color"], "marker": style.marker(place), "markersize": 4.5}
-            style.points(ax, place, share.sel(init_scale=scale), fillstyle=fill, **mark)
-        found.append(share.mean("seed"))
-    scales = list(receptive.scales(cells[0]))
+        for position, (scale, props) in enumerate(scale_styles(cell).items()):
+            mark = {"color": props["color"], "marker": style.marker(position), "markersize": 4.5}
+            style.points(ax, position, share.sel(init_scale=scale), fillstyle=fill, **mark)
+        means.append(share.mean("seed"))
+    scales = list(scale_styles(cells[0]))
     ax.set_xticks(range(len(scales)), [f"{scale:g}" for scale in scales])
     ax.set(xlabel="init scale", ylabel="share of localised units")
     ax.set(xlim=(-0.5, len(scales) - 0.5), ylim=(-0.05, 1.05))
     ax.legend(
         handles=[
-            style.entry(
-                receptive.marginal(cell), linestyle="", marker="o", color="0.3", fillstyle=fill
-            )
+            style.handle(marginal_name(cell), linestyle="", marker="o", color="0.3", fillstyle=fill)
             for cell, fill in zip(cells, ("full", "none"), strict=False)
         ],
         loc="center right",
     )
-    low, high = float(found[0].min()), float(found[0].max())
+    low, high = float(means[0].min()), float(means[0].max())
     ax.set_title(f"{low:.0%} to {high:.0%} localise, whatever the start")
 
 
 def _way(curve: xr.DataArray) -> xr.DataArray:
-    """A curve from 0 at its start to 1 at its end, in each run."""
+    """A curve scaled to 0 at its start and 1 at its end, in each run."""
     start, end = (curve.isel(snapshot=at, drop=True) for at in (0, -1))
     return (curve - start) / (end - start).where(end != start)

@@ -9,25 +9,31 @@ that of random phases with the same power spectrum it is 1 where frequencies are
 place, and says what a bump is more than its spectrum.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, receptive, style
+from neuralrace.figures import style
+from neuralrace.figures.receptive_fields import (
+    centred,
+    draw_fields,
+    final_fields,
+    marginal_name,
+    process,
+)
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
-HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6, "color": style.distinct(3)}
-LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "erf": ("erf, by gain", {"color": style.ordered(2)[0], "marker": "o"}),
+HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6, "color": style.categorical(3)}
+STYLES: dict[str, tuple[str, dict[str, Any]]] = {
+    "erf": ("erf, by gain", {"color": style.sequential(2)[0], "marker": "o"}),
     "ising": ("Ising", {**HOLLOW, "marker": "s"}),
     "gaussian": ("Gaussian", {**HOLLOW, "marker": "D"}),
     "laplace": ("Laplace", {**HOLLOW, "marker": "^"}),
 }
-"""Names of marginals and their looks; those around others are hollow."""
+"""Names and markers of marginals; hollow markers may lie around others."""
 KURTOSIS = "excess kurtosis of an input"
 
 
@@ -43,15 +49,15 @@ KURTOSIS = "excess kurtosis of an input"
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Laws of single inputs."""
-    shown = {receptive.process(cell).marginal.name for cell in _cells(results)}
+def legend(results: Results) -> style.Handles:
+    """Distributions of single inputs."""
+    shown = {process(cell).marginal.name for cell in _cells(results)}
     laws = [
-        style.entry(label, linestyle="", **look)
-        for name, (label, look) in LOOKS.items()
+        style.handle(label, linestyle="", **props)
+        for name, (label, props) in STYLES.items()
         if name in shown
     ]
-    return [*laws, style.entry("random phases", **style.GUIDE)]
+    return [*laws, style.handle("random phases", **style.GUIDE)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -59,12 +65,12 @@ def panel_a(results: Results, ax: Axes) -> None:
     cells = _cells(results)
     axes = style.split(ax, 1, len(cells), sharey=True, wspace=0.08)[0]
     for row, cell in zip(axes, cells, strict=True):
-        field = receptive.learned(cell).isel(seed=0, unit=0).values
-        colour = LOOKS[receptive.process(cell).marginal.name][1]["color"]
-        receptive.draw(row, receptive.centred(field[None]), color=colour, linewidth=1.5)
+        field = final_fields(cell).isel(seed=0, unit=0).values
+        colour = STYLES[process(cell).marginal.name][1]["color"]
+        draw_fields(row, centred(field[None]), color=colour, linewidth=1.5)
         row.set_xticks([])
-        row.set_xlabel(receptive.marginal(cell))
-    kurtosis = [receptive.process(cell).marginal.kurtosis for cell in cells]
+        row.set_xlabel(marginal_name(cell))
+    kurtosis = [process(cell).marginal.kurtosis for cell in cells]
     ax.set_title(f"One unit each, by excess kurtosis from {kurtosis[0]:.1f} to {kurtosis[-1]:.1f}")
 
 
@@ -93,19 +99,19 @@ def panel_d(results: Results, ax: Axes) -> None:
 def _cells(results: Results) -> list[CellResults]:
     """Cells of the same lengths, the lowest kurtosis first."""
     swept = results.cells("marginals")
-    xi = receptive.process(swept[0]).xi
+    xi = process(swept[0]).xi
     others = [*results.cells("relu"), *results.cells("relu_low_gain")]
-    cells = swept + [cell for cell in others if receptive.process(cell).xi == xi]
-    return sorted(cells, key=lambda cell: receptive.process(cell).marginal.kurtosis)
+    cells = swept + [cell for cell in others if process(cell).xi == xi]
+    return sorted(cells, key=lambda cell: process(cell).marginal.kurtosis)
 
 
 def _draw(ax: Axes, results: Results, measure: str) -> list[float]:
-    """A measure of receptive fields at the end by kurtosis; its means that are known."""
+    """Draws a measure of final receptive fields by kurtosis; returns its means that are not NaN."""
     means = []
     for cell in _cells(results):
-        law = receptive.process(cell).marginal
-        values = gated.smallest(cell.get("metrics", measure))
-        style.points(ax, law.kurtosis, values, **LOOKS[law.name][1])
+        law = process(cell).marginal
+        values = smallest_scale(cell.get("metrics", measure))
+        style.points(ax, law.kurtosis, values, **STYLES[law.name][1])
         means.append(float(values.mean("seed")))
     known = [mean for mean in means if np.isfinite(mean)]
     return known or [np.nan]

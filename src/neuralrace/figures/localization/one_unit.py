@@ -16,15 +16,23 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, receptive, style
+from neuralrace.figures import style
+from neuralrace.figures.receptive_fields import (
+    POSITION_LABEL,
+    Fields,
+    centred,
+    final_fields,
+    lengths_label,
+    marginal_name,
+)
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 START = {"color": "0.4", "marker": "x"}
-"""Looks of frozen gates of the start."""
+"""Marker of frozen gates of the start."""
 FLOW = {"color": "black", "marker": "|", "markersize": 9}
 TICKS = (1, 2, 5, 10, 20, 40)
 
@@ -44,14 +52,16 @@ TICKS = (1, 2, 5, 10, 20, 40)
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Conditions, by law of the inputs and number of units."""
-    entries = [style.entry(kind, linestyle="", **look) for kind, look in _looks(results).items()]
+def legend(results: Results) -> style.Handles:
+    """Conditions, by distribution of the inputs and number of units."""
+    handles = [
+        style.handle(kind, linestyle="", **props) for kind, props in _styles(results).items()
+    ]
     return [
-        *entries,
+        *handles,
         style.BAND,
-        style.entry("mean-field flow", **style.THEORY),
-        style.entry("gates of the start", linestyle="", **START),
+        style.handle("mean-field flow", **style.THEORY),
+        style.handle("gates of the start", linestyle="", **START),
     ]
 
 
@@ -68,24 +78,24 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """All units of the network of twelve."""
     cell = results.cells("prediction")[0]
-    _fields(ax, cell, _looks(results)[_kind(cell)]["color"])
-    ax.set_xlabel(receptive.PLACE)
+    _fields(ax, cell, _styles(results)[_kind(cell)]["color"])
+    ax.set_xlabel(POSITION_LABEL)
     ax.set_title(f"$K$ = {cell.receptive_fields.sizes['unit']}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Participation of each run against that of its flow; hollow markers are of the other order."""
-    looks, orders = _looks(results), _orders(results)
+    styles, orders = _styles(results), _orders(results)
     for cell in _cells(results):
         predicted = cell.get("metrics", "predicted_participation", solution="mean_field")
         measured = cell.get("metrics", "participation")
-        fill = ("full", "none")[min(orders.index(receptive.lengths(cell)), 1)]
+        fill = ("full", "none")[min(orders.index(lengths_label(cell)), 1)]
         ax.plot(
-            gated.smallest(predicted),
-            gated.smallest(measured),
+            smallest_scale(predicted),
+            smallest_scale(measured),
             linestyle="",
             fillstyle=fill,
-            **looks[_kind(cell)],
+            **styles[_kind(cell)],
         )
     ends = [0.9, 1.2 * max(2.0, ax.dataLim.x1, ax.dataLim.y1)]
     ax.plot(ends, ends, **style.GUIDE)
@@ -97,7 +107,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set(xlabel="participation by the flow", ylabel="participation by training")
     cell = results.cells("prediction")[0]
     flow, trained = (
-        float(gated.smallest(values).mean("seed"))
+        float(smallest_scale(values).mean("seed"))
         for values in (
             cell.get("metrics", "predicted_participation", solution="mean_field"),
             cell.get("metrics", "participation"),
@@ -110,35 +120,35 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Share of localised units in training (hollow), by the flow, and by gates of the start."""
-    cells, looks = _cells(results), _looks(results)
+    cells, styles = _cells(results), _styles(results)
     rows = _rows(ax, cells)
     for row, cell in enumerate(cells):
         flow = cell.get("metrics", "predicted_localised_share", solution="mean_field")
         trained = cell.get("metrics", "localised_share")
-        hollow = {**looks[_kind(cell)], "markersize": 6.5, "fillstyle": "none"}
-        style.points(rows, row, gated.smallest(trained), across=True, **hollow)
-        style.points(rows, row, gated.smallest(flow), across=True, **FLOW)
+        hollow = {**styles[_kind(cell)], "markersize": 6.5, "fillstyle": "none"}
+        style.points(rows, row, smallest_scale(trained), across=True, **hollow)
+        style.points(rows, row, smallest_scale(flow), across=True, **FLOW)
     start = results.cells("prediction")[0].get(
         "metrics", "predicted_localised_share", solution="initial_gates"
     )
     last = len(cells) - 1
-    style.points(rows, last + 0.3, gated.smallest(start), across=True, **START)
+    style.points(rows, last + 0.3, smallest_scale(start), across=True, **START)
     rows.set(xlim=(-0.08, 1.08), xlabel="share of localised units")
     flow = results.cells("one_unit")[0].get(
         "metrics", "predicted_localised_share", solution="mean_field"
     )
-    share = float(gated.smallest(flow).mean("seed"))
-    ax.set_title(f"Flow of one unit: {share:.0%} localise, {receptive.marginal(cells[0])}")
+    share = float(smallest_scale(flow).mean("seed"))
+    ax.set_title(f"Flow of one unit: {share:.0%} localise, {marginal_name(cells[0])}")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
     """Cosine of fields of training with those of the flow from the same weights."""
-    cells, looks = _cells(results), _looks(results)
+    cells, styles = _cells(results), _styles(results)
     rows = _rows(ax, cells)
     means = []
     for row, cell in enumerate(cells):
-        cosine = gated.smallest(cell.get("metrics", "field_overlap", solution="mean_field"))
-        style.points(rows, row, cosine, across=True, **looks[_kind(cell)])
+        cosine = smallest_scale(cell.get("metrics", "field_overlap", solution="mean_field"))
+        style.points(rows, row, cosine, across=True, **styles[_kind(cell)])
         means.append(float(cosine.mean("seed")))
     rows.axvline(1, **style.GUIDE)
     rows.set(xlim=(-1.05, 1.1), xlabel="cosine, mean over units")
@@ -146,68 +156,61 @@ def panel_f(results: Results, ax: Axes) -> None:
 
 
 def _cells(results: Results) -> list[CellResults]:
-    """Single units, and the network of several."""
+    """Cells of single units, and the cell of several units."""
     return [*results.cells("one_unit"), results.cells("prediction")[0]]
 
 
 def _orders(results: Results) -> list[str]:
-    """Pairs of correlation lengths, those of the first cell first."""
-    return list(dict.fromkeys(map(receptive.lengths, _cells(results))))
+    """Pairs of correlation lengths, in the order of the cells."""
+    return list(dict.fromkeys(map(lengths_label, _cells(results))))
 
 
 def _kind(cell: CellResults) -> str:
-    """Number of units and law of the inputs."""
-    return f"$K$ = {cell.receptive_fields.sizes['unit']}, {receptive.marginal(cell)}"
+    """Number of units and distribution of the inputs."""
+    return f"$K$ = {cell.receptive_fields.sizes['unit']}, {marginal_name(cell)}"
 
 
-def _looks(results: Results) -> dict[str, dict[str, Any]]:
-    """Colour and marker of conditions that differ in more than the order of the lengths."""
+def _styles(results: Results) -> dict[str, dict[str, Any]]:
+    """Colour and marker of each condition, in either order of the lengths."""
     kinds = list(dict.fromkeys(map(_kind, _cells(results))))
-    return {
-        kind: {"color": colour, "marker": style.marker(index)}
-        for index, (kind, colour) in enumerate(zip(kinds, style.ordered(len(kinds)), strict=True))
-    }
+    return dict(zip(kinds, style.sequential_styles(len(kinds)), strict=True))
 
 
-def _aligned(fields: xr.DataArray) -> receptive.Fields:
-    """Fields of all units and seeds over their largest weight, which is moved to the middle."""
+def _aligned(fields: xr.DataArray) -> Fields:
+    """Fields of all units and seeds over their largest weight, which is in the middle."""
     stacked = fields.values.reshape(-1, fields.sizes["input"])
     stacked = stacked[np.isfinite(stacked).all(axis=1)]
-    return receptive.centred(stacked / np.abs(stacked).max(axis=1, keepdims=True))
+    return centred(stacked / np.abs(stacked).max(axis=1, keepdims=True))
 
 
 def _fields(ax: Axes, cell: CellResults, colour: Any) -> None:
-    """Fields of training, mean and range over units and seeds, and the mean of the flow."""
-    theory = gated.smallest(cell.get("theory", "receptive_fields", solution="mean_field"))
-    learned, flow = _aligned(receptive.learned(cell)), _aligned(theory)
-    places = np.arange(1, flow.shape[1] + 1)
+    """Draws the mean and range of trained fields over units and seeds, and the mean of the flow."""
+    theory = smallest_scale(cell.get("theory", "receptive_fields", solution="mean_field"))
+    learned, flow = _aligned(final_fields(cell)), _aligned(theory)
+    positions = np.arange(1, flow.shape[1] + 1)
     ax.axhline(0, **style.GUIDE | {"linewidth": 0.5})
     if len(learned):
-        ax.fill_between(
-            places, learned.min(axis=0), learned.max(axis=0), color=colour, alpha=0.2, linewidth=0
-        )
-        ax.plot(places, learned.mean(axis=0), color=colour)
-    ax.plot(places, flow.mean(axis=0), **style.THEORY)
-    ax.set(xlim=(1, len(places)), ylim=(-1.1, 1.15))
-    ax.set_xticks([1, len(places)])
+        low, high = learned.min(axis=0), learned.max(axis=0)
+        ax.fill_between(positions, low, high, color=colour, alpha=0.2, linewidth=0)
+        ax.plot(positions, learned.mean(axis=0), color=colour)
+    ax.plot(positions, flow.mean(axis=0), **style.THEORY)
+    ax.set(xlim=(1, len(positions)), ylim=(-1.1, 1.15))
+    ax.set_xticks([1, len(positions)])
     ax.set_yticks([-1, 0, 1])
 
 
 def _single(results: Results, ax: Axes, order: int) -> None:
-    """Single units of one order of the lengths by law of the inputs."""
+    """Draws single units of one order of the lengths, by distribution of the inputs."""
     lengths = _orders(results)[order]
-    cells = [cell for cell in results.cells("one_unit") if receptive.lengths(cell) == lengths]
-    for beside, cell in zip(style.split(ax, 1, len(cells), sharey=True)[0], cells, strict=True):
-        _fields(beside, cell, _looks(results)[_kind(cell)]["color"])
-        beside.set_xlabel(receptive.marginal(cell))
+    cells = [cell for cell in results.cells("one_unit") if lengths_label(cell) == lengths]
+    for part, cell in zip(style.split(ax, 1, len(cells), sharey=True)[0], cells, strict=True):
+        _fields(part, cell, _styles(results)[_kind(cell)]["color"])
+        part.set_xlabel(marginal_name(cell))
     ax.set_title(rf"One unit, $\xi$ = {lengths}")
 
 
 def _rows(ax: Axes, cells: Sequence[CellResults]) -> Axes:
-    """Axes with a row for each condition, in the place of those of the panel."""
-    ax = style.split(ax, 1)[0, 0]  # so that the title stands above the names
-    names = [f"{receptive.marginal(cell)}; {receptive.lengths(cell)}" for cell in cells]
+    """Axes with a named row for each condition."""
+    names = [f"{marginal_name(cell)}; {lengths_label(cell)}" for cell in cells]
     names[-1] = f"$K$ = {cells[-1].receptive_fields.sizes['unit']}, {names[-1]}"
-    ax.set_yticks(range(len(cells)), names)
-    ax.set_ylim(len(cells) - 0.4, -0.6)
-    return ax
+    return style.named_rows(ax, names)

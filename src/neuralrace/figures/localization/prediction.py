@@ -9,22 +9,23 @@ and random ones, reach a lower loss and do not localise; those of single inputs 
 Gaussian inputs (triangles), which localise no field of a ReLU network.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import frozen, gated, receptive, style
+from neuralrace.figures import frozen_gates, style
+from neuralrace.figures.receptive_fields import POSITION_LABEL, draw_fields, final_fields
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 UNITS = 5
-"""How many units are shown."""
+"""Number of units that are drawn."""
 MATCHED: dict[str, Any] = {"color": "black", "marker": "o"}
 LIMIT: dict[str, Any] = {"color": "0.5", "marker": "s", "fillstyle": "none"}
-GAUSSIAN: dict[str, Any] = {"color": style.distinct(4), "marker": "^"}
+GAUSSIAN: dict[str, Any] = {"color": style.categorical(4), "marker": "^"}
 
 
 @Figure(
@@ -45,24 +46,24 @@ GAUSSIAN: dict[str, Any] = {"color": style.distinct(4), "marker": "^"}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """The ReLU network, and times at which frozen gates are taken."""
+def legend(results: Results) -> style.Handles:
+    """The ReLU network, and times of networks with frozen gates."""
     return [
-        style.entry("ReLU network", **frozen.RELU),
-        style.entry("frozen gates, end of training", linestyle="", **MATCHED),
-        style.entry("infinite time", linestyle="", **LIMIT),
-        style.entry("infinite time, Gaussian inputs", linestyle="", **GAUSSIAN),
-        style.entry("gates of the start", **style.THEORY),
+        style.handle("ReLU network", **frozen_gates.RELU),
+        style.handle("frozen gates, end of training", linestyle="", **MATCHED),
+        style.handle("infinite time", linestyle="", **LIMIT),
+        style.handle("infinite time, Gaussian inputs", linestyle="", **GAUSSIAN),
+        style.handle("gates of the start", **style.THEORY),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """First units of the first seed at the end, each over its largest weight."""
     cell = _cell(results)
-    theory = gated.smallest(cell.get("theory", "receptive_fields", solution="initial_gates"))
-    receptive.draw(ax, receptive.learned(cell).isel(seed=0).values[:UNITS], **frozen.RELU)
-    receptive.draw(ax, theory.isel(seed=0).values[:UNITS], **style.THEORY)
-    ax.set(xlabel=receptive.PLACE, ylabel="weights of the first units")
+    theory = smallest_scale(cell.get("theory", "receptive_fields", solution="initial_gates"))
+    draw_fields(ax, final_fields(cell).isel(seed=0).values[:UNITS], **frozen_gates.RELU)
+    draw_fields(ax, theory.isel(seed=0).values[:UNITS], **style.THEORY)
+    ax.set(xlabel=POSITION_LABEL, ylabel="weights of the first units")
     ax.set_title("Gates of the start")
 
 
@@ -70,10 +71,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Loss on fresh samples by source of gates; the line is the ReLU network's."""
     cell = _cell(results)
     rows = _sources(ax, cell, {"frozen_fresh_loss": MATCHED, "frozen_limit_fresh_loss": LIMIT})
-    relu = gated.smallest(cell.get("metrics", "relu_fresh_loss"))
-    frozen.draw_relu(rows, relu, across=True)
+    relu = smallest_scale(cell.get("metrics", "relu_fresh_loss"))
+    frozen_gates.draw_relu(rows, relu, across=True)
     rows.set(xlim=(0, None), xlabel="loss on fresh samples")
-    least = gated.smallest(cell.get("metrics", "frozen_fresh_loss")).mean("seed").min()
+    least = smallest_scale(cell.get("metrics", "frozen_fresh_loss")).mean("seed").min()
     over = float(least) / float(relu.mean("seed"))
     ax.set_title(f"Least: {over:.2f} of the ReLU network's")
 
@@ -82,9 +83,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Cosine of fields with those of the ReLU network at the end of training, mean over units."""
     cell = _cell(results)
     rows = _sources(ax, cell, {"frozen_overlap": MATCHED})
-    rows.axvline(1, zorder=0, **frozen.RELU)
+    rows.axvline(1, zorder=0, **frozen_gates.RELU)
     rows.set(xlim=(-0.2, 1.05), xlabel="cosine with ReLU fields")
-    trained = gated.smallest(cell.get("metrics", "frozen_overlap", gates_from="trained"))
+    trained = smallest_scale(cell.get("metrics", "frozen_overlap", gates_from="trained"))
     ax.set_title(f"Gates of its end: cosine {float(trained.mean('seed')):.2f}")
 
 
@@ -97,10 +98,10 @@ def panel_d(results: Results, ax: Axes) -> None:
         "gaussian_limit_localised_share": GAUSSIAN,
     }
     rows = _sources(ax, cell, metrics)
-    share = gated.smallest(cell.get("metrics", "localised_share"))
-    frozen.draw_relu(rows, share, across=True)
+    share = smallest_scale(cell.get("metrics", "localised_share"))
+    frozen_gates.draw_relu(rows, share, across=True)
     rows.set(xlim=(-0.04, 1.04), xlabel="share of localised units")
-    upfront = gated.smallest(cell.get("metrics", "frozen_localised_share", gates_from="initial"))
+    upfront = smallest_scale(cell.get("metrics", "frozen_localised_share", gates_from="initial"))
     ax.set_title(f"Gates of the start: {float(upfront.mean('seed')):.0%} localise")
 
 
@@ -109,30 +110,24 @@ def panel_e(results: Results, ax: Axes) -> None:
     cell = _cell(results)
     metrics = {"frozen_participation": MATCHED, "frozen_limit_participation": LIMIT}
     rows = _sources(ax, cell, metrics)
-    relu = gated.smallest(cell.get("metrics", "participation"))
-    frozen.draw_relu(rows, relu, across=True)
+    relu = smallest_scale(cell.get("metrics", "participation"))
+    frozen_gates.draw_relu(rows, relu, across=True)
     rows.set(xlim=(0, None), xlabel="participation")
     ax.set_title(f"Participation of the ReLU network: {float(relu.mean('seed')):.1f}")
 
 
 def _cell(results: Results) -> CellResults:
-    """The condition that is shown."""
+    """The condition that is drawn."""
     return results.cells("prediction")[0]
 
 
 def _sources(ax: Axes, cell: CellResults, metrics: Mapping[str, Mapping[str, Any]]) -> Axes:
-    """Values by source of gates, in rows, the metrics of a row below each other.
-
-    Returns:
-        Axes of the rows, in the place of those of the panel.
-    """
-    ax = style.split(ax, 1)[0, 0]  # so that the title stands above the names
-    names = frozen.sources(cell)
+    """Draws metrics by source of gates, in named rows; returns the axes of the rows."""
+    names = frozen_gates.source_names(cell)
+    ax = style.named_rows(ax, names.values())
     offsets = 0.24 * (np.arange(len(metrics)) - (len(metrics) - 1) / 2)
-    for (metric, look), offset in zip(metrics.items(), offsets, strict=True):
+    for (metric, props), offset in zip(metrics.items(), offsets, strict=True):
         for row, source in enumerate(names):
-            values = gated.smallest(cell.get("metrics", metric, gates_from=source))
-            style.points(ax, row + offset, values, across=True, **look)
-    ax.set_yticks(range(len(names)), names.values())
-    ax.set_ylim(len(names) - 0.4, -0.6)
+            values = smallest_scale(cell.get("metrics", metric, gates_from=source))
+            style.points(ax, row + offset, values, across=True, **props)
     return ax

@@ -11,16 +11,25 @@ round and sigmoid networks alike in both orders.
 
 from collections.abc import Sequence
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, receptive, style
+from neuralrace.figures import style
+from neuralrace.figures.receptive_fields import (
+    CLASS_STYLES,
+    class_handles,
+    class_shares,
+    draw_above_shares,
+    lengths_label,
+    marginal_name,
+    process,
+)
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 UNITS = 3
 WAVE = 4
-"""Longest wavelength in inputs that counts as a short range."""
+"""Longest short wavelength, in inputs."""
 
 
 @Figure(
@@ -39,16 +48,16 @@ WAVE = 4
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Classes of the bars."""
-    return receptive.class_entries()
+    return class_handles()
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """ReLU networks: bumps on the left, short waves on the right, at the higher gain alone."""
-    shown = {receptive.lengths(cell) for cell in results.cells("erf")}
+    shown = {lengths_label(cell) for cell in results.cells("erf")}
     cells = [*results.cells("relu"), *results.cells("relu_low_gain")]
-    _grid(ax, [cell for cell in cells if receptive.lengths(cell) in shown])
+    _grid(ax, [cell for cell in cells if lengths_label(cell) in shown])
     ax.set_title(f"ReLU: {_localised(results.cells('relu')[0])}")
 
 
@@ -68,35 +77,35 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Frequency of most power, mean over units; above the grey line waves are of short range."""
     cells = results.cells("relu")
     inputs = cells[0].data.x.shape[1]
-    found = []
-    for place, cell in enumerate(cells):
-        frequency = gated.smallest(cell.get("metrics", "dominant_frequency"))
-        first, second = receptive.process(cell).xi
+    means = []
+    for position, cell in enumerate(cells):
+        frequency = smallest_scale(cell.get("metrics", "dominant_frequency"))
+        first, second = process(cell).xi
         name, marker = ("localised", "o") if first > second else ("oscillating", "s")
-        colour = receptive.CLASSES[name]["facecolor"]
-        style.points(ax, place, frequency, color=colour, marker=marker, markersize=5)
-        found.append(float(frequency.mean("seed")))
+        colour = CLASS_STYLES[name]["facecolor"]
+        style.points(ax, position, frequency, color=colour, marker=marker, markersize=5)
+        means.append(float(frequency.mean("seed")))
     ax.axhline(inputs / WAVE, **style.GUIDE)
     ax.text(-0.4, inputs / WAVE + 0.6, f"wavelength of {WAVE} inputs", color="0.4")
-    ax.set_xticks(range(len(cells)), [rf"$\xi$ = {receptive.lengths(cell)}" for cell in cells])
+    ax.set_xticks(range(len(cells)), [rf"$\xi$ = {lengths_label(cell)}" for cell in cells])
     ax.set(ylabel="cycles per ring", xlim=(-0.5, len(cells) - 0.5), ylim=(-1, inputs / 2))
-    ax.set_title(f"ReLU: up to {max(found):.1f} cycles on {inputs} inputs")
+    ax.set_title(f"ReLU: up to {max(means):.1f} cycles on {inputs} inputs")
 
 
 def _localised(cell: CellResults) -> str:
-    """Share of localised units under one condition, in words."""
-    share = float(receptive.shares(cell)["localised"].mean("seed"))
-    return rf"{share:.0%} localise if $\xi$ = {receptive.lengths(cell)}"
+    """Localised share under one condition, in words."""
+    share = float(class_shares(cell)["localised"].mean("seed"))
+    return rf"{share:.0%} localise if $\xi$ = {lengths_label(cell)}"
 
 
 def _grid(ax: Axes, cells: Sequence[CellResults]) -> None:
-    """Units by gain and by the order of the lengths, each above the shares of all by class."""
-    rows = list(dict.fromkeys(map(receptive.marginal, cells)))
-    columns = list(dict.fromkeys(map(receptive.lengths, cells)))
+    """Draws units by gain and order of the lengths, above the shares of all units by class."""
+    rows = list(dict.fromkeys(map(marginal_name, cells)))
+    columns = list(dict.fromkeys(map(lengths_label, cells)))
     axes = style.split(ax, len(rows), len(columns), sharex=True, sharey=True)
     for cell in cells:
-        place = rows.index(receptive.marginal(cell)), columns.index(receptive.lengths(cell))
-        receptive.draw_above_shares(axes[place], cell, UNITS)
+        position = (rows.index(marginal_name(cell)), columns.index(lengths_label(cell)))
+        draw_above_shares(axes[position], cell, UNITS)
     for row, name in zip(axes, rows, strict=True):
         row[0].set_ylabel(name)
     for below, name in zip(axes[-1], columns, strict=True):

@@ -8,24 +8,30 @@ unit. In one variant bumps stand on a background that holds a tenth of the energ
 the noise of their spectrum.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, receptive, style
+from neuralrace.figures import style
+from neuralrace.figures.receptive_fields import (
+    draw_fields,
+    examples,
+    final_fields,
+    pulses,
+    width_labels,
+)
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 UNITS = 3
 SUPPORTS = {"zero_one": "0 and 1", "plus_minus": r"$-$1 and 1"}
-LOOKS: tuple[dict[str, Any], ...] = (
-    {"color": style.ordered(2)[0], "marker": "o"},
-    {"color": style.ordered(2)[1], "marker": "s"},
+STYLES: tuple[dict[str, Any], ...] = (
+    {"color": style.sequential(2)[0], "marker": "o"},
+    {"color": style.sequential(2)[1], "marker": "s"},
 )
-"""Of the orders of the widths, the first one's first."""
+"""Markers of the orders of the widths."""
 
 
 @Figure(
@@ -40,11 +46,11 @@ LOOKS: tuple[dict[str, Any], ...] = (
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Orders of the widths."""
     return [
-        style.entry(f"widths {order}", linestyle="", **look)
-        for order, look in zip(_orders(results), LOOKS, strict=False)
+        style.handle(f"widths {order}", linestyle="", **props)
+        for order, props in zip(_orders(results), STYLES, strict=False)
     ]
 
 
@@ -74,38 +80,38 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _orders(results: Results) -> dict[str, list[CellResults]]:
-    """Cells by the widths of class one and of class two."""
-    found: dict[str, list[CellResults]] = {}
+    """Cells by the widths of class one and class two."""
+    by_widths: dict[str, list[CellResults]] = {}
     for cell in results.cells("single_pulse"):
-        found.setdefault(" against ".join(receptive.widths(cell)), []).append(cell)
-    return found
+        by_widths.setdefault(" against ".join(width_labels(cell)), []).append(cell)
+    return by_widths
 
 
 def _variant(cell: CellResults) -> str:
     """Values off and on the pulse, and whether they are exchanged."""
-    dataset = receptive.pulses(cell)
+    dataset = pulses(cell)
     values = SUPPORTS[dataset.support]
     return f"{values},\nexchanged" if dataset.complement else values
 
 
 def _fields(results: Results, ax: Axes, order: int) -> None:
-    """Units of every variant at an order of widths."""
-    called, cells = list(_orders(results).items())[order]
+    """Draws units of every variant at an order of widths."""
+    widths, cells = list(_orders(results).items())[order]
     for row, cell in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
-        fields = receptive.learned(cell).isel(seed=0).values
-        receptive.draw(row, receptive.examples(fields, UNITS))
+        fields = final_fields(cell).isel(seed=0).values
+        draw_fields(row, examples(fields, UNITS))
         row.set_xlabel(_variant(cell))
-    ax.set_title(f"Pulses of widths {called}")
+    ax.set_title(f"Pulses of widths {widths}")
 
 
 def _draw(ax: Axes, results: Results, measure: str) -> float:
-    """A measure of receptive fields at the end by variant; its largest mean."""
+    """Draws a measure of final receptive fields by variant; returns its largest mean."""
     orders = _orders(results)
     means = []
-    for index, (cells, look) in enumerate(zip(orders.values(), LOOKS, strict=False)):
-        for place, cell in enumerate(cells):
-            values = gated.smallest(cell.get("metrics", measure))
-            style.points(ax, place + 0.2 * (index - 0.5), values, **look)
+    for index, (cells, props) in enumerate(zip(orders.values(), STYLES, strict=False)):
+        for position, cell in enumerate(cells):
+            values = smallest_scale(cell.get("metrics", measure))
+            style.points(ax, position + 0.2 * (index - 0.5), values, **props)
             means.append(float(values.mean("seed")))
     variants = [_variant(cell) for cell in next(iter(orders.values()))]
     ax.set_xticks(range(len(variants)), variants)

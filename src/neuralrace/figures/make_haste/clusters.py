@@ -12,24 +12,27 @@ kinds together is dulled. As a control, the last panel has gates of the start al
 is learned.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import seaborn as sns
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
-COMMON = style.distinct(3)
-"""Of clusters that are open in all contexts; the paper's are red."""
-CLOSED_IN = (style.distinct(2), style.distinct(0), style.distinct(4), *sns.color_palette("Dark2"))
-"""Of those that are closed in one context only, by context; the paper's first is green."""
+COMMON = style.categorical(3)
+"""Clusters that are open in all contexts; red in the paper."""
+CLOSED_IN = (
+    style.categorical(2),
+    style.categorical(0),
+    style.categorical(4),
+    *sns.color_palette("Dark2"),
+)
+"""Clusters that are closed in one context, by context; the first is green in the paper."""
 OTHER = (0.35, 0.35, 0.35)
-"""Of any other cluster."""
+"""All other clusters."""
 
 
 @Figure(
@@ -42,8 +45,8 @@ OTHER = (0.35, 0.35, 0.35)
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """None: rows name themselves."""
+def legend(results: Results) -> style.Handles:
+    """No legend: rows have names."""
     return []
 
 
@@ -69,50 +72,50 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
-    """Shares of clusters that are open, by sample, in colours of the pathways made of them.
+    """Draws the open share of each cluster, by sample, in the colours of their pathways.
 
     Args:
-        ax: where to.
-        cell: its gates are clustered.
-        source: when they are from.
-        most: clusters; fewer where gates make no more.
+        ax: axes to draw on.
+        cell: a cell whose gates were clustered.
+        source: time that the gates are from, `training` or `start`.
+        most: number of clusters; smaller if the gates have fewer.
 
     Raises:
-        UserError: gates do not make two clusters.
+        UserError: the gates have fewer than two clusters.
     """
     values = [
-        gated.smallest(cell.get("metrics", f"identified_{name}", source=source))
+        smallest_scale(cell.get("metrics", f"identified_{name}", source=source))
         for name in ("centroids", "gates", "share")
     ]
     counts = values[-1].dropna("clusters", how="all")["clusters"].values
     count = int(counts[(counts > 1) & (counts <= most)].max(initial=0))
     if not count:
-        raise UserError(f"{cell.name}: gates are too few kinds for 2 clusters to draw")
+        raise UserError("gates are too few kinds for 2 clusters to draw", key=cell.name)
     centroids, gates, shares = (
-        each.sel(clusters=count).dropna("pathway", how="all") for each in values
+        value.sel(clusters=count).dropna("pathway", how="all") for value in values
     )
-    task, contexts = gated.task(cell), np.asarray(cell.contexts)
+    task, contexts = contextual.task(cell), np.asarray(cell.contexts)
     numbers = np.unique(contexts)
     opened = np.array([gates.values[:, contexts == c].all(axis=1) for c in numbers]).T
-    colours = np.array([_colour(each) for each in opened])
+    colours = np.array(list(map(_colour, opened)))
     shade = centroids.values[..., None]
     ax.imshow(1 - shade * (1 - colours[:, None]), aspect="auto", interpolation="nearest")
-    names = [", ".join(str(n + 1) for n in np.flatnonzero(each)) or "mixed" for each in opened]
+    names = [", ".join(str(n + 1) for n in np.flatnonzero(row)) or "mixed" for row in opened]
     labels = [f"{name}\n{share:.0%}" for name, share in zip(names, shares.values, strict=True)]
     ax.set_yticks(range(len(labels)), labels)
     for row in range(1, len(labels)):
         ax.axhline(row - 0.5, color="0.5", linewidth=0.5)
-    gated.name_contexts(ax.xaxis, task)
+    contextual.name_contexts(ax.xaxis, task)
     ax.tick_params(length=0)
     ax.set_xlabel("sample, by context")
-    found = gated.smallest(cell.get("metrics", "reln_gates_found", source=source))
-    share = round(float(found.sel(clusters=count)) * (task.contexts + 1))
-    whose = f"$k$ = {count}" if source == "training" else "Start"
-    ax.set_title(f"{whose}: {share} of {task.contexts + 1} found")
+    share = smallest_scale(cell.get("metrics", "reln_gates_found", source=source))
+    found = round(float(share.sel(clusters=count)) * (task.contexts + 1))
+    name = f"$k$ = {count}" if source == "training" else "Start"
+    ax.set_title(f"{name}: {found} of {task.contexts + 1} found")
 
 
 def _colour(opened: np.ndarray) -> tuple[float, float, float]:
-    """Of a pathway that is open in these contexts."""
+    """Colour of a pathway, by the contexts that it is open in."""
     if opened.all():
         return COMMON
     closed = np.flatnonzero(~opened)

@@ -10,18 +10,16 @@ contexts there are. Titles tell its time to 5% of the loss over that of the gate
 largest distances of singular values over the largest one, of what is stated and of theory.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 LATE = 0.05
-"""Loss over initial loss to which times are compared."""
+"""Loss over initial loss at which times are compared."""
 
 
 @Figure(
@@ -41,14 +39,14 @@ LATE = 0.05
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Both networks, theory and the source's closed form."""
     return [
-        style.entry("ReLU network", **gated.RELU),
-        style.entry("gated, $q = C - 1$", **gated.TWIN),
+        style.handle("ReLU network", **contextual.RELU),
+        style.handle("gated, $q = C - 1$", **contextual.RELN),
         style.BAND,
-        style.entry("theory", **style.THEORY),
-        style.entry("Jarvis et al., closed form", **style.PAPER),
+        style.handle("theory", **style.THEORY),
+        style.handle("Jarvis et al., closed form", **style.PAPER),
     ]
 
 
@@ -98,34 +96,34 @@ def panel_i(results: Results, ax: Axes) -> None:
 
 
 def _draw_losses(results: Results, experiment: str, ax: Axes) -> None:
-    relu, twin = results.cell(experiment), _twin(results, experiment)
-    for cell, look in ((relu, gated.RELU), (twin, gated.TWIN)):
-        loss = gated.relative(cell.get("trajectory", "loss"))
-        style.over_seeds(ax, cell.flow_time, loss, **look)
-    for solution, look in (("staged_modes", style.PAPER), ("head_start", style.THEORY)):
-        theory = gated.relative(twin.get("theory", "loss", solution=solution))
-        ax.plot(twin.flow_time, theory.mean("seed"), **look)
-    style.epochs(ax, relu.flow_time)
+    relu, reln = results.cell(experiment), contextual.reln(results.cells(f"{experiment}_gated"))
+    for cell, props in ((relu, contextual.RELU), (reln, contextual.RELN)):
+        loss = relative_loss(cell.get("trajectory", "loss"))
+        style.over_seeds(ax, cell.flow_time, loss, **props)
+    for solution, props in (("staged_modes", style.PAPER), ("head_start", style.THEORY)):
+        theory = relative_loss(reln.get("theory", "loss", solution=solution))
+        ax.plot(reln.flow_time, theory.mean("seed"), **props)
+    style.epoch_axis(ax, relu.flow_time)
     ax.set(ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, _end(relu))
-    late, early = (gated.level_time(cell, LATE) for cell in (relu, twin))
-    contexts = gated.task(relu).contexts
+    late, early = (contextual.level_time(cell, LATE) for cell in (relu, reln))
+    contexts = contextual.task(relu).contexts
     ax.set_title(f"$C={contexts}$: ReLU to {LATE:.0%} at {late / early:.2f} times")
 
 
 def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> None:
-    cell = _twin(results, experiment)
-    kind = gated.pathway_gates(cell).all(axis=1) == common
+    cell = contextual.reln(results.cells(f"{experiment}_gated"))
+    kind = contextual.pathway_gates(cell).all(axis=1) == common
     pathways = np.flatnonzero(kind).tolist()
-    stated = gated.smallest(cell.get("theory", "pathway_values", solution="staged_modes"))
+    stated = smallest_scale(cell.get("theory", "pathway_values", solution="staged_modes"))
     stated = stated.isel(pathway=pathways).mean(["seed", "pathway"])
-    for group in gated.alike(stated):
+    for group in contextual.mode_groups(stated):
         ax.plot(cell.flow_time, stated.isel(pathway_mode=group).mean("pathway_mode"), **style.PAPER)
-    gated.draw_values(ax, cell, pathways)
+    contextual.draw_singular_values(ax, cell, pathways)
     ax.set(xlim=(0, _end(results.cell(experiment))), ylim=(0, None), ylabel="singular value")
     if not common:
         ax.set_xlabel(style.FLOW_TIME)
-    off = gated.smallest(cell.get("metrics", "pathway_error_sup")).isel(pathway=pathways)
+    off = smallest_scale(cell.get("metrics", "pathway_error_sup")).isel(pathway=pathways)
     near, far = (
         float(off.sel(solution=solution).max("pathway").mean("seed"))
         for solution in ("pathway_modes", "staged_modes")
@@ -134,12 +132,6 @@ def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> N
     ax.set_title(f"{name}: {far:.0%} off, theory {near:.1%}")
 
 
-def _twin(results: Results, experiment: str) -> CellResults:
-    """The rectified linear network of an experiment, open in all contexts but one."""
-    contexts = gated.task(results.cell(experiment)).contexts
-    return gated.families(results.cells(f"{experiment}_gated"))[contexts - 1,]
-
-
 def _end(cell: CellResults) -> float:
-    """When the loss of the ReLU network has settled."""
-    return style.settled(gated.relative(cell.get("trajectory", "loss")), cell.flow_time)
+    """The time at which the loss of the ReLU network has settled."""
+    return style.settling_time(relative_loss(cell.get("trajectory", "loss")), cell.flow_time)

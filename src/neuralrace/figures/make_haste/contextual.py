@@ -9,27 +9,22 @@ gated network with half of the ReLU network's units in the common pathway is nei
 one run each, of the gated network between its two nearest snapshots.
 """
 
-from collections.abc import Sequence
-
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 RELN, WIDE = "two", "two_half"
-"""Candidates of the ReLU network: with the paper's widths, and with a wide common pathway."""
-LOOKS = {
-    RELN: gated.TWIN,
-    WIDE: {"color": style.distinct(9), "linewidth": 1.2},
-}
+"""Candidates of the ReLU network, with the widths of the paper and with a wide common pathway."""
+STYLES = {RELN: contextual.RELN, WIDE: {"color": style.categorical(9), "linewidth": 1.2}}
 SHARES = (0.5, 0.2, 0.05)
-"""Losses over initial loss near which outputs are shown."""
+"""Losses over initial loss at which outputs are drawn."""
 FIRST = 0.85
-"""Loss over initial loss in the first drop."""
+"""Loss over initial loss in the middle of the first drop."""
 CLOSE = 0.01
-"""Squared distance of outputs that are alike to a tenth in size."""
+"""Squared distance of outputs that differ by a tenth of their size."""
 
 
 @Figure(
@@ -51,37 +46,37 @@ CLOSE = 0.01
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """The ReLU network, both gated networks and their theory."""
     return [
-        style.entry("ReLU network", **gated.RELU),
-        style.entry("gated, 100 units a pathway", **LOOKS[RELN]),
-        style.entry("gated, wide common pathway", **LOOKS[WIDE]),
+        style.handle("ReLU network", **contextual.RELU),
+        style.handle("gated, 100 units a pathway", **STYLES[RELN]),
+        style.handle("gated, wide common pathway", **STYLES[WIDE]),
         style.BAND,
-        style.entry("theory of the gated", **style.THEORY),
+        style.handle("theory of the gated", **style.THEORY),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Loss as a share of its start, the first drop enlarged; dots are the moments of b."""
     cell = results.cell("contextual")
-    loss = gated.relative(cell.get("trajectory", "loss"))
+    loss = relative_loss(cell.get("trajectory", "loss"))
     drop = float(cell.flow_time[int((loss.mean("seed") > FIRST).sum())])
     inset = ax.inset_axes((0.42, 0.42, 0.58, 0.56))
-    for each in (ax, inset):
-        style.over_seeds(each, cell.flow_time, loss, **gated.RELU)
-        _draw_candidates(each, cell)
+    for axes in (ax, inset):
+        style.over_seeds(axes, cell.flow_time, loss, **contextual.RELU)
+        _draw_candidates(axes, cell)
     inset.set(xlim=(0.6 * drop, 2 * drop), ylim=(2 * FIRST - 1.03, 1.03))
-    shown, _ = gated.snapshots(cell, gated.first(cell))
-    moments = gated.nearest(shown, SHARES)
+    shown, _ = contextual.snapshots(cell, contextual.first_seed(cell))
+    moments = contextual.nearest_snapshots(shown, SHARES)
     times = cell.trajectory["snapshot_flow_time"].values[moments]
-    ax.plot(times, shown[moments], "o", color=gated.RELU["color"], zorder=4)
-    style.epochs(ax, cell.flow_time)
+    ax.plot(times, shown[moments], "o", color=contextual.RELU["color"], zorder=4)
+    style.epoch_axis(ax, cell.flow_time)
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
-    ax.set_xlim(0, style.settled(loss, cell.flow_time))
+    ax.set_xlim(0, style.settling_time(loss, cell.flow_time))
     near, wide = (
-        float(gated.smallest(cell.get("metrics", "imitation_gap", candidate=name)).mean("seed"))
-        for name in LOOKS
+        float(smallest_scale(cell.get("metrics", "imitation_gap", candidate=name)).mean("seed"))
+        for name in STYLES
     )
     ax.set_title(f"Losses are {near:.2g} apart, from the wide one {wide:.2g}")
 
@@ -89,22 +84,24 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Outputs of the ReLU network, of the gated one at the same loss, and their difference."""
     cell = results.cell("contextual")
-    twin = gated.families(results.cells("contextual_gated"))[gated.task(cell).contexts - 1,]
-    apart = gated.draw_outputs(ax, (cell, gated.first(cell)), (twin, gated.first(twin)), SHARES)
+    reln = contextual.reln(results.cells("contextual_gated"))
+    apart = contextual.draw_outputs(
+        ax, (cell, contextual.first_seed(cell)), (reln, contextual.first_seed(reln)), SHARES
+    )
     ax.set_title(f"At equal loss no output differs by more than {apart:.2g}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Singular values of each pathway's map, a shade for modes alike, under joint modes of all."""
-    dataset = gated.task(results.cell("contextual"))
-    cell = gated.families(results.cells("contextual_gated"))[dataset.contexts - 1,]
-    gates = gated.pathway_gates(cell)
-    off = gated.smallest(cell.get("metrics", "pathway_error_sup", solution="pathway_modes"))
+    cell = contextual.reln(results.cells("contextual_gated"))
+    gates = contextual.pathway_gates(cell)
+    off = smallest_scale(cell.get("metrics", "pathway_error_sup", solution="pathway_modes"))
     axes = style.split(ax, 1, len(gates), sharey=True)[0]
-    for pathway, (each, row) in enumerate(zip(axes, gates, strict=True)):
-        gated.draw_values(each, cell, [pathway])
-        each.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None))
-        each.set(xlabel=r"flow time ($\tau$)", title=gated.opening(row, dataset))
+    for pathway, (part, row) in enumerate(zip(axes, gates, strict=True)):
+        contextual.draw_singular_values(part, cell, [pathway])
+        part.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None))
+        label = contextual.opening_label(row, contextual.task(cell))
+        part.set(xlabel=r"flow time ($\tau$)", title=label)
     axes[0].set_ylabel("singular value")
     ax.set_title(f"Every pathway follows theory, to {float(off.max()):.0%} of its largest value")
 
@@ -112,14 +109,14 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Squared distance of outputs over squared targets; below the line alike to a tenth in size."""
     cell = results.cell("contextual")
-    loss = gated.relative(cell.get("trajectory", "loss"))
+    loss = relative_loss(cell.get("trajectory", "loss"))
     largest = []
-    for name, look in LOOKS.items():
-        error = gated.smallest(
+    for name, props in STYLES.items():
+        error = smallest_scale(
             cell.get("metrics", "imitation_output_error_curve", candidate=name)
         ).rename(snapshot="time")
         x = loss.sel(time=error["time"]).mean("seed")
-        style.over_seeds(ax, x, error, marker=".", **look)
+        style.over_seeds(ax, x, error, marker=".", **props)
         largest.append(float(error.max("time").mean("seed")))
     ax.axhline(CLOSE, **style.GUIDE)
     ax.set(xlabel="loss over initial loss", ylabel="$|f-g|^2/|y|^2$, at equal loss")
@@ -129,10 +126,10 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _draw_candidates(ax: Axes, cell: CellResults) -> None:
-    """Loss of both gated networks over the ReLU network's initial loss, theory on top."""
-    initial = gated.smallest(cell.get("trajectory", "loss")).isel(time=0, drop=True)
-    for name, look in LOOKS.items():
-        trained = gated.smallest(cell.get("metrics", "imitation_loss", candidate=name))
-        theory = gated.smallest(cell.get("theory", "candidate_loss", candidate=name))
-        style.over_seeds(ax, cell.flow_time, trained / initial, **look)
+    """Draws losses of both gated networks over the initial loss of the ReLU network."""
+    initial = smallest_scale(cell.get("trajectory", "loss")).isel(time=0, drop=True)
+    for name, props in STYLES.items():
+        trained = smallest_scale(cell.get("metrics", "imitation_loss", candidate=name))
+        theory = smallest_scale(cell.get("theory", "candidate_loss", candidate=name))
+        style.over_seeds(ax, cell.flow_time, trained / initial, **props)
         ax.plot(cell.flow_time, (theory / initial).mean("seed"), **style.THEORY)

@@ -8,17 +8,15 @@ kind. Gates that leave a sample without an open pathway make no network and are 
 ranges over three runs; the distance of losses is ours.
 """
 
-from collections.abc import Sequence
-
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 SOURCES = {
-    "training": {"label": "gates of all of training", "color": style.distinct(0), "marker": "o"},
+    "training": {"label": "gates of all of training", "color": style.categorical(0), "marker": "o"},
     "start": {
         "label": "gates of the start",
         "color": "0.6",
@@ -27,8 +25,8 @@ SOURCES = {
         "linewidth": 1.2,
     },
 }
-"""When gates are from."""
-DESIGNED = {"color": style.distinct(5), "linewidth": 1.2, "linestyle": style.LINES[3]}
+"""Lines by the time that gates are from."""
+DESIGNED = {"color": style.categorical(5), "linewidth": 1.2, "linestyle": style.LINES[3]}
 
 
 @Figure(
@@ -41,10 +39,10 @@ DESIGNED = {"color": style.distinct(5), "linewidth": 1.2, "linestyle": style.LIN
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Sources of gates, and the network that the paper designs by hand."""
-    entries = [style.entry(**look) for look in SOURCES.values()]
-    return [*entries, style.entry("pathways as designed", **DESIGNED), style.BAND]
+def legend(results: Results) -> style.Handles:
+    """Sources of gates, and the paper's network."""
+    handles = [style.handle(**props) for props in SOURCES.values()]
+    return [*handles, style.handle("pathways as designed", **DESIGNED), style.BAND]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -53,14 +51,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     error.
     """
     cell = results.cell("contextual")
-    found = gated.smallest(cell.get("metrics", "elbow", source="training")).max("run")
+    elbow = smallest_scale(cell.get("metrics", "elbow", source="training")).max("run")
     _by_clusters(ax, cell, "identification_mse")
-    errors = gated.smallest(cell.get("metrics", "identification_mse", source="training"))
-    for count in errors["clusters"].values[errors["clusters"] == found]:
+    errors = smallest_scale(cell.get("metrics", "identification_mse", source="training"))
+    for count in errors["clusters"].values[errors["clusters"] == elbow]:
         error = float(errors.sel(clusters=count).mean("run"))
         ax.plot(count, error, "o", color="black", markerfacecolor="none", markersize=9)
     ax.set(yscale="log", xlabel="number of clusters $k$", ylabel="mean squared error of outputs")
-    ax.set_title(f"Elbow at $k$ = {float(found):.0f} clusters")
+    ax.set_title(f"Elbow at $k$ = {float(elbow):.0f} clusters")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -69,18 +67,13 @@ def panel_b(results: Results, ax: Axes) -> None:
     but one (mean, range over seeds).
     """
     cell = results.cell("contextual")
-    name = gated.candidates(cell)[gated.task(cell).contexts - 1,]
-    designed = gated.smallest(cell.get("metrics", "imitation_gap", candidate=name))
+    name = contextual.candidate_names(cell)[contextual.task(cell).contexts - 1,]
+    designed = smallest_scale(cell.get("metrics", "imitation_gap", candidate=name))
     _by_clusters(ax, cell, "identification_gap")
-    ax.axhspan(
-        float(designed.min()),
-        float(designed.max()),
-        color=DESIGNED["color"],
-        alpha=0.15,
-        linewidth=0,
-    )
+    low, high = float(designed.min()), float(designed.max())
+    ax.axhspan(low, high, color=DESIGNED["color"], alpha=0.15, linewidth=0)
     ax.axhline(float(designed.mean()), **DESIGNED)
-    gaps = gated.smallest(cell.get("metrics", "identification_gap", source="training"))
+    gaps = smallest_scale(cell.get("metrics", "identification_gap", source="training"))
     ax.set(
         xlabel="number of clusters $k$",
         ylabel="distance of losses (initial loss)",
@@ -93,7 +86,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def _by_clusters(ax: Axes, cell: CellResults, metric: str) -> None:
-    """A distance by number of clusters, means and ranges over runs."""
-    for source, look in SOURCES.items():
-        values = gated.smallest(cell.get("metrics", metric, source=source)).rename(run="seed")
-        style.over_seeds(ax, values["clusters"], values, **look)
+    """Draws a distance by number of clusters, means and ranges over runs."""
+    for source, props in SOURCES.items():
+        values = smallest_scale(cell.get("metrics", metric, source=source)).rename(run="seed")
+        style.over_seeds(ax, values["clusters"], values, **props)

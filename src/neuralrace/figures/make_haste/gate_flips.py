@@ -8,15 +8,15 @@ them. In the end hardly any unit is open on all samples: many units together, ea
 do what the common pathway does. Means and ranges over seeds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 EXPERIMENTS = ("contextual", "three_contexts", "four_contexts", "five_contexts")
@@ -44,9 +44,9 @@ RECENT = {"label": "differ from the snapshot before", "linestyle": style.LINES[1
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """What gates differ from."""
-    return [*(style.entry(color="0.3", **look) for look in (START, POWER, RECENT)), style.BAND]
+def legend(results: Results) -> style.Handles:
+    """Measures of gate flips."""
+    return [*(style.handle(color="0.3", **props) for props in (START, POWER, RECENT)), style.BAND]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -55,14 +55,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     blocks of different structure, all others have hierarchies in all.
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
+    for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
         _draw_flips(ax, cell, 1, "gate_flip_fraction", 1, START | {"color": colour, "label": None})
-        look = POWER | {"color": colour, "label": None}
-        _draw_flips(ax, cell, 1, "carried_gate_flip_fraction", 1, look)
+        props = POWER | {"color": colour, "label": None}
+        _draw_flips(ax, cell, 1, "carried_gate_flip_fraction", 1, props)
         ax.plot([], [], color=colour, label=_name(cell))
     ax.legend(loc="lower right", ncols=2, handlelength=1)
     ax.set(ylabel="share of gates that differ", ylim=(0, None))
-    carried = gated.smallest(cells[0].get("metrics", "carried_gate_flip_fraction"))
+    carried = smallest_scale(cells[0].get("metrics", "carried_gate_flip_fraction"))
     end = float(carried.isel(layer=0, snapshot=-1).mean("seed"))
     ax.set_title(f"By power, {end:.0%} differ in the end")
 
@@ -72,10 +72,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     training.
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
+    for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
         _draw_flips(ax, cell, 1, "recent_gate_flips", 2, RECENT | {"color": colour})
     ax.set_ylim(0, None)
-    recent = gated.smallest(cells[0].get("metrics", "recent_gate_flips")).isel(layer=0)
+    recent = smallest_scale(cells[0].get("metrics", "recent_gate_flips")).isel(layer=0)
     ends = [float(recent.isel(snapshot=at).mean("seed")) for at in (2, -1)]
     ax.set_title(f"Flips from {ends[0]:.0%} to {ends[1]:.0%} in a snapshot")
 
@@ -84,19 +84,19 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Both layers of a network with two hidden layers."""
     cell = results.cell("two_hidden")
     layers = cell.get("metrics", "gate_flip_fraction")["layer"].values.tolist()
-    for layer, colour in zip(layers, style.ordered(len(layers)), strict=True):
-        for metric, first, look in (
+    for layer, colour in zip(layers, style.sequential(len(layers)), strict=True):
+        for metric, first, props in (
             ("gate_flip_fraction", 1, START),
             ("carried_gate_flip_fraction", 1, POWER),
             ("recent_gate_flips", 2, RECENT),
         ):
-            _draw_flips(ax, cell, layer, metric, first, look | {"color": colour, "label": None})
+            _draw_flips(ax, cell, layer, metric, first, props | {"color": colour, "label": None})
         ax.plot([], [], color=colour, label=f"layer {layer}")
     ax.legend(loc="center right")
     ax.set_ylim(0, None)
-    flips = gated.smallest(cell.get("metrics", "gate_flip_fraction")).isel(snapshot=-1)
-    told = ", ".join(f"{float(share):.0%}" for share in flips.mean("seed"))
-    ax.set_title(f"Two layers: {told} in the end")
+    flips = smallest_scale(cell.get("metrics", "gate_flip_fraction")).isel(snapshot=-1)
+    shares = ", ".join(f"{float(share):.0%}" for share in flips.mean("seed"))
+    ax.set_title(f"Two layers: {shares} in the end")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -105,15 +105,15 @@ def panel_d(results: Results, ax: Axes) -> None:
     is the dark band of times that agree.
     """
     cell = results.cell("contextual")
-    between = gated.smallest(cell.get("metrics", "gate_flips_between")).isel(layer=0).mean("seed")
+    between = smallest_scale(cell.get("metrics", "gate_flips_between")).isel(layer=0).mean("seed")
     time = between["snapshot_flow_time"].values
     share = between.transpose("snapshot", "other_snapshot").values
     picture, bar = style.split(ax, 1, 2, width_ratios=(1, 0.05))[0]
     image = style.heat(picture, share, 0, max(0.01, np.fmax.reduce(share.ravel())))
-    places = np.linspace(0, len(time) - 1, min(5, len(time))).round().astype(int)
-    names = [f"{time[place]:.0f}" for place in places]
-    picture.set_xticks(places, names)
-    picture.set_yticks(places, names)
+    positions = np.linspace(0, len(time) - 1, min(5, len(time))).round().astype(int)
+    names = [f"{time[position]:.0f}" for position in positions]
+    picture.set_xticks(positions, names)
+    picture.set_yticks(positions, names)
     picture.set(xlabel=style.FLOW_TIME, ylabel="flow time")
     ax.figure.colorbar(image, cax=bar, label="share of gates that differ")
     ax.set_title(f"Start and end differ in {float(share[0, -1]):.0%} of gates")
@@ -124,13 +124,13 @@ def panel_e(results: Results, ax: Axes) -> None:
     common pathway in the paper's gated network, one pathway among C + 1.
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    look = {"color": style.COLOURS["relu"], "marker": "o"}
-    shares = [gated.smallest(cell.get("metrics", "always_open_share")) for cell in cells]
-    for place, share in enumerate(shares):
-        style.points(ax, place, share.isel(layer=0), **look)
-    designed = [1 / (gated.task(cell).contexts + 1) for cell in cells]
+    props = {"color": style.COLOURS["relu"], "marker": "o"}
+    shares = [smallest_scale(cell.get("metrics", "always_open_share")) for cell in cells]
+    for position, share in enumerate(shares):
+        style.points(ax, position, share.isel(layer=0), **props)
+    designed = [1 / (contextual.task(cell).contexts + 1) for cell in cells]
     ax.plot(designed, label="Jarvis et al., common pathway", **style.PAPER)
-    ax.plot([], [], linestyle="", label="ReLU network", **look)
+    ax.plot([], [], linestyle="", label="ReLU network", **props)
     ax.set_xticks(range(len(cells)), [_name(cell) for cell in cells])
     ax.set(ylabel="always open, by power", ylim=(-0.01, 1.2 * max(designed)))
     ax.margins(x=0.12)
@@ -140,18 +140,18 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _name(cell: CellResults) -> str:
-    """Number of contexts, with a star where their structures differ."""
-    task = gated.task(cell)
+    """Number of contexts, with a star if their structures differ."""
+    task = contextual.task(cell)
     return f"$C$ = {task.contexts}" + ("*" if len(set(task.blocks)) > 1 else "")
 
 
 def _draw_flips(
-    ax: Axes, cell: CellResults, layer: int, metric: str, first: int, look: Mapping[str, Any]
+    ax: Axes, cell: CellResults, layer: int, metric: str, first: int, props: Mapping[str, Any]
 ) -> None:
-    """A share of gates by flow time, from the snapshot of a number on."""
-    flips = gated.smallest(cell.get("metrics", metric)).sel(layer=layer)
+    """Draws a share of gates by flow time, from the snapshot `first` on."""
+    flips = smallest_scale(cell.get("metrics", metric)).sel(layer=layer)
     time = cell.metrics["snapshot_flow_time"]
     late = {"snapshot": slice(first, None)}
-    style.over_seeds(ax, time.isel(late), flips.isel(late), **look)
+    style.over_seeds(ax, time.isel(late), flips.isel(late), **props)
     ax.set_xlabel(style.FLOW_TIME)
     ax.set_xlim(0, ax.dataLim.x1)

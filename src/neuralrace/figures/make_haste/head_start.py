@@ -9,23 +9,22 @@ gain while the common one learns. It shows in their first singular value, which 
 ahead long before the residual is learned.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
-Families = dict[tuple[int, ...], CellResults]
+Families = dict[contextual.Numbers, CellResults]
 STAGES = ("context_stage", "context_stage_four", "context_stage_five")
 WHOLE = "three_contexts_gated"
 SHORT = r"flow time (units of $\tau$)"
 HALF = 0.5
-"""Loss over initial loss in the first drop of the residual."""
+"""Loss over initial loss in the middle of the first drop of the residual."""
 LATE = 0.05
 """Loss over initial loss at the end of learning."""
 
@@ -44,15 +43,15 @@ LATE = 0.05
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Families by the numbers q of contexts that they are open in."""
-    entries = [
-        style.entry(f"gated, $q$ = {gated.family(numbers)}", **look)
-        for numbers, look in _looks(results).items()
+def legend(results: Results) -> style.Handles:
+    """Families by q."""
+    handles = [
+        style.handle(f"gated, $q$ = {contextual.family_name(numbers)}", **props)
+        for numbers, props in _styles(results).items()
     ]
-    theory = style.entry("theory", **style.THEORY)
-    stated = style.entry("Jarvis et al., closed form", **style.PAPER)
-    return [*entries, style.BAND, theory, stated]
+    theory = style.handle("theory", **style.THEORY)
+    stated = style.handle("Jarvis et al., closed form", **style.PAPER)
+    return [*handles, style.BAND, theory, stated]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -72,81 +71,81 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Loss on the whole task with three contexts, beside a common pathway."""
-    families = gated.families(results.cells(WHOLE))
-    _draw_losses(ax, families, "head_start", _looks(results))
+    families = contextual.families(results.cells(WHOLE))
+    _draw_losses(ax, families, "head_start", _styles(results))
     ax.set(yscale="log", ylim=(0.01, 1.2))
     ax.axhline(LATE, **style.GUIDE)
     (one, slow), *_, (two, fast) = _times(families, LATE).items()
+    one, two = map(contextual.family_name, (one, two))
     ax.set_title(
-        f"Whole task: $q={gated.family(one)}$ takes {slow / fast:.2f} times as long to {LATE:.0%} "
-        f"as $q={gated.family(two)}$"
+        f"Whole task: $q={one}$ takes {slow / fast:.2f} times as long to {LATE:.0%} as $q={two}$"
     )
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Largest singular value of the context pathways of d, mean over these."""
-    families = gated.families(results.cells(WHOLE))
+    families = contextual.families(results.cells(WHOLE))
     ends = []
     for numbers, cell in families.items():
         at = {
-            "pathway": np.flatnonzero(~gated.pathway_gates(cell).all(axis=1)),
+            "pathway": np.flatnonzero(~contextual.pathway_gates(cell).all(axis=1)),
             "pathway_mode": 0,
         }
-        values = gated.smallest(cell.get("trajectory", "pathway_values")).isel(at).mean("pathway")
+        values = smallest_scale(cell.get("trajectory", "pathway_values")).isel(at).mean("pathway")
         theory = cell.get("theory", "pathway_values", solution="pathway_modes")
-        theory = gated.smallest(theory).isel(at).mean(["pathway", "seed"])
-        style.over_seeds(ax, cell.flow_time, values, **_looks(results)[numbers])
+        theory = smallest_scale(theory).isel(at).mean(["pathway", "seed"])
+        style.over_seeds(ax, cell.flow_time, values, **_styles(results)[numbers])
         ax.plot(cell.flow_time, theory, **style.THEORY)
         ends.append(values.mean("seed"))
     ahead = float((ends[-1] / ends[0]).max())
-    style.epochs(ax, cell.flow_time)
+    style.epoch_axis(ax, cell.flow_time)
     ax.set(xlabel=SHORT, ylabel="first singular value", yscale="log")
     ax.set_xlim(0, float(cell.flow_time[-1]))
-    one, *_, two = map(gated.family, families)
+    one, *_, two = map(contextual.family_name, families)
     ax.set_title(f"$q={two}$ has up to {ahead:.0f} times the first singular value of $q={one}$")
 
 
 def _draw_stage(results: Results, experiment: str, ax: Axes) -> None:
-    """Losses of all families on the residual, and when they are half learned."""
-    families = gated.families(results.cells(experiment))
-    _draw_losses(ax, families, "pathway_modes", _looks(results))
+    """Draws losses of all families on the residual; the title has their half times."""
+    families = contextual.families(results.cells(experiment))
+    _draw_losses(ax, families, "pathway_modes", _styles(results))
     ax.set_ylim(0, None)
-    contexts = gated.task(next(iter(families.values()))).contexts
-    told = ", ".join(
-        f"{time:.0f} for $q={gated.family(numbers)}$"
+    contexts = contextual.task(next(iter(families.values()))).contexts
+    times = ", ".join(
+        f"{time:.0f} for $q={contextual.family_name(numbers)}$"
         for numbers, time in _times(families, HALF).items()
     )
-    ax.set_title(f"Residual, $C={contexts}$: half after {told}")
+    ax.set_title(f"Residual, $C={contexts}$: half after {times}")
 
 
-def _draw_losses(ax: Axes, cells: Families, solution: str, looks: dict) -> None:
-    """Loss of every family over time, a closed form on top, and the paper's."""
+def _draw_losses(ax: Axes, cells: Families, solution: str, styles: dict) -> None:
+    """Draws the loss of every family over time, with theory and the paper's closed form on top."""
     for numbers, cell in cells.items():
-        loss = gated.relative(cell.get("trajectory", "loss"))
-        style.over_seeds(ax, cell.flow_time, loss, **looks[numbers])
+        loss = relative_loss(cell.get("trajectory", "loss"))
+        style.over_seeds(ax, cell.flow_time, loss, **styles[numbers])
     for cell in cells.values():
-        for name, look in (("staged_modes", style.PAPER), (solution, style.THEORY)):
-            theory = gated.relative(cell.get("theory", "loss", solution=name)).mean("seed")
-            ax.plot(cell.flow_time, theory, **look)
-    style.epochs(ax, cell.flow_time)
+        for name, props in (("staged_modes", style.PAPER), (solution, style.THEORY)):
+            theory = relative_loss(cell.get("theory", "loss", solution=name)).mean("seed")
+            ax.plot(cell.flow_time, theory, **props)
+    style.epoch_axis(ax, cell.flow_time)
     ax.set(xlabel=SHORT, ylabel="loss over initial loss", xlim=(0, float(cell.flow_time[-1])))
 
 
-def _times(cells: Families, level: float) -> dict[tuple[int, ...], float]:
-    """When the mean loss of each family falls to a share of its start; NaN if it does not."""
-    found = {}
+def _times(cells: Families, level: float) -> dict[contextual.Numbers, float]:
+    """Times at which the mean loss of each family falls to a share of its start, or NaN."""
+    times = {}
     for numbers, cell in cells.items():
-        loss = gated.relative(cell.get("trajectory", "loss")).mean("seed")
-        found[numbers] = float(cell.flow_time.where(loss <= level).min())
-    return found
+        loss = relative_loss(cell.get("trajectory", "loss")).mean("seed")
+        times[numbers] = float(cell.flow_time.where(loss <= level).min())
+    return times
 
 
-def _looks(results: Results) -> dict[tuple[int, ...], dict[str, Any]]:
-    """Colours of all families, and lines of which one shows under another."""
+def _styles(results: Results) -> dict[contextual.Numbers, dict[str, Any]]:
+    """Lines of all families; widths differ, so that lines under another one are visible."""
     cells = [cell for experiment in (*STAGES, WHOLE) for cell in results.cells(experiment)]
-    numbers = list(gated.families(cells))
+    numbers = list(contextual.families(cells))
     widths = np.linspace(3.4, 1.4, len(numbers))
     return {
-        each: {"color": gated.family_look(each)["color"], "linewidth": width}
-        for each, width in zip(numbers, widths, strict=True)
+        family: {"color": contextual.family_props(family)["color"], "linewidth": width}
+        for family, width in zip(numbers, widths, strict=True)
     }

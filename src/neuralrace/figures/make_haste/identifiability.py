@@ -13,31 +13,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
 CLOSED_FORMS = {
     "unfitted_gap": ("nothing fitted", {"color": "0.6", "marker": "v"}),
-    "head_start_gap": ("with head start", {"color": style.distinct(9), "marker": "o"}),
-    "fitted_gap": ("both starts fitted", {"color": style.distinct(1), "marker": "s"}),
+    "head_start_gap": ("with head start", {"color": style.categorical(9), "marker": "o"}),
+    "fitted_gap": ("both starts fitted", {"color": style.categorical(1), "marker": "s"}),
 }
 TRAINED = {
     "imitation_gap": ("losses", {"color": style.COLOURS["gated"], "marker": "D"}),
-    "imitation_output_error": ("outputs", {"color": style.distinct(4), "marker": "^"}),
+    "imitation_output_error": ("outputs", {"color": style.categorical(4), "marker": "^"}),
 }
-"""Metrics, what to call them and how to draw them."""
+"""Names and markers of metrics."""
 LEVEL = 0.05
-"""Share of the initial loss that times are to."""
+"""Loss over initial loss at which times are compared."""
 PAPER = {"color": style.PAPER["color"], "alpha": 0.18, "linewidth": 0}
-"""Of the family that the paper has."""
+"""Shade of the family in the paper."""
 Families = Sequence[tuple[CellResults, Mapping[str, Mapping[str, Any]]]]
-"""Of each cell, labels of its families in a metric, by name."""
+"""Cells, each with the labels of its families in a metric, by name of the family."""
 
 
 @Figure(
@@ -54,7 +54,7 @@ Families = Sequence[tuple[CellResults, Mapping[str, Mapping[str, Any]]]]
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """The paper's family."""
     return [Patch(**PAPER, label="Jarvis et al.: $q = C - 1$")]
 
@@ -66,7 +66,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     families = _closed_forms(results)
     _draw_distances(ax, families, CLOSED_FORMS)
     ax.set_ylabel("distance of losses (initial loss)")
-    worst = max(float(gated.smallest(c.get("metrics", "fitted_gap")).max()) for c, _ in families)
+    worst = max(float(smallest_scale(c.get("metrics", "fitted_gap")).max()) for c, _ in families)
     ax.set_title(f"Fitted, all families are within {worst:.1%}")
 
 
@@ -78,38 +78,44 @@ def panel_b(results: Results, ax: Axes) -> None:
     _draw_distances(ax, families, TRAINED)
     ax.set_ylabel("distance when trained")
     cell, names = families[-1]
-    errors = gated.smallest(cell.get("metrics", "imitation_output_error")).mean("seed")
+    errors = smallest_scale(cell.get("metrics", "imitation_output_error")).mean("seed")
     least = min(names, key=lambda name: float(errors.sel(names[name]).fillna(np.inf)))
-    ax.set_title(f"$C$ = {gated.task(cell).contexts}: outputs of $q$ = {least} are nearest")
+    ax.set_title(f"$C$ = {contextual.task(cell).contexts}: outputs of $q$ = {least} are nearest")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Time of trained gated networks to 5% of the initial loss, over that of the ReLU network."""
     families = _trained(results)
-    look = {"color": style.COLOURS["gated"], "marker": "D"}
-    _draw(ax, families, "imitation_time_ratio", look, loss_level=LEVEL)
+    props = {"color": style.COLOURS["gated"], "marker": "D"}
+    _draw(ax, families, "imitation_time_ratio", props, loss_level=LEVEL)
     ax.axhline(1, **style.GUIDE)
     _name_families(ax, families)
     ax.set(ylabel=f"time to {LEVEL:.0%} of loss (ReLU network)")
     ax.margins(y=0.12)
     cell, names = families[-1]
-    ratios = gated.smallest(cell.get("metrics", "imitation_time_ratio").sel(loss_level=LEVEL))
-    told = ", ".join(f"{float(ratios.sel(at).mean('seed')):.2f}" for at in names.values())
-    ax.set_title(f"$C$ = {gated.task(cell).contexts}: times are {told}")
+    ratios = smallest_scale(cell.get("metrics", "imitation_time_ratio").sel(loss_level=LEVEL))
+    times = ", ".join(f"{float(ratios.sel(at).mean('seed')):.2f}" for at in names.values())
+    ax.set_title(f"$C$ = {contextual.task(cell).contexts}: times are {times}")
 
 
 def _closed_forms(results: Results) -> Families:
-    """Families that closed forms are of."""
+    """Families of the closed forms."""
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     numbers = [cell.get("metrics", "fitted_gap")["open_in"].values.tolist() for cell in cells]
     return [(c, {str(q): {"open_in": q} for q in n}) for c, n in zip(cells, numbers, strict=True)]
 
 
 def _trained(results: Results) -> Families:
-    """Families that were trained."""
+    """Families of the trained networks."""
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     return [
-        (cell, {"+".join(map(str, q)): {"candidate": c} for q, c in gated.candidates(cell).items()})
+        (
+            cell,
+            {
+                "+".join(map(str, q)): {"candidate": c}
+                for q, c in contextual.candidate_names(cell).items()
+            },
+        )
         for cell in cells
     ]
 
@@ -117,39 +123,39 @@ def _trained(results: Results) -> Families:
 def _draw_distances(
     ax: Axes, families: Families, metrics: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> None:
-    """Metrics of all families on a logarithmic axis, with a legend that no point reaches."""
-    for metric, (name, look) in metrics.items():
-        _draw(ax, families, metric, look)
-        ax.plot([], [], linestyle="", label=name, **look)
+    """Draws metrics of all families on a logarithmic axis, with a legend below all points."""
+    for metric, (name, props) in metrics.items():
+        _draw(ax, families, metric, props)
+        ax.plot([], [], linestyle="", label=name, **props)
     _name_families(ax, families)
     ax.set_yscale("log")
     ax.set_ylim(ax.dataLim.minposy / 4, ax.dataLim.y1 * 1.6)
     ax.legend(loc="lower left")
 
 
-def _draw(ax: Axes, families: Families, metric: str, look: Mapping[str, Any], **at: float) -> None:
-    """A metric of all families side by side, those of a cell joined by a thin line."""
+def _draw(ax: Axes, families: Families, metric: str, props: Mapping[str, Any], **at: float) -> None:
+    """Draws a metric of all families side by side, with a thin line through those of a cell."""
     first = 0
     for cell, names in families:
-        values = gated.smallest(cell.get("metrics", metric)).sel(at)
+        values = smallest_scale(cell.get("metrics", metric)).sel(at)
         shown = [values.sel(label) for label in names.values()]
-        for place, each in enumerate(shown, start=first):
-            style.points(ax, place, each, **look)
-        places = range(first, first + len(shown))
-        ax.plot(places, [float(e.mean("seed")) for e in shown], color=look["color"], linewidth=0.8)
+        positions = range(first, first + len(shown))
+        style.point_series(ax, positions, shown, **props)
+        means = [float(value.mean("seed")) for value in shown]
+        ax.plot(positions, means, color=props["color"], linewidth=0.8)
         first += len(shown) + 1
 
 
 def _name_families(ax: Axes, families: Families) -> None:
-    """Numbers q below the axes, numbers of contexts below those, and the paper's family shaded."""
-    places, labels, first = [], [], 0
+    """Labels q on the x axis, numbers of contexts on top, and a shade for the paper's family."""
+    positions, labels, first = [], [], 0
     for cell, names in families:
-        count = gated.task(cell).contexts
+        count = contextual.task(cell).contexts
         own = list(range(first, first + len(names)))
-        places += own
+        positions += own
         labels += names
-        for place in own[list(names).index(str(count - 1)) :][:1]:
-            ax.axvspan(place - 0.45, place + 0.45, **PAPER)
+        for position in own[list(names).index(str(count - 1)) :][:1]:
+            ax.axvspan(position - 0.45, position + 0.45, **PAPER)
         ax.annotate(
             f"$C$ = {count}",
             (float(np.mean(own)), 1),
@@ -160,5 +166,5 @@ def _name_families(ax: Axes, families: Families) -> None:
             va="top",
         )
         first += len(names) + 1
-    ax.set_xticks(places, labels)
+    ax.set_xticks(positions, labels)
     ax.set_xlabel("pathways open in $q$ contexts")

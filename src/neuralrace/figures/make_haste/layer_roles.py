@@ -8,21 +8,20 @@ second layer are mixed: most of what the common part leaves is carried by units 
 contexts, as with one hidden layer, and hardly any by units whose gate is the same for all objects.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import Results
 
 TWO: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o"}
-ONE: dict[str, Any] = {"color": style.distinct(5), "marker": "^"}
-POWER: dict[str, Any] = {"color": style.distinct(9), "marker": "s"}
+ONE: dict[str, Any] = {"color": style.categorical(5), "marker": "^"}
+POWER: dict[str, Any] = {"color": style.categorical(9), "marker": "s"}
 NETWORKS = {"two_hidden": TWO, "one_hidden": ONE}
-"""Looks of networks by experiment."""
+"""Markers of networks, by experiment."""
 
 
 @Figure(
@@ -41,28 +40,28 @@ NETWORKS = {"two_hidden": TWO, "one_hidden": ONE}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """ReLU networks by depth, and what the source states."""
+def legend(results: Results) -> style.Handles:
+    """ReLU networks by depth, and the paper's statement."""
     return [
-        style.entry("two hidden layers", linestyle="", **TWO),
-        style.entry("two, units by power", linestyle="", **POWER),
-        style.entry("one hidden layer", linestyle="", **ONE),
-        style.entry("Jarvis et al.: layer 1 is open", **style.PAPER),
+        style.handle("two hidden layers", linestyle="", **TWO),
+        style.handle("two, units by power", linestyle="", **POWER),
+        style.handle("one hidden layer", linestyle="", **ONE),
+        style.handle("Jarvis et al.: layer 1 is open", **style.PAPER),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Loss at the end over the initial loss, with the ReLU of one hidden layer taken away."""
     cell = results.cell("two_hidden")
-    kept = gated.smallest(cell.get("metrics", "final_loss_share"))
-    taken = gated.smallest(cell.get("metrics", "linearised_loss"))
-    for place, loss in enumerate((kept, *taken.transpose("hidden_layer", "seed"))):
-        style.points(ax, place, loss, **TWO)
-    layers = [str(layer) for layer in taken["hidden_layer"].values]
+    kept = smallest_scale(cell.get("metrics", "final_loss_share"))
+    linearised = smallest_scale(cell.get("metrics", "linearised_loss"))
+    for position, loss in enumerate((kept, *linearised.transpose("hidden_layer", "seed"))):
+        style.points(ax, position, loss, **TWO)
+    layers = [str(layer) for layer in linearised["hidden_layer"].values]
     ax.set_xticks(range(len(layers) + 1), ["none", *layers])
     ax.set(yscale="log", xlabel="layer without its ReLU", ylabel="loss over initial loss")
     ax.margins(x=0.2)
-    losses = taken.mean("seed").values
+    losses = linearised.mean("seed").values
     ax.set_title(
         f"Loss without the ReLU of layer {layers[0]}: {losses[0]:.2g}, of {layers[-1]}: "
         f"{losses[-1]:.2g}"
@@ -73,12 +72,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Share of units that are open on all samples, unit by unit and by their power."""
     cell = results.cell("two_hidden")
     shares = []
-    for offset, (metric, look) in zip(
+    for offset, (metric, props) in zip(
         (-0.12, 0.12), (("always_open_units", TWO), ("always_open_share", POWER)), strict=True
     ):
-        share = gated.smallest(cell.get("metrics", metric))
+        share = smallest_scale(cell.get("metrics", metric))
         for layer in share["layer"].values.tolist():
-            style.points(ax, layer + offset, share.sel(layer=layer), **look)
+            style.points(ax, layer + offset, share.sel(layer=layer), **props)
         shares.append(float(share.isel(layer=0).mean("seed")))
     ax.plot([0.7, 1.3], [1, 1], **style.PAPER)
     layers = share["layer"].values.tolist()
@@ -92,11 +91,11 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """What units carry of the residual of the common part, by the contexts that they are on in."""
     carried = {}
-    for (experiment, look), offset in zip(NETWORKS.items(), (-0.12, 0.12), strict=True):
-        share = gated.smallest(results.cell(experiment).get("metrics", "carried_residual"))
+    for (experiment, props), offset in zip(NETWORKS.items(), (-0.12, 0.12), strict=True):
+        share = smallest_scale(results.cell(experiment).get("metrics", "carried_residual"))
         numbers = share["open_contexts"].values.tolist()
         for number in numbers:
-            style.points(ax, number + offset, share.sel(open_contexts=number), **look)
+            style.points(ax, number + offset, share.sel(open_contexts=number), **props)
         carried[experiment] = float(share.sel(open_contexts=numbers[-2]).mean("seed"))
     ax.set_xticks(numbers)
     ax.set(xlabel="contexts that a unit is on in", ylabel="share of the residual", ylim=(-0.05, 1))
@@ -107,9 +106,9 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Share of the residual in units whose gate is the same for all objects of each context."""
     carried = []
-    for place, (experiment, look) in enumerate(NETWORKS.items()):
-        share = gated.smallest(results.cell(experiment).get("metrics", "context_gated_share"))
-        style.points(ax, place, share, **look)
+    for position, (experiment, props) in enumerate(NETWORKS.items()):
+        share = smallest_scale(results.cell(experiment).get("metrics", "context_gated_share"))
+        style.points(ax, position, share, **props)
         carried.append(float(share.mean("seed")))
     ax.set_xticks(range(len(NETWORKS)), ["two", "one"])
     ax.set(xlabel="hidden layers", ylabel="share of the residual", ylim=(-0.05, 1))

@@ -16,23 +16,23 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 from matplotlib import colormaps
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory import gate_patterns
 from neuralrace.theory.reln.gates import relu_gates
 
 COUNTEREXAMPLE = np.array([0.5, -0.5, 1.0, 0.0])
-"""Weights from two objects, then from two contexts."""
+"""Weights from the two objects, then from the two contexts."""
 GROUPS = ("Jarvis et al.,\nlemma 4.1\nand proof", "beyond\nthe lemma", "impossible")
 START: dict[str, Any] = {"color": "0.6", "marker": "s", "clip_on": False}
 END: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o", "clip_on": False}
-FRAME = {"facecolor": "none", "edgecolor": style.distinct(4), "linewidth": 1.6}
+FRAME = {"facecolor": "none", "edgecolor": style.categorical(4), "linewidth": 1.6}
 LEMMA = {
     "facecolor": "none",
     "edgecolor": style.PAPER["color"],
@@ -52,16 +52,16 @@ LEMMA = {
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Gates, the lemma and its counterexample, and when units are looked at."""
+def legend(results: Results) -> style.Handles:
+    """Gates, the lemma and its counterexample, and times."""
     dark, light = (colormaps[style.HEAT](value) for value in (0.0, 1.0))
     return [
         Patch(facecolor=light, label="open"),
         Patch(facecolor=dark, label="closed"),
         Patch(**LEMMA, label="lemma"),
         Patch(**FRAME, label="counterexample"),
-        style.entry("start", linestyle="", **START),
-        style.entry("end", linestyle="", **END),
+        style.handle("start", linestyle="", **START),
+        style.handle("end", linestyle="", **END),
     ]
 
 
@@ -78,11 +78,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     for row in range(1, len(patterns)):
         ax.axhline(row - 0.5, color="0.5", linewidth=0.5)
     shown = (results.cell("lemma").data.x @ COUNTEREXAMPLE > 0).tolist()
-    found = (0, len(groups[0]), LEMMA), (patterns.tolist().index(shown), 1, FRAME)
-    for first, rows, look in found:
-        frame = Rectangle((-0.5, first - 0.5), patterns.shape[1], rows, **look)
+    frames = (0, len(groups[0]), LEMMA), (patterns.tolist().index(shown), 1, FRAME)
+    for first, rows, props in frames:
+        frame = Rectangle((-0.5, first - 0.5), patterns.shape[1], rows, **props)
         ax.add_patch(frame).set(clip_on=False, zorder=4)
-    gated.name_blocks(ax.yaxis, list(map(len, groups)), GROUPS)
+    contextual.name_blocks(ax.yaxis, list(map(len, groups)), GROUPS)
     ax.set_xlabel("object in context")
     possible = len(groups[0]) + len(groups[1])
     ax.set_title(f"{possible} of {len(patterns)} can be had, the lemma has {len(groups[0])}")
@@ -96,9 +96,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("lemma")
     groups = _grouped(cell)
-    for snapshot, look in ((0, START), (-1, END)):
+    for snapshot, props in ((0, START), (-1, END)):
         units, _ = _by_pattern(cell, np.concatenate(groups), snapshot)
-        beyond = _draw_shares(ax, list(map(len, groups)), units, look)
+        beyond = _draw_shares(ax, list(map(len, groups)), units, props)
     ax.set_xlabel("share of units")
     ax.set_title(f"{beyond:.0%} of units end beyond the lemma")
 
@@ -118,28 +118,28 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def _draw_shares(
-    ax: Axes, sizes: Sequence[int], shares: xr.DataArray, look: dict[str, Any]
+    ax: Axes, sizes: Sequence[int], shares: xr.DataArray, props: dict[str, Any]
 ) -> float:
-    """Shares in the rows of their patterns, in groups; gives that of patterns beyond the lemma."""
+    """Draws shares in the rows of their patterns; returns the share beyond the lemma."""
     for row in range(shares.sizes["pattern"]):
-        style.points(ax, row, shares.isel(pattern=row), across=True, **look)
-    gated.name_blocks(ax.yaxis, sizes, [""] * len(sizes), style.GUIDE)
+        style.points(ax, row, shares.isel(pattern=row), across=True, **props)
+    contextual.name_blocks(ax.yaxis, sizes, [""] * len(sizes), style.GUIDE)
     ax.tick_params(axis="y", length=0)
     ax.set(xlim=(0, 1.05 * ax.dataLim.x1), ylim=(sum(sizes) - 0.5, -0.5))
     return float(shares.isel(pattern=slice(sizes[0], sizes[0] + sizes[1])).sum("pattern").mean())
 
 
 def _grouped(cell: CellResults) -> list[Bool[np.ndarray, "pattern sample"]]:
-    """Patterns that the lemma allows, realisable ones beyond it, and impossible ones.
+    """Patterns that the lemma allows, realisable patterns beyond it, and impossible patterns.
 
-    Those that are open on fewest samples come first.
+    Within a group, patterns that are open on the fewest samples come first.
 
     Raises:
-        UserError: the task is another than two objects in two contexts.
+        UserError: a task of other sizes than two objects in two contexts.
     """
-    dataset, data = gated.task(cell), cell.data
+    dataset, data = contextual.task(cell), cell.data
     if (dataset.objects, dataset.contexts) != (2, 2):
-        raise UserError(f"{cell.name}: patterns of gates are drawn for 2 objects in 2 contexts")
+        raise UserError("patterns of gates are drawn for 2 objects in 2 contexts", key=cell.name)
     every = np.array(list(product((False, True), repeat=len(data.x))))
     every = every[np.argsort(every.sum(axis=1), kind="stable")]
     realisable = {tuple(row) for row in gate_patterns.realisable_patterns(data.x).tolist()}
@@ -152,13 +152,13 @@ def _grouped(cell: CellResults) -> list[Bool[np.ndarray, "pattern sample"]]:
 def _by_pattern(
     cell: CellResults, patterns: Bool[np.ndarray, "pattern sample"], snapshot: int
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """Shares of units, and of output on the targets that they carry, by seed and pattern.
+    """Shares of units, and of the output on the targets that they carry, (seed, pattern).
 
-    NaN for runs that have diverged.
+    Runs that diverged have NaN.
     """
     data = cell.data
     encoder, readout = (
-        gated.smallest(cell.get("trajectory", f"weight_{layer}")).isel(snapshot=snapshot).values
+        smallest_scale(cell.get("trajectory", f"weight_{layer}")).isel(snapshot=snapshot).values
         for layer in (1, 2)
     )
     (gates,) = relu_gates([encoder, readout], data.x)

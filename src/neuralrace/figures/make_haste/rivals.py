@@ -9,32 +9,31 @@ out too, answer all samples in the end; and the largest distance from the ReLU n
 the first drop, which the common pathway makes, so that it does not tell the families apart.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
-FAMILIES: dict[tuple[int, ...], Any] = {
+FAMILIES: dict[contextual.Numbers, Any] = {
     (2,): style.LINES[0],
     (1,): style.LINES[1],
     (1, 2): style.LINES[2],
 }
-"""Lines by the numbers q of contexts that pathways are open in."""
+"""Line styles of families, by q."""
 OTHERS: dict[str, dict[str, Any]] = {
-    "samples_gated": {"color": style.distinct(2), "marker": "D", "linestyle": style.LINES[3]},
-    "objects_gated": {"color": style.distinct(5), "marker": "v", "linestyle": style.LINES[0]},
+    "samples_gated": {"color": style.categorical(2), "marker": "D", "linestyle": style.LINES[3]},
+    "objects_gated": {"color": style.categorical(5), "marker": "v", "linestyle": style.LINES[0]},
 }
-"""Looks of a pathway for every sample, and for every object, by experiment."""
+"""Lines of networks with a pathway for every sample and for every object, by experiment."""
 NAMES = {"samples_gated": "a pathway a sample", "objects_gated": "a pathway an object"}
 COMMON: dict[str, Any] = {"color": "0.35", "marker": "X"}
 LATE = 0.05
-"""Loss over initial loss at which learners are compared."""
+"""Loss over initial loss at which networks are compared."""
 
 
 @Figure(
@@ -56,33 +55,33 @@ LATE = 0.05
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """The ReLU network, and gated networks by their gates."""
     return [
-        style.entry("ReLU network", **gated.RELU),
-        *(style.entry(name, linewidth=1.2, **look) for name, _, look in _networks(results)),
+        style.handle("ReLU network", **contextual.RELU),
+        *(style.handle(name, linewidth=1.2, **props) for name, _, props in _networks(results)),
         style.BAND,
-        style.entry("theory", **style.THEORY),
+        style.handle("theory", **style.THEORY),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Loss as a share of its start; dashed are joint modes from the initial weights."""
     relu = results.cell("contextual")
-    loss = gated.relative(relu.get("trajectory", "loss"))
-    style.over_seeds(ax, relu.flow_time, loss, **gated.RELU)
+    loss = relative_loss(relu.get("trajectory", "loss"))
+    style.over_seeds(ax, relu.flow_time, loss, **contextual.RELU)
     times = {}
-    for name, cell, look in _networks(results):
-        line = look | {"marker": None, "linewidth": 1.2}
-        style.over_seeds(ax, cell.flow_time, gated.relative(cell.get("trajectory", "loss")), **line)
-        times[name] = gated.level_time(cell, LATE)
+    for name, cell, props in _networks(results):
+        line = props | {"marker": None, "linewidth": 1.2}
+        style.over_seeds(ax, cell.flow_time, relative_loss(cell.get("trajectory", "loss")), **line)
+        times[name] = contextual.level_time(cell, LATE)
         if "loss" in cell.theory:
-            theory = gated.relative(cell.get("theory", "loss", solution="pathway_modes"))
+            theory = relative_loss(cell.get("theory", "loss", solution="pathway_modes"))
             ax.plot(cell.flow_time, theory.mean("seed"), **style.THEORY)
     ax.axhline(LATE, **style.GUIDE)
-    style.epochs(ax, relu.flow_time)
+    style.epoch_axis(ax, relu.flow_time)
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", yscale="log", ylim=(0.008, 1.2))
-    ax.set_xlim(0, style.settled(loss, relu.flow_time))
+    ax.set_xlim(0, style.settling_time(loss, relu.flow_time))
     two, one, *_ = times.values()
     ax.set_title(f"Single contexts take {one / two:.2f} times as long as two to {LATE:.0%}")
 
@@ -92,12 +91,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     networks = _networks(results)
     levels = networks[0][1].get("metrics", "level_time")["loss_level"].values
     ratios = {}
-    for name, cell, look in networks:
+    for name, cell, props in networks:
         ratios[name] = [
-            gated.level_time(cell, level) / gated.level_time(networks[0][1], level)
+            contextual.level_time(cell, level) / contextual.level_time(networks[0][1], level)
             for level in levels
         ]
-        ax.plot(range(len(levels)), ratios[name], linewidth=1.2, **look)
+        ax.plot(range(len(levels)), ratios[name], linewidth=1.2, **props)
     ax.set_xticks(range(len(levels)), [f"{level:g}" for level in levels])
     ax.set(xlabel="loss over initial loss", ylabel="time over that of $q$ = 2")
     early, *_, late = ratios[NAMES["samples_gated"]]
@@ -108,14 +107,13 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Share of each pathway in the power of all, where families train together."""
-    families = gated.families(results.cells("contextual_gated"))
+    families = contextual.families(results.cells("contextual_gated"))
     cell = families[max(families, key=len)]
-    dataset, gates = gated.task(cell), gated.pathway_gates(cell)
-    share = gated.smallest(cell.get("metrics", "pathway_share"))
-    opened = np.asarray(gates.reshape(len(gates), dataset.contexts, -1).any(axis=2))
-    for place, row in enumerate(opened):
-        look = COMMON if row.all() else gated.family_look((int(row.sum()),))
-        style.points(ax, place, share.isel(pathway=place), **look)
+    share = smallest_scale(cell.get("metrics", "pathway_share"))
+    opened = contextual.gates_by_context(cell) > 0
+    for position, row in enumerate(opened):
+        props = COMMON if row.all() else contextual.family_props((int(row.sum()),))
+        style.points(ax, position, share.isel(pathway=position), **props)
     names = [", ".join(map(str, np.flatnonzero(row) + 1)) for row in opened]
     ax.set_xticks(range(len(names)), names)
     ax.set(xlabel="contexts that a pathway is open in", ylabel="share of power", yscale="log")
@@ -128,15 +126,15 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Distance of mean losses from the ReLU network's; dots are where it is largest."""
     relu = results.cell("contextual")
     time = relu.flow_time.values
-    loss = gated.relative(relu.get("trajectory", "loss")).mean("seed").values
+    loss = relative_loss(relu.get("trajectory", "loss")).mean("seed").values
     largest = []
-    for _, cell, look in _networks(results)[: len(FAMILIES)]:
-        other = gated.relative(cell.get("trajectory", "loss")).mean("seed")
+    for _, cell, props in _networks(results)[: len(FAMILIES)]:
+        other = relative_loss(cell.get("trajectory", "loss")).mean("seed")
         off = abs(np.interp(time, cell.flow_time, other) - loss)
-        line: dict[str, Any] = look | {"marker": None, "linewidth": 1.2}
+        line: dict[str, Any] = props | {"marker": None, "linewidth": 1.2}
         ax.plot(time, off, **line)
         at = int(off.argmax())
-        ax.plot(time[at], off[at], color=look["color"], marker=look["marker"])
+        ax.plot(time[at], off[at], color=props["color"], marker=props["marker"])
         largest.append(f"{off[at]:.2g} at time {time[at]:.0f}")
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylabel="distance of losses", ylim=(0, None))
     two, one, *_ = largest
@@ -144,15 +142,15 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _networks(results: Results) -> list[tuple[str, CellResults, dict[str, Any]]]:
-    """Name, cell and look of each gated network, the one of two contexts first."""
-    families = gated.families(results.cells("contextual_gated"))
-    found = [
+    """Name, cell and line of each gated network; q = 2 is first."""
+    families = contextual.families(results.cells("contextual_gated"))
+    by_family = [
         (
-            f"gated, $q$ = {gated.family(numbers)}",
+            f"gated, $q$ = {contextual.family_name(numbers)}",
             families[numbers],
-            gated.family_look(numbers) | {"linestyle": line},
+            contextual.family_props(numbers) | {"linestyle": line},
         )
         for numbers, line in FAMILIES.items()
         if numbers in families
     ]
-    return found + [(NAMES[name], results.cell(name), look) for name, look in OTHERS.items()]
+    return by_family + [(NAMES[name], results.cell(name), props) for name, props in OTHERS.items()]

@@ -9,29 +9,34 @@ the largest). Gates of single units depend on the objects as well, other than th
 Means and ranges over seeds.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 HIERARCHIES = ("three_contexts", "four_contexts", "five_contexts")
 EXPERIMENTS = ("contextual", *HIERARCHIES)
 PARTS = {
     "carried_residual": ("residual", {"color": style.COLOURS["relu"], "marker": "o"}),
-    "carried_common": ("common part", {"color": style.distinct(9), "marker": "s"}),
+    "carried_common": ("common part", {"color": style.categorical(9), "marker": "s"}),
 }
-"""Metrics, what to call them and how to draw them."""
+"""Names and markers of metrics."""
 KINDS = {
-    "context_gated_share": ("gated by context alone", {"color": style.distinct(4), "marker": "D"}),
-    "context_specific_share": ("open in one context", {"color": style.distinct(5), "marker": "v"}),
+    "context_gated_share": (
+        "gated by context alone",
+        {"color": style.categorical(4), "marker": "D"},
+    ),
+    "context_specific_share": (
+        "open in one context",
+        {"color": style.categorical(5), "marker": "v"},
+    ),
 }
-"""Kinds of units, by the metric of what they carry of the residual."""
+"""Names and markers of kinds of units, by the metric of the residual that they carry."""
 SPEED: dict[str, Any] = style.GUIDE | {"linewidth": 1.0}
 
 
@@ -48,12 +53,12 @@ SPEED: dict[str, Any] = style.GUIDE | {"linewidth": 1.0}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Parts of the targets, and what units are to be set beside."""
+def legend(results: Results) -> style.Handles:
+    """Parts of the targets, and guides."""
     return [
-        *(style.entry(name, linestyle="", **look) for name, look in PARTS.values()),
-        style.entry(r"speed of family $q$", **SPEED),
-        style.entry("Jarvis et al.: $C - 1$", **style.PAPER),
+        *(style.handle(name, linestyle="", **props) for name, props in PARTS.values()),
+        style.handle(r"speed of family $q$", **SPEED),
+        style.handle("Jarvis et al.: $C - 1$", **style.PAPER),
     ]
 
 
@@ -85,20 +90,19 @@ def panel_e(results: Results, ax: Axes) -> None:
     with the contexts, though by less than C - 1. Grey is half of them, the fastest family.
     """
     cells = [results.cell(experiment) for experiment in HIERARCHIES]
-    counts = np.array([gated.task(cell).contexts for cell in cells])
-    means = [gated.smallest(cell.get("metrics", "mean_open_contexts")) for cell in cells]
-    look = {"color": style.COLOURS["relu"], "marker": "o"}
-    for count, mean in zip(counts.tolist(), means, strict=True):
-        style.points(ax, count, mean, **look)
+    counts = np.array([contextual.task(cell).contexts for cell in cells])
+    means = [smallest_scale(cell.get("metrics", "mean_open_contexts")) for cell in cells]
+    props = {"color": style.COLOURS["relu"], "marker": "o"}
+    style.point_series(ax, counts.tolist(), means, **props)
     line = [float(mean.mean("seed")) for mean in means]
-    ax.plot(counts, line, linewidth=1.0, color=look["color"])
+    ax.plot(counts, line, linewidth=1.0, color=props["color"])
     ax.plot(counts, counts - 1, **style.PAPER)
     ax.plot(counts, counts / 2, **style.GUIDE)
     ax.annotate("$C/2$", (counts[-1], counts[-1] / 2), (3, -2), textcoords="offset points")
     ax.set(xticks=counts, xlabel="contexts $C$", ylabel="contexts a unit is open in")
     ax.margins(x=0.12)
-    told = ", ".join(f"{mean:.1f}" for mean in line)
-    ax.set_title(f"Units are open in {told} of {', '.join(map(str, counts))} contexts")
+    numbers = ", ".join(f"{mean:.1f}" for mean in line)
+    ax.set_title(f"Units are open in {numbers} of {', '.join(map(str, counts))} contexts")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
@@ -107,40 +111,41 @@ def panel_f(results: Results, ax: Axes) -> None:
     structure (fig. 3 of the paper), the others have hierarchies in all.
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    names = [f"$C$ = {gated.task(cell).contexts}" for cell in cells]
-    for offset, (metric, (name, look)) in zip((-0.1, 0.1), KINDS.items(), strict=True):
-        for place, cell in enumerate(cells):
-            style.points(ax, place + offset, gated.smallest(cell.get("metrics", metric)), **look)
-        ax.plot([], [], linestyle="", label=name, **look)
+    names = [f"$C$ = {contextual.task(cell).contexts}" for cell in cells]
+    for offset, (metric, (name, props)) in zip((-0.1, 0.1), KINDS.items(), strict=True):
+        for position, cell in enumerate(cells):
+            style.points(
+                ax, position + offset, smallest_scale(cell.get("metrics", metric)), **props
+            )
+        ax.plot([], [], linestyle="", label=name, **props)
     ax.axhline(1, **style.PAPER)
     ax.annotate("Jarvis et al.: all by context alone", (0, 0.96), va="top")
     ax.set_xticks(range(len(cells)), [f"{names[0]},\ndifferent", *names[1:]])
     ax.set(ylim=(-0.06, 1.06), ylabel="residual carried")
     ax.margins(x=0.12)
     ax.legend(loc="center")
-    most = max(float(gated.smallest(cell.get("metrics", m)).max()) for m in KINDS for cell in cells)
+    most = max(float(smallest_scale(cell.get("metrics", m)).max()) for m in KINDS for cell in cells)
     ax.set_title(f"Either kind carries at most {most:.0%}")
 
 
 def _draw_carried(ax: Axes, cell: CellResults) -> None:
-    """What units carry by the number of contexts they are open in, and the speeds of families."""
-    contexts = gated.task(cell).contexts
+    """Draws what units carry, by the number of contexts they are open in, and family speeds."""
+    contexts = contextual.task(cell).contexts
     numbers = np.arange(contexts + 1)
     speed = np.sqrt(numbers * (contexts - numbers) / contexts)
     ax.plot(numbers, speed / speed.max(), **SPEED)
     ax.axvline(contexts - 1, **style.PAPER | {"zorder": 0})
-    for offset, (metric, (_, look)) in zip((-0.1, 0.1), PARTS.items(), strict=True):
-        carried = gated.smallest(cell.get("metrics", metric))
-        for number, share in zip(
-            numbers.tolist(), carried.transpose("open_contexts", "seed"), strict=True
-        ):
-            style.points(ax, number + offset, share, **look)
+    for offset, (metric, (_, props)) in zip((-0.1, 0.1), PARTS.items(), strict=True):
+        carried = smallest_scale(cell.get("metrics", metric))
+        style.point_series(
+            ax, numbers + offset, carried.transpose("open_contexts", "seed"), **props
+        )
     ax.set(
         xticks=numbers,
         xlim=(-0.4, contexts + 0.4),
         ylim=(-0.06, 1.06),
         xlabel="open in $q$ contexts",
     )
-    residual = gated.smallest(cell.get("metrics", "carried_residual")).mean("seed")
+    residual = smallest_scale(cell.get("metrics", "carried_residual")).mean("seed")
     most = int(residual.fillna(0).argmax("open_contexts"))
     ax.set_title(f"$C$ = {contexts}: {float(residual[most]):.0%} by $q$ = {most}")

@@ -7,20 +7,19 @@ at once. Curves are simulations from the smallest init scale, dashed are closed 
 initial weights with nothing fitted.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import style
+from neuralrace.figures.modes import draw_decomposition, signed_vectors
+from neuralrace.figures.sweeps import relative_loss, smallest_scale
 from neuralrace.results.cells import Results
 
 DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
-"""Experiment and its theory."""
+"""Experiments, and labels of their solutions."""
 LABELS = {"one hidden layer": 0, "none": 4}
-"""Names of both networks, and numbers of their colours."""
+"""Indices of the colours of both networks, by name."""
 SHORT = r"flow time (units of $\tau$)"
 
 
@@ -36,33 +35,23 @@ SHORT = r"flow time (units of $\tau$)"
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Modes by singular value."""
-    theory = style.entry("closed form", **style.THEORY)
-    return [*style.mode_entries(results.cell(DEEP[0]).strength), style.BAND, theory]
+    theory = style.handle("closed form", **style.THEORY)
+    return [*style.mode_handles(results.cell(DEEP[0]).strength), style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Correlation of items and properties, and the singular vectors and values it splits into."""
-    data = results.cell(DEEP[0]).data
-    modes = data.modes
-    # a pair of vectors has no sign of its own: let items sum to what is not negative
-    signs = np.where(modes.v.sum(0) < -1e-9, -1, 1)
-    u, v = signs * modes.u, signs * modes.v
-    names = [str(number) for number in range(1, len(modes.s) + 1)]
-    # entries of the orthogonal matrices are at most 1; the others are shares of their largest ones
+    cell = results.cell(DEEP[0])
+    data, modes = cell.data, cell.data.modes
+    u, v = signed_vectors(cell)
+    # Orthogonal matrices have entries of at most 1; the others are shares of their largest entry.
     total, middle = data.sigma_yx / data.sigma_yx.max(), np.diag(modes.s) / modes.s[0]
-    axes = style.split(ax, 1, 4)[0]
-    style.heat(axes[0], total, -1, 1, data.output_names, data.item_names)
-    style.heat(axes[1], u, -1, 1, data.output_names, names)
-    style.heat(axes[2], middle, -1, 1, names, names)
-    shades = style.heat(axes[3], v.T, -1, 1, names, data.item_names)
-    texts = (r"$\Sigma^{yx}$", "$=$ $U$", r"$\times$ $S$", r"$\times$ $V^T$")
-    for each, text in zip(axes, texts, strict=True):
-        each.set_title(text, loc="center")
-    for each in axes[1:3]:
-        each.set_xlabel("mode")
-    ax.figure.colorbar(shades, ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)
+    symbols = (r"$\Sigma^{yx}$", "$=$ $U$", r"$\times$ $S$", r"$\times$ $V^T$")
+    axes = draw_decomposition(ax, cell, (total, u, middle, v.T), symbols, data.output_names)
+    for part in axes[1:3]:
+        part.set_xlabel("mode")
     ax.set_title(f"The hierarchy has {len(modes.s)} modes, from the whole to single items")
 
 
@@ -84,38 +73,38 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Loss of both networks as a share of its start."""
     for (experiment, solution), (label, index) in zip((DEEP, SHALLOW), LABELS.items(), strict=True):
         cell = results.cell(experiment)
-        loss = gated.relative(cell.get("trajectory", "loss"))
-        closed = gated.relative(cell.get("theory", "loss", solution=solution)).mean("seed")
-        style.over_seeds(ax, cell.flow_time, loss, color=style.distinct(index), label=label)
+        loss = relative_loss(cell.get("trajectory", "loss"))
+        closed = relative_loss(cell.get("theory", "loss", solution=solution)).mean("seed")
+        style.over_seeds(ax, cell.flow_time, loss, color=style.categorical(index), label=label)
         ax.plot(cell.flow_time, closed, **style.THEORY)
     ax.legend(loc="upper right")
-    style.epochs(ax, cell.flow_time)
+    style.epoch_axis(ax, cell.flow_time)
     ax.set(xlabel=SHORT, ylabel="loss over initial loss", ylim=(0, None))
     _same_clock(results, ax)
     ax.set_title("With a hidden layer the loss falls in stages, without it at once")
 
 
 def _draw_modes(results: Results, network: tuple[str, str], ax: Axes) -> tuple[float, float]:
-    """Mode strengths under their closed form; returns when the first and last are half learned."""
+    """Draws mode strengths and closed forms; returns half times of the first and the last mode."""
     experiment, solution = network
     cell = results.cell(experiment)
     time, target = cell.flow_time, cell.target
-    strength = gated.smallest(cell.get("trajectory", "mode_strength"))
-    theory = gated.smallest(cell.get("theory", "mode_strength", solution=solution)).mean("seed")
+    strength = smallest_scale(cell.get("trajectory", "mode_strength"))
+    theory = smallest_scale(cell.get("theory", "mode_strength", solution=solution)).mean("seed")
     half = []
     for mode, colour in style.mode_colours(cell.strength).items():
         style.over_seeds(ax, time, strength.sel(mode=mode), color=colour)
         ax.plot(time, theory.sel(mode=mode), **style.THEORY)
         below = strength.sel(mode=mode).mean("seed") < target.sel(mode=mode) / 2
         half.append(float(time[min(int(below.sum()), len(time) - 1)]))
-    style.epochs(ax, time)
+    style.epoch_axis(ax, time)
     ax.set(xlabel=SHORT, ylabel="mode strength", ylim=(0, None))
     _same_clock(results, ax)
     return half[0], half[-1]
 
 
 def _same_clock(results: Results, ax: Axes) -> None:
-    """A time axis that ends when the slower network has learned."""
+    """Ends the time axis where the deep network has learned."""
     cell = results.cell(DEEP[0])
-    theory = gated.smallest(cell.get("theory", "mode_strength", solution=DEEP[1])).mean("seed")
-    ax.set_xlim(0, style.settled(theory, cell.flow_time))
+    theory = smallest_scale(cell.get("theory", "mode_strength", solution=DEEP[1])).mean("seed")
+    ax.set_xlim(0, style.settling_time(theory, cell.flow_time))

@@ -9,15 +9,13 @@ single contexts, is the nearest; by outputs at equal loss it is not. Pictures ar
 that did not diverge.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Float
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
+from neuralrace.figures import contextual, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.metrics.relu.imitation import classical_scaling
 from neuralrace.results.cells import CellResults, Results
 
@@ -27,7 +25,7 @@ MEASURES = {
     "scaling_disparity": "disparity of all coordinates",
     "imitation_output_error": "$|f-g|^2/|y|^2$, largest",
 }
-"""Of likeness to the ReLU network, the last one by outputs at equal loss."""
+"""Names of measures of similarity to the ReLU network."""
 
 
 @Figure(
@@ -46,97 +44,99 @@ MEASURES = {
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """A marker for each context, a shade for the first and the last object."""
-    dataset = gated.task(results.cell("contextual"))
-    shades = style.ordered(dataset.objects)
+    dataset = contextual.task(results.cell("contextual"))
+    shades = style.sequential(dataset.objects)
     contexts = [
-        style.entry(f"context {number + 1}", color="0.3", marker=style.marker(number), linestyle="")
+        style.handle(
+            f"context {number + 1}", color="0.3", marker=style.marker(number), linestyle=""
+        )
         for number in range(dataset.contexts)
     ]
     ends = [(1, shades[0]), (dataset.objects, shades[-1])]
     return contexts + [
-        style.entry(f"object {number}", color=shade, marker="o", linestyle="")
+        style.handle(f"object {number}", color=shade, marker="o", linestyle="")
         for number, shade in ends
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Samples by classical scaling of their similarities, in two coordinates."""
-    found = _similarities(results)
-    dataset = gated.task(results.cell("contextual"))
-    target = classical_scaling(next(iter(found.values())))
-    planes = style.split(ax, 1, len(found), sharex=True, sharey=True)[0]
+    similarities = _similarities(results)
+    dataset = contextual.task(results.cell("contextual"))
+    target = classical_scaling(next(iter(similarities.values())))
+    planes = style.split(ax, 1, len(similarities), sharex=True, sharey=True)[0]
     share = {}
-    for plane, (name, similarity) in zip(planes, found.items(), strict=True):
+    for plane, (name, similarity) in zip(planes, similarities.items(), strict=True):
         points = turned(classical_scaling(similarity), target)
         means = points.reshape(dataset.contexts, dataset.objects, 2).mean(axis=1)
         share[name] = dataset.objects * np.sum(means**2) / np.sum(points**2)
-        for context, each in enumerate(points.reshape(dataset.contexts, dataset.objects, 2)):
-            shades = style.ordered(dataset.objects)
-            look = {"marker": style.marker(context), "edgecolors": shades, "facecolors": "none"}
-            plane.scatter(*each.T, s=18, linewidths=0.9, **look)
+        for context, group in enumerate(points.reshape(dataset.contexts, dataset.objects, 2)):
+            shades = style.sequential(dataset.objects)
+            props = {"marker": style.marker(context), "edgecolors": shades, "facecolors": "none"}
+            plane.scatter(*group.T, s=18, linewidths=0.9, **props)
         plane.set_title(name, loc="center")
         plane.set(xlabel="coordinate 1", aspect="equal")
     reach = max(np.abs(plane.dataLim.get_points()).max() for plane in planes) * 1.15
     planes[0].set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
     planes[0].set_ylabel("coordinate 2")
-    one, other = share[RELU], share[_named((dataset.contexts - 1,))]
+    one, other = share[RELU], share[_family_label((dataset.contexts - 1,))]
     ax.set_title(f"Contexts explain {one:.0%} of the ReLU network's plane, {other:.0%} with $q=2$")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Inner products of hidden representations over the largest; samples are context by context."""
-    found = _similarities(results)
-    dataset = gated.task(results.cell("contextual"))
-    matrices = style.split(ax, 1, len(found), sharex=True, sharey=True)[0]
-    for each, (name, similarity) in zip(matrices, found.items(), strict=True):
-        shades = style.heat(each, similarity, 0, 1, aspect="equal")
-        for axis in (each.xaxis, each.yaxis):
-            gated.name_contexts(axis, dataset, gated.FINE)
-        each.label_outer()
-        each.set_title(name, loc="center")
-        each.set_xlabel("context")
+    similarities = _similarities(results)
+    dataset = contextual.task(results.cell("contextual"))
+    matrices = style.split(ax, 1, len(similarities), sharex=True, sharey=True)[0]
+    for part, (name, similarity) in zip(matrices, similarities.items(), strict=True):
+        shades = style.heat(part, similarity, 0, 1, aspect="equal")
+        for axis in (part.xaxis, part.yaxis):
+            contextual.name_contexts(axis, dataset, contextual.FINE_LINE)
+        part.label_outer()
+        part.set_title(name, loc="center")
+        part.set_xlabel("context")
     matrices[0].set_ylabel("context")
     ax.figure.colorbar(shades, ax=list(matrices), ticks=(0, 0.5, 1), aspect=12, pad=0.02)
     within = np.kron(np.eye(dataset.contexts), 1 - np.eye(dataset.objects)) > 0
-    means = {name: similarity[within].mean() for name, similarity in found.items()}
-    one, other = means[RELU], means[_named((dataset.contexts - 1,))]
+    means = {name: similarity[within].mean() for name, similarity in similarities.items()}
+    one, other = means[RELU], means[_family_label((dataset.contexts - 1,))]
     ax.set_title(f"Objects in a context are similar to {one:.2f}, with $q=2$ to {other:.2f}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Likeness of gated networks to the ReLU network, by similarities and by outputs."""
     cell = results.cell("contextual")
-    names = gated.candidates(cell)
+    names = contextual.candidate_names(cell)
     rows = style.split(ax, len(MEASURES), hspace=0.15)[:, 0]
     for row, (metric, meaning) in zip(rows, MEASURES.items(), strict=True):
-        for place, name in enumerate(names.values()):
-            values = gated.smallest(cell.get("metrics", metric, candidate=name))
-            style.points(row, place, values, across=True, color="0.3", marker="o")
-        row.set_yticks(range(len(names)), [f"$q$ = {gated.family(each)}" for each in names])
+        for position, name in enumerate(names.values()):
+            values = smallest_scale(cell.get("metrics", metric, candidate=name))
+            style.points(row, position, values, across=True, color="0.3", marker="o")
+        row.set_yticks(range(len(names)), [f"$q$ = {contextual.family_name(q)}" for q in names])
         row.set(xlabel=meaning, ylim=(len(names) - 0.4, -0.6))
         row.set_xlim(0, 1.08 * row.dataLim.x1)
-    correlation = gated.smallest(cell.get("metrics", "similarity_correlation")).mean("seed")
+    correlation = smallest_scale(cell.get("metrics", "similarity_correlation")).mean("seed")
     one, two = (float(correlation.sel(candidate=names[numbers])) for numbers in ((1,), (2,)))
     ax.set_title(f"Similarities correlate to {one:.2f} for $q=1$, to {two:.2f} for $q=2$")
 
 
 def _similarities(results: Results) -> dict[str, Float[np.ndarray, "sample sample"]]:
-    """Inner products at the end over the largest, of the ReLU network first."""
-    networks = gated.families(results.cells("contextual_gated"))
-    named = {_named(numbers): cell for numbers, cell in networks.items()}
+    """Similarities of samples in all networks, the ReLU network first."""
+    networks = contextual.families(results.cells("contextual_gated"))
+    named = {_family_label(numbers): cell for numbers, cell in networks.items()}
     cells = {RELU: results.cell("contextual")} | named
     return {name: _similarity(cell) for name, cell in cells.items()}
 
 
-def _named(numbers: tuple[int, ...]) -> str:
-    return f"gated, $q$ = {gated.family(numbers)}"
+def _family_label(numbers: tuple[int, ...]) -> str:
+    return f"gated, $q$ = {contextual.family_name(numbers)}"
 
 
 def _similarity(cell: CellResults) -> Float[np.ndarray, "sample sample"]:
-    """Inner products of representations at the end, over their largest, of one run."""
-    similarity = gated.smallest(cell.get("trajectory", "sample_similarity")).isel(snapshot=-1)
+    """Inner products of hidden representations after training, over the largest, of one run."""
+    similarity = smallest_scale(cell.get("trajectory", "sample_similarity")).isel(snapshot=-1)
     values = similarity.dropna("seed").isel(seed=0).values
     return values / values.max()
 
@@ -144,6 +144,6 @@ def _similarity(cell: CellResults) -> Float[np.ndarray, "sample sample"]:
 def turned(
     points: Float[np.ndarray, "sample 2"], target: Float[np.ndarray, "sample 2"]
 ) -> Float[np.ndarray, "sample 2"]:
-    """Points rotated or reflected to be closest to others (orthogonal Procrustes problem)."""
+    """Points rotated or reflected to be closest to a target (orthogonal Procrustes problem)."""
     left, _, right = np.linalg.svd(points.T @ target)
     return points @ left @ right

@@ -8,20 +8,17 @@ pathways that are open in all contexts but one and shown the object alone. What 
 source: it names the structures, and their matrices are ours.
 """
 
-from collections.abc import Sequence
-
 from matplotlib import colormaps
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
-from neuralrace.figures.networks import gate_entries
-from neuralrace.results.cells import CellResults, Results
+from neuralrace.figures import contextual, style
+from neuralrace.figures.diagrams import gate_handles
+from neuralrace.results.cells import Results
 
 GATES = "gray"
-"""Open is light and closed dark, as in drawings of networks."""
+"""Open gates are light and closed gates dark, as in network diagrams."""
 
 
 @Figure(
@@ -36,66 +33,60 @@ GATES = "gray"
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Shades of inputs and targets, and of gates."""
     dark, light = (colormaps[style.HEAT](value) for value in (0.0, 1.0))
-    return [Patch(color=light, label="1"), Patch(color=dark, label="0"), *gate_entries()]
+    return [Patch(color=light, label="1"), Patch(color=dark, label="0"), *gate_handles()]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Inputs of all samples."""
-    cell = _twin(results)
-    data, dataset = cell.data, gated.task(cell)
+    cell = contextual.reln(results.cells("contextual_gated"))
+    data, dataset = cell.data, contextual.task(cell)
     style.heat(ax, data.x.T, 0, 1)
-    gated.name_blocks(ax.yaxis, data.input_groups, ("object", "context"))
-    gated.name_contexts(ax.xaxis, dataset)
+    contextual.name_blocks(ax.yaxis, data.input_groups, ("object", "context"))
+    contextual.name_contexts(ax.xaxis, dataset)
     ax.set_ylabel("input")
     ax.set_title(f"{dataset.objects} objects in {dataset.contexts} contexts")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Targets of the same samples."""
-    cell = _twin(results)
-    data, dataset = cell.data, gated.task(cell)
-    places = ("always", *(f"in {context}" for context in range(1, dataset.contexts + 1)))
+    cell = contextual.reln(results.cells("contextual_gated"))
+    data, dataset = cell.data, contextual.task(cell)
+    positions = ("always", *(f"in {context}" for context in range(1, dataset.contexts + 1)))
     kinds = [structure.replace("_", "-") for structure in dataset.blocks]
-    names = [f"{place}:\n{kind}" for place, kind in zip(places, kinds, strict=True)]
+    names = [f"{position}:\n{kind}" for position, kind in zip(positions, kinds, strict=True)]
     style.heat(ax, data.y.T, 0, 1)
-    gated.name_blocks(ax.yaxis, gated.block_sizes(dataset), names)
-    gated.name_contexts(ax.xaxis, dataset)
+    contextual.name_blocks(ax.yaxis, contextual.block_sizes(dataset), names)
+    contextual.name_contexts(ax.xaxis, dataset)
     ax.set(xlabel="context, each with all objects", ylabel="property")
     ax.set_title(f"{data.y.shape[1]} properties, some in one context only")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The rectified linear network; cells are gates in the first to the last context."""
-    cell = _twin(results)
-    gated.draw_pathways(ax, cell, shape=1.6)
-    pathways = len(gated.pathway_gates(cell))
+    cell = contextual.reln(results.cells("contextual_gated"))
+    contextual.draw_pathways(ax, cell, shape=1.6)
+    pathways = len(contextual.pathway_gates(cell))
     ax.set_title(f"The rectified linear network has {pathways} pathways")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Gates of families of networks by context, a row for each pathway."""
-    networks = gated.families(results.cells("contextual_gated"))
+    networks = contextual.families(results.cells("contextual_gated"))
     axes = style.split(ax, 1, len(networks))[0]
-    for each, (numbers, cell) in zip(axes, networks.items(), strict=True):
-        dataset, gates = gated.task(cell), gated.pathway_gates(cell)
-        opened = gates.reshape(len(gates), dataset.contexts, dataset.objects).mean(axis=2)
-        contexts = [str(context) for context in range(1, dataset.contexts + 1)]
-        style.heat(each, opened, 0, 1, columns=contexts, cmap=GATES)
-        for row in range(1, len(opened)):
-            each.axhline(row - 0.5, color="0.5", linewidth=0.6)
-        for column in range(1, dataset.contexts):
-            each.axvline(column - 0.5, color="0.5", linewidth=0.6)
-        each.spines[["top", "right"]].set_visible(True)
-        each.set_title(f"$q$ = {gated.family(numbers)}", loc="center")
-        each.set_xlabel("context")
+    for part, (numbers, cell) in zip(axes, networks.items(), strict=True):
+        opened = contextual.gates_by_context(cell)
+        pathways, contexts = opened.shape
+        names = [str(context) for context in range(1, contexts + 1)]
+        style.heat(part, opened, 0, 1, columns=names, cmap=GATES)
+        for row in range(1, pathways):
+            part.axhline(row - 0.5, color="0.5", linewidth=0.6)
+        for column in range(1, contexts):
+            part.axvline(column - 0.5, color="0.5", linewidth=0.6)
+        part.spines[["top", "right"]].set_visible(True)
+        part.set_title(f"$q$ = {contextual.family_name(numbers)}", loc="center")
+        part.set_xlabel("context")
     axes[0].set_ylabel("pathway")
     ax.set_title("Families of pathways open in $q$ contexts")
-
-
-def _twin(results: Results) -> CellResults:
-    """The network whose context pathways are open in all contexts but one."""
-    networks = gated.families(results.cells("contextual_gated"))
-    return networks[gated.task(next(iter(networks.values()))).contexts - 1,]

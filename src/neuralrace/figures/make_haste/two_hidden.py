@@ -8,18 +8,17 @@ gated network with 100 in each layer of each pathway, and its runs vary a third 
 with the width of the layers.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, style
-from neuralrace.figures.networks import gate_entries
+from neuralrace.figures import contextual, style
+from neuralrace.figures.diagrams import gate_handles
+from neuralrace.figures.sweeps import relative_loss
 from neuralrace.results.cells import CellResults, Results
 
 RELU: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o"}
@@ -28,11 +27,11 @@ GATED: dict[str, Any] = {
     "marker": "D",
     "linestyle": style.LINES[1],
 }
-ONE: dict[str, Any] = {"color": style.distinct(5), "marker": "^", "linestyle": style.LINES[2]}
+ONE: dict[str, Any] = {"color": style.categorical(5), "marker": "^", "linestyle": style.LINES[2]}
 PLATEAUS = (0.7, 0.42, 0.3)
-"""Losses over initial loss where the gated network rests."""
+"""Losses over initial loss on plateaus of the gated network."""
 HALF = 0.5
-"""Loss over initial loss to which times are relative."""
+"""Times are relative to the time at this loss over initial loss."""
 LATE = 0.05
 """Loss over initial loss at the end of learning."""
 
@@ -52,59 +51,59 @@ LATE = 0.05
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Networks, and gates of the drawing."""
+def legend(results: Results) -> style.Handles:
+    """Networks, and gates in the diagram."""
     return [
-        style.entry("ReLU, two hidden layers", **RELU),
-        style.entry("gated, two hidden layers", **GATED),
-        style.entry("ReLU, one hidden layer", **ONE),
-        *gate_entries(),
+        style.handle("ReLU, two hidden layers", **RELU),
+        style.handle("gated, two hidden layers", **GATED),
+        style.handle("ReLU, one hidden layer", **ONE),
+        *gate_handles(),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """The gated network; cells are gates in the first to the last context."""
     cell = results.cell("two_hidden_gated")
-    gated.draw_pathways(ax, cell, shape=1.7)
-    ax.set_title(f"{len(gated.pathway_gates(cell))} pathways of two hidden layers")
+    contextual.draw_pathways(ax, cell, shape=1.7)
+    ax.set_title(f"{len(contextual.pathway_gates(cell))} pathways of two hidden layers")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Loss as a share of its start; dots are the moments of c."""
-    relu, twin = results.cell("two_hidden"), results.cell("two_hidden_gated")
-    for cell, look in ((twin, GATED), (relu, RELU)):
-        _draw_runs(ax, cell, cell.flow_time, look)
-    seed = gated.typical(relu)
-    losses, _ = gated.snapshots(relu, seed)
-    moments = gated.nearest(losses, PLATEAUS)
+    relu, reln = results.cell("two_hidden"), results.cell("two_hidden_gated")
+    for cell, props in ((reln, GATED), (relu, RELU)):
+        _draw_runs(ax, cell, cell.flow_time, props)
+    seed = contextual.typical_seed(relu)
+    losses, _ = contextual.snapshots(relu, seed)
+    moments = contextual.nearest_snapshots(losses, PLATEAUS)
     times = relu.trajectory["snapshot_flow_time"].values[moments]
     ax.plot(times, losses[moments], "o", color=RELU["color"])
-    style.epochs(ax, relu.flow_time)
+    style.epoch_axis(ax, relu.flow_time)
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, float(relu.flow_time[-1]))
-    ratio = gated.level_time(twin, HALF) / gated.level_time(relu, HALF)
+    ratio = contextual.level_time(reln, HALF) / contextual.level_time(relu, HALF)
     ax.set_title(f"The gated network takes {ratio:.1f} times as long to {HALF:.0%} of the loss")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Outputs of the bold run of either network on plateaus, and their difference."""
     runs = [
-        (cell, gated.typical(cell))
+        (cell, contextual.typical_seed(cell))
         for cell in map(results.cell, ("two_hidden", "two_hidden_gated"))
     ]
-    apart = gated.draw_outputs(ax, runs[0], runs[1], PLATEAUS)
+    apart = contextual.draw_outputs(ax, runs[0], runs[1], PLATEAUS)
     ax.set_title(f"On plateaus no output differs by more than {apart:.2g}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Loss against time over the time to half of the loss, each network by its own."""
     ratios = []
-    for cell, look in (
+    for cell, props in (
         (results.cell("two_hidden_gated"), GATED),
         (results.cell("two_hidden"), RELU),
     ):
-        _draw_runs(ax, cell, cell.flow_time / gated.level_time(cell, HALF), look)
-        ratios.append(gated.level_time(cell, LATE) / gated.level_time(cell, HALF))
+        _draw_runs(ax, cell, cell.flow_time / contextual.level_time(cell, HALF), props)
+        ratios.append(contextual.level_time(cell, LATE) / contextual.level_time(cell, HALF))
     ax.set(xlabel="time over time to 0.5", ylabel="loss over initial loss")
     reached = [ratio for ratio in ratios if np.isfinite(ratio)]
     ax.set(xlim=(0, 1.2 * max(reached) if reached else None), ylim=(0, None))
@@ -117,9 +116,9 @@ def panel_e(results: Results, ax: Axes) -> None:
     cells = [results.cell(name) for name in ("two_hidden", "two_hidden_gated", "one_hidden")]
     scale = min(map(float, cells[0].spec.init_scales))
     means = []
-    for cell, look in zip(cells, (RELU, GATED, ONE), strict=True):
+    for cell, props in zip(cells, (RELU, GATED, ONE), strict=True):
         variation = _variation(cell, scale)
-        ax.plot(range(variation.size), variation, linewidth=1.2, **look)
+        ax.plot(range(variation.size), variation, linewidth=1.2, **props)
         means.append(float(variation.mean()))
     levels = [f"{level:g}" for level in variation["loss_level"].values]
     ax.set_xticks(range(len(levels)), levels)
@@ -127,21 +126,22 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set_title(f"Times vary by {means[0]:.1%} over runs, gated {means[1]:.1%}")
 
 
-def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, look: dict[str, Any]) -> None:
-    """Loss of every run, faded, and of the typical one."""
-    losses = gated.relative(cell.get("trajectory", "loss"))
+def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, props: dict[str, Any]) -> None:
+    """Draws the loss of every run, faded, and of the typical run."""
+    losses = relative_loss(cell.get("trajectory", "loss"))
     for loss in losses:
-        ax.plot(time, loss, color=look["color"], alpha=0.3, linewidth=0.6)
-    line = {key: value for key, value in look.items() if key != "marker"}
-    ax.plot(time, losses.sel(seed=gated.typical(cell)), **line)
+        ax.plot(time, loss, color=props["color"], alpha=0.3, linewidth=0.6)
+    line = {key: value for key, value in props.items() if key != "marker"}
+    ax.plot(time, losses.sel(seed=contextual.typical_seed(cell)), **line)
 
 
 def _variation(cell: CellResults, scale: float) -> xr.DataArray:
-    """Deviation of times over runs at an init scale, over their mean."""
+    """Standard deviation of times over runs at an init scale, over their mean."""
     variation = cell.get("metrics", "level_time_variation")
     if scale not in variation["init_scale"]:
         raise UserError(
-            f"{cell.name}: init_scales lacks {scale:g}, the scale that networks are compared at. "
-            "Add it in config/ and run the experiment again."
+            f"lacks {scale:g}, the scale at which networks are compared",
+            key=f"{cell.name}: init_scales",
+            remedy="add it in config/ and run the experiment again",
         )
     return variation.sel(init_scale=scale)

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, margins, style
+from neuralrace.figures import margins, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 SIDE = 1.6
-"""Half the side of the square that outputs are drawn on."""
+"""Half the side of the square on which outputs are drawn."""
 DOTS = 61
-"""Along each side of it."""
+"""Number of points along each side of the square."""
 
 
 @Figure(
@@ -38,11 +38,11 @@ DOTS = 61
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Init scales of b and c, and theory."""
-    theory = style.entry("theory", **style.THEORY)
+    theory = style.handle("theory", **style.THEORY)
     cell = margins.by_margin(results, "xor_margin")[0]
-    return [*margins.entries(cell), theory, style.entry("XoR units alone", **style.GUIDE)]
+    return [*margins.scale_handles(cell), theory, style.handle("XoR units alone", **style.GUIDE)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -51,20 +51,23 @@ def panel_a(results: Results, ax: Axes) -> None:
     target is +1. Below Delta* the four corners answer XoR, beyond it nothing is left.
     """
     cells = margins.by_margin(results, "xor_margin")
-    shown = [cells[place] for place in margins.examples([margins.margin(cell) for cell in cells])]
+    shown = [
+        cells[position]
+        for position in margins.example_indices([margins.margin(cell) for cell in cells])
+    ]
     maps = [output(cell) for cell in shown]
-    reached = [float(np.fmax.reduce(abs(each).ravel())) for each in maps]
+    reached = [float(np.fmax.reduce(abs(shades).ravel())) for shades in maps]
     largest = float(np.nan_to_num(np.fmax.reduce(reached))) or 1.0
     axes = style.split(ax, len(shown))[:, 0]
-    for one, cell, shades in zip(axes, shown, maps, strict=True):
-        image = style.heat(one, shades, -largest, largest, aspect="equal")
+    for part, cell, shades in zip(axes, shown, maps, strict=True):
+        image = style.heat(part, shades, -largest, largest, aspect="equal")
         image.set_extent((-SIDE, SIDE, -SIDE, SIDE))
         for (across, up, *_), (target,) in zip(cell.data.x, cell.data.y, strict=True):
             fill = "black" if target > 0 else "white"
-            one.plot(across, up, "o", color="black", markerfacecolor=fill, markeredgewidth=0.8)
-        one.set_yticks((-1, 1), ("-1", "1"))
-        one.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), ylabel="$x_2$")
-        one.set_title(rf"$\Delta$ = {margins.margin(cell):.4g}", loc="center")
+            part.plot(across, up, "o", color="black", markerfacecolor=fill, markeredgewidth=0.8)
+        part.set_yticks((-1, 1), ("-1", "1"))
+        part.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), ylabel="$x_2$")
+        part.set_title(rf"$\Delta$ = {margins.margin(cell):.4g}", loc="center")
     axes[-1].set_xticks((-1, 1), ("-1", "1"))
     axes[-1].set_xlabel("$x_1$")
     ax.figure.colorbar(image, ax=list(axes), label="output at $x_3$ = 0", aspect=30)
@@ -96,20 +99,20 @@ def panel_c(results: Results, ax: Axes) -> None:
     cells = margins.by_margin(results, "xor_margin")
     crossing = margins.nearest(cells)
     measured = crossing.get("metrics", "nonlinearity_index").mean("seed")
-    _by_margin(ax, cells, "nonlinearity_index", lambda share, place: share * _alone(place))
-    places = np.linspace(margins.margin(cells[0]), margins.margin(cells[-1]), 50)
-    ax.plot(places, _alone(places), **style.GUIDE)
+    _by_margin(ax, cells, "nonlinearity_index", lambda share, position: share * _alone(position))
+    positions = np.linspace(margins.margin(cells[0]), margins.margin(cells[-1]), 50)
+    ax.plot(positions, _alone(positions), **style.GUIDE)
     ax.set_ylabel("nonlinearity index")
     ax.set_title(rf"Index {_range(measured)} at $\Delta$ = {margins.margin(crossing):.4g}")
 
 
 def _alone(margin: Any) -> Any:
-    """Nonlinearity index of XoR units that point to one example each and answer it alone."""
+    """Nonlinearity index of XoR units alone, each of which answers one example."""
     return 2 / (2 + margin**2)
 
 
 def _range(values: xr.DataArray) -> str:
-    """Least and largest of a few values, or the only one."""
+    """Smallest and largest value, or the only value."""
     ends = [f"{float(end):.2f}" for end in (values.min(), values.max())]
     return " to ".join(dict.fromkeys(ends))
 
@@ -117,14 +120,14 @@ def _range(values: xr.DataArray) -> str:
 def _by_margin(
     ax: Axes, cells: Sequence[CellResults], metric: str, theory: Callable[[float, float], float]
 ) -> None:
-    """A metric by margin, all init scales, and theory of it from the predicted share and margin."""
-    places = [margins.margin(cell) for cell in cells]
-    for scale, look in margins.scales(cells[0]).items():
+    """Draws a metric by margin and init scale; `theory` maps predicted share and margin to it."""
+    positions = [margins.margin(cell) for cell in cells]
+    for scale, props in margins.scale_styles(cells[0]).items():
         at = {"init_scale": scale}
-        for place, cell in zip(places, cells, strict=True):
-            style.points(ax, place, cell.get("metrics", metric).sel(at), **look)
+        for position, cell in zip(positions, cells, strict=True):
+            style.points(ax, position, cell.get("metrics", metric).sel(at), **props)
         shares = [float(c.get("metrics", "predicted_xor_share").sel(at).mean()) for c in cells]
-        ax.plot(places, list(map(theory, shares, places)), **style.THEORY)
+        ax.plot(positions, list(map(theory, shares, positions)), **style.THEORY)
     margins.draw_crossover(ax)
     ax.set(xlabel=margins.LABEL, ylim=(-0.05, 1.05))
 
@@ -139,7 +142,7 @@ def output(cell: CellResults) -> np.ndarray:
         (up, across), from the upper left; inputs are `DOTS` values from -`SIDE` to `SIDE`.
     """
     encoder, readout = (
-        gated.smallest(cell.get("trajectory", f"weight_{layer}")).isel(snapshot=-1)
+        smallest_scale(cell.get("trajectory", f"weight_{layer}")).isel(snapshot=-1)
         for layer in (1, 2)
     )
     side = np.linspace(-SIDE, SIDE, DOTS)

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, margins, networks, style
+from neuralrace.figures import contextual, diagrams, margins, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 RELU: dict[str, Any] = {"color": style.COLOURS["relu"]}
@@ -26,13 +26,13 @@ ALONE: dict[str, dict[str, Any]] = {
     "margin_linear": style.PAPER | margins.LINEAR | {"linewidth": 1.5},
     "margin_xor": style.PAPER | margins.XOR | {"linewidth": 1.5, "linestyle": (0, (3, 1, 1, 1))},
 }
-"""Solutions of one kind of pathway, with their looks."""
+"""Lines of the solutions of one kind of pathway alone."""
 TILT = np.array([[1.0, 0.0], [0.45, 0.38], [0.0, 1.0]])
-"""From the three inputs to the plane that they are drawn on."""
+"""Projection of the three inputs to the plane of the drawing."""
 SHOWN = 0.9
-"""Margin that the task is drawn with."""
+"""Margin of the drawing of the task."""
 BEFORE, AFTER = 0.6, 1.5
-"""Where losses begin and end, over the time to half of them: earlier and later they are flat."""
+"""First and last time at which losses are drawn, over the half time; they are flat outside."""
 
 
 @Figure(
@@ -55,15 +55,15 @@ BEFORE, AFTER = 0.6, 1.5
         "xor_margin_gated": {"metrics": ""},
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Networks, theory, and either kind of pathway alone as the paper has it."""
     return [
-        style.entry("ReLU network", marker="o", **RELU),
-        style.entry("theory: both kinds race", **style.THEORY),
+        style.handle("ReLU network", marker="o", **RELU),
+        style.handle("theory: both kinds race", **style.THEORY),
         style.BAND,
-        style.entry("Jarvis et al.: linear alone", **ALONE["margin_linear"]),
-        style.entry("Jarvis et al.: XoR alone", **ALONE["margin_xor"]),
-        style.entry("never learned", linestyle="", marker="x", color="0.35"),
+        style.handle("Jarvis et al.: linear alone", **ALONE["margin_linear"]),
+        style.handle("Jarvis et al.: XoR alone", **ALONE["margin_xor"]),
+        style.handle("never learned", linestyle="", marker="x", color="0.35"),
     ]
 
 
@@ -80,12 +80,12 @@ def panel_a(results: Results, ax: Axes) -> None:
         ax.plot(*np.array([foot, head]).T, **style.GUIDE)
         fill = "black" if target > 0 else "white"
         ax.plot(*head, "o", color="black", markerfacecolor=fill, markersize=5, zorder=3)
-    for text, place, offset in (
+    for text, position, offset in (
         (r"$\Delta$", (-1, 1, SHOWN / 2), (-8, -2)),
         ("$x_1$", (0, -1, 0), (0, -10)),
         ("$x_2$", (1, 0, 0), (3, -4)),
     ):
-        across, up = np.array(place) @ TILT
+        across, up = np.array(position) @ TILT
         ax.annotate(text, (across, up), offset, textcoords="offset points")
     ax.margins(0.14)
     ax.set_aspect("equal", adjustable="datalim")
@@ -108,20 +108,20 @@ def panel_d(results: Results, ax: Axes) -> None:
     does not learn during training, or has no unit.
     """
     cells = margins.by_margin(results, "xor_margin")
-    places = [margins.margin(cell) for cell in cells]
-    for place, cell in zip(places, cells, strict=True):
-        time = gated.smallest(cell.get("metrics", "loss_half_time"))
-        style.points(ax, place, time, marker="o", **RELU)
-    ax.plot(places, _predicted(cells, "margin_race"), **style.THEORY)
-    for solution, look in ALONE.items():
-        ax.plot(places, _predicted(cells, solution), **look)
+    positions = [margins.margin(cell) for cell in cells]
+    for position, cell in zip(positions, cells, strict=True):
+        time = smallest_scale(cell.get("metrics", "loss_half_time"))
+        style.points(ax, position, time, marker="o", **RELU)
+    ax.plot(positions, _predicted(cells, "margin_race"), **style.THEORY)
+    for solution, props in ALONE.items():
+        ax.plot(positions, _predicted(cells, solution), **props)
     top = 1.12 * ax.dataLim.y1
-    for solution, look in ALONE.items():
-        never = np.array(places)[np.isnan(_predicted(cells, solution))]
-        ax.plot(never, np.full(len(never), 0.96 * top), "x", color=look["color"], markersize=4)
+    for solution, props in ALONE.items():
+        never = np.array(positions)[np.isnan(_predicted(cells, solution))]
+        ax.plot(never, np.full(len(never), 0.96 * top), "x", color=props["color"], markersize=4)
     margins.draw_crossover(ax)
     ax.set(xlabel=margins.LABEL, ylabel=r"half time ($\tau$)", ylim=(0, top))
-    ratios = [float(gated.smallest(margins.over_faster(cell)).mean("seed")) for cell in cells]
+    ratios = [float(smallest_scale(margins.over_faster(cell)).mean("seed")) for cell in cells]
     low, high = np.fmin.reduce(ratios), np.fmax.reduce(ratios)
     ax.set_title(f"{low:.2f} to {high:.2f} of the faster's time")
 
@@ -132,39 +132,39 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     cells = margins.by_margin(results, "xor_margin")
     near = cells.index(margins.nearest(cells))
-    examples = margins.examples([margins.margin(cell) for cell in cells])
+    examples = margins.example_indices([margins.margin(cell) for cell in cells])
     chosen = sorted({*examples, min(near + 1, len(cells) - 1)})
-    shown = [cells[place] for place in chosen]
+    shown = [cells[position] for position in chosen]
     axes = style.split(ax, 1, len(shown), sharey=True)[0]
-    for one, cell in zip(axes, shown, strict=True):
-        time, loss = cell.flow_time, gated.smallest(cell.get("trajectory", "loss"))
-        half = float(gated.smallest(cell.get("metrics", "loss_half_time")).mean("seed"))
+    for part, cell in zip(axes, shown, strict=True):
+        time, loss = cell.flow_time, smallest_scale(cell.get("trajectory", "loss"))
+        half = float(smallest_scale(cell.get("metrics", "loss_half_time")).mean("seed"))
         near_half = (time >= BEFORE * half) & (time <= AFTER * half)
-        seen = near_half if near_half.sum() > 2 else time >= 0
-        style.over_seeds(one, time[seen], loss[..., seen], linewidth=3.0, **RELU)
-        for solution, look in {**ALONE, "margin_race": style.THEORY}.items():
-            theory = gated.smallest(cell.get("theory", "loss", solution=solution)).mean("seed")
-            one.plot(time[seen], theory[..., seen], **look)
-        one.set_title(rf"$\Delta$ = {margins.margin(cell):.4g}", loc="center")
-        one.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
-        one.margins(x=0)
+        visible = near_half if near_half.sum() > 2 else time >= 0
+        style.over_seeds(part, time[visible], loss[..., visible], linewidth=3.0, **RELU)
+        for solution, props in {**ALONE, "margin_race": style.THEORY}.items():
+            theory = smallest_scale(cell.get("theory", "loss", solution=solution)).mean("seed")
+            part.plot(time[visible], theory[..., visible], **props)
+        part.set_title(rf"$\Delta$ = {margins.margin(cell):.4g}", loc="center")
+        part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
+        part.margins(x=0)
     axes[0].set_ylabel("loss")
     errors = [cell.get("metrics", "loss_error_sup", solution="margin_race") for cell in cells]
-    most = np.fmax.reduce([float(gated.smallest(error).max()) for error in errors])
+    most = np.fmax.reduce([float(smallest_scale(error).max()) for error in errors])
     ax.set_title(f"At all margins the loss is within {most:.1%} of that of the race")
 
 
-def _draw_pathways(ax: Axes, cell: CellResults, look: dict) -> None:
-    """A gated network with the examples that its pathways are open on."""
-    graph = networks.graph(cell)
-    gates = gated.pathway_gates(cell)
-    routes = dict.fromkeys(graph.pathways, look["color"])
+def _draw_pathways(ax: Axes, cell: CellResults, props: dict) -> None:
+    """Draws a gated network with the examples on which its pathways are open."""
+    graph = diagrams.graph(cell)
+    gates = contextual.pathway_gates(cell)
+    routes = dict.fromkeys(graph.pathways, props["color"])
     strips = dict(zip(graph.hidden, gates, strict=True))
-    networks.draw_network(ax, graph, routes, strips, {"x": "$x$", "y": "$y$"}, shape=1.1)
+    diagrams.draw_network(ax, graph, routes, strips, {"x": "$x$", "y": "$y$"}, shape=1.1)
     ax.set_title(f"{len(gates)} pathways")
 
 
 def _predicted(cells: Sequence[CellResults], solution: str) -> list[float]:
-    """Mean half times over seeds by margin at the smallest init scale; NaN where some never are."""
+    """Mean half times over seeds by margin; NaN if a run does not reach half of the loss."""
     times = [cell.get("metrics", "predicted_loss_half_time", solution=solution) for cell in cells]
-    return [float(gated.smallest(time).mean("seed", skipna=False)) for time in times]
+    return [float(smallest_scale(time).mean("seed", skipna=False)) for time in times]

@@ -9,13 +9,11 @@ race starts from its initial weights with nothing fitted. The larger the init sc
 is ahead. Means and ranges over seeds.
 """
 
-from collections.abc import Sequence
-
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, margins, style
+from neuralrace.figures import margins, style
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import Results
 
 
@@ -35,14 +33,14 @@ from neuralrace.results.cells import Results
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Gated networks of a, init scales of b, theory, and the paper's statement."""
+def legend(results: Results) -> style.Handles:
+    """Gated networks of a, init scales of b, theory, and the statement of the paper."""
     return [
-        style.entry("linear pathways", **margins.LINEAR),
-        style.entry("XoR pathways", **margins.XOR),
-        *margins.entries(margins.by_margin(results, "xor_margin")[0]),
-        style.entry("theory", **style.THEORY),
-        style.entry("Jarvis et al.", **style.PAPER),
+        style.handle("linear pathways", **margins.LINEAR),
+        style.handle("XoR pathways", **margins.XOR),
+        *margins.scale_handles(margins.by_margin(results, "xor_margin")[0]),
+        style.handle("theory", **style.THEORY),
+        style.handle("Jarvis et al.", **style.PAPER),
     ]
 
 
@@ -52,18 +50,18 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     pairs = margins.gated_pairs(results)
     axes = style.split(ax, 1, len(pairs), sharex=True, sharey=True)[0]
-    for one, pair in zip(axes, pairs, strict=True):
-        for cell, look in zip(pair, (margins.LINEAR, margins.XOR), strict=True):
-            loss = gated.smallest(cell.get("trajectory", "loss"))
-            closed = gated.smallest(cell.get("theory", "loss", solution="reduction")).mean("seed")
-            style.over_seeds(one, cell.flow_time, loss, **look)
-            one.plot(cell.flow_time, closed, **style.THEORY)
-        one.set_title(rf"$\Delta$ = {margins.margin(pair[0]):.4g}", loc="center")
-        one.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
-        one.margins(x=0)
+    for part, pair in zip(axes, pairs, strict=True):
+        for cell, props in zip(pair, (margins.LINEAR, margins.XOR), strict=True):
+            loss = smallest_scale(cell.get("trajectory", "loss"))
+            closed = smallest_scale(cell.get("theory", "loss", solution="reduction")).mean("seed")
+            style.over_seeds(part, cell.flow_time, loss, **props)
+            part.plot(cell.flow_time, closed, **style.THEORY)
+        part.set_title(rf"$\Delta$ = {margins.margin(pair[0]):.4g}", loc="center")
+        part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
+        part.margins(x=0)
     axes[0].set_ylabel("loss")
     near = pairs[[pair[0] for pair in pairs].index(margins.nearest([pair[0] for pair in pairs]))]
-    linear, xor = (gated.smallest(c.get("metrics", "loss_half_time")).mean("seed") for c in near)
+    linear, xor = (smallest_scale(c.get("metrics", "loss_half_time")).mean("seed") for c in near)
     ax.set_title(
         rf"Half times at $\Delta$ = {margins.margin(near[0]):.4g}: linear {float(linear):.1f}, "
         f"XoR {float(xor):.1f}"
@@ -75,18 +73,20 @@ def panel_b(results: Results, ax: Axes) -> None:
     scales, the largest darkest; the race is dashed.
     """
     cells = margins.by_margin(results, "xor_margin")
-    places = [margins.margin(cell) for cell in cells]
-    scales = margins.scales(cells[0])
-    for scale, look in scales.items():
+    positions = [margins.margin(cell) for cell in cells]
+    scales = margins.scale_styles(cells[0])
+    for scale, props in scales.items():
         at = {"init_scale": scale}
-        for place, cell in zip(places, cells, strict=True):
-            style.points(ax, place, margins.over_faster(cell).sel(at), **look)
+        for position, cell in zip(positions, cells, strict=True):
+            style.points(ax, position, margins.over_faster(cell).sel(at), **props)
         race = [margins.over_faster(cell, "margin_race").sel(at).mean("seed") for cell in cells]
-        ax.plot(places, list(map(float, race)), **style.THEORY)
+        ax.plot(positions, list(map(float, race)), **style.THEORY)
     ax.axhline(1, **style.PAPER)
     margins.draw_crossover(ax)
     ax.set(xlabel=margins.LABEL, ylabel="time over that of the faster")
     nearest = margins.nearest(cells)
     ratio = margins.over_faster(nearest).mean("seed").sel(init_scale=list(scales)).values
-    told = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ratio[0], ratio[-1])))
-    ax.set_title(rf"At $\Delta$ = {margins.margin(nearest):.4g}, {told} of the faster kind's time")
+    ratios = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ratio[0], ratio[-1])))
+    ax.set_title(
+        rf"At $\Delta$ = {margins.margin(nearest):.4g}, {ratios} of the faster kind's time"
+    )

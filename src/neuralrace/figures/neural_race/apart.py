@@ -7,9 +7,6 @@ untrained pairs fall with those of trained ones, and end above them. Markers and
 bars and bands ranges over seeds.
 """
 
-from collections.abc import Sequence
-
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -23,7 +20,7 @@ PAIRS = {
 }
 ENDS = {
     "initial": {"color": "0.45", "marker": "o", "markerfacecolor": "white"},
-    "final": {"color": style.distinct(0), "marker": "o"},
+    "final": {"color": style.categorical(0), "marker": "o"},
 }
 
 
@@ -44,13 +41,13 @@ ENDS = {
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Times of representations, and kinds of pairs."""
+def legend(results: Results) -> style.Handles:
+    """Times of panel c, and pairs of panel d."""
     return [
-        style.entry("c: at the start", linestyle="", **ENDS["initial"]),
-        style.entry("c: at the end", linestyle="", **ENDS["final"]),
-        style.entry("d: trained pairs", **domains.TRAINED | {"marker": None}),
-        style.entry("d: untrained pairs", **domains.UNTRAINED | {"marker": None}),
+        style.handle("c: at the start", linestyle="", **ENDS["initial"]),
+        style.handle("c: at the end", linestyle="", **ENDS["final"]),
+        style.handle("d: trained pairs", **domains.TRAINED | {"marker": None}),
+        style.handle("d: untrained pairs", **domains.UNTRAINED | {"marker": None}),
         style.BAND,
     ]
 
@@ -79,9 +76,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("pathways_apart")
     for row, name in enumerate(PAIRS):
-        for end, look in ENDS.items():
+        for end, props in ENDS.items():
             cosine = cell.get("metrics", f"{end}_similarity_{name}").isel(init_scale=0)
-            style.points(ax, row, cosine, across=True, **look)
+            style.points(ax, row, cosine, across=True, **props)
     ax.set_yticks(range(len(PAIRS)), PAIRS.values())
     ax.set(xlabel="mean cosine in the first hidden layer", ylim=(len(PAIRS) - 0.5, -0.5))
     ax.axvline(0, **style.GUIDE)
@@ -94,6 +91,6 @@ def panel_d(results: Results, ax: Axes) -> None:
     cell = results.cell("pathways_apart")
     domains.draw_errors(ax, cell)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
-    style.epochs(ax, cell.flow_time)
+    style.epoch_axis(ax, cell.flow_time)
     last = cell.get("trajectory", "untrained_error").isel(init_scale=0, time=-1).mean("seed")
     ax.set_title(f"Untrained pairs follow, to an error of {float(last):.2g}")

@@ -6,20 +6,17 @@ one hidden layer learns them one after the other; without, all follow one expone
 closed forms have nothing fitted. All at the smallest init scale.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.strengths import strengths
-from neuralrace.figures.sweeps import smallest
+from neuralrace.figures.modes import draw_decomposition, draw_strengths, signed_vectors
+from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
 DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
-"""Experiment and its theory."""
+"""Experiments, and labels of their solutions."""
 
 
 @Figure(
@@ -38,10 +35,10 @@ DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallo
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Modes by singular value."""
-    theory = style.entry("closed form", **style.THEORY)
-    return [*style.mode_entries(results.cell(DEEP[0]).strength), style.BAND, theory]
+    theory = style.handle("closed form", **style.THEORY)
+    return [*style.mode_handles(results.cell(DEEP[0]).strength), style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -50,14 +47,16 @@ def panel_a(results: Results, ax: Axes) -> None:
     Matrices other than the orthogonal ones are shares of their largest entry.
     """
     data = results.cell(DEEP[0]).data
-    u, v = _vectors(results.cell(DEEP[0]))
+    u, v = signed_vectors(results.cell(DEEP[0]))
     matrices = (
         data.sigma_yx / data.sigma_yx.max(),
         u,
         np.diag(data.modes.s) / data.modes.s[0],
         v.T,
     )
-    _factors(ax, results.cell(DEEP[0]), matrices, (r"$\Sigma^{yx}$", "$U$", "$S$", "$V^T$"))
+    draw_decomposition(
+        ax, results.cell(DEEP[0]), matrices, (r"$\Sigma^{yx}$", "$U$", "$S$", "$V^T$")
+    )
     ax.set_title(f"The task is a sum of {len(data.modes.s)} modes")
 
 
@@ -68,9 +67,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = results.cell(DEEP[0])
     maps, strength, when, end = _half(cell)
-    u, v = _vectors(cell)
+    u, v = signed_vectors(cell)
     matrices = (maps / ((u * end) @ v.T).max(), u, strength / end[0], v.T)
-    _factors(ax, cell, matrices, ("$W_2W_1$", "$U$", "$A(t)$", "$V^T$"))
+    draw_decomposition(ax, cell, matrices, ("$W_2W_1$", "$U$", "$A(t)$", "$V^T$"))
     learned = int((np.diag(strength) > end / 2).sum())
     ax.set_title(rf"At $t$ = {when:.3g} $\tau$ the network has {learned} of them")
 
@@ -90,43 +89,21 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 def _curves(ax: Axes, results: Results, experiment: str, solution: str) -> None:
     cell, deep = results.cell(experiment), results.cell(DEEP[0])
-    strengths(ax, cell, solution, smallest(cell))
-    slowest = deep.get("theory", "mode_strength", solution=DEEP[1])
-    until = style.settled(slowest.isel(init_scale=smallest(deep)), deep.flow_time)
-    ax.set(xlim=(0, until), ylim=(0, None))
-
-
-def _vectors(cell: CellResults) -> tuple[np.ndarray, np.ndarray]:
-    """Singular vectors of the task, (output, mode) and (item, mode)."""
-    modes = cell.data.modes
-    # a pair of vectors has no sign of its own: let items sum to what is not negative
-    signs = np.where(modes.v.sum(0) < -1e-9, -1, 1)
-    return signs * modes.u, signs * modes.v
+    draw_strengths(ax, cell, solution, smallest_scale_index(cell))
+    slowest = smallest_scale(deep.get("theory", "mode_strength", solution=DEEP[1]))
+    ax.set(xlim=(0, style.settling_time(slowest, deep.flow_time)), ylim=(0, None))
 
 
 def _half(cell: CellResults) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """The network when half is learned: its map, that in the basis of the modes, when; the ends."""
-    u, v = _vectors(cell)
-    outputs = cell.get("trajectory", "outputs").isel(init_scale=smallest(cell)).mean("seed")
-    # items are one-hot, so that outputs are the columns of the map
+    """The network when half is learned.
+
+    Returns:
+        Its map, the map in the basis of the modes, the flow time, and the strengths at convergence.
+    """
+    u, v = signed_vectors(cell)
+    outputs = smallest_scale(cell.get("trajectory", "outputs")).mean("seed")
+    # Inputs are one-hot, so the outputs of the items are the columns of the map.
     maps = outputs.transpose("snapshot", "output", "sample").values
     strength, end = u.T @ maps @ v, cell.data.modes.s / cell.data.modes.d
     half = int(abs(np.trace(strength, axis1=-2, axis2=-1) - end.sum() / 2).argmin())
     return maps[half], strength[half], float(cell.trajectory["snapshot_flow_time"][half]), end
-
-
-def _factors(
-    ax: Axes, cell: CellResults, matrices: Sequence[np.ndarray], symbols: Sequence[str]
-) -> None:
-    """Draws a matrix and its factors side by side."""
-    data = cell.data
-    modes = [str(mode) for mode in cell.strength["mode"].values]
-    rows = (data.output_names, (), modes, modes)
-    columns = (data.item_names, modes, modes, data.item_names)
-    axes = style.split(ax, 1, len(matrices))[0]
-    for part, matrix, symbol, left, below in zip(
-        axes, matrices, symbols, rows, columns, strict=True
-    ):
-        shades = style.heat(part, matrix, -1, 1, left, below)
-        part.set_title(symbol, loc="center")
-    ax.figure.colorbar(shades, ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)

@@ -11,8 +11,6 @@ that answers zero.
 
 from collections.abc import Sequence
 
-import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -20,7 +18,7 @@ from neuralrace.figures import domains, style
 from neuralrace.results.cells import CellResults, Results
 
 SMALL = 0.1
-"""An error that the claims count as small."""
+"""Errors up to this value are small, as in the claims."""
 
 
 @Figure(
@@ -38,13 +36,13 @@ SMALL = 0.1
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Trained and untrained pairs, and the share that the paper names."""
     return [
-        style.entry("trained pairs", **domains.TRAINED),
-        style.entry("untrained pairs", **domains.UNTRAINED),
+        style.handle("trained pairs", **domains.TRAINED),
+        style.handle("untrained pairs", **domains.UNTRAINED),
         style.BAND,
-        style.entry(f"Saxe et al.: {domains.SHARE:.0%}", **style.PAPER),
+        style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
     ]
 
 
@@ -53,10 +51,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     cells = domains.by_partners(results, "generalisation")
     _errors(ax, cells)
     ax.set_ylim(0, None)
-    ends = [float(domains.untrained(cell).mean()) for cell in cells]
-    small = [domains.partners(cell) for cell, end in zip(cells, ends, strict=True) if end <= SMALL]
-    from_ = f"is small from {min(small):.0%} on" if small else f"falls to {min(ends):.1g}"
-    ax.set_title(f"Mean error on untrained pairs {from_}")
+    ends = [float(domains.untrained_error(cell).mean()) for cell in cells]
+    shares = map(domains.partner_share, cells)
+    small = [share for share, end in zip(shares, ends, strict=True) if end <= SMALL]
+    finding = f"is small from {min(small):.0%} on" if small else f"falls to {min(ends):.1g}"
+    ax.set_title(f"Mean error on untrained pairs {finding}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -75,28 +74,25 @@ def panel_c(results: Results, ax: Axes) -> None:
     sweep = domains.by_partners(results, "generalisation")
     near = domains.nearest_first(sweep)[:3]
     many = [c for c in results.cells("mask_contrast") if c.routing.pairs.name == "band"]
-    shown = {round(domains.partners(cell), 3): cell for cell in (*near, *many)}
+    shown = {round(domains.partner_share(cell), 3): cell for cell in (*near, *many)}
     medians = {}
-    for place, (share, cell) in enumerate(sorted(shown.items())):
-        errors = np.sort(domains.untrained(cell).values)
-        across = place + np.linspace(-0.3, 0.3, len(errors))
-        look = {"color": domains.UNTRAINED["color"], "marker": domains.UNTRAINED["marker"]}
-        ax.plot(across, errors, linestyle="", markersize=2, **look)
-        medians[share] = float(np.nanmedian(errors))
-        ax.plot([place - 0.35, place + 0.35], [medians[share]] * 2, color="0.2", linewidth=1.2)
+    dots = {key: domains.UNTRAINED[key] for key in ("color", "marker")}
+    for position, (share, cell) in enumerate(sorted(shown.items())):
+        errors = domains.untrained_error(cell)
+        medians[share] = style.single_runs(ax, position, errors, 0.3, markersize=2, **dots)
     ax.axhline(SMALL, **style.GUIDE)
     ax.set_xticks(range(len(shown)), [f"{share:.0%}" for share in sorted(shown)])
     ax.set(yscale="log", ylabel="relative error, run by run", xlabel="trained share, $K/M$")
-    told = (many or list(shown.values()))[0]
-    share, worst = domains.partners(told), float(domains.untrained(told).max())
+    cell = (many or list(shown.values()))[0]
+    share, worst = domains.partner_share(cell), float(domains.untrained_error(cell).max())
     median = medians[round(share, 3)]
     ax.set_title(f"At {share:.0%} the median is {median:.2g}, the worst {worst:.2g}")
 
 
 def _errors(ax: Axes, cells: Sequence[CellResults]) -> None:
-    """Of trained and of untrained pairs, and where the paper puts the threshold."""
-    for name, look in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
+    """Draws errors of trained and of untrained pairs, and the threshold of the paper."""
+    for name, props in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
         errors = [cell.get("metrics", f"final_{name}_error").isel(init_scale=0) for cell in cells]
-        domains.draw_by_partners(ax, cells, [e.clip(min=domains.FLOOR) for e in errors], look)
-    ax.axvline(domains.SHARE, **style.PAPER)
-    ax.set(ylabel="relative error", xlabel=domains.PARTNERS)
+        domains.draw_by_partners(ax, cells, [e.clip(min=domains.FLOOR) for e in errors], props)
+    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
+    ax.set(ylabel="relative error", xlabel=domains.PARTNER_LABEL)

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -20,11 +19,11 @@ from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
 from neuralrace.results.cells import CellResults, Results
 
-BAND = {"color": style.distinct(0), "marker": "o"}
-RANDOM = {"color": style.distinct(3), "marker": "D", "linestyle": style.LINES[1]}
-PARALLEL = {"color": style.distinct(4), "marker": "v", "linestyle": style.LINES[2]}
+BAND = {"color": style.categorical(0), "marker": "o"}
+RANDOM = {"color": style.categorical(3), "marker": "D", "linestyle": style.LINES[1]}
+PARALLEL = {"color": style.categorical(4), "marker": "v", "linestyle": style.LINES[2]}
 COUNTS = ("generalisation_five", "generalisation", "generalisation_twenty")
-"""Sweeps over partners, by number of domains."""
+"""Sweeps over partners, with five, ten and twenty domains."""
 
 
 @Figure(
@@ -49,14 +48,14 @@ COUNTS = ("generalisation_five", "generalisation", "generalisation_twenty")
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Masks, pairs, and the share that the paper names."""
     return [
-        style.entry("band", **BAND),
-        style.entry("random mask", **RANDOM),
-        style.entry("band, dedicated pathways beside", **PARALLEL),
+        style.handle("band", **BAND),
+        style.handle("random mask", **RANDOM),
+        style.handle("band, dedicated pathways beside", **PARALLEL),
         style.BAND,
-        style.entry(f"Saxe et al.: {domains.SHARE:.0%}", **style.PAPER),
+        style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
     ]
 
 
@@ -65,73 +64,68 @@ def panel_a(results: Results, ax: Axes) -> None:
     domains.
     """
     sweeps = [domains.by_partners(results, name) for name in COUNTS]
-    for index, (cells, colour) in enumerate(zip(sweeps, style.ordered(len(sweeps)), strict=True)):
-        look = {"color": colour, "marker": style.marker(index)}
-        _draw_errors(ax, cells, look)
-        ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **look)
-    ax.axvline(domains.SHARE, **style.PAPER)
+    for cells, props in zip(sweeps, style.sequential_styles(len(sweeps)), strict=True):
+        _draw_errors(ax, cells, props)
+        ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **props)
+    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     ax.legend(loc="upper right")
     near = [domains.nearest_first(cells)[0] for cells in sweeps]
-    medians = ", ".join(f"{float(domains.untrained(cell).median()):.0e}" for cell in near)
-    ax.set_title(f"Medians nearest to {domains.SHARE:.0%}: {medians}")
+    medians = ", ".join(f"{float(domains.untrained_error(cell).median()):.0e}" for cell in near)
+    ax.set_title(f"Medians nearest to {domains.PAPER_SHARE:.0%}: {medians}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """How much of what trained pairs learn untrained pairs follow, against the number of partners;
     the grey line is nine tenths, where they count as following.
     """
-    crossed = []
-    for index, name in enumerate(COUNTS[1:], start=1):
+    thresholds = []
+    for name, props in zip(COUNTS[1:], style.sequential_styles(len(COUNTS))[1:], strict=True):
         cells = domains.by_partners(results, name)
         partners = [float(_partners(cell)) for cell in cells]
         ratios = [cell.get("metrics", "zero_shot_ratio").isel(init_scale=0) for cell in cells]
-        look = {"color": style.ordered(len(COUNTS))[index], "marker": style.marker(index)}
-        domains.draw_ends(ax, partners, ratios, look)
-        crossed.append(domains.following(partners, ratios))
-        ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **look)
-    ax.axhline(domains.FOLLOWS, **style.GUIDE)
+        domains.draw_line(ax, partners, ratios, props)
+        thresholds.append(domains.transfer_threshold(partners, ratios))
+        ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **props)
+    ax.axhline(domains.FOLLOWING, **style.GUIDE)
     ax.legend(loc="lower right")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="trained partners $K$", ylabel="zero-shot ratio")
-    ax.set_title(f"Median runs follow from $K$ = {', '.join(crossed)} on")
+    ax.set_title(f"Median runs follow from $K$ = {', '.join(thresholds)} on")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Error on untrained pairs where a band of partners is trained, and where they are drawn at
     random.
     """
-    for name, look in (("generalisation", BAND), ("generalisation_random", RANDOM)):
-        _draw_errors(ax, domains.by_partners(results, name), look)
-    ax.axvline(domains.SHARE, **style.PAPER)
+    for name, props in (("generalisation", BAND), ("generalisation_random", RANDOM)):
+        _draw_errors(ax, domains.by_partners(results, name), props)
+    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     near = {
-        mask: float(domains.untrained(domains.nearest_first(results.cells(name))[0]).median())
+        mask: float(domains.untrained_error(domains.nearest_first(results.cells(name))[0]).median())
         for mask, name in (("band", "generalisation"), ("random", "generalisation_random"))
     }
-    told = ", ".join(f"{mask} {median:.0e}" for mask, median in near.items())
-    ax.set_title(f"Medians nearest to {domains.SHARE:.0%}: {told}")
+    medians = ", ".join(f"{mask} {median:.0e}" for mask, median in near.items())
+    ax.set_title(f"Medians nearest to {domains.PAPER_SHARE:.0%}: {medians}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """The same where few partners are trained, run by run, with medians (bars)."""
-    looks = {"band": BAND, "random_regular": RANDOM}
+    styles = {"band": BAND, "random_regular": RANDOM}
     cells = {cell.routing.pairs.name: cell for cell in results.cells("mask_contrast")}
     medians = []
-    for place, (name, cell) in enumerate(sorted(cells.items())):
-        look = looks[name]
-        errors = np.sort(domains.untrained(cell).values)
-        mark = {key: look[key] for key in ("color", "marker")}
-        across = place + np.linspace(-0.35, 0.35, len(errors))
-        ax.plot(across, errors, linestyle="", markersize=2.2, **mark)
-        medians.append(float(np.nanmedian(errors)))
-        ax.plot([place - 0.4, place + 0.4], [medians[-1]] * 2, color="0.2", linewidth=1.2)
+    for position, (name, cell) in enumerate(sorted(cells.items())):
+        props = styles[name]
+        errors = domains.untrained_error(cell)
+        dots = {"color": props["color"], "marker": props["marker"], "markersize": 2.2}
+        medians.append(style.single_runs(ax, position, errors, 0.35, **dots))
     ax.set_xticks(range(len(cells)), [name.partition("_")[0] for name in sorted(cells)])
     ax.set(
         yscale="log",
         ylabel="relative error",
         xlabel=f"mask, {_partners(cell)} of {cell.spec.dataset.count} partners",
     )
-    found = " and ".join(f"{median:.2g}" for median in medians)
-    ax.set_title(f"Medians {found} over {len(errors)} seeds")
+    values = " and ".join(f"{median:.2g}" for median in medians)
+    ax.set_title(f"Medians {values} over {errors.sizes['seed']} seeds")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -139,14 +133,14 @@ def panel_e(results: Results, ax: Axes) -> None:
     the shared one. The number is the largest change of a run.
     """
     without = domains.by_partners(results, "generalisation")
-    beside = domains.by_partners(results, "generalisation_parallel")
+    dedicated = domains.by_partners(results, "generalisation_parallel")
     _draw_errors(ax, without, BAND)
-    _draw_errors(ax, beside, PARALLEL)
-    ax.axvline(domains.SHARE, **style.PAPER)
-    alone = {_partners(cell): domains.untrained(cell) for cell in without}
+    _draw_errors(ax, dedicated, PARALLEL)
+    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
+    alone = {_partners(cell): domains.untrained_error(cell) for cell in without}
     apart = [
-        float(abs(domains.untrained(cell) - alone[_partners(cell)]).max())
-        for cell in beside
+        float(abs(domains.untrained_error(cell) - alone[_partners(cell)]).max())
+        for cell in dedicated
         if _partners(cell) in alone and _partners(cell) > 1
     ]
     ax.set_title(f"With dedicated pathways within {max(apart, default=np.nan):.2g}, $K>1$")
@@ -157,25 +151,25 @@ def panel_f(results: Results, ax: Axes) -> None:
     and on untrained pairs.
     """
     cells = domains.by_partners(results, "generalisation_parallel")
-    for name, look in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
+    for name, props in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
         dedicated = [
             1 - cell.get("metrics", f"{name}_pathway_share").isel(init_scale=0) for cell in cells
         ]
-        domains.draw_by_partners(ax, cells, dedicated, look)
-        ax.plot([], [], label=f"{name} pairs", **look)
+        domains.draw_by_partners(ax, cells, dedicated, props)
+        ax.plot([], [], label=f"{name} pairs", **props)
     ax.legend(loc="upper right")
     ax.set(yscale="log", ylabel="dedicated share of power", xlabel="trained share, $K/M$")
     near = domains.nearest_first(cells)[0]
     own = 1 - float(near.get("metrics", "trained_pathway_share").mean())
-    ax.set_title(f"Dedicated share at {domains.partners(near):.0%}: {own:.0e}")
+    ax.set_title(f"Dedicated share at {domains.partner_share(near):.0%}: {own:.0e}")
 
 
 def _partners(cell: CellResults) -> int:
-    """Output domains that each input domain is trained with, K."""
+    """Number K of output domains that each input domain is trained with."""
     return cell.routing.partners(cell.spec.dataset.count)
 
 
-def _draw_errors(ax: Axes, cells: Sequence[CellResults], look: Mapping[str, Any]) -> None:
-    """Error of untrained pairs at the end, against K/M."""
-    domains.draw_by_partners(ax, cells, [domains.untrained(cell) for cell in cells], look)
+def _draw_errors(ax: Axes, cells: Sequence[CellResults], props: Mapping[str, Any]) -> None:
+    """Draws the final error of untrained pairs against K/M."""
+    domains.draw_by_partners(ax, cells, [domains.untrained_error(cell) for cell in cells], props)
     ax.set(yscale="log", ylabel="relative error", xlabel="trained share, $K/M$")

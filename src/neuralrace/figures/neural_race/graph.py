@@ -8,15 +8,12 @@ by a distance of first order in the step; with the same clock, flow against flow
 descent, network and reduction agree up to the tolerance of the integrator or to rounding.
 """
 
-from collections.abc import Sequence
-
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
-from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import gated, networks, style
+from neuralrace.figures import diagrams, style
+from neuralrace.figures.sweeps import cannot_draw, smallest_scale
 from neuralrace.networks.graph import Graph
 from neuralrace.results.cells import CellResults, Results
 
@@ -40,14 +37,14 @@ from neuralrace.results.cells import CellResults, Results
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Gates, singular values, and the reduction."""
     values = [
-        style.entry(f"{name} singular value", color=colour)
-        for name, colour in zip(("largest", "smallest"), style.ordered(2), strict=True)
+        style.handle(f"{name} singular value", color=colour)
+        for name, colour in zip(("largest", "smallest"), style.sequential(2), strict=True)
     ]
-    theory = style.entry("reduction", **style.THEORY)
-    return [*networks.gate_entries(), *values, style.BAND, theory]
+    theory = style.handle("reduction", **style.THEORY)
+    return [*diagrams.gate_handles(), *values, style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -57,11 +54,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     cell = results.cell("contexts")
     network = cell.spec.network
     if not isinstance(network, Graph) or not network.gates:
-        raise UserError(f"{cell.name}: network {network.name!r} has no graph with gates to draw")
+        raise cannot_draw(cell, "network", "graph with gates")
     labels = {name: f"{name}\n{units}" for name, units in network.nodes.items()}
     labels |= {name: f"{name}, {network.nodes[name]}" for name in network.hidden}
-    routes = {path: style.distinct(index) for index, path in enumerate(network.pathways)}
-    networks.draw_network(ax, network, routes, network.gates, labels, shape=2.6)
+    routes = {path: style.categorical(index) for index, path in enumerate(network.pathways)}
+    diagrams.draw_network(ax, network, routes, network.gates, labels, shape=2.6)
     contexts = len(next(iter(network.gates.values())))
     ax.set_title(
         f"{len(routes)} pathways through {len(network.edges)} matrices, {contexts} contexts"
@@ -74,18 +71,18 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("contexts")
     network = cell.spec.network
-    simulated = gated.smallest(cell.get("trajectory", "singular_values"))
-    reduced = gated.smallest(cell.get("theory", "singular_values", solution="reduction"))
+    simulated = smallest_scale(cell.get("trajectory", "singular_values"))
+    reduced = smallest_scale(cell.get("theory", "singular_values", solution="reduction"))
     axes = style.split(ax, 1, simulated.sizes["layer"], sharex=True, sharey=True)[0]
-    for layer, one in enumerate(axes):
-        for mode, colour in zip((0, -1), style.ordered(2), strict=True):
+    for layer, part in enumerate(axes):
+        for mode, colour in zip((0, -1), style.sequential(2), strict=True):
             at = {"layer": layer, "singular_mode": mode}
-            style.over_seeds(one, cell.flow_time, simulated.isel(at), color=colour)
-            one.plot(cell.flow_time, reduced.isel(at).mean("seed"), **style.THEORY)
-        _clock(one, cell)
-        one.tick_params(labelleft=layer == 0)
+            style.over_seeds(part, cell.flow_time, simulated.isel(at), color=colour)
+            part.plot(cell.flow_time, reduced.isel(at).mean("seed"), **style.THEORY)
+        _clock(part, cell)
+        part.tick_params(labelleft=layer == 0)
         source, target = network.edges[layer]
-        one.set_title(rf"{source} $\rightarrow$ {target}", loc="center")
+        part.set_title(rf"{source} $\rightarrow$ {target}", loc="center")
     axes[0].set(ylabel="singular value", ylim=(0, None))
     off = float(abs(simulated - reduced).max() / reduced.max())
     ax.set_title(f"Singular values within {off:.1%} of the reduction's")
@@ -95,15 +92,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Loss over initial loss at all init scales."""
     cell = results.cell("contexts")
     loss = cell.get("trajectory", "loss")
-    reduced = cell.get("theory", "loss", solution="reduction").mean("seed")
-    loss, reduced = (each / each.isel(time=0) for each in (loss, reduced))
-    scales = loss["init_scale"].values
-    for index, colour in enumerate(style.ordered(len(scales))):
-        at = {"init_scale": index}
-        style.over_seeds(
-            ax, cell.flow_time, loss.isel(at), color=colour, label=f"{scales[index]:g}"
-        )
-        ax.plot(cell.flow_time, reduced.isel(at), **style.THEORY)
+    reduced = cell.get("theory", "loss", solution="reduction").mean("seed").expand_dims("seed")
+    loss, reduced = (curve / curve.isel(time=0) for curve in (loss, reduced))
+    style.over_scales(ax, cell.flow_time, loss, reduced)
     _clock(ax, cell)
     ax.set(ylabel="loss over initial loss", ylim=(0, None))
     ax.legend(title="init scale", loc="lower left")
@@ -124,22 +115,26 @@ def panel_d(results: Results, ax: Axes) -> None:
         "flow, reduced flow": (cell, "gated_flow", "reduction"),
         "descent, reduced descent": (cell, None, "reduction_descent"),
     }
-    for index, (name, (own, one, other)) in enumerate(pairs.items()):
-        loss = own.get("trajectory", "loss")
-        first = loss if one is None else own.get("theory", "loss", solution=one)
-        distance = abs(first - own.get("theory", "loss", solution=other)) / loss.isel(time=0)
-        largest = gated.smallest(distance).max("seed")
-        look = {"color": style.distinct(index), "linestyle": style.LINES[index], "linewidth": 1.2}
-        ax.plot(own.flow_time, largest.where(largest > 0), label=name, **look)
+    for index, (name, (run, one, other)) in enumerate(pairs.items()):
+        loss = run.get("trajectory", "loss")
+        first = loss if one is None else run.get("theory", "loss", solution=one)
+        distance = abs(first - run.get("theory", "loss", solution=other)) / loss.isel(time=0)
+        largest = smallest_scale(distance).max("seed")
+        props = {
+            "color": style.categorical(index),
+            "linestyle": style.LINES[index],
+            "linewidth": 1.2,
+        }
+        ax.plot(run.flow_time, largest.where(largest > 0), label=name, **props)
     _clock(ax, cell)
     ax.set(yscale="log", ylabel="distance (initial loss)")
     ax.legend(loc="center left", fontsize=6)
-    halved = [float(each.get("metrics", "discretisation_error").mean()) for each in (finer, cell)]
-    ax.set_title(f"Half the step: {halved[0] / halved[1]:.2f} of the distance from the flow")
+    half, whole = (float(c.get("metrics", "discretisation_error").mean()) for c in (finer, cell))
+    ax.set_title(f"Half the step: {half / whole:.2f} of the distance from the flow")
 
 
 def _clock(ax: Axes, cell: CellResults) -> None:
-    """Logarithmic flow time."""
+    """A logarithmic axis of flow time."""
     time = cell.flow_time
     ax.set(xscale="log", xlim=(time[1], time[-1]), xlabel=r"flow time ($\tau$)")
     ax.xaxis.set_minor_formatter(NullFormatter())

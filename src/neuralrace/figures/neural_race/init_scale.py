@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
@@ -22,7 +21,7 @@ from neuralrace.figures import domains, style
 from neuralrace.results.cells import CellResults, Results
 
 LEAST_LOSS = 1e-5
-"""Lower end of the axis of the loss, where runs have long generalised."""
+"""Lower end of the axis of the loss."""
 SCALE = r"init scale $\sigma_0$"
 
 
@@ -41,13 +40,13 @@ SCALE = r"init scale $\sigma_0$"
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Kinds of pairs."""
+def legend(results: Results) -> style.Handles:
+    """Pairs of domains."""
     lowest = rf"below $10^{{{np.log10(domains.FLOOR):.0f}}}$"
     return [
-        style.entry("trained pairs", **domains.TRAINED),
-        style.entry("untrained pairs", **domains.UNTRAINED),
-        style.entry(lowest, linestyle="", color="0.3", **style.CUT),
+        style.handle("trained pairs", **domains.TRAINED),
+        style.handle("untrained pairs", **domains.UNTRAINED),
+        style.handle(lowest, linestyle="", color="0.3", **style.OFF_AXIS),
         style.BAND,
     ]
 
@@ -58,11 +57,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     loss = cell.get("trajectory", "loss")
     loss = loss / loss.isel(time=0, drop=True)
     scales = loss["init_scale"].values
-    for index, colour in zip(scales.argsort(), style.ordered(len(scales)), strict=True):
+    for index, colour in zip(scales.argsort(), style.sequential(len(scales)), strict=True):
         style.over_seeds(ax, cell.flow_time, loss.isel(init_scale=index), color=colour)
     ax.set(yscale="log", ylim=(LEAST_LOSS, 1.5), ylabel="loss over initial loss")
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
-    style.epochs(ax, cell.flow_time)
+    style.epoch_axis(ax, cell.flow_time)
     style.colour_bar(ax, np.sort(scales).tolist(), SCALE)
     ax.set_title("Stages from small weights, none from large")
 
@@ -70,16 +69,14 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Relative error at the end of training: trained pairs are learned at any scale."""
     ends = {}
-    looks = {"trained": domains.TRAINED, "untrained": domains.UNTRAINED}
-    for name, look in looks.items():
+    styles = {"trained": domains.TRAINED, "untrained": domains.UNTRAINED}
+    for name, props in styles.items():
         error = _metric(results, f"final_{name}_error")
-        domains.draw_ends(ax, _scales(error), [e.clip(min=domains.FLOOR) for e in error], look)
+        domains.draw_line(ax, _scales(error), [e.clip(min=domains.FLOOR) for e in error], props)
         least = error.max("seed") <= domains.FLOOR
         at = error["init_scale"].values[least.values]
-        mark: dict[str, Any] = {
-            key: value for key, value in look.items() if key != "linestyle"
-        } | style.CUT
-        ax.plot(at, [domains.FLOOR] * len(at), linestyle="", zorder=4, **mark)
+        off_axis: dict[str, Any] = props | style.OFF_AXIS | {"linestyle": "", "zorder": 4}
+        ax.plot(at, [domains.FLOOR] * len(at), **off_axis)
         ends[name] = error.mean("seed")
     ax.set(yscale="log", ylabel="relative error at the end", xlabel=SCALE)
     first, last = (float(ends["untrained"][end]) for end in (0, -1))
@@ -93,8 +90,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     """
     bar = {"label": "cosine", "ticks": (-1, 0, 1)}
     cosines = _draw_maps(results, ax, domains.draw_similarity, "final_similarity_across", bar)
-    found = ", ".join(f"{cosine:.2f}" for cosine in cosines)
-    ax.set_title(f"One item in two domains: cosine {found}")
+    values = ", ".join(f"{cosine:.2f}" for cosine in cosines)
+    ax.set_title(f"One item in two domains: cosine {values}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -104,14 +101,14 @@ def panel_d(results: Results, ax: Axes) -> None:
     """
     bar = {"label": "output", "extend": "both"}
     errors = _draw_maps(results, ax, domains.draw_outputs, "final_untrained_error", bar)
-    found = ", ".join(f"{error:.1g}" for error in errors)
-    ax.set_title(f"Outputs of untrained pairs (outside the lines): error {found}")
+    values = ", ".join(f"{error:.1g}" for error in errors)
+    ax.set_title(f"Outputs of untrained pairs (outside the lines): error {values}")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Separate drops of the loss: maxima of its relative rate."""
     stages = _metric(results, "stages")
-    domains.draw_ends(ax, _scales(stages), list(stages), {"color": "0.3", "marker": "o"})
+    domains.draw_line(ax, _scales(stages), list(stages), {"color": "0.3", "marker": "o"})
     ax.set(ylabel="drops", ylim=(-0.3, None))
     ax.tick_params(labelbottom=False)
     first, last = (float(stages[end].mean("seed")) for end in (0, -1))
@@ -121,7 +118,7 @@ def panel_e(results: Results, ax: Axes) -> None:
 def panel_f(results: Results, ax: Axes) -> None:
     """Rate of learning at the start over its largest value: 1 in an exponential decay."""
     share = _metric(results, "initial_rate_share")
-    domains.draw_ends(ax, _scales(share), list(share), {"color": "0.3", "marker": "o"})
+    domains.draw_line(ax, _scales(share), list(share), {"color": "0.3", "marker": "o"})
     ax.set(ylabel="initial over\nlargest rate", ylim=(0, 1.05), xlabel=SCALE)
     ax.set_title("Fastest at the start")
 
@@ -143,7 +140,7 @@ def _draw_maps(
     metric: str,
     bar: Mapping[str, Any],
 ) -> list[float]:
-    """Matrices at the smallest, a middle and the largest init scale; gives a metric at each."""
+    """Draws a matrix at three init scales, smallest to largest; returns the means of a metric."""
     cell = results.cell("init_scale")
     scales = cell.trajectory["init_scale"].values
     order = scales.argsort().tolist()
@@ -153,7 +150,7 @@ def _draw_maps(
         shades = draw(part, cell, index)
         part.set_title(rf"$\sigma_0$ = {scales[index]:g}", loc="center")
         part.set_box_aspect(1)
-    for part in axes[1:]:  # the first alone has names on its left
+    for part in axes[1:]:  # Only the first has labels on its left.
         part.set_ylabel("")
         part.tick_params(labelleft=False)
     ax.figure.colorbar(shades, ax=list(axes), aspect=12, **bar)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.datasets.images import CLASSES
@@ -28,25 +27,25 @@ SETS = {
     "cifar10": "CIFAR-10",
     "cifar10_files": "JPEG CIFAR-10",
 }
-"""Names of image sets as people know them."""
+"""Usual names of image sets."""
 FEATURES = {
     "pixels": "pixels",
     "principal_components": "components",
     "random_convolutions": "convolutions",
 }
-"""What networks see of an image, in a word."""
+"""Names of features, the inputs of networks."""
 SHOWN = 5
-"""Domains that images and names of classes are shown of, at most."""
+"""Largest number of domains for which images and names of classes are drawn."""
 EXAMPLE = 4
-"""Class that an image is shown of: one that does not look the same when turned."""
+"""Class of the image that is drawn: a digit without rotational symmetry."""
 GAP = 0.2
-"""Space between images, in widths of an image."""
+"""Distance between images, in widths of an image."""
 ERRORS = (0.3, 0.5, 1, 2, 3)
 SHARES = (0.2, 0.4, 0.6, 0.8)
 LEAST = -0.5
-"""Lower end of the axis of ratios: untrained pairs may do worse than answering zero."""
+"""Lower end of the axis of ratios, which are negative if untrained pairs do worse than zero."""
 PAIRS = {"untrained": domains.UNTRAINED, "trained": domains.TRAINED | {"markersize": 2.2}}
-"""Trained pairs on top and smaller, as both often coincide."""
+"""Trained pairs are on top and smaller, because both often coincide."""
 ACTIVATIONS: dict[str, dict[str, Any]] = {
     "linear": {},
     "relu": {"markerfacecolor": "white", "linestyle": style.LINES[2]},
@@ -80,15 +79,15 @@ Measure = Callable[[CellResults, str], xr.DataArray]
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Pairs, baselines, and what the paper names."""
+def legend(results: Results) -> style.Handles:
+    """Pairs, baselines, and the share in the paper."""
     return [
-        style.entry("trained pairs", **domains.TRAINED),
-        style.entry("untrained pairs", **domains.UNTRAINED),
+        style.handle("trained pairs", **domains.TRAINED),
+        style.handle("untrained pairs", **domains.UNTRAINED),
         style.BAND,
-        style.entry("ridge regression", **RIDGE),
-        style.entry(f"Saxe et al.: {domains.SHARE:.0%}", **style.PAPER),
-        style.entry("zero, chance", **style.GUIDE),
+        style.handle("ridge regression", **RIDGE),
+        style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
+        style.handle("zero, chance", **style.GUIDE),
     ]
 
 
@@ -121,7 +120,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     cell = _example(results)
     domains.draw_mask(ax, cell)
     trained = domains.mask(cell)
-    ax.set_title(f"{trained.sum()} of {trained.size} pairs trained, {domains.share(cell)}")
+    ax.set_title(f"{trained.sum()} of {trained.size} pairs trained, {domains.share_label(cell)}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -132,7 +131,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     cells = domains.by_partners(results, "images")
     _draw_by_share(ax, _held_out_error, cells)
     _frame_errors(ax, cells[0])
-    ax.set_title(_found("Error on", _held_out_error, cells, ".2g"))
+    ax.set_title(_finding("Error on", _held_out_error, cells, ".2g"))
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -140,13 +139,13 @@ def panel_e(results: Results, ax: Axes) -> None:
     cells = domains.by_partners(results, "images_cross_entropy")
     _draw_by_share(ax, _misclassified, cells)
     _frame_shares(ax, domains.by_partners(results, "images")[0])
-    entries = [
-        style.entry(NAMES[activation], **{"color": "0.3", "marker": "o"} | look)
-        for activation, look in ACTIVATIONS.items()
+    handles = [
+        style.handle(NAMES[activation], **{"color": "0.3", "marker": "o"} | props)
+        for activation, props in ACTIVATIONS.items()
     ]
-    ax.legend(handles=entries, loc="center right")
-    some, _ = next(_by_activation(cells))
-    ax.set_title(_found("Misclassified", _misclassified, some, ".0%"))
+    ax.legend(handles=handles, loc="center right")
+    first, _ = next(_by_activation(cells))
+    ax.set_title(_finding("Misclassified", _misclassified, first, ".0%"))
 
 
 def panel_f(results: Results, ax: Axes) -> None:
@@ -156,23 +155,23 @@ def panel_f(results: Results, ax: Axes) -> None:
         name = cell.name.split("/")[1]
         if name.startswith("images_cifar_"):
             sets[name] = domains.by_partners(results, name)
-    found: dict[str, list[str]] = {}
+    ratios_by_set: dict[str, list[str]] = {}
     for index, (name, cells) in enumerate(sets.items()):
-        look = {"color": style.distinct(index), "marker": style.marker(index)}
+        props = {"color": style.categorical(index), "marker": style.marker(index)}
         ratios = [cell.get("metrics", "zero_shot_ratio").isel(init_scale=0) for cell in cells]
-        domains.draw_by_partners(ax, cells, ratios, look)
+        domains.draw_by_partners(ax, cells, ratios, props)
         near = domains.nearest_first(cells)[0]
         ratio = float(near.get("metrics", "zero_shot_ratio").mean())
-        found.setdefault(_seen(near), []).append(f"{ratio:.2f}")
+        ratios_by_set.setdefault(_set_name(near), []).append(f"{ratio:.2f}")
         features = FEATURES[near.spec.dataset.features.name]
-        ax.plot([], [], **look, label=_images(near) if name == "images" else features)
-    ax.axvline(domains.SHARE, **style.PAPER)
+        ax.plot([], [], **props, label=_images(near) if name == "images" else features)
+    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     for height in (0, 1):
         ax.axhline(height, **style.GUIDE)
     ax.set(xlabel="$K/M$", xticks=SHARES, ylabel="ratio of explained power", ylim=(LEAST, 1.1))
     ax.legend(loc="lower right", fontsize=6)
-    told = ", ".join(f"{', '.join(ratios)} ({seen})" for seen, ratios in found.items())
-    ax.set_title(f"Ratio at {domains.share(_example(results))}: {told}")
+    listed = ", ".join(f"{', '.join(ratios)} ({name})" for name, ratios in ratios_by_set.items())
+    ax.set_title(f"Ratio at {domains.share_label(_example(results))}: {listed}")
 
 
 def panel_g(results: Results, ax: Axes) -> None:
@@ -183,7 +182,7 @@ def panel_g(results: Results, ax: Axes) -> None:
     cells = results.cells("images_init_scale")
     _draw_by_scale(ax, _held_out_error, cells)
     _frame_errors(ax, _same_images(cells[0], results.cells("images")))
-    ax.set_title(_found_by_scale("Error on", _held_out_error, cells, ".2g"))
+    ax.set_title(_finding_by_scale("Error on", _held_out_error, cells, ".2g"))
 
 
 def panel_h(results: Results, ax: Axes) -> None:
@@ -198,8 +197,8 @@ def panel_h(results: Results, ax: Axes) -> None:
     _draw_by_scale(ax, _misclassified, cells)
     scaled = results.cells("images_init_scale")
     _frame_shares(ax, _same_images(scaled[0], results.cells("images")))
-    some, _ = next(_by_activation(cells))
-    ax.set_title(_found_by_scale("Misclassified", _misclassified, some, ".0%"))
+    first, _ = next(_by_activation(cells))
+    ax.set_title(_finding_by_scale("Misclassified", _misclassified, first, ".0%"))
 
 
 def _example(results: Results) -> CellResults:
@@ -213,52 +212,51 @@ def _images(cell: CellResults) -> str:
     return str(SETS.get(name, name))
 
 
-def _seen(cell: CellResults) -> str:
+def _set_name(cell: CellResults) -> str:
     """Image set and number of domains."""
     return f"{_images(cell)}, $M$ = {cell.spec.dataset.count}"
 
 
-def _trained(cell: CellResults) -> str:
-    """Image set and what hidden units are."""
+def _network_name(cell: CellResults) -> str:
+    """Image set and activation."""
     return f"{_images(cell)}, {NAMES[cell.routing.activation]}"
 
 
-def _found(name: str, of: Measure, cells: Sequence[CellResults], digits: str) -> str:
+def _finding(name: str, of: Measure, cells: Sequence[CellResults], digits: str) -> str:
     """A measure of both kinds of pairs, at the share nearest to what the paper names."""
     near = domains.nearest_first(cells)[0]
     untrained, trained = (f"{float(of(near, pairs).mean()):{digits}}" for pairs in PAIRS)
-    return (
-        f"{name} {_trained(near)}, {domains.share(near)}: untrained {untrained}, trained {trained}"
-    )
+    network, share = _network_name(near), domains.share_label(near)
+    return f"{name} {network}, {share}: untrained {untrained}, trained {trained}"
 
 
-def _found_by_scale(name: str, of: Measure, cells: Sequence[CellResults], digits: str) -> str:
+def _finding_by_scale(name: str, of: Measure, cells: Sequence[CellResults], digits: str) -> str:
     """A measure of untrained pairs at the smallest and the largest init scale."""
     means = _by_scale(of, cells, "untrained").mean("seed").isel(init_scale=[0, -1])
     (small, least), (large, most) = ((float(m), float(m["init_scale"])) for m in means)
     return (
-        f"{name} {_trained(cells[0])}, untrained: {small:{digits}} at init scale {least:g}, "
+        f"{name} {_network_name(cells[0])}, untrained: {small:{digits}} at init scale {least:g}, "
         f"{large:{digits}} at {most:g}"
     )
 
 
-def _some(cell: CellResults) -> list[int]:
-    """A few domains, evenly spaced, from 0."""
+def _chosen_domains(cell: CellResults) -> list[int]:
+    """Indices of a few domains, evenly spaced."""
     count = cell.spec.dataset.count
     return sorted({count * number // SHOWN for number in range(SHOWN)})
 
 
 def _draw_images(ax: Axes, cell: CellResults) -> None:
-    """An image as some input domains show it, side by side, pixels from 0 to the largest."""
+    """Draws an image as some input domains transform it, from 0 to the largest pixel."""
     images = cell.image_domains
     channels, height, width = images.images.shape
     pixels = images.images.pixels[images.images.labels == EXAMPLE][0]
     step = width * (1 + GAP)
-    chosen = _some(cell)
-    for place, domain in enumerate(chosen):
-        seen = np.sum(images.tap_weights[domain] * pixels[images.taps[domain]], axis=-1)
-        picture = seen.reshape(channels, height, width).transpose(1, 2, 0) / pixels.max()
-        left = place * step
+    chosen = _chosen_domains(cell)
+    for position, domain in enumerate(chosen):
+        shown = np.sum(images.tap_weights[domain] * pixels[images.taps[domain]], axis=-1)
+        picture = shown.reshape(channels, height, width).transpose(1, 2, 0) / pixels.max()
+        left = position * step
         ax.imshow(
             picture.clip(0, 1) if channels == 3 else picture[..., 0],
             cmap="gray",
@@ -266,7 +264,7 @@ def _draw_images(ax: Axes, cell: CellResults) -> None:
             interpolation="nearest",
         )
     ax.set(xlim=(0, (len(chosen) - 1) * step + width), ylim=(height, 0), yticks=[])
-    ax.set_xticks([place * step + width / 2 for place in range(len(chosen))])
+    ax.set_xticks([position * step + width / 2 for position in range(len(chosen))])
     dataset = cell.spec.dataset
     if dataset.inputs == "rotation":
         turned = [f"{dataset.arc * domain / dataset.count:.0f}°" for domain in chosen]
@@ -279,8 +277,8 @@ def _draw_images(ax: Axes, cell: CellResults) -> None:
 
 
 def _draw_names(ax: Axes, cell: CellResults) -> None:
-    """Output that stands for each class in some output domains, in numbers and in shades."""
-    chosen = _some(cell)
+    """Draws the output of each class in some output domains, as numbers and shades."""
+    chosen = _chosen_domains(cell)
     named = cell.image_domains.renamed[chosen]
     classes = cell.spec.dataset.images.class_names
     style.heat(
@@ -310,31 +308,31 @@ def _misclassified(cell: CellResults, pairs: str) -> xr.DataArray:
 def _by_activation(
     cells: Sequence[CellResults],
 ) -> Iterator[tuple[list[CellResults], dict[str, Any]]]:
-    """The cells of each activation that there is, with its look."""
-    for activation, look in ACTIVATIONS.items():
-        some = [cell for cell in cells if cell.routing.activation == activation]
-        if some:
-            yield some, look
+    """The cells of each activation that occurs, with its line style."""
+    for activation, props in ACTIVATIONS.items():
+        group = [cell for cell in cells if cell.routing.activation == activation]
+        if group:
+            yield group, props
 
 
 def _draw_by_share(ax: Axes, of: Measure, cells: Sequence[CellResults]) -> None:
-    """Trained and untrained pairs against K/M."""
-    for some, changed in _by_activation(cells):
-        for name, look in PAIRS.items():
-            values = [of(cell, name).isel(init_scale=0) for cell in some]
-            domains.draw_by_partners(ax, some, values, look | changed)
-    ax.axvline(domains.SHARE, **style.PAPER)
+    """Draws trained and untrained pairs against K/M."""
+    for group, activation in _by_activation(cells):
+        for name, props in PAIRS.items():
+            values = [of(cell, name).isel(init_scale=0) for cell in group]
+            domains.draw_by_partners(ax, group, values, props | activation)
+    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     ax.set(xlabel="$K/M$", xticks=SHARES)
 
 
 def _draw_by_scale(ax: Axes, of: Measure, cells: Sequence[CellResults]) -> None:
-    """Trained and untrained pairs against the init scale."""
-    for some, changed in _by_activation(cells):
-        for name, look in PAIRS.items():
-            values = _by_scale(of, some, name)
+    """Draws trained and untrained pairs against the init scale."""
+    for group, activation in _by_activation(cells):
+        for name, props in PAIRS.items():
+            values = _by_scale(of, group, name)
             scales = values["init_scale"].values.tolist()
-            domains.draw_ends(ax, scales, list(values), look | changed)
-    ax.set(xscale="log", xlabel=f"init scale, {domains.share(cells[0])}")
+            domains.draw_line(ax, scales, list(values), props | activation)
+    ax.set(xscale="log", xlabel=f"init scale, {domains.share_label(cells[0])}")
 
 
 def _by_scale(of: Measure, cells: Sequence[CellResults], pairs: str) -> xr.DataArray:
@@ -343,7 +341,7 @@ def _by_scale(of: Measure, cells: Sequence[CellResults], pairs: str) -> xr.DataA
 
 
 def _frame_errors(ax: Axes, baseline: CellResults) -> None:
-    """An axis of squared errors, with those of ridge regression and of answering zero."""
+    """Prepares an axis of squared errors, with ridge regression and the answer zero."""
     ax.axhline(float(baseline.get("metrics", "ridge_held_out_error").mean()), **RIDGE)
     ax.axhline(1, **style.GUIDE)
     ax.set(yscale="log", ylabel="error, held out")
@@ -352,22 +350,23 @@ def _frame_errors(ax: Axes, baseline: CellResults) -> None:
 
 
 def _frame_shares(ax: Axes, baseline: CellResults) -> None:
-    """An axis of shares misclassified, with those of ridge regression and of guessing."""
+    """Prepares an axis of shares misclassified, with ridge regression and guessing."""
     ax.axhline(float(baseline.get("metrics", "ridge_misclassified").mean()), **RIDGE)
     ax.axhline(1 - 1 / CLASSES, **style.GUIDE)
     ax.set(ylim=(0, 1), ylabel="misclassified")
 
 
 def _same_images(cell: CellResults, baselines: Iterable[CellResults]) -> CellResults:
-    """A cell on the images of another one, of which ridge regression was measured.
+    """The baseline with the dataset of a cell.
 
     Raises:
-        UserError: there is none.
+        UserError: no baseline has this dataset.
     """
     for baseline in baselines:
         if baseline.spec.dataset == cell.spec.dataset:
             return baseline
     raise UserError(
-        f"{cell.name}: the experiment images has another dataset, so that there is no ridge "
-        "regression to draw. Give it the same dataset in config/."
+        "the experiment images has another dataset, so there is no ridge regression to draw",
+        key=cell.name,
+        remedy="give both the same dataset in config/",
     )

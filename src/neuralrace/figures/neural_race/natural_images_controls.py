@@ -5,12 +5,11 @@ as they are, since initial weights do not tell units of one domain apart; rotati
 pairs a little more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from scipy import stats
 
@@ -20,9 +19,9 @@ from neuralrace.results.cells import CellResults, Results
 
 CONFIDENCE = 0.95
 SPREAD = 0.22
-"""Half the height that the seeds of a condition are spread over, in rows."""
+"""Half the height of the column of seeds of a condition, in rows."""
 CURVES = 3
-"""Cells about the share that the paper names whose learning is shown."""
+"""Number of cells whose learning is drawn, nearest to the share in the paper."""
 INPUTS = {"identity": "as they are", "pixel_permutation": "pixels permuted", "rotation": "rotated"}
 OUTPUTS = {"identity": "own names", "label_permutation": "classes renamed"}
 
@@ -33,20 +32,20 @@ OUTPUTS = {"identity": "own names", "label_permutation": "classes renamed"}
     reads={
         "images_controls": {
             "trajectory": "",
-            "metrics": ("final_trained_error final_untrained_error least_squares_training_error"),
+            "metrics": "final_trained_error final_untrained_error least_squares_training_error",
         },
         "images": {
             "trajectory": "trained_error untrained_error",
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Pairs, and what is drawn of them."""
+def legend(results: Results) -> style.Handles:
+    """Pairs and lines."""
     return [
-        style.entry("trained pairs", **domains.TRAINED),
-        style.entry("untrained pairs", **domains.UNTRAINED),
-        style.entry("least squares", **style.GUIDE),
-        style.entry(f"mean, {CONFIDENCE:.0%} interval", color="black", linewidth=1.2),
+        style.handle("trained pairs", **domains.TRAINED),
+        style.handle("untrained pairs", **domains.UNTRAINED),
+        style.handle("least squares", **style.GUIDE),
+        style.handle(f"mean, {CONFIDENCE:.0%} interval", color="black", linewidth=1.2),
         style.BAND,
     ]
 
@@ -61,11 +60,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     _draw_controls(ax, cells)
     means = []
     for inputs, name in INPUTS.items():
-        some = [cell for cell in cells if cell.spec.dataset.inputs == inputs]
-        if some:
-            mean = np.mean([float(domains.untrained(cell).mean()) for cell in some])
+        group = [cell for cell in cells if cell.spec.dataset.inputs == inputs]
+        if group:
+            mean = np.mean([float(domains.untrained_error(cell).mean()) for cell in group])
             means.append(f"{name} {mean:.2f}")
-    ax.set_title(f"Untrained pairs, {domains.share(cells[0])}: {', '.join(means)}")
+    ax.set_title(f"Untrained pairs, {domains.share_label(cells[0])}: {', '.join(means)}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -73,28 +72,28 @@ def panel_b(results: Results, ax: Axes) -> None:
 
     Lines are means, bands ranges over seeds, and trained pairs coincide.
     """
-    about = domains.nearest_first(results.cells("images"))[:CURVES]
-    cells = sorted(about, key=domains.partners)
+    nearest = domains.nearest_first(results.cells("images"))[:CURVES]
+    cells = sorted(nearest, key=domains.partner_share)
     _draw_curves(ax, cells)
     ends = [
         [float(cell.get("trajectory", f"{pairs}_error").isel(time=-1).mean()) for cell in cells]
         for pairs in ("untrained", "trained")
     ]
-    told = ", ".join(f"{one / other:.2f}" for one, other in zip(*ends, strict=True))
-    ax.set_title(f"Untrained pairs end at {told} times the error of trained ones")
+    ratios = ", ".join(f"{one / other:.2f}" for one, other in zip(*ends, strict=True))
+    ax.set_title(f"Untrained pairs end at {ratios} times the error of trained ones")
 
 
 def _transformations(cell: CellResults) -> tuple[str, str]:
-    """Those of input and of output domains."""
+    """Names of the transformations of input and of output domains."""
     return INPUTS[cell.spec.dataset.inputs], OUTPUTS[cell.spec.dataset.outputs]
 
 
 def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
-    """Errors on training images, a row for each kind: every seed, and means with intervals."""
+    """Draws errors on training images: for each condition a row of seeds, and their mean."""
     for row, cell in enumerate(cells):
-        for name, look in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
+        for name, props in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
             error = cell.get("metrics", f"final_{name}_error").isel(init_scale=0)
-            _draw_seeds(ax, row, error.values, look)
+            _draw_seeds(ax, row, error.values, props)
         floor = float(cell.get("metrics", "least_squares_training_error").mean())
         ax.plot([floor, floor], [row - 0.45, row + 0.45], **style.GUIDE)
     ax.set_yticks(range(len(cells)), ["\n".join(_transformations(cell)) for cell in cells])
@@ -103,24 +102,24 @@ def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
 
 
 def _draw_seeds(
-    ax: Axes, row: int, error: Float[np.ndarray, " seed"], look: Mapping[str, Any]
+    ax: Axes, row: int, error: Float[np.ndarray, " seed"], props: Mapping[str, Any]
 ) -> None:
-    """A dot for each seed; the mean, and its Student interval as a bar."""
-    places = row + np.linspace(-SPREAD, SPREAD, len(error))
-    ax.plot(error, places, ".", color=look["color"], markersize=2, alpha=0.5)
+    """Draws a dot for each seed, the mean, and its Student interval as a bar."""
+    positions = row + np.linspace(-SPREAD, SPREAD, len(error))
+    ax.plot(error, positions, ".", color=props["color"], markersize=2, alpha=0.5)
     mean = error.mean()
     half = stats.sem(error) * stats.t.ppf((1 + CONFIDENCE) / 2, len(error) - 1)
     ax.plot([mean - half, mean + half], [row, row], color="black", linewidth=1.2)
-    ax.plot([mean], [row], look["marker"], color=look["color"], markeredgecolor="black")
+    ax.plot([mean], [row], props["marker"], color=props["color"], markeredgecolor="black")
 
 
 def _draw_curves(ax: Axes, cells: list[CellResults]) -> None:
-    """Errors of trained and untrained pairs on training images over time, by K/M."""
-    for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
+    """Draws errors of trained and untrained pairs on training images over time, by K/M."""
+    for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
         for name, line in (("trained", style.LINES[0]), ("untrained", style.LINES[1])):
             error = cell.get("trajectory", f"{name}_error").isel(init_scale=0)
             style.over_seeds(ax, cell.flow_time, error, color=colour, linestyle=line)
-        ax.plot([], [], color=colour, label=f"$K/M$ = {domains.partners(cell):.2g}")
-    style.epochs(ax, cells[0].flow_time)
+        ax.plot([], [], color=colour, label=f"$K/M$ = {domains.partner_share(cell):.2g}")
+    style.epoch_axis(ax, cells[0].flow_time)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, None), ylabel="relative error", ylim=(0, None))
     ax.legend(loc="lower right", ncols=CURVES)

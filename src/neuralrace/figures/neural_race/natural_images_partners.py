@@ -11,7 +11,6 @@ ranges over seeds.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -26,9 +25,9 @@ MASKS: dict[str, dict[str, Any]] = {
     "random_regular": {"markerfacecolor": "white", "linestyle": style.LINES[2]},
 }
 NAMES = {"band": "band", "random_regular": "random"}
-SMALL = {"color": style.distinct(3), "marker": "D", "linestyle": style.LINES[1]}
+SMALL = {"color": style.categorical(3), "marker": "D", "linestyle": style.LINES[1]}
 LEAST = -0.5
-"""Lower end of the axis: untrained pairs do worse than answering zero."""
+"""Lower end of the axis of ratios, which are negative if untrained pairs do worse than zero."""
 NUMBER = "trained output domains, $K$"
 
 Series = tuple[str, Sequence[CellResults], dict[str, Any]]
@@ -45,19 +44,19 @@ Series = tuple[str, Sequence[CellResults], dict[str, Any]]
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Numbers of domains and masks, and what the paper names."""
-    entries = [style.entry(name, **look) for name, _, look in _series(results)]
-    stated = style.entry(f"Saxe et al.: {domains.SHARE:.0%}", **style.PAPER)
-    return [*entries, style.BAND, stated]
+def legend(results: Results) -> style.Handles:
+    """Numbers of domains and masks, and the share in the paper."""
+    handles = [style.handle(name, **props) for name, _, props in _series(results)]
+    stated = style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER)
+    return [*handles, style.BAND, stated]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Power that untrained pairs explain over what trained ones do, against K/M."""
-    _draw(ax, results, "zero_shot_ratio", domains.partners)
-    ax.axvline(domains.SHARE, **style.PAPER)
+    _draw(ax, results, "zero_shot_ratio", domains.partner_share)
+    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     ax.set(xlabel="$K/M$", ylim=(LEAST, 1.1), ylabel="ratio of explained power")
-    band, _ = _following(results, "zero_shot_ratio", domains.partners)
+    band, _ = _following(results, "zero_shot_ratio", domains.partner_share)
     ax.set_title(f"By share, bands follow from $K/M$ = {band} on")
 
 
@@ -80,37 +79,36 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def _draw(ax: Axes, results: Results, metric: str, across: Callable[[CellResults], float]) -> None:
-    for _, cells, look in _series(results):
+    for _, cells, props in _series(results):
         values = [cell.get("metrics", metric).isel(init_scale=0) for cell in cells]
-        domains.draw_ends(ax, [across(cell) for cell in cells], values, look)
-    for height in (0, domains.FOLLOWS):
+        domains.draw_line(ax, [across(cell) for cell in cells], values, props)
+    for height in (0, domains.FOLLOWING):
         ax.axhline(height, **style.GUIDE)
 
 
 def _following(
     results: Results, metric: str, across: Callable[[CellResults], float]
 ) -> tuple[str, ...]:
-    """From where on untrained pairs follow in a metric, for each number of domains, by mask."""
-    found: dict[str, list[str]] = {mask: [] for mask in MASKS}
-    for _, cells, look in _series(results):
-        if look is not SMALL:
+    """Thresholds from which untrained pairs follow, for each number of domains, by mask."""
+    thresholds: dict[str, list[str]] = {mask: [] for mask in MASKS}
+    for _, cells, props in _series(results):
+        if props is not SMALL:
             values = [cell.get("metrics", metric) for cell in cells]
-            least = domains.following([across(cell) for cell in cells], values)
-            found[cells[0].routing.pairs.name].append(least)
-    return tuple(", ".join(each) for each in found.values())
+            least = domains.transfer_threshold([across(cell) for cell in cells], values)
+            thresholds[cells[0].routing.pairs.name].append(least)
+    return tuple(", ".join(values) for values in thresholds.values())
 
 
 def _series(results: Results) -> list[Series]:
-    """Cells by number of domains and mask, fewest partners first, and those of smaller weights."""
+    """Cells by number of domains and mask, fewest partners first; the last have smaller weights."""
     cells = [cell for name in EXPERIMENTS for cell in domains.by_partners(results, name)]
     counts = sorted({cell.spec.dataset.count for cell in cells})
     series: list[Series] = []
-    for index, (count, colour) in enumerate(zip(counts, style.ordered(len(counts)), strict=True)):
-        for mask, changed in MASKS.items():
-            some = [cell for cell in cells if _kind(cell) == (count, mask)]
-            if some:
-                look = {"color": colour, "marker": style.marker(index)} | changed
-                series.append((f"{count} domains, {NAMES[mask]}", some, look))
+    for count, props in zip(counts, style.sequential_styles(len(counts)), strict=True):
+        for mask, mask_props in MASKS.items():
+            group = [cell for cell in cells if _kind(cell) == (count, mask)]
+            if group:
+                series.append((f"{count} domains, {NAMES[mask]}", group, props | mask_props))
     small = domains.by_partners(results, "images_small_init")
     count, mask = _kind(small[0])
     scale = small[0].spec.init_scales[0]
@@ -118,10 +116,10 @@ def _series(results: Results) -> list[Series]:
 
 
 def _kind(cell: CellResults) -> tuple[int, str]:
-    """Number of domains, and how trained pairs are chosen."""
+    """Number of domains, and name of the mask."""
     return cell.spec.dataset.count, cell.routing.pairs.name
 
 
 def _number(cell: CellResults) -> float:
-    """Output domains that an input domain is trained with, K."""
-    return domains.partners(cell) * cell.spec.dataset.count
+    """Number K of output domains that an input domain is trained with."""
+    return domains.partner_share(cell) * cell.spec.dataset.count

@@ -9,18 +9,16 @@ its random weights are drawn: here the loss is a sum over trained pairs of means
 items, the mask a cyclic band, and initial weights are orthogonal matrices times the init scale.
 """
 
-from collections.abc import Sequence
-
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import domains, gated, networks, style
+from neuralrace.figures import diagrams, domains, style
+from neuralrace.figures.sweeps import relative_loss
 from neuralrace.results.cells import Results
 
 STARTS = {
-    "random start": {"color": style.distinct(3)},
-    "decoupled start": {"color": style.distinct(9), "linestyle": style.LINES[3]},
+    "random start": {"color": style.categorical(3)},
+    "decoupled start": {"color": style.categorical(9), "linestyle": style.LINES[3]},
 }
 EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "zorder": 4}
 
@@ -55,15 +53,15 @@ EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "z
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Gates, starts, layers, and theory."""
-    lines = [style.entry(name, **look) for name, look in (STARTS | domains.LAYERS).items()]
+    lines = [style.handle(name, **props) for name, props in (STARTS | domains.LAYERS).items()]
     return [
-        *networks.gate_entries(),
+        *diagrams.gate_handles(),
         *lines,
         style.BAND,
-        style.entry("theory", **style.THEORY),
-        style.entry(r"$\sqrt{M}$ x input matrices", **EXPECTED),
+        style.handle("theory", **style.THEORY),
+        style.handle(r"$\sqrt{M}$ x input matrices", **EXPECTED),
     ]
 
 
@@ -72,8 +70,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     time, and the hidden layers always.
     """
     cell = results.cell("pathways")
-    graph, count = networks.graph(cell), cell.spec.dataset.count
-    trained = [p for p in graph.pathways if domains.mask(cell)[domains.ends(p)]]
+    graph, count = diagrams.graph(cell), cell.spec.dataset.count
+    trained = [p for p in graph.pathways if domains.mask(cell)[domains.domains_of(p)]]
     shown = trained[len(trained) // 3]
     gates = {name: [float(name in shown.nodes)] for name in (*graph.inputs, *graph.outputs)}
     sides = zip(("input", "output"), (graph.inputs, graph.outputs), strict=True)
@@ -82,7 +80,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         for side, (first, *_, last) in sides
         for name, text in ((first, f"{side} 1"), (last, str(count)))
     }
-    networks.draw_network(ax, graph, {shown: style.distinct(0)}, gates, labels, shape=1.6)
+    diagrams.draw_network(ax, graph, {shown: style.categorical(0)}, gates, labels, shape=1.6)
     ax.set_title(f"Gates open one of {count} inputs and outputs")
 
 
@@ -90,14 +88,14 @@ def panel_b(results: Results, ax: Axes) -> None:
     """The same network as pathways, one line each, in the colour of their input domain; numbers
     say how many flow through a matrix.
     """
-    graph = networks.graph(results.cell("pathways"))
-    colours = dict(zip(graph.inputs, style.ordered(len(graph.inputs)), strict=True))
+    graph = diagrams.graph(results.cell("pathways"))
+    colours = dict(zip(graph.inputs, style.sequential(len(graph.inputs)), strict=True))
     routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
     through = {n: sum(n in pathway.edges for pathway in routes) for n in range(len(graph.edges))}
     ends = {graph.outgoing[graph.inputs[0]][0], graph.incoming[graph.outputs[0]][0]}
     between = {n for n, edge in enumerate(graph.edges) if {*edge} <= {*graph.hidden}}
     labels = {graph.edge_name(n): str(through[n]) for n in ends | between}
-    networks.draw_network(ax, graph, routes, labels=labels, units=3, shape=1.9)
+    diagrams.draw_network(ax, graph, routes, labels=labels, units=3, shape=1.9)
     ax.set_title(f"{max(through.values())} pathways share the hidden matrix")
 
 
@@ -126,18 +124,15 @@ def panel_e(results: Results, ax: Axes) -> None:
     ratio = results.cell("pathways").get(
         "metrics", "loss_half_time_over_predicted", solution="routing_race"
     )
-    for (experiment, solution), look in zip(
-        (("pathways", "routing_race"), ("pathways_decoupled", "reduction")),
-        STARTS.values(),
-        strict=True,
-    ):
+    solutions = {"pathways": "routing_race", "pathways_decoupled": "reduction"}
+    for (experiment, solution), props in zip(solutions.items(), STARTS.values(), strict=True):
         cell = results.cell(experiment)
-        simulated = gated.relative(cell.get("trajectory", "loss"))
-        predicted = gated.relative(cell.get("theory", "loss", solution=solution))
-        style.over_seeds(ax, cell.flow_time, simulated, **look)
+        simulated = relative_loss(cell.get("trajectory", "loss"))
+        predicted = relative_loss(cell.get("theory", "loss", solution=solution))
+        style.over_seeds(ax, cell.flow_time, simulated, **props)
         ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
     time = results.cell("pathways").flow_time
-    style.epochs(ax, time)
+    style.epoch_axis(ax, time)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])))
     ax.set(ylabel="loss over initial loss", ylim=(0, None))
     ax.set_title(f"Random start: halves at {float(ratio.mean()):.2f} of theory's time")
@@ -151,16 +146,16 @@ def panel_f(results: Results, ax: Axes) -> None:
     simulated = cell.get("trajectory", "singular_values").isel(init_scale=0)
     predicted = cell.get("theory", "singular_values", solution="routing_race").isel(init_scale=0)
     modes = list(style.mode_colours(cell.strength))
-    for layer, look in enumerate(domains.LAYERS.values()):
+    for layer, props in enumerate(domains.LAYERS.values()):
         for mode in modes:
             values = simulated.isel(layer=layer).sel(singular_mode=mode)
-            style.over_seeds(ax, cell.flow_time, values, **look)
+            style.over_seeds(ax, cell.flow_time, values, **props)
             theory = predicted.isel(layer=layer).sel(singular_mode=mode).mean("seed")
             ax.plot(cell.flow_time, theory, **style.THEORY)
     size = cell.routing.families(cell.spec.dataset.count)[0].size
     ends = simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed") * size**0.5
     ax.plot([cell.flow_time[-1]] * len(modes), ends, **EXPECTED)
-    style.epochs(ax, cell.flow_time)
+    style.epoch_axis(ax, cell.flow_time)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     ax.set(ylabel="singular value", ylim=(0, None))
     ratio = float(cell.get("metrics", "hidden_over_input_over_sqrt_m").mean()) * size**0.5
@@ -177,8 +172,8 @@ def panel_g(results: Results, ax: Axes) -> None:
     ax.figure.colorbar(
         shades, ax=ax, location="bottom", label="cosine", ticks=(-1, 0, 1), aspect=24
     )
-    alike = float(cell.get("metrics", "final_similarity_across").mean())
-    ax.set_title(f"Across domains: cosine {alike:.2f}")
+    cosine = float(cell.get("metrics", "final_similarity_across").mean())
+    ax.set_title(f"Across domains: cosine {cosine:.2f}")
 
 
 def panel_h(results: Results, ax: Axes) -> None:

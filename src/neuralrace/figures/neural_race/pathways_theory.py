@@ -8,20 +8,17 @@ closely. By its own clock the hidden matrix is no faster than the outer ones: it
 root of the number of domains times as fast, and as much further.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import domains, gated, style
-from neuralrace.figures.sweeps import learning_rate
+from neuralrace.figures import domains, style
+from neuralrace.figures.sweeps import learning_rate, relative_loss
 from neuralrace.results.cells import CellResults, Results
 
-ROUNDING = {"color": style.distinct(0), "linestyle": style.LINES[2]}
+ROUNDING = {"color": style.categorical(0), "linestyle": style.LINES[2]}
 EPSILON = float(np.finfo(float).eps)
-"""Distances below the precision of the arithmetic are drawn at it."""
+"""Smaller distances are drawn at this value, the precision of the arithmetic."""
 
 
 @Figure(
@@ -43,20 +40,20 @@ EPSILON = float(np.finfo(float).eps)
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
-    """Trained and untrained pairs, layers, and steps."""
+def legend(results: Results) -> style.Handles:
+    """Pairs, layers and steps."""
     finer = _by_step(results)
     pairs = [
-        style.entry("trained pairs", **domains.TRAINED | {"marker": None}),
-        style.entry("untrained pairs", **domains.UNTRAINED | {"marker": None}),
+        style.handle("trained pairs", **domains.TRAINED | {"marker": None}),
+        style.handle("untrained pairs", **domains.UNTRAINED | {"marker": None}),
     ]
-    layers = [style.entry(name, **look) for name, look in domains.LAYERS.items()]
+    layers = [style.handle(name, **props) for name, props in domains.LAYERS.items()]
     flows = [
-        style.entry(rf"flow, step {_step(cell):.2g} $\tau$", color=colour)
-        for cell, colour in zip(finer, style.ordered(len(finer)), strict=True)
+        style.handle(rf"flow, step {_step(cell):.2g} $\tau$", color=colour)
+        for cell, colour in zip(finer, style.sequential(len(finer)), strict=True)
     ]
-    same = style.entry("same steps", **ROUNDING)
-    return [*pairs, *layers, *flows, same, style.BAND, style.entry("theory", **style.THEORY)]
+    same = style.handle("same steps", **ROUNDING)
+    return [*pairs, *layers, *flows, same, style.BAND, style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -65,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("pathways")
     domains.draw_errors(ax, cell)
-    style.epochs(ax, cell.flow_time)
+    style.epoch_axis(ax, cell.flow_time)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     end = float(cell.get("trajectory", "untrained_error").isel(time=-1).mean())
     ax.set_title(f"Untrained pairs end at an error of {end:.1g}")
@@ -79,16 +76,16 @@ def panel_b(results: Results, ax: Axes) -> None:
     finer = _by_step(results)
     decoupled = results.cell("pathways_decoupled")
     lines = [
-        (each, "reduction", {"color": colour})
-        for each, colour in zip(finer, style.ordered(len(finer)), strict=True)
+        (cell, "reduction", {"color": colour})
+        for cell, colour in zip(finer, style.sequential(len(finer)), strict=True)
     ]
     most = 0.0
-    for cell, solution, look in [*lines, (decoupled, "reduction_descent", ROUNDING)]:
-        predicted = gated.relative(cell.get("theory", "loss", solution=solution))
-        off = abs(gated.relative(cell.get("trajectory", "loss")) - predicted)
+    for cell, solution, props in [*lines, (decoupled, "reduction_descent", ROUNDING)]:
+        predicted = relative_loss(cell.get("theory", "loss", solution=solution))
+        off = abs(relative_loss(cell.get("trajectory", "loss")) - predicted)
         most = float(off.max())
-        style.over_seeds(ax, cell.flow_time, off.clip(min=EPSILON), **look)
-    style.epochs(ax, decoupled.flow_time)
+        style.over_seeds(ax, cell.flow_time, off.clip(min=EPSILON), **props)
+    style.epoch_axis(ax, decoupled.flow_time)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(decoupled.flow_time[-1])))
     ax.set(yscale="log", ylabel="distance (initial loss)")
     ax.set_title(f"Same steps: at most {most:.0e} apart")
@@ -104,13 +101,13 @@ def panel_c(results: Results, ax: Axes) -> None:
         cell.get("metrics", "loss_error_mean", solution="reduction").isel(init_scale=0)
         for cell in finer
     ]
-    for step, each, colour in zip(steps, off, style.ordered(len(finer)), strict=True):
-        style.points(ax, step, each, color=colour, marker="o")
-    means = [float(each.mean()) for each in off]
+    for step, distance, colour in zip(steps, off, style.sequential(len(finer)), strict=True):
+        style.points(ax, step, distance, color=colour, marker="o")
+    means = [float(distance.mean()) for distance in off]
     style.loglog(ax, steps)
     style.slope_one(ax, steps, means[0])
     ax.set(xlabel=r"step (units of $\tau$)", ylabel="mean distance (initial loss)")
-    slope = np.polyfit(np.log(steps), np.log(means), 1)[0]
+    slope = style.log_slope(steps, means)
     ax.set_title(f"Distance from the flow: order {slope:.2f} in the step")
 
 
@@ -138,10 +135,10 @@ def panel_e(results: Results, ax: Axes) -> None:
     cell = results.cell("pathways")
     error = cell.get("metrics", "value_error_mean", solution="routing_race").isel(init_scale=0)
     modes = list(style.mode_colours(cell.strength))
-    for layer, look in enumerate(domains.LAYERS.values()):
+    for layer, props in enumerate(domains.LAYERS.values()):
         for mode in modes:
             at = mode + 0.2 * (layer - (len(domains.LAYERS) - 1) / 2)
-            mark = {"color": look["color"], "marker": style.marker(layer)}
+            mark = {"color": props["color"], "marker": style.marker(layer)}
             style.points(ax, at, error.isel(layer=layer).sel(mode=mode), **mark)
     _name_modes(ax, cell)
     ax.set(ylabel="distance (final value)", ylim=(0, None))
@@ -156,15 +153,15 @@ def panel_f(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("pathways")
     values = cell.get("trajectory", "singular_values").isel(init_scale=0)
-    for layer, (name, look) in enumerate(domains.LAYERS.items()):
+    for layer, (name, props) in enumerate(domains.LAYERS.items()):
         if name == "output matrices":
             continue
         for mode in style.mode_colours(cell.strength):
             own = values.isel(layer=layer).sel(singular_mode=mode)
             line = {"linewidth": 1.1} if layer else {"linewidth": 2.4}
             share = own / own.isel(time=-1)
-            style.over_seeds(ax, cell.flow_time, share, **look | line)
-    style.epochs(ax, cell.flow_time)
+            style.over_seeds(ax, cell.flow_time, share, **props | line)
+    style.epoch_axis(ax, cell.flow_time)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     ax.set(ylabel="share of final value", ylim=(0, None))
     faster = float(cell.get("metrics", "hidden_over_input_speed").mean())
@@ -172,13 +169,13 @@ def panel_f(results: Results, ax: Axes) -> None:
 
 
 def _by_step(results: Results) -> list[CellResults]:
-    """Cells of the sweep over steps, largest first."""
+    """Cells of the sweep over learning rates, the largest first."""
     cells = results.cells("pathways_step_size")
     return sorted(cells, key=learning_rate, reverse=True)
 
 
 def _step(cell: CellResults) -> float:
-    """Gradient-flow time of a step."""
+    """Flow time of a step."""
     return float(cell.flow_time[-1] / cell.flow_time["time"][-1])
 
 

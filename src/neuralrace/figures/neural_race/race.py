@@ -11,18 +11,17 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import networks, style
+from neuralrace.figures import diagrams, style
 from neuralrace.networks.gates.groups import Groups
 from neuralrace.networks.gates.wiring import routing_architecture
 from neuralrace.results.cells import CellResults, Results
 
 STRONGEST = {"init_scale": 0, "layer": 1, "singular_mode": 0}
 DRAWN = 4
-"""Domains of the drawings: as few as show three ways to share."""
+"""Number of domains in the diagrams; fewer would not show three ways to share."""
 
 
 @Figure(
@@ -44,15 +43,14 @@ DRAWN = 4
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Networks by the number of pairs P that share a pathway."""
     cells = _by_sharing(results.cells("race"))
-    colours = style.ordered(len(cells))
-    entries = [
-        style.entry(f"$P$ = {_sharing(cell)}", color=colour, marker=style.marker(index))
-        for index, (cell, colour) in enumerate(zip(cells, colours, strict=True))
+    handles = [
+        style.handle(f"$P$ = {_sharing(cell)}", **props)
+        for cell, props in zip(cells, style.sequential_styles(len(cells)), strict=True)
     ]
-    return [*entries, style.BAND, style.entry("theory", **style.THEORY)]
+    return [*handles, style.BAND, style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -63,13 +61,13 @@ def panel_a(results: Results, ax: Axes) -> None:
     sizes = [size for size in range(1, DRAWN + 1) if DRAWN % size == 0]
     dataset = results.cells("race")[0].domains
     (inputs, outputs), hidden = (dataset.inputs.shape[2], dataset.targets.shape[2]), (64, 64)
-    for one, size in zip(style.split(ax, 1, len(sizes))[0], sizes, strict=True):
+    for part, size in zip(style.split(ax, 1, len(sizes))[0], sizes, strict=True):
         families = Groups(name="groups", size=size).families(DRAWN, hidden)
         graph = routing_architecture(DRAWN, inputs, outputs, families)
-        colours = dict(zip(graph.inputs, style.ordered(DRAWN), strict=True))
+        colours = dict(zip(graph.inputs, style.sequential(DRAWN), strict=True))
         routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
-        networks.draw_network(one, graph, routes, units=2 if size == 1 else 3, shape=2.6)
-        one.set_title(f"$P$ = {size**2}", loc="center")
+        diagrams.draw_network(part, graph, routes, units=2 if size == 1 else 3, shape=2.6)
+        part.set_title(f"$P$ = {size**2}", loc="center")
     ax.set_title("Pathways for one pair of domains, for groups, or for all pairs")
 
 
@@ -77,13 +75,13 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Largest singular value of a hidden matrix."""
     cells = _by_sharing(results.cells("race"))
     ends = []
-    for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
+    for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
         simulated = cell.get("trajectory", "singular_values").isel(STRONGEST)
         predicted = cell.get("theory", "singular_values", solution="routing_race").isel(STRONGEST)
         style.over_seeds(ax, cell.flow_time, simulated, color=colour)
         ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
-        ends.append(style.settled(simulated, cell.flow_time))
-    style.epochs(ax, cells[0].flow_time)
+        ends.append(style.settling_time(simulated, cell.flow_time))
+    style.epoch_axis(ax, cells[0].flow_time)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, max(ends)))
     ax.set(ylabel="hidden singular value", ylim=(0, None))
     fewest, most = (f"$P$ = {_sharing(cells[index])}" for index in (0, -1))
@@ -96,15 +94,14 @@ def panel_c(results: Results, ax: Axes) -> None:
     size, where it falls faster.
     """
     cells = _by_sharing(results.cells("race"))
-    for index, (cell, colour) in enumerate(zip(cells, style.ordered(len(cells)), strict=True)):
-        look = {"color": colour, "marker": style.marker(index)}
-        style.points(ax, _sharing(cell), _half(cell), **look)
+    for cell, props in zip(cells, style.sequential_styles(len(cells)), strict=True):
+        style.points(ax, _sharing(cell), _half(cell), **props)
     expected = [
         cell.get("metrics", "predicted_loss_half_time", solution="routing_race") for cell in cells
     ]
     ax.plot(
         [_sharing(cell) for cell in cells],
-        [float(each.isel(init_scale=0).mean("seed")) for each in expected],
+        [float(time.isel(init_scale=0).mean("seed")) for time in expected],
         **style.THEORY,
     )
     aligned = _by_sharing(results.cells("race_aligned"))
@@ -130,26 +127,24 @@ def panel_d(results: Results, ax: Axes) -> None:
         cell.get("metrics", "hidden_over_input_over_sqrt_m").isel(init_scale=0, mode=0) * p**0.25
         for cell, p in zip(cells, pairs, strict=True)
     ]
-    for index, (p, ratio, colour) in enumerate(
-        zip(pairs, ratios, style.ordered(len(cells)), strict=True)
-    ):
-        style.points(ax, p, ratio, color=colour, marker=style.marker(index))
+    for p, ratio, props in zip(pairs, ratios, style.sequential_styles(len(cells)), strict=True):
+        style.points(ax, p, ratio, **props)
     ax.plot(pairs, np.power(pairs, 0.25), **style.THEORY)
     _by_pairs(ax, cells)
     ax.set(ylabel="hidden over input value", ylim=(0, None))
     learned = [cell.get("metrics", "final_strength_over_target").isel(mode=0) for cell in cells]
-    said = f"strongest mode learned\nto {float(min(each.min() for each in learned)):.0%} or more"
-    ax.text(0.03, 0.97, said, transform=ax.transAxes, va="top", fontsize=6.5)
+    text = f"strongest mode learned\nto {float(min(share.min() for share in learned)):.0%} or more"
+    ax.text(0.03, 0.97, text, transform=ax.transAxes, va="top", fontsize=6.5)
     ax.set_title(f"Hidden values end {float(ratios[-1].mean()):.2f} times larger")
 
 
 def _by_sharing(cells: Sequence[CellResults]) -> list[CellResults]:
-    """Cells of a sweep, fewest pairs that share first."""
+    """Cells of a sweep, smallest P first."""
     return sorted(cells, key=_sharing)
 
 
 def _sharing(cell: CellResults) -> int:
-    """Pairs of domains P that share a block."""
+    """Number P of pairs of domains that share a pathway."""
     return cell.routing.families(cell.spec.dataset.count)[0].size ** 2
 
 
@@ -161,11 +156,11 @@ def _half(cell: CellResults) -> xr.DataArray:
 def _slope(cells: Sequence[CellResults]) -> float:
     """Exponent of the mean half time in P."""
     times = [float(_half(cell).mean()) for cell in cells]
-    return float(np.polyfit(np.log([_sharing(cell) for cell in cells]), np.log(times), 1)[0])
+    return float(np.polyfit(np.log(list(map(_sharing, cells))), np.log(times), 1)[0])
 
 
 def _by_pairs(ax: Axes, cells: Sequence[CellResults]) -> None:
-    """Numbers of pairs along x."""
+    """A logarithmic axis of P."""
     pairs = [_sharing(cell) for cell in cells]
     ax.set(xscale="log", xlabel="pairs $P$ that share a pathway")
     ax.set_xticks(pairs, [str(count) for count in pairs])

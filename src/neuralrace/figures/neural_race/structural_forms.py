@@ -7,18 +7,16 @@ form says. Items that differ in further dimensions only lie on top of each other
 the source, and vectors of equal singular value are one choice of basis. The generators are ours.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Float
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from neuralrace.datasets.structural_forms import REQUIREMENTS, StructuralForm
-from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.modes import signed_vectors
+from neuralrace.figures.sweeps import dataset_of
 from neuralrace.results.cells import CellResults, Results
 
 
@@ -40,27 +38,27 @@ from neuralrace.results.cells import CellResults, Results
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Mode strengths and their theory."""
-    return [style.BAND, style.entry("closed form", **style.THEORY)]
+    return [style.BAND, style.handle("closed form", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Graphs that generate the data: items are coloured dots, latent nodes small black ones."""
     cells = _by_form(results)
-    for one, (_, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
-        _graph(one, dataset, style.ordered(dataset.items))
-        one.set_title(dataset.form.replace("_", "-"), loc="center")
+    for part, (_, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+        _draw_graph(part, dataset, style.sequential(dataset.items))
+        part.set_title(dataset.form.replace("_", "-"), loc="center")
     ax.set_title(f"{len(cells)} structures of {cells[0][1].items} items")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Covariance of the items, from zero (dark) to the largest entry of each."""
     cells = _by_form(results)
-    for one, (_, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+    for part, (_, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
         shared = dataset.covariance()
-        style.heat(one, shared, 0, float(shared.max()), aspect="equal")
-        _items(one, dataset)
+        style.heat(part, shared, 0, float(shared.max()), aspect="equal")
+        _label_items(part, dataset)
     ax.set_title("Item covariance")
 
 
@@ -69,13 +67,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     negative, on one scale in each structure.
     """
     cells = _by_form(results)
-    for one, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
-        modes = cell.data.modes
-        # a pair of vectors has no sign of its own: let items sum to what is not negative
-        scaled = np.where(modes.v.sum(0) < -1e-9, -1, 1) * modes.v * modes.s
+    for part, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+        scaled = signed_vectors(cell)[1] * cell.data.modes.s
         size = float(abs(scaled).max())
-        style.heat(one, scaled, -size, size, aspect="equal")
-        _items(one, dataset)
+        style.heat(part, scaled, -size, size, aspect="equal")
+        _label_items(part, dataset)
     learned = min(
         float(cell.get("metrics", "final_strength_over_target").min()) for cell, _ in cells
     )
@@ -88,9 +84,9 @@ def panel_d(results: Results, ax: Axes) -> None:
     dots are their ends.
     """
     cells = _by_form(results)
-    for one, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+    for part, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
         paths = classical_scaling(_representations(cell))
-        _development(one, paths, style.ordered(dataset.items))
+        _draw_development(part, paths, style.sequential(dataset.items))
     ax.set_title("Development of representations (MDS)")
 
 
@@ -100,14 +96,16 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     cells = _by_form(results)
     axes = style.split(ax, 1, len(cells), sharey=True)[0]
-    for column, (one, (cell, _)) in enumerate(zip(axes, cells, strict=True)):
+    for column, (part, (cell, _)) in enumerate(zip(axes, cells, strict=True)):
         modes = cell.get("trajectory", "mode_strength").isel(init_scale=0)
         closed = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
         for mode, colour in style.mode_colours(cell.strength).items():
-            style.over_seeds(one, cell.flow_time, modes.sel(mode=mode), color=colour, linewidth=1.4)
-            one.plot(cell.flow_time, closed.sel(mode=mode).mean("seed"), **style.THEORY)
-        one.set(xlabel=r"flow time ($\tau$)", xlim=(0, cell.flow_time[-1]))
-        one.tick_params(labelleft=column == 0)
+            style.over_seeds(
+                part, cell.flow_time, modes.sel(mode=mode), color=colour, linewidth=1.4
+            )
+            part.plot(cell.flow_time, closed.sel(mode=mode).mean("seed"), **style.THEORY)
+        part.set(xlabel=r"flow time ($\tau$)", xlim=(0, cell.flow_time[-1]))
+        part.tick_params(labelleft=column == 0)
     axes[0].set(ylabel="strength", ylim=(0, None))
     off = max(
         float(cell.get("metrics", "half_time_error", solution="aligned_modes").mean("seed").max())
@@ -117,40 +115,41 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _by_form(results: Results) -> list[tuple[CellResults, StructuralForm]]:
-    """Cells and their structures, in the order of these."""
-    cells = [(cell, _dataset(cell)) for cell in results.cells("structural_forms")]
-    return sorted(cells, key=lambda each: list(REQUIREMENTS).index(each[1].form))
+    """Cells and their structures, in the order of `REQUIREMENTS`."""
+    cells = [
+        (cell, dataset_of(cell, StructuralForm, "generating graph"))
+        for cell in results.cells("structural_forms")
+    ]
+    return sorted(cells, key=lambda item: list(REQUIREMENTS).index(item[1].form))
 
 
-def _items(ax: Axes, dataset: StructuralForm) -> None:
+def _label_items(ax: Axes, dataset: StructuralForm) -> None:
     ax.set_xticks([])
     ax.set_yticks([0, dataset.items - 1], ["1", str(dataset.items)])
     ax.set_ylabel("item", labelpad=-3)
 
 
-def _dataset(cell: CellResults) -> StructuralForm:
-    dataset = cell.spec.dataset
-    if not isinstance(dataset, StructuralForm):
-        raise UserError(f"{cell.name}: dataset {dataset.name!r} has no generating graph to draw")
-    return dataset
-
-
-def _graph(ax: Axes, dataset: StructuralForm, colours: list) -> None:
-    """The generating graph: items as coloured dots, latent nodes as small black ones."""
-    place, items = dataset.positions(), dataset.items
+def _draw_graph(ax: Axes, dataset: StructuralForm, colours: list) -> None:
+    """Draws the generating graph: items as coloured dots, latent nodes as small black ones."""
+    positions, items = dataset.positions(), dataset.items
     edges, _ = dataset.graph()
-    lines = [place[[a, b]] for a, b, _ in edges]
+    lines = [positions[[a, b]] for a, b, _ in edges]
     ax.add_collection(LineCollection(lines, colors="0.5", linewidths=0.7))
-    ax.scatter(*place[:items].T, s=14, c=colours, zorder=3, clip_on=False)
-    ax.scatter(*place[items:].T, s=3, c="black", zorder=3)
+    ax.scatter(*positions[:items].T, s=14, c=colours, zorder=3, clip_on=False)
+    ax.scatter(*positions[items:].T, s=3, c="black", zorder=3)
     ax.margins(0.12)
     ax.set_axis_off()
 
 
 def _representations(cell: CellResults) -> Float[np.ndarray, "snapshot item unit"]:
-    """What the first layer makes of each one-hot item, columns of its weights, while it learns."""
+    """Hidden representations of the items until the loss has settled.
+
+    Items are one-hot, so these are the columns of the first weights.
+    """
     weights = cell.get("trajectory", "weight_1").isel(init_scale=0, seed=0)
-    end = style.settled(cell.get("trajectory", "loss").isel(init_scale=0, seed=0), cell.flow_time)
+    end = style.settling_time(
+        cell.get("trajectory", "loss").isel(init_scale=0, seed=0), cell.flow_time
+    )
     learning = cell.trajectory["snapshot_flow_time"].values <= end
     return weights.transpose("snapshot", "unit_0", "unit_1").values[learning]
 
@@ -158,17 +157,17 @@ def _representations(cell: CellResults) -> Float[np.ndarray, "snapshot item unit
 def classical_scaling(
     points: Float[np.ndarray, "snapshot item unit"],
 ) -> Float[np.ndarray, "snapshot item 2"]:
-    """Classical multidimensional scaling, of all snapshots at once so that paths are continuous.
+    """Classical multidimensional scaling of all snapshots at once, so that paths are continuous.
 
-    What all items share at a time is taken out.
+    The mean over items is subtracted at each snapshot.
     """
     centred = points - points.mean(axis=1, keepdims=True)
     _, _, axes = np.linalg.svd(centred.reshape(-1, points.shape[-1]), full_matrices=False)
     return centred @ axes[:2].T
 
 
-def _development(ax: Axes, paths: Float[np.ndarray, "snapshot item 2"], colours: list) -> None:
-    """The path of each item, darker with time, and where it ends."""
+def _draw_development(ax: Axes, paths: Float[np.ndarray, "snapshot item 2"], colours: list) -> None:
+    """Draws the path of each item, darker with time, and a dot at its end."""
     darkness = np.linspace(0.2, 1, len(paths) - 1)
     for path, colour in zip(np.swapaxes(paths, 0, 1), colours, strict=True):
         steps = np.stack([path[:-1], path[1:]], axis=1)

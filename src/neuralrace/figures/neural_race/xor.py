@@ -8,29 +8,27 @@ its tau units chatter about the edges of their gates and are late, by a distance
 the step and that a fitted start takes up.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import networks, style
+from neuralrace.figures import diagrams, style
 from neuralrace.figures.sweeps import learning_rate
 from neuralrace.results.cells import CellResults, Results
 
 LABELS: dict[int, dict[str, Any]] = {
-    1: {"color": style.distinct(3), "marker": "o"},
-    -1: {"color": style.distinct(0), "marker": "s"},
+    1: {"color": style.categorical(3), "marker": "o"},
+    -1: {"color": style.categorical(0), "marker": "s"},
 }
-"""Looks of labels, and of units by the sign of their readout."""
+"""Markers of labels, and of units by the sign of their readout."""
 SPAN = 0.8
-"""Where the largest unit is drawn, as a share of the way to a corner."""
+"""Position of the largest unit, as a share of the way to a corner."""
 POINTS = 400
-"""Of a line that is drawn: finer steps are not seen."""
-OWN: dict[str, Any] = {"marker": "o"}
+"""Number of points of a line; more would not be visible."""
+UNFITTED: dict[str, Any] = {"marker": "o"}
 FITTED: dict[str, Any] = {"marker": "D", "fillstyle": "none"}
 
 
@@ -52,20 +50,20 @@ FITTED: dict[str, Any] = {"marker": "D", "fillstyle": "none"}
         },
     },
 )
-def legend(results: Results) -> Sequence[Artist]:
+def legend(results: Results) -> style.Handles:
     """Labels, gates, and losses by learning rate."""
     cells = _by_rate(results)
-    colours = style.ordered(len(cells))
+    colours = style.sequential(len(cells))
     signs = [
-        style.entry(f"label, readout ${sign:+d}$", linestyle="", **look)
-        for sign, look in LABELS.items()
+        style.handle(f"label, readout ${sign:+d}$", linestyle="", **props)
+        for sign, props in LABELS.items()
     ]
     rates = [
-        style.entry(f"learning rate {learning_rate(cells[index]):g}", color=colours[index])
+        style.handle(f"learning rate {learning_rate(cells[index]):g}", color=colours[index])
         for index in sorted({0, len(cells) - 1})
     ]
-    theory = style.entry("theory", **style.THEORY)
-    return [*signs, *networks.gate_entries(), *rates, style.BAND, theory]
+    theory = style.handle("theory", **style.THEORY)
+    return [*signs, *diagrams.gate_handles(), *rates, style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -82,11 +80,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     unit *= SPAN / abs(unit).max()
     for corner in data.x:
         ax.plot(*np.stack([0 * corner, corner], axis=1), color="0.75", linewidth=0.6, zorder=0)
-    for sign, look in LABELS.items():
+    for sign, props in LABELS.items():
         corners = data.x[np.sign(data.y[:, 0]) == sign]
-        ax.plot(*corners.T, linestyle="", markersize=8, **look)
+        ax.plot(*corners.T, linestyle="", markersize=8, **props)
         chosen = unit[np.sign(readout[0]) == sign]
-        ax.plot(*chosen.T, linestyle="", markersize=3, alpha=0.5, **look)
+        ax.plot(*chosen.T, linestyle="", markersize=3, alpha=0.5, **props)
     ax.set(xlabel="input 1, weight 1", ylabel="input 2, weight 2", aspect="equal")
     ax.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
     cosine = float(cell.get("metrics", "corner_cosine").mean())
@@ -98,14 +96,14 @@ def panel_b(results: Results, ax: Axes) -> None:
     their gates, a cell for each example.
     """
     cell = results.cell("xor_gated")
-    graph, wiring = networks.graph(cell), cell.gated.wiring(cell.data)
+    graph, wiring = diagrams.graph(cell), cell.gated.wiring(cell.data)
     signs = np.sign((wiring.pathway_gates @ cell.data.y)[:, 0])
     routes = {
         pathway: LABELS[int(sign)]["color"]
         for pathway, sign in zip(graph.pathways, signs, strict=True)
     }
     names = {side[0]: name for side, name in ((graph.inputs, "$x$"), (graph.outputs, "$y$"))}
-    networks.draw_network(ax, graph, routes, wiring.gates, names, shape=1.4)
+    diagrams.draw_network(ax, graph, routes, wiring.gates, names, shape=1.4)
     ax.set_title(f"{len(routes)} pathways, each open on one example")
 
 
@@ -114,18 +112,18 @@ def panel_c(results: Results, ax: Axes) -> None:
     starts from the initial weights with nothing fitted.
     """
     cells = _by_rate(results)
-    colours = style.ordered(len(cells))
+    colours = style.sequential(len(cells))
     for index in sorted({0, len(cells) - 1}):
         cell = cells[index]
         loss = cell.get("trajectory", "loss").isel(init_scale=0)
-        loss = _few(loss / loss.isel(time=0))
-        style.over_seeds(ax, _few(cell.flow_time), loss, color=colours[index])
-    # the finest clock shows theory best; it starts from the same weights at every step size
+        loss = _thinned(loss / loss.isel(time=0))
+        style.over_seeds(ax, _thinned(cell.flow_time), loss, color=colours[index])
+    # Theory does not depend on the step size; the finest time axis shows it best.
     theory = cells[-1].get("theory", "loss", solution="xor_race").isel(init_scale=0).mean("seed")
-    ax.plot(_few(cells[-1].flow_time), _few(theory / theory.isel(time=0)), **style.THEORY)
-    style.epochs(ax, cells[0].flow_time)
+    ax.plot(_thinned(cells[-1].flow_time), _thinned(theory / theory.isel(time=0)), **style.THEORY)
+    style.epoch_axis(ax, cells[0].flow_time)
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
-    ax.set_xlim(0, style.settled(theory, cells[-1].flow_time) * 1.1)
+    ax.set_xlim(0, style.settling_time(theory, cells[-1].flow_time) * 1.1)
     late = cells[0].get("metrics", "loss_half_time_over_predicted", solution="xor_race")
     rate = learning_rate(cells[0])
     ax.set_title(f"At rate {rate:g} half time is {float(late.mean()):.2f} of theory's")
@@ -137,20 +135,19 @@ def panel_d(results: Results, ax: Axes) -> None:
     """
     cells = _by_rate(results)
     rates, off = [learning_rate(cell) for cell in cells], []
-    for cell, colour in zip(cells, style.ordered(len(cells)), strict=True):
-        own = cell.get("metrics", "loss_error_sup", solution="xor_race").isel(init_scale=0)
+    for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
+        unfitted = cell.get("metrics", "loss_error_sup", solution="xor_race").isel(init_scale=0)
         fitted = cell.get("metrics", "fitted_loss_error_sup").isel(init_scale=0)
-        style.points(ax, learning_rate(cell), own, color=colour, **OWN)
+        style.points(ax, learning_rate(cell), unfitted, color=colour, **UNFITTED)
         style.points(ax, learning_rate(cell), fitted, color=colour, **FITTED)
-        off.append(float(own.mean("seed")))
+        off.append(float(unfitted.mean("seed")))
     style.slope_one(ax, rates, off[-1] * rates[0] / rates[-1])
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="largest distance (initial loss)")
-    entries = [("nothing fitted", OWN), ("start fitted", FITTED)]
-    marks = [style.entry(name, color="0.3", linestyle="", **look) for name, look in entries]
+    handles = [("nothing fitted", UNFITTED), ("start fitted", FITTED)]
+    marks = [style.handle(name, color="0.3", linestyle="", **props) for name, props in handles]
     ax.legend(handles=marks, loc="lower right")
-    slope = np.polyfit(np.log(rates), np.log(off), 1)[0]
-    ax.set_title(f"Distance: order {slope:.2f}")
+    ax.set_title(f"Distance: order {style.log_slope(rates, off):.2f}")
 
 
 def _by_rate(results: Results) -> list[CellResults]:
@@ -158,6 +155,6 @@ def _by_rate(results: Results) -> list[CellResults]:
     return sorted(results.cells("xor_relu"), key=learning_rate, reverse=True)
 
 
-def _few(curve: xr.DataArray) -> xr.DataArray:
-    """As many points as can be seen."""
+def _thinned(curve: xr.DataArray) -> xr.DataArray:
+    """A curve thinned out to about `POINTS` points."""
     return curve.isel(time=slice(None, None, max(1, curve.sizes["time"] // POINTS)))

@@ -1,10 +1,10 @@
-"""Networks as drawings, from the graphs that are trained: inputs on the left, outputs on the right.
+"""Network diagrams, drawn from the graphs that are trained.
 
-A node is a box of units, and what flows through an edge a line: one for each route along it, in the
-route's colour, or a grey one where there is none. Bundles of lines thus show how many routes share
-a weight matrix. A gate stands on the side of its node, or on its edge, as a row of cells, one for
-each context or sample that it is told for: light where it is open, dark where it is closed. What
-runs through a gate that is closed in all of them is dotted.
+Inputs are on the left and outputs on the right. A node is a box of units. An edge is a bundle of
+lines: one line for each route through the edge, in the colour of the route, or a grey line if there
+is none. So a bundle shows how many routes share a weight matrix. A gate is a row of cells at its
+node or on its edge, one cell for each context or sample: light if the gate is open, dark if it is
+closed. A line is dotted if a gate on its way is closed in all cells.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,40 +26,40 @@ from neuralrace.networks.layered import Layered
 from neuralrace.results.cells import CellResults
 
 Stop = str | tuple[int, int]
-"""What an edge passes: nodes by name, and places between them by edge and column."""
-LETTERS = 6.5
-"""Points of labels."""
-LINE = LETTERS * 1.35 / 72
-"""Inches that a line of a label takes."""
+"""A point that an edge passes: a node by name, or a point between nodes by edge and column."""
+FONT_SIZE = 6.5
+"""Font size of labels in points."""
+LINE_HEIGHT = FONT_SIZE * 1.35 / 72
+"""Height of a line of a label in inches."""
 GAP = 0.05
-"""Inches between a label and what it is put beside."""
+"""Distance of a label from its node or edge in inches."""
 PITCH = 0.13
-"""Inches between units, at most."""
+"""Largest distance between units in inches."""
 CELL = 0.075
-"""Side of a cell of a gate, in inches."""
-SLIM = 0.4
-"""Room for an edge that passes a column, beside that for a node."""
-WIDE = 1.6
-"""Points of a line, at most."""
+"""Side of a cell of a gate in inches."""
+EDGE_HEIGHT = 0.4
+"""Height of an edge that passes a column, over the height of a node."""
+MOST_WIDTH = 1.6
+"""Largest width of a line in points."""
 PLAIN = {"color": "0.6", "linewidth": 0.8}
 CLOSED = {"linestyle": (0, (1, 1.5)), "linewidth": 0.7, "alpha": 0.6}
 
 
 @dataclass(frozen=True)
 class Box:
-    """Where a node stands, in inches: its centre and its size."""
+    """Centre and size of a node in inches."""
 
     x: float
     y: float
     width: float
     height: float
     units: int
-    """Units that are shown."""
+    """Number of units that are drawn."""
 
 
 @dataclass(frozen=True)
 class _Stroke:
-    """What flows through an edge on one route, or on none."""
+    """A line through an edge, on one route or on none."""
 
     edge: int
     colour: Any
@@ -67,10 +67,10 @@ class _Stroke:
 
 
 def graph(cell: CellResults) -> Architecture:
-    """The graph of a cell's network; that of a layered one is a row of nodes `0`, `1`, ...
+    """The graph of a cell's network. The nodes of a fully connected network are `0`, `1`, ...
 
     Raises:
-        UserError: gates that follow the weights, or that do not fit the dataset.
+        UserError: gates that depend on the weights, or that do not fit the dataset.
     """
     network = cell.spec.network
     if isinstance(network, Layered):
@@ -87,22 +87,20 @@ def draw_network(
     units: int = 4,
     shape: float | None = None,
 ) -> None:
-    """A network, in layers from left to right, as large as the axes allow.
+    """Draws a network in columns from left to right, as large as the axes allow.
 
     Args:
-        ax: where to, in an inset of its own; ticks and frame go, and a title stays.
-        graph: what is drawn.
-        routes: pathways of the graph that are coloured, with their colours.
-        gates: gates in [0, 1] by node `a` or edge `a->b`, each of one value or of several, such as
-            one for each context.
-        labels: what to write beside input and output nodes and above all others, and above edges
-            `a->b`.
-        units: most units that are shown of a node; dots stand for the others.
-        shape: width over height of the drawing; those of the axes before they are laid out when
-            absent.
+        ax: axes to draw on, in an inset; they lose ticks and frame, and keep their title.
+        graph: the network.
+        routes: colours of some pathways of the graph.
+        gates: gates in [0, 1] by node `a` or edge `a->b`, with one value or several, such as one
+            for each context.
+        labels: texts beside input and output nodes, above hidden nodes, and above edges `a->b`.
+        units: the most units that are drawn of a node; dots replace the others.
+        shape: width over height of the drawing; when absent, that of the axes before the layout.
 
     Raises:
-        UserError: a route, gate or label of what is not in the graph.
+        UserError: a route, gate or label of something that is not in the graph.
     """
     routes, gates, labels = routes or {}, gates or {}, labels or {}
     _check(graph, routes, gates, labels)
@@ -112,22 +110,22 @@ def draw_network(
     strips = {name: np.ravel(values) for name, values in gates.items()}
     strokes = _strokes(graph, routes, {name for name, gate in strips.items() if not gate.any()})
     page = ax.inset_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height), aspect="equal")
-    for each in (ax, page):  # the title stays where that of a panel is
-        each.set_axis_off()
+    for axes in (ax, page):  # Both, so that the title keeps the place of a panel's title.
+        axes.set_axis_off()
     _draw_edges(page, graph, boxes, stops, strokes, strips, labels)
     for name in graph.nodes:
         colours = {s.colour for s in strokes if name in graph.edges[s.edge]}
         fill = next(iter(colours)) if len(colours) == 1 else None
         _draw_node(page, name, boxes[name], graph.nodes[name], fill)
         if name in strips:
-            behind = 1 if name in graph.inputs else -1
-            beside = behind * (boxes[name].width + CELL * len(strips[name])) / 2
-            _draw_gate(page, name, strips[name], boxes[name].x + beside, boxes[name].y)
+            side = 1 if name in graph.inputs else -1
+            offset = side * (boxes[name].width + CELL * len(strips[name])) / 2
+            _draw_gate(page, name, strips[name], boxes[name].x + offset, boxes[name].y)
         _label_node(page, graph, name, boxes[name], labels.get(name, ""))
 
 
-def gate_entries() -> list[Artist]:
-    """Legend entries of gates."""
+def gate_handles() -> list[Artist]:
+    """Legend handles of gates."""
     return [
         Patch(facecolor=shade, edgecolor="0.2", linewidth=0.6, label=f"gate {state}")
         for shade, state in (("1", "open"), ("0", "closed"))
@@ -140,28 +138,30 @@ def lay_out(
     labels: Mapping[str, str] | None = None,
     units: int = 4,
 ) -> tuple[dict[Stop, Box], list[list[Stop]]]:
-    """Where nodes stand, and what edges pass.
+    """Positions of nodes, and the stops of edges.
 
-    A node is in the column after the last of those it comes from, and outputs are in the last one.
-    Within a column nodes are ordered by where they come from, and an edge that passes a column has
-    a place of its own there.
+    The column of a node follows the last column of its sources; outputs are in the last column.
+    Within a column, nodes are sorted by the mean position of their sources. An edge that passes a
+    column has a stop there.
 
     Args:
-        graph: what is drawn.
+        graph: the network.
         size: width and height in inches.
         labels: text beside or above nodes, by name.
-        units: most units that are shown of a node.
+        units: the most units that are drawn of a node.
 
     Returns:
-        boxes of nodes, by name, and places of passing edges, by edge and column; and the stops of
-        each edge.
+        Boxes of all stops: nodes by name, and passing edges by edge and column.
+        The stops of each edge.
     """
     labels = labels or {}
     columns, stops = _columns(graph)
     named = [name for name in graph.hidden if labels.get(name)]
-    head = max((labels[name].count("\n") + 1 for name in named), default=0) * LINE
+    head = max((labels[name].count("\n") + 1 for name in named), default=0) * LINE_HEIGHT
     head += GAP if named else 0
-    weights = [[1 if isinstance(stop, str) else SLIM for stop in column] for column in columns]
+    weights = [
+        [1 if isinstance(stop, str) else EDGE_HEIGHT for stop in column] for column in columns
+    ]
     slots = [size[1] / sum(weight) for weight in weights]
     shown = {name: min(count, units) for name, count in graph.nodes.items()}
     pitch = min(
@@ -174,7 +174,7 @@ def lay_out(
         ),
     )
     left, right = (
-        max((_wide(labels.get(name, "")) for name in side), default=0) + GAP + 0.7 * pitch
+        max((_label_width(labels.get(name, "")) for name in side), default=0) + GAP + 0.7 * pitch
         for side in (graph.inputs, graph.outputs)
     )
     across = np.linspace(left, size[0] - right, len(columns))
@@ -189,7 +189,7 @@ def lay_out(
 
 
 def _columns(graph: Architecture) -> tuple[list[list[Stop]], list[list[Stop]]]:
-    """Stops by column, each in order from above, and stops by edge."""
+    """Stops by column, from top to bottom, and stops by edge."""
     depth: dict[str, int] = {}
     for name in graph.order:
         sources = [depth[graph.edges[edge][0]] + 1 for edge in graph.incoming[name]]
@@ -204,30 +204,30 @@ def _columns(graph: Architecture) -> tuple[list[list[Stop]], list[list[Stop]]]:
             columns[column].append(stop)
         stops.append([source, *passed, target])
     before: dict[Stop, list[Stop]] = {}
-    for one, other in (pair for each in stops for pair in pairwise(each)):
+    for one, other in (pair for passed in stops for pair in pairwise(passed)):
         before.setdefault(other, []).append(one)
-    place: dict[Stop, float] = {}
+    height: dict[Stop, float] = {}
     for column in columns:
         listed = {stop: (n + 0.5) / len(column) for n, stop in enumerate(column)}
-        mean = {s: np.mean([place[b] for b in before.get(s, ())] or listed[s]) for s in column}
+        mean = {s: np.mean([height[b] for b in before.get(s, ())] or listed[s]) for s in column}
         column.sort(key=lambda stop: mean[stop])
-        place |= {stop: (n + 0.5) / len(column) for n, stop in enumerate(column)}
+        height |= {stop: (n + 0.5) / len(column) for n, stop in enumerate(column)}
     return columns, stops
 
 
 def _strokes(graph: Architecture, routes: Mapping[Pathway, Any], closed: set[str]) -> list[_Stroke]:
-    """What flows through the edges, each edge's by route in the order of these."""
+    """The lines through all edges; those of one edge are in the order of `routes`."""
 
     def stroke(edge: int, colour: Any, nodes: Sequence[str], edges: Sequence[int]) -> _Stroke:
         passed = {*nodes, *map(graph.edge_name, edges)}
         return _Stroke(edge, colour, bool(passed & closed))
 
-    found = []
+    strokes = []
     for edge, ends in enumerate(graph.edges):
-        own = [(pathway, c) for pathway, c in routes.items() if edge in pathway.edges]
-        found += [stroke(edge, c, pathway.nodes, pathway.edges) for pathway, c in own]
-        found += [] if own else [stroke(edge, None, ends, (edge,))]
-    return found
+        passing = [(pathway, c) for pathway, c in routes.items() if edge in pathway.edges]
+        strokes += [stroke(edge, c, pathway.nodes, pathway.edges) for pathway, c in passing]
+        strokes += [] if passing else [stroke(edge, None, ends, (edge,))]
+    return strokes
 
 
 def _draw_edges(
@@ -239,7 +239,7 @@ def _draw_edges(
     strips: Mapping[str, np.ndarray],
     labels: Mapping[str, str],
 ) -> None:
-    """Lines of all strokes from lane to lane, then gates and labels of edges over them."""
+    """All lines, then the gates and labels of edges on top."""
     lanes, pitch = _lanes(graph, boxes, stops, strokes, strips)
     width = 0.85 * 72 * pitch
     middles: dict[str, list[float]] = {}
@@ -252,10 +252,12 @@ def _draw_edges(
             points += [start, (half, start[1]), (half, end[1]), end]
         name = graph.edge_name(stroke.edge)
         middles.setdefault(name, []).append((points[0][1] + points[3][1]) / 2)
-        look = {"edgecolor": stroke.colour or PLAIN["color"], "linewidth": width}
-        look |= {"linewidth": PLAIN["linewidth"]} if stroke.colour is None else {}
-        look |= CLOSED if stroke.closed else {}
-        line = PathPatch(Path(points, codes), fill=False, label=f"_{name}", capstyle="butt", **look)
+        props = {"edgecolor": stroke.colour or PLAIN["color"], "linewidth": width}
+        props |= {"linewidth": PLAIN["linewidth"]} if stroke.colour is None else {}
+        props |= CLOSED if stroke.closed else {}
+        line = PathPatch(
+            Path(points, codes), fill=False, label=f"_{name}", capstyle="butt", **props
+        )
         ax.add_patch(line).set_zorder(1 if stroke.closed or stroke.colour is None else 1.5)
     for edge, name in enumerate(map(graph.edge_name, range(len(graph.edges)))):
         one, other = (boxes[stop] for stop in stops[edge][:2])
@@ -274,14 +276,17 @@ def _lanes(
     strokes: Sequence[_Stroke],
     strips: Mapping[str, np.ndarray],
 ) -> tuple[dict[tuple[Stop, str, int], tuple[float, float]], float]:
-    """Where strokes leave and reach their stops, such that none cross at a side; least distance."""
+    """Points where lines leave and reach their stops, and the least distance between lines.
+
+    Lines at one side of a stop are sorted by the height of their other end, so that none cross.
+    """
     sides: dict[tuple[Stop, str], list[tuple[float, int]]] = {}
     for number, stroke in enumerate(strokes):
         for one, other in pairwise(stops[stroke.edge]):
             sides.setdefault((one, "out"), []).append((-boxes[other].y, number))
             sides.setdefault((other, "in"), []).append((-boxes[one].y, number))
-    room = {stop: CELL if stop in strips else boxes[stop].height or PITCH for stop, _ in sides}
-    pitch = min(WIDE / 72, *(room[stop] / len(side) for (stop, _), side in sides.items()))
+    heights = {stop: CELL if stop in strips else boxes[stop].height or PITCH for stop, _ in sides}
+    pitch = min(MOST_WIDTH / 72, *(heights[stop] / len(side) for (stop, _), side in sides.items()))
     lanes = {}
     for (stop, way), side in sides.items():
         x, y = _port(graph, boxes, strips, stop, way == "out")
@@ -297,18 +302,18 @@ def _port(
     stop: Stop,
     out: bool,
 ) -> tuple[float, float]:
-    """Where lines leave a stop, or reach it: at its box, or at the gate that stands there.
+    """Point where lines leave or reach a stop: at its box, or at its gate.
 
-    Gates of inputs stand behind them, all others before.
+    Gates of inputs are on the right of their node, all others on the left.
     """
     box = boxes[stop]
-    gated = isinstance(stop, str) and stop in strips and out == (stop in graph.inputs)
-    beyond = CELL * len(strips[stop]) if gated else 0  # pyright: ignore[reportArgumentType]
+    contextual = isinstance(stop, str) and stop in strips and out == (stop in graph.inputs)
+    beyond = CELL * len(strips[stop]) if contextual else 0  # pyright: ignore[reportArgumentType]
     return box.x + (1 if out else -1) * (box.width / 2 + beyond), box.y
 
 
 def _draw_node(ax: Axes, name: str, box: Box, count: int, fill: Any) -> None:
-    """A box with its units; three small dots stand in the place of the last but one of more."""
+    """A box with its units; three small dots replace the last but one if units are left out."""
     pitch = box.width / 1.4
     corner = box.x - box.width / 2, box.y - box.height / 2
     shape = f"round,pad=0,rounding_size={pitch / 3}"
@@ -318,13 +323,13 @@ def _draw_node(ax: Axes, name: str, box: Box, count: int, fill: Any) -> None:
     middles = box.y + pitch * ((box.units - 1) / 2 - np.arange(box.units))
     dotted = box.units - 2 if 2 < box.units < count else None
     units = [Circle((box.x, y), 0.36 * pitch) for n, y in enumerate(middles) if n != dotted]
-    look = {
+    props = {
         "facecolor": fill or "0.85",
         "edgecolor": "0.25",
         "linewidth": 0.4 * thin,
         "zorder": 2.5,
     }
-    ax.add_collection(PatchCollection(units, **look), autolim=False)
+    ax.add_collection(PatchCollection(units, **props), autolim=False)
     if dotted is not None:
         dots = [
             Circle((box.x, middles[dotted] + at * pitch), 0.07 * pitch) for at in (-0.3, 0, 0.3)
@@ -333,16 +338,16 @@ def _draw_node(ax: Axes, name: str, box: Box, count: int, fill: Any) -> None:
 
 
 def _draw_gate(ax: Axes, name: str, values: np.ndarray, x: float, y: float) -> None:
-    """A row of cells about a place."""
+    """A row of cells, centred at a point."""
     start = x - CELL * len(values) / 2
     for number, value in enumerate(values):
         corner = start + CELL * number, y - CELL / 2
-        look = {"facecolor": f"{value:g}", "edgecolor": "0.2", "linewidth": 0.5, "zorder": 3}
-        ax.add_patch(Rectangle(corner, CELL, CELL, label=f"_gate of {name}", **look))
+        props = {"facecolor": f"{value:g}", "edgecolor": "0.2", "linewidth": 0.5, "zorder": 3}
+        ax.add_patch(Rectangle(corner, CELL, CELL, label=f"_gate of {name}", **props))
 
 
 def _label_node(ax: Axes, graph: Architecture, name: str, box: Box, text: str) -> None:
-    """Beside inputs and outputs, and above all others."""
+    """Labels are beside inputs and outputs, and above hidden nodes."""
     if name in graph.inputs:
         _write(ax, box.x - box.width / 2 - GAP, box.y, text, "right", "center")
     elif name in graph.outputs:
@@ -353,12 +358,12 @@ def _label_node(ax: Axes, graph: Architecture, name: str, box: Box, text: str) -
 
 def _write(ax: Axes, x: float, y: float, text: str, across: Any, up: Any) -> None:
     if text:
-        ax.text(x, y, text, ha=across, va=up, fontsize=LETTERS, zorder=4, linespacing=1.1)
+        ax.text(x, y, text, ha=across, va=up, fontsize=FONT_SIZE, zorder=4, linespacing=1.1)
 
 
-def _wide(text: str) -> float:
-    """Inches that a label takes across."""
-    return max(style.width(line, LETTERS) for line in text.split("\n")) / 72 if text else 0.0
+def _label_width(text: str) -> float:
+    """Width of a label in inches."""
+    return max(style.text_width(line, FONT_SIZE) for line in text.split("\n")) / 72 if text else 0.0
 
 
 def _check(
@@ -367,13 +372,19 @@ def _check(
     gates: Mapping[str, Any],
     labels: Mapping[str, str],
 ) -> None:
-    if alien := set(routes) - set(graph.pathways):
-        nodes = " -> ".join(next(iter(alien)).nodes)
-        raise UserError(f"routes: {nodes} is no pathway of this graph; take them from its pathways")
+    if unknown_routes := set(routes) - set(graph.pathways):
+        nodes = " -> ".join(next(iter(unknown_routes)).nodes)
+        raise UserError(
+            f"{nodes} is no pathway of this graph",
+            key="routes",
+            remedy="take them from its pathways",
+        )
     known = {*graph.nodes, *map(graph.edge_name, range(len(graph.edges)))}
-    for what, names in (("gates", gates), ("labels", labels)):
+    for key, names in (("gates", gates), ("labels", labels)):
         if unknown := sorted(set(names) - known):
             raise UserError(
-                f"{what}: {unknown[0]!r} is no node and no edge of this graph; edges are written "
-                "as a->b"
+                "is no node and no edge of this graph",
+                key=key,
+                value=unknown[0],
+                remedy="write edges as a->b",
             )

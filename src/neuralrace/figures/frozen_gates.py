@@ -1,11 +1,11 @@
-"""Gates that stay as they are: what they are called and how values with them are drawn."""
+"""Gated networks with frozen gates: names of gating schemes, and marks of the ReLU network."""
 
 import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.config.cell import Cell
-from neuralrace.errors import UserError
 from neuralrace.figures import style
+from neuralrace.figures.sweeps import cannot_draw
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.base import SampleScheme
 from neuralrace.networks.gates.bumps import Bumps
@@ -20,16 +20,16 @@ def gates(cell: CellResults) -> SampleScheme:
     """The gating scheme of a cell.
 
     Raises:
-        UserError: the network has none that depends on samples.
+        UserError: the network has no gates that depend on samples.
     """
     network = cell.spec.network
     if not isinstance(network, Gated) or not isinstance(network.gates, SampleScheme):
-        raise UserError(f"{cell.name}: network {network.name!r} has no gates by sample to draw")
+        raise cannot_draw(cell, "network", "gates by sample")
     return network.gates
 
 
-def scheme(gating: SampleScheme) -> str:
-    """What to call a gating scheme."""
+def scheme_name(gating: SampleScheme) -> str:
+    """Name of a gating scheme, with its parameters."""
     if isinstance(gating, HalfSpace):
         kind = "antipodal pairs" if gating.antipodal else "half-spaces"
         return f"{kind}, {gating.copies} copies" if gating.copies > 1 else kind
@@ -42,28 +42,26 @@ def scheme(gating: SampleScheme) -> str:
     return gating.model_dump()["name"].replace("_", " ")
 
 
-def sources(cell: CellResults) -> dict[str, str]:
-    """Where frozen gates of `gate_prediction` are from, and what to call it."""
-    # trajectories know nothing of candidates
+def source_names(cell: CellResults) -> dict[str, str]:
+    """Labels of the coordinate `gates_from`, the source of frozen gates, with their names."""
+    # Only the specification in the metrics file has candidates; that of a trajectory does not.
     candidates = Cell.model_validate_json(cell.metrics.attrs["spec"]).candidates
-    called: dict[str, str] = {
-        name: scheme(network.gates)
+    names: dict[str, str] = {
+        name: scheme_name(network.gates)
         for name, network in candidates.items()
         if isinstance(network.gates, SampleScheme)
     }
-    called |= {"initial": "ReLU, at the start", "trained": "ReLU, at the end"}
-    return {
-        name: called.get(name, name)
-        for name in map(str, cell.get("metrics", "frozen_loss")["gates_from"].values)
-    }
+    names |= {"initial": "ReLU, at the start", "trained": "ReLU, at the end"}
+    labels = map(str, cell.get("metrics", "frozen_loss")["gates_from"].values)
+    return {label: names.get(label, label) for label in labels}
 
 
 def draw_relu(ax: Axes, values: xr.DataArray, across: bool = False) -> None:
-    """A value of ReLU networks: their mean as a line, their range over seeds as a band.
+    """A measure of ReLU networks: the mean as a line, the range over seeds as a band.
 
-    `across` is for values along x.
+    `across` is for measures along x.
     """
-    low, mean, high = (float(each) for each in (values.min(), values.mean(), values.max()))
+    low, mean, high = float(values.min()), float(values.mean()), float(values.max())
     band, line = (ax.axvspan, ax.axvline) if across else (ax.axhspan, ax.axhline)
     band(low, high, color=RELU["color"], alpha=0.2, linewidth=0)
     line(mean, zorder=0, **RELU)

@@ -1,0 +1,79 @@
+"""Modes of a task: their strengths over time, and the decomposition that they come from."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from neuralrace.figures import style
+from neuralrace.results.cells import CellResults
+
+
+def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int = 0) -> None:
+    """The strength of each mode of the target, with theory on top.
+
+    Args:
+        ax: axes to draw on; they get a second axis, with epochs.
+        cell: has recorded mode strengths.
+        solution: label of the solution that is drawn as theory, as its mean over seeds.
+        init_scale: index of the init scale.
+    """
+    modes = cell.get("trajectory", "mode_strength").isel(init_scale=init_scale)
+    solved = cell.get("theory", "mode_strength", solution=solution).isel(init_scale=init_scale)
+    solved, time = solved.mean("seed"), cell.flow_time
+    for mode, colour in style.mode_colours(cell.strength).items():
+        style.over_seeds(ax, time, modes.sel(mode=mode), color=colour)
+        ax.plot(time, solved.sel(mode=mode), **style.THEORY)
+    style.epoch_axis(ax, time)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength", xlim=(0, learning_end(cell, solved)))
+
+
+def learning_end(cell: CellResults, curves: xr.DataArray) -> float:
+    """The flow time at which the curves of all modes of the target have settled."""
+    return style.settling_time(curves.where(cell.strength != 0, 0), cell.flow_time)
+
+
+def signed_vectors(cell: CellResults) -> tuple[np.ndarray, np.ndarray]:
+    """Singular vectors of the task, (output, mode) and (item, mode), with a fixed sign.
+
+    A pair of vectors is determined up to its sign. Here the entries of item vectors have a
+    nonnegative sum.
+    """
+    modes = cell.data.modes
+    signs = np.where(modes.v.sum(0) < -1e-9, -1, 1)  # sums that are zero but for rounding stay
+    return signs * modes.u, signs * modes.v
+
+
+def draw_decomposition(
+    ax: Axes,
+    cell: CellResults,
+    matrices: Sequence[np.ndarray],
+    symbols: Sequence[str],
+    output_names: Sequence[str] = (),
+) -> np.ndarray:
+    """A map from items to outputs and its three factors side by side, entries from -1 to 1.
+
+    Args:
+        ax: axes of a panel, which are split.
+        cell: a cell of the task, for the names of items, outputs and modes.
+        matrices: the map, output vectors, singular values and item vectors.
+        symbols: titles of the matrices.
+        output_names: names of the rows of the output vectors; none when absent.
+
+    Returns:
+        The axes of the matrices.
+    """
+    data = cell.data
+    modes = [str(mode) for mode in cell.strength["mode"].values]
+    rows = (data.output_names, output_names, modes, modes)
+    columns = (data.item_names, modes, modes, data.item_names)
+    axes = style.split(ax, 1, len(matrices))[0]
+    images = [
+        style.heat(part, matrix, -1, 1, left, below)
+        for part, matrix, left, below in zip(axes, matrices, rows, columns, strict=True)
+    ]
+    for part, symbol in zip(axes, symbols, strict=True):
+        part.set_title(symbol, loc="center")
+    ax.figure.colorbar(images[-1], ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)
+    return axes

@@ -1,0 +1,153 @@
+"""Receptive fields on a ring of inputs, and names of the datasets that networks learn from.
+
+Panels show the smallest init scale, except where init scales are compared.
+"""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from neuralrace.datasets.marginals import Erf
+from neuralrace.datasets.nonlinear_gaussian import NonlinearGaussian
+from neuralrace.datasets.single_pulse import SinglePulse
+from neuralrace.figures import style
+from neuralrace.figures.sweeps import dataset_of, smallest_scale
+from neuralrace.results.cells import CellResults
+
+Fields = Float[np.ndarray, "_unit input"]
+
+POSITION_LABEL = "input on the ring"
+CLASS_STYLES: dict[str, dict[str, Any]] = {
+    "localised": {"facecolor": style.sequential(3)[0]},
+    "neither": {"facecolor": "0.88"},
+    "oscillating": {"facecolor": style.sequential(3)[1], "hatch": "////", "edgecolor": "white"},
+}
+"""Bars by class of receptive field."""
+SPACING = 2.3
+"""Distance between the zero lines of receptive fields that are drawn above each other."""
+
+
+def process(cell: CellResults) -> NonlinearGaussian:
+    """The nonlinear Gaussian process of a cell.
+
+    Raises:
+        UserError: the cell has another dataset.
+    """
+    return dataset_of(cell, NonlinearGaussian, "correlation lengths")
+
+
+def lengths_label(cell: CellResults) -> str:
+    """Correlation lengths of class one and class two."""
+    return ", ".join(f"{xi:g}" for xi in process(cell).xi)
+
+
+def marginal_name(cell: CellResults) -> str:
+    """The distribution of a single input: its gain, or its name."""
+    marginal = process(cell).marginal
+    names = {"gaussian": "Gaussian", "ising": "Ising", "laplace": "Laplace"}
+    return f"gain {marginal.gain:.3g}" if isinstance(marginal, Erf) else names[marginal.name]
+
+
+def pulses(cell: CellResults) -> SinglePulse:
+    """The single pulses of a cell.
+
+    Raises:
+        UserError: the cell has another dataset.
+    """
+    return dataset_of(cell, SinglePulse, "pulses")
+
+
+def width_labels(cell: CellResults) -> list[str]:
+    """Widths of the pulses of class one and of class two."""
+    return [str(low) if low == high else f"{low} to {high}" for low, high in pulses(cell).widths]
+
+
+def final_fields(cell: CellResults) -> xr.DataArray:
+    """Receptive fields at the end of training, (seed, unit, input)."""
+    return smallest_scale(cell.receptive_fields.isel(snapshot=-1, drop=True))
+
+
+def examples(fields: Fields, count: int) -> Fields:
+    """Receptive fields whose centres are spread over the ring, sorted by centre.
+
+    The centre is that of the squared weights.
+
+    Args:
+        fields: weights, not all zero in any unit.
+        count: number of examples; all fields if there are fewer.
+    """
+    inputs = fields.shape[1]
+    resultant = fields**2 @ np.exp(2j * np.pi * np.arange(inputs) / inputs)
+    ranked = np.argsort(np.angle(resultant) % (2 * np.pi))
+    count = min(count, len(fields))
+    return fields[ranked[(np.arange(count) * 2 + 1) * len(fields) // (2 * count)]]
+
+
+def scale_styles(cell: CellResults) -> dict[float, dict[str, Any]]:
+    """Colour and line style of each init scale, the smallest first."""
+    values = sorted(map(float, cell.spec.init_scales))
+    return {
+        scale: {"color": colour, "linestyle": style.LINES[index % len(style.LINES)]}
+        for index, (scale, colour) in enumerate(
+            zip(values, style.sequential(len(values)), strict=True)
+        )
+    }
+
+
+def centred(fields: Fields) -> Fields:
+    """Receptive fields shifted around the ring, the weight of largest size in the middle.
+
+    Signs are changed so that this weight is positive: units of either sign count as equal.
+    """
+    inputs = fields.shape[1]
+    largest = np.abs(fields).argmax(axis=1)
+    shifted = [np.roll(w, inputs // 2 - at) for w, at in zip(fields, largest, strict=True)]
+    return np.array(shifted) * np.sign(np.take_along_axis(fields, largest[:, None], axis=1))
+
+
+def draw_fields(ax: Axes, fields: Fields, **line: Any) -> None:
+    """Receptive fields above each other, the first on top, each over its largest weight.
+
+    Thin lines are at zero.
+    """
+    colours = style.sequential(len(fields))
+    inputs = np.arange(1, fields.shape[1] + 1)
+    for row, (field, colour) in enumerate(zip(fields, colours, strict=True)):
+        level = -SPACING * row
+        ax.axhline(level, color="0.8", linewidth=0.5, zorder=0)
+        shape = field / np.abs(field).max()
+        ax.plot(inputs, shape + level, **{"color": colour, "linewidth": 1.1} | line)
+    ax.set(xlim=(1, len(inputs)), ylim=(-SPACING * (len(fields) - 0.5), SPACING / 2))
+    ax.set_xticks([1, len(inputs)])
+    ax.set_yticks([])
+
+
+def class_shares(cell: CellResults) -> dict[str, xr.DataArray]:
+    """Shares of units by class at the end of training, (seed), in the order of `CLASS_STYLES`."""
+    return {name: smallest_scale(cell.get("metrics", f"{name}_share")) for name in CLASS_STYLES}
+
+
+def draw_shares(ax: Axes, cell: CellResults, row: int | float, **options: Any) -> None:
+    """Mean shares of units by class as one stacked bar from 0 to 1."""
+    left = 0.0
+    for name, share in class_shares(cell).items():
+        width = float(share.mean("seed"))
+        ax.barh(row, width, left=left, linewidth=0, **CLASS_STYLES[name] | options)
+        left += width
+
+
+def draw_above_shares(ax: Axes, cell: CellResults, count: int) -> None:
+    """Some units of the first run, above the shares of all units by class."""
+    draw_fields(ax, examples(final_fields(cell).isel(seed=0).values, count))
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom - 0.12 * (top - bottom), top)
+    draw_shares(ax, cell, 0.04, height=0.08, transform=ax.transAxes)
+
+
+def class_handles() -> list[Patch]:
+    """Legend handles of classes."""
+    return [Patch(label=name, **props) for name, props in CLASS_STYLES.items()]
