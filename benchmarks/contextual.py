@@ -20,10 +20,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from compile_time import CompileTime
+from neuralrace.training.tasks import task_of
 
 from neuralrace.config.cell import Ensemble
 from neuralrace.training import trainer
-from neuralrace.training.tasks import task_of
 
 RELU = {"name": "layered", "hidden": [700], "activation": "relu"}
 GATED = {"name": "gated", "hidden": [100], "gates": {"name": "contexts", "open_in": [1, 2]}}

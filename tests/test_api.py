@@ -387,7 +387,7 @@ WRONG = {
     "('hierarchy', Y)": r"y: must be absent, .* 'hierarchy' has targets; leave it out",
     "({}, Y)": r"y: must be absent, .* {} has targets; leave it out",
     "({},)": r"x: expected a mapping with 'name', which says what it is",
-    "({'name': 'table', 'x': X, 'y': Y, 'z': 1},)": r"x\.z: 1: unknown key; config/README.md lists",
+    "({'name': 'table', 'x': X, 'y': Y, 'z': 1},)": r"x\.z: 1: unknown key; `neuralrace keys`",
     "(X, Y, {'hidden': None})": r"hidden: is missing; give the units .* such as \[16\]",
     "(X, Y, {'hidden': 16})": r"hidden: 16: expected a list",
     "(X, Y, {'hidden': [0]})": r"hidden\.0: 0: Input should be greater than 0",

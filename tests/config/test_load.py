@@ -78,7 +78,7 @@ def refusal(changes, **settings):
 # Messages --------------------------------------------------------------------------------------
 
 REFUSED = {
-    "unknown key": ({"colour": 1}, "colour", "1", "unknown key; config/README.md"),
+    "unknown key": ({"colour": 1}, "colour", "1", "unknown key; `neuralrace keys`"),
     "unknown nested key": (
         {"training.learning_rte": 0.1}, "training.learning_rte", "0.1", "unknown key"),
     "text for a number": (
@@ -107,7 +107,7 @@ REFUSED = {
         "no such observable; did you mean bias_norm"),
     "unknown solution": ({"solutions": ["exat"]}, "solutions.0", "'exat'", "did you mean exact?"),
     "unknown metric": (
-        {"metrics": ["magic"]}, "metrics.0", "'magic'", "no such metric; config/README.md"),
+        {"metrics": ["magic"]}, "metrics.0", "'magic'", "`neuralrace list metrics` lists all"),
     "misspelt metric": ({"metrics": ["balence"]}, "metrics.0", "'balence'", "did you mean balance"),
     "metric of what is not recorded": (
         {"metrics": ["rate_gaps"], "record.observables": ["layer_norm"]}, "metrics", "'rate_gaps'",
@@ -147,11 +147,11 @@ REFUSED = {
     "steps that snapshots do not divide": (
         {"record.snapshots": 3}, "training.steps", "40", r"record.snapshots \(3\)"),
     "cross-entropy with a half": (
-        {"training.loss": {"name": "cross_entropy"}}, "training.loss", None,
-        "half_mean.* cross_entropy has mean or sum"),
+        {"training.loss": {"name": "cross_entropy"}}, "training.loss.normalisation",
+        "'half_mean'", "use mean or sum"),
     "too many modes": (
-        {"dataset.singular_values": [1.0] * 5}, "dataset", None,
-        "5 singular_values.*5 inputs x 4 outputs; at most the smaller"),
+        {"dataset.singular_values": [1.0] * 5}, "dataset.singular_values",
+        "[1.0, 1.0, 1.0, 1.0, 1.0]", "do not fit into 5 inputs and 4 outputs; use at most 4"),
     "observable that needs two layers": (
         {"network.hidden": [], "record.observables": ["gram"]}, "record.observables", "'gram'",
         r"network.hidden: \[\]: give exactly one hidden layer"),
@@ -219,11 +219,11 @@ REFUSED = {
         {**ROUTING, "network.pairs": {"name": "band", "partners": 0}}, "network.pairs.partners",
         "0", "greater than 0"),
     "routing without domains": (
-        {"network": ROUTING["network"]}, "", None,
-        "network.name: 'routing': dataset 'modes' has no domains; use one that has"),
+        {"network": ROUTING["network"]}, "network.name", "'routing'",
+        "dataset 'modes' has no domains; use a dataset with domains"),
     "routing with cross-entropy": (
-        {**ROUTING, "training.loss": {"name": "cross_entropy", "normalisation": "mean"}}, "", None,
-        "training.loss.name: 'cross_entropy'.*use squared_error"),
+        {**ROUTING, "training.loss": {"name": "cross_entropy", "normalisation": "mean"}},
+        "training.loss.name", "'cross_entropy'", "use squared_error"),
     "pair_error of learned gates": (
         {"network": GATED, "network.gates": {"name": "learned"},
          "record.observables": ["pair_error"]},
@@ -237,17 +237,17 @@ REFUSED = {
          "record.observables": ["imbalance"]},
         "record.observables", "'imbalance'", r"network.hidden: \[\]: give a hidden layer"),
     "edge to an unknown node": (
-        {"network": CHAIN, "network.edges": [["x", "h"], ["h", "z"]]}, "network", None,
-        r"\['z'\].*which nodes does not list"),
+        {"network": CHAIN, "network.edges": [["x", "h"], ["h", "z"]]}, "network.edges", "['z']",
+        "unknown nodes; list them in nodes"),
     "edge twice": (
-        {"network": CHAIN, "network.edges": [["x", "h"], ["h", "y"], ["x", "h"]]}, "network", None,
-        r"\[\['x', 'h'\]\] twice"),
+        {"network": CHAIN, "network.edges": [["x", "h"], ["h", "y"], ["x", "h"]]}, "network.edges",
+        "[['x', 'h']]", "listed twice; list each edge once"),
     "cycle": (
-        {"network": CHAIN, "network.edges": [["x", "h"], ["h", "y"], ["h", "h"]]}, "network", None,
-        "edges form the cycle h.*signals must flow from inputs on"),
+        {"network": CHAIN, "network.edges": [["x", "h"], ["h", "y"], ["h", "h"]]}, "network.edges",
+        None, "form the cycle h; leave one of them out"),
     "lone node": (
-        {"network": CHAIN, "network.edges": [["x", "y"]]}, "network", None,
-        r"nodes \['h'\].*connect them or leave them out"),
+        {"network": CHAIN, "network.edges": [["x", "y"]]}, "network.nodes", "['h']",
+        "on no pathway; connect or remove them"),
     "node without units": (
         {"network": CHAIN, "network.nodes": NODES | {"h": 0}}, "network.nodes.h", "0",
         "greater than 0"),
@@ -315,17 +315,17 @@ REFUSED = {
     "unknown precision": (
         {"precision": "float16"}, "precision", "'float16'", "'float32' or 'float64'"),
     "rows of unequal length": (
-        {"dataset": {"name": "table", "x": [[1, 2], [3]], "y": [[1], [2]]}}, "dataset", None,
-        "row 1 of x has length 1, row 0 has 2.*equally long"),
+        {"dataset": {"name": "table", "x": [[1, 2], [3]], "y": [[1], [2]]}}, "dataset.x", "[3.0]",
+        "row 1 has length 1, and row 0 has 2; use rows of equal length"),
     "rows without their targets": (
-        {"dataset": {"name": "table", "x": [[1.0]], "y": [[1.0], [2.0]]}}, "dataset", None,
-        "x has 1 rows, y has 2.*one of each"),
+        {"dataset": {"name": "table", "x": [[1.0]], "y": [[1.0], [2.0]]}}, "dataset.y",
+        "[(1.0,), (2.0,)]", "has 2 entries, and x has 1 rows; use one of each for every sample"),
     "records further apart than the steps": (
         {"record.every": 100}, "training.steps", "40", r"multiple of record.every \(100\)"),
 }  # fmt: skip
 """Changes of the experiment; then key, value and words of the error.
 
-Where the value is None, the mistake is one of a dataset or network, or the value is long.
+The value is None where it is too long to repeat here.
 """
 
 
@@ -334,10 +334,8 @@ def test_a_mistake_is_refused_with_file_key_value_and_remedy(case):
     changes, key, value, words = REFUSED[case]
     error = refusal(changes)
     assert error.file == BASE
-    if value is None:
-        assert error.key.startswith(f"{WHERE}.{key}".rstrip("."))
-    else:
-        assert (error.key, error.value) == (f"{WHERE}.{key}", value)
+    assert error.key == f"{WHERE}.{key}"
+    assert value in (None, error.value)
     assert re.search(words, str(error), re.MULTILINE), error
 
 

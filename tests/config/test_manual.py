@@ -105,6 +105,7 @@ def test_generating_the_manual_imports_no_heavy_package():
     heavy = ("jax", "flax", "optax", "xarray", "netCDF4", "matplotlib", "sklearn", "scipy")
     code = (
         "import sys; from neuralrace.config.manual import *\n"
+        "from neuralrace.config.reference import reference\n"
         "config_schema(); key_tables(); reference()\n"
         f"print([n for n in {heavy} if n in sys.modules])"
     )

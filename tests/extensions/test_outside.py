@@ -12,7 +12,7 @@ import pytest
 
 from builders import REPOSITORY
 
-GUIDE = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+GUIDE = (REPOSITORY / "docs/own_package.md").read_text(encoding="utf-8")
 KINDS = ("datasets", "observables", "solutions", "metrics", "figures")
 FILES = {
     "outside.dist-info/METADATA": "Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n",
@@ -344,14 +344,13 @@ PLAIN = NonlinearGaussian
 
 
 def test_the_package_of_the_guide_passes_the_conformance_suite(tmp_path):
-    guide = GUIDE.partition("## In a package of your own")[2]
-    shown = re.findall(r"`([^`\n]+)`:\n\n```\w+\n(.*?)```", guide, re.DOTALL)
+    shown = re.findall(r"`([^`\n]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL)
     files = {name.removeprefix("../neuralrace/"): text for name, text in shown}
     named = tomllib.loads(files["pyproject.toml"])["project"]["entry-points"]["neuralrace"]
     points = "".join(f"{kind} = {package}\n" for kind, package in named.items())
     packages = ("mypackage", *(package.replace(".", "/") for package in named.values()))
     for package in packages:
-        assert re.search(rf"touch .*{package.partition('/')[2]}", guide)
+        assert re.search(rf"touch .*{package.partition('/')[2]}", GUIDE)
     install(
         tmp_path,
         {

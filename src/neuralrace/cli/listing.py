@@ -26,7 +26,7 @@ CLASSES: dict[str, Sequence[type[ConfigModel]]] = {
     "datasets": DATASETS,
     "networks": NETWORKS,
     "gates": (*SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS),
-    "initialisations": INITIALISERS,
+    "initialisers": INITIALISERS,
     "optimisers": OPTIMISERS,
 }
 KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES)

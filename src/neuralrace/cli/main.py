@@ -30,6 +30,7 @@ from neuralrace.config.load import (
     read_file,
     read_plan,
 )
+from neuralrace.config.manual import key_lines
 from neuralrace.config.settings import Plan, refuse_reserved
 from neuralrace.config.sweep import NAME
 from neuralrace.errors import UserError, did_you_mean
@@ -141,7 +142,7 @@ def list_(kind: str | None, as_json: bool) -> None:
     """List metrics, datasets, experiments and other names.
 
     KIND is one of papers, experiments, claims, figures, metrics, solutions, observables, datasets,
-    networks, gates, initialisations and optimisers. Each name comes with a one-line description.
+    networks, gates, initialisers and optimisers. Each name comes with a one-line description.
     Without KIND, the number of names of each kind is printed.
     """
     if kind is None:
@@ -150,6 +151,21 @@ def list_(kind: str | None, as_json: bool) -> None:
         remedy = f"{did_you_mean(kind, KINDS)}choose one of {', '.join(KINDS)}"
         raise UserError("is no kind of name", value=kind, remedy=remedy)
     return click.echo(layout(meanings(kind), as_json))
+
+
+@command("training")
+@click.argument("prefix", default="")
+def keys(prefix: str) -> None:
+    """List the keys of a configuration.
+
+    Each key comes with its meaning, type and default. With PREFIX, only the keys inside it are
+    listed.
+    """
+    lines = key_lines(prefix)
+    if not lines:
+        remedy = "`neuralrace keys` lists all"
+        raise UserError("no key begins with it", value=prefix, remedy=remedy)
+    click.echo("\n".join(lines))
 
 
 @command("deep_linear/staircase")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # configurations are read without JAX
 
 DATASETS = choices("datasets", Dataset)
 NETWORKS = choices("networks", Network)
-INITIALISERS = choices("initialisation", Initialiser)
+INITIALISERS = choices("initialisers", Initialiser)
 
 
 def _first_unmet(

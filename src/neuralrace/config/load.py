@@ -36,7 +36,7 @@ PROBLEMS = {
     "union_tag_not_found": "expected a mapping with {discriminator}, which says what it is",
     "union_tag_invalid": "has no choice of the name {tag!r}; {similar}there are {expected_tags}",
     "missing": "is required and missing",
-    "extra_forbidden": "unknown key; config/README.md lists the known ones",
+    "extra_forbidden": "unknown key; `neuralrace keys` lists all",
 }
 """Problem by type of a validation error, where Pydantic's own message speaks of Python."""
 

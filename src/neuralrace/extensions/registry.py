@@ -36,7 +36,7 @@ PACKAGES = {
     "datasets": "neuralrace.datasets",
     "networks": "neuralrace.networks",
     "gates": "neuralrace.networks.gates",
-    "initialisation": "neuralrace.networks.initialisers",
+    "initialisers": "neuralrace.networks.initialisers",
     "optimisers": "neuralrace.training.optimisers",
     "observables": "neuralrace.training.observables",
     "solutions": "neuralrace.theory.solutions",
@@ -216,9 +216,8 @@ class Registry(Mapping[str, Entry[D]]):
         """
         if name not in self:
             similar = did_you_mean(name, self)
-            raise UserError(
-                f"no such {self.kind[:-1]}", remedy=f"{similar}config/README.md lists all"
-            )
+            remedy = f"{similar}`neuralrace list {self.kind}` lists all"
+            raise UserError(f"no such {self.kind[:-1]}", remedy=remedy)
         return name
 
     @cached_property

@@ -176,7 +176,7 @@ def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) ->
                 "is no key of these specifications",
                 key="keys",
                 value=key,
-                remedy=f"{close}config/README.md lists them",
+                remedy=f"{close}`neuralrace keys` lists all",
             )
     identifiers = pd.DataFrame([cell.name.split("/") for cell in chosen], columns=IDENTIFIER)
     experiments = specs.groupby([identifiers["paper"], identifiers["experiment"]])

@@ -197,7 +197,7 @@ def test_configfile_is_overridden_by_settings_and_read_as_yaml_1_2(finished):
 
 def test_messages_name_the_command_line(finished):
     message = finished.refusal("-n", "cells", "--config", "seeds=3")
-    assert message == "--config: seeds: 3: unknown key; config/README.md lists the known ones"
+    assert message == "--config: seeds: 3: unknown key; `neuralrace keys` lists all"
 
 
 def test_a_label_that_repeats_its_end_is_a_valid_wildcard(finished):
