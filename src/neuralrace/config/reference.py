@@ -46,7 +46,7 @@ def reference() -> str:
 def _entries(kind: str, registry: Registry) -> Iterator[str]:
     for name, entry in registry.items():
         yield f"### {kind} `{name}`"
-        yield _line(entry.text.partition("\n\n")[0])
+        yield from _paragraphs(entry.text)
         if conditions := "\n".join(f"- {each}" for each in _conditions(entry)):
             yield conditions
         yield _table(entry)
@@ -80,6 +80,15 @@ def _conditions(entry: Entry) -> Iterator[str]:
         yield "Recorded at snapshots."
     if source := re.search(r"(?s)^Source: (.+?)(?=\n\n|\Z)", entry.text, re.MULTILINE):
         yield f"Source: {_line(source[1])}"
+
+
+def _paragraphs(docstring: str) -> Iterator[str]:
+    """The text before sections such as `Args:`; the source is shown below the conditions."""
+    for paragraph in docstring.split("\n\n"):
+        if re.match(r"(Args|Returns|Raises|Attributes|Example):\n", paragraph):
+            return
+        if not paragraph.startswith("Source: "):
+            yield _line(paragraph)
 
 
 def _table(entry: Entry) -> str:
