@@ -72,12 +72,13 @@ nitpick_ignore_regex = [
         r"(annotated_types|collections|contextlib|jax|jaxtyping|matplotlib|networkx|np|numpy|nx|pandas|pathlib"
         r"|pydantic|xarray|xr)\..*",
     ),
-    ("py:class", "FieldInfo|Ge|Gt|MinLen|NoneType|ConfigModel|ndarray"),
+    ("py:class", "FieldInfo|Ge|Gt|MinLen|NoneType|ConfigModel|Strict|ndarray"),
     # shapes of arrays
     ("py:class", "'.*"),
-    # what single kinds of datasets and graphs use; their modules say what it is
+    # classes of single datasets, graphs and trainings; their modules explain them
+    ("py:class", r"neuralrace\.training\.settings\.Training"),
     ("py:class", r"neuralrace\.datasets\.(features|image_domains|images|marginals)\..*"),
-    ("py:class", r"neuralrace\.gates\.(architecture\.Pathway|effective\.PathwayModes)"),
+    ("py:class", r"neuralrace\.networks\.gates\.(architecture\.Pathway|effective\.PathwayModes)"),
 ]
 
 # HTML

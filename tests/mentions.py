@@ -50,7 +50,7 @@ VALUES = re.compile(r"[\w.|*-]+( [\w|*-]+)*")
 """Values in code, side by side, and no sentence."""
 MADE = ("results/checkpoints", "results/.neuralrace", "data", ".venv", ".snakemake")
 """Files and folders that commands make, beside those of the rules' files."""
-SKIPPED = {".git", ".venv", ".cache", ".snakemake", "results", "__pycache__", "_build"}
+SKIPPED = {".git", ".venv", ".cache", ".snakemake", "__pycache__", "_build"}
 
 
 # Pages -------------------------------------------------------------------------------------------
@@ -102,7 +102,11 @@ def tree() -> tuple[str, ...]:
     """Files and folders of the repository, by their path in it."""
     paths, folders = [], [REPOSITORY]
     while folders:
-        inside = [path for path in folders.pop().iterdir() if path.name not in SKIPPED]
+        inside = [
+            path
+            for path in folders.pop().iterdir()
+            if path.name not in SKIPPED and path != REPOSITORY / "results"
+        ]
         paths += inside
         folders += [path for path in inside if path.is_dir()]
     return tuple(path.relative_to(REPOSITORY).as_posix() for path in paths)

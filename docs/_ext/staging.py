@@ -30,7 +30,7 @@ MOVED = {
 """Pages that stand elsewhere than in `docs/`, and where the site has them."""
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)")
 """Target of a Markdown link to a file, without a place in it."""
-RULES = "docs/rules.svg"
+DIAGRAMS = ("docs/rules.svg", "docs/run.svg")
 PICTURES = (".png", ".svg")
 READS_RESULTS = re.compile(r"\b(open_results|open_tree|to_frame|claims_table)\b")
 NOTE = (
@@ -133,7 +133,7 @@ def stage(app: Sphinx) -> None:
     linked = {
         "figures": REPOSITORY / "figures",
         "examples/results": results,
-        RULES: REPOSITORY / RULES,
+        **{name: REPOSITORY / name for name in DIAGRAMS},
     }
     for name, target in linked.items():
         link = root / name

@@ -32,6 +32,7 @@ from neuralrace.training.trainer import train
 from neuralrace.workflow.stages import fingerprints
 
 COMMANDS = (
+    "keys",
     "list",
     "show",
     "run",
@@ -118,7 +119,7 @@ def test_lists_are_read_from_configuration_and_docstrings(output, monkeypatch, c
     assert output("list", "metrics")["alignment"].endswith(".")
     assert output("list")["datasets"] == len(output("list", "datasets")) == len(CLASSES["datasets"])
     assert main(["list", "optimisers"]) == 0
-    assert "sgd: Plain gradient steps.\n" in capsys.readouterr().out
+    assert "sgd: 'Plain gradient descent: " in capsys.readouterr().out
 
 
 def test_show_describes_cells_before_they_run(output, monkeypatch):

@@ -281,7 +281,7 @@ def test_missing_cells_and_files_name_the_remedy(
     swept = open_results(tmp_path, [cell for cell in cell_ids if "/rotation/" in cell])
     with pytest.raises(UserError, match=r"one cell of 'rotation' .* has 2.*config/"):
         swept.cell("rotation")
-    with pytest.raises(UserError, match=r"no result files. Run the workflow"):
+    with pytest.raises(UserError, match=r"no result files; run the workflow"):
         saved("deep_linear/rotation", tmp_path, cell_ids, tmp_path)
     assert not tmp_path.joinpath("figure.png").exists()
 

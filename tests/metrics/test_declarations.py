@@ -95,7 +95,7 @@ WHOLE = contextual()
     ("metric", "changes", "message"),
     [
         *(
-            (metric, changes | {"network": RELU | change}, f"metrics: '{metric}': network.{key}")
+            (metric, changes | {"network": RELU | change}, f"metrics: '{metric}': .*network.{key}")
             for metric, changes in (
                 ("decision_boundary", {}),
                 ("realisable_patterns", SQUARE),
@@ -104,7 +104,11 @@ WHOLE = contextual()
             for key, change in (("hidden", DEEP), ("bias", BIAS), ("activation", LINEAR))
         ),
         *(
-            (metric, WHOLE | {"network": RELU | LINEAR}, f"metrics: '{metric}': network.activation")
+            (
+                metric,
+                WHOLE | {"network": RELU | LINEAR},
+                f"metrics: '{metric}': .*network.activation",
+            )
             for metric in ("context_selectivity", "gate_flips", "gate_identification")
         ),
         ("cell_types", {"dataset": TWO_MODES["dataset"]}, "dataset.name: 'modes'.* use xor"),
@@ -118,7 +122,7 @@ WHOLE = contextual()
         ("fitted_start", SQUARE, "dataset.name: 'contextual'.* use xor"),
         ("gate_identification", {"network": RELU | DEEP}, "give exactly one hidden layer"),
         ("layer_linearity", {}, r"network.hidden: \[6\].* give two layers or more"),
-        ("layer_linearity", {"network": RELU | DEEP | BIAS}, "network.bias: true"),
+        ("layer_linearity", {"network": RELU | DEEP | BIAS}, "network.bias: True"),
         ("realisable_patterns", {}, "dataset.name: 'xor'.* use one with contexts"),
         ("uniqueness", {}, "dataset.name: 'xor'.* use contextual"),
         ("uniqueness", contextual(part="residual"), "dataset.part: 'residual'.* use whole"),

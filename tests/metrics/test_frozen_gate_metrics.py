@@ -451,7 +451,9 @@ def test_datasets_without_a_distribution_are_refused(metric):
         {"name": "single_pulse", "inputs": 8, "widths": [[4, 4], [2, 2]]},
         {"name": "table", "x": np.eye(4).tolist(), "y": [[1.0], [0.0], [1.0], [0.0]]},
     ):
-        with pytest.raises(ValueError, match=rf"dataset.name: '{dataset['name']}': .* same law"):
+        with pytest.raises(
+            ValueError, match=rf"dataset.name: '{dataset['name']}': .* same distribution"
+        ):
             gated_cell(metric, dataset=dataset, gates={"name": "always_on"})
 
 

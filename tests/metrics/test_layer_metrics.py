@@ -140,7 +140,7 @@ def test_balance_of_an_arbitrary_path():
 
 def test_bias_norms_correct_the_norm_difference():
     network = {"name": "layered", "hidden": [5, 3], "bias": True, "activation": "relu"}
-    with pytest.raises(ValueError, match=r"network.bias: true: add bias_norm to record"):
+    with pytest.raises(ValueError, match=r"network.bias: True: add bias_norm to record"):
         linear_cell(["balance"], network=network)
     record = TWO_MODES["record"] | {"observables": ["bias_norm"]}
     cell = linear_cell(["balance"], network=network, record=record)

@@ -288,7 +288,8 @@ def test_analytic_fit_needs_a_solution_with_a_loss():
     absent = METRICS["analytic_fit"].declaration.absent
     assert absent((), ("flow",)) is None
     for solutions in ((), ("candidate_modes",)):
-        assert absent((), solutions) == "a solution that gives loss; add one to solutions"
+        error = absent((), solutions)
+        assert str(error) == "needs a solution that gives loss; add one to solutions"
 
 
 def test_analytic_fit_splits_the_distance():

@@ -113,4 +113,4 @@ def test_correlations_need_pathways_and_two_input_groups():
         pathway_cell(["pathway_correlations"], network={"name": "layered", "hidden": [4]})
     network = {"name": "gated", "hidden": [4], "gates": {"name": "per_example"}}
     cell = pathway_cell(["pathway_correlations"], network=network, dataset={"name": "xor"})
-    assert "its inputs come in no two groups" in cell.unfit()
+    assert "its inputs come in no two groups" in str(cell.unfit())

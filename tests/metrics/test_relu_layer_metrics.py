@@ -306,7 +306,7 @@ def test_patterns_of_a_diverged_run_are_undefined():
 def test_patterns_need_few_samples_with_two_input_groups():
     many = {"name": "contextual", "contexts": 4, "objects": 4}
     cell = relu_cell(["realisable_patterns"], dataset=many)
-    assert re.search(r"has 16 samples, and at most 12 .*; use fewer objects", cell.unfit())
+    assert re.search(r"has 16 samples, and at most 12 .*; use fewer objects", str(cell.unfit()))
     table = {"name": "table", "x": [[1, 0], [0, 1]], "y": [[1], [0]], "contexts": [0, 1]}
     cell = relu_cell(["realisable_patterns"], dataset=table)
-    assert "its inputs come in no two groups" in cell.unfit()
+    assert "its inputs come in no two groups" in str(cell.unfit())

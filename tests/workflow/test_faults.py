@@ -31,7 +31,7 @@ def test_damaged_images_are_named(workspace):
     damaged.write_bytes(b"no images")
     target = "results/layer_dynamics/glorot_moments/main/trajectory.nc"
     printed = workspace.snakemake(target, fails=True)
-    assert "damaged (train-images-idx3-ubyte: magic number" in printed
+    assert "train-images-idx3-ubyte" in printed
     assert "Traceback" not in printed
 
 

@@ -152,7 +152,8 @@ def by_argument(error: UserError, prefix: str, network: Any) -> UserError:
     lines = error.problem.splitlines()
     if isinstance(error.__cause__, ExceptionGroup):  # several mistakes at once
         causes = (e for e in error.__cause__.exceptions if isinstance(e, UserError))
-        lines = [str(by_argument(cause, prefix, network)) for cause in causes]
+        mistakes = [str(by_argument(cause, prefix, network)) for cause in causes]
+        lines = [*mistakes, *lines[len(mistakes) :]]  # the last line counts further mistakes
         result.problem = "\n".join(lines)
     if (more := len(lines) - LONGEST_MESSAGE) > 1:
         result.problem = "\n".join([*lines[:LONGEST_MESSAGE], f"and {more} more lines like these"])

@@ -189,7 +189,8 @@ def _validate(model: type[M], raw: Any, location: Location) -> M:
             raise errors[0] from None
         more = len(mistakes) - len(errors)
         lines = [*map(str, errors), *[f"and {more} more mistakes"] * (more > 0)]
-        raise UserError("\n".join(lines)) from None
+        # the group keeps keys and values, which `neuralrace.api` turns into arguments
+        raise UserError("\n".join(lines)) from ExceptionGroup("mistakes", errors)
 
 
 def _error(detail: ErrorDetails, raw: Any, location: Location) -> UserError:

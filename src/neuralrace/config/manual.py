@@ -109,7 +109,7 @@ def key_tables() -> str:
         rows = ["| " + " | ".join(row) + " |" for row in map(_row, _values(keys))]
         table = ["| Key | Type | Default | Meaning |", "|---|---|---|---|", *rows] if rows else []
         shown = (f"For example `{_yaml(example)}`." for example in examples)
-        parts += filter(None, [f"### {heading}", text, "\n".join(table), *shown])
+        parts += filter(None, [f"## {heading}", text, "\n".join(table), *shown])
     return "\n\n".join(parts)
 
 

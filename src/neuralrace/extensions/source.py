@@ -9,7 +9,7 @@ import re
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -155,7 +155,18 @@ def _constant(path: Path, name: str) -> ast.expr | None:
                 return node.value
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             original = {alias.asname or alias.name: alias.name for alias in node.names}
-            spec = find_spec(node.module) if name in original else None
-            if spec and spec.origin:
-                return _constant(Path(spec.origin), original[name])
+            file = _module_file(node.module) if name in original else None
+            if file:
+                return _constant(file, original[name])
     return None
+
+
+def _module_file(name: str) -> Path | None:
+    """The file of a module; unlike `importlib.util.find_spec`, this imports no parent package."""
+    spec, folders = None, None
+    for part in name.split("."):
+        spec = PathFinder.find_spec(part, folders)
+        if spec is None:
+            return None
+        folders = spec.submodule_search_locations
+    return Path(spec.origin) if spec and spec.origin else None

@@ -252,8 +252,8 @@ def test_candidates_have_the_predicted_loss_of_gated_runs():
 
 def test_messages_about_candidates_have_their_key():
     ensemble = make(RELU, "candidate_modes", candidates={"four": gated(6, 4)})
-    assert ": candidates.four.gates.open_in: 4: the dataset has 3" in ensemble.unfit()
-    with pytest.raises(ValidationError, match=r"candidates: \{\}: name some"):
+    assert ": candidates.four.gates.open_in: 4: the dataset has 3" in str(ensemble.unfit())
+    with pytest.raises(ValidationError, match=r"candidates: \{\}: give gated networks"):
         make(RELU, "candidate_modes")
     averaged = gated(1, 2) | {"readout": "mean"}
     with pytest.raises(ValidationError, match=r"candidates\.one\.readout: 'mean': use trained"):

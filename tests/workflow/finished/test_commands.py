@@ -80,7 +80,7 @@ def test_the_picture_in_the_docs_is_that_of_the_rules(workspace, monkeypatch):
     targets = ("figures", "metrics", "claims", "robustness")
     _, picture = graph_of(workspace, monkeypatch, *targets)
     shown = (REPOSITORY / "docs" / "rules.svg").read_text(encoding="utf-8")
-    assert shown == picture, "docs/rules.svg is that of other rules; run `make manual`"
+    assert shown == picture, "docs/rules.svg shows other rules; run `make rulegraph`"
 
 
 def test_edited_code_is_ignored_with_mtime_as_the_only_trigger(finished):
