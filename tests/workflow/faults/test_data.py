@@ -151,8 +151,8 @@ def test_a_download_that_is_not_the_file(kind, folder, server, injecting):
             fault.wrong += not np.array_equal(load(folder), before)
         told = str(caught.value)
         assert told.startswith(f"{path}: file of dataset mnist not found, and fetching http://")
-        assert f"Put the file into {folder}/ by hand" in told
-        fault.message = "not found, and fetching ... failed (why). Put the file into ... by hand"
+        assert f"put the file into {folder}/ by hand" in told
+        fault.message = "not found, and fetching ... failed (why); put the file into ... by hand"
 
 
 def damaged(content, rng):
@@ -223,7 +223,7 @@ def test_hostile_files_of_ones_own(tmp_path, injecting):
         for path in sorted(tmp_path.iterdir()):
             with fault.injection(), pytest.raises(ValueError, match=rf"{path}: cannot be read"):
                 File(name="file", path=str(path))
-        fault.message = "my.npz: cannot be read (why); put the file there, or mend `path`"
+        fault.message = "my.npz: cannot be read (why); put the file there, or correct `path`"
 
 
 def test_a_file_of_ones_own_that_changed(tmp_path, injecting):

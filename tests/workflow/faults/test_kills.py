@@ -167,8 +167,8 @@ EDITED = {
     ),
     "what gathers arrays into a file": (
         "results/schema.py",
-        "variables[name] = ((*RUN_AXES, *known.dims), values, described)",
-        "variables[name] = ((*RUN_AXES, *known.dims), values + values, described)",
+        "variables[name] = ((*RUN_AXES, *declared.dims), values, described)",
+        "variables[name] = ((*RUN_AXES, *declared.dims), values + values, described)",
         "*.nc",
     ),
 }
