@@ -279,7 +279,7 @@ def test_missing_cells_and_files_name_the_remedy(
     with pytest.raises(UserError, match=r"no cell of 'rotation'.*config/"):
         saved("deep_linear/rotation", results_root, [], tmp_path)
     swept = open_results(tmp_path, [cell for cell in cell_ids if "/rotation/" in cell])
-    with pytest.raises(UserError, match=r"one cell of 'rotation' .* has 2.*config/"):
+    with pytest.raises(UserError, match=r"'rotation' must have one cell here.* has 2.*config/"):
         swept.cell("rotation")
     with pytest.raises(UserError, match=r"no result files; run the workflow"):
         saved("deep_linear/rotation", tmp_path, cell_ids, tmp_path)

@@ -24,7 +24,7 @@ CLAIMS = read_claims(sorted(REPOSITORY.glob("config/*/claims.yaml")))
 TERMS = (
     "cell", "run", "ensemble", "gating scheme", "pathway", "race", "ReLN", "init scale",
     "gradient-flow time", "mode", "claim", "finding", "verdict", "status", "discrepant",
-    "differs here", "seal", "key",
+    "differs here", "checksum file", "key",
 )  # fmt: skip
 ELSEWHERE = re.compile(
     r"<(?:script|link|img|iframe|source|video)\b[^>]*?\b(?:src|href|srcset)=[\"'](?:https?:)?//[^>]*"
