@@ -27,7 +27,7 @@ from neuralrace.results.schema import build
 REPOSITORY = Path(__file__).parents[1]
 CELL_NAME = "paper/experiment/main"
 """Identifier of cells that have no folder."""
-LINEAR: Mapping[str, Any] = {
+LINEAR: dict[str, Any] = {
     "dataset": {"name": "modes", "singular_values": [2.0, 1.0], "inputs": 3, "outputs": 2},
     "network": {"name": "layered", "hidden": [2]},
     "init": {"name": "normal"},
@@ -37,6 +37,32 @@ LINEAR: Mapping[str, Any] = {
     "record": {"every": 10},
 }
 """A two-layer linear network on two modes."""
+MIXTURE: dict[str, Any] = {
+    "dataset": {
+        "name": "gaussian_mixture",
+        "components": 2,
+        "samples_per_component": 10,
+        "inputs": 3,
+        "outputs": 2,
+    },
+    "network": {"name": "layered", "hidden": [4]},
+    "init": {"name": "normal"},
+    "init_scales": [0.3, 0.6],
+    "seeds": 2,
+    "training": {"learning_rate": 0.02, "steps": 12},
+    "record": {"every": 1, "snapshots": 12, "observables": ["weights"]},
+}
+"""A short training on a few samples, with all weights recorded at every step."""
+RELU: dict[str, Any] = {
+    "dataset": {"name": "xor"},
+    "network": {"name": "layered", "hidden": [6], "activation": "relu"},
+    "init": {"name": "normal"},
+    "init_scales": [0.01, 0.1],
+    "seeds": 3,
+    "training": {"learning_rate": 0.01, "steps": 4000},
+    "record": {"every": 10, "snapshots": 2},
+}
+"""ReLU networks with one hidden layer on XoR."""
 
 
 def build_cell(base: Mapping[str, Any] = LINEAR, **changes: Any) -> Cell:

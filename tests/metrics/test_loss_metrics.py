@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from builders import (
+    RELU,
     assert_close,
     cell_with_requirements,
     flow_time,
@@ -22,15 +23,7 @@ from neuralrace.extensions.registry import METRICS
 from neuralrace.theory.modes import deep_mode, mode_loss, shallow_mode
 
 few = settings(max_examples=20)
-XOR = {
-    "dataset": {"name": "xor"},
-    "network": {"name": "layered", "hidden": [6], "activation": "relu"},
-    "init": {"name": "normal"},
-    "init_scales": [0.2, 0.5],
-    "seeds": 3,
-    "training": {"learning_rate": 0.01, "steps": 4000},
-    "record": {"every": 4},
-}
+XOR = RELU | {"init_scales": [0.2, 0.5], "record": {"every": 4}}
 xor_cell = partial(cell_with_requirements, base=XOR)
 
 

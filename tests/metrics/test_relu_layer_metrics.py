@@ -10,21 +10,14 @@ from networks_in_memory import constant_networks, random_networks
 from weight_paths import arbitrary_path, frobenius, linear_cell, observe
 
 from builders import (
+    RELU,
     assert_close,
     cell_with_requirements,
     metrics_of,
     trained_trajectory,
 )
 
-CONTEXTUAL = {
-    "dataset": {"name": "contextual", "contexts": 2, "objects": 2},
-    "network": {"name": "layered", "hidden": [6], "activation": "relu"},
-    "init": {"name": "normal"},
-    "init_scales": [0.01, 0.1],
-    "seeds": 3,
-    "training": {"learning_rate": 0.01, "steps": 4000},
-    "record": {"every": 10, "snapshots": 2},
-}
+CONTEXTUAL = RELU | {"dataset": {"name": "contextual", "contexts": 2, "objects": 2}}
 relu_cell = partial(cell_with_requirements, base=CONTEXTUAL)
 
 

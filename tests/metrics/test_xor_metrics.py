@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from networks_in_memory import constant_networks, random_networks
 
 from builders import (
+    RELU,
     assert_close,
     cell_with_requirements,
     flow_time,
@@ -20,16 +21,7 @@ from builders import (
 )
 
 few = settings(max_examples=20)
-XOR = {
-    "dataset": {"name": "xor"},
-    "network": {"name": "layered", "hidden": [6], "activation": "relu"},
-    "init": {"name": "normal"},
-    "init_scales": [0.01, 0.1],
-    "seeds": 3,
-    "training": {"learning_rate": 0.01, "steps": 4000},
-    "record": {"every": 10, "snapshots": 2},
-}
-xor_cell = partial(cell_with_requirements, base=XOR)
+xor_cell = partial(cell_with_requirements, base=RELU)
 margin_cell = partial(xor_cell, dataset={"name": "xor", "margin": 0.75})
 
 

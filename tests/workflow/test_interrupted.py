@@ -3,28 +3,13 @@
 import numpy as np
 import pytest
 
-from builders import build_ensemble
+from builders import MIXTURE, build_ensemble
 from neuralrace.errors import UserError
 from neuralrace.training import progress, trainer
 from neuralrace.training.trainer import train
 from neuralrace.workflow.checkpoints import FileCheckpoints
 from neuralrace.workflow.shutdown import Shutdown, Stopped
 
-RUN = {
-    "dataset": {
-        "name": "gaussian_mixture",
-        "components": 2,
-        "samples_per_component": 10,
-        "inputs": 3,
-        "outputs": 2,
-    },
-    "network": {"name": "layered", "hidden": [4]},
-    "init": {"name": "normal"},
-    "init_scales": [0.3, 0.6],
-    "seeds": 2,
-    "training": {"learning_rate": 0.02, "steps": 12},
-    "record": {"every": 1, "snapshots": 12, "observables": ["weights"]},
-}
 MINI = {
     "learning_rate": 0.02,
     "steps": 40,
@@ -87,7 +72,7 @@ def stopping(after):
 )
 def test_a_killed_training_continues_to_the_same_result(tmp_path, monkeypatch, name, after):
     monkeypatch.setattr(progress, "INTERVAL", -1.0)
-    ensemble = build_ensemble(RUN, **RUNS[name])
+    ensemble = build_ensemble(MIXTURE, **RUNS[name])
     whole = train(ensemble)
 
     def checkpoints():
@@ -106,7 +91,7 @@ def test_a_killed_training_continues_to_the_same_result(tmp_path, monkeypatch, n
 
 def test_a_checkpoint_of_another_training_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "INTERVAL", -1.0)
-    ensemble = build_ensemble(RUN, training=MINI, record=RECORD)
+    ensemble = build_ensemble(MIXTURE, training=MINI, record=RECORD)
     path, lines = tmp_path / "checkpoint.npz", []
     with pytest.raises(KilledError):
         train(ensemble, report=stopping(30), checkpoints=FileCheckpoints(path, "one", 0.0))
@@ -116,7 +101,7 @@ def test_a_checkpoint_of_another_training_is_not_used(tmp_path, monkeypatch):
 
 
 def test_the_clock_changes_the_length_of_calls_and_no_result(monkeypatch):
-    ensemble = build_ensemble(RUN, training=LONG, record={"every": 1})
+    ensemble = build_ensemble(MIXTURE, training=LONG, record={"every": 1})
     monkeypatch.setattr(trainer, "_PROGRAMS", {})
     usual, programs = train(ensemble), len(trainer._PROGRAMS)
     lengths = []
@@ -138,7 +123,7 @@ def test_the_clock_changes_the_length_of_calls_and_no_result(monkeypatch):
 
 
 def test_slow_steps_between_records_are_split_into_several_calls(monkeypatch):
-    ensemble = build_ensemble(RUN, training=LONG, record={"every": 60})
+    ensemble = build_ensemble(MIXTURE, training=LONG, record={"every": 60})
     usual = train(ensemble)
     lengths = []
     update = progress.Progress.update
@@ -160,7 +145,7 @@ def test_slow_steps_between_records_are_split_into_several_calls(monkeypatch):
 
 def test_a_shutdown_request_is_answered_after_a_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "INTERVAL", -1.0)
-    ensemble, shutdown = build_ensemble(RUN, **RUNS["mini-batches with momentum"]), Shutdown()
+    ensemble, shutdown = build_ensemble(MIXTURE, **RUNS["mini-batches with momentum"]), Shutdown()
 
     def checkpoints(*shutdown):
         return FileCheckpoints(tmp_path / "checkpoint.npz", "one", 1e9, *shutdown)
@@ -183,5 +168,5 @@ def test_a_run_that_exceeds_the_memory_is_refused_before_allocation(monkeypatch)
     monkeypatch.setattr(trainer.Trainer, "start", lambda *_: pytest.fail("allocated first"))
     lines = []
     with pytest.raises(UserError, match=r"device has 0\.000 GB left.*seeds"):
-        train(build_ensemble(RUN), report=lines.append)
+        train(build_ensemble(MIXTURE), report=lines.append)
     assert lines[0].startswith("memory: ")

@@ -572,7 +572,4 @@ def _cause(details: ErrorDetails) -> UserError:
 
 def _located(error: UserError, file: Path, key: str) -> UserError:
     """The same error with its file, and its key under another one."""
-    key = ".".join(part for part in (key, error.key) if part)
-    located = UserError(error.problem, file=file, key=key, remedy=error.remedy)
-    located.value = error.value  # as it is shown already
-    return located
+    return error.replaced(file=str(file), key=".".join(filter(None, (key, error.key))))

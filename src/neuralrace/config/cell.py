@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from neuralrace.config.requirements import unmet
 from neuralrace.datasets.base import Dataset
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import ConfigModel
+from neuralrace.extensions.model import ConfigModel, Positive
 from neuralrace.extensions.registry import (
     METRICS,
     OBSERVABLES,
@@ -25,7 +25,6 @@ from neuralrace.networks.base import Network
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.networks.layered import Layered
-from neuralrace.training.batches import Positive
 from neuralrace.training.settings import Record, Training
 
 if TYPE_CHECKING:  # configurations are read without JAX

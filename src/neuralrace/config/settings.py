@@ -9,9 +9,8 @@ from pydantic import AfterValidator, Field, SkipValidation
 
 from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import ConfigModel
+from neuralrace.extensions.model import ConfigModel, Positive
 from neuralrace.training.devices import visible_gpus
-from neuralrace.training.settings import Positive
 
 LONGEST_NAME = 200
 """Most characters of a cell's label and of a results folder: file systems have room for 255."""

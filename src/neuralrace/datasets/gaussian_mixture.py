@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.datasets.random_streams import generator
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import Positive
 
 
 class GaussianMixture(Dataset):
@@ -20,13 +21,13 @@ class GaussianMixture(Dataset):
 
     example: ClassVar[Mapping[str, Any]] = {"samples_per_component": 10, "inputs": 4}
     name: Literal["gaussian_mixture"]
-    components: Annotated[int, Field(gt=0)] = 3
+    components: Positive = 3
     """Number of Gaussians in the mixture."""
-    samples_per_component: Annotated[int, Field(gt=0)] = 400
+    samples_per_component: Positive = 400
     """Number of samples from each Gaussian."""
-    inputs: Annotated[int, Field(gt=0)] = 10
+    inputs: Positive = 10
     """Input units."""
-    outputs: Annotated[int, Field(gt=0)] = 3
+    outputs: Positive = 3
     """Output units."""
     whiten: bool = True
     """Whether inputs are whitened; they are always centred."""

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.datasets.random_streams import generator
+from neuralrace.extensions.model import Positive
 
 CLASSES = 10
 """Number of classes of every image set."""
@@ -43,7 +44,7 @@ class ImageSet(Dataset, ABC):
     """Names of the classes, by label."""
 
     name: str  # stands before `samples` in the canonical text, as in all datasets
-    samples: Annotated[int, Field(gt=0)]
+    samples: Positive
     """Number of training images."""
 
     @property

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.datasets.random_streams import generator
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import Positive
 
 
 class PrescribedModes(Dataset):
@@ -22,9 +23,9 @@ class PrescribedModes(Dataset):
     name: Literal["modes"]
     singular_values: Annotated[tuple[float, ...], Field(min_length=1)]
     """Singular value of each mode; negative values are allowed, and keep their sign."""
-    inputs: Annotated[int, Field(gt=0)]
+    inputs: Positive
     """Input units."""
-    outputs: Annotated[int, Field(gt=0)]
+    outputs: Positive
     """Output units."""
     basis: Literal["coordinates", "random"] = "coordinates"
     """Singular vectors: coordinate axes (sigma_yx is diagonal) or random orthogonal bases."""

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from math import lcm
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Mixture, Sizes
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import Positive
 
 MOST_SAMPLES = 100_000
 """Largest number of samples that hold every pulse equally often."""
@@ -25,7 +26,7 @@ class SinglePulse(Dataset):
     """
 
     name: Literal["single_pulse"]
-    inputs: Annotated[int, Field(gt=0)] = 40
+    inputs: Positive = 40
     """Number L of input units around the ring."""
     widths: tuple[tuple[int, int], tuple[int, int]] = ((11, 11), (3, 3))
     """Smallest and largest width of class one, and of class two."""

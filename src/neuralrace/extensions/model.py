@@ -4,11 +4,14 @@ import hashlib
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from neuralrace.extensions.source import attributes
+
+Positive = Annotated[int, Field(gt=0)]
+"""A positive whole number."""
 
 
 def _describe(schema: dict[str, Any], model: type["ConfigModel"]) -> None:

@@ -125,14 +125,20 @@ def decorated(path: Path, decorator: str) -> dict[str, Decorated]:
                 if call.args:
                     raise UserError("takes keywords only", file=path, key=f"@{decorator}")
                 try:
-                    literals = {k.arg: constants.visit(deepcopy(k.value)) for k in call.keywords}
-                    keywords = {str(k): ast.literal_eval(v) for k, v in literals.items()}
+                    keywords = {str(k.arg): _value(k.value, constants) for k in call.keywords}
                 except ValueError as error:
                     raise UserError(
                         f"takes literals: {error}", file=path, key=f"@{decorator}"
                     ) from None
                 functions[node.name] = Decorated(keywords, ast.get_docstring(node) or "")
     return functions
+
+
+def _value(node: ast.expr, constants: "_Constants") -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:  # few declarations name constants, and copying a tree is slow
+        return ast.literal_eval(constants.visit(deepcopy(node)))
 
 
 class _Constants(ast.NodeTransformer):

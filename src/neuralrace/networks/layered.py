@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
+from neuralrace.extensions.model import Positive
 from neuralrace.networks.base import Arithmetic, Network
 from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.initialisers.base import Initialiser, Weights
-from neuralrace.training.batches import Positive
 from neuralrace.training.settings import Training
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from pydantic import Field
 from neuralrace.datasets.base import Dataset, DomainDataset, Domains, Sizes
 from neuralrace.datasets.image_domains import ImageDomainDataset, image_domains
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import Positive
 from neuralrace.extensions.registry import choices
 from neuralrace.networks.base import Arithmetic, Network, chain_weights
 from neuralrace.networks.gates import wiring
@@ -18,7 +19,6 @@ from neuralrace.networks.gates.effective import EffectiveData
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initial_weights import initial_edges
 from neuralrace.networks.initialisers.base import Initialiser, Weights
-from neuralrace.training.batches import Positive
 from neuralrace.training.settings import Training
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.results.cells import IDENTIFIER, cell_name
 from neuralrace.results.checksums import (
+    PICTURES,
+    TABLES,
     Checksums,
     checksum_path,
     file_sha256,
@@ -22,8 +24,6 @@ from neuralrace.results.checksums import (
 )
 from neuralrace.results.files import read_result
 
-PICTURES = (".png", ".pdf", ".svg")
-TABLES = ("md", "json", "csv")
 # singular values are padded to the largest rank, and all pairs of domains may be trained
 MAY_BE_UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
 

@@ -2,16 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from neuralrace.datasets.base import Dataset
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import ConfigModel
+from neuralrace.extensions.model import ConfigModel, Positive
 
-Positive = Annotated[int, Field(gt=0)]
 Pick = Callable[[Any], Any]
 Sampler = Callable[[Any, int], Any]
 

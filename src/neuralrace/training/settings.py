@@ -4,9 +4,9 @@ from typing import Annotated, Union
 
 from pydantic import Field
 
-from neuralrace.extensions.model import ConfigModel
+from neuralrace.extensions.model import ConfigModel, Positive
 from neuralrace.extensions.registry import OBSERVABLES, RegisteredName, choices
-from neuralrace.training.batches import FreshBatch, FullBatch, MiniBatch, Positive
+from neuralrace.training.batches import FreshBatch, FullBatch, MiniBatch
 from neuralrace.training.loss import Loss
 from neuralrace.training.optimisers.base import Optimiser
 from neuralrace.training.optimisers.sgd import Sgd

@@ -24,6 +24,8 @@ from neuralrace.figures import input_files, matching_cells
 from neuralrace.figures.caption import caption
 from neuralrace.figures.inputs import cells_of_figure, experiments_of
 from neuralrace.results.checksums import (
+    PICTURES,
+    TABLES,
     checksum_path,
     file_sha256,
     fingerprint,
@@ -34,8 +36,6 @@ from neuralrace.workflow.stages import code, fingerprints, specifications, stale
 
 PLANNED = "NEURALRACE_PLANNED"
 """Environment variable that jobs on other machines inherit: process and fingerprint of a plan."""
-PICTURES = (".png", ".pdf", ".svg")
-TABLES = ("md", "json", "csv")
 SETTINGS = "settings"
 """Key of the command line that names more configuration files."""
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, model_validator
 
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import ConfigModel
-from neuralrace.training.batches import Positive
+from neuralrace.extensions.model import ConfigModel, Positive
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from pydantic import Field
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import Positive
 from neuralrace.networks.gates.half_space import HalfSpaces
-from neuralrace.training.batches import Positive
 
 
 def bumps(pathways: int, width: float, inputs: int) -> Float[np.ndarray, "pathway input"]:

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float, Int
 
 from neuralrace.datasets import Data, Dataset
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import Positive
 from neuralrace.networks.gates.base import SampleScheme
-from neuralrace.training.batches import Positive
 
 
 class Contexts(SampleScheme):

@@ -5,8 +5,8 @@ from math import isqrt
 from typing import Any, ClassVar, Literal
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import Positive
 from neuralrace.networks.gates.base import DomainScheme, Family
-from neuralrace.training.batches import Positive
 
 
 class Groups(DomainScheme):

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from neuralrace.datasets import Data, Dataset
 from neuralrace.datasets.random_streams import generator
+from neuralrace.extensions.model import Positive
 from neuralrace.networks.gates.base import SampleScheme
-from neuralrace.training.batches import Positive
 
 
 def half_spaces(

@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 
 from neuralrace.datasets.random_streams import generator
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import Positive
 from neuralrace.networks.gates.base import Pairs
-from neuralrace.training.batches import Positive
 
 SWAPS = 20
 """Attempted swaps for each trained pair; a few are enough to remove all traces of the band."""

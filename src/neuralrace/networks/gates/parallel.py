@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+from neuralrace.extensions.model import Positive
 from neuralrace.networks.gates.base import DomainScheme, Family
-from neuralrace.training.batches import Positive
 
 
 class Parallel(DomainScheme):

@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 from neuralrace.datasets import Data, Dataset
 from neuralrace.datasets.random_streams import generator
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import Positive
 from neuralrace.networks.gates.base import SampleScheme
 from neuralrace.networks.gates.bumps import bumps
-from neuralrace.training.batches import Positive
 
 
 class Tiling(SampleScheme):

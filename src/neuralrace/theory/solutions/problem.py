@@ -28,7 +28,7 @@ class Problem:
     """Gradient steps at which to evaluate the theory."""
 
     @cached_property
-    def seen(self) -> Any:
+    def examples(self) -> Any:
         """The dataset as the network sees it; see `Network.examples`.
 
         Raises:
@@ -43,7 +43,7 @@ class Problem:
         Raises:
             UserError: files of the dataset are missing or damaged.
         """
-        return self.seen
+        return self.examples
 
     @cached_property
     def wiring(self) -> Wiring:
@@ -53,7 +53,7 @@ class Problem:
             UserError: the gates do not fit the dataset.
         """
         network: Any = self.ensemble.network
-        return network.wiring(self.seen) if network.by_domain else self.seen
+        return network.wiring(self.examples) if network.by_domain else self.examples
 
     @cached_property
     def data(self) -> Data:
@@ -62,7 +62,7 @@ class Problem:
         Raises:
             UserError: files of the dataset are missing or damaged.
         """
-        return self.wiring.data if self.ensemble.resolved.has_fixed_gates else self.seen
+        return self.wiring.data if self.ensemble.resolved.has_fixed_gates else self.examples
 
     @cached_property
     def weights(self) -> Weights:
@@ -73,7 +73,7 @@ class Problem:
         """
         ensemble = self.ensemble
         return ensemble.resolved.initial(
-            ensemble.init, self.seen, ensemble.init_scales, ensemble.seed_numbers
+            ensemble.init, self.examples, ensemble.init_scales, ensemble.seed_numbers
         )
 
     @property
