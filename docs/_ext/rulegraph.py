@@ -12,7 +12,7 @@ from pathlib import Path
 
 import networkx as nx
 
-WIDTH, HEIGHT, ACROSS, DOWN, EDGE = 112, 30, 160, 46, 10
+WIDTH, HEIGHT, ACROSS, DOWN, EDGE = 128, 30, 172, 46, 10
 """Of boxes, of the grid that they stand in, and of the margin; in points."""
 SWEEPS = 8
 """How often columns are sorted by their neighbours."""
