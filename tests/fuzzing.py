@@ -18,7 +18,7 @@ import numpy as np
 import xarray as xr
 from hypothesis import strategies as st
 
-from neuralrace.cli.archive import NAME, opened
+from neuralrace.cli.archive import NAME, open_archive
 from neuralrace.errors import UserError
 from neuralrace.results.checksums import (
     Checksums,
@@ -69,7 +69,7 @@ def read_checksum_file(path: Path) -> None:
 
 def read_archive(path: Path) -> None:
     """Reads all files of an archive."""
-    archive = opened(path)
+    archive = open_archive(path)
     for name in archive.sizes:
         with archive.file(name) as file:
             read_attributes(file)

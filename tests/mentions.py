@@ -24,7 +24,7 @@ from snakemake.cli import get_argument_parser
 
 from builders import REPOSITORY
 from neuralrace.cli import main as cli
-from neuralrace.cli.listing import KINDS, experiments, meanings
+from neuralrace.cli.listing import KINDS, descriptions, experiments
 from neuralrace.config.load import read_plan
 from neuralrace.config.manual import config_schema
 from neuralrace.errors import UserError
@@ -172,7 +172,7 @@ def parser():
 @cache
 def names(kind: str) -> frozenset[str]:
     """Names that `neuralrace list` lists."""
-    return frozenset(meanings(kind))
+    return frozenset(descriptions(kind))
 
 
 @cache

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from neuralrace.cli.archive import LARGEST_CHECKSUM, opened
+from neuralrace.cli.archive import LARGEST_CHECKSUM, open_archive
 from neuralrace.errors import UserError
 
 CELL = "results/paper/experiment/main"
@@ -29,7 +29,7 @@ def archive(path: Path, entries: dict[str, str] | list, **changes) -> Path:
 
 def test_file_is_unpacked_with_its_checksum_file_while_it_is_used(tmp_path):
     others = {"results/README.md": "", "results/claims.json": "", "results/metrics.csv": ""}
-    sound = opened(archive(tmp_path / "a.zip", FILES | others))
+    sound = open_archive(archive(tmp_path / "a.zip", FILES | others))
     assert sound.sizes == {"paper/experiment/main/metrics.nc": 7}
     with sound.file("paper/experiment/main/metrics.nc") as path:
         assert path.read_text() == "numbers"
@@ -62,7 +62,7 @@ def test_file_is_unpacked_with_its_checksum_file_while_it_is_used(tmp_path):
 )
 def test_other_names_are_refused(tmp_path, name):
     with pytest.raises(UserError, match="is no name of a result file or table; `neura") as error:
-        opened(archive(tmp_path / "a.zip", {**FILES, name: "hostile"}))
+        open_archive(archive(tmp_path / "a.zip", {**FILES, name: "hostile"}))
     assert error.value.file == str(tmp_path / "a.zip")
     assert error.value.value == repr(name)
 
@@ -84,19 +84,19 @@ def test_other_names_are_refused(tmp_path, name):
 )
 def test_links_notes_and_compression_are_refused(tmp_path, last, changes, problem):
     with pytest.raises(UserError, match=problem):
-        opened(archive(tmp_path / "a.zip", {**FILES, last: "x" * 1000}, **changes))
+        open_archive(archive(tmp_path / "a.zip", {**FILES, last: "x" * 1000}, **changes))
 
 
 def test_large_checksum_file_is_refused(tmp_path):
     large = {"results/a/b/c/metrics.nc.sha256": "0" * (LARGEST_CHECKSUM + 1)}
     with pytest.raises(UserError, match="is too large for a checksum file"):
-        opened(archive(tmp_path / "a.zip", FILES | large, compress_type=zipfile.ZIP_DEFLATED))
+        open_archive(archive(tmp_path / "a.zip", FILES | large, compress_type=zipfile.ZIP_DEFLATED))
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_duplicate_names_are_refused(tmp_path):
     with pytest.raises(UserError, match="is listed twice"):
-        opened(archive(tmp_path / "a.zip", [*FILES.items(), *FILES.items()]))
+        open_archive(archive(tmp_path / "a.zip", [*FILES.items(), *FILES.items()]))
 
 
 def test_archive_with_64_bit_sizes_is_read(tmp_path, monkeypatch):
@@ -104,7 +104,7 @@ def test_archive_with_64_bit_sizes_is_read(tmp_path, monkeypatch):
     path = archive(tmp_path / "a.zip", FILES)
     with zipfile.ZipFile(path) as large:
         assert all(entry.extra for entry in large.infolist())
-    assert opened(path).sizes == {"paper/experiment/main/metrics.nc": 7}
+    assert open_archive(path).sizes == {"paper/experiment/main/metrics.nc": 7}
 
 
 def changed_directory(path: Path, offset: int, content: bytes) -> None:
@@ -118,7 +118,7 @@ def changed_directory(path: Path, offset: int, content: bytes) -> None:
 def test_encrypted_file_is_refused(tmp_path):
     path = archive(tmp_path / "a.zip", FILES)
     changed_directory(path, 8, b"\x01")
-    encrypted = opened(path)
+    encrypted = open_archive(path)
     with (
         pytest.raises(UserError, match="is encrypted"),
         encrypted.file("paper/experiment/main/metrics.nc"),
@@ -130,7 +130,7 @@ def test_impossible_sizes_are_refused(tmp_path):
     path = archive(tmp_path / "a.zip", FILES)
     changed_directory(path, 20, (1 << 31).to_bytes(4, "little") * 2)
     with pytest.raises(UserError, match="says that they are larger than itself"):
-        opened(path)
+        open_archive(path)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_impossible_sizes_are_refused(tmp_path):
 )
 def test_archive_without_results_or_checksum_files_is_refused(tmp_path, entries, problem):
     with pytest.raises(UserError, match=problem):
-        opened(archive(tmp_path / "a.zip", entries))
+        open_archive(archive(tmp_path / "a.zip", entries))
 
 
 def test_damaged_archive_is_refused(tmp_path):
@@ -152,9 +152,9 @@ def test_damaged_archive_is_refused(tmp_path):
     whole = path.read_bytes()
     path.write_bytes(whole[:-30])
     with pytest.raises(UserError, match=r"a.zip: cannot be read .*; it is cut short or damaged"):
-        opened(path)
+        open_archive(path)
     path.write_bytes(whole.replace(b"numbers", b"numbbrs"))
-    sound = opened(path)
+    sound = open_archive(path)
     with (
         pytest.raises(
             UserError, match=f"Bad CRC-32 for file '{CELL}/metrics.nc'.; it is cut short"
@@ -165,7 +165,7 @@ def test_damaged_archive_is_refused(tmp_path):
 
 
 def test_full_disk_is_not_reported_as_damage(tmp_path, monkeypatch):
-    sound = opened(archive(tmp_path / "a.zip", FILES))
+    sound = open_archive(archive(tmp_path / "a.zip", FILES))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     with (
         pytest.raises(UserError, match="TMPDIR says where they go"),
@@ -182,7 +182,7 @@ def test_huge_directory_is_not_read(tmp_path):
         file.seek(0, 2)
         file.write(struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, 4 * 10**9, 0, 0))
     with pytest.raises(UserError, match="its directory is too large"):
-        opened(path)
+        open_archive(path)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link to itself", "device"])
@@ -195,4 +195,4 @@ def test_pipes_folders_and_devices_are_refused_without_waiting(tmp_path, kind):
     else:
         path.symlink_to("/dev/zero" if kind == "device" else path)
     with pytest.raises(UserError, match=r"a\.zip: cannot be read"):
-        opened(path)
+        open_archive(path)

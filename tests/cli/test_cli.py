@@ -131,7 +131,7 @@ def test_show_describes_cells_before_they_run(output, monkeypatch):
     assert cell["runs"] == len(spec["init_scales"]) * spec["seeds"]
     assert (cell["inputs"], cell["outputs"], cell["weights"]) == (7, 5, 60)
     assert cell["memory_mb"] > 0
-    assert cell["place"] in ("cpu", "gpu")
+    assert cell["device"] in ("cpu", "gpu")
     assert set(cell["core_seconds"]) == {"compile", "train", "solve", "measure"}
     assert "exact" in cell["theory_that_holds"]
     assert cell["theory_that_does_not"]["mean_field"] == "network.activation: 'linear': use relu"

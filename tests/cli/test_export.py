@@ -11,7 +11,7 @@ from claims_folder import ClaimsFolder, claim, finding, measure, unassessed
 
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.table import read_tables, write_tables
-from neuralrace.cli.archive import opened
+from neuralrace.cli.archive import open_archive
 from neuralrace.cli.export import export
 from neuralrace.cli.main import main
 from neuralrace.errors import UserError
@@ -167,7 +167,7 @@ def test_figures_of_packed_cells_are_packed(results, gallery):
     packed = {f"results/figures/{name}" for name in (*PICTURES, "paper/one.sha256")}
     assert export(results, Path("all.zip"))[1] == ("paper/one",)
     assert packed <= set(read("all.zip"))
-    opened(Path("all.zip"))
+    open_archive(Path("all.zip"))
     with zipfile.ZipFile("all.zip") as archive:
         archive.extractall("elsewhere")
     assert main(["verify", "elsewhere/results"]) == 0

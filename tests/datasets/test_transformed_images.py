@@ -51,7 +51,7 @@ def colour(features, taps):
         images=Images(pixels(40), np.arange(40) % 10, pixels(13), np.arange(13) % 7, shape=COLOUR),
         taps=taps[0],
         tap_weights=taps[1],
-        renamed=np.array([np.arange(10), np.arange(10)[::-1]]),
+        class_order=np.array([np.arange(10), np.arange(10)[::-1]]),
         features=features,
     )
 
@@ -107,7 +107,7 @@ def test_digits_are_rotated_and_standardised():
 def test_identity_gives_the_inputs_of_the_image_set():
     domains = make(inputs="identity").image_domains()
     expected = Digits(name="digits", samples=SAMPLES).load()
-    np.testing.assert_allclose(domains.spelled_out().inputs, [expected.x] * COUNT, atol=1e-13)
+    np.testing.assert_allclose(domains.in_memory().inputs, [expected.x] * COUNT, atol=1e-13)
 
 
 def test_colour_images_are_rotated_channel_by_channel():
@@ -123,7 +123,7 @@ def test_pixel_permutation_rearranges_standardised_pixels():
     order, _ = pixel_permutations(64, COUNT, 3)
     raw = domains.images.pixels
     expected = (raw[:, order[:, :, 0]].transpose(1, 0, 2) - raw.mean()) / raw.std()
-    np.testing.assert_allclose(domains.spelled_out().inputs, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(domains.in_memory().inputs, expected, rtol=0, atol=1e-13)
 
 
 def test_principal_components_are_those_of_all_domains_together():
@@ -134,7 +134,7 @@ def test_principal_components_are_those_of_all_domains_together():
     domains = make(features=FEATURES["principal_components"]).image_domains()
     projection = domains.fitted["projection"]
     assert (projection.max(axis=0) > -projection.min(axis=0)).all()
-    components = domains.spelled_out().inputs.reshape(-1, 7)
+    components = domains.in_memory().inputs.reshape(-1, 7)
     signs = np.sign((components * expected).sum(axis=0))
     np.testing.assert_allclose(components * signs, expected, rtol=0, atol=1e-10)
     np.testing.assert_allclose([components.mean(), components.var()], [0, 1], atol=1e-12)
@@ -144,7 +144,7 @@ def test_principal_components_are_those_of_all_domains_together():
 def test_random_convolutions_agree_with_sliding_windows(pool):
     features = RandomConvolutions(name="random_convolutions", filters=4, size=3, pool=pool)
     domains = colour(features, turned(33))
-    pixels = colour(COLOUR_FEATURES[0], turned(33)).spelled_out().inputs
+    pixels = colour(COLOUR_FEATURES[0], turned(33)).in_memory().inputs
     windows = np.lib.stride_tricks.sliding_window_view(
         pixels.reshape(2, -1, *COLOUR), (3, 3), axis=(3, 4)
     )
@@ -153,7 +153,7 @@ def test_random_convolutions_agree_with_sliding_windows(pool):
     cells = [responses[..., rows, :][..., c].mean(axis=(3, 4)) for rows in parts for c in parts]
     expected = np.stack(cells, axis=-1).reshape(2, -1, 4 * pool**2)
     expected -= expected[0].mean(axis=0)  # domain 0 is not rotated
-    inputs = domains.spelled_out().inputs
+    inputs = domains.in_memory().inputs
     np.testing.assert_allclose(inputs, expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(inputs[0].mean(axis=0), 0, atol=1e-13)
     np.testing.assert_allclose(inputs[0].var(), 1)
@@ -192,7 +192,7 @@ def test_moments_are_averages_over_images(inputs, features, monkeypatch):
     assert moments.sigma_xx.shape == (3, domains.inputs, domains.inputs)
     assert moments.sigma_yx.shape == (3, domains.outputs, domains.inputs)
     assert moments.sigma_xx.dtype == moments.sigma_yx.dtype == np.float64
-    check_moments(moments, domains.spelled_out().inputs, domains.images.labels)
+    check_moments(moments, domains.in_memory().inputs, domains.images.labels)
     held_out = shown(domains, domains.images.held_out_pixels)
     check_moments(domains.held_out_moments, held_out, domains.images.held_out_labels)
     assert domains.moments is moments
@@ -202,7 +202,7 @@ def test_moments_are_averages_over_images(inputs, features, monkeypatch):
 def test_moments_of_colour_images_are_averages(features):
     for taps in (turned(70), pixel_permutations(243, 2, 0), identities(243, 2)):
         domains = colour(features, taps)
-        check_moments(domains.moments, domains.spelled_out().inputs, domains.images.labels)
+        check_moments(domains.moments, domains.in_memory().inputs, domains.images.labels)
         held_out = shown(domains, domains.images.held_out_pixels)
         check_moments(domains.held_out_moments, held_out, domains.images.held_out_labels)
 
@@ -213,17 +213,17 @@ def test_moments_of_any_rotation_are_averages(arc, count, samples):
     domains = make(
         arc=arc, count=count, images={"name": "digits", "samples": samples}
     ).image_domains()
-    check_moments(domains.moments, domains.spelled_out().inputs, domains.images.labels)
+    check_moments(domains.moments, domains.in_memory().inputs, domains.images.labels)
 
 
 def test_correlations_of_pairs_are_moments_with_permuted_classes():
     domains = make().image_domains()
-    spelled_out = domains.spelled_out()
+    in_memory = domains.in_memory()
     for i, j in np.ndindex(COUNT, COUNT):
         table = np.empty((10, 64))
-        table[domains.renamed[j]] = domains.moments.sigma_yx[i]
-        np.testing.assert_allclose(spelled_out.sigma_yx[i, j], table, rtol=0, atol=1e-13)
-    np.testing.assert_array_equal(spelled_out.y_power, 1)
+        table[domains.class_order[j]] = domains.moments.sigma_yx[i]
+        np.testing.assert_allclose(in_memory.sigma_yx[i, j], table, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(in_memory.y_power, 1)
 
 
 # Classes ----------------------------------------------------------------------------------------
@@ -232,15 +232,15 @@ def test_correlations_of_pairs_are_moments_with_permuted_classes():
 @given(count=st.integers(1, 12), seed=st.integers(0, 2**32))
 @settings(max_examples=20)
 def test_class_orders_are_permutations(count, seed):
-    renamed = make(count=count, seed=seed).image_domains().renamed
+    renamed = make(count=count, seed=seed).image_domains().class_order
     np.testing.assert_array_equal(np.sort(renamed, axis=1), [np.arange(10)] * count)
-    more = make(count=count + 1, seed=seed).image_domains().renamed
+    more = make(count=count + 1, seed=seed).image_domains().class_order
     np.testing.assert_array_equal(more[:-1], renamed)
 
 
 def test_permutations_of_classes_are_uniform():
     dataset = make(count=2000, images={"name": "digits", "samples": 1}, inputs="identity")
-    orders = dataset.image_domains().renamed
+    orders = dataset.image_domains().class_order
     # of 3.6 million permutations, two in 2000 draws coincide with probability 0.42
     assert len({tuple(row) for row in orders}) > 1990
     counts = np.array([[(orders[:, c] == o).sum() for o in range(10)] for c in range(10)])
@@ -251,13 +251,13 @@ def test_permutations_of_classes_are_uniform():
 def test_targets_are_the_permuted_classes():
     dataset = make()
     assert isinstance(dataset, DomainDataset)
-    domains, renamed = dataset.domains(), dataset.image_domains().renamed
+    domains, renamed = dataset.domains(), dataset.image_domains().class_order
     labels = load_digits(return_X_y=True)[1][:SAMPLES]
     for j, targets in enumerate(domains.targets):
         np.testing.assert_array_equal(targets.argmax(axis=1), [renamed[j][c] for c in labels])
         np.testing.assert_array_equal(np.sort(targets, axis=1), [[0] * 9 + [1]] * SAMPLES)
     same = make(outputs="identity").image_domains()
-    np.testing.assert_array_equal(same.renamed, [np.arange(10)] * COUNT)
+    np.testing.assert_array_equal(same.class_order, [np.arange(10)] * COUNT)
 
 
 # All pairs --------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_arrays_are_those_of_the_images(features):
     assert arrays["pixels"].dtype == np.uint8
     assert arrays["taps"].dtype == np.int32
     assert arrays["taps"].shape == arrays["tap_weights"].shape == (COUNT, 64, 4)
-    np.testing.assert_array_equal(arrays["renamed"], domains.renamed)
+    np.testing.assert_array_equal(arrays["class_order"], domains.class_order)
     assert len(images.labels) + len(images.held_out_labels) == 1797
 
 
@@ -293,7 +293,7 @@ def test_mnist_images_are_rotated_and_held_out(tmp_path, monkeypatch):
     files = write_mnist(tmp_path, monkeypatch, 30, 11)
     domains = make(images={"name": "mnist", "folder": str(tmp_path), "samples": 25}).image_domains()
     assert (domains.items, domains.inputs) == (25, 784)
-    check_moments(domains.moments, domains.spelled_out().inputs, domains.images.labels)
+    check_moments(domains.moments, domains.in_memory().inputs, domains.images.labels)
     held_out = files[TEST_IMAGES].reshape(11, 784).astype(float)
     raw = domains.images.pixels
     expected = (rotated(held_out, (1, 28, 28), 270 / 4) - raw.mean()) / raw.std()

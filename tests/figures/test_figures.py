@@ -20,7 +20,7 @@ from PIL import Image
 
 import neuralrace
 from builders import REPOSITORY, build_cell
-from neuralrace.cli.listing import meanings
+from neuralrace.cli.listing import descriptions
 from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES, Figure
@@ -103,7 +103,7 @@ def test_figure_is_described(name: str, cells: dict[str, Cell]):
     for letter in letters:
         assert f"**{letter}**" in body, "panels have docstrings"
     assert "Raises:" not in body
-    assert meanings("figures")[name].removesuffix(".") == title(FIGURES[name])
+    assert descriptions("figures")[name].removesuffix(".") == title(FIGURES[name])
     experiments = {cell.rpartition("/")[0] for cell in matching_cells(name, cells)}
     assert experiments == set(re.findall(r"^\* ``(.*)``: dataset", runs, re.MULTILINE))
     publish_doctree(text, settings_overrides={"halt_level": 2, "report_level": 2})

@@ -53,7 +53,9 @@ def test_images_are_transformed_as_for_the_network(results: Results):
     images = results.cells("images")[0].image_domains
     arrays = {name: jnp.asarray(values) for name, values in images.arrays().items()}
     (first, *_) = np.flatnonzero(images.images.labels == natural_images.EXAMPLE)
-    seen = np.asarray(images.show(arrays, jnp.asarray(images.images.pixels[[first]])))[:, 0]
+    seen = np.asarray(images.network_inputs(arrays, jnp.asarray(images.images.pixels[[first]])))[
+        :, 0
+    ]
     chosen = [0, 2, 4, 6, 8]
     assert len(shown.images) == len(chosen)
     for picture, domain in zip(shown.images, chosen, strict=True):
@@ -67,7 +69,7 @@ def test_images_are_transformed_as_for_the_network(results: Results):
 
 def test_names_of_classes_are_those_of_the_output_domains(results: Results):
     _, names, *_ = drawn("natural_images", results)
-    renamed = results.cells("images")[0].image_domains.renamed[::2]
+    renamed = results.cells("images")[0].image_domains.class_order[::2]
     texts = [text for text in names.texts if text.get_text()]
     assert [int(text.get_text()) for text in texts] == renamed.ravel().tolist()
     np.testing.assert_array_equal(names.images[0].get_array(), renamed)

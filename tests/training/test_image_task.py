@@ -91,8 +91,10 @@ def held_out(task):
     """Held-out images in every input domain, and their classes."""
     domains = task.domains
     arrays = domains.arrays()
-    inputs = domains.show(jax.tree.map(jnp.asarray, arrays), jnp.asarray(arrays["held_out_pixels"]))
-    return np.asarray(inputs), domains.renamed[:, arrays["held_out_labels"]]
+    inputs = domains.network_inputs(
+        jax.tree.map(jnp.asarray, arrays), jnp.asarray(arrays["held_out_pixels"])
+    )
+    return np.asarray(inputs), domains.class_order[:, arrays["held_out_labels"]]
 
 
 # Squared error on moments ------------------------------------------------------------------------
@@ -101,7 +103,7 @@ def held_out(task):
 def test_moments_have_the_loss_and_gradient_of_plain_domains(made):
     ensemble = run_of()
     task, network, data, per_run = made(ensemble)
-    domains = task.domains.spelled_out()
+    domains = task.domains.in_memory()
     spelled = RoutingTask(ensemble.network, domains, ensemble.init, ensemble.training)
     spelled_data = jax.tree.map(jnp.asarray, spelled.arrays)
 
@@ -131,7 +133,7 @@ def test_moments_serve_any_number_of_hidden_layers(made, hidden):
     ensemble = run_of(hidden=hidden)
     task, network, data, per_run = made(ensemble)
     spelled = RoutingTask(
-        ensemble.network, task.domains.spelled_out(), ensemble.init, ensemble.training
+        ensemble.network, task.domains.in_memory(), ensemble.init, ensemble.training
     )
     there = on_pixels(task, network)
     expected = spelled.loss(there, jax.tree.map(jnp.asarray, spelled.arrays["loss"]), per_run)
@@ -159,7 +161,7 @@ def test_training_along_eigenvectors_equals_training_on_pairs(optimiser):
     training = {"learning_rate": 0.05, "steps": 100, "optimiser": optimiser}
     observed = {"every": 10, "observables": ["pair_error", "layer_norm", "imbalance"]}
     ensemble = run_of(training, record=observed)
-    domains = ensemble.dataset.image_domains().spelled_out()
+    domains = ensemble.dataset.image_domains().in_memory()
     direct = RoutingTask(ensemble.network, domains, ensemble.init, ensemble.training)
     with jax.enable_x64(True):
         on_pairs = trainer.Trainer(ensemble, task=direct).train().variables
@@ -183,7 +185,7 @@ def test_cross_entropy_is_the_mean_over_trained_pairs(made, activation):
     losses = []
     for i, j in np.argwhere(np.asarray(per_run["mask"])):
         for n, label in enumerate(labels):
-            out, answer = outputs[i, j, n], task.domains.renamed[j, label]
+            out, answer = outputs[i, j, n], task.domains.class_order[j, label]
             losses.append(np.log(np.sum(np.exp(out))) - out[answer])
             assert classes[j, n] == answer
     assert len(losses) == 3 * COUNT * 2
@@ -274,7 +276,7 @@ def permuted(domains, families):
     for i in range(COUNT):
         # input q of domain i shows pixel[i, q], and class c is output renamed[i, c]
         encoder[:, :, 0, 0, i] = encoder[:, :, 0, 0, i][..., pixel[i]]
-        decoder[:, :, 0, 0, i][:, :, domains.renamed[i]] = decoder[:, :, 0, 0, i].copy()
+        decoder[:, :, 0, 0, i][:, :, domains.class_order[i]] = decoder[:, :, 0, 0, i].copy()
     return [[encoder, between, decoder]]
 
 

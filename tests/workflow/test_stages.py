@@ -159,7 +159,7 @@ def edited(tmp_path, monkeypatch):
     """A source file that was edited since its checksum was computed, and restored."""
     source = tmp_path / "module.py"
     source.write_text("TRUE = 1\n")
-    monkeypatch.setitem(provenance.SEEN, source, provenance._state(source))
+    monkeypatch.setitem(provenance.SOURCE_STATES, source, provenance._state(source))
     monkeypatch.setattr(provenance, "_together", lambda _: (source,))
     source.write_text("TRUE = 2\n")
     source.write_text("TRUE = 1\n")

@@ -85,7 +85,7 @@ def check_choosable(cell: Cell, absent: Sequence[str], network: Any) -> None:
         network: the argument `network`.
     """
     steps = "" if [*absent] == ["init_scales"] else "full_batch gradient_flow"
-    requirements = f"linear|relu trained_readout squared_error {steps} domains_spelled_out"
+    requirements = f"linear|relu trained_readout squared_error {steps} domains_in_memory"
     if reason := unmet(cell, requirements):
         them, all_ = {1: ("it", "it"), 2: ("them", "both")}.get(len(absent), ("them", "all"))
         raise UserError(

@@ -70,7 +70,7 @@ class Archive:
             yield path
 
 
-def opened(path: Path) -> Archive:
+def open_archive(path: Path) -> Archive:
     """Opens an archive and checks its directory; no file is unpacked yet.
 
     Raises:

@@ -33,7 +33,7 @@ KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES)
 """Kinds of names that `neuralrace list` knows."""
 
 
-def meanings(kind: str) -> dict[str, str]:
+def descriptions(kind: str) -> dict[str, str]:
     """One-line description of every name of a kind, one of `KINDS`.
 
     Raises:

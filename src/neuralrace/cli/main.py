@@ -20,7 +20,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from neuralrace.cli.listing import KINDS, experiments, meanings
+from neuralrace.cli.listing import KINDS, descriptions, experiments
 from neuralrace.cli.show import about_cell, about_file, layout
 from neuralrace.config.bundled import FILES, root
 from neuralrace.config.load import (
@@ -104,7 +104,7 @@ def completion(*kinds: str) -> Callable[..., list[CompletionItem]]:
     def complete(_: click.Context, __: click.Parameter, prefix: str) -> list[CompletionItem]:
         names: list[str] = [] if kinds else list(KINDS)
         with suppress(UserError):
-            names += [name for kind in kinds for name in meanings(kind)]
+            names += [name for kind in kinds for name in descriptions(kind)]
         items = [CompletionItem(name) for name in names if name.startswith(prefix)]
         return items or [CompletionItem(prefix, type="file")]
 
@@ -146,11 +146,11 @@ def list_(kind: str | None, as_json: bool) -> None:
     Without KIND, the number of names of each kind is printed.
     """
     if kind is None:
-        return click.echo(layout({each: len(meanings(each)) for each in KINDS}, as_json))
+        return click.echo(layout({each: len(descriptions(each)) for each in KINDS}, as_json))
     if kind not in KINDS:
         remedy = f"{did_you_mean(kind, KINDS)}choose one of {', '.join(KINDS)}"
         raise UserError("is no kind of name", value=kind, remedy=remedy)
-    return click.echo(layout(meanings(kind), as_json))
+    return click.echo(layout(descriptions(kind), as_json))
 
 
 @command("training")

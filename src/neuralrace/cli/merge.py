@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from neuralrace.cli.archive import Archive, opened
+from neuralrace.cli.archive import Archive, open_archive
 from neuralrace.config.cell import flatten_keys
 from neuralrace.config.variables import REGISTRIES, FileKind
 from neuralrace.errors import UserError
@@ -129,7 +129,7 @@ def merge(
 
 def _open(path: Path) -> Source:
     if not path.is_dir():
-        return opened(path)
+        return open_archive(path)
     folder = _folder(path)
     if not folder.sizes:
         raise UserError(

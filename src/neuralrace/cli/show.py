@@ -37,7 +37,7 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
             for stage in ("compile", "train", "solve", "measure")
         },
         "memory_mb": cost.memory_mb,
-        "place": cost.device,
+        "device": cost.device,
         "theory_that_holds": [name for name, reason in unmet_by_theory.items() if not reason],
         "specification": cell.model_dump(mode="json"),
         "theory_that_does_not": {

@@ -457,7 +457,7 @@ def domains_of_images(ensemble: "Ensemble") -> UserError | None:
 
 
 @requirement
-def domains_spelled_out(ensemble: "Ensemble") -> UserError | None:
+def domains_in_memory(ensemble: "Ensemble") -> UserError | None:
     """A routing network sees all its inputs at once; images arrive in parts."""
     images = _resolved(ensemble).name == "routing" and hasattr(ensemble.dataset, "image_domains")
     return _dataset(ensemble, not images, "use routing")
@@ -476,13 +476,13 @@ def fresh_samples(ensemble: "Ensemble") -> UserError | None:
 
 
 @requirement
-def known_input_law(ensemble: "Ensemble") -> UserError | None:
+def known_input_distribution(ensemble: "Ensemble") -> UserError | None:
     """Inputs that are functions of a Gaussian process, with known moments."""
     return _dataset(
         ensemble,
-        ensemble.dataset.has_input_law,
+        ensemble.dataset.has_input_distribution,
         "use nonlinear_gaussian",
-        "its inputs have no known law",
+        "the distribution of its inputs is unknown",
     )
 
 
@@ -660,7 +660,7 @@ def common_modes(ensemble: "Ensemble") -> UserError | None:
 
 
 @data_requirement
-def pathway_blocks_alike(ensemble: "Ensemble") -> UserError | None:
+def equal_pathway_blocks(ensemble: "Ensemble") -> UserError | None:
     """Pathway blocks of one size and width; all pairs are trained if blocks are groups."""
     network, count = ensemble.network, ensemble.dataset.count
     families = network.families(count)
@@ -680,7 +680,7 @@ def pathway_blocks_alike(ensemble: "Ensemble") -> UserError | None:
 
 
 @data_requirement
-def pairs_alike(ensemble: "Ensemble") -> UserError | None:
+def equal_pairs(ensemble: "Ensemble") -> UserError | None:
     """All pairs of domains have the same modes, and hidden layers have a unit for each mode."""
     layers, modes = ensemble.network.hidden, ensemble.dataset.domains().modes
     if modes is None:

@@ -35,7 +35,7 @@ def variant_of(cell: Cell, variant: Variant) -> Cell | None:
     odd, training takes twice as long instead. Averaged pathways of one unit keep their width: wider
     ones would be another kind of network.
     """
-    if variant == "widths" and any(network.averaged for network in cell.networks):
+    if variant == "widths" and any(network.averages_units for network in cell.networks):
         return None
     spec = json.loads(cell.canonical())
     for key in DOUBLED[variant]:

@@ -223,7 +223,7 @@ class Dataset(ConfigModel, ABC):
 
     reads_files: ClassVar[bool] = False
     """Whether it reads files from outside the library; `neuralrace.testing` skips such datasets."""
-    has_input_law: ClassVar[bool] = False
+    has_input_distribution: ClassVar[bool] = False
     """Whether inputs are functions of a Gaussian process; `mixture` gives its moments."""
     may_be_white: ClassVar[bool] = True
     """Whether sigma_xx can be a multiple of the identity. Where it never is, a theory that requires

@@ -78,7 +78,7 @@ class Cifar10Files(ImageSet):
     absent."""
 
     @property
-    def tested(self) -> int:
+    def held_out_count(self) -> int:
         """See `tests`."""
         return self.tests
 

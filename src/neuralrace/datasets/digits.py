@@ -23,7 +23,7 @@ class Digits(ImageSet):
     """Number of training images, from the start of the set; the others are held out."""
 
     @property
-    def tested(self) -> int:
+    def held_out_count(self) -> int:
         """Number of images after the training images."""
         return DIGITS - self.samples
 

@@ -43,7 +43,7 @@ class ImageDomains(PixelDomains):
     `Moments`.
     """
 
-    renamed: Int[np.ndarray, "domain class"]
+    class_order: Int[np.ndarray, "domain class"]
     """Output unit of each class, in every output domain."""
     features: Features
     """Features of an image, which are the inputs of a network."""
@@ -56,7 +56,7 @@ class ImageDomains(PixelDomains):
     @property
     def outputs(self) -> int:
         """Number of outputs of every output domain, one for each class."""
-        return self.renamed.shape[1]
+        return self.class_order.shape[1]
 
     @property
     def items(self) -> int:
@@ -79,11 +79,11 @@ class ImageDomains(PixelDomains):
         return self._moments(self.images.held_out_pixels, self.images.held_out_labels)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Arrays for `show` and training, which are moved to the device.
+        """Arrays for `network_inputs` and training, which are moved to the device.
 
         Returns:
             pixels (image, pixel) and labels (image,); held_out_pixels and held_out_labels; taps and
-            tap_weights (domain, pixel, tap); renamed (domain, class); arrays of the features.
+            tap_weights (domain, pixel, tap); class_order (domain, class); arrays of the features.
         """
         return {
             "pixels": self.images.pixels,
@@ -92,10 +92,10 @@ class ImageDomains(PixelDomains):
             "held_out_labels": self.images.held_out_labels,
             "taps": self.taps,
             "tap_weights": self.tap_weights,
-            "renamed": self.renamed,
+            "class_order": self.class_order,
         } | self.fitted
 
-    def show(self, arrays: Mapping[str, Any], pixels: Any) -> Any:
+    def network_inputs(self, arrays: Mapping[str, Any], pixels: Any) -> Any:
         """Inputs of images in every input domain; JAX-traceable.
 
         An array (domain, image, pixel) has to fit into memory, so call it with a batch of images.
@@ -111,7 +111,7 @@ class ImageDomains(PixelDomains):
         fitted = {name: arrays[name].astype(weights.dtype) for name in self.fitted}
         return self.features.of(fitted, self.transformed(arrays["taps"], weights, pixels))
 
-    def spelled_out(self) -> Domains:
+    def in_memory(self) -> Domains:
         """Inputs of the training images and one-hot targets, in every domain.
 
         Raises:
@@ -126,12 +126,12 @@ class ImageDomains(PixelDomains):
         inputs = np.empty((self.count, self.items, self.inputs))
         with jax.enable_x64(True), jax.default_matmul_precision("highest"):
             arrays = {name: jnp.asarray(value) for name, value in self.arrays().items()}
-            show = jax.jit(self.show)
+            network_inputs = jax.jit(self.network_inputs)
             first = 0
             for pixels, _ in batches(self.images.pixels, self.images.labels):
-                inputs[:, first : first + len(pixels)] = show(arrays, jnp.asarray(pixels))
+                inputs[:, first : first + len(pixels)] = network_inputs(arrays, jnp.asarray(pixels))
                 first += len(pixels)
-        classes = self.renamed[:, self.images.labels]
+        classes = self.class_order[:, self.images.labels]
         return Domains(inputs=inputs, targets=np.eye(self.outputs)[classes])
 
     def _moments(self, pixels: np.ndarray, labels: np.ndarray) -> Moments:
@@ -162,7 +162,7 @@ class ImageDomains(PixelDomains):
             @jax.jit
             def sums(taps: Any, weights: Any, pixels: Any, classes: Any) -> tuple[Any, Any]:
                 arrays = fitted | {"taps": taps, "tap_weights": weights}
-                x = self.show(arrays, pixels)[0]
+                x = self.network_inputs(arrays, pixels)[0]
                 return x.T @ x, classes.T @ x
 
             for domain in range(self.count):
@@ -183,7 +183,7 @@ class ImageDomainDataset(DomainDataset, ABC):
 
     @property
     @abstractmethod
-    def tested(self) -> int:
+    def held_out_count(self) -> int:
         """Number of held-out images."""
 
     @abstractmethod
@@ -195,8 +195,8 @@ class ImageDomainDataset(DomainDataset, ABC):
         """
 
     def domains(self) -> Domains:
-        """Inputs of the training images and one-hot targets; see `ImageDomains.spelled_out`."""
-        return self.image_domains().spelled_out()
+        """Inputs of the training images and one-hot targets; see `ImageDomains.in_memory`."""
+        return self.image_domains().in_memory()
 
 
 @lru_cache(maxsize=1)

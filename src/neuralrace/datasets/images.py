@@ -54,7 +54,7 @@ class ImageSet(Dataset, ABC):
 
     @property
     @abstractmethod
-    def tested(self) -> int:
+    def held_out_count(self) -> int:
         """Number of held-out images."""
 
     @abstractmethod
@@ -107,7 +107,7 @@ class OfficialImageSet(ImageSet):
         """
 
     @property
-    def tested(self) -> int:
+    def held_out_count(self) -> int:
         """Size of the official test set."""
         return 10000
 

@@ -30,7 +30,7 @@ class NonlinearGaussian(Dataset):
     """
 
     model_config = ConfigDict(defer_build=True)
-    has_input_law: ClassVar[bool] = True
+    has_input_distribution: ClassVar[bool] = True
     name: Literal["nonlinear_gaussian"]
     inputs: Annotated[int, Field(gt=0, le=10_000)] = 40
     """Number of input units around the ring."""

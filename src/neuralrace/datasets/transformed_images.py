@@ -48,7 +48,7 @@ class TransformedImages(ImageDomainDataset):
 
     @model_validator(mode="after")
     def _images_are_held_out_and_large_enough(self) -> "TransformedImages":
-        if not self.images.tested:
+        if not self.images.held_out_count:
             raise UserError(
                 f"all images of {self.images.name} are used for training, and none is left for "
                 "testing",
@@ -65,9 +65,9 @@ class TransformedImages(ImageDomainDataset):
         return Sizes(self.images.samples, self.features.inputs(self.images.shape), CLASSES)
 
     @property
-    def tested(self) -> int:
-        """See `ImageDomainDataset.tested`."""
-        return self.images.tested
+    def held_out_count(self) -> int:
+        """See `ImageDomainDataset.held_out_count`."""
+        return self.images.held_out_count
 
     def image_domains(self) -> ImageDomains:
         """See `ImageDomainDataset.image_domains`."""
@@ -76,7 +76,7 @@ class TransformedImages(ImageDomainDataset):
             images=self.images.images(),
             taps=taps,
             tap_weights=tap_weights,
-            renamed=self._renamed(),
+            class_order=self._class_order(),
             features=self.features,
         )
 
@@ -92,7 +92,7 @@ class TransformedImages(ImageDomainDataset):
             case "identity":
                 return identities(pixels, self.count)
 
-    def _renamed(self) -> Int[np.ndarray, "domain class"]:
+    def _class_order(self) -> Int[np.ndarray, "domain class"]:
         """Output unit of each class, in every output domain."""
         if self.outputs == "identity":
             return np.tile(np.arange(CLASSES, dtype=np.int32), (self.count, 1))

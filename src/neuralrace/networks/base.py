@@ -55,7 +55,7 @@ class Network(ConfigModel, ABC):
         """Whether outputs are linear in the gated inputs."""
 
     @property
-    def averaged(self) -> bool:
+    def averages_units(self) -> bool:
         """Whether outputs are the mean over pathways; other widths make another network then."""
         return False
 

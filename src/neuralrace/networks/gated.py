@@ -58,8 +58,8 @@ class Gated(Network):
         return not self.gates.learned
 
     @property
-    def averaged(self) -> bool:
-        """See `Network.averaged`."""
+    def averages_units(self) -> bool:
+        """See `Network.averages_units`."""
         return self.readout == "mean"
 
     def examples(self, dataset: Dataset) -> Wiring:
@@ -95,7 +95,7 @@ class Gated(Network):
             )
         hidden = [tuple(width * units for units in self.hidden) for width in widths]
         # averaged units may all be closed, as ReLU units may: the output is zero then
-        covered = not self.averaged
+        covered = not self.averages_units
         visible = self.gates.visible_inputs(data)
         return wiring.parallel(hidden, gates, visible, data, covered)
 
@@ -114,7 +114,7 @@ class Gated(Network):
             scales,
             seeds,
             examples.visible_inputs,
-            self.averaged,
+            self.averages_units,
         )
 
     def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:

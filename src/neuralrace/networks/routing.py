@@ -215,7 +215,7 @@ class Routing(Network):
             """An image in all input domains, with some output domains for each."""
             return float(domains * (inputs * first + partners * last * outputs))
 
-        tested = dataset.tested * one_image(domains)
+        tested = dataset.held_out_count * one_image(domains)
         if training.batch.whole:
             # products of encoders with each other and with the classes, and their sums over pairs
             moments = float(domains * first * (inputs * (first + outputs) + domains * first))

@@ -313,7 +313,7 @@ class CellResults:
         """
         if "pathway_maps" in self.trajectory:
             maps = self.trajectory["pathway_maps"].isel(output=0, drop=True)
-            count = maps.sizes["pathway"] if self.spec.network.averaged else 1
+            count = maps.sizes["pathway"] if self.spec.network.averages_units else 1
             return maps.rename(pathway="unit") * count
         weights = self.trajectory["weight_1"]
         units = np.arange(1, weights.sizes["unit_1"] + 1)

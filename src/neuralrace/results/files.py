@@ -21,7 +21,7 @@ from neuralrace.results.checksums import (
     file_sha256,
     to_recompute,
 )
-from neuralrace.results.schema import check, check_origin
+from neuralrace.results.schema import check_origin, check_schema
 
 MOST_COMPRESSED = 1032
 """Largest ratio of content to file size: zlib compresses no further."""
@@ -54,7 +54,7 @@ def write_result(
     """
     path = Path(path)
     dataset = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
-    check(dataset, path)
+    check_schema(dataset, path)
     with replacing(path) as temporary:
         _as_bytes(dataset).to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
         with xr.open_dataset(temporary, engine="netcdf4") as back:
@@ -73,7 +73,7 @@ def read_result(path: str | os.PathLike[str], kind: FileKind | None = None) -> x
     with _readable(path):
         _check_size(path)
         with xr.open_dataset(path, **OPEN_OPTIONS) as dataset:
-            check(dataset, path, kind)
+            check_schema(dataset, path, kind)
             return dataset.load()
 
 
@@ -90,7 +90,7 @@ def open_lazily(path: str | os.PathLike[str], kind: FileKind | None = None) -> x
     with _readable(path):
         _check_size(path)
         dataset = xr.open_dataset(path, cache=False, **OPEN_OPTIONS)
-        check(dataset, path, kind)
+        check_schema(dataset, path, kind)
         return dataset
 
 

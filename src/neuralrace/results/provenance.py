@@ -16,7 +16,7 @@ from neuralrace.extensions.registry import ENTRY_POINT_GROUP, packages
 from neuralrace.extensions.source import imports, without_comments
 
 ROOT = Path(__file__).parents[1]
-SEEN: dict[Path, tuple[int, ...]] = {}
+SOURCE_STATES: dict[Path, tuple[int, ...]] = {}
 """State of each source file when this process first read it; workers note it before imports."""
 
 Stage = Literal[
@@ -60,7 +60,7 @@ def code_sha256(stage: Stage, more: Iterable[str] = ()) -> str:
 def note_source_files() -> None:
     """Records the state of all source files before they are imported, for `code_guard`."""
     for root in _roots().values():
-        SEEN.update({path: _state(path) for path in root.rglob("*.py")})
+        SOURCE_STATES.update({path: _state(path) for path in root.rglob("*.py")})
 
 
 def code_guard(stage: Stage, more: Iterable[str], digest: str) -> Callable[[], None]:
@@ -87,7 +87,7 @@ def code_guard(stage: Stage, more: Iterable[str], digest: str) -> Callable[[], N
     def guard() -> None:
         for path in _together(entries):
             try:
-                same = _state(path) == SEEN[path]
+                same = _state(path) == SOURCE_STATES[path]
             except OSError:
                 same = False
             if not same:
@@ -147,7 +147,7 @@ def _together(names: frozenset[str]) -> tuple[Path, ...]:
 def _described(path: Path) -> bytes:
     """Name and content of a file, for a digest; without comments if it belongs to this library."""
     root = next(root for root in _roots().values() if path.is_relative_to(root))
-    SEEN.setdefault(path, _state(path))
+    SOURCE_STATES.setdefault(path, _state(path))
     content = without_comments(path).encode() if root == ROOT else path.read_bytes()
     return path.relative_to(root).as_posix().encode() + content
 

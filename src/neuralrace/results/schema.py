@@ -154,7 +154,7 @@ def build(
     return dataset
 
 
-def check(dataset: xr.Dataset, path: object, kind: FileKind | None = None) -> None:
+def check_schema(dataset: xr.Dataset, path: object, kind: FileKind | None = None) -> None:
     """Checks a dataset against the schema.
 
     Raises:

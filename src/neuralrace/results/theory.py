@@ -29,7 +29,7 @@ def theory_dataset(
         UserError: a solution does not apply to these data or initial weights.
     """
     step, _ = record_steps(ensemble)
-    samples, arrays = solve(ensemble, step, answers)
+    samples, arrays = solve_ensemble(ensemble, step, answers)
     attrs = provenance_attributes(cell_id, ensemble, "solve", ("scipy", "xarray", "netcdf4"))
     attrs |= {"title": f"Theory of {cell_id}", "precision": "float64"}
     coords = axes(ensemble, samples)
@@ -41,7 +41,7 @@ def theory_dataset(
     return build("theory", arrays, coords, attrs)
 
 
-def solve(
+def solve_ensemble(
     ensemble: SolvedEnsemble,
     step: Int[np.ndarray, " time"],
     answers: Mapping[str, Arrays] | None = None,

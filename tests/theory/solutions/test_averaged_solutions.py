@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from builders import build_cell
 from neuralrace.results.axes import record_steps
-from neuralrace.results.theory import solve
+from neuralrace.results.theory import solve_ensemble
 from neuralrace.theory.solutions.problem import Problem
 from neuralrace.training.trainer import train
 
@@ -34,7 +34,7 @@ def gated_cell(*solutions, **changes):
 
 
 def solved(ensemble):
-    return solve(ensemble, record_steps(ensemble)[0])[1]
+    return solve_ensemble(ensemble, record_steps(ensemble)[0])[1]
 
 
 @pytest.mark.parametrize("normalisation", ["half_mean", "half_sum"])

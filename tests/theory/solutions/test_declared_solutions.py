@@ -17,7 +17,7 @@ from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.results.provenance import ROOT, code_files
-from neuralrace.results.theory import solve, theory_dataset
+from neuralrace.results.theory import solve_ensemble, theory_dataset
 from neuralrace.testing.cells import SMALL, cell_of, example_of, name_of
 from neuralrace.theory.solutions.problem import Problem
 
@@ -33,7 +33,7 @@ def test_data_are_loaded_and_weights_drawn_once(monkeypatch):
     monkeypatch.setattr(
         initialiser, "draw", lambda self, *rest: draws.append(1) or draw(self, *rest)
     )
-    solve(ensemble, np.arange(0, 21, 10))
+    solve_ensemble(ensemble, np.arange(0, 21, 10))
     assert len(draws) == ensemble.seeds
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from builders import CELL_NAME, build_cell
 from neuralrace.config.cell import SolvedEnsemble
 from neuralrace.results.axes import record_steps
-from neuralrace.results.theory import solve, theory_dataset
+from neuralrace.results.theory import solve_ensemble, theory_dataset
 from neuralrace.training.trainer import train
 
 XOR = {
@@ -61,7 +61,7 @@ def make(case, *solutions, network=None, **changes):
 
 
 def solved(ensemble):
-    return solve(ensemble, record_steps(ensemble)[0])
+    return solve_ensemble(ensemble, record_steps(ensemble)[0])
 
 
 @pytest.mark.parametrize("case", sorted(CASES))

@@ -9,7 +9,7 @@ from neuralrace.datasets.xor import Xor
 from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.initialisers.normal import Normal
 from neuralrace.results.axes import record_steps
-from neuralrace.results.theory import solve
+from neuralrace.results.theory import solve_ensemble
 from neuralrace.theory import xor_margin
 from neuralrace.theory.contextual import common_modes, staged_loss
 from neuralrace.training.trainer import train
@@ -40,7 +40,7 @@ def make(network, *solutions, **changes):
 
 
 def solved(ensemble):
-    return solve(ensemble, record_steps(ensemble)[0])[1]
+    return solve_ensemble(ensemble, record_steps(ensemble)[0])[1]
 
 
 def relative(loss):
@@ -243,7 +243,7 @@ RELU = {"name": "layered", "hidden": [24], "activation": "relu"}
 def test_candidates_have_the_predicted_loss_of_gated_runs():
     networks = {"one": gated(6, 1), "two": gated(6, 2, common=True)}
     ensemble = make(RELU, "candidate_modes", candidates=networks)
-    samples, arrays = solve(ensemble, record_steps(ensemble)[0])
+    samples, arrays = solve_ensemble(ensemble, record_steps(ensemble)[0])
     assert samples == 12
     for index, network in enumerate(networks.values()):
         alone = solved(make(network, "pathway_modes_mean"))["loss"][:, :, 0]

@@ -13,7 +13,7 @@ from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.results.axes import record_steps
 from neuralrace.results.files import read_result, write_result
 from neuralrace.results.schema import theory_variables
-from neuralrace.results.theory import solve, theory_dataset
+from neuralrace.results.theory import solve_ensemble, theory_dataset
 from neuralrace.theory.solutions.problem import Problem
 from neuralrace.training.trainer import train
 
@@ -51,7 +51,7 @@ def make(*solutions, **changes):
 def solved(ensemble):
     """Problem and arrays at the recorded steps."""
     step, _ = record_steps(ensemble)
-    samples, arrays = solve(ensemble, step)
+    samples, arrays = solve_ensemble(ensemble, step)
     problem = Problem(ensemble, step)
     assert samples == len(problem.data.x)
     return problem, arrays

@@ -109,7 +109,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = _example(results)
     _draw_names(ax, cell)
-    renamed = cell.image_domains.renamed
+    renamed = cell.image_domains.class_order
     one, other = np.triu_indices(len(renamed), k=1)
     same = np.mean(renamed[one] == renamed[other])
     ax.set_title(f"Two domains have {same:.0%} of names in common")
@@ -279,7 +279,7 @@ def _draw_images(ax: Axes, cell: CellResults) -> None:
 def _draw_names(ax: Axes, cell: CellResults) -> None:
     """Draws the output of each class in some output domains, as numbers and shades."""
     chosen = _chosen_domains(cell)
-    named = cell.image_domains.renamed[chosen]
+    named = cell.image_domains.class_order[chosen]
     classes = cell.spec.dataset.images.class_names
     style.heat(
         ax,

@@ -92,7 +92,7 @@ def _misclassified(
         @jax.jit
         def wrong(taps: Any, tap_weights: Any, weights: Any, pixels: Any, classes: Any) -> Any:
             arrays = fitted | {"taps": taps, "tap_weights": tap_weights}
-            outputs = images.show(arrays, pixels)[0] @ weights.T
+            outputs = images.network_inputs(arrays, pixels)[0] @ weights.T
             return jnp.sum(jnp.argmax(outputs, axis=1) != jnp.argmax(classes, axis=1))
 
         shares = []

@@ -138,7 +138,7 @@ class ImageTask(DomainTask):
         if self.on_moments:
             variance, axes = domains.moments.modes
             self.arrays["axes"] = axes
-            self.arrays["loss"] = domains.moments.sigma_yx @ axes, variance, domains.renamed
+            self.arrays["loss"] = domains.moments.sigma_yx @ axes, variance, domains.class_order
 
     @property
     def items(self) -> int:
@@ -148,7 +148,7 @@ class ImageTask(DomainTask):
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`; on moments, encoders are along the eigenvectors of their domain."""
         widths = self.domains.inputs, self.domains.outputs
-        weights = self._initial(widths, self.domains.spelled_out, scales, seeds)
+        weights = self._initial(widths, self.domains.in_memory, scales, seeds)
         if self.on_moments:
             ((encoder, *others),) = weights
             return [[encoder @ self.arrays["axes"], *others]]
@@ -194,7 +194,7 @@ class ImageTask(DomainTask):
         return self._over_images(data, "held_out_", lambda batch: _answers(network, batch))
 
     def _batch(self, data: Mapping[str, Any], pixels: Array, labels: Array) -> ImageBatch:
-        return self.domains.show(data, pixels), data["renamed"][:, labels]
+        return self.domains.network_inputs(data, pixels), data["class_order"][:, labels]
 
     def _losses(
         self, network: RoutingNetwork, batch: ImageBatch, partners: Int[Array, "domain partner"]
@@ -252,7 +252,7 @@ def moment_loss(
     share: Float[Array, "input_domain output_domain"],
     sigma_yx: Float[Array, "domain class mode"],
     variance: Float[Array, "domain mode"],
-    renamed: Int[Array, "output_domain class"],
+    class_order: Int[Array, "output_domain class"],
 ) -> Float[Array, ""]:
     """Half the squared error over pairs of domains, weighted by their shares.
 
@@ -263,7 +263,7 @@ def moment_loss(
     so sums over j come first. A step costs O(M N_h^2 N_x + M^2 N_h^2) for any number of images and
     trained pairs.
     """
-    cross, gram, decoder = _moment_parts(network, sigma_yx, variance, renamed)
+    cross, gram, decoder = _moment_parts(network, sigma_yx, variance, class_order)
     answers = jnp.einsum("ij,jch->ich", share, decoder)
     squares = jnp.einsum("ij,jhg->ihg", share, jnp.einsum("jch,jcg->jhg", decoder, decoder))
     # `gram` is linear in W_i (see `_moment_parts`): 2 gram - stop_gradient(gram) has the value of
@@ -276,10 +276,10 @@ def moment_errors(
     network: RoutingNetwork,
     sigma_yx: Float[Array, "domain class mode"],
     variance: Float[Array, "domain mode"],
-    renamed: Int[Array, "output_domain class"],
+    class_order: Int[Array, "output_domain class"],
 ) -> Float[Array, "input_domain output_domain"]:
     """Squared error of every pair of domains; see `moment_loss`."""
-    cross, gram, decoder = _moment_parts(network, sigma_yx, variance, renamed)
+    cross, gram, decoder = _moment_parts(network, sigma_yx, variance, class_order)
     squares = jnp.einsum("jch,jcg->jhg", decoder, decoder)
     return (
         1 - 2 * jnp.einsum("jch,ich->ij", decoder, cross) + jnp.einsum("jhg,ihg->ij", squares, gram)
@@ -287,7 +287,7 @@ def moment_errors(
 
 
 def _moment_parts(
-    network: RoutingNetwork, sigma_yx: Array, variance: Array, renamed: Array
+    network: RoutingNetwork, sigma_yx: Array, variance: Array, class_order: Array
 ) -> tuple[
     Float[Array, "domain class unit"],
     Float[Array, "domain unit unit"],
@@ -300,7 +300,7 @@ def _moment_parts(
     the same derivative, so that one is enough.
     """
     encoder, *between, decoder = network.weights
-    by_class = jnp.take_along_axis(decoder, renamed[..., None], axis=1)
+    by_class = jnp.take_along_axis(decoder, class_order[..., None], axis=1)
     decoder = reduce(
         lambda above, below: jnp.einsum("jcg,gh->jch", above, below), reversed(between), by_class
     )

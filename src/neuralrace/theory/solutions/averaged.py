@@ -65,8 +65,8 @@ def initial_gates(problem: Problem) -> Arrays:
 
 
 @Solution(
-    requires="layered relu mean_readout one_hidden squared_error gradient_flow known_input_law "
-    "one_output",
+    requires="layered relu mean_readout one_hidden squared_error gradient_flow "
+    "known_input_distribution one_output",
     variables={"loss": LOSS, "receptive_fields": RECEPTIVE_FIELDS},
 )
 def mean_field(problem: Problem) -> Arrays:

@@ -15,7 +15,7 @@ ALIGNED = 1e-8
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
-    "domains_spelled_out gates_fit",
+    "domains_in_memory gates_fit",
     variables={"loss": LOSS},
 )
 def gated_flow(problem: Problem) -> Arrays:
@@ -30,7 +30,7 @@ def gated_flow(problem: Problem) -> Arrays:
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
-    "domains_spelled_out aligned_start common_modes",
+    "domains_in_memory aligned_start common_modes",
     variables={"loss": LOSS, "singular_values": SINGULAR_VALUES, "mode_strength": MODE_STRENGTH},
 )
 def reduction(problem: Problem) -> Arrays:
@@ -47,7 +47,7 @@ def reduction(problem: Problem) -> Arrays:
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error gradient_descent "
-    "domains_spelled_out aligned_start common_modes",
+    "domains_in_memory aligned_start common_modes",
     variables={"loss": LOSS, "singular_values": SINGULAR_VALUES, "mode_strength": MODE_STRENGTH},
 )
 def reduction_descent(problem: Problem) -> Arrays:

@@ -10,7 +10,7 @@ from neuralrace.theory.solutions.variables import LOSS, PATHWAY_VALUES
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
-    "domains_spelled_out parallel_pathways",
+    "domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def pathway_modes(problem: Problem) -> Arrays:
@@ -25,7 +25,7 @@ def pathway_modes(problem: Problem) -> Arrays:
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error gradient_descent "
-    "domains_spelled_out parallel_pathways",
+    "domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def pathway_modes_descent(problem: Problem) -> Arrays:
@@ -41,7 +41,7 @@ def pathway_modes_descent(problem: Problem) -> Arrays:
 
 @Solution(
     requires="given_gates linear trained_readout one_mask squared_error normal_start gradient_flow "
-    "domains_spelled_out parallel_pathways",
+    "domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def pathway_modes_mean(problem: Problem) -> Arrays:

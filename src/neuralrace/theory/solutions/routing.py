@@ -16,8 +16,8 @@ Modes = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @Solution(
-    requires="routing linear two_hidden squared_error gradient_flow domains_spelled_out "
-    "orthogonal_start pathway_blocks_alike pairs_alike",
+    requires="routing linear two_hidden squared_error gradient_flow domains_in_memory "
+    "orthogonal_start equal_pathway_blocks equal_pairs",
     variables={"loss": LOSS, "mode_strength": MODE_STRENGTH, "singular_values": SINGULAR_VALUES},
 )
 def routing_race(problem: Problem) -> Arrays:

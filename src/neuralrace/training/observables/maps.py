@@ -22,7 +22,7 @@ def linear_map(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    requires="layered|routing domains_spelled_out",
+    requires="layered|routing domains_in_memory",
     variables={"mode_strength": ("time mode", "effective singular value u_k^T W_L ... W_1 v_k")},
 )
 def mode_strength(view: View) -> Mapping[str, Array]:

@@ -57,7 +57,7 @@ def pair_accuracy(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    requires="routing domains_spelled_out",
+    requires="routing domains_in_memory",
     snapshots=True,
     variables={
         "pair_outputs": (

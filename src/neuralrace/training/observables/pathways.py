@@ -41,7 +41,7 @@ def pathway_values(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    requires="routing domains_spelled_out",
+    requires="routing domains_in_memory",
     variables={
         "trained_power": (
             "time family",

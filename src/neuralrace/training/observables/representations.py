@@ -24,7 +24,7 @@ def gram(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    requires="layered|gated|routing hidden domains_spelled_out",
+    requires="layered|gated|routing hidden domains_in_memory",
     snapshots=True,
     variables={
         "similarity": (
