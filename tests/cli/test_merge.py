@@ -15,7 +15,7 @@ from neuralrace.results.cells import open_results
 from neuralrace.results.checksums import checksum_path, recorded_checksums
 from neuralrace.results.files import write_result
 from neuralrace.results.lock import LOCK, locked
-from results.result_files import DESCRIBED, file_attributes, file_fingerprint
+from result_files import DESCRIBED, file_attributes, file_fingerprint
 
 KINDS = ("trajectory", "theory", "metrics")
 A, B, C = "paper/one/main", "paper/two/rate-0.1", "paper/two/rate-0.2"

@@ -14,7 +14,7 @@ import neuralrace
 from neuralrace.errors import UserError
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.files import write_result
-from results.result_files import DESCRIBED, file_attributes
+from result_files import DESCRIBED, file_attributes
 
 PUBLIC = {name: getattr(neuralrace, name) for name in neuralrace.__all__ if name != "__version__"}
 PUBLIC |= {each.__name__: each for each in (CellResults, Results)}

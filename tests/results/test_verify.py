@@ -18,7 +18,7 @@ from neuralrace.results.checksums import (
 )
 from neuralrace.results.files import write_result
 from neuralrace.results.verify import verify
-from results.result_files import file_fingerprint
+from result_files import file_fingerprint
 
 
 @pytest.fixture

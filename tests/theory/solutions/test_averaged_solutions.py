@@ -146,9 +146,7 @@ def test_a_unit_that_is_open_on_no_sample_keeps_its_initial_weights():
 
 
 def test_mean_field_is_refused_for_inputs_of_unknown_distribution():
-    with pytest.raises(
-        ValidationError, match="'single_pulse': the distribution of its inputs is unknown"
-    ):
+    with pytest.raises(ValidationError, match="the distribution of its inputs is unknown"):
         relu_cell("mean_field", dataset={"name": "single_pulse", "inputs": 12})
 
 
