@@ -2,19 +2,29 @@
 
 from functools import partial
 
-import claims_folder
 import pytest
-from claims_folder import claim, finding, unassessed
 
+import claims_folder
 from builders import cell_with_requirements
+from claims_folder import claim, finding, unassessed
 from neuralrace.claims.inputs import needed_cells
-from neuralrace.claims.spec import read_claims
+from neuralrace.claims.spec import claims_fingerprint, planned_claims, read_claims
 from neuralrace.errors import UserError
 
 CELL = cell_with_requirements(
     ["analytic_fit", "learning_times"], init={"name": "aligned"}, solutions=["aligned_modes"]
 )
 measure = partial(claims_folder.measure, metric="half_time")
+
+
+def test_claims_that_were_edited_after_planning_are_refused(work):
+    file = work.write(claim())
+    planned = claims_fingerprint(read_claims([file]))
+    assert planned_claims([file], planned) == read_claims([file])
+    work.write(claim(id="another"))
+    with pytest.raises(UserError, match="claims were edited") as error:
+        planned_claims([file], planned)
+    assert error.value.remedy == "run the same command again"
 
 
 def test_needed_cells_are_those_of_every_measure(work):

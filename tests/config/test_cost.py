@@ -3,7 +3,7 @@
 import pytest
 
 from builders import LINEAR, build_cell
-from neuralrace.config.cost import estimate_cost
+from neuralrace.config.cost import GPU_COMPILE, estimate_cost
 from neuralrace.config.settings import Plan
 
 SPEC = {
@@ -41,6 +41,8 @@ def test_only_large_cells_train_on_a_gpu():
     assert estimate_cost(wide, gpu=False).device == "cpu"
     assert estimate_cost(wide, gpu=True).seconds() < estimate_cost(wide).seconds()
     assert estimate_cost(cell(), gpu=True) == estimate_cost(cell())
+    assert estimate_cost(wide, gpu=True).compile == GPU_COMPILE
+    assert estimate_cost(wide, gpu=False).compile != GPU_COMPILE
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,19 @@ def on_pixels(task, network):
     return task.network([[encoder @ task.arrays["axes"].swapaxes(1, 2)[None, None], *others]])
 
 
+def test_estimated_arithmetic_of_a_step_is_that_of_its_matrix_products(made):
+    ensemble = run_of(MINI, hidden=(12, 12))
+    task, network, _, _ = made(ensemble)
+    encoder, _, decoder = (np.asarray(weight) for weight in network.weights)
+    partners = task.per_run([0])["partners"].shape[-1]
+    # each image goes through all encoders, and from each domain to its partners' decoders
+    products = encoder.size + partners * decoder.size
+    step = ensemble.network.arithmetic(
+        ensemble.dataset, ensemble.dataset.sizes, ensemble.training
+    ).step
+    assert step == ensemble.training.batch.size * products
+
+
 def held_out(task):
     """Held-out images in every input domain, and their classes."""
     domains = task.domains

@@ -104,6 +104,18 @@ def test_one_process_runs_one_job_after_the_other(speed):
     assert len(processes() - before) == 2, "another number of threads needs another worker"
 
 
+def test_an_idle_worker_is_kept_while_there_are_processors(speed, monkeypatch):
+    before = processes()
+    monkeypatch.setattr(pool.os, "cpu_count", lambda: 3)
+    speed()
+    kept = processes() - before
+    speed(threads=2)
+    assert kept < processes() - before
+    monkeypatch.setattr(pool.os, "cpu_count", lambda: 1)
+    speed(threads=3)
+    assert len(processes() - before) == 1
+
+
 def test_jobs_at_once_have_a_worker_each(speed):
     before = processes()
     with ThreadPoolExecutor(2) as threads:

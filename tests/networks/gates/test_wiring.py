@@ -12,6 +12,7 @@ from neuralrace.datasets.xor import Xor
 from neuralrace.errors import UserError
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates import wiring
+from neuralrace.networks.gates.always_on import AlwaysOnSamples
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.base import Family
 from neuralrace.networks.gates.contexts import Contexts
@@ -206,6 +207,15 @@ def test_widths_multiply_the_hidden_layers_of_a_pathway():
     with pytest.raises(UserError, match="3 entries, and the gates make 2 pathways") as error:
         network.wiring(data_of(3))
     assert error.value.key == "network.widths"
+
+
+def test_networks_are_linear_unless_their_gates_are_learned():
+    learned, given = (
+        Gated(name="gated", hidden=(2,), gates=gates)
+        for gates in (Learned(name="learned"), AlwaysOnSamples(name="always_on"))
+    )
+    assert given.linear
+    assert not learned.linear
 
 
 def test_learned_gates_have_no_wiring():
