@@ -310,8 +310,8 @@ def test_gate_flips_are_the_metrics(results: Results):
     expected = [
         float(cell.metrics[metric].sel(init_scale=scale, layer=1).mean())
         for cell in cells
-        for scale in sorted(cell.spec.init_scales)
         for metric in ("final_gate_flips", "never_changed")
+        for scale in sorted(cell.spec.init_scales)
     ]
     np.testing.assert_allclose(points(ax)[:, 1], expected)
 

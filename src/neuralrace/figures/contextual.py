@@ -23,7 +23,7 @@ from neuralrace.figures.domains import EDGE
 from neuralrace.figures.sweeps import (
     cannot_draw,
     dataset_of,
-    metric_mean,
+    metric,
     relative_loss,
     smallest_scale,
 )
@@ -307,4 +307,4 @@ def name_contexts(axis: Axis, dataset: Contextual, line_props: Mapping[str, Any]
 
 def level_time(cell: CellResults, level: float) -> float:
     """Flow time at which the loss reaches a share of the initial loss, the mean over seeds."""
-    return metric_mean(cell, "level_time", loss_level=level)
+    return float(metric(cell, "level_time").sel(loss_level=level).mean("seed"))

@@ -30,12 +30,12 @@ def relative_loss(loss: xr.DataArray) -> xr.DataArray:
     return loss / loss.isel(time=0, drop=True)
 
 
-def metric(cell: CellResults, name: str, **labels: Any) -> xr.DataArray:
+def metric(cell: CellResults, name: str, **labels: str) -> xr.DataArray:
     """A metric of the runs from the smallest init scale."""
     return smallest_scale(cell.get("metrics", name, **labels))
 
 
-def metric_mean(cell: CellResults, name: str, **labels: Any) -> float:
+def metric_mean(cell: CellResults, name: str, **labels: str) -> float:
     """A metric of the runs from the smallest init scale, the mean over seeds."""
     return float(metric(cell, name, **labels).mean("seed"))
 

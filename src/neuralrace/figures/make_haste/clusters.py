@@ -102,7 +102,7 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     contextual.name_contexts(ax.xaxis, task)
     ax.tick_params(length=0)
     ax.set_xlabel("sample, by context")
-    share = metric(cell, "reln_gates_found", source=source, clusters=count)
+    share = metric(cell, "reln_gates_found", source=source).sel(clusters=count)
     found = round(float(share) * (task.contexts + 1))
     name = f"$k$ = {count}" if source == "training" else "Start"
     ax.set_title(f"{name}: {found} of {task.contexts + 1} found")

@@ -151,7 +151,7 @@ def _draw_flips(
         first, _, props = FLIPS[name]
         late = {"snapshot": slice(first, None)}
         time = cell.metrics["snapshot_flow_time"].isel(late)
-        flips = metric(cell, name, layer=layer).isel(late)
+        flips = metric(cell, name).sel(layer=layer).isel(late)
         style.over_seeds(ax, time, flips, color=colour, **props)
     ax.set_xlabel(style.FLOW_TIME)
     ax.set_xlim(0, ax.dataLim.x1)

@@ -130,7 +130,7 @@ def _draw(
     """Draws a metric of all families, with a thin line through those of a cell; returns means."""
     first, means = 0, []
     for cell, labels in families:
-        shown = [metric(cell, name, **at, **label) for label in labels.values()]
+        shown = [metric(cell, name).sel(at).sel(label) for label in labels.values()]
         positions = range(first, first + len(shown))
         means.append(style.point_series(ax, positions, shown, **props))
         ax.plot(positions, means[-1], color=props["color"], linewidth=0.8)

@@ -117,7 +117,7 @@ def _by_margin(
     margins.draw_by_margin(ax, cells, values, theory)
     ax.set_ylim(-0.05, 1.05)
     crossing = margins.nearest(cells)
-    ends = np.sort(crossing.get("metrics", name).mean("seed").values)
+    ends = sorted(crossing.get("metrics", name).mean("seed").values.tolist())
     return margins.margin(crossing), margins.value_range(ends)
 
 

@@ -81,8 +81,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_ylabel("time over that of the faster")
     nearest = margins.nearest(cells)
     scales = list(margins.scale_styles(nearest))
-    ratio = margins.over_faster(nearest).mean("seed").sel(init_scale=[scales[0], scales[-1]])
+    ends = margins.over_faster(nearest).mean("seed").sel(init_scale=[scales[0], scales[-1]])
+    ratios = margins.value_range(ends.values.tolist())
     ax.set_title(
-        rf"At $\Delta$ = {margins.margin(nearest):.4g}, {margins.value_range(ratio.values)} of the "
-        "faster kind's time"
+        rf"At $\Delta$ = {margins.margin(nearest):.4g}, {ratios} of the faster kind's time"
     )
