@@ -63,7 +63,7 @@ def over_faster(cell: CellResults, solution: str | None = None) -> xr.DataArray:
 def scale_styles(cell: CellResults) -> dict[float, dict[str, Any]]:
     """Colour and marker of each init scale; the largest is first and darkest."""
     values = sorted(map(float, cell.spec.init_scales), reverse=True)
-    return dict(zip(values, style.sequential_styles(len(values)), strict=True))
+    return dict(style.styled(values))
 
 
 def draw_by_margin(

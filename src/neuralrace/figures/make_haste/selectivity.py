@@ -114,8 +114,7 @@ def panel_f(results: Results, ax: Axes) -> None:
     for offset, (key, (name, props)) in zip((-0.1, 0.1), KINDS.items(), strict=True):
         shares = [metric(cell, key) for cell in cells]
         positions = [position + offset for position in range(len(cells))]
-        style.point_series(ax, positions, shares, **props)
-        ax.plot([], [], linestyle="", label=name, **props)
+        style.point_series(ax, positions, shares, label=name, **props)
     ax.axhline(1, **style.PAPER)
     ax.annotate("Jarvis et al.: all by context alone", (0, 0.96), va="top")
     ax.set_xticks(range(len(cells)), [f"{names[0]},\ndifferent", *names[1:]])
