@@ -315,7 +315,8 @@ def trajectory(cell_id: str, ensemble: Ensemble):
         for change, diagonal in zip(drift, diagonals, strict=True)
     ]
     gaps = rng.uniform(0.2, 0.4, (*runs, len(c)))
-    biases = [0.1 * np.sqrt(step)[:, None] * np.ones((*runs[:2], 1, n)) for n in widths[1:]]
+    size = 0.1 * ensemble.network.bias * np.sqrt(step)[:, None]
+    biases = [size * np.ones((*runs[:2], 1, n)) for n in widths[1:]]
     modes = data.modes
 
     def gram() -> np.ndarray:
@@ -323,19 +324,14 @@ def trajectory(cell_id: str, ensemble: Ensemble):
         return vectors.mT @ vectors
 
     observables = {
-        "layer_norm": lambda: {"layer_norm": stacked_norms(path)},
-        "bias_norm": lambda: {
-            "bias_norm": np.stack([np.linalg.norm(b, axis=-1) for b in biases], axis=-1)
-            * ensemble.network.bias
-        },
-        "linear_map": lambda: {"linear_map": total},
-        "singular_values": lambda: {"singular_values": singular_values(path)},
-        "mode_strength": lambda: {
-            "mode_strength": np.einsum("ok,...oi,ik->...k", modes.u, total, modes.v)
-        },
-        "gram": lambda: {"gram": gram()},
-        "outputs": lambda: {"outputs": answer[:, :, recorded]},
-        "accuracy": lambda: {"accuracy": np.mean(answer.argmax(-1) == data.y.argmax(-1), axis=-1)},
+        "layer_norm": lambda: stacked_norms(path),
+        "bias_norm": lambda: np.stack([np.linalg.norm(b, axis=-1) for b in biases], axis=-1),
+        "linear_map": lambda: total,
+        "singular_values": lambda: singular_values(path),
+        "mode_strength": lambda: np.einsum("ok,...oi,ik->...k", modes.u, total, modes.v),
+        "gram": gram,
+        "outputs": lambda: answer[:, :, recorded],
+        "accuracy": lambda: np.mean(answer.argmax(-1) == data.y.argmax(-1), axis=-1),
         "imbalance": lambda: {
             "imbalance_trace": np.stack([np.trace(m, axis1=-2, axis2=-1) for m in c], axis=-1),
             "imbalance_norm": stacked_norms(c),
@@ -345,23 +341,19 @@ def trajectory(cell_id: str, ensemble: Ensemble):
             ),
             "offdiagonal_imbalance_drift": stacked_norms(off),
         },
-        "rate_gap": lambda: {
-            "rate_gap": gaps,
-            "relative_rate_gap": gaps,
-            "relative_norm_rate_gap": gaps,
-        },
+        "rate_gap": lambda: dict.fromkeys(
+            ("rate_gap", "relative_rate_gap", "relative_norm_rate_gap"), gaps
+        ),
         "similarity": lambda: {"sample_similarity": first.mT @ first},
         "weights": lambda: (
             {f"weight_{n}": w[:, :, recorded] for n, w in enumerate(path, start=1)}
-            | {
-                f"bias_{n}": b[:, :, recorded] * ensemble.network.bias
-                for n, b in enumerate(biases, start=1)
-            }
+            | {f"bias_{n}": b[:, :, recorded] for n, b in enumerate(biases, start=1)}
         ),
     }
     arrays = {"diverged_at": np.full(runs[:2], -1), "loss": squared_loss(ensemble, answer, data)}
     for name in ensemble.record.observables:
-        arrays |= observables[name]()
+        records = observables[name]()
+        arrays |= records if isinstance(records, dict) else {name: records}
     attributes = provenance_attributes(cell_id, ensemble, "train", ())
     return build("trajectory", arrays, axes(ensemble, len(data.x)), attributes)
 

@@ -61,22 +61,17 @@ def test_networks_with_frozen_gates_are_compared_with_the_relu_network(results_o
         ):
             expected = field.values / np.abs(field.values).max() - receptive_fields.SPACING * unit
             np.testing.assert_allclose(line, expected, atol=1e-6)
-    for panel, matched, limit, relu in (
-        (prediction.panel_b, "frozen_fresh_loss", "frozen_limit_fresh_loss", "relu_fresh_loss"),
-        (
-            prediction.panel_d,
-            "frozen_localised_share",
-            "frozen_limit_localised_share",
-            "localised_share",
-        ),
-        (prediction.panel_e, "frozen_participation", "frozen_limit_participation", "participation"),
+    for panel, name, relu in (
+        (prediction.panel_b, "fresh_loss", "relu_fresh_loss"),
+        (prediction.panel_d, "localised_share", "localised_share"),
+        (prediction.panel_e, "participation", "participation"),
     ):
         (ax,) = drawn(panel, results)
         names = [tick.get_text() for tick in ax.get_yticklabels()]
         assert names[:3] == ["ReLU, at the start", "ReLU, at the end", "half-spaces"]
         assert len(names) == len(set(names)) == cell.metrics.sizes["gates_from"]
-        np.testing.assert_allclose(points(ax, "o")[:, 0], means(cell, matched))
-        np.testing.assert_allclose(points(ax, "s")[:, 0], means(cell, limit))
+        np.testing.assert_allclose(points(ax, "o")[:, 0], means(cell, f"frozen_{name}"))
+        np.testing.assert_allclose(points(ax, "s")[:, 0], means(cell, f"frozen_limit_{name}"))
         np.testing.assert_allclose(np.diff(points(ax, "o")[:, 1]), 1)
         assert ax.lines[-1].get_xdata() == pytest.approx([float(means(cell, relu))] * 2)
     (ax,) = drawn(prediction.panel_c, results)
@@ -113,11 +108,8 @@ def test_mean_field_flow_is_compared_with_training(results_of):
 def test_receptive_fields_of_all_runs_are_centred(results_of):
     results = results_of("localization/one_unit")
     cells = results.cells("one_unit")
-    first = [
-        cell
-        for cell in cells
-        if receptive_fields.lengths_label(cell) == receptive_fields.lengths_label(cells[0])
-    ]
+    lengths = receptive_fields.lengths_label(cells[0])
+    first = [cell for cell in cells if receptive_fields.lengths_label(cell) == lengths]
     shown = {one_unit.panel_a: first, one_unit.panel_c: results.cells("prediction")}
     for panel, expected in shown.items():
         for ax, cell in zip(drawn(panel, results), expected, strict=True):
@@ -178,12 +170,8 @@ def test_closed_forms_are_those_of_the_smallest_learning_rate(results_of):
         grouped.setdefault(frozen_gates.scheme_name(frozen_gates.gates(cell)), []).append(cell)
     assert len(grouped) == 2
     losses = (closed_forms.panel_a, closed_forms.panel_b)
-    (rates,), (equations,) = (
-        drawn(panel, results) for panel in (closed_forms.panel_d, closed_forms.panel_f)
-    )
-    (exact,), (drift,), (shares,) = (
-        drawn(panel, results)
-        for panel in (closed_forms.panel_e, closed_forms.panel_h, closed_forms.panel_i)
+    rates, exact, equations, drift, shares = (
+        drawn(getattr(closed_forms, f"panel_{letter}"), results)[0] for letter in "defhi"
     )
     for panel, marker, cells in zip(losses, "os", grouped.values(), strict=True):
         (ax,) = drawn(panel, results)
@@ -202,9 +190,10 @@ def test_closed_forms_are_those_of_the_smallest_learning_rate(results_of):
         steps = [cell.spec.training.learning_rate for cell in cells]
         np.testing.assert_allclose(points(rates, marker), np.stack([steps, errors], axis=1))
         corrected = means(slow, "corrected_error")
-        np.testing.assert_allclose(
-            points(equations, marker)[:, 1], corrected[np.isfinite(corrected)]
-        )
+        known = np.flatnonzero(np.isfinite(corrected))
+        offset = points(exact, marker)[0, 0]
+        expected = np.stack([known + offset, corrected[known]], axis=1)
+        np.testing.assert_allclose(points(equations, marker), expected)
         np.testing.assert_allclose(points(exact, marker)[:, 1], means(slow, "loss_error_sup"))
         ((_, level),) = points(drift, marker)
         assert level == pytest.approx(float(means(slow, "difference_drift")))
@@ -225,11 +214,11 @@ def test_gates_of_relu_networks_are_from_the_same_task(results_of):
     results = results_of("localization/gating")
     (losses,), (equations,) = drawn(gating.panel_a, results), drawn(gating.panel_b, results)
     cells = results.cells("gating")
-    (relu,) = [
-        cell
-        for cell in results.cells("prediction")
-        if receptive_fields.lengths_label(cell) == receptive_fields.lengths_label(cells[0])
-    ]
+    lengths = receptive_fields.lengths_label(cells[0])
+    same_task = (
+        c for c in results.cells("prediction") if receptive_fields.lengths_label(c) == lengths
+    )
+    (relu,) = same_task
     fit = [means(cell, "optimal_loss") for cell in cells]
     fresh = [float(means(cell, "optimal_fresh_loss")) for cell in cells]
     at = relu.metrics["gates_from"].values.tolist().index("trained")
@@ -266,6 +255,14 @@ def test_distances_from_symmetry_are_the_metrics(results_of):
     cell = max(results.cells("evolving"), key=lambda cell: cell.spec.training.learning_rate)
     shown = np.concatenate([points(missed, marker) for marker in "os^"])
     np.testing.assert_allclose(shown[:, 0], means(cell, "basis_missed"), atol=1e-15)
+
+
+def test_shades_are_powers_of_ten_below_the_largest_entry(results_of):
+    for ax in drawn(fourier.panel_b, results_of("localization/fourier")):
+        (image,) = ax.get_images()
+        shades = np.asarray(image.get_array())
+        assert shades.max() == 0
+        assert -fourier.DECADES <= shades.min() < 0
 
 
 def test_a_circulant_matrix_is_its_spectrum_in_the_fourier_basis():

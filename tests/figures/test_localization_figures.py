@@ -168,11 +168,21 @@ def test_receptive_fields_are_of_the_first_run_and_bars_of_all_runs(results: Res
             assert np.isclose(shown_fields[:, None], shapes).all(axis=-1).any()
 
 
-def test_frequencies_are_the_metrics(results: Results):
-    (ax,) = drawn(fields_figure.panel_d, results)
-    cells = results.cells("relu")
-    frequency = [float(cell.metrics["dominant_frequency"].mean()) for cell in cells]
-    np.testing.assert_allclose(points(ax), np.stack([np.arange(len(cells)), frequency], axis=1))
+@pytest.mark.parametrize(
+    ("panel", "experiment", "names"),
+    [
+        (fields_figure.panel_d, "relu", ["dominant_frequency"]),
+        (single_pulse.panel_c, "single_pulse", ["participation_ratio"]),
+        (single_pulse.panel_d, "single_pulse", ["localised_share"]),
+        (growth.panel_d, "gate_flips", list(growth.MODES)),
+    ],
+)
+def test_points_are_means_of_metrics(results: Results, panel, experiment: str, names: list[str]):
+    (ax,) = drawn(panel, results)
+    # the panel of growth shows several metrics of the first cell, the others one of all cells
+    cells = results.cells(experiment)[: 1 if len(names) > 1 else None]
+    expected = [float(means(cell, name)) for name in names for cell in cells]
+    np.testing.assert_allclose(points(ax)[:, 1], expected)
 
 
 def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path: Path):
@@ -202,6 +212,8 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
         np.testing.assert_allclose((lefts + bars(ax))[:, :-1], lefts[:, 1:])
         np.testing.assert_allclose((lefts + bars(ax))[:, -1], 1)
         thin = np.array([line.get_xdata() for line in ax.lines[1::2]]).reshape(len(cells), 2, 2)
+        heights = np.reshape([line.get_ydata()[0] for line in ax.lines[1::2]], (-1, 2))
+        assert np.all(np.diff(heights) > 0)  # rows go down: the localised range is the upper one
         for (localised, oscillating), cell in zip(thin, cells, strict=True):
             share = smallest_scale(cell.metrics["localised_share"])
             np.testing.assert_allclose(localised, [share.min(), share.max()])
@@ -248,6 +260,10 @@ def test_marginals_are_drawn_at_their_kurtosis(results: Results):
         for cell in results.cells(name)
         if receptive_fields.process(cell).xi == xi
     ]
+    kurtosis = {
+        receptive_fields.marginal_name(cell): receptive_fields.process(cell).marginal.kurtosis
+        for cell in cells
+    }
     for panel, measure in (
         (marginals.panel_b, "participation_ratio"),
         (marginals.panel_c, "localised_share"),
@@ -255,25 +271,18 @@ def test_marginals_are_drawn_at_their_kurtosis(results: Results):
     ):
         (ax,) = drawn(panel, results)
         shown = sorted(points(ax).tolist())
-        expected = sorted(
-            (
-                receptive_fields.process(cell).marginal.kurtosis,
-                float(means(cell, measure)),
-            )
+        expected = [
+            (kurtosis[receptive_fields.marginal_name(cell)], float(means(cell, measure)))
             for cell in cells
-        )
-        np.testing.assert_allclose(shown, expected)
+        ]
+        np.testing.assert_allclose(shown, sorted(expected))
         assert shown[-1][0] == pytest.approx(3)
     fields = drawn(marginals.panel_a, results)
-    kurtosis = {
-        receptive_fields.marginal_name(cell): receptive_fields.process(cell).marginal.kurtosis
-        for cell in cells
-    }
     assert len(fields) == len(cells)
     assert [kurtosis[ax.get_xlabel()] for ax in fields] == sorted(kurtosis.values())
 
 
-def test_pulses_and_their_measures_are_drawn(results: Results):
+def test_pulses_are_drawn_by_order_of_their_widths(results: Results):
     cells = results.cells("single_pulse")
     orders = {single_pulse.panel_a: cells[:4], single_pulse.panel_b: cells[4:]}
     assert {receptive_fields.pulses(cell).widths[0][0] for cell in cells[:4]} == {11}
@@ -284,13 +293,6 @@ def test_pulses_and_their_measures_are_drawn(results: Results):
             shapes = weights / np.abs(weights).max(axis=1, keepdims=True)
             assert np.isclose(shapes, curves(ax)[0]).all(axis=1).any()
         assert axes[2].get_xlabel() == "0 and 1,\nexchanged"
-    for panel, metric in (
-        (single_pulse.panel_c, "participation_ratio"),
-        (single_pulse.panel_d, "localised_share"),
-    ):
-        (ax,) = drawn(panel, results)
-        expected = [float(cell.metrics[metric].mean()) for cell in cells]
-        np.testing.assert_allclose(points(ax)[:, 1], expected)
 
 
 def test_gate_flips_are_the_metrics(results: Results):
@@ -310,8 +312,8 @@ def test_gate_flips_are_the_metrics(results: Results):
     expected = [
         float(cell.metrics[metric].sel(init_scale=scale, layer=1).mean())
         for cell in cells
-        for scale in sorted(cell.spec.init_scales)
         for metric in ("final_gate_flips", "never_changed")
+        for scale in sorted(cell.spec.init_scales)
     ]
     np.testing.assert_allclose(points(ax)[:, 1], expected)
 
@@ -326,9 +328,6 @@ def test_growth_is_from_start_to_end_of_each_run(results: Results):
         values = curve.values
         way = (values - values[:, :1]) / (values[:, -1:] - values[:, :1])
         assert has_curve(ax, way.mean(axis=0))
-    (ax,) = drawn(growth.panel_d, results)
-    expected = [float(means(cell, metric)) for metric in growth.MODES]
-    np.testing.assert_allclose(points(ax)[:, 1], expected)
 
 
 def test_largest_weight_of_a_unit_ends_in_the_middle(results: Results):

@@ -20,7 +20,13 @@ from neuralrace.errors import UserError
 from neuralrace.figures import style
 from neuralrace.figures.diagrams import draw_network, graph
 from neuralrace.figures.domains import EDGE
-from neuralrace.figures.sweeps import cannot_draw, dataset_of, relative_loss, smallest_scale
+from neuralrace.figures.sweeps import (
+    cannot_draw,
+    dataset_of,
+    metric,
+    relative_loss,
+    smallest_scale,
+)
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.contexts import Contexts
 from neuralrace.results.cells import CellResults
@@ -301,5 +307,4 @@ def name_contexts(axis: Axis, dataset: Contextual, line_props: Mapping[str, Any]
 
 def level_time(cell: CellResults, level: float) -> float:
     """Flow time at which the loss reaches a share of the initial loss, the mean over seeds."""
-    times = smallest_scale(cell.get("metrics", "level_time"))
-    return float(times.sel(loss_level=level).mean("seed"))
+    return float(metric(cell, "level_time").sel(loss_level=level).mean("seed"))

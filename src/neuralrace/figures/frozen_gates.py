@@ -56,12 +56,13 @@ def source_names(cell: CellResults) -> dict[str, str]:
     return {label: names.get(label, label) for label in labels}
 
 
-def draw_relu(ax: Axes, values: xr.DataArray, across: bool = False) -> None:
+def draw_relu(ax: Axes, values: xr.DataArray, across: bool = False) -> float:
     """A measure of ReLU networks: the mean as a line, the range over seeds as a band.
 
-    `across` is for measures along x.
+    `across` is for measures along x. Returns the mean.
     """
     low, mean, high = float(values.min()), float(values.mean()), float(values.max())
     band, line = (ax.axvspan, ax.axvline) if across else (ax.axhspan, ax.axhline)
     band(low, high, color=RELU["color"], alpha=0.2, linewidth=0)
     line(mean, zorder=0, **RELU)
+    return mean

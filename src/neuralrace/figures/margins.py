@@ -1,11 +1,10 @@
 """XoR with a linear margin: cells of a sweep over the margin, and marks of init scales."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from neuralrace.datasets.xor import CROSSOVER, Xor
@@ -38,13 +37,10 @@ def by_margin(results: Results, experiment: str) -> list[CellResults]:
 
 def gated_pairs(results: Results) -> list[tuple[CellResults, CellResults]]:
     """Gated networks with a pathway for each class, and for each example, smallest margin first."""
-    cells = by_margin(results, "xor_margin_gated")
-    by_example = [isinstance(cell.gated.gates, PerExample) for cell in cells]
-    linear, xor = (
-        [cell for cell, flag in zip(cells, by_example, strict=True) if flag == kind]
-        for kind in (False, True)
-    )
-    return list(zip(linear, xor, strict=True))
+    kinds: tuple[list[CellResults], list[CellResults]] = [], []
+    for cell in by_margin(results, "xor_margin_gated"):
+        kinds[isinstance(cell.gated.gates, PerExample)].append(cell)
+    return list(zip(*kinds, strict=True))
 
 
 def over_faster(cell: CellResults, solution: str | None = None) -> xr.DataArray:
@@ -67,15 +63,30 @@ def over_faster(cell: CellResults, solution: str | None = None) -> xr.DataArray:
 def scale_styles(cell: CellResults) -> dict[float, dict[str, Any]]:
     """Colour and marker of each init scale; the largest is first and darkest."""
     values = sorted(map(float, cell.spec.init_scales), reverse=True)
-    return dict(zip(values, style.sequential_styles(len(values)), strict=True))
+    return dict(style.styled(values))
 
 
-def scale_handles(cell: CellResults) -> list[Artist]:
-    """Legend handles of the init scales."""
-    return [
-        style.handle(f"init scale {scale:g}", **props)
-        for scale, props in scale_styles(cell).items()
-    ]
+def draw_by_margin(
+    ax: Axes,
+    cells: Sequence[CellResults],
+    values: Iterable[xr.DataArray],
+    theory: Iterable[xr.DataArray],
+) -> None:
+    """Values of all cells by margin and init scale, with theory on top.
+
+    Args:
+        ax: axes to draw on; their x axis gets a label.
+        cells: cells of a sweep over the margin.
+        values: (init_scale, seed), for each cell.
+        theory: the same, drawn as its mean over seeds.
+    """
+    positions, values, theory = list(map(margin, cells)), list(values), list(theory)
+    for scale, props in scale_styles(cells[0]).items():
+        at = {"init_scale": scale}
+        style.point_series(ax, positions, [each.sel(at) for each in values], **props)
+        ax.plot(positions, [float(each.sel(at).mean("seed")) for each in theory], **style.THEORY)
+    draw_crossover(ax)
+    ax.set_xlabel(LABEL)
 
 
 def nearest(cells: Sequence[CellResults]) -> CellResults:
@@ -87,6 +98,11 @@ def example_indices(values: Sequence[float]) -> list[int]:
     """Indices of three ascending margins: below, nearest to, and above that of equal speed."""
     near = int(abs(np.asarray(values) - CROSSOVER).argmin())
     return sorted({near // 2, near, (near + len(values)) // 2})
+
+
+def value_range(ends: Sequence[float]) -> str:
+    """The first and the last value, or the value if they are equal."""
+    return " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ends[0], ends[-1])))
 
 
 def draw_crossover(ax: Axes) -> None:

@@ -3,6 +3,7 @@
 Panels show the smallest init scale, except where init scales are compared.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from neuralrace.datasets.marginals import Erf
 from neuralrace.datasets.nonlinear_gaussian import NonlinearGaussian
 from neuralrace.datasets.single_pulse import SinglePulse
 from neuralrace.figures import style
-from neuralrace.figures.sweeps import dataset_of, smallest_scale
+from neuralrace.figures.sweeps import dataset_of, metric, smallest_scale
 from neuralrace.results.cells import CellResults
 
 Fields = Float[np.ndarray, "_unit input"]
@@ -89,13 +90,18 @@ def examples(fields: Fields, count: int) -> Fields:
 
 def scale_styles(cell: CellResults) -> dict[float, dict[str, Any]]:
     """Colour and line style of each init scale, the smallest first."""
-    values = sorted(map(float, cell.spec.init_scales))
-    return {
-        scale: {"color": colour, "linestyle": style.LINES[index % len(style.LINES)]}
-        for index, (scale, colour) in enumerate(
-            zip(values, style.sequential(len(values)), strict=True)
-        )
-    }
+    scales = sorted(map(float, cell.spec.init_scales))
+    styles = zip(scales, style.sequential(len(scales)), itertools.cycle(style.LINES), strict=False)
+    return {scale: {"color": colour, "linestyle": line} for scale, colour, line in styles}
+
+
+def draw_by_scale(
+    ax: Axes, cell: CellResults, values: xr.DataArray, first: float = 0, **marks: Any
+) -> None:
+    """Values, (init_scale, seed), in a column for each init scale from `first`."""
+    for step, (scale, props) in enumerate(scale_styles(cell).items()):
+        marks |= {"color": props["color"], "marker": style.marker(step), "markersize": 4.5}
+        style.points(ax, first + step, values.sel(init_scale=scale), **marks)
 
 
 def centred(fields: Fields) -> Fields:
@@ -128,7 +134,7 @@ def draw_fields(ax: Axes, fields: Fields, **line: Any) -> None:
 
 def class_shares(cell: CellResults) -> dict[str, xr.DataArray]:
     """Shares of units by class at the end of training, (seed), in the order of `CLASS_STYLES`."""
-    return {name: smallest_scale(cell.get("metrics", f"{name}_share")) for name in CLASS_STYLES}
+    return {name: metric(cell, f"{name}_share") for name in CLASS_STYLES}
 
 
 def draw_shares(ax: Axes, cell: CellResults, row: int | float, **options: Any) -> None:

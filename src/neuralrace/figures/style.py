@@ -19,9 +19,9 @@ Dots of single seeds are spread in order, as random jitter would change the byte
 """
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import seaborn as sns
@@ -109,6 +109,7 @@ with rc_context():
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
+T = TypeVar("T")
 Colour = tuple[float, float, float]
 """Red, green and blue from 0 to 1."""
 Handles = Sequence[Artist]
@@ -158,6 +159,11 @@ def sequential_styles(count: int) -> list[dict[str, Any]]:
     ]
 
 
+def styled(items: Sequence[T]) -> list[tuple[T, dict[str, Any]]]:
+    """Ordered things, each with its colour and marker."""
+    return list(zip(items, sequential_styles(len(items)), strict=True))
+
+
 def over_seeds(ax: Axes, x: xr.DataArray, y: xr.DataArray, **props: Any) -> None:
     """The mean over seeds as a line, and the range over seeds as a band."""
     (dim,) = x.dims
@@ -176,8 +182,8 @@ def over_scales(ax: Axes, x: xr.DataArray, values: xr.DataArray, theory: xr.Data
         ax.plot(x, theory.sel(at).mean("seed"), **THEORY)
 
 
-def points(ax: Axes, x: int | float, y: xr.DataArray, across: bool = False, **props: Any) -> None:
-    """The mean over seeds as a marker, and the range over seeds as a bar.
+def points(ax: Axes, x: int | float, y: xr.DataArray, across: bool = False, **props: Any) -> float:
+    """The mean over seeds as a marker, and the range over seeds as a bar; returns the mean.
 
     `across` swaps the axes: values run along x, in row `x`.
     """
@@ -189,6 +195,7 @@ def points(ax: Axes, x: int | float, y: xr.DataArray, across: bool = False, **pr
 
     draw([low, high], color=props["color"], linewidth=0.8)
     draw([mean], linestyle="", **props)
+    return mean
 
 
 def point_series(
@@ -198,11 +205,13 @@ def point_series(
     across: bool = False,
     label: str | None = None,
     **props: Any,
-) -> None:
-    """`points` at several positions; the first one has the label."""
+) -> list[float]:
+    """`points` at several positions, of which the first one has the label; returns the means."""
+    means = []
     for position, values in zip(x, y, strict=True):
-        points(ax, position, values, across, label=label, **props)
+        means.append(points(ax, position, values, across, label=label, **props))
         label = None
+    return means
 
 
 def single_runs(
@@ -319,6 +328,11 @@ def handle(label: str, **props: Any) -> Artist:
     return Line2D([], [], label=label, **props)
 
 
+def scale_handles(styles: Mapping[float, Mapping[str, Any]]) -> list[Artist]:
+    """Legend handles of init scales."""
+    return [handle(f"init scale {scale:g}", **props) for scale, props in styles.items()]
+
+
 def colour_bar(ax: Axes, values: Sequence[float], label: str) -> None:
     """A colour bar beside axes, with a step in the `sequential` colours for each value."""
     shades = ListedColormap(sequential(len(values)))
@@ -413,3 +427,10 @@ def named_rows(ax: Axes, names: Iterable[str]) -> Axes:
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.4, -0.6)
     return ax
+
+
+def named_columns(ax: Axes, names: Iterable[str]) -> None:
+    """A named column for each value of x from 0."""
+    names = list(names)
+    ax.set_xticks(range(len(names)), names)
+    ax.set_xlim(-0.5, len(names) - 0.5)

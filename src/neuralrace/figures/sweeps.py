@@ -1,11 +1,14 @@
 """Cells and runs of a sweep: by init scale, by learning rate, and typed datasets of cells."""
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import xarray as xr
+from matplotlib.axes import Axes
 
 from neuralrace.datasets.base import Dataset
 from neuralrace.errors import UserError
+from neuralrace.figures import style
 from neuralrace.results.cells import CellResults, Results
 
 D = TypeVar("D", bound=Dataset)
@@ -25,6 +28,39 @@ def relative_loss(loss: xr.DataArray) -> xr.DataArray:
     """Loss over initial loss of the runs from the smallest init scale."""
     loss = smallest_scale(loss)
     return loss / loss.isel(time=0, drop=True)
+
+
+def metric(cell: CellResults, name: str, **labels: str) -> xr.DataArray:
+    """A metric of the runs from the smallest init scale."""
+    return smallest_scale(cell.get("metrics", name, **labels))
+
+
+def metric_mean(cell: CellResults, name: str, **labels: str) -> float:
+    """A metric of the runs from the smallest init scale, the mean over seeds."""
+    return float(metric(cell, name, **labels).mean("seed"))
+
+
+def draw_relative_loss(
+    ax: Axes,
+    cell: CellResults,
+    props: Mapping[str, Any],
+    solutions: Mapping[str, Mapping[str, Any]] | None = None,
+) -> xr.DataArray:
+    """Loss over initial loss of a cell, (seed, time), with solutions on top.
+
+    Args:
+        ax: axes to draw on; their y axis gets a label.
+        cell: the cell.
+        props: properties of the line.
+        solutions: properties of the lines of theory, by label of the solution.
+    """
+    loss = relative_loss(cell.get("trajectory", "loss"))
+    style.over_seeds(ax, cell.flow_time, loss, **props)
+    for solution, line in (solutions or {}).items():
+        theory = relative_loss(cell.get("theory", "loss", solution=solution))
+        ax.plot(cell.flow_time, theory.mean("seed"), **line)
+    ax.set_ylabel("loss over initial loss")
+    return loss
 
 
 def learning_rate(cell: CellResults) -> float:

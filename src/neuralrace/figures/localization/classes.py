@@ -26,7 +26,7 @@ from neuralrace.figures.receptive_fields import (
     marginal_name,
     process,
 )
-from neuralrace.figures.sweeps import cannot_draw, smallest_scale
+from neuralrace.figures.sweeps import cannot_draw, metric, metric_mean
 from neuralrace.networks.layered import Layered
 from neuralrace.results.cells import CellResults, Results
 
@@ -75,14 +75,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     """ReLU units at the higher gain, by the order of the lengths."""
     cells = results.cells("relu")
     _bars(ax, cells)
-    findings = [
-        rf"$\geq${_least(group, name):.0%} {verb} if $\xi_1 {sign} \xi_2$"
-        for sign, name, verb, group in (
-            (">", "localised", "localise", [cell for cell in cells if _longer_first(cell)]),
-            ("<", "oscillating", "oscillate", [cell for cell in cells if not _longer_first(cell)]),
-        )
-        if group
-    ]
+    findings = []
+    for sign, name, verb in ((">", "localised", "localise"), ("<", "oscillating", "oscillate")):
+        if group := [cell for cell in cells if _longer_first(cell) == (sign == ">")]:
+            findings.append(rf"$\geq${_least(group, name):.0%} {verb} if $\xi_1 {sign} \xi_2$")
     ax.set_title(f"ReLU: {', '.join(findings)}")
 
 
@@ -101,8 +97,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     cells = [cell for name in ("erf", "erf_offset", "sigmoid") for cell in results.cells(name)]
     cells = [cell for cell in cells if marginal_name(cell) == marginal_name(cells[0])]
     _bars(ax, cells)
-    fixed = [cell for cell in cells if cell in results.cells("erf")]
-    shares = ", ".join(f"{share:.0%}" for share in _localised(fixed))
+    fixed = [_share(cell, "localised") for cell in cells if cell in results.cells("erf")]
+    shares = ", ".join(f"{share:.0%}" for share in fixed)
     ax.set_title(rf"erf at $b_2 = 0$: {shares} localise")
 
 
@@ -140,7 +136,7 @@ def panel_g(results: Results, ax: Axes) -> None:
         for cell in cells:
             if marginal_name(cell) == marginal:
                 late = not _longer_first(cell)
-                loss = smallest_scale(cell.get("metrics", "relative_loss"))
+                loss = metric(cell, "relative_loss")
                 style.points(ax, position + 0.16 * (2 * late - 1), loss, **ORDERS[late])
                 without += [loss.min()] * name.endswith("without_biases")
     ax.axhline(1, **style.GUIDE)
@@ -168,16 +164,12 @@ def _longer_first(cell: CellResults) -> bool:
 
 def _share(cell: CellResults, name: str) -> float:
     """Mean share of a class over seeds."""
-    return float(class_shares(cell)[name].mean("seed"))
-
-
-def _localised(cells: Iterable[CellResults]) -> list[float]:
-    return [_share(cell, "localised") for cell in cells]
+    return metric_mean(cell, f"{name}_share")
 
 
 def _most(cells: Iterable[CellResults]) -> float:
     """Largest localised share."""
-    return max(_localised(cells))
+    return max(_share(cell, "localised") for cell in cells)
 
 
 def _least(cells: Iterable[CellResults], name: str) -> float:

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen_gates, style
-from neuralrace.figures.sweeps import learning_rate, smallest_scale
+from neuralrace.figures.sweeps import learning_rate, metric, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.frozen_gates import FrozenGates
 from neuralrace.theory.printed_equations import written_weights
@@ -92,16 +92,12 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Distance of the weights from the closed form at the end, over their norm."""
     largest = []
-    styles = _styles(results)
     for name, cells in _by_scheme(results).items():
         rates = list(map(learning_rate, cells))
-        errors = [
-            smallest_scale(cell.get("metrics", "field_error", solution="frozen_gates"))
-            for cell in cells
-        ]
-        style.point_series(ax, rates, errors, **styles[name])
-        style.slope_one(ax, rates, float(errors[-1].mean("seed")))
-        largest.append(max(float(error.mean("seed")) for error in errors))
+        errors = [metric(cell, "field_error", solution="frozen_gates") for cell in cells]
+        means = style.point_series(ax, rates, errors, **_styles(results)[name])
+        style.slope_one(ax, rates, means[-1])
+        largest += means
     style.loglog(ax, sorted({learning_rate(cell) for cell in results.cells("closed_forms")}))
     ax.set(xlabel=r"learning rate (units of $\tau$ per step)", ylabel="distance of weights")
     ax.set_title(f"Steps add {max(largest):.1g} at most")
@@ -112,11 +108,11 @@ def panel_e(results: Results, ax: Axes) -> None:
     exact = []
     for offset, cell, props in _spread(results):
         for position, solution in enumerate(SOLUTIONS):
-            error = smallest_scale(cell.get("metrics", "loss_error_sup", solution=solution))
+            error = metric(cell, "loss_error_sup", solution=solution)
             _point(ax, position + offset, error, props)
         exact.append(float(error.max("seed")))
-    ax.set_xticks(range(len(SOLUTIONS)), SOLUTIONS.values())
-    ax.set(yscale="log", ylabel="distance of loss", xlim=(-0.5, len(SOLUTIONS) - 0.5))
+    style.named_columns(ax, SOLUTIONS.values())
+    ax.set(yscale="log", ylabel="distance of loss")
     ax.set_title(f"Step by step: {max(exact):.0e} at most")
 
 
@@ -124,14 +120,13 @@ def panel_f(results: Results, ax: Axes) -> None:
     """Distance of the weights at the end from equations, corrected (coloured) and as printed."""
     least = []
     for offset, cell, props in _spread(results):
-        for metric, mark in (("corrected_error", props), ("written_error", STATED)):
-            errors = smallest_scale(cell.get("metrics", metric))
-            equations = errors["equation"].values.tolist()
-            for position, equation in enumerate(equations):
-                error = errors.sel(equation=equation)
-                if error.notnull().any():
-                    style.points(ax, position + offset, error, **mark)
-                    least += [float(error.mean("seed"))] * (metric == "written_error")
+        for name, mark in (("corrected_error", props), ("written_error", STATED)):
+            errors = metric(cell, name).dropna("equation", how="all")
+            equations = cell.metrics[name]["equation"].values.tolist()
+            known = errors["equation"].values.tolist()
+            positions = [equations.index(equation) + offset for equation in known]
+            means = style.point_series(ax, positions, errors.transpose("equation", "seed"), **mark)
+            least += means * (name == "written_error")
     ax.set_xticks(range(len(equations)), equations)
     ax.set(yscale="log", xlabel="equation of the notes", ylabel="distance of weights")
     ax.set_title(f"As printed: {min(least, default=np.nan):.1g} or more")
@@ -140,28 +135,24 @@ def panel_f(results: Results, ax: Axes) -> None:
 def panel_g(results: Results, ax: Axes) -> None:
     """Distance of exclusive pathways from least squares on the samples of a gate, or all."""
     cell = results.cells("exclusive_limit")[0]
-    misfit = smallest_scale(cell.get("metrics", "least_squares_misfit"))
-    for position, (samples, props) in enumerate(
-        zip(FITTED, style.sequential_styles(3), strict=True)
-    ):
+    misfit = metric(cell, "least_squares_misfit")
+    own, *_ = (
         _point(ax, position, misfit.sel(fitted_on=samples), props | {"markersize": 5})
-    ax.set_xticks(range(len(FITTED)), FITTED.values())
-    ax.set(yscale="log", xlim=(-0.5, len(FITTED) - 0.5), xlabel="samples of the gate")
-    ax.set_ylabel("distance from\nleast squares")
-    own = float(misfit.sel(fitted_on="own gate").mean("seed"))
+        for position, (samples, props) in enumerate(style.styled(list(FITTED)))
+    )
+    style.named_columns(ax, FITTED.values())
+    ax.set(yscale="log", xlabel="samples of the gate", ylabel="distance from\nleast squares")
     ax.set_title(f"Own samples: {own:.0e}")
 
 
 def panel_h(results: Results, ax: Axes) -> None:
     """Change of the difference of neighbouring units over its start; redundant ones keep it."""
-    drifts = []
-    for position, (_, cell, props) in enumerate(_spread(results)):
-        drift = smallest_scale(cell.get("metrics", "difference_drift"))
-        _point(ax, position, drift, props)
-        drifts.append(float(drift.mean("seed")))
-    names = [name.replace(", ", ",\n") for name in _by_scheme(results)]
-    ax.set_xticks(range(len(names)), names)
-    ax.set(yscale="log", ylabel="drift of $w_1 - w_2$", xlim=(-0.5, len(names) - 0.5))
+    drifts = [
+        _point(ax, position, metric(cell, "difference_drift"), props)
+        for position, (_, cell, props) in enumerate(_spread(results))
+    ]
+    style.named_columns(ax, [name.replace(", ", ",\n") for name in _by_scheme(results)])
+    ax.set(yscale="log", ylabel="drift of $w_1 - w_2$")
     ax.set_title(f"Least drift: {min(drifts):.0e}")
 
 
@@ -169,13 +160,12 @@ def panel_i(results: Results, ax: Axes) -> None:
     """Modes in which exp(C) 1 would be negative, and directions in which inputs do not vary."""
     negative = []
     for offset, cell, props in _spread(results):
-        for position, metric in enumerate(SHARES):
-            share = smallest_scale(cell.get("metrics", metric))
-            style.points(ax, position + offset, share, **props)
-            negative += [float(share.mean("seed"))] * (metric == "negative_coefficients")
+        positions = [position + offset for position in range(len(SHARES))]
+        shares = [metric(cell, name) for name in SHARES]
+        negative.append(style.point_series(ax, positions, shares, **props)[0])
     ax.axhline(0.5, **style.GUIDE)
-    ax.set_xticks(range(len(SHARES)), SHARES.values())
-    ax.set(ylabel="share", xlim=(-0.5, len(SHARES) - 0.5), ylim=(-0.05, 1))
+    style.named_columns(ax, SHARES.values())
+    ax.set(ylabel="share", ylim=(-0.05, 1))
     ax.set_title(f"{min(negative):.0%} or more negative")
 
 
@@ -204,8 +194,7 @@ def _by_scheme(results: Results) -> dict[str, list[CellResults]]:
 
 def _styles(results: Results) -> dict[str, dict[str, Any]]:
     """Colour and marker of each gating scheme."""
-    names = list(_by_scheme(results))
-    return dict(zip(names, style.sequential_styles(len(names)), strict=True))
+    return dict(style.styled(list(_by_scheme(results))))
 
 
 def _loss(results: Results, ax: Axes, index: int) -> None:
@@ -235,7 +224,9 @@ def _spread(results: Results) -> list[tuple[float, CellResults, dict[str, Any]]]
     ]
 
 
-def _point(ax: Axes, position: int | float, values: xr.DataArray, props: dict[str, Any]) -> None:
-    """Draws a point on a logarithmic axis, with the marker `BELOW` if it is below rounding."""
-    shown = props if float(values.mean("seed")) > ROUNDING else BELOW
+def _point(ax: Axes, position: int | float, values: xr.DataArray, props: dict[str, Any]) -> float:
+    """Draws a mean on a logarithmic axis, as `BELOW` if it is below rounding, and returns it."""
+    mean = float(values.mean("seed"))
+    shown = props if mean > ROUNDING else BELOW
     style.points(ax, position, values.clip(min=ROUNDING), **shown)
+    return mean

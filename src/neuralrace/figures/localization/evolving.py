@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen_gates, style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
 
@@ -50,10 +50,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Distance of the weights from those of the ReLU network at the end, over their norm."""
     positions, orders = [], []
     for cell, props in _shown(results):
-        error = smallest_scale(cell.get("metrics", "refresh_error"))
+        error = metric(cell, "refresh_error").transpose("refreshes", "seed")
         intervals = cell.get("metrics", "refresh_interval").values.tolist()
-        style.point_series(ax, intervals, error.transpose("refreshes", "seed"), **props)
-        mean = error.mean("seed").values.tolist()
+        mean = style.point_series(ax, intervals, error, **props)
         if not positions:
             style.slope_one(ax, intervals, mean[-1] * max(intervals) / min(intervals))
         orders.append(np.log(mean[-2] / mean[-1]) / np.log(intervals[-2] / intervals[-1]))
@@ -84,30 +83,24 @@ def _end(cell: CellResults) -> float:
 
 def _shown(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
     """Cells with their markers, the shortest training first."""
-    cells = sorted(results.cells("evolving"), key=_end)
-    return list(zip(cells, style.sequential_styles(len(cells)), strict=True))
+    return style.styled(sorted(results.cells("evolving"), key=_end))
 
 
-def _draw(ax: Axes, results: Results, metric: str) -> list[tuple[float, float]]:
-    """Draws a measure by number of refreshes, and of the ReLU network.
-
-    Returns:
-        Final values of both, by cell.
-    """
+def _draw(ax: Axes, results: Results, name: str) -> list[tuple[float, float]]:
+    """Draws a measure by number of refreshes, and of the ReLU network; returns its final values."""
     finals, levels = [], []
     for cell, props in _shown(results):
-        values = smallest_scale(cell.get("metrics", f"refresh_{metric}"))
+        values = metric(cell, f"refresh_{name}").transpose("refreshes", "seed")
         numbers = values["refreshes"].values.tolist()
-        style.point_series(ax, range(len(numbers)), values.transpose("refreshes", "seed"), **props)
-        own = smallest_scale(cell.get("metrics", metric))
+        style.point_series(ax, range(len(numbers)), values, **props)
+        own = metric(cell, name)
         frozen_gates.draw_relu(ax, own)
-        level = float(own.mean())
-        levels.append((level, rf"{_end(cell):.3g} $\tau$"))
-        finals.append((float(values.isel(refreshes=-1).mean()), level))
+        levels.append((float(own.mean()), rf"{_end(cell):.3g} $\tau$"))
+        finals.append((float(values[-1].mean()), float(own.mean())))
     props = {"color": frozen_gates.RELU["color"], "textcoords": "offset points"}
     for rank, (level, time) in enumerate(sorted(levels)):
         at, side = (1.0, level), "bottom" if rank else "top"  # apart even if levels are equal
         ax.annotate(time, at, (2, 0), ax.get_yaxis_transform(), va=side, **props)
-    ax.set_xticks(range(len(numbers)), map(str, numbers))
-    ax.set(xlabel="refreshes", xlim=(-0.5, len(numbers) - 0.5))
+    style.named_columns(ax, map(str, numbers))
+    ax.set_xlabel("refreshes")
     return finals

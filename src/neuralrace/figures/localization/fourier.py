@@ -21,7 +21,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen_gates, style
-from neuralrace.figures.sweeps import learning_rate, smallest_scale
+from neuralrace.figures.sweeps import learning_rate, metric
 from neuralrace.metrics.gates.gating_loss import sampled
 from neuralrace.metrics.gates.ring_structure import at_every_place
 from neuralrace.results.cells import CellResults, Results
@@ -33,8 +33,6 @@ DISTANCES = {
     "joint_violation": "$A$, outside blocks",
     "joint_eigenvalue_error": "eigenvalues of blocks",
 }
-INPUTS = {"input_circulance_law": "law", "input_circulance_samples": "samples"}
-"""Names of metrics of the inputs."""
 MISSED = {
     "one gate": "one gate",
     "all gates": "all gates",
@@ -79,12 +77,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     left.set(xlabel="inputs", anchor="N")
     _picture(right, in_fourier_basis(moment))
     right.set_xlabel("frequencies")
-    distance = {
-        name: float(cell.get("metrics", metric).mean("seed")) for metric, name in INPUTS.items()
-    }
-    ax.set_title(
-        f"Inputs: {distance['law']:.2f} from circulant ({distance['samples']:.2f} on samples)"
-    )
+    names = ("input_circulance_law", "input_circulance_samples")
+    law, samples = (float(cell.get("metrics", name).mean("seed")) for name in names)
+    ax.set_title(f"Inputs: {law:.2f} from circulant ({samples:.2f} on samples)")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -111,8 +106,9 @@ def panel_e(results: Results, ax: Axes) -> None:
     rows = style.named_rows(ax, DISTANCES.values())
     for index, (cell, props) in enumerate(zip(cells, _styles(results), strict=True)):
         offset = 0.24 * (index - (len(cells) - 1) / 2)
-        for row, metric in enumerate(DISTANCES):
-            style.points(rows, row + offset, cell.get("metrics", metric), across=True, **props)
+        positions = [row + offset for row in range(len(DISTANCES))]
+        distances = [cell.get("metrics", name) for name in DISTANCES]
+        style.point_series(rows, positions, distances, across=True, **props)
     rows.set(ylim=(len(DISTANCES) - 0.5, -0.5), xlim=(-0.03, None), xlabel="relative distance")
     ax.set_title("Distances from the symmetry")
 
@@ -120,15 +116,15 @@ def panel_e(results: Results, ax: Axes) -> None:
 def panel_f(results: Results, ax: Axes) -> None:
     """Part of the moment of a ReLU network at the end off the diagonal in a basis of the start."""
     cell = max(results.cells("evolving"), key=learning_rate)
-    missed = smallest_scale(cell.get("metrics", "basis_missed"))
     rows = style.named_rows(ax, MISSED.values())
+    means = {}
     for row, moment in enumerate(MISSED):
         props = {"color": style.COLOURS["relu"], "marker": style.marker(row), "markersize": 5}
-        style.points(rows, row, missed.sel(moment=moment), across=True, **props)
+        missed = metric(cell, "basis_missed", moment=moment)
+        means[moment] = style.points(rows, row, missed, across=True, **props)
     rows.axvline(SMALL, **style.GUIDE)
     rows.set(ylim=(len(MISSED) - 0.5, -0.5), xlim=(-0.03, None), xlabel="share of the norm missed")
-    share = float(missed.sel(moment="all gates").mean("seed"))
-    ax.set_title(f"One basis across time misses {share:.2f}")
+    ax.set_title(f"One basis across time misses {means['all gates']:.2f}")
 
 
 def in_fourier_basis(moment: Float[np.ndarray, "input input"]) -> Float[np.ndarray, "input input"]:

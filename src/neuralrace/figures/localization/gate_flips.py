@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.receptive_fields import marginal_name, scale_styles
+from neuralrace.figures.receptive_fields import draw_by_scale, marginal_name, scale_styles
 from neuralrace.results.cells import CellResults, Results
 
 CLOCK = "snapshot_flow_time"
@@ -42,8 +42,7 @@ BY_CHANCE = 0.5
 )
 def legend(results: Results) -> style.Handles:
     """Init scales, and the formula."""
-    styles = scale_styles(results.cells("gate_flips")[0])
-    handles = [style.handle(f"init scale {scale:g}", **props) for scale, props in styles.items()]
+    handles = style.scale_handles(scale_styles(results.cells("gate_flips")[0]))
     return [*handles, style.BAND, style.handle("Gaussian formula", **style.THEORY)]
 
 
@@ -60,21 +59,18 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """Gates that differ at the end (full markers), and those that never flip (hollow)."""
     cells = results.cells("gate_flips")
-    names, never = [], []
+    middles, never = [], []
     for index, cell in enumerate(cells):
-        styles = scale_styles(cell)
-        for step, (scale, props) in enumerate(styles.items()):
-            position = len(styles) * 1.4 * index + step
-            mark = {"color": props["color"], "marker": style.marker(step), "markersize": 4.5}
-            for metric, fill in (("final_gate_flips", "full"), ("never_changed", "none")):
-                values = _first_layer(cell, metric).sel(init_scale=scale)
-                style.points(ax, position, values, fillstyle=fill, **mark)
-                never += [float(values.mean("seed"))] * (metric == "never_changed")
-        names.append((len(styles) * 1.4 * index + (len(styles) - 1) / 2, marginal_name(cell)))
+        scales = len(cell.spec.init_scales)
+        first = scales * 1.4 * index
+        for name, fill in (("final_gate_flips", "full"), ("never_changed", "none")):
+            draw_by_scale(ax, cell, _first_layer(cell, name), first, fillstyle=fill)
+        never.append(float(_first_layer(cell, "never_changed").mean("seed").min()))
+        middles.append(first + (scales - 1) / 2)
     for level, text in ((FEW, "few"), (BY_CHANCE, "chance")):
         ax.axhline(level, **style.GUIDE)
         ax.text(1, level, text, ha="right", va="bottom", transform=ax.get_yaxis_transform(), **TEXT)
-    ax.set_xticks([position for position, _ in names], [name for _, name in names])
+    ax.set_xticks(middles, map(marginal_name, cells))
     ax.set(xlim=(-0.8, None), ylim=(0, 1), ylabel="share of gates")
     ax.legend(
         handles=[
@@ -107,15 +103,11 @@ def panel_e(results: Results, ax: Axes) -> None:
     """Flips up to the time when participation is half way, over those at the end."""
     cell = results.cells("gate_flips")[0]
     share = cell.get("metrics", "flips_before_localisation")
-    styles = scale_styles(cell)
-    for position, (scale, props) in enumerate(styles.items()):
-        mark = {"color": props["color"], "marker": style.marker(position), "markersize": 4.5}
-        style.points(ax, position, share.sel(init_scale=scale), **mark)
+    draw_by_scale(ax, cell, share)
     ax.axhline(0.5, **style.GUIDE)
     ax.text(-0.4, 0.51, "as even as localisation", va="bottom", **TEXT)
-    ax.set_xticks(range(len(styles)), [f"{scale:g}" for scale in styles])
-    ax.set(xlabel="init scale", xlim=(-0.5, len(styles) - 0.5), ylim=(0, 1.1))
-    ax.set_ylabel("share of all flips")
+    style.named_columns(ax, [f"{scale:g}" for scale in scale_styles(cell)])
+    ax.set(xlabel="init scale", ylabel="share of all flips", ylim=(0, 1.1))
     least = float(share.mean("seed").min())
     ax.set_title(f"{least:.0%} or more precede localisation")
 

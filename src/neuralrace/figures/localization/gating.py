@@ -18,7 +18,7 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen_gates, style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
 EQUATION = {"color": "black", "marker": "x", "markersize": 3.5}
@@ -67,13 +67,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     ]
     for cell in relu:
         fit, fresh = (
-            smallest_scale(cell.get("metrics", f"frozen_limit_{loss}", gates_from="trained"))
+            metric(cell, f"frozen_limit_{loss}", gates_from="trained")
             for loss in ("loss", "fresh_loss")
         )
         rows.append((fit, fresh, DERIVED))
-        frozen_gates.draw_relu(
-            ax, smallest_scale(cell.get("metrics", "relu_fresh_loss")), across=True
-        )
+        frozen_gates.draw_relu(ax, metric(cell, "relu_fresh_loss"), across=True)
     for row, (fit, fresh, props) in enumerate(rows):
         style.points(ax, row, fit, across=True, **props | {"marker": "|", "markersize": 5})
         style.points(ax, row, fresh, across=True, **props)
@@ -111,8 +109,7 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 def _shown(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
     """Cells by scheme, with their markers."""
-    cells = results.cells("gating")
-    return list(zip(cells, style.sequential_styles(len(cells)), strict=True))
+    return style.styled(results.cells("gating"))
 
 
 def _names(results: Results) -> list[str]:
@@ -130,14 +127,13 @@ def _relu(results: Results) -> list[CellResults]:
     return [cell for cell in results.cells("prediction") if law(cell) == task]
 
 
-def _coupling(results: Results, ax: Axes, metric: str) -> float:
+def _coupling(results: Results, ax: Axes, name: str) -> float:
     """Draws loss on fresh samples against a share of entries; returns that of the least loss."""
     points = []
     for cell, props in _shown(results):
-        share = float(cell.get("metrics", metric).mean("seed"))
-        loss = cell.get("metrics", "optimal_fresh_loss")
-        style.points(ax, share, loss, **props)
-        points.append((float(loss.mean("seed")), share))
+        share = float(cell.get("metrics", name).mean("seed"))
+        loss = style.points(ax, share, cell.get("metrics", "optimal_fresh_loss"), **props)
+        points.append((loss, share))
     _logarithmic(ax.yaxis)
     ax.set(xlabel="share of squared entries between pathways", xlim=(-0.05, 1))
     ax.set_ylabel("loss on fresh samples")

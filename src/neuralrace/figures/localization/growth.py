@@ -15,8 +15,13 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.receptive_fields import POSITION_LABEL, marginal_name, scale_styles
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.receptive_fields import (
+    POSITION_LABEL,
+    draw_by_scale,
+    marginal_name,
+    scale_styles,
+)
+from neuralrace.figures.sweeps import metric, metric_mean, smallest_scale
 from neuralrace.results.cells import Results
 
 CLOCK = "snapshot_flow_time"
@@ -45,18 +50,13 @@ MODES = {
 )
 def legend(results: Results) -> style.Handles:
     """Init scales."""
-    styles = scale_styles(results.cells("gate_flips")[0])
-    return [
-        *(style.handle(f"init scale {scale:g}", **props) for scale, props in styles.items()),
-        style.BAND,
-    ]
+    return [*style.scale_handles(scale_styles(results.cells("gate_flips")[0])), style.BAND]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Squared length and participation from start (0) to end (1), at the smallest init scale."""
     cell = results.cells("gate_flips")[0]
-    power = smallest_scale(cell.get("metrics", "field_norm_curve")) ** 2
-    spread = smallest_scale(cell.get("metrics", "participation_curve"))
+    power, spread = metric(cell, "field_norm_curve") ** 2, metric(cell, "participation_curve")
     for curve, name, index in (
         (power, r"growth of $|w_1|^2$", 1),
         (spread, "forming of the bump (participation)", 0),
@@ -65,10 +65,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         line = {"color": style.categorical(index), "linestyle": style.LINES[1 - index]}
         style.over_seeds(ax, time, _way(curve), label=name, **line)
     ax.axhline(HALF, **style.GUIDE)
-    times = [
-        float(smallest_scale(cell.get("metrics", name)).mean("seed"))
-        for name in ("growth_time", "localisation_time")
-    ]
+    times = [metric_mean(cell, name) for name in ("growth_time", "localisation_time")]
     for time in times:
         ax.plot([time, time], [0, HALF], **style.GUIDE)
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of the way")
@@ -113,30 +110,21 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Units whose mode at the end is, within a twentieth of the ring, where it was before."""
     cell = results.cells("gate_flips")[0]
     shares = []
-    for position, metric in enumerate(MODES):
-        values = smallest_scale(cell.get("metrics", metric))
+    for position, name in enumerate(MODES):
         mark = {"color": style.categorical(0), "marker": style.marker(position), "markersize": 5}
-        style.points(ax, position, values, **mark)
-        shares.append(float(values.mean("seed")))
-    ax.set_xticks(range(len(MODES)), MODES.values())
-    ax.set(xlim=(-0.5, len(MODES) - 0.5), ylim=(0, 1.05), ylabel="share that keep their mode")
+        shares.append(style.points(ax, position, metric(cell, name), **mark))
+    style.named_columns(ax, MODES.values())
+    ax.set(ylim=(0, 1.05), ylabel="share that keep their mode")
     ax.set_title(f"{shares[0]:.0%} keep their mode")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Units that are localised at the end by init scale, at both gains."""
     cells = results.cells("gate_flips")
-    means = []
     for cell, fill in zip(cells, ("full", "none"), strict=False):
-        share = cell.get("metrics", "localised_share")
-        for position, (scale, props) in enumerate(scale_styles(cell).items()):
-            mark = {"color": props["color"], "marker": style.marker(position), "markersize": 4.5}
-            style.points(ax, position, share.sel(init_scale=scale), fillstyle=fill, **mark)
-        means.append(share.mean("seed"))
-    scales = list(scale_styles(cells[0]))
-    ax.set_xticks(range(len(scales)), [f"{scale:g}" for scale in scales])
-    ax.set(xlabel="init scale", ylabel="share of localised units")
-    ax.set(xlim=(-0.5, len(scales) - 0.5), ylim=(-0.05, 1.05))
+        draw_by_scale(ax, cell, cell.get("metrics", "localised_share"), fillstyle=fill)
+    style.named_columns(ax, [f"{scale:g}" for scale in scale_styles(cells[0])])
+    ax.set(xlabel="init scale", ylabel="share of localised units", ylim=(-0.05, 1.05))
     ax.legend(
         handles=[
             style.handle(marginal_name(cell), linestyle="", marker="o", color="0.3", fillstyle=fill)
@@ -144,7 +132,8 @@ def panel_e(results: Results, ax: Axes) -> None:
         ],
         loc="center right",
     )
-    low, high = float(means[0].min()), float(means[0].max())
+    means = cells[0].get("metrics", "localised_share").mean("seed")
+    low, high = float(means.min()), float(means.max())
     ax.set_title(f"{low:.0%} to {high:.0%} localise, whatever the start")
 
 

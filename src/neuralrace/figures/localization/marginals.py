@@ -23,7 +23,7 @@ from neuralrace.figures.receptive_fields import (
     marginal_name,
     process,
 )
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
 HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6, "color": style.categorical(3)}
@@ -107,11 +107,9 @@ def _cells(results: Results) -> list[CellResults]:
 
 def _draw(ax: Axes, results: Results, measure: str) -> list[float]:
     """Draws a measure of final receptive fields by kurtosis; returns its means that are not NaN."""
-    means = []
-    for cell in _cells(results):
-        law = process(cell).marginal
-        values = smallest_scale(cell.get("metrics", measure))
-        style.points(ax, law.kurtosis, values, **STYLES[law.name][1])
-        means.append(float(values.mean("seed")))
-    known = [mean for mean in means if np.isfinite(mean)]
-    return known or [np.nan]
+    means = [
+        style.points(ax, law.kurtosis, metric(cell, measure), **STYLES[law.name][1])
+        for cell in _cells(results)
+        for law in [process(cell).marginal]
+    ]
+    return [mean for mean in means if np.isfinite(mean)] or [np.nan]

@@ -28,7 +28,7 @@ from neuralrace.figures.receptive_fields import (
     lengths_label,
     marginal_name,
 )
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric, metric_mean, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 START = {"color": "0.4", "marker": "x"}
@@ -54,11 +54,8 @@ TICKS = (1, 2, 5, 10, 20, 40)
 )
 def legend(results: Results) -> style.Handles:
     """Conditions, by distribution of the inputs and number of units."""
-    handles = [
-        style.handle(kind, linestyle="", **props) for kind, props in _styles(results).items()
-    ]
     return [
-        *handles,
+        *(style.handle(kind, linestyle="", **props) for kind, props in _styles(results).items()),
         style.BAND,
         style.handle("mean-field flow", **style.THEORY),
         style.handle("gates of the start", linestyle="", **START),
@@ -87,14 +84,11 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Participation of each run against that of its flow; hollow markers are of the other order."""
     styles, orders = _styles(results), _orders(results)
     for cell in _cells(results):
-        predicted = cell.get("metrics", "predicted_participation", solution="mean_field")
-        measured = cell.get("metrics", "participation")
-        fill = ("full", "none")[min(orders.index(lengths_label(cell)), 1)]
+        hollow = orders.index(lengths_label(cell)) > 0
         ax.plot(
-            smallest_scale(predicted),
-            smallest_scale(measured),
+            *_participation(cell),
             linestyle="",
-            fillstyle=fill,
+            fillstyle="none" if hollow else "full",
             **styles[_kind(cell)],
         )
     ends = [0.9, 1.2 * max(2.0, ax.dataLim.x1, ax.dataLim.y1)]
@@ -106,13 +100,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         axis.set_ticks(ticks, map(str, ticks))
     ax.set(xlabel="participation by the flow", ylabel="participation by training")
     cell = results.cells("prediction")[0]
-    flow, trained = (
-        float(smallest_scale(values).mean("seed"))
-        for values in (
-            cell.get("metrics", "predicted_participation", solution="mean_field"),
-            cell.get("metrics", "participation"),
-        )
-    )
+    flow, trained = (float(values.mean("seed")) for values in _participation(cell))
     ax.set_title(
         f"$K$ = {cell.receptive_fields.sizes['unit']}: {flow:.1f} by the flow, {trained:.1f}"
     )
@@ -123,21 +111,14 @@ def panel_e(results: Results, ax: Axes) -> None:
     cells, styles = _cells(results), _styles(results)
     rows = _rows(ax, cells)
     for row, cell in enumerate(cells):
-        flow = cell.get("metrics", "predicted_localised_share", solution="mean_field")
-        trained = cell.get("metrics", "localised_share")
+        flow = metric(cell, "predicted_localised_share", solution="mean_field")
         hollow = {**styles[_kind(cell)], "markersize": 6.5, "fillstyle": "none"}
-        style.points(rows, row, smallest_scale(trained), across=True, **hollow)
-        style.points(rows, row, smallest_scale(flow), across=True, **FLOW)
-    start = results.cells("prediction")[0].get(
-        "metrics", "predicted_localised_share", solution="initial_gates"
-    )
-    last = len(cells) - 1
-    style.points(rows, last + 0.3, smallest_scale(start), across=True, **START)
+        style.points(rows, row, metric(cell, "localised_share"), across=True, **hollow)
+        style.points(rows, row, flow, across=True, **FLOW)
+    start = metric(cells[-1], "predicted_localised_share", solution="initial_gates")
+    style.points(rows, len(cells) - 0.7, start, across=True, **START)
     rows.set(xlim=(-0.08, 1.08), xlabel="share of localised units")
-    flow = results.cells("one_unit")[0].get(
-        "metrics", "predicted_localised_share", solution="mean_field"
-    )
-    share = float(smallest_scale(flow).mean("seed"))
+    share = metric_mean(cells[0], "predicted_localised_share", solution="mean_field")
     ax.set_title(f"Flow of one unit: {share:.0%} localise, {marginal_name(cells[0])}")
 
 
@@ -147,12 +128,17 @@ def panel_f(results: Results, ax: Axes) -> None:
     rows = _rows(ax, cells)
     means = []
     for row, cell in enumerate(cells):
-        cosine = smallest_scale(cell.get("metrics", "field_overlap", solution="mean_field"))
-        style.points(rows, row, cosine, across=True, **styles[_kind(cell)])
-        means.append(float(cosine.mean("seed")))
+        cosine = metric(cell, "field_overlap", solution="mean_field")
+        means.append(style.points(rows, row, cosine, across=True, **styles[_kind(cell)]))
     rows.axvline(1, **style.GUIDE)
     rows.set(xlim=(-1.05, 1.1), xlabel="cosine, mean over units")
     ax.set_title(f"Cosines of {np.nanmin(means):.2f} to {np.nanmax(means):.2f}")
+
+
+def _participation(cell: CellResults) -> tuple[xr.DataArray, xr.DataArray]:
+    """Participation by the flow and by training, (seed)."""
+    flow = metric(cell, "predicted_participation", solution="mean_field")
+    return flow, metric(cell, "participation")
 
 
 def _cells(results: Results) -> list[CellResults]:
@@ -172,8 +158,7 @@ def _kind(cell: CellResults) -> str:
 
 def _styles(results: Results) -> dict[str, dict[str, Any]]:
     """Colour and marker of each condition, in either order of the lengths."""
-    kinds = list(dict.fromkeys(map(_kind, _cells(results))))
-    return dict(zip(kinds, style.sequential_styles(len(kinds)), strict=True))
+    return dict(style.styled(list(dict.fromkeys(map(_kind, _cells(results))))))
 
 
 def _aligned(fields: xr.DataArray) -> Fields:

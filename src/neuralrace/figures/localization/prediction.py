@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen_gates, style
 from neuralrace.figures.receptive_fields import POSITION_LABEL, draw_fields, final_fields
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric, metric_mean, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 UNITS = 5
@@ -71,11 +71,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Loss on fresh samples by source of gates; the line is the ReLU network's."""
     cell = _cell(results)
     rows = _sources(ax, cell, {"frozen_fresh_loss": MATCHED, "frozen_limit_fresh_loss": LIMIT})
-    relu = smallest_scale(cell.get("metrics", "relu_fresh_loss"))
-    frozen_gates.draw_relu(rows, relu, across=True)
+    relu = frozen_gates.draw_relu(rows, metric(cell, "relu_fresh_loss"), across=True)
     rows.set(xlim=(0, None), xlabel="loss on fresh samples")
-    least = smallest_scale(cell.get("metrics", "frozen_fresh_loss")).mean("seed").min()
-    over = float(least) / float(relu.mean("seed"))
+    over = float(metric(cell, "frozen_fresh_loss").mean("seed").min()) / relu
     ax.set_title(f"Least: {over:.2f} of the ReLU network's")
 
 
@@ -85,8 +83,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     rows = _sources(ax, cell, {"frozen_overlap": MATCHED})
     rows.axvline(1, zorder=0, **frozen_gates.RELU)
     rows.set(xlim=(-0.2, 1.05), xlabel="cosine with ReLU fields")
-    trained = smallest_scale(cell.get("metrics", "frozen_overlap", gates_from="trained"))
-    ax.set_title(f"Gates of its end: cosine {float(trained.mean('seed')):.2f}")
+    trained = metric_mean(cell, "frozen_overlap", gates_from="trained")
+    ax.set_title(f"Gates of its end: cosine {trained:.2f}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -98,11 +96,10 @@ def panel_d(results: Results, ax: Axes) -> None:
         "gaussian_limit_localised_share": GAUSSIAN,
     }
     rows = _sources(ax, cell, metrics)
-    share = smallest_scale(cell.get("metrics", "localised_share"))
-    frozen_gates.draw_relu(rows, share, across=True)
+    frozen_gates.draw_relu(rows, metric(cell, "localised_share"), across=True)
     rows.set(xlim=(-0.04, 1.04), xlabel="share of localised units")
-    upfront = smallest_scale(cell.get("metrics", "frozen_localised_share", gates_from="initial"))
-    ax.set_title(f"Gates of the start: {float(upfront.mean('seed')):.0%} localise")
+    upfront = metric_mean(cell, "frozen_localised_share", gates_from="initial")
+    ax.set_title(f"Gates of the start: {upfront:.0%} localise")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -110,10 +107,9 @@ def panel_e(results: Results, ax: Axes) -> None:
     cell = _cell(results)
     metrics = {"frozen_participation": MATCHED, "frozen_limit_participation": LIMIT}
     rows = _sources(ax, cell, metrics)
-    relu = smallest_scale(cell.get("metrics", "participation"))
-    frozen_gates.draw_relu(rows, relu, across=True)
+    relu = frozen_gates.draw_relu(rows, metric(cell, "participation"), across=True)
     rows.set(xlim=(0, None), xlabel="participation")
-    ax.set_title(f"Participation of the ReLU network: {float(relu.mean('seed')):.1f}")
+    ax.set_title(f"Participation of the ReLU network: {relu:.1f}")
 
 
 def _cell(results: Results) -> CellResults:
@@ -126,8 +122,7 @@ def _sources(ax: Axes, cell: CellResults, metrics: Mapping[str, Mapping[str, Any
     names = frozen_gates.source_names(cell)
     ax = style.named_rows(ax, names.values())
     offsets = 0.24 * (np.arange(len(metrics)) - (len(metrics) - 1) / 2)
-    for (metric, props), offset in zip(metrics.items(), offsets, strict=True):
-        for row, source in enumerate(names):
-            values = smallest_scale(cell.get("metrics", metric, gates_from=source))
-            style.points(ax, row + offset, values, across=True, **props)
+    for (name, props), offset in zip(metrics.items(), offsets, strict=True):
+        values = [metric(cell, name, gates_from=source) for source in names]
+        style.point_series(ax, np.arange(len(names)) + offset, values, across=True, **props)
     return ax

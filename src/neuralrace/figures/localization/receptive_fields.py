@@ -18,13 +18,12 @@ from neuralrace.figures import style
 from neuralrace.figures.receptive_fields import (
     CLASS_STYLES,
     class_handles,
-    class_shares,
     draw_above_shares,
     lengths_label,
     marginal_name,
     process,
 )
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric, metric_mean
 from neuralrace.results.cells import CellResults, Results
 
 UNITS = 3
@@ -79,22 +78,22 @@ def panel_d(results: Results, ax: Axes) -> None:
     inputs = cells[0].data.x.shape[1]
     means = []
     for position, cell in enumerate(cells):
-        frequency = smallest_scale(cell.get("metrics", "dominant_frequency"))
+        frequency = metric(cell, "dominant_frequency")
         first, second = process(cell).xi
         name, marker = ("localised", "o") if first > second else ("oscillating", "s")
         colour = CLASS_STYLES[name]["facecolor"]
-        style.points(ax, position, frequency, color=colour, marker=marker, markersize=5)
-        means.append(float(frequency.mean("seed")))
+        mean = style.points(ax, position, frequency, color=colour, marker=marker, markersize=5)
+        means.append(mean)
     ax.axhline(inputs / WAVE, **style.GUIDE)
     ax.text(-0.4, inputs / WAVE + 0.6, f"wavelength of {WAVE} inputs", color="0.4")
-    ax.set_xticks(range(len(cells)), [rf"$\xi$ = {lengths_label(cell)}" for cell in cells])
-    ax.set(ylabel="cycles per ring", xlim=(-0.5, len(cells) - 0.5), ylim=(-1, inputs / 2))
+    style.named_columns(ax, [rf"$\xi$ = {lengths_label(cell)}" for cell in cells])
+    ax.set(ylabel="cycles per ring", ylim=(-1, inputs / 2))
     ax.set_title(f"ReLU: up to {max(means):.1f} cycles on {inputs} inputs")
 
 
 def _localised(cell: CellResults) -> str:
     """Localised share under one condition, in words."""
-    share = float(class_shares(cell)["localised"].mean("seed"))
+    share = metric_mean(cell, "localised_share")
     return rf"{share:.0%} localise if $\xi$ = {lengths_label(cell)}"
 
 

@@ -22,7 +22,7 @@ from neuralrace.figures.receptive_fields import (
     pulses,
     width_labels,
 )
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
 UNITS = 3
@@ -107,13 +107,10 @@ def _fields(results: Results, ax: Axes, order: int) -> None:
 def _draw(ax: Axes, results: Results, measure: str) -> float:
     """Draws a measure of final receptive fields by variant; returns its largest mean."""
     orders = _orders(results)
-    means = []
-    for index, (cells, props) in enumerate(zip(orders.values(), STYLES, strict=False)):
-        for position, cell in enumerate(cells):
-            values = smallest_scale(cell.get("metrics", measure))
-            style.points(ax, position + 0.2 * (index - 0.5), values, **props)
-            means.append(float(values.mean("seed")))
-    variants = [_variant(cell) for cell in next(iter(orders.values()))]
-    ax.set_xticks(range(len(variants)), variants)
-    ax.set_xlim(-0.5, len(variants) - 0.5)
-    return float(np.nanmax([0.0, *means]))
+    means = [0.0]
+    for offset, cells, props in zip((-0.1, 0.1), orders.values(), STYLES, strict=False):
+        positions = [position + offset for position in range(len(cells))]
+        values = [metric(cell, measure) for cell in cells]
+        means += style.point_series(ax, positions, values, **props)
+    style.named_columns(ax, map(_variant, next(iter(orders.values()))))
+    return float(np.nanmax(means))

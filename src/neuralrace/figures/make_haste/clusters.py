@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
 COMMON = style.categorical(3)
@@ -72,19 +72,13 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
-    """Draws the open share of each cluster, by sample, in the colours of their pathways.
-
-    Args:
-        ax: axes to draw on.
-        cell: a cell whose gates were clustered.
-        source: time that the gates are from, `training` or `start`.
-        most: number of clusters; smaller if the gates have fewer.
+    """Draws the open share of at most `most` clusters, by sample, in the colours of their pathways.
 
     Raises:
         UserError: the gates have fewer than two clusters.
     """
     values = [
-        smallest_scale(cell.get("metrics", f"identified_{name}", source=source))
+        metric(cell, f"identified_{name}", source=source)
         for name in ("centroids", "gates", "share")
     ]
     counts = values[-1].dropna("clusters", how="all")["clusters"].values
@@ -108,8 +102,8 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     contextual.name_contexts(ax.xaxis, task)
     ax.tick_params(length=0)
     ax.set_xlabel("sample, by context")
-    share = smallest_scale(cell.get("metrics", "reln_gates_found", source=source))
-    found = round(float(share.sel(clusters=count)) * (task.contexts + 1))
+    share = metric(cell, "reln_gates_found", source=source).sel(clusters=count)
+    found = round(float(share) * (task.contexts + 1))
     name = f"$k$ = {count}" if source == "training" else "Start"
     ax.set_title(f"{name}: {found} of {task.contexts + 1} found")
 

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import relative_loss, smallest_scale
+from neuralrace.figures.sweeps import draw_relative_loss, metric, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 LATE = 0.05
@@ -97,15 +97,11 @@ def panel_i(results: Results, ax: Axes) -> None:
 
 def _draw_losses(results: Results, experiment: str, ax: Axes) -> None:
     relu, reln = results.cell(experiment), contextual.reln(results.cells(f"{experiment}_gated"))
-    for cell, props in ((relu, contextual.RELU), (reln, contextual.RELN)):
-        loss = relative_loss(cell.get("trajectory", "loss"))
-        style.over_seeds(ax, cell.flow_time, loss, **props)
-    for solution, props in (("staged_modes", style.PAPER), ("head_start", style.THEORY)):
-        theory = relative_loss(reln.get("theory", "loss", solution=solution))
-        ax.plot(reln.flow_time, theory.mean("seed"), **props)
+    draw_relative_loss(ax, relu, contextual.RELU)
+    solutions = {"staged_modes": style.PAPER, "head_start": style.THEORY}
+    draw_relative_loss(ax, reln, contextual.RELN, solutions)
     style.epoch_axis(ax, relu.flow_time)
-    ax.set(ylabel="loss over initial loss", ylim=(0, None))
-    ax.set_xlim(0, _end(relu))
+    ax.set(xlim=(0, _end(relu)), ylim=(0, None))
     late, early = (contextual.level_time(cell, LATE) for cell in (relu, reln))
     contexts = contextual.task(relu).contexts
     ax.set_title(f"$C={contexts}$: ReLU to {LATE:.0%} at {late / early:.2f} times")
@@ -113,8 +109,7 @@ def _draw_losses(results: Results, experiment: str, ax: Axes) -> None:
 
 def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> None:
     cell = contextual.reln(results.cells(f"{experiment}_gated"))
-    kind = contextual.pathway_gates(cell).all(axis=1) == common
-    pathways = np.flatnonzero(kind).tolist()
+    pathways = np.flatnonzero(contextual.pathway_gates(cell).all(axis=1) == common).tolist()
     stated = smallest_scale(cell.get("theory", "pathway_values", solution="staged_modes"))
     stated = stated.isel(pathway=pathways).mean(["seed", "pathway"])
     for group in contextual.mode_groups(stated):
@@ -123,7 +118,7 @@ def _draw_values(results: Results, experiment: str, common: bool, ax: Axes) -> N
     ax.set(xlim=(0, _end(results.cell(experiment))), ylim=(0, None), ylabel="singular value")
     if not common:
         ax.set_xlabel(style.FLOW_TIME)
-    off = smallest_scale(cell.get("metrics", "pathway_error_sup")).isel(pathway=pathways)
+    off = metric(cell, "pathway_error_sup").isel(pathway=pathways)
     near, far = (
         float(off.sel(solution=solution).max("pathway").mean("seed"))
         for solution in ("pathway_modes", "staged_modes")

@@ -13,7 +13,13 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import relative_loss, smallest_scale
+from neuralrace.figures.sweeps import (
+    draw_relative_loss,
+    metric,
+    metric_mean,
+    relative_loss,
+    smallest_scale,
+)
 from neuralrace.results.cells import CellResults, Results
 
 RELN, WIDE = "two", "two_half"
@@ -60,24 +66,21 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Loss as a share of its start, the first drop enlarged; dots are the moments of b."""
     cell = results.cell("contextual")
-    loss = relative_loss(cell.get("trajectory", "loss"))
+    loss = draw_relative_loss(ax, cell, contextual.RELU)
     drop = float(cell.flow_time[int((loss.mean("seed") > FIRST).sum())])
     inset = ax.inset_axes((0.42, 0.42, 0.58, 0.56))
-    for axes in (ax, inset):
-        style.over_seeds(axes, cell.flow_time, loss, **contextual.RELU)
-        _draw_candidates(axes, cell)
+    style.over_seeds(inset, cell.flow_time, loss, **contextual.RELU)
+    _draw_candidates(ax, cell)
+    _draw_candidates(inset, cell)
     inset.set(xlim=(0.6 * drop, 2 * drop), ylim=(2 * FIRST - 1.03, 1.03))
     shown, _ = contextual.snapshots(cell, contextual.first_seed(cell))
     moments = contextual.nearest_snapshots(shown, SHARES)
     times = cell.trajectory["snapshot_flow_time"].values[moments]
     ax.plot(times, shown[moments], "o", color=contextual.RELU["color"], zorder=4)
     style.epoch_axis(ax, cell.flow_time)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
+    ax.set(xlabel=style.FLOW_TIME, ylim=(0, None))
     ax.set_xlim(0, style.settling_time(loss, cell.flow_time))
-    near, wide = (
-        float(smallest_scale(cell.get("metrics", "imitation_gap", candidate=name)).mean("seed"))
-        for name in STYLES
-    )
+    near, wide = (metric_mean(cell, "imitation_gap", candidate=name) for name in STYLES)
     ax.set_title(f"Losses are {near:.2g} apart, from the wide one {wide:.2g}")
 
 
@@ -95,7 +98,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Singular values of each pathway's map, a shade for modes alike, under joint modes of all."""
     cell = contextual.reln(results.cells("contextual_gated"))
     gates = contextual.pathway_gates(cell)
-    off = smallest_scale(cell.get("metrics", "pathway_error_sup", solution="pathway_modes"))
+    off = metric(cell, "pathway_error_sup", solution="pathway_modes")
     axes = style.split(ax, 1, len(gates), sharey=True)[0]
     for pathway, (part, row) in enumerate(zip(axes, gates, strict=True)):
         contextual.draw_singular_values(part, cell, [pathway])
@@ -112,9 +115,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     loss = relative_loss(cell.get("trajectory", "loss"))
     largest = []
     for name, props in STYLES.items():
-        error = smallest_scale(
-            cell.get("metrics", "imitation_output_error_curve", candidate=name)
-        ).rename(snapshot="time")
+        error = metric(cell, "imitation_output_error_curve", candidate=name)
+        error = error.rename(snapshot="time")
         x = loss.sel(time=error["time"]).mean("seed")
         style.over_seeds(ax, x, error, marker=".", **props)
         largest.append(float(error.max("time").mean("seed")))
@@ -129,7 +131,7 @@ def _draw_candidates(ax: Axes, cell: CellResults) -> None:
     """Draws losses of both gated networks over the initial loss of the ReLU network."""
     initial = smallest_scale(cell.get("trajectory", "loss")).isel(time=0, drop=True)
     for name, props in STYLES.items():
-        trained = smallest_scale(cell.get("metrics", "imitation_loss", candidate=name))
+        trained = metric(cell, "imitation_loss", candidate=name)
         theory = smallest_scale(cell.get("theory", "candidate_loss", candidate=name))
         style.over_seeds(ax, cell.flow_time, trained / initial, **props)
         ax.plot(cell.flow_time, (theory / initial).mean("seed"), **style.THEORY)

@@ -8,11 +8,12 @@ kind. Gates that leave a sample without an open pathway make no network and are 
 ranges over three runs; the distance of losses is ours.
 """
 
+import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
 SOURCES = {
@@ -51,13 +52,12 @@ def panel_a(results: Results, ax: Axes) -> None:
     error.
     """
     cell = results.cell("contextual")
-    elbow = smallest_scale(cell.get("metrics", "elbow", source="training")).max("run")
-    _by_clusters(ax, cell, "identification_mse")
-    errors = smallest_scale(cell.get("metrics", "identification_mse", source="training"))
+    elbow = metric(cell, "elbow", source="training").max("run")
+    errors = _by_clusters(ax, cell, "identification_mse")
     for count in errors["clusters"].values[errors["clusters"] == elbow]:
         error = float(errors.sel(clusters=count).mean("run"))
         ax.plot(count, error, "o", color="black", markerfacecolor="none", markersize=9)
-    ax.set(yscale="log", xlabel="number of clusters $k$", ylabel="mean squared error of outputs")
+    ax.set(yscale="log", ylabel="mean squared error of outputs")
     ax.set_title(f"Elbow at $k$ = {float(elbow):.0f} clusters")
 
 
@@ -68,25 +68,20 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("contextual")
     name = contextual.candidate_names(cell)[contextual.task(cell).contexts - 1,]
-    designed = smallest_scale(cell.get("metrics", "imitation_gap", candidate=name))
-    _by_clusters(ax, cell, "identification_gap")
+    designed = metric(cell, "imitation_gap", candidate=name)
+    gaps = _by_clusters(ax, cell, "identification_gap")
     low, high = float(designed.min()), float(designed.max())
     ax.axhspan(low, high, color=DESIGNED["color"], alpha=0.15, linewidth=0)
     ax.axhline(float(designed.mean()), **DESIGNED)
-    gaps = smallest_scale(cell.get("metrics", "identification_gap", source="training"))
-    ax.set(
-        xlabel="number of clusters $k$",
-        ylabel="distance of losses (initial loss)",
-        ylim=(0, None),
-    )
-    ax.set_title(
-        f"Losses come to {float(gaps.mean('run').min()):.0%}, to {float(designed.mean()):.0%} as "
-        "designed"
-    )
+    ax.set(ylabel="distance of losses (initial loss)", ylim=(0, None))
+    least = float(gaps.mean("run").min())
+    ax.set_title(f"Losses come to {least:.0%}, to {float(designed.mean()):.0%} as designed")
 
 
-def _by_clusters(ax: Axes, cell: CellResults, metric: str) -> None:
-    """Draws a distance by number of clusters, means and ranges over runs."""
+def _by_clusters(ax: Axes, cell: CellResults, name: str) -> xr.DataArray:
+    """Draws a distance by number of clusters and run; returns that of gates of all of training."""
     for source, props in SOURCES.items():
-        values = smallest_scale(cell.get("metrics", metric, source=source)).rename(run="seed")
+        values = metric(cell, name, source=source).rename(run="seed")
         style.over_seeds(ax, values["clusters"], values, **props)
+    ax.set_xlabel("number of clusters $k$")
+    return metric(cell, name, source="training")

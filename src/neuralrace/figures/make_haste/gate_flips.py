@@ -8,7 +8,7 @@ them. In the end hardly any unit is open on all samples: many units together, ea
 do what the common pathway does. Means and ranges over seeds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,18 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
 EXPERIMENTS = ("contextual", "three_contexts", "four_contexts", "five_contexts")
-START = {"label": "differ from the start"}
-POWER = {"label": "the same, by power", "linestyle": style.LINES[2], "linewidth": 1.2}
-RECENT = {"label": "differ from the snapshot before", "linestyle": style.LINES[1], "linewidth": 1.2}
+DOTTED = {"linestyle": style.LINES[2], "linewidth": 1.2}
+BROKEN = {"linestyle": style.LINES[1], "linewidth": 1.2}
+FLIPS: dict[str, tuple[int, str, dict[str, Any]]] = {
+    "gate_flip_fraction": (1, "differ from the start", {}),
+    "carried_gate_flip_fraction": (1, "the same, by power", DOTTED),
+    "recent_gate_flips": (2, "differ from the snapshot before", BROKEN),
+}
+"""First snapshot, name and line of each share of gates, by metric."""
 
 
 @Figure(
@@ -46,7 +51,10 @@ RECENT = {"label": "differ from the snapshot before", "linestyle": style.LINES[1
 )
 def legend(results: Results) -> style.Handles:
     """Measures of gate flips."""
-    return [*(style.handle(color="0.3", **props) for props in (START, POWER, RECENT)), style.BAND]
+    return [
+        *(style.handle(name, color="0.3", **props) for _, name, props in FLIPS.values()),
+        style.BAND,
+    ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -56,13 +64,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
-        _draw_flips(ax, cell, 1, "gate_flip_fraction", 1, START | {"color": colour, "label": None})
-        props = POWER | {"color": colour, "label": None}
-        _draw_flips(ax, cell, 1, "carried_gate_flip_fraction", 1, props)
+        _draw_flips(ax, cell, 1, ("gate_flip_fraction", "carried_gate_flip_fraction"), colour)
         ax.plot([], [], color=colour, label=_name(cell))
     ax.legend(loc="lower right", ncols=2, handlelength=1)
     ax.set(ylabel="share of gates that differ", ylim=(0, None))
-    carried = smallest_scale(cells[0].get("metrics", "carried_gate_flip_fraction"))
+    carried = metric(cells[0], "carried_gate_flip_fraction")
     end = float(carried.isel(layer=0, snapshot=-1).mean("seed"))
     ax.set_title(f"By power, {end:.0%} differ in the end")
 
@@ -73,11 +79,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
-        _draw_flips(ax, cell, 1, "recent_gate_flips", 2, RECENT | {"color": colour})
+        _draw_flips(ax, cell, 1, ("recent_gate_flips",), colour)
     ax.set_ylim(0, None)
-    recent = smallest_scale(cells[0].get("metrics", "recent_gate_flips")).isel(layer=0)
-    ends = [float(recent.isel(snapshot=at).mean("seed")) for at in (2, -1)]
-    ax.set_title(f"Flips from {ends[0]:.0%} to {ends[1]:.0%} in a snapshot")
+    recent = metric(cells[0], "recent_gate_flips").isel(layer=0).mean("seed")
+    ax.set_title(f"Flips from {float(recent[2]):.0%} to {float(recent[-1]):.0%} in a snapshot")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -85,16 +90,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     cell = results.cell("two_hidden")
     layers = cell.get("metrics", "gate_flip_fraction")["layer"].values.tolist()
     for layer, colour in zip(layers, style.sequential(len(layers)), strict=True):
-        for metric, first, props in (
-            ("gate_flip_fraction", 1, START),
-            ("carried_gate_flip_fraction", 1, POWER),
-            ("recent_gate_flips", 2, RECENT),
-        ):
-            _draw_flips(ax, cell, layer, metric, first, props | {"color": colour, "label": None})
+        _draw_flips(ax, cell, layer, FLIPS, colour)
         ax.plot([], [], color=colour, label=f"layer {layer}")
     ax.legend(loc="center right")
     ax.set_ylim(0, None)
-    flips = smallest_scale(cell.get("metrics", "gate_flip_fraction")).isel(snapshot=-1)
+    flips = metric(cell, "gate_flip_fraction").isel(snapshot=-1)
     shares = ", ".join(f"{float(share):.0%}" for share in flips.mean("seed"))
     ax.set_title(f"Two layers: {shares} in the end")
 
@@ -105,7 +105,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     is the dark band of times that agree.
     """
     cell = results.cell("contextual")
-    between = smallest_scale(cell.get("metrics", "gate_flips_between")).isel(layer=0).mean("seed")
+    between = metric(cell, "gate_flips_between").isel(layer=0).mean("seed")
     time = between["snapshot_flow_time"].values
     share = between.transpose("snapshot", "other_snapshot").values
     picture, bar = style.split(ax, 1, 2, width_ratios=(1, 0.05))[0]
@@ -125,9 +125,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     props = {"color": style.COLOURS["relu"], "marker": "o"}
-    shares = [smallest_scale(cell.get("metrics", "always_open_share")) for cell in cells]
-    for position, share in enumerate(shares):
-        style.points(ax, position, share.isel(layer=0), **props)
+    shares = [metric(cell, "always_open_share").isel(layer=0) for cell in cells]
+    means = style.point_series(ax, range(len(cells)), shares, **props)
     designed = [1 / (contextual.task(cell).contexts + 1) for cell in cells]
     ax.plot(designed, label="Jarvis et al., common pathway", **style.PAPER)
     ax.plot([], [], linestyle="", label="ReLU network", **props)
@@ -135,8 +134,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set(ylabel="always open, by power", ylim=(-0.01, 1.2 * max(designed)))
     ax.margins(x=0.12)
     ax.legend(loc="center left", bbox_to_anchor=(0, 0.4))
-    most = max(float(share.isel(layer=0).mean("seed")) for share in shares)
-    ax.set_title(f"Units that are always open: {most:.1%} at most")
+    ax.set_title(f"Units that are always open: {max(means):.1%} at most")
 
 
 def _name(cell: CellResults) -> str:
@@ -146,12 +144,14 @@ def _name(cell: CellResults) -> str:
 
 
 def _draw_flips(
-    ax: Axes, cell: CellResults, layer: int, metric: str, first: int, props: Mapping[str, Any]
+    ax: Axes, cell: CellResults, layer: int, metrics: Iterable[str], colour: style.Colour
 ) -> None:
-    """Draws a share of gates by flow time, from the snapshot `first` on."""
-    flips = smallest_scale(cell.get("metrics", metric)).sel(layer=layer)
-    time = cell.metrics["snapshot_flow_time"]
-    late = {"snapshot": slice(first, None)}
-    style.over_seeds(ax, time.isel(late), flips.isel(late), **props)
+    """Draws shares of gates by flow time, each from its first snapshot on."""
+    for name in metrics:
+        first, _, props = FLIPS[name]
+        late = {"snapshot": slice(first, None)}
+        time = cell.metrics["snapshot_flow_time"].isel(late)
+        flips = metric(cell, name).sel(layer=layer).isel(late)
+        style.over_seeds(ax, time, flips, color=colour, **props)
     ax.set_xlabel(style.FLOW_TIME)
     ax.set_xlim(0, ax.dataLim.x1)

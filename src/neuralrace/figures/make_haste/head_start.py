@@ -12,11 +12,12 @@ ahead long before the residual is learned.
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import relative_loss, smallest_scale
+from neuralrace.figures.sweeps import draw_relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 Families = dict[contextual.Numbers, CellResults]
@@ -72,11 +73,10 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Loss on the whole task with three contexts, beside a common pathway."""
     families = contextual.families(results.cells(WHOLE))
-    _draw_losses(ax, families, "head_start", _styles(results))
+    losses = _draw_losses(ax, families, "head_start", _styles(results))
     ax.set(yscale="log", ylim=(0.01, 1.2))
     ax.axhline(LATE, **style.GUIDE)
-    (one, slow), *_, (two, fast) = _times(families, LATE).items()
-    one, two = map(contextual.family_name, (one, two))
+    (one, slow), *_, (two, fast) = _times(families, losses, LATE).items()
     ax.set_title(
         f"Whole task: $q={one}$ takes {slow / fast:.2f} times as long to {LATE:.0%} as $q={two}$"
     )
@@ -87,10 +87,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     families = contextual.families(results.cells(WHOLE))
     ends = []
     for numbers, cell in families.items():
-        at = {
-            "pathway": np.flatnonzero(~contextual.pathway_gates(cell).all(axis=1)),
-            "pathway_mode": 0,
-        }
+        pathways = np.flatnonzero(~contextual.pathway_gates(cell).all(axis=1))
+        at = {"pathway": pathways, "pathway_mode": 0}
         values = smallest_scale(cell.get("trajectory", "pathway_values")).isel(at).mean("pathway")
         theory = cell.get("theory", "pathway_values", solution="pathway_modes")
         theory = smallest_scale(theory).isel(at).mean(["pathway", "seed"])
@@ -108,36 +106,34 @@ def panel_e(results: Results, ax: Axes) -> None:
 def _draw_stage(results: Results, experiment: str, ax: Axes) -> None:
     """Draws losses of all families on the residual; the title has their half times."""
     families = contextual.families(results.cells(experiment))
-    _draw_losses(ax, families, "pathway_modes", _styles(results))
+    losses = _draw_losses(ax, families, "pathway_modes", _styles(results))
     ax.set_ylim(0, None)
     contexts = contextual.task(next(iter(families.values()))).contexts
-    times = ", ".join(
-        f"{time:.0f} for $q={contextual.family_name(numbers)}$"
-        for numbers, time in _times(families, HALF).items()
-    )
+    times = _times(families, losses, HALF).items()
+    times = ", ".join(f"{time:.0f} for $q={name}$" for name, time in times)
     ax.set_title(f"Residual, $C={contexts}$: half after {times}")
 
 
-def _draw_losses(ax: Axes, cells: Families, solution: str, styles: dict) -> None:
+def _draw_losses(ax: Axes, cells: Families, solution: str, styles: dict) -> list[xr.DataArray]:
     """Draws the loss of every family over time, with theory and the paper's closed form on top."""
-    for numbers, cell in cells.items():
-        loss = relative_loss(cell.get("trajectory", "loss"))
-        style.over_seeds(ax, cell.flow_time, loss, **styles[numbers])
-    for cell in cells.values():
-        for name, props in (("staged_modes", style.PAPER), (solution, style.THEORY)):
-            theory = relative_loss(cell.get("theory", "loss", solution=name)).mean("seed")
-            ax.plot(cell.flow_time, theory, **props)
+    solutions = {"staged_modes": style.PAPER, solution: style.THEORY}
+    losses = [
+        draw_relative_loss(ax, cell, styles[numbers], solutions) for numbers, cell in cells.items()
+    ]
+    cell = next(reversed(cells.values()))
     style.epoch_axis(ax, cell.flow_time)
-    ax.set(xlabel=SHORT, ylabel="loss over initial loss", xlim=(0, float(cell.flow_time[-1])))
+    ax.set(xlabel=SHORT, xlim=(0, float(cell.flow_time[-1])))
+    return losses
 
 
-def _times(cells: Families, level: float) -> dict[contextual.Numbers, float]:
+def _times(cells: Families, losses: list[xr.DataArray], level: float) -> dict[str, float]:
     """Times at which the mean loss of each family falls to a share of its start, or NaN."""
-    times = {}
-    for numbers, cell in cells.items():
-        loss = relative_loss(cell.get("trajectory", "loss")).mean("seed")
-        times[numbers] = float(cell.flow_time.where(loss <= level).min())
-    return times
+    return {
+        contextual.family_name(numbers): float(
+            cell.flow_time.where(loss.mean("seed") <= level).min()
+        )
+        for (numbers, cell), loss in zip(cells.items(), losses, strict=True)
+    }
 
 
 def _styles(results: Results) -> dict[contextual.Numbers, dict[str, Any]]:

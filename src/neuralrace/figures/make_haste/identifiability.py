@@ -18,7 +18,7 @@ from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
@@ -66,7 +66,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     families = _closed_forms(results)
     _draw_distances(ax, families, CLOSED_FORMS)
     ax.set_ylabel("distance of losses (initial loss)")
-    worst = max(float(smallest_scale(c.get("metrics", "fitted_gap")).max()) for c, _ in families)
+    worst = max(float(metric(cell, "fitted_gap").max()) for cell, _ in families)
     ax.set_title(f"Fitted, all families are within {worst:.1%}")
 
 
@@ -78,7 +78,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     _draw_distances(ax, families, TRAINED)
     ax.set_ylabel("distance when trained")
     cell, names = families[-1]
-    errors = smallest_scale(cell.get("metrics", "imitation_output_error")).mean("seed")
+    errors = metric(cell, "imitation_output_error").mean("seed")
     least = min(names, key=lambda name: float(errors.sel(names[name]).fillna(np.inf)))
     ax.set_title(f"$C$ = {contextual.task(cell).contexts}: outputs of $q$ = {least} are nearest")
 
@@ -87,15 +87,13 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Time of trained gated networks to 5% of the initial loss, over that of the ReLU network."""
     families = _trained(results)
     props = {"color": style.COLOURS["gated"], "marker": "D"}
-    _draw(ax, families, "imitation_time_ratio", props, loss_level=LEVEL)
+    means = _draw(ax, families, "imitation_time_ratio", props, loss_level=LEVEL)
     ax.axhline(1, **style.GUIDE)
     _name_families(ax, families)
     ax.set(ylabel=f"time to {LEVEL:.0%} of loss (ReLU network)")
     ax.margins(y=0.12)
-    cell, names = families[-1]
-    ratios = smallest_scale(cell.get("metrics", "imitation_time_ratio").sel(loss_level=LEVEL))
-    times = ", ".join(f"{float(ratios.sel(at).mean('seed')):.2f}" for at in names.values())
-    ax.set_title(f"$C$ = {contextual.task(cell).contexts}: times are {times}")
+    times = ", ".join(f"{mean:.2f}" for mean in means[-1])
+    ax.set_title(f"$C$ = {contextual.task(families[-1][0]).contexts}: times are {times}")
 
 
 def _closed_forms(results: Results) -> Families:
@@ -108,24 +106,17 @@ def _closed_forms(results: Results) -> Families:
 def _trained(results: Results) -> Families:
     """Families of the trained networks."""
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    return [
-        (
-            cell,
-            {
-                "+".join(map(str, q)): {"candidate": c}
-                for q, c in contextual.candidate_names(cell).items()
-            },
-        )
-        for cell in cells
-    ]
+    names = [contextual.candidate_names(cell).items() for cell in cells]
+    labels = [{"+".join(map(str, q)): {"candidate": name} for q, name in own} for own in names]
+    return list(zip(cells, labels, strict=True))
 
 
 def _draw_distances(
     ax: Axes, families: Families, metrics: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> None:
     """Draws metrics of all families on a logarithmic axis, with a legend below all points."""
-    for metric, (name, props) in metrics.items():
-        _draw(ax, families, metric, props)
+    for key, (name, props) in metrics.items():
+        _draw(ax, families, key, props)
         ax.plot([], [], linestyle="", label=name, **props)
     _name_families(ax, families)
     ax.set_yscale("log")
@@ -133,17 +124,18 @@ def _draw_distances(
     ax.legend(loc="lower left")
 
 
-def _draw(ax: Axes, families: Families, metric: str, props: Mapping[str, Any], **at: float) -> None:
-    """Draws a metric of all families side by side, with a thin line through those of a cell."""
-    first = 0
-    for cell, names in families:
-        values = smallest_scale(cell.get("metrics", metric)).sel(at)
-        shown = [values.sel(label) for label in names.values()]
+def _draw(
+    ax: Axes, families: Families, name: str, props: Mapping[str, Any], **at: float
+) -> list[list[float]]:
+    """Draws a metric of all families, with a thin line through those of a cell; returns means."""
+    first, means = 0, []
+    for cell, labels in families:
+        shown = [metric(cell, name).sel(at).sel(label) for label in labels.values()]
         positions = range(first, first + len(shown))
-        style.point_series(ax, positions, shown, **props)
-        means = [float(value.mean("seed")) for value in shown]
-        ax.plot(positions, means, color=props["color"], linewidth=0.8)
+        means.append(style.point_series(ax, positions, shown, **props))
+        ax.plot(positions, means[-1], color=props["color"], linewidth=0.8)
         first += len(shown) + 1
+    return means
 
 
 def _name_families(ax: Axes, families: Families) -> None:

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import Results
 
 TWO: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o"}
@@ -53,18 +53,16 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Loss at the end over the initial loss, with the ReLU of one hidden layer taken away."""
     cell = results.cell("two_hidden")
-    kept = smallest_scale(cell.get("metrics", "final_loss_share"))
-    linearised = smallest_scale(cell.get("metrics", "linearised_loss"))
-    for position, loss in enumerate((kept, *linearised.transpose("hidden_layer", "seed"))):
-        style.points(ax, position, loss, **TWO)
+    kept, linearised = metric(cell, "final_loss_share"), metric(cell, "linearised_loss")
+    losses = [kept, *linearised.transpose("hidden_layer", "seed")]
+    means = style.point_series(ax, range(len(losses)), losses, **TWO)
     layers = [str(layer) for layer in linearised["hidden_layer"].values]
-    ax.set_xticks(range(len(layers) + 1), ["none", *layers])
+    ax.set_xticks(range(len(losses)), ["none", *layers])
     ax.set(yscale="log", xlabel="layer without its ReLU", ylabel="loss over initial loss")
     ax.margins(x=0.2)
-    losses = linearised.mean("seed").values
     ax.set_title(
-        f"Loss without the ReLU of layer {layers[0]}: {losses[0]:.2g}, of {layers[-1]}: "
-        f"{losses[-1]:.2g}"
+        f"Loss without the ReLU of layer {layers[0]}: {means[1]:.2g}, of {layers[-1]}: "
+        f"{means[-1]:.2g}"
     )
 
 
@@ -72,15 +70,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Share of units that are open on all samples, unit by unit and by their power."""
     cell = results.cell("two_hidden")
     shares = []
-    for offset, (metric, props) in zip(
-        (-0.12, 0.12), (("always_open_units", TWO), ("always_open_share", POWER)), strict=True
-    ):
-        share = smallest_scale(cell.get("metrics", metric))
-        for layer in share["layer"].values.tolist():
-            style.points(ax, layer + offset, share.sel(layer=layer), **props)
-        shares.append(float(share.isel(layer=0).mean("seed")))
+    for offset, counted, props in ((-0.12, "units", TWO), (0.12, "share", POWER)):
+        share = metric(cell, f"always_open_{counted}").transpose("layer", "seed")
+        layers = share["layer"].values.tolist()
+        positions = [layer + offset for layer in layers]
+        shares.append(style.point_series(ax, positions, share, **props)[0])
     ax.plot([0.7, 1.3], [1, 1], **style.PAPER)
-    layers = share["layer"].values.tolist()
     ax.set_xticks(layers, map(str, layers))
     ax.set(xlabel="hidden layer", ylabel="share always open", ylim=(-0.05, 1.05))
     ax.margins(x=0.2)
@@ -90,28 +85,25 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """What units carry of the residual of the common part, by the contexts that they are on in."""
-    carried = {}
+    carried = []
     for (experiment, props), offset in zip(NETWORKS.items(), (-0.12, 0.12), strict=True):
-        share = smallest_scale(results.cell(experiment).get("metrics", "carried_residual"))
-        numbers = share["open_contexts"].values.tolist()
-        for number in numbers:
-            style.points(ax, number + offset, share.sel(open_contexts=number), **props)
-        carried[experiment] = float(share.sel(open_contexts=numbers[-2]).mean("seed"))
+        share = metric(results.cell(experiment), "carried_residual")
+        numbers = share["open_contexts"].values
+        share = share.transpose("open_contexts", "seed")
+        carried.append(style.point_series(ax, numbers + offset, share, **props)[-2])
     ax.set_xticks(numbers)
     ax.set(xlabel="contexts that a unit is on in", ylabel="share of the residual", ylim=(-0.05, 1))
-    two, one = carried.values()
+    two, one = carried
     ax.set_title(f"Units on in {numbers[-2]} contexts carry {two:z.0%}, with one layer {one:z.0%}")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Share of the residual in units whose gate is the same for all objects of each context."""
-    carried = []
-    for position, (experiment, props) in enumerate(NETWORKS.items()):
-        share = smallest_scale(results.cell(experiment).get("metrics", "context_gated_share"))
-        style.points(ax, position, share, **props)
-        carried.append(float(share.mean("seed")))
+    two, one = (
+        style.points(ax, at, metric(results.cell(name), "context_gated_share"), **props)
+        for at, (name, props) in enumerate(NETWORKS.items())
+    )
     ax.set_xticks(range(len(NETWORKS)), ["two", "one"])
     ax.set(xlabel="hidden layers", ylabel="share of the residual", ylim=(-0.05, 1))
     ax.margins(x=0.4)
-    two, one = carried
     ax.set_title(f"Units gated by context carry {two:z.0%}, with one layer {one:z.0%}")

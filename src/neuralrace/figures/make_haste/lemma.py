@@ -33,12 +33,7 @@ GROUPS = ("Jarvis et al.,\nlemma 4.1\nand proof", "beyond\nthe lemma", "impossib
 START: dict[str, Any] = {"color": "0.6", "marker": "s", "clip_on": False}
 END: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o", "clip_on": False}
 FRAME = {"facecolor": "none", "edgecolor": style.categorical(4), "linewidth": 1.6}
-LEMMA = {
-    "facecolor": "none",
-    "edgecolor": style.PAPER["color"],
-    "linestyle": style.PAPER["linestyle"],
-    "linewidth": 1.6,
-}
+LEMMA = FRAME | {"edgecolor": style.PAPER["color"], "linestyle": style.PAPER["linestyle"]}
 
 
 @Figure(
@@ -121,8 +116,8 @@ def _draw_shares(
     ax: Axes, sizes: Sequence[int], shares: xr.DataArray, props: dict[str, Any]
 ) -> float:
     """Draws shares in the rows of their patterns; returns the share beyond the lemma."""
-    for row in range(shares.sizes["pattern"]):
-        style.points(ax, row, shares.isel(pattern=row), across=True, **props)
+    rows = range(shares.sizes["pattern"])
+    style.point_series(ax, rows, shares.transpose("pattern", "seed"), across=True, **props)
     contextual.name_blocks(ax.yaxis, sizes, [""] * len(sizes), style.GUIDE)
     ax.tick_params(axis="y", length=0)
     ax.set(xlim=(0, 1.05 * ax.dataLim.x1), ylim=(sum(sizes) - 0.5, -0.5))
@@ -130,12 +125,9 @@ def _draw_shares(
 
 
 def _grouped(cell: CellResults) -> list[Bool[np.ndarray, "pattern sample"]]:
-    """Patterns that the lemma allows, realisable patterns beyond it, and impossible patterns.
+    """Patterns that the lemma allows, realisable ones beyond it, and impossible ones.
 
     Within a group, patterns that are open on the fewest samples come first.
-
-    Raises:
-        UserError: a task of other sizes than two objects in two contexts.
     """
     dataset, data = contextual.task(cell), cell.data
     if (dataset.objects, dataset.contexts) != (2, 2):
@@ -152,10 +144,7 @@ def _grouped(cell: CellResults) -> list[Bool[np.ndarray, "pattern sample"]]:
 def _by_pattern(
     cell: CellResults, patterns: Bool[np.ndarray, "pattern sample"], snapshot: int
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """Shares of units, and of the output on the targets that they carry, (seed, pattern).
-
-    Runs that diverged have NaN.
-    """
+    """Shares of units and of the output that they carry, (seed, pattern); NaN if diverged."""
     data = cell.data
     encoder, readout = (
         smallest_scale(cell.get("trajectory", f"weight_{layer}")).isel(snapshot=snapshot).values

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import relative_loss, smallest_scale
+from neuralrace.figures.sweeps import draw_relative_loss, metric, relative_loss
 from neuralrace.results.cells import CellResults, Results
 
 FAMILIES: dict[contextual.Numbers, Any] = {
@@ -68,21 +68,18 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Loss as a share of its start; dashed are joint modes from the initial weights."""
     relu = results.cell("contextual")
-    loss = relative_loss(relu.get("trajectory", "loss"))
-    style.over_seeds(ax, relu.flow_time, loss, **contextual.RELU)
-    times = {}
-    for name, cell, props in _networks(results):
+    loss = draw_relative_loss(ax, relu, contextual.RELU)
+    times = []
+    for _, cell, props in _networks(results):
         line = props | {"marker": None, "linewidth": 1.2}
-        style.over_seeds(ax, cell.flow_time, relative_loss(cell.get("trajectory", "loss")), **line)
-        times[name] = contextual.level_time(cell, LATE)
-        if "loss" in cell.theory:
-            theory = relative_loss(cell.get("theory", "loss", solution="pathway_modes"))
-            ax.plot(cell.flow_time, theory.mean("seed"), **style.THEORY)
+        theory = {"pathway_modes": style.THEORY} if "loss" in cell.theory else {}
+        draw_relative_loss(ax, cell, line, theory)
+        times.append(contextual.level_time(cell, LATE))
     ax.axhline(LATE, **style.GUIDE)
     style.epoch_axis(ax, relu.flow_time)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", yscale="log", ylim=(0.008, 1.2))
+    ax.set(xlabel=style.FLOW_TIME, yscale="log", ylim=(0.008, 1.2))
     ax.set_xlim(0, style.settling_time(loss, relu.flow_time))
-    two, one, *_ = times.values()
+    two, one, *_ = times
     ax.set_title(f"Single contexts take {one / two:.2f} times as long as two to {LATE:.0%}")
 
 
@@ -109,7 +106,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Share of each pathway in the power of all, where families train together."""
     families = contextual.families(results.cells("contextual_gated"))
     cell = families[max(families, key=len)]
-    share = smallest_scale(cell.get("metrics", "pathway_share"))
+    share = metric(cell, "pathway_share")
     opened = contextual.gates_by_context(cell) > 0
     for position, row in enumerate(opened):
         props = COMMON if row.all() else contextual.family_props((int(row.sum()),))

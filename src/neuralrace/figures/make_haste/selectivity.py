@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
 HIERARCHIES = ("three_contexts", "four_contexts", "five_contexts")
@@ -91,10 +91,9 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     cells = [results.cell(experiment) for experiment in HIERARCHIES]
     counts = np.array([contextual.task(cell).contexts for cell in cells])
-    means = [smallest_scale(cell.get("metrics", "mean_open_contexts")) for cell in cells]
+    means = [metric(cell, "mean_open_contexts") for cell in cells]
     props = {"color": style.COLOURS["relu"], "marker": "o"}
-    style.point_series(ax, counts.tolist(), means, **props)
-    line = [float(mean.mean("seed")) for mean in means]
+    line = style.point_series(ax, counts.tolist(), means, **props)
     ax.plot(counts, line, linewidth=1.0, color=props["color"])
     ax.plot(counts, counts - 1, **style.PAPER)
     ax.plot(counts, counts / 2, **style.GUIDE)
@@ -112,19 +111,17 @@ def panel_f(results: Results, ax: Axes) -> None:
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
     names = [f"$C$ = {contextual.task(cell).contexts}" for cell in cells]
-    for offset, (metric, (name, props)) in zip((-0.1, 0.1), KINDS.items(), strict=True):
-        for position, cell in enumerate(cells):
-            style.points(
-                ax, position + offset, smallest_scale(cell.get("metrics", metric)), **props
-            )
-        ax.plot([], [], linestyle="", label=name, **props)
+    for offset, (key, (name, props)) in zip((-0.1, 0.1), KINDS.items(), strict=True):
+        shares = [metric(cell, key) for cell in cells]
+        positions = [position + offset for position in range(len(cells))]
+        style.point_series(ax, positions, shares, label=name, **props)
     ax.axhline(1, **style.PAPER)
     ax.annotate("Jarvis et al.: all by context alone", (0, 0.96), va="top")
     ax.set_xticks(range(len(cells)), [f"{names[0]},\ndifferent", *names[1:]])
     ax.set(ylim=(-0.06, 1.06), ylabel="residual carried")
     ax.margins(x=0.12)
     ax.legend(loc="center")
-    most = max(float(smallest_scale(cell.get("metrics", m)).max()) for m in KINDS for cell in cells)
+    most = max(float(metric(cell, kind).max()) for kind in KINDS for cell in cells)
     ax.set_title(f"Either kind carries at most {most:.0%}")
 
 
@@ -135,17 +132,15 @@ def _draw_carried(ax: Axes, cell: CellResults) -> None:
     speed = np.sqrt(numbers * (contexts - numbers) / contexts)
     ax.plot(numbers, speed / speed.max(), **SPEED)
     ax.axvline(contexts - 1, **style.PAPER | {"zorder": 0})
-    for offset, (metric, (_, props)) in zip((-0.1, 0.1), PARTS.items(), strict=True):
-        carried = smallest_scale(cell.get("metrics", metric))
-        style.point_series(
-            ax, numbers + offset, carried.transpose("open_contexts", "seed"), **props
-        )
+    for offset, (key, (_, props)) in zip((-0.1, 0.1), PARTS.items(), strict=True):
+        carried = metric(cell, key).transpose("open_contexts", "seed")
+        style.point_series(ax, numbers + offset, carried, **props)
     ax.set(
         xticks=numbers,
         xlim=(-0.4, contexts + 0.4),
         ylim=(-0.06, 1.06),
         xlabel="open in $q$ contexts",
     )
-    residual = smallest_scale(cell.get("metrics", "carried_residual")).mean("seed")
+    residual = metric(cell, "carried_residual").mean("seed")
     most = int(residual.fillna(0).argmax("open_contexts"))
     ax.set_title(f"$C$ = {contexts}: {float(residual[most]):.0%} by $q$ = {most}")

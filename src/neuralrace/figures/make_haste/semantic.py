@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_decomposition, signed_vectors
-from neuralrace.figures.sweeps import relative_loss, smallest_scale
+from neuralrace.figures.modes import draw_decomposition, draw_strengths, signed_vectors
+from neuralrace.figures.sweeps import draw_relative_loss, smallest_scale, smallest_scale_index
 from neuralrace.results.cells import Results
 
 DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
@@ -73,13 +73,11 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Loss of both networks as a share of its start."""
     for (experiment, solution), (label, index) in zip((DEEP, SHALLOW), LABELS.items(), strict=True):
         cell = results.cell(experiment)
-        loss = relative_loss(cell.get("trajectory", "loss"))
-        closed = relative_loss(cell.get("theory", "loss", solution=solution)).mean("seed")
-        style.over_seeds(ax, cell.flow_time, loss, color=style.categorical(index), label=label)
-        ax.plot(cell.flow_time, closed, **style.THEORY)
+        props = {"color": style.categorical(index), "label": label}
+        draw_relative_loss(ax, cell, props, {solution: style.THEORY})
     ax.legend(loc="upper right")
     style.epoch_axis(ax, cell.flow_time)
-    ax.set(xlabel=SHORT, ylabel="loss over initial loss", ylim=(0, None))
+    ax.set(xlabel=SHORT, ylim=(0, None))
     _same_clock(results, ax)
     ax.set_title("With a hidden layer the loss falls in stages, without it at once")
 
@@ -88,19 +86,13 @@ def _draw_modes(results: Results, network: tuple[str, str], ax: Axes) -> tuple[f
     """Draws mode strengths and closed forms; returns half times of the first and the last mode."""
     experiment, solution = network
     cell = results.cell(experiment)
-    time, target = cell.flow_time, cell.target
-    strength = smallest_scale(cell.get("trajectory", "mode_strength"))
-    theory = smallest_scale(cell.get("theory", "mode_strength", solution=solution)).mean("seed")
-    half = []
-    for mode, colour in style.mode_colours(cell.strength).items():
-        style.over_seeds(ax, time, strength.sel(mode=mode), color=colour)
-        ax.plot(time, theory.sel(mode=mode), **style.THEORY)
-        below = strength.sel(mode=mode).mean("seed") < target.sel(mode=mode) / 2
-        half.append(float(time[min(int(below.sum()), len(time) - 1)]))
-    style.epoch_axis(ax, time)
-    ax.set(xlabel=SHORT, ylabel="mode strength", ylim=(0, None))
+    draw_strengths(ax, cell, solution, smallest_scale_index(cell))
+    ax.set(xlabel=SHORT, ylim=(0, None))
     _same_clock(results, ax)
-    return half[0], half[-1]
+    strength = smallest_scale(cell.get("trajectory", "mode_strength")).mean("seed")
+    below = (strength < cell.target / 2).sum("time").clip(max=len(cell.flow_time) - 1)
+    half = cell.flow_time.values[below.sel(mode=list(style.mode_colours(cell.strength)))]
+    return float(half[0]), float(half[-1])
 
 
 def _same_clock(results: Results, ax: Axes) -> None:

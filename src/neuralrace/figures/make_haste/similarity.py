@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric, metric_mean, smallest_scale
 from neuralrace.metrics.relu.imitation import classical_scaling
 from neuralrace.results.cells import CellResults, Results
 
@@ -48,17 +48,9 @@ def legend(results: Results) -> style.Handles:
     """A marker for each context, a shade for the first and the last object."""
     dataset = contextual.task(results.cell("contextual"))
     shades = style.sequential(dataset.objects)
-    contexts = [
-        style.handle(
-            f"context {number + 1}", color="0.3", marker=style.marker(number), linestyle=""
-        )
-        for number in range(dataset.contexts)
-    ]
-    ends = [(1, shades[0]), (dataset.objects, shades[-1])]
-    return contexts + [
-        style.handle(f"object {number}", color=shade, marker="o", linestyle="")
-        for number, shade in ends
-    ]
+    names = [(f"context {n + 1}", "0.3", style.marker(n)) for n in range(dataset.contexts)]
+    names += [("object 1", shades[0], "o"), (f"object {dataset.objects}", shades[-1], "o")]
+    return [style.handle(name, color=c, marker=m, linestyle="") for name, c, m in names]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -70,10 +62,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     share = {}
     for plane, (name, similarity) in zip(planes, similarities.items(), strict=True):
         points = turned(classical_scaling(similarity), target)
-        means = points.reshape(dataset.contexts, dataset.objects, 2).mean(axis=1)
-        share[name] = dataset.objects * np.sum(means**2) / np.sum(points**2)
-        for context, group in enumerate(points.reshape(dataset.contexts, dataset.objects, 2)):
-            shades = style.sequential(dataset.objects)
+        points = points.reshape(dataset.contexts, dataset.objects, 2)
+        share[name] = dataset.objects * np.sum(points.mean(axis=1) ** 2) / np.sum(points**2)
+        shades = style.sequential(dataset.objects)
+        for context, group in enumerate(points):
             props = {"marker": style.marker(context), "edgecolors": shades, "facecolors": "none"}
             plane.scatter(*group.T, s=18, linewidths=0.9, **props)
         plane.set_title(name, loc="center")
@@ -110,23 +102,24 @@ def panel_c(results: Results, ax: Axes) -> None:
     cell = results.cell("contextual")
     names = contextual.candidate_names(cell)
     rows = style.split(ax, len(MEASURES), hspace=0.15)[:, 0]
-    for row, (metric, meaning) in zip(rows, MEASURES.items(), strict=True):
-        for position, name in enumerate(names.values()):
-            values = smallest_scale(cell.get("metrics", metric, candidate=name))
-            style.points(row, position, values, across=True, color="0.3", marker="o")
+    for row, (key, meaning) in zip(rows, MEASURES.items(), strict=True):
+        values = [metric(cell, key, candidate=name) for name in names.values()]
+        style.point_series(row, range(len(names)), values, across=True, color="0.3", marker="o")
         row.set_yticks(range(len(names)), [f"$q$ = {contextual.family_name(q)}" for q in names])
         row.set(xlabel=meaning, ylim=(len(names) - 0.4, -0.6))
         row.set_xlim(0, 1.08 * row.dataLim.x1)
-    correlation = smallest_scale(cell.get("metrics", "similarity_correlation")).mean("seed")
-    one, two = (float(correlation.sel(candidate=names[numbers])) for numbers in ((1,), (2,)))
+    one, two = (
+        metric_mean(cell, "similarity_correlation", candidate=names[numbers])
+        for numbers in ((1,), (2,))
+    )
     ax.set_title(f"Similarities correlate to {one:.2f} for $q=1$, to {two:.2f} for $q=2$")
 
 
 def _similarities(results: Results) -> dict[str, Float[np.ndarray, "sample sample"]]:
     """Similarities of samples in all networks, the ReLU network first."""
     networks = contextual.families(results.cells("contextual_gated"))
-    named = {_family_label(numbers): cell for numbers, cell in networks.items()}
-    cells = {RELU: results.cell("contextual")} | named
+    cells = {RELU: results.cell("contextual")}
+    cells |= {_family_label(numbers): cell for numbers, cell in networks.items()}
     return {name: _similarity(cell) for name, cell in cells.items()}
 
 

@@ -98,15 +98,13 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Loss against time over the time to half of the loss, each network by its own."""
     ratios = []
-    for cell, props in (
-        (results.cell("two_hidden_gated"), GATED),
-        (results.cell("two_hidden"), RELU),
-    ):
+    for name, props in (("two_hidden_gated", GATED), ("two_hidden", RELU)):
+        cell = results.cell(name)
         _draw_runs(ax, cell, cell.flow_time / contextual.level_time(cell, HALF), props)
         ratios.append(contextual.level_time(cell, LATE) / contextual.level_time(cell, HALF))
-    ax.set(xlabel="time over time to 0.5", ylabel="loss over initial loss")
-    reached = [ratio for ratio in ratios if np.isfinite(ratio)]
-    ax.set(xlim=(0, 1.2 * max(reached) if reached else None), ylim=(0, None))
+    longest = float(np.fmax.reduce(ratios))
+    ax.set(xlabel="time over time to 0.5", ylabel="loss over initial loss", ylim=(0, None))
+    ax.set_xlim(0, 1.2 * longest if np.isfinite(longest) else None)
     slow, fast = ratios
     ax.set_title(f"{LATE:.0%} takes {fast:.1f} times as long as {HALF:.0%}, gated {slow:.1f}")
 

@@ -8,8 +8,7 @@ both in one. The smaller the init scale, the more the turn is a step at Delta*. 
 the initial weights of each run with nothing fitted. Means and ranges over seeds.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -40,9 +39,11 @@ DOTS = 61
 )
 def legend(results: Results) -> style.Handles:
     """Init scales of b and c, and theory."""
-    theory = style.handle("theory", **style.THEORY)
-    cell = margins.by_margin(results, "xor_margin")[0]
-    return [*margins.scale_handles(cell), theory, style.handle("XoR units alone", **style.GUIDE)]
+    return [
+        *style.scale_handles(margins.scale_styles(results.cells("xor_margin")[0])),
+        style.handle("theory", **style.THEORY),
+        style.handle("XoR units alone", **style.GUIDE),
+    ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -51,10 +52,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     target is +1. Below Delta* the four corners answer XoR, beyond it nothing is left.
     """
     cells = margins.by_margin(results, "xor_margin")
-    shown = [
-        cells[position]
-        for position in margins.example_indices([margins.margin(cell) for cell in cells])
-    ]
+    shown = [cells[at] for at in margins.example_indices(list(map(margins.margin, cells)))]
     maps = [output(cell) for cell in shown]
     reached = [float(np.fmax.reduce(abs(shades).ravel())) for shades in maps]
     largest = float(np.nan_to_num(np.fmax.reduce(reached))) or 1.0
@@ -82,13 +80,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     examples of a class carry nearly all of the rest. Theory lets both kinds of pathways race.
     """
     cells = margins.by_margin(results, "xor_margin")
-    crossing = margins.nearest(cells)
-    measured = crossing.get("metrics", "xor_share").mean("seed")
-    _by_margin(ax, cells, "xor_share", lambda share, _: share)
+    crossing, carried = _by_margin(ax, cells, "xor_share", np.ones(len(cells)))
     ax.set_ylabel("output carried by XoR units")
-    ax.set_title(
-        rf"XoR units carry {_range(measured)} at $\Delta$ = {margins.margin(crossing):.4g}"
-    )
+    ax.set_title(rf"XoR units carry {carried} at $\Delta$ = {crossing:.4g}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -97,39 +91,34 @@ def panel_c(results: Results, ax: Axes) -> None:
     times their share of the output.
     """
     cells = margins.by_margin(results, "xor_margin")
-    crossing = margins.nearest(cells)
-    measured = crossing.get("metrics", "nonlinearity_index").mean("seed")
-    _by_margin(ax, cells, "nonlinearity_index", lambda share, position: share * _alone(position))
-    positions = np.linspace(margins.margin(cells[0]), margins.margin(cells[-1]), 50)
+    positions = np.array(list(map(margins.margin, cells)))
+    crossing, index = _by_margin(ax, cells, "nonlinearity_index", _alone(positions))
+    positions = np.linspace(positions[0], positions[-1], 50)
     ax.plot(positions, _alone(positions), **style.GUIDE)
     ax.set_ylabel("nonlinearity index")
-    ax.set_title(rf"Index {_range(measured)} at $\Delta$ = {margins.margin(crossing):.4g}")
+    ax.set_title(rf"Index {index} at $\Delta$ = {crossing:.4g}")
 
 
-def _alone(margin: Any) -> Any:
+def _alone(margin: np.ndarray) -> np.ndarray:
     """Nonlinearity index of XoR units alone, each of which answers one example."""
     return 2 / (2 + margin**2)
 
 
-def _range(values: xr.DataArray) -> str:
-    """Smallest and largest value, or the only value."""
-    ends = [f"{float(end):.2f}" for end in (values.min(), values.max())]
-    return " to ".join(dict.fromkeys(ends))
-
-
 def _by_margin(
-    ax: Axes, cells: Sequence[CellResults], metric: str, theory: Callable[[float, float], float]
-) -> None:
-    """Draws a metric by margin and init scale; `theory` maps predicted share and margin to it."""
-    positions = [margins.margin(cell) for cell in cells]
-    for scale, props in margins.scale_styles(cells[0]).items():
-        at = {"init_scale": scale}
-        for position, cell in zip(positions, cells, strict=True):
-            style.points(ax, position, cell.get("metrics", metric).sel(at), **props)
-        shares = [float(c.get("metrics", "predicted_xor_share").sel(at).mean()) for c in cells]
-        ax.plot(positions, list(map(theory, shares, positions)), **style.THEORY)
-    margins.draw_crossover(ax)
-    ax.set(xlabel=margins.LABEL, ylim=(-0.05, 1.05))
+    ax: Axes, cells: Sequence[CellResults], name: str, factors: np.ndarray
+) -> tuple[float, str]:
+    """Draws a metric by margin and init scale; theory is the predicted share times a factor.
+
+    Returns the margin nearest to that of equal speed, and the range of the metric there.
+    """
+    values = [cell.get("metrics", name) for cell in cells]
+    shares = [cell.get("metrics", "predicted_xor_share") for cell in cells]
+    theory = [share * factor for share, factor in zip(shares, factors, strict=True)]
+    margins.draw_by_margin(ax, cells, values, theory)
+    ax.set_ylim(-0.05, 1.05)
+    crossing = margins.nearest(cells)
+    ends = sorted(crossing.get("metrics", name).mean("seed").values.tolist())
+    return margins.margin(crossing), margins.value_range(ends)
 
 
 def output(cell: CellResults) -> np.ndarray:

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, diagrams, margins, style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric, metric_mean, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 RELU: dict[str, Any] = {"color": style.COLOURS["relu"]}
@@ -108,10 +108,9 @@ def panel_d(results: Results, ax: Axes) -> None:
     does not learn during training, or has no unit.
     """
     cells = margins.by_margin(results, "xor_margin")
-    positions = [margins.margin(cell) for cell in cells]
-    for position, cell in zip(positions, cells, strict=True):
-        time = smallest_scale(cell.get("metrics", "loss_half_time"))
-        style.points(ax, position, time, marker="o", **RELU)
+    positions = list(map(margins.margin, cells))
+    times = [metric(cell, "loss_half_time") for cell in cells]
+    style.point_series(ax, positions, times, marker="o", **RELU)
     ax.plot(positions, _predicted(cells, "margin_race"), **style.THEORY)
     for solution, props in ALONE.items():
         ax.plot(positions, _predicted(cells, solution), **props)
@@ -132,13 +131,12 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     cells = margins.by_margin(results, "xor_margin")
     near = cells.index(margins.nearest(cells))
-    examples = margins.example_indices([margins.margin(cell) for cell in cells])
-    chosen = sorted({*examples, min(near + 1, len(cells) - 1)})
-    shown = [cells[position] for position in chosen]
+    examples = margins.example_indices(list(map(margins.margin, cells)))
+    shown = [cells[at] for at in sorted({*examples, min(near + 1, len(cells) - 1)})]
     axes = style.split(ax, 1, len(shown), sharey=True)[0]
     for part, cell in zip(axes, shown, strict=True):
         time, loss = cell.flow_time, smallest_scale(cell.get("trajectory", "loss"))
-        half = float(smallest_scale(cell.get("metrics", "loss_half_time")).mean("seed"))
+        half = metric_mean(cell, "loss_half_time")
         near_half = (time >= BEFORE * half) & (time <= AFTER * half)
         visible = near_half if near_half.sum() > 2 else time >= 0
         style.over_seeds(part, time[visible], loss[..., visible], linewidth=3.0, **RELU)
@@ -149,8 +147,8 @@ def panel_e(results: Results, ax: Axes) -> None:
         part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
         part.margins(x=0)
     axes[0].set_ylabel("loss")
-    errors = [cell.get("metrics", "loss_error_sup", solution="margin_race") for cell in cells]
-    most = np.fmax.reduce([float(smallest_scale(error).max()) for error in errors])
+    errors = [metric(cell, "loss_error_sup", solution="margin_race") for cell in cells]
+    most = np.fmax.reduce([float(error.max()) for error in errors])
     ax.set_title(f"At all margins the loss is within {most:.1%} of that of the race")
 
 
@@ -166,5 +164,5 @@ def _draw_pathways(ax: Axes, cell: CellResults, props: dict) -> None:
 
 def _predicted(cells: Sequence[CellResults], solution: str) -> list[float]:
     """Mean half times over seeds by margin; NaN if a run does not reach half of the loss."""
-    times = [cell.get("metrics", "predicted_loss_half_time", solution=solution) for cell in cells]
-    return [float(smallest_scale(time).mean("seed", skipna=False)) for time in times]
+    times = [metric(cell, "predicted_loss_half_time", solution=solution) for cell in cells]
+    return [float(time.mean("seed", skipna=False)) for time in times]

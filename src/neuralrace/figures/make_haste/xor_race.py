@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import margins, style
-from neuralrace.figures.sweeps import smallest_scale
+from neuralrace.figures.sweeps import metric_mean, smallest_scale
 from neuralrace.results.cells import Results
 
 
@@ -38,7 +38,7 @@ def legend(results: Results) -> style.Handles:
     return [
         style.handle("linear pathways", **margins.LINEAR),
         style.handle("XoR pathways", **margins.XOR),
-        *margins.scale_handles(margins.by_margin(results, "xor_margin")[0]),
+        *style.scale_handles(margins.scale_styles(results.cells("xor_margin")[0])),
         style.handle("theory", **style.THEORY),
         style.handle("Jarvis et al.", **style.PAPER),
     ]
@@ -60,11 +60,13 @@ def panel_a(results: Results, ax: Axes) -> None:
         part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
         part.margins(x=0)
     axes[0].set_ylabel("loss")
-    near = pairs[[pair[0] for pair in pairs].index(margins.nearest([pair[0] for pair in pairs]))]
-    linear, xor = (smallest_scale(c.get("metrics", "loss_half_time")).mean("seed") for c in near)
+    nearest = margins.nearest([linear for linear, _ in pairs])
+    linear, xor = next(
+        [metric_mean(cell, "loss_half_time") for cell in pair] for pair in pairs if nearest in pair
+    )
     ax.set_title(
-        rf"Half times at $\Delta$ = {margins.margin(near[0]):.4g}: linear {float(linear):.1f}, "
-        f"XoR {float(xor):.1f}"
+        rf"Half times at $\Delta$ = {margins.margin(nearest):.4g}: linear {linear:.1f}, "
+        f"XoR {xor:.1f}"
     )
 
 
@@ -73,20 +75,14 @@ def panel_b(results: Results, ax: Axes) -> None:
     scales, the largest darkest; the race is dashed.
     """
     cells = margins.by_margin(results, "xor_margin")
-    positions = [margins.margin(cell) for cell in cells]
-    scales = margins.scale_styles(cells[0])
-    for scale, props in scales.items():
-        at = {"init_scale": scale}
-        for position, cell in zip(positions, cells, strict=True):
-            style.points(ax, position, margins.over_faster(cell).sel(at), **props)
-        race = [margins.over_faster(cell, "margin_race").sel(at).mean("seed") for cell in cells]
-        ax.plot(positions, list(map(float, race)), **style.THEORY)
+    race = [margins.over_faster(cell, "margin_race") for cell in cells]
+    margins.draw_by_margin(ax, cells, map(margins.over_faster, cells), race)
     ax.axhline(1, **style.PAPER)
-    margins.draw_crossover(ax)
-    ax.set(xlabel=margins.LABEL, ylabel="time over that of the faster")
+    ax.set_ylabel("time over that of the faster")
     nearest = margins.nearest(cells)
-    ratio = margins.over_faster(nearest).mean("seed").sel(init_scale=list(scales)).values
-    ratios = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ratio[0], ratio[-1])))
+    scales = list(margins.scale_styles(nearest))
+    ends = margins.over_faster(nearest).mean("seed").sel(init_scale=[scales[0], scales[-1]])
+    ratios = margins.value_range(ends.values.tolist())
     ax.set_title(
         rf"At $\Delta$ = {margins.margin(nearest):.4g}, {ratios} of the faster kind's time"
     )
