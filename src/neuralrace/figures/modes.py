@@ -1,6 +1,7 @@
 """Modes of a task: their strengths over time, and the decomposition that they come from."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -77,3 +78,13 @@ def draw_decomposition(
         part.set_title(symbol, loc="center")
     ax.figure.colorbar(images[-1], ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)
     return axes
+
+
+def draw_modes(
+    ax: Axes, cell: CellResults, curves: xr.DataArray, theory: xr.DataArray, **props: Any
+) -> None:
+    """Curves (seed, time, mode) of the modes of the target, with their mean theory on top."""
+    mean = theory.mean("seed")
+    for mode, colour in style.mode_colours(cell.strength).items():
+        style.over_seeds(ax, cell.flow_time, curves.sel(mode=mode), color=colour, **props)
+        ax.plot(cell.flow_time, mean.sel(mode=mode), **style.THEORY)

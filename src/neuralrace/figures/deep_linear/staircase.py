@@ -95,9 +95,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     s = cell.strength.where(cell.strength != 0, drop=True)
     for index, props in enumerate(style.sequential_styles(half.sizes["init_scale"])):
         at = {"init_scale": index, "mode": s["mode"].values - 1}
-        for mode, x in zip(s["mode"].values, s.values, strict=True):
-            value = half.isel(init_scale=index).sel(mode=mode)
-            style.points(ax, float(x), value, **props)
+        by_mode = half.isel(at).transpose("mode", ...)
+        style.point_series(ax, s.values.tolist(), by_mode, **props)
         ax.plot(s, (half / over).isel(at).mean("seed"), **style.THEORY)
         ax.plot(s, written.isel(at).mean("seed"), **style.PAPER)
     ax.set(xscale="log", yscale="log", xlabel="singular value $s$")

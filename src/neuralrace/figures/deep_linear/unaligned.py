@@ -16,6 +16,7 @@ from xarray import ufuncs
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.modes import draw_modes
 from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.gram import diagonal, vectors
@@ -89,9 +90,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     axis = rate.get_axis_num("time")
     fall = rate.copy(data=cumulative_simpson(rate.values, x=time.values, axis=axis, initial=0))
     law = ratio.isel(time=0) - 2 * fall
-    for mode, colour in style.mode_colours(cell.strength).items():
-        style.over_seeds(ax, time, ratio.sel(mode=mode), color=colour)
-        ax.plot(time, law.sel(mode=mode).mean("seed"), **style.THEORY)
+    draw_modes(ax, cell, ratio, law)
     ax.set(
         xlabel=style.FLOW_TIME,
         ylabel=r"$\log(|m|/|p|)$",
@@ -109,15 +108,13 @@ def panel_c(results: Results, ax: Axes) -> None:
     """
     cells = results.cells("unaligned")
     rates = [learning_rate(cell) for cell in cells]
-    strength = cells[0].strength
-    for index, (mode, colour) in enumerate(style.mode_colours(strength).items()):
-        props = {"color": colour, "marker": style.marker(index)}
-        for rate, cell in zip(rates, cells, strict=True):
-            drift = cell.get("metrics", "product_drift").isel(init_scale=0).sel(mode=mode)
-            style.points(ax, rate, drift, **props)
+    drifts = [cell.get("metrics", "product_drift").isel(init_scale=0) for cell in cells]
+    for index, (mode, colour) in enumerate(style.mode_colours(cells[0].strength).items()):
+        own = [drift.sel(mode=mode) for drift in drifts]
+        style.point_series(ax, rates, own, color=colour, marker=style.marker(index))
     gaps = [cell.get("metrics", "largest_gap").isel(init_scale=0).mean() for cell in cells]
     ax.plot(rates, gaps, **style.GUIDE)
-    first = [cell.get("metrics", "product_drift").isel(init_scale=0, mode=0) for cell in cells]
+    first = [drift.isel(mode=0) for drift in drifts]
     style.slope_one(ax, rates, float(first[rates.index(max(rates))].mean()))
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="change of $|p||m|$ (share)")

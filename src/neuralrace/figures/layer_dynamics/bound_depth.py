@@ -81,7 +81,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     at each depth, that which needs the median time; one layer for comparison.
     """
     depths, times, end = [], [], 0.0
-    for cell in [*_shallow(results), *_networks(results)]:
+    shallow = [cell for cell in results.cells("other_shapes") if _depth(cell) == 1]
+    for cell in [*shallow, *_networks(results)]:
         depth, needed = _depth(cell), cell.get("metrics", "convergence_time").isel(init_scale=0)
         share = _product(cell).isel(init_scale=0) / np.linalg.norm(cell.data.sigma_yx)
         share = share.sel(seed=style.median_seed(needed))
@@ -147,8 +148,7 @@ def panel_e(results: Results, ax: Axes) -> None:
             values = cell.get("metrics", name).isel(init_scale=0)
             style.points(inner, depth, values, color=COLOURS[depth], marker="o")
             peaks += [float(values.mean())] * (name == "peak_growth")
-        inner.set(ylabel=label, xticks=DEPTHS, xlim=(1.6, 4.4))
-        inner.set_ylim(0, None)
+        inner.set(ylabel=label, xticks=DEPTHS, xlim=(1.6, 4.4), ylim=(0, None))
         inner.label_outer()
     inner.axhline(1 / 9, **style.GUIDE)
     inner.set_xlabel("layers")
@@ -181,11 +181,6 @@ def _networks(results: Results) -> list[CellResults]:
     """Networks of the depths in `DEPTHS`, shallowest first."""
     cells = sorted(results.cells("growth"), key=_depth)
     return [cell for cell in cells if _depth(cell) in DEPTHS]
-
-
-def _shallow(results: Results) -> list[CellResults]:
-    """Networks without a hidden layer."""
-    return [cell for cell in results.cells("other_shapes") if _depth(cell) == 1]
 
 
 def _depth(cell: CellResults) -> int:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.modes import draw_modes
 from neuralrace.results.cells import Results
 from neuralrace.results.gram import diagonal, vectors
 
@@ -63,13 +64,10 @@ def panel_d(results: Results, ax: Axes) -> None:
     cell = results.cell("decoupled_modes")
     modes = cell.get("trajectory", "mode_strength").isel(init_scale=0)
     closed = cell.get("theory", "mode_strength", solution="layered_modes").isel(init_scale=0)
-    time = cell.flow_time
-    for mode, colour in style.mode_colours(cell.strength).items():
-        style.over_seeds(ax, time, modes.sel(mode=mode), color=colour)
-        ax.plot(time, closed.sel(mode=mode).mean("seed"), **style.THEORY)
+    draw_modes(ax, cell, modes, closed)
     off = float(abs(modes - closed).max() / cell.target.max())
     ax.set(xlabel=r"time (units of $\tau$)", ylabel="mode strength")
-    ax.set(xlim=(0, style.settling_time(modes, time)), ylim=(0, None))
+    ax.set(xlim=(0, style.settling_time(modes, cell.flow_time)), ylim=(0, None))
     ax.set_title(f"Off by {off:.1%}")
 
 
@@ -79,14 +77,11 @@ def _ratio(results: Results, index: int, ax: Axes) -> None:
     ratio = (diagonal(encoder) / diagonal(decoder)).isel(init_scale=index) ** 0.5
     ratio = ratio.where(ratio >= 1, 1 / ratio)
     layers = cell.get("theory", "layer_strength").isel(init_scale=index)
-    predicted = (layers.max("layer") / layers.min("layer")).mean("seed")
+    draw_modes(ax, cell, ratio, layers.max("layer") / layers.min("layer"))
     ends = cell.get("metrics", "final_layer_ratio").isel(init_scale=index)
     limit = ends / cell.get("metrics", "final_layer_ratio_over_limit").isel(init_scale=index)
-    time = cell.flow_time
-    end = style.settling_time(ratio, time)
+    end = style.settling_time(ratio, cell.flow_time)
     for mode, colour in style.mode_colours(cell.strength).items():
-        style.over_seeds(ax, time, ratio.sel(mode=mode), color=colour)
-        ax.plot(time, predicted.sel(mode=mode), **style.THEORY)
         level = limit.sel(mode=mode).mean("seed")
         ax.plot(end, level, marker="<", color=colour, markersize=5, clip_on=False, zorder=4)
     ax.axhline(1, **style.PAPER)

@@ -15,7 +15,7 @@ from matplotlib.collections import LineCollection
 from neuralrace.datasets.structural_forms import REQUIREMENTS, StructuralForm
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import signed_vectors
+from neuralrace.figures.modes import draw_modes, signed_vectors
 from neuralrace.figures.sweeps import dataset_of
 from neuralrace.results.cells import CellResults, Results
 
@@ -99,11 +99,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     for column, (part, (cell, _)) in enumerate(zip(axes, cells, strict=True)):
         modes = cell.get("trajectory", "mode_strength").isel(init_scale=0)
         closed = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
-        for mode, colour in style.mode_colours(cell.strength).items():
-            style.over_seeds(
-                part, cell.flow_time, modes.sel(mode=mode), color=colour, linewidth=1.4
-            )
-            part.plot(cell.flow_time, closed.sel(mode=mode).mean("seed"), **style.THEORY)
+        draw_modes(part, cell, modes, closed, linewidth=1.4)
         part.set(xlabel=r"flow time ($\tau$)", xlim=(0, cell.flow_time[-1]))
         part.tick_params(labelleft=column == 0)
     axes[0].set(ylabel="strength", ylim=(0, None))
