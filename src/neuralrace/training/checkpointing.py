@@ -36,6 +36,7 @@ class Checkpoints(Protocol):
 
     def due(self) -> bool:
         """Whether it is time to save."""
+        ...
 
     def restore(self, members: Any, report: Callable[[str], None]) -> State | None:
         """The state that was saved last; None to start from the beginning.
@@ -45,6 +46,8 @@ class Checkpoints(Protocol):
             report: called with one line: the step that training continues from, or why it starts
                 from the beginning.
         """
+        ...
 
     def save(self, state: State) -> None:
         """Saves a state and replaces the previous one."""
+        ...

@@ -18,30 +18,37 @@ class Runs(Protocol):
     @property
     def dataset(self) -> Dataset:
         """Training data."""
+        ...
 
     @property
     def init_scales(self) -> tuple[float, ...]:
         """Factors on all initial weights."""
+        ...
 
     @property
     def seed_numbers(self) -> range:
         """Seeds of the runs."""
+        ...
 
     @property
     def training(self) -> Training:
         """Loss, batches, optimiser and number of steps."""
+        ...
 
     @property
     def record(self) -> Record:
         """Observables, and how often they are recorded."""
+        ...
 
     @property
     def precision(self) -> Literal["float32", "float64"]:
         """Floating-point type of training."""
+        ...
 
     @property
     def matmul_precision(self) -> Literal["default", "high", "highest"]:
         """Precision of matrix products in float32."""
+        ...
 
     def task(self) -> Task:
         """The network on its dataset.
@@ -49,3 +56,4 @@ class Runs(Protocol):
         Raises:
             UserError: gates do not fit the dataset, or files are missing.
         """
+        ...
