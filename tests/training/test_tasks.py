@@ -93,32 +93,18 @@ def value_and_gradient(function, weights):
         return jax.jit(jax.value_and_grad(function))(weights)
 
 
-def test_loss_from_effective_data_equals_that_of_the_samples(make_run):
-    ensemble = make_run(dataset=table(), network=GRAPH, record={"every": 1})
-    task = ensemble.task()
-    assert isinstance(task, GraphTask)
-    with jax.enable_x64(True):
-        batch, weights = on_device(task.arrays["loss"]), on_device(weights_of(task))
-    wiring = ensemble.network.wiring(ensemble.dataset.load())
-    loss, slopes = value_and_gradient(lambda w: task.loss(task.network(w), batch, {}), weights)
-    expected_loss, expected = value_and_gradient(lambda w: half_mean(wiring, w), weights)
-    np.testing.assert_allclose(loss, expected_loss, rtol=1e-13)
-    for one, other in zip(slopes, expected, strict=True):
-        assert np.abs(other).max() > 1e-3
-        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.parametrize("case", PARALLEL)
-def test_loss_from_second_moments_equals_that_of_the_samples(make_run, case):
-    rows, network = PARALLEL[case]
+@pytest.mark.parametrize("case", ["graph", *PARALLEL])
+def test_loss_from_moments_equals_the_loss_of_the_samples(make_run, case):
+    rows, network = {"graph": (table(), GRAPH), **PARALLEL}[case]
     ensemble = make_run(dataset=rows, network=network, record={"every": 1})
     task = ensemble.task()
-    assert isinstance(task, ParallelTask)
-    x, y = task.arrays["loss"]
-    assert len(x) == len(y) == min(task.samples, x.shape[1] + y.shape[1])
-    assert (len(x) < task.samples) == (case == "many samples")
+    assert isinstance(task, GraphTask if case == "graph" else ParallelTask)
+    if case != "graph":
+        x, y = task.arrays["loss"]
+        assert len(x) == len(y) == min(task.samples, x.shape[1] + y.shape[1])
+        assert (len(x) < task.samples) == (case == "many samples")
     with jax.enable_x64(True):
-        batch, stacks = on_device((x, y)), on_device(weights_of(task))
+        batch, stacks = on_device(task.arrays["loss"]), on_device(weights_of(task))
         edges = task.network(stacks).weights
     wiring = ensemble.network.wiring(ensemble.dataset.load())
     loss, slopes = value_and_gradient(lambda w: task.loss(task.network(w), batch, {}), stacks)

@@ -1,8 +1,7 @@
 """Arguments of the Python functions: their signatures, their checks and their errors."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from inspect import cleandoc, signature
 from typing import Any, TypeVar, cast
@@ -126,15 +125,6 @@ def finite_matrix(argument: str, values: Any, axes: str) -> np.ndarray:
             f"{odd} numbers are not finite", key=argument, remedy="leave those rows out"
         )
     return array
-
-
-@contextmanager
-def errors_by_argument(prefix: str, network: Any) -> Iterator[None]:
-    """Errors of a configuration name arguments in place of keys; see `by_argument`."""
-    try:
-        yield
-    except UserError as error:
-        raise by_argument(error, prefix, network) from None
 
 
 def by_argument(error: UserError, prefix: str, network: Any) -> UserError:

@@ -23,17 +23,13 @@ LEAST_SHARE = 4
 
 
 def default_observables(cell: Cell, metrics: Any) -> list[str]:
-    """Names of the default observables of a cell, and of those that its metrics require.
-
-    Args:
-        cell: specification of the cell.
-        metrics: names of metrics; validation refuses other values later.
-    """
+    """Names of the default observables of a cell, and of those that its metrics require."""
     names = [
         name
         for name, more in OBSERVED.items()
         if not unmet(cell, f"{OBSERVABLES[name].declaration.requires} {more}")
     ]
+    # validation refuses other values of `metrics` later
     for metric in metrics if isinstance(metrics, list | tuple) else ():
         known = isinstance(metric, str) and metric in METRICS
         required = METRICS[metric].declaration.observables if known else ""
@@ -77,13 +73,7 @@ def fitting_records(records: Any, snapshots: Any, steps: Any) -> int:
 
 
 def check_choosable(cell: Cell, absent: Sequence[str], network: Any) -> None:
-    """Raises UserError if no theory can choose the absent arguments.
-
-    Args:
-        cell: specification of the cell.
-        absent: names of the arguments.
-        network: the argument `network`.
-    """
+    """Raises UserError if no theory can choose the absent arguments."""
     steps = "" if [*absent] == ["init_scales"] else "full_batch gradient_flow"
     requirements = f"linear|relu trained_readout squared_error {steps} domains_in_memory"
     if reason := unmet(cell, requirements):

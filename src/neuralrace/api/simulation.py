@@ -154,11 +154,7 @@ def solve(
 def _solve(
     x: Any, y: Any, theory: Theory, options: dict[str, Any], report: Callable[..., None]
 ) -> tuple[Cell, dict[str, Arrays], str]:
-    """Solves the theory of a cell.
-
-    Returns:
-        The complete cell, the variables of each solution, and the attribute `left_out`.
-    """
+    """The complete cell, the variables of each solution, and the attribute `left_out`."""
     automatic = isinstance(theory, str)
     if automatic and theory != "auto":
         raise UserError("give 'auto', a list of names or None", key="theory", value=theory)

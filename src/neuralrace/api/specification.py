@@ -1,13 +1,13 @@
 """Specification of a cell from Python arguments."""
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from neuralrace.api.arguments import checked_arguments, errors_by_argument, finite_matrix
+from neuralrace.api.arguments import by_argument, checked_arguments, finite_matrix
 from neuralrace.api.choices import (
     CHOSEN,
     check_choosable,
@@ -139,13 +139,13 @@ def specify(
         return _validated(specification)
 
 
-def python_errors(network: Any) -> AbstractContextManager[None]:
-    """Errors inside name arguments of `specify` in place of keys of a configuration.
-
-    Args:
-        network: the argument of that name.
-    """
-    return errors_by_argument(f"experiments.{PAPER}.{EXPERIMENT}", network)
+@contextmanager
+def python_errors(network: Any) -> Iterator[None]:
+    """Errors inside name arguments of `specify` in place of keys; `network` is that argument."""
+    try:
+        yield
+    except UserError as error:
+        raise by_argument(error, f"experiments.{PAPER}.{EXPERIMENT}", network) from None
 
 
 def _by_name(value: Any) -> Any:
@@ -216,11 +216,7 @@ def _validated(specification: Mapping[str, Any]) -> Cell:
 
 
 def _as_json(argument: str, value: Any) -> str:
-    """An argument as JSON: arrays of any library as lists, unknown types as text.
-
-    Raises:
-        UserError: the value cannot be written as JSON.
-    """
+    """An argument as JSON: arrays of any library as lists, unknown types as text."""
     try:
         return json.dumps(value, default=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
     except (TypeError, ValueError, RecursionError) as error:

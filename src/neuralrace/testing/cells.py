@@ -9,7 +9,7 @@ from neuralrace.config.cell import DATASETS, Cell, Ensemble
 from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
-from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
+from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS, Entry, Registry
 from neuralrace.testing.declarations import names, valid_entries
 
 Spec = Mapping[str, Any]
@@ -101,23 +101,14 @@ def recording(spec: Spec, observables: Iterable[str]) -> dict[str, Any]:
 @cache
 def recordable(run: str) -> tuple[str, ...]:
     """Observables that can be recorded in a small run."""
-    return tuple(
-        name
-        for name, entry in valid_entries(OBSERVABLES).items()
-        if not unmet(cell_of(SMALL[run]), entry.declaration.requires, data=True)
-        and _is_valid(recording(SMALL[run], [name]))
-    )
+    accepted = _accepted(OBSERVABLES, cell_of(SMALL[run]))
+    return tuple(name for name in accepted if _is_valid(recording(SMALL[run], [name])))
 
 
 @cache
 def solvable(run: str) -> tuple[str, ...]:
     """Solutions whose requirements a small run meets."""
-    cell = cell_of(SMALL[run])
-    return tuple(
-        name
-        for name, entry in valid_entries(SOLUTIONS).items()
-        if not unmet(cell, entry.declaration.requires, data=True)
-    )
+    return tuple(_accepted(SOLUTIONS, cell_of(SMALL[run])))
 
 
 @cache
@@ -129,9 +120,8 @@ def measurable(run: str) -> tuple[str, ...]:
     cell = cell_of(recording(SMALL[run], recordable(run)))
     return tuple(
         name
-        for name, entry in valid_entries(METRICS).items()
-        if not unmet(cell, entry.declaration.requires, data=True)
-        and not entry.declaration.absent(recordable(run), solvable(run))
+        for name, entry in _accepted(METRICS, cell).items()
+        if not entry.declaration.absent(recordable(run), solvable(run))
         and not (entry.declaration.trains and in_library(entry.module))
     )
 
@@ -170,6 +160,12 @@ def trials() -> dict[str, Trial]:
 def in_library(module: str) -> bool:
     """Whether a module belongs to this library, not to another distribution."""
     return module.startswith("neuralrace.")
+
+
+def _accepted(registry: Registry, cell: Cell) -> dict[str, Entry]:
+    """The valid entries whose requirements a cell meets."""
+    entries = valid_entries(registry).items()
+    return {n: e for n, e in entries if not unmet(cell, e.declaration.requires, data=True)}
 
 
 def _is_valid(spec: Spec) -> bool:

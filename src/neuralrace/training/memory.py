@@ -45,12 +45,7 @@ class ProgramMemory:
 def program_memory(compiled: "Compiled", runs: int = 1) -> ProgramMemory:
     """The memory that a compiled program takes, as the compiler reports it.
 
-    Args:
-        compiled: `jax.jit(f).lower(...).compile()`; its arguments need not exist, shapes do.
-        runs: runs that it trains at once.
-
-    Returns:
-        Where a backend reports nothing, its arguments alone: a lower bound.
+    Where a backend reports nothing, it is that of the arguments alone: a lower bound.
     """
     analysis = compiled.memory_analysis()
     if analysis is None:
@@ -69,15 +64,7 @@ def size_of(arrays: list[Any]) -> int:
 
 
 def refuse_program(needed: ProgramMemory, available: int | None) -> None:
-    """Refuses a program that does not fit into the memory of its device.
-
-    Args:
-        needed: memory of the program.
-        available: free bytes of the device; None if unknown, and then nothing is refused.
-
-    Raises:
-        UserError: it needs more.
-    """
+    """Raises UserError if a program needs more than the free bytes of its device, where known."""
     if available is not None and needed.total > available:
         raise UserError(
             f"training needs {needed} of memory, and the device has {_gigabytes(available)} left",
@@ -88,15 +75,7 @@ def refuse_program(needed: ProgramMemory, available: int | None) -> None:
 
 
 def refuse_records(size: int, available: int) -> None:
-    """Refuses records that do not fit into the memory of the machine.
-
-    Args:
-        size: bytes of all records and snapshots of all runs.
-        available: free bytes of the machine.
-
-    Raises:
-        UserError: all copies of them that exist at once take more.
-    """
+    """Raises UserError if all copies of records of this size exceed the machine's free bytes."""
     if COPIES * size > available:
         raise UserError(
             f"records take {_gigabytes(COPIES * size)} of memory, and the machine has "
@@ -126,14 +105,10 @@ def total_memory() -> int:
 
 
 def available_on_device(device: Any) -> int | None:
-    """Free bytes of a device, before the arguments of a program are made.
+    """Free bytes of a JAX device.
 
-    Args:
-        device: JAX device on which the program will run.
-
-    Returns:
-        On an accelerator, the free part of its allocator's pool, or None if it does not report it;
-        on a CPU, `available_memory`.
+    On an accelerator, the free part of its allocator's pool, or None if it does not report it; on a
+    CPU, `available_memory`.
     """
     if device.platform == "cpu":
         return available_memory()

@@ -120,11 +120,7 @@ class Trainer:
     """
 
     def __init__(self, ensemble: Runs, task: Task | None = None):
-        """Loads the data; the weights of all runs are made later, by `start`.
-
-        Args:
-            ensemble: the runs.
-            task: their network on their dataset; made from the ensemble when absent.
+        """Loads the data; `start` makes the weights. An absent task is made from the ensemble.
 
         Raises:
             UserError: a batch is larger than the dataset, or fresh samples are configured for a
@@ -212,11 +208,8 @@ class Trainer:
         weights, per_run = self.task.weights(self.scales, self.seeds), self.task.per_run(self.seeds)
         flat = jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights)
         copies = len(self.scales)
-        repeated = {
-            name: np.tile(array, (copies, *[1] * (array.ndim - 1)))
-            for name, array in per_run.items()
-        }
-        return self._start(flat, repeated, np.tile(self.seeds, copies))
+        per_run = jax.tree.map(lambda a: np.tile(a, (copies, *[1] * (a.ndim - 1))), per_run)
+        return self._start(flat, per_run, np.tile(self.seeds, copies))
 
     def _start(self, weights: Any, per_run: Any, seeds: np.ndarray) -> tuple[Any, Any]:
         training, runs = self.ensemble.training, len(seeds)
@@ -321,8 +314,7 @@ class Trainer:
     @property
     def rows(self) -> int:
         """Most records of one call of `advance`: a function of shapes alone, as the program is."""
-        size = sum(np.prod(each.shape) * each.dtype.itemsize for each in self._record.values())
-        return int(min(max(ROW_BYTES // size, 1), ROWS))
+        return min(max(ROW_BYTES // memory.size_of([*self._record.values()]), 1), ROWS)
 
     def observe_all(
         self, observables: Sequence[Observe], members: Any, fixed: Any, data: Any
@@ -371,12 +363,11 @@ class Trainer:
         needed = memory.program_memory(advance, len(self.scales) * len(self.seeds))
         report(memory.describe(needed, available))
         memory.refuse_program(needed, available)
-        observe = partial(self.observe_all, self.snapshot_observables)
+        size = (1 + steps // record.every) * memory.size_of([*self._record.values()])
         snapshot = None
         if self.snapshot_observables:
+            observe = partial(self.observe_all, self.snapshot_observables)
             snapshot = compiled(observe, *self.shapes, self.data)
-        size = (1 + steps // record.every) * memory.size_of([*self._record.values()])
-        if snapshot:
             size += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
         memory.refuse_records(size, memory.available_memory())
         members, fixed = self.start()
