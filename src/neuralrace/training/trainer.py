@@ -296,9 +296,8 @@ class Trainer:
         if jax.default_backend() != "cpu" or units == 1:
             return 1
         members, fixed = self.shapes
-        batch = self.data["loss"]
-        if not self.ensemble.training.batch.whole:
-            _, batch = jax.eval_shape(self.batch, members, fixed, self.data, 0)
+        _, batch = jax.eval_shape(self.batch, members, fixed, self.data, 0)
+        if not self.ensemble.training.batch.whole:  # each run has its own
             batch = _first(batch)
         traced = self._step.trace(_first(members), _first(fixed), batch, jnp.asarray(0))
         size = copies * memory.computed_bytes(traced.jaxpr)
