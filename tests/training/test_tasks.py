@@ -193,6 +193,16 @@ def test_squared_errors_from_correlations_equal_means_over_items():
             np.testing.assert_allclose(squares[i, j], np.mean(errors), rtol=1e-12)
 
 
+def test_pair_errors_are_relative_to_outputs_of_zero(make_run):
+    ensemble, domains = routing(make_run, {"name": "all"}), domains_of()
+    task = RoutingTask(ensemble.network, domains, ensemble.init, ensemble.training)
+    assert np.ptp(domains.y_power) > 0.1, "a power of one would show nothing"
+    with jax.enable_x64(True):
+        zero = task.network(jax.tree.map(jnp.zeros_like, on_device(weights_of(task))))
+        errors = task.pair_errors(zero, on_device(task.arrays))
+    np.testing.assert_allclose(errors, np.ones((3, 3)), rtol=1e-12)
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_routing_loss_equals_that_of_the_trained_samples(make_run, seed):
     ensemble = routing(make_run, {"name": "random_regular", "partners": 2})

@@ -49,6 +49,29 @@ class KilledError(Exception):
     """An abrupt end of training."""
 
 
+class EveryCall:
+    """Checkpoints that are due after every call of the program."""
+
+    def __init__(self):
+        self.steps = []
+
+    def restore(self, like, report):
+        """Nothing has been saved."""
+
+    def due(self):
+        return True
+
+    def save(self, state):
+        self.steps.append(state.step)
+
+
+def test_nothing_is_saved_after_the_last_step():
+    checkpoints = EveryCall()
+    train(build_ensemble(MIXTURE, training=LONG, record=RECORD), checkpoints=checkpoints)
+    assert checkpoints.steps == sorted(set(checkpoints.steps))
+    assert 0 < checkpoints.steps[-1] < LONG["steps"]
+
+
 def stopping(after):
     """A report that ends training at the first line of progress beyond a step."""
 

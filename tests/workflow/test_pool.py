@@ -202,6 +202,12 @@ def test_a_worker_that_holds_too_much_memory_is_replaced(speed, monkeypatch):
     assert speed() > 0
 
 
+def test_a_worker_names_the_variables_that_it_leaves_out(speed, monkeypatch, capfd):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    speed()
+    assert "XLA_FLAGS: left out of the environment" in capfd.readouterr().err
+
+
 def test_output_of_libraries_is_no_reply(tmp_path):
     log = tmp_path / "noisy.log"
     with subprocess.Popen(
