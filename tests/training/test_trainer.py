@@ -400,44 +400,6 @@ def test_cells_that_differ_in_numbers_alone_share_their_programs(make_run, monke
     assert len(trainer._PROGRAMS) > compiled
 
 
-IN_TURN = {
-    "all samples": ({}, 6),
-    "mini-batches": ({"batch": {"name": "mini", "size": 5}}, 3),
-    "momentum": ({"optimiser": {"name": "momentum", "momentum": 0.9}}, 6),
-}
-
-
-@pytest.mark.parametrize("parts", IN_TURN)
-def test_runs_trained_in_turn_equal_runs_trained_together(make_run, monkeypatch, parts):
-    """Runs of one seed stay together if they share mini-batches."""
-    changes, groups = IN_TURN[parts]
-    record = {"every": 2, "snapshots": 3, "observables": ["weights", "layer_norm"]}
-    # the second init scale diverges
-    ensemble = make_run(
-        training=training_with(0.2, **changes), init_scales=[0.1, 9.0], seeds=3, record=record
-    )
-    results = []
-    for most, expected in ((2**40, 1), (0, groups)):
-        monkeypatch.setattr(trainer, "STEP_BYTES", most)
-        with jax.enable_x64(True):
-            assert trainer.Trainer(ensemble).groups == expected
-        results.append(train(ensemble))
-    together, in_turn = results
-    np.testing.assert_array_equal(in_turn.diverged_at, together.diverged_at)
-    assert (together.diverged_at >= 0).any()
-    for name, values in together.variables.items():
-        np.testing.assert_allclose(in_turn.variables[name], values, rtol=ROUNDING, atol=ROUNDING)
-
-
-def test_larger_steps_are_trained_in_smaller_groups(make_run):
-    with jax.enable_x64(True):
-        groups = [
-            trainer.Trainer(make_run(network=layered(units), seeds=6, init_scales=[0.1])).groups
-            for units in (4, 1000, 40_000)
-        ]
-    assert groups[0] == 1 < groups[1] < groups[2] == 6
-
-
 # Clock -----------------------------------------------------------------------------------------
 
 

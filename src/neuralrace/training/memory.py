@@ -63,16 +63,6 @@ def size_of(arrays: list[Any]) -> int:
     return sum(math.prod(array.shape) * array.dtype.itemsize for array in arrays)
 
 
-def computed_bytes(jaxpr: Any) -> int:
-    """Bytes of all values that a traced function computes, each loop body counted once."""
-    total = 0
-    for equation in jaxpr.eqns:
-        inner = [each.jaxpr for each in equation.params.values() if hasattr(each, "jaxpr")]
-        outputs = [variable.aval for variable in equation.outvars]
-        total += sum(map(computed_bytes, inner)) if inner else size_of(outputs)
-    return total
-
-
 def refuse_program(needed: ProgramMemory, available: int | None) -> None:
     """Raises UserError if a program needs more than the free bytes of its device, where known."""
     if available is not None and needed.total > available:

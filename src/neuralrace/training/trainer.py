@@ -1,12 +1,9 @@
 """The trainer: all runs of a cell in one compiled program.
 
 Runs (init scale x seed) are a `vmap` axis, and observables are recorded inside the loop over
-gradient steps. Runs whose step does not fit into the cache of a processor are trained in turn, in
-groups that fit: together, they would stream all weights through memory at every step.
-
-Compiling takes seconds, so everything but shapes is an argument of the program: learning rate,
-steps between records, records in a call. One program makes the first record and all others, and
-cells of one shape share it. A call is as long as progress lines and checkpoints allow.
+gradient steps. Compiling takes seconds, so everything but shapes is an argument of the program:
+learning rate, steps between records, records in a call. One program makes the first record and all
+others, and cells of one shape share it. A call is as long as progress lines and checkpoints allow.
 """
 
 import time
@@ -39,10 +36,6 @@ Observe = Callable[[View], Mapping[str, Array]]
 
 DIVERGENCE_FACTOR = 1e6
 """A run has diverged when its loss is not finite or has grown by this factor."""
-STEP_BYTES = 2**20
-"""Most bytes that the steps of a group of runs compute: what the second-level cache of a processor
-core holds. One run of two hidden layers of 700 units trains 1.5 times, a routing network of 3.8 MB
-2.2 times as fast as among ten."""
 ROWS, ROW_BYTES = 64, 2**26
 """Most records that one call of the program returns, and the most bytes that they take."""
 
@@ -145,7 +138,6 @@ class Trainer:
         sampler = ensemble.training.batch.sampler(ensemble.dataset, self.task.items)
         numbers, self.sampler = jax.tree.flatten(sampler)
         self.data = self._device({**self.task.arrays, "sampler": numbers})
-        self._step = jax.jit(self.step)  # traced once, to be measured and to be compiled
         one = jax.tree.map(lambda w: w[0, 0], self.task.weights(self.scales[:1], self.seeds[:1]))
         self.graph, *_ = nnx.split(self.task.network(self._device(one)), nnx.Param, ...)
         self._one = one
@@ -270,33 +262,6 @@ class Trainer:
             lambda: self._start(weights, per_run, np.tile(self.seeds, len(self.scales)))
         )
 
-    @cached_property
-    def _division(self) -> tuple[int, int]:
-        """How runs, in their order, may be divided: (copies, units) of which units are divided.
-
-        Runs of one seed share the samples of a mini-batch, so that they stay together.
-        """
-        scales, seeds = len(self.scales), len(self.seeds)
-        return (1, scales * seeds) if self.ensemble.training.batch.whole else (scales, seeds)
-
-    @cached_property
-    def groups(self) -> int:
-        """Number of groups of runs that are trained in turn, by the bytes that a step computes.
-
-        On a GPU all runs are one group.
-        """
-        copies, units = self._division
-        if jax.default_backend() != "cpu" or units == 1:
-            return 1
-        members, fixed = self.shapes
-        _, batch = jax.eval_shape(self.batch, members, fixed, self.data, 0)
-        if not self.ensemble.training.batch.whole:  # each run has its own
-            batch = _first(batch)
-        traced = self._step.trace(_first(members), _first(fixed), batch, jnp.asarray(0))
-        size = copies * memory.computed_bytes(traced.jaxpr)
-        divisors = [n for n in range(1, units + 1) if units % n == 0]
-        return next((n for n in divisors if units // n * size <= STEP_BYTES), units)
-
     def advance(
         self, members: Any, fixed: Any, data: Any, first: Array, every: Array, records: Array
     ) -> tuple[Any, dict[str, Array]]:
@@ -315,37 +280,11 @@ class Trainer:
             `members` after these steps, and the records, (rows, run, ...), of which the first
             `records` rows are meaningful.
         """
-        if self.groups == 1:
-            return self._advance_group(members, fixed, data, first, every, records)
-        copies, units = self._division
-
-        def divide(array: Array) -> Array:
-            each = array.reshape(copies, self.groups, units // self.groups, *array.shape[1:])
-            return jnp.moveaxis(each, 1, 0).reshape(self.groups, -1, *array.shape[1:])
-
-        def join(array: Array) -> Array:
-            each = array.reshape(self.groups, copies, units // self.groups, *array.shape[2:])
-            return jnp.moveaxis(each, 0, 1).reshape(-1, *array.shape[2:])
-
-        members, series = jax.lax.map(
-            lambda group: self._advance_group(group[0], group[1], data, first, every, records),
-            jax.tree.map(divide, (members, fixed)),
-        )
-        return jax.tree.map(join, members), jax.tree.map(jax.vmap(join, 1), series)
-
-    def _advance_group(
-        self, members: Any, fixed: Any, data: Any, first: Array, every: Array, records: Array
-    ) -> tuple[Any, dict[str, Array]]:
-        """`advance` for one group of runs, which are trained together."""
-        runs = len(members["diverged_at"])
-        record_shapes = jax.tree.map(
-            lambda shape: jax.ShapeDtypeStruct((runs, *shape.shape[1:]), shape.dtype), self._record
-        )
 
         def one_step(step: Array, members: Any) -> Any:
             members, batch = self.batch(members, fixed, data, step)
             axis = None if self.ensemble.training.batch.whole else 0
-            return jax.vmap(self._step, (0, 0, axis, None))(members, fixed, batch, step)
+            return jax.vmap(self.step, (0, 0, axis, None))(members, fixed, batch, step)
 
         def one_record(row: Array, state: tuple[Any, Array, Any]) -> tuple[Any, Array, Any]:
             members, first, series = state
@@ -355,13 +294,13 @@ class Trainer:
             record = jax.lax.cond(
                 records > 0,
                 lambda: self.observe_all(self.observables, members, fixed, data),
-                lambda: jax.tree.map(jnp.zeros_like, record_shapes),
+                lambda: jax.tree.map(jnp.zeros_like, self._record),
             )
             series = {name: series[name].at[row].set(value) for name, value in record.items()}
             return members, first + every, series
 
         series = jax.tree.map(
-            lambda shape: jnp.zeros((self.rows, *shape.shape), shape.dtype), record_shapes
+            lambda shape: jnp.zeros((self.rows, *shape.shape), shape.dtype), self._record
         )
         rows = jnp.maximum(records, 1)
         members, _, series = jax.lax.fori_loop(0, rows, one_record, (members, first, series))
@@ -390,10 +329,9 @@ class Trainer:
 
         A full batch is shared by all runs; otherwise every run has its own batch.
         """
-        batch, copies = self.ensemble.training.batch, len(self.scales)
+        batch, seeds = self.ensemble.training.batch, len(self.seeds)
         if batch.whole:
             return members, data["loss"]
-        seeds = len(fixed["key"]) // copies
         sampler = jax.tree.unflatten(self.sampler, data["sampler"])
 
         def sample(key: Array, size: int) -> Any:
@@ -405,6 +343,7 @@ class Trainer:
         orders = jax.tree.map(lambda order: order[:seeds], members["order"])
         drawn = jax.vmap(draw)(orders, fixed["key"][:seeds])
         # runs are ordered scale by scale; those of one seed share samples, which are drawn once
+        copies = len(self.scales)
         order, samples = jax.tree.map(
             lambda array: jnp.tile(array, (copies, *[1] * (array.ndim - 1))), drawn
         )
@@ -491,11 +430,6 @@ class Trainer:
             return jnp.asarray(value, dtype)
 
         return jax.tree.map(put, tree)
-
-
-def _first(tree: Any) -> Any:
-    """Shapes of the first run, from arrays or shapes with a leading axis of runs."""
-    return jax.tree.map(lambda each: jax.ShapeDtypeStruct(each.shape[1:], each.dtype), tree)
 
 
 _PROGRAMS: dict[Any, Compiled] = {}
