@@ -21,7 +21,7 @@ Dots of single seeds are spread in order, as random jitter would change the byte
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import seaborn as sns
@@ -109,7 +109,6 @@ with rc_context():
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
-T = TypeVar("T")
 Colour = tuple[float, float, float]
 """Red, green and blue from 0 to 1."""
 Handles = Sequence[Artist]
@@ -159,8 +158,8 @@ def sequential_styles(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def styled(items: Sequence[T]) -> list[tuple[T, dict[str, Any]]]:
-    """Ordered things, each with its colour and marker."""
+def styled(items: Sequence[Any]) -> list[tuple[Any, dict[str, Any]]]:
+    """Each item with its colour and marker, in a sequential scale."""
     return list(zip(items, sequential_styles(len(items)), strict=True))
 
 
