@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuralrace.errors import UserError, configured_as
+from neuralrace.errors import UserError, configured_as, shorten
 
 
 def test_a_message_has_file_key_value_problem_and_remedy():
@@ -17,6 +17,11 @@ def test_a_message_leaves_out_absent_parts():
 
 def test_a_long_value_is_shortened():
     assert len(str(UserError("too long", value="x" * 1000))) < 150
+
+
+def test_a_text_of_the_largest_length_is_whole():
+    assert shorten("x" * 20, 20) == "x" * 20
+    assert shorten("a" * 10 + "b" * 11, 20) == "a" * 10 + " ... " + "b" * 10
 
 
 def test_replaced_parts_do_not_change_the_first_error():

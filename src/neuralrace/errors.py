@@ -51,7 +51,10 @@ class UserError(ValueError):
         return error
 
     def moved(self, key: str, to: str) -> "UserError":
-        """The same mistake under another key, as `network.gates` is `candidates.a.gates`."""
+        """The same mistake under another key.
+
+        `moved("network", "candidates.a")` turns `network.gates` into `candidates.a.gates`.
+        """
         inside = f"{self.key}.".startswith(f"{key}.")
         return self.replaced(key=to + self.key[len(key) :] if inside else self.key)
 
@@ -69,7 +72,7 @@ def configured_as(key: str) -> Iterator[None]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question that names similar names, to stand inside a message; empty if there are none."""
+    """A question that names similar names, with a space at its end; empty if there are none."""
     close = get_close_matches(name, list(known), 3)
     return f"did you mean {' or '.join(close)}? " if close else ""
 

@@ -13,7 +13,6 @@ from neuralrace.results.checksums import (
     Checksums,
     check_file,
     checksum_path,
-    checksums_of_outputs,
     file_sha256,
     fingerprint,
     is_intact,
@@ -22,6 +21,7 @@ from neuralrace.results.checksums import (
     recorded_checksums,
     recorded_fingerprint,
     unchanged_inputs,
+    writing_checksums,
 )
 
 NAME = "paper/metrics.nc"
@@ -155,9 +155,7 @@ def draw(tmp_path, content=b"dots", meanwhile=lambda: None, guard=lambda: None):
     picture = tmp_path / "figures/paper/one.png"
     picture.parent.mkdir(parents=True, exist_ok=True)
     place, inputs = picture.with_suffix(".sha256"), [str(tmp_path / NAME)]
-    with checksums_of_outputs(
-        place, tmp_path, inputs, [str(picture)], "code", "caption", guard=guard
-    ):
+    with writing_checksums(place, tmp_path, inputs, [str(picture)], "code", "caption", guard=guard):
         picture.write_bytes(content)
         meanwhile()
     return place

@@ -126,7 +126,7 @@ def recorded_checksums(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def is_intact(checksum_file: Path) -> bool:
-    """Whether all files of a checksum file exist and have the recorded content."""
+    """Whether a checksum file exists, and all its files exist and have the recorded content."""
     checksums = read_checksums(checksum_file)
     try:
         return checksums is not None and all(
@@ -140,6 +140,8 @@ def is_intact(checksum_file: Path) -> bool:
 @contextmanager
 def unchanged_inputs(root: Path, paths: Iterable[Path]) -> Iterator[dict[str, str]]:
     """Checksums of result files, by their path in the results folder, while these are read.
+
+    Only recorded checksums are compared; reading compares them with the content.
 
     Args:
         root: the results folder.
@@ -161,7 +163,7 @@ def unchanged_inputs(root: Path, paths: Iterable[Path]) -> Iterator[dict[str, st
 
 
 @contextmanager
-def checksums_of_outputs(
+def writing_checksums(
     checksum_file: Path,
     root: Path,
     inputs: Sequence[str],
@@ -215,7 +217,10 @@ def _without_checksum(path: Path, checksum_file: Path) -> UserError:
 
 
 def to_recompute(path: Path, problem: str, condition: str = "") -> UserError:
-    """An error about an output of the workflow, with the command that computes it again."""
+    """An error about an output of the workflow, with the command that computes it again.
+
+    `condition` is an alternative that precedes the command, as in "put it where it belongs, or ".
+    """
     remedy = f"add --forcerun {path} to the snakemake command that made it"
     remedy = f"{condition}{remedy}, and it is computed again"
     return UserError(problem, file=path, remedy=remedy)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:  # a plan is made without JAX
     from jax.stages import Compiled
 
 COPIES = 3
-"""Copies of the records that exist at once: parts, arrays of all runs, and the file's contents."""
+"""Copies of the records that exist at once: those of single calls, the arrays of all runs, and the
+contents of the file."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,10 @@ def _left_in_control_groups(system: Path) -> Iterator[int]:
 
 
 def _slurm_limit() -> int:
-    """Bytes that SLURM grants to a job on this node, also where it uses no control groups; or 0."""
+    """Bytes that SLURM grants to a job on this node, also where it uses no control groups; or 0.
+
+    SLURM counts megabytes of 2^20 bytes.
+    """
     megabytes, cpus = os.environ.get("SLURM_MEM_PER_NODE"), "1"
     if megabytes is None:
         megabytes, cpus = os.environ.get("SLURM_MEM_PER_CPU"), os.environ.get("SLURM_CPUS_ON_NODE")

@@ -272,9 +272,9 @@ class Trainer:
             fixed: see `Trainer`.
             data: `self.data`.
             first: number of the next step.
-            every: steps before each record; 0 records the present state.
+            every: steps before each record. With 0, the present state is recorded.
             records: number of records, at most `self.rows`. With 0, `every` steps are made and
-                nothing is recorded: a call can end before the next record is due.
+                nothing is recorded, as for a call that ends before the next record is due.
 
         Returns:
             `members` after these steps, and the records, (rows, run, ...), of which the first
@@ -395,6 +395,7 @@ class Trainer:
             if every < record.every:
                 records = int(every == left)
             else:
+                # a multiple of `every`: `Record` requires that records divide snapshots
                 before_snapshot = (interval - done % interval) // every
                 records = min(pace // every, self.rows, before_snapshot)
             members, rows = run(members, done, every, records)
@@ -448,7 +449,7 @@ def compiled(function: Callable[..., Any], *shapes: Any, donate: bool = False) -
     """
     begin = time.process_time()
     lowered = jax.jit(function, donate_argnums=0 if donate else ()).lower(*shapes)
-    # the text omits unused arguments, so that it does not determine the signature
+    # the text alone is no unique key, as it omits unused arguments
     signature = tuple((each.shape, str(each.dtype)) for each in jax.tree.leaves(shapes))
     key = lowered.as_text(), lowered.in_tree, lowered.out_tree, signature
     if key not in _PROGRAMS:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from neuralrace.errors import UserError
 from neuralrace.results.atomic import write_text
-from neuralrace.results.checksums import checksums_of_outputs
+from neuralrace.results.checksums import writing_checksums
 from neuralrace.results.provenance import Stage, code_guard
 from neuralrace.training.environment import COMPILE_EVENT
 from neuralrace.workflow.shutdown import Shutdown, Stopped
@@ -123,7 +123,7 @@ class Job:
         inputs = self.inputs if inputs is None else inputs
         with (
             self.stage(stage, cell_id),
-            checksums_of_outputs(
+            writing_checksums(
                 checksums, root, inputs, self.outputs, code, *computed_from, guard=guard
             ),
         ):

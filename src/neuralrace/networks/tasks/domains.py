@@ -297,7 +297,7 @@ def _moment_parts(
 
     Layers above the first are multiplied into the few rows of the decoders, not into the many
     columns of the encoders. In W D W^T, W D is constant under differentiation: both factors have
-    the same derivative, so that one is enough.
+    the same derivative where the result is multiplied by a symmetric matrix, so that one is enough.
     """
     encoder, *between, decoder = network.weights
     by_class = jnp.take_along_axis(decoder, class_order[..., None], axis=1)
