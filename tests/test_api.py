@@ -265,7 +265,7 @@ def test_reduce_race_solves_the_reduction():
     assert race["edge"].values.tolist() == ["eye->hidden", "ear->hidden", "hidden->name"]
     assert race.sizes["mode"] == race["s"].sizes["mode"] == 2
     assert race.attrs["violation"] < 1e-8
-    with pytest.raises(UserError, match=r"'reduction'.* needs another run"):
+    with pytest.raises(UserError, match=r"'reduction'.* does not apply to this experiment"):
         reduce_race(X, Y, hidden=[8], init_scales=[0.1])
 
 
@@ -443,7 +443,7 @@ WRONG = {
 }
 """Arguments of `simulate`, and a pattern for the message: argument, value, problem; remedy."""
 CALLS = {
-    "nr.solve(X, Y, hidden=[8], theory=['xor_race'], progress=False)": r"theory: 'xor_race':? need",
+    "nr.solve(X, Y, hidden=[8], theory=['xor_race'], progress=False)": r"theory: 'xor_race':? does not",
     "nr.solve(X, Y, hidden=[8], theory=None, progress=False)": r"theory: None: no solution",
     "nr.specify(X, Y, hidden=[8], theory=['flow', 'flwo'])": r"theory\.1: 'flwo': .*did you mean f",
     "nr.specify(X, Y, widths=[8])": r"widths: is no argument of specify; there are x, y, hidden",
@@ -453,7 +453,7 @@ CALLS = {
     "nr.find_reln(X, Y, hidden=[8, 8], pathways=3, **FAST)": r"network: find_reln is for ReLU netw",
     "nr.find_reln(X, Y, hidden=[8], pathways=3, init_scales=[1., 2.])": r"init_scales: .1.0, 2.0.: "
     r"gates are identified at one init scale; give one",
-    "nr.reduce_race(X, Y, hidden=[8])": r"theory: 'reduction':? needs another run: .*give gates",
+    "nr.reduce_race(X, Y, hidden=[8])": r"theory: 'reduction':? does not apply .*give gates",
     "nr.plot('tree')": r"results: str: give what simulate gives or a cell of open_results",
     "nr.plot(tree['trajectory'])": r"the tree 'trajectory' holds no cell; give a tree of simulate",
     "nr.plot(tree['trajectory'].to_dataset())": r"results: Dataset: give what simulate gives",

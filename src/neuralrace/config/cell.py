@@ -41,7 +41,7 @@ def _first_unmet(
     """The first of the named extensions whose requirements the ensemble does not meet."""
     for name in names:
         if error := unmet(ensemble, registry[name].declaration.requires, data):
-            return UserError(f"needs another run: {error}", key=key, value=name)
+            return UserError(f"does not apply to this experiment: {error}", key=key, value=name)
     return None
 
 

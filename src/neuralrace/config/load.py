@@ -141,7 +141,8 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                     "no such paper, experiment or cell",
                     key="only",
                     value=name,
-                    remedy=f"{similar}`neuralrace list experiments` lists them",
+                    remedy=f"{similar}`neuralrace list experiments` lists them; name a file of "
+                    "your own by --configfile",
                 )
             )
     return Plan(**dict(settings), cells=cells)
