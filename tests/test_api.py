@@ -443,7 +443,7 @@ WRONG = {
 }
 """Arguments of `simulate`, and a pattern for the message: argument, value, problem; remedy."""
 CALLS = {
-    "nr.solve(X, Y, hidden=[8], theory=['xor_race'], progress=False)": r"theory: 'xor_race':? does not",
+    "nr.solve(X, Y, hidden=[8], theory=['xor_race'], progress=False)": r"theory: 'xor_race':? do",
     "nr.solve(X, Y, hidden=[8], theory=None, progress=False)": r"theory: None: no solution",
     "nr.specify(X, Y, hidden=[8], theory=['flow', 'flwo'])": r"theory\.1: 'flwo': .*did you mean f",
     "nr.specify(X, Y, widths=[8])": r"widths: is no argument of specify; there are x, y, hidden",
