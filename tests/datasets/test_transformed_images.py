@@ -66,7 +66,7 @@ def shown(domains, pixels, precision="float64"):
     with jax.enable_x64(True):
         arrays = {name: jnp.asarray(value) for name, value in domains.arrays().items()}
         arrays["tap_weights"] = arrays["tap_weights"].astype(precision)
-        inputs = jax.jit(domains.show)(arrays, jnp.asarray(pixels))
+        inputs = jax.jit(domains.network_inputs)(arrays, jnp.asarray(pixels))
         assert inputs.dtype == precision
         return np.asarray(inputs)
 

@@ -138,7 +138,7 @@ def test_edited_specification_is_a_problem(broken, tmp_path, monkeypatch):
     path = tmp_path / CELL_NAME / "trajectory.nc"
     spec = broken.attrs["spec"].replace("0.05", "0.07")
     with monkeypatch.context() as patch:
-        patch.setattr("neuralrace.results.files.check", lambda *_: None)
+        patch.setattr("neuralrace.results.files.check_schema", lambda *_: None)
         write_result(broken.assign_attrs(spec=spec), path, file_fingerprint(broken.attrs))
     (line,) = problems(tmp_path)
     assert "has a specification (spec) that does not match its spec_sha256" in line
