@@ -1,4 +1,5 @@
 import pytest
+
 from claims_folder import ClaimsFolder
 
 

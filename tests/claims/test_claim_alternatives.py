@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from claims_folder import claim, finding, measure
 
+from claims_folder import claim, finding, measure
 from neuralrace.claims.measure import per_seed
 from neuralrace.claims.spec import Alternative, Measure
 from neuralrace.claims.table import refuse_surprises

@@ -4,11 +4,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from claims_folder import claim, finding, measure, unassessed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from claims_folder import claim, finding, measure, unassessed
 from neuralrace.claims.judge import allowed, confidence_interval, judge
 from neuralrace.claims.spec import Finding
 from neuralrace.results.cells import CellResults, Results

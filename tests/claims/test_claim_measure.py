@@ -4,11 +4,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from claims_folder import ClaimsFolder, claim, measure
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from claims_folder import ClaimsFolder, claim, measure
 from neuralrace.claims.measure import per_seed
 from neuralrace.claims.spec import Measure
 from neuralrace.errors import UserError

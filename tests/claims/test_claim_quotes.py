@@ -3,8 +3,8 @@
 import hashlib
 
 import pytest
-from claims_folder import SOURCE, claim, unassessed
 
+from claims_folder import SOURCE, claim, unassessed
 from neuralrace.claims import quotes
 from neuralrace.errors import UserError
 

@@ -1,9 +1,9 @@
 """Robustness runs: their cells, their verdicts, and their comparison with a verdict."""
 
 import pytest
-from claims_folder import claim, measure
 
 from builders import build_cell
+from claims_folder import claim, measure
 from neuralrace.claims.judge import judge_claims, judge_robustness
 from neuralrace.claims.robustness import (
     VariantVerdict,

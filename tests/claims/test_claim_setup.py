@@ -1,8 +1,8 @@
 """Differences from a paper's set-up are computed from the specifications of cells."""
 
 import pytest
-from claims_folder import SETUP, claim, finding, measure, unassessed
 
+from claims_folder import SETUP, claim, finding, measure, unassessed
 from neuralrace.errors import UserError
 
 SPEC = {

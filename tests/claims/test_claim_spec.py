@@ -2,9 +2,9 @@ import re
 
 import pytest
 import yaml
-from claims_folder import SETUP, SOURCE, claim, finding, measure, unassessed
 
 from builders import REPOSITORY
+from claims_folder import SETUP, SOURCE, claim, finding, measure, unassessed
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.claims.judge import ClaimRow, FindingRow, JudgedAlternative
 from neuralrace.claims.quotes import ELLIPSIS

@@ -3,8 +3,8 @@ import io
 import json
 
 import pytest
-from claims_folder import SETUP, claim, finding, measure, unassessed
 
+from claims_folder import SETUP, claim, finding, measure, unassessed
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.robustness import Robustness
 from neuralrace.claims.table import claims_table, read_tables, refuse_surprises, write_tables

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from claims_folder import ClaimsFolder, claim
 from PIL import Image
 
+from claims_folder import ClaimsFolder, claim
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.table import write_tables
 from neuralrace.cli import compare

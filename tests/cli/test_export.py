@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from claims_folder import ClaimsFolder, claim, finding, measure, unassessed
 
+from claims_folder import ClaimsFolder, claim, finding, measure, unassessed
 from neuralrace.claims.judge import judge_papers
 from neuralrace.claims.table import read_tables, write_tables
 from neuralrace.cli.archive import open_archive
