@@ -22,12 +22,10 @@ def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int =
     """
     modes = cell.get("trajectory", "mode_strength").isel(init_scale=init_scale)
     solved = cell.get("theory", "mode_strength", solution=solution).isel(init_scale=init_scale)
-    solved, time = solved.mean("seed"), cell.flow_time
-    for mode, colour in style.mode_colours(cell.strength).items():
-        style.over_seeds(ax, time, modes.sel(mode=mode), color=colour)
-        ax.plot(time, solved.sel(mode=mode), **style.THEORY)
-    style.epoch_axis(ax, time)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength", xlim=(0, learning_end(cell, solved)))
+    draw_modes(ax, cell, modes, solved)
+    style.epoch_axis(ax, cell.flow_time)
+    end = learning_end(cell, solved.mean("seed"))
+    ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength", xlim=(0, end))
 
 
 def learning_end(cell: CellResults, curves: xr.DataArray) -> float:

@@ -210,11 +210,11 @@ def test_widths_multiply_the_hidden_layers_of_a_pathway():
 
 
 def test_networks_are_linear_unless_their_gates_are_learned():
-    learned, given = (
+    learned, fixed = (
         Gated(name="gated", hidden=(2,), gates=gates)
         for gates in (Learned(name="learned"), AlwaysOnSamples(name="always_on"))
     )
-    assert given.linear
+    assert fixed.linear
     assert not learned.linear
 
 

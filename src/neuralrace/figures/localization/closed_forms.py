@@ -92,10 +92,11 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Distance of the weights from the closed form at the end, over their norm."""
     largest = []
+    styles = _styles(results)
     for name, cells in _by_scheme(results).items():
         rates = list(map(learning_rate, cells))
         errors = [metric(cell, "field_error", solution="frozen_gates") for cell in cells]
-        means = style.point_series(ax, rates, errors, **_styles(results)[name])
+        means = style.point_series(ax, rates, errors, **styles[name])
         style.slope_one(ax, rates, means[-1])
         largest += means
     style.loglog(ax, sorted({learning_rate(cell) for cell in results.cells("closed_forms")}))

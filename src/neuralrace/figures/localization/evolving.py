@@ -93,10 +93,9 @@ def _draw(ax: Axes, results: Results, name: str) -> list[tuple[float, float]]:
         values = metric(cell, f"refresh_{name}").transpose("refreshes", "seed")
         numbers = values["refreshes"].values.tolist()
         style.point_series(ax, range(len(numbers)), values, **props)
-        own = metric(cell, name)
-        frozen_gates.draw_relu(ax, own)
-        levels.append((float(own.mean()), rf"{_end(cell):.3g} $\tau$"))
-        finals.append((float(values[-1].mean()), float(own.mean())))
+        level = frozen_gates.draw_relu(ax, metric(cell, name))
+        levels.append((level, rf"{_end(cell):.3g} $\tau$"))
+        finals.append((float(values[-1].mean()), level))
     props = {"color": frozen_gates.RELU["color"], "textcoords": "offset points"}
     for rank, (level, time) in enumerate(sorted(levels)):
         at, side = (1.0, level), "bottom" if rank else "top"  # apart even if levels are equal
