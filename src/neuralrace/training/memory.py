@@ -24,9 +24,9 @@ class ProgramMemory:
     """Memory of a compiled program, in bytes.
 
     Attributes:
-        arguments: arrays that it is called with.
+        arguments: arrays that it is called with, and those of runs that wait for their turn.
         working: intermediate values, and outputs that do not replace a donated argument.
-        runs: runs that it trains at once.
+        runs: runs that it trains.
     """
 
     arguments: int
@@ -43,20 +43,26 @@ class ProgramMemory:
         return f"{_gigabytes(self.total)}{share if self.runs > 1 else ''}"
 
 
-def program_memory(compiled: "Compiled", runs: int = 1) -> ProgramMemory:
+def program_memory(compiled: "Compiled", runs: int = 1, waiting: int = 0) -> ProgramMemory:
     """The memory that a compiled program takes, as the compiler reports it.
 
     Where a backend reports nothing, it is that of the arguments alone: a lower bound.
+
+    Args:
+        compiled: the program.
+        runs: runs that it trains, at once or in turn.
+        waiting: bytes of the runs that wait for their turn.
     """
     analysis = compiled.memory_analysis()
     if analysis is None:
         import jax
 
-        return ProgramMemory(size_of(jax.tree.leaves(compiled.args_info)), 0, runs)
+        arguments = size_of(jax.tree.leaves(compiled.args_info))
+        return ProgramMemory(arguments + waiting, 0, runs)
     # an output that replaces a donated argument is counted among both outputs and aliases
     outputs = analysis.output_size_in_bytes - analysis.alias_size_in_bytes
     working = outputs + analysis.temp_size_in_bytes + analysis.generated_code_size_in_bytes
-    return ProgramMemory(analysis.argument_size_in_bytes, working, runs)
+    return ProgramMemory(analysis.argument_size_in_bytes + waiting, working, runs)
 
 
 def size_of(arrays: list[Any]) -> int:

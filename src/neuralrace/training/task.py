@@ -41,6 +41,9 @@ class Task(ABC):
 
     samples: int
     arrays: dict[str, Any]
+    by_sample: bool = False
+    """Whether batches are pytrees of arrays with a leading axis of samples, over which `loss` is a
+    mean: a step may then take a few samples at a time."""
 
     @property
     def items(self) -> int:

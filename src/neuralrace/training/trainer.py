@@ -1,9 +1,12 @@
 """The trainer: all runs of a cell in one compiled program.
 
 Runs (init scale x seed) are a `vmap` axis, and observables are recorded inside the loop over
-gradient steps. Compiling takes seconds, so everything but shapes is an argument of the program:
-learning rate, steps between records, records in a call. One program makes the first record and all
-others, and cells of one shape share it. A call is as long as progress lines and checkpoints allow.
+gradient steps. Runs of large networks are trained in groups, one group after the other by the same
+program (see `neuralrace.training.groups`).
+
+Compiling takes seconds, so everything but shapes is an argument of the program: learning rate,
+steps between records, records in a call. One program makes the first record and all others, and
+cells of one shape share it. A call is as long as progress lines and checkpoints allow.
 """
 
 import time
@@ -25,8 +28,10 @@ from neuralrace.datasets.random_streams import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import OBSERVABLES
 from neuralrace.training import memory
+from neuralrace.training.blocks import ACTIVATIONS, mean_over_blocks
 from neuralrace.training.checkpointing import Checkpoints, State
 from neuralrace.training.environment import COMPILE_EVENT
+from neuralrace.training.groups import groups
 from neuralrace.training.observables.view import View
 from neuralrace.training.progress import Progress
 from neuralrace.training.runs import Runs
@@ -106,7 +111,7 @@ class Trainer:
     (its state), `diverged_at` and `order` (of mini-batches). `fixed` is what it does not change:
     `initial` weights, `rest` (weights that are not trained), `per_run` arrays, `learning_rate`,
     loss `factor`, `loss_limit` and random `key`. Every leaf has a leading axis of runs, scale by
-    scale.
+    scale. The program trains one group of runs.
 
     Create it and call it at the precision of the ensemble, as `train` does.
 
@@ -116,6 +121,7 @@ class Trainer:
         scales: init scales of the ensemble.
         seeds: seeds of the ensemble.
         graph: structure of the network, without its weights.
+        groups: runs that are trained together.
         data: arrays that all runs share, on the device.
     """
 
@@ -141,6 +147,9 @@ class Trainer:
         one = jax.tree.map(lambda w: w[0, 0], self.task.weights(self.scales[:1], self.seeds[:1]))
         self.graph, *_ = nnx.split(self.task.network(self._device(one)), nnx.Param, ...)
         self._one = one
+        by_seed = not ensemble.training.batch.whole
+        run_bytes = memory.size_of(jax.tree.leaves(self._shapes(1)[0]))
+        self.groups = groups(len(self.scales), len(self.seeds), run_bytes, by_seed)
 
     # One run ---------------------------------------------------------------------------------
 
@@ -151,13 +160,25 @@ class Trainer:
 
     def whole_loss(self, params: Any, fixed: Any, data: Any) -> Array:
         """Loss of one run on all samples."""
+        if self.task.by_sample:
+            return self.over_samples(lambda batch: self.loss(params, fixed, batch), data["loss"])
         network = nnx.merge(self.graph, params, fixed["rest"])
         return fixed["factor"] * self.task.whole_loss(network, data, fixed["per_run"])
+
+    def over_samples(self, mean: Callable[[Any], Any], batch: Any) -> Any:
+        """A mean over the samples of a batch, in blocks where the layers of all are large."""
+        if not self.task.by_sample:
+            return mean(batch)
+        units = sum(weight.shape[-2] for weight in jax.tree.leaves(self._one))
+        per_sample = units * self.dtype.itemsize * self.groups.size
+        return mean_over_blocks(mean, batch, max(ACTIVATIONS // per_sample, 1))
 
     def step(self, member: Any, fixed: Any, batch: Any, step: Array) -> Any:
         """One gradient step of one run; a run that has diverged keeps its weights."""
         params, state = member["params"], member["optimiser"]
-        loss, gradient = jax.value_and_grad(self.loss)(params, fixed, batch)
+        loss, gradient = self.over_samples(
+            lambda batch: jax.value_and_grad(self.loss)(params, fixed, batch), batch
+        )
         updates, new_state = self.optimiser.update(gradient, state, params)
         updates = jax.tree.map(lambda update: fixed["learning_rate"] * update, updates)
         # `<=` is false for a loss of NaN too
@@ -250,22 +271,23 @@ class Trainer:
 
     @cached_property
     def shapes(self) -> tuple[Any, Any]:
-        """Shapes of `members` and `fixed`: memory is checked before `start` allocates it."""
-        runs = len(self.scales) * len(self.seeds)
+        """Shapes of `members` and `fixed` of a group."""
+        return self._shapes(self.groups.size)
+
+    def _shapes(self, runs: int) -> tuple[Any, Any]:
+        """Shapes of that many runs: memory is checked before `start` allocates it."""
 
         def many(one: np.ndarray) -> np.ndarray:
             return np.broadcast_to(one, (runs, *one.shape))  # a view: no memory is allocated
 
         per_run = {name: each[0] for name, each in self.task.per_run(self.seeds[:1]).items()}
         weights, per_run = jax.tree.map(many, (self._one, per_run))
-        return jax.eval_shape(
-            lambda: self._start(weights, per_run, np.tile(self.seeds, len(self.scales)))
-        )
+        return jax.eval_shape(lambda: self._start(weights, per_run, np.zeros(runs, int)))
 
     def advance(
         self, members: Any, fixed: Any, data: Any, first: Array, every: Array, records: Array
     ) -> tuple[Any, dict[str, Array]]:
-        """Trains all runs for some steps and records observables; this is what is compiled.
+        """Trains a group for some steps and records observables; this is what is compiled.
 
         Args:
             members: see `Trainer`.
@@ -319,7 +341,7 @@ class Trainer:
     def observe_all(
         self, observables: Sequence[Observe], members: Any, fixed: Any, data: Any
     ) -> dict[str, Array]:
-        """Loss and observables of every run."""
+        """Loss and observables of every run of a group."""
         return jax.vmap(lambda member, fixed: self.observe(observables, member, fixed, data))(
             members, fixed
         )
@@ -329,9 +351,10 @@ class Trainer:
 
         A full batch is shared by all runs; otherwise every run has its own batch.
         """
-        batch, seeds = self.ensemble.training.batch, len(self.seeds)
+        batch, copies = self.ensemble.training.batch, len(self.scales)
         if batch.whole:
             return members, data["loss"]
+        seeds = len(fixed["key"]) // copies
         sampler = jax.tree.unflatten(self.sampler, data["sampler"])
 
         def sample(key: Array, size: int) -> Any:
@@ -343,7 +366,6 @@ class Trainer:
         orders = jax.tree.map(lambda order: order[:seeds], members["order"])
         drawn = jax.vmap(draw)(orders, fixed["key"][:seeds])
         # runs are ordered scale by scale; those of one seed share samples, which are drawn once
-        copies = len(self.scales)
         order, samples = jax.tree.map(
             lambda array: jnp.tile(array, (copies, *[1] * (array.ndim - 1))), drawn
         )
@@ -360,7 +382,9 @@ class Trainer:
         available = memory.available_on_device(jax.devices()[0])
         number = jax.ShapeDtypeStruct((), jnp.asarray(0).dtype)
         advance = compiled(self.advance, *self.shapes, self.data, *[number] * 3, donate=True)
-        needed = memory.program_memory(advance, len(self.scales) * len(self.seeds))
+        runs = self.groups.runs.size
+        waiting = (runs - self.groups.size) * memory.size_of(jax.tree.leaves(self._shapes(1)))
+        needed = memory.program_memory(advance, runs, waiting)
         report(memory.describe(needed, available))
         memory.refuse_program(needed, available)
         size = (1 + steps // record.every) * memory.size_of([*self._record.values()])
@@ -369,24 +393,34 @@ class Trainer:
             observe = partial(self.observe_all, self.snapshot_observables)
             snapshot = compiled(observe, *self.shapes, self.data)
             size += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
-        memory.refuse_records(size, memory.available_memory())
-        members, fixed = self.start()
+        memory.refuse_records(size * len(self.groups.runs), memory.available_memory())
+        members, fixed = map(self.groups.divide, self.start())
 
-        def run(members: Any, first: int, every: int, records: int) -> tuple[Any, Any]:
-            arguments = (jnp.asarray(n) for n in (first, every, records))
-            members, series = advance(members, fixed, self.data, *arguments)
-            return members, {name: np.asarray(rows)[:records] for name, rows in series.items()}
+        def run(members: list[Any], first: int, every: int, records: int) -> tuple[Any, Any]:
+            numbers = [jnp.asarray(n) for n in (first, every, records)]
+            called = [
+                advance(*group, self.data, *numbers) for group in zip(members, fixed, strict=True)
+            ]
+            members, series = map(list, zip(*called, strict=True))
+            rows = self.groups.join(series, axis=1)
+            return members, {name: values[:records] for name, values in rows.items()}
 
-        def snapshots_of(members: Any) -> list[dict[str, np.ndarray]]:
-            values = snapshot(members, fixed, self.data) if snapshot else {}
-            return [{name: np.asarray(each)[None] for name, each in values.items()}] * bool(values)
+        def snapshots_of(members: list[Any]) -> list[dict[str, np.ndarray]]:
+            if snapshot is None:
+                return []
+            values = [snapshot(*group, self.data) for group in zip(members, fixed, strict=True)]
+            return [{name: each[None] for name, each in self.groups.join(values).items()}]
 
-        state = checkpoints.restore(self.shapes[0], report) if checkpoints else None
+        state = checkpoints.restore(self._shapes(runs)[0], report) if checkpoints else None
         if state is None:
             members, series = run(members, 0, 0, 1)
-            state = State(0, members, [series], snapshots_of(members))
-        done, members, series, snapshots = state.step, state.members, state.series, state.snapshots
-        fixed["loss_limit"] = self._device(DIVERGENCE_FACTOR * series[0]["loss"][0])
+            done, series, snapshots = 0, [series], snapshots_of(members)
+        else:
+            done, series, snapshots = state.step, state.series, state.snapshots
+            members = self.groups.divide(state.members)
+        limits = self._device(DIVERGENCE_FACTOR * series[0]["loss"][0])
+        for group, limit in zip(fixed, self.groups.divide(limits), strict=True):
+            group["loss_limit"] = limit
         interval, pace = steps // record.snapshots, 1  # pace: steps until the next progress line
         progress = Progress(done, steps, report)
         while done < steps:
@@ -406,9 +440,9 @@ class Trainer:
                 snapshots += snapshots_of(members)
             pace = progress.update(done, series[-1]["loss"][-1], made)
             if checkpoints and done < steps and checkpoints.due():
-                checkpoints.save(State(done, members, series, snapshots))
+                checkpoints.save(State(done, self.groups.join(members), series, snapshots))
         variables = (_stack(snapshots, shape) if snapshots else {}) | _stack(series, shape)
-        diverged_at = np.asarray(members["diverged_at"]).reshape(shape)
+        diverged_at = self.groups.join([group["diverged_at"] for group in members]).reshape(shape)
         # a step checks the loss before it, so that none notices a divergence in the last one
         late = (diverged_at < 0) & np.isnan(variables["loss"][..., -1])
         return Trajectory(

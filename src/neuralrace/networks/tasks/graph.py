@@ -30,6 +30,7 @@ class GraphTask(SampleTask):
         self.arrays = {**samples, "loss": samples}
         # effective correlations: a step costs the same for any number of samples
         if training.on_moments:
+            self.by_sample = False
             effective = examples.effective
             self.keys = list(effective.sigma_xx)
             correlations = [effective.sigma_xx[key] for key in self.keys]

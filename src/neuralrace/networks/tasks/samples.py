@@ -29,6 +29,8 @@ class SampleTask(Task):
         UserError: cross-entropy is configured, and targets are no class probabilities.
     """
 
+    by_sample = True
+
     def __init__(
         self, network: Network, examples: Any, initialiser: Initialiser, training: Training
     ):
