@@ -10,9 +10,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-ACTIVATIONS = 2**21
-"""Most bytes of the layers of all runs of a group on a block of samples."""
-
 
 def mean_over_blocks(function: Callable[[Any], Any], samples: Any, rows: int) -> Any:
     """The mean over samples of a function that is itself a mean over samples.

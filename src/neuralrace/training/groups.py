@@ -1,7 +1,7 @@
 """Groups of runs: which runs are trained together, and which in turn.
 
 Runs that are trained together share the cost of starting operations. But a step reads and writes
-all their weights, and weights that do not fit into the cache come from memory at every step. So
+all their weights, and weights that do not fit into the cache are read from memory at every step. So
 runs of small networks are trained together, and runs of large ones in turn.
 """
 
@@ -15,10 +15,7 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
-CACHE = 2**21
-"""Most bytes of the trained state of runs that are trained together. Caches that a core of a
-processor has to itself hold .5 to 2 MiB, and the gradient is as large as the weights."""
-
+from neuralrace.training.memory import CACHE
 
 @dataclass(frozen=True)
 class Groups:

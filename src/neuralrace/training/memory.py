@@ -14,6 +14,10 @@ from neuralrace.errors import UserError
 if TYPE_CHECKING:  # a plan is made without JAX
     from jax.stages import Compiled
 
+CACHE = 2**19
+"""Bytes of what a core keeps near it: half of a second-level cache of 1 MiB. What training reads
+and writes at every step is divided into parts of this size, of runs and of samples. Measured on two
+kinds of processor; between 256 KiB and 1 MiB the time of a step changes by some 5%."""
 COPIES = 3
 """Copies of the records that exist at once: those of single calls, the arrays of all runs, and the
 contents of the file."""

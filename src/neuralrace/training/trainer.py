@@ -28,7 +28,7 @@ from neuralrace.datasets.random_streams import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import OBSERVABLES
 from neuralrace.training import memory
-from neuralrace.training.blocks import ACTIVATIONS, mean_over_blocks
+from neuralrace.training.blocks import mean_over_blocks
 from neuralrace.training.checkpointing import Checkpoints, State
 from neuralrace.training.environment import COMPILE_EVENT
 from neuralrace.training.groups import groups
@@ -171,7 +171,7 @@ class Trainer:
             return mean(batch)
         units = sum(weight.shape[-2] for weight in jax.tree.leaves(self._one))
         per_sample = units * self.dtype.itemsize * self.groups.size
-        return mean_over_blocks(mean, batch, max(ACTIVATIONS // per_sample, 1))
+        return mean_over_blocks(mean, batch, max(memory.CACHE // per_sample, 1))
 
     def step(self, member: Any, fixed: Any, batch: Any, step: Array) -> Any:
         """One gradient step of one run; a run that has diverged keeps its weights."""
