@@ -23,10 +23,10 @@ def mean_over_blocks(function: Callable[[Any], Any], samples: Any, rows: int) ->
         `function(samples)`, summed in another order.
     """
     count = len(jax.tree.leaves(samples)[0])
-    blocks = -(-count // rows)
-    if blocks == 1:
+    if count <= rows:
         return function(samples)
-    size, rest = divmod(count, blocks)
+    size = -(-count // -(-count // rows))
+    blocks, rest = divmod(count, size)
     equal = jax.tree.map(lambda a: a[rest:].reshape(blocks, size, *a.shape[1:]), samples)
 
     def add(total: Any, block: Any, share: float = size / count) -> tuple[Any, None]:

@@ -15,7 +15,8 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
-from neuralrace.training.memory import CACHE
+from neuralrace.training import memory
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -52,7 +53,7 @@ class Groups:
 
 
 def groups(scales: int, seeds: int, run_bytes: int, by_seed: bool) -> Groups:
-    """The largest groups whose state fits into `CACHE`; of single runs, where none does.
+    """The largest groups whose state fits into `memory.CACHE`; of single runs, where none does.
 
     All runs are one group on a GPU, which has other caches and many more operations at once.
 
@@ -66,6 +67,6 @@ def groups(scales: int, seeds: int, run_bytes: int, by_seed: bool) -> Groups:
     if by_seed:
         runs, unit = runs.reshape(scales, seeds).T, scales
     units = runs.size // unit
-    fits = units if jax.default_backend() != "cpu" else max(CACHE // (unit * run_bytes), 1)
+    fits = units if jax.default_backend() != "cpu" else max(memory.CACHE // (unit * run_bytes), 1)
     together = max(n for n in range(1, units + 1) if units % n == 0 and n <= fits)
     return Groups(np.sort(runs.reshape(-1, together * unit), axis=1))

@@ -167,7 +167,7 @@ class Trainer:
 
     def over_samples(self, mean: Callable[[Any], Any], batch: Any) -> Any:
         """A mean over the samples of a batch, in blocks where the layers of all are large."""
-        if not self.task.by_sample:
+        if not (self.task.by_sample and self.ensemble.training.batch.whole):
             return mean(batch)
         units = sum(weight.shape[-2] for weight in jax.tree.leaves(self._one))
         per_sample = units * self.dtype.itemsize * self.groups.size
