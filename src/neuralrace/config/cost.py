@@ -13,6 +13,7 @@ from neuralrace.config.memory import estimate_mb, examples, recorded
 from neuralrace.datasets.image_domains import ImageDomainDataset
 from neuralrace.extensions.registry import METRICS
 from neuralrace.networks.base import Arithmetic
+from neuralrace.training.memory import CACHE
 
 Device = Literal["cpu", "gpu"]
 
@@ -27,8 +28,8 @@ START = 0.15
 """Core-seconds of a training without its steps: tracing, loading its program, writing its file."""
 COMPILE, COMPILE_OBSERVABLE, COMPILE_BATCH = 0.5, 0.25, 1.0
 """Core-seconds to compile a program, each observable in it, and the drawing of batches."""
-CACHE, UPDATE = 1e7, 3e-10
-"""Bytes of weights of all runs that fit the cache, and core-seconds per byte to update more."""
+UPDATE = 1.2e-10
+"""Core-seconds per byte to update the weights of a run that does not fit into `memory.CACHE`."""
 LOAD, READ = 5e-7, 1.3e-6
 """Core-seconds per number of a dataset: to load it, and for a metric to read it."""
 IMAGES = 0.03
@@ -77,8 +78,8 @@ def estimate_cost(cell: Cell, gpu: bool = False) -> Cost:
     runs = len(cell.init_scales) * cell.seeds
     width = 1 if cell.precision == "float32" else 2
     work = width * multiply_adds(cell, run)
-    weight_bytes = 4 * width * runs * run.weights
-    updating = UPDATE * weight_bytes * cell.training.steps if weight_bytes > CACHE else 0
+    weight_bytes = 4 * width * run.weights
+    updating = UPDATE * weight_bytes * runs * cell.training.steps if weight_bytes > CACHE else 0
     loaded = examples(cell, sizes) * (IMAGES if isinstance(cell.dataset, ImageDomainDataset) else 1)
     train = START + CALL * operations + work / RATE + updating + LOAD * loaded
     on_gpu = START + GPU_CALL * operations + work / GPU_RATE

@@ -391,7 +391,7 @@ class Trainer:
         snapshot = None
         if self.snapshot_observables:
             observe = partial(self.observe_all, self.snapshot_observables)
-            snapshot = compiled(observe, *self.shapes, self.data)
+            snapshot = compiled(observe, *self.shapes, self.data, often=False)
             size += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
         memory.refuse_records(size * len(self.groups.runs), memory.available_memory())
         members, fixed = map(self.groups.divide, self.start())
@@ -470,7 +470,9 @@ class Trainer:
 _PROGRAMS: dict[Any, Compiled] = {}
 
 
-def compiled(function: Callable[..., Any], *shapes: Any, donate: bool = False) -> Compiled:
+def compiled(
+    function: Callable[..., Any], *shapes: Any, donate: bool = False, often: bool = True
+) -> Compiled:
     """The compiled program of a function; the same program again if an equal one was compiled.
 
     The core-seconds that this takes are reported to JAX's monitoring as `COMPILE_EVENT`.
@@ -480,14 +482,16 @@ def compiled(function: Callable[..., Any], *shapes: Any, donate: bool = False) -
         shapes: its arguments, or their shapes.
         donate: whether the program may overwrite its first argument: without it, weights and
             optimiser state would exist twice during every call.
+        often: whether it is called so often that the compiler should spend time on fast code.
     """
     begin = time.process_time()
     lowered = jax.jit(function, donate_argnums=0 if donate else ()).lower(*shapes)
     # the text alone is no unique key, as it omits unused arguments
     signature = tuple((each.shape, str(each.dtype)) for each in jax.tree.leaves(shapes))
-    key = lowered.as_text(), lowered.in_tree, lowered.out_tree, signature
+    key = lowered.as_text(), lowered.in_tree, lowered.out_tree, signature, often
     if key not in _PROGRAMS:
-        _PROGRAMS[key] = lowered.compile()
+        options = None if often else {"xla_backend_optimization_level": 0}
+        _PROGRAMS[key] = lowered.compile(compiler_options=options)
     jax.monitoring.record_event_duration_secs(COMPILE_EVENT, time.process_time() - begin)
     return _PROGRAMS[key]
 
