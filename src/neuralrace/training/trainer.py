@@ -490,7 +490,7 @@ def compiled(
     signature = tuple((each.shape, str(each.dtype)) for each in jax.tree.leaves(shapes))
     key = lowered.as_text(), lowered.in_tree, lowered.out_tree, signature, often
     if key not in _PROGRAMS:
-        options = None if often else {"xla_backend_optimization_level": 0}
+        options: dict[str, str | bool] = {} if often else {"xla_backend_optimization_level": "0"}
         _PROGRAMS[key] = lowered.compile(compiler_options=options)
     jax.monitoring.record_event_duration_secs(COMPILE_EVENT, time.process_time() - begin)
     return _PROGRAMS[key]
