@@ -9,7 +9,8 @@ It prints a table, and writes results/benchmarks.json and results/benchmarks.png
 
 import json
 from collections import Counter
-from functools import reduce
+from functools import cache, reduce
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -20,6 +21,8 @@ from neuralrace.results.atomic import replacing, write_text
 
 WORK = ("train", "solve", "measure", "judge", "draw")
 """Stages that are the work itself; all others are what it takes to get there."""
+CORES = (2, 4, 8, 16)
+"""Numbers of cores for which a run is simulated."""
 
 
 def records() -> dict[str, dict]:
@@ -46,6 +49,50 @@ def estimates(jobs: dict[str, dict], entries: list[dict]) -> tuple[list[float], 
     return seconds, memory
 
 
+def schedule(jobs: dict[str, dict], cores: int) -> float:
+    """Seconds of a run on this many cores, of jobs that take the core-seconds that they took.
+
+    Snakemake starts the job with the longest way to the end. A figure waits for all metrics of its
+    paper, as no record says which it reads.
+    """
+    cost = {job: sum(e["core_seconds"] for e in of["stages"]) for job, of in jobs.items()}
+    waits: dict[str, set[str]] = {job: set() for job in cost}
+    for job in cost:
+        folder, _, stage = job.rpartition("/")
+        if stage == "measure":
+            waits[job] = {f"{folder}/{before}" for before in ("train", "solve")} & cost.keys()
+        elif job.startswith("figures/"):
+            paper = folder.rpartition("/")[2]
+            waits[job] = {
+                other
+                for other in cost
+                if other.startswith(f"results/logs/{paper}/") and other.endswith("/measure")
+            }
+    after: dict[str, list[str]] = {job: [] for job in cost}
+    for job, before in waits.items():
+        for other in before:
+            after[other].append(job)
+
+    @cache
+    def to_the_end(job: str) -> float:
+        return cost[job] + max(map(to_the_end, after[job]), default=0.0)
+
+    ready = [(-to_the_end(job), job) for job, before in waits.items() if not before]
+    heapify(ready)
+    running: list[tuple[float, str]] = []
+    now = 0.0
+    while ready or running:
+        while ready and len(running) < cores:
+            _, job = heappop(ready)
+            heappush(running, (now + cost[job], job))
+        now, done = heappop(running)
+        for job in after[done]:
+            waits[job].discard(done)
+            if not waits[job]:
+                heappush(ready, (-to_the_end(job), job))
+    return now
+
+
 def main() -> None:
     """Prints, writes and draws."""
     jobs = records()
@@ -66,10 +113,15 @@ def main() -> None:
         print(f"{row['name']:<12}{row['core_seconds']:>9.1f}{row['share']:>8.1%}")
     print(f"all {whole:.0f} core-seconds; {overhead:.1%} of them are none of {', '.join(WORK)}")
     print(f"the estimate is within a factor of two for {within:.1%} of {len(ratios)} cells")
+    seconds = {cores: round(schedule(jobs, cores)) for cores in CORES}
+    longest = max(sum(e["core_seconds"] for e in job["stages"]) for job in jobs.values())
+    print(f"longest job {longest:.0f} core-seconds; by the clock, if cores stay as fast, on")
+    print("; ".join(f"{cores} cores {of} s" for cores, of in seconds.items()))
     print(f"estimated memory is {min(memory):.2f} to {max(memory):.2f} times what trainings took")
     report = {
         "stages": table,
         "overhead": overhead,
+        "seconds_on_cores": seconds,
         "cells_within_factor_two": within,
         "memory_over_peak": [min(memory), max(memory)],
     }
