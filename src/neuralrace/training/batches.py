@@ -15,13 +15,9 @@ Sampler = Callable[[Any, int], Any]
 
 
 class Batch(ConfigModel, ABC):
-    """The samples of each gradient step.
+    """The samples of each gradient step."""
 
-    `order` and `draw` say how a batch is made inside the compiled program; a batch that is `whole`
-    needs neither.
-    """
-
-    whole: ClassVar[bool] = False
+    whole: ClassVar[bool]
     """Whether every step uses all samples, the same in all runs."""
     draw_cost: ClassVar[int] = 0
     """Multiply-adds to draw one input of a sample."""
@@ -46,6 +42,24 @@ class Batch(ConfigModel, ABC):
         """The initial order of the items, which `draw` shuffles; None for batches without one."""
         return None
 
+
+class FullBatch(Batch):
+    """Every step uses all samples."""
+
+    whole: ClassVar[bool] = True
+    name: Literal["full"] = "full"
+
+    def samples(self, available: int) -> int:
+        """See `Batch.samples`."""
+        return available
+
+
+class SampledBatch(Batch):
+    """Every step uses other samples; `draw` makes them inside the compiled program."""
+
+    whole: ClassVar[bool] = False
+
+    @abstractmethod
     def draw(self, order: Any, key: Any, step: Any, pick: Pick, sample: Sampler) -> tuple[Any, Any]:
         """The samples of one step of one run; called inside the compiled program.
 
@@ -59,21 +73,9 @@ class Batch(ConfigModel, ABC):
         Returns:
             The order after this step, and the samples in the form that the task's loss takes.
         """
-        raise NotImplementedError
 
 
-class FullBatch(Batch):
-    """Every step uses all samples."""
-
-    whole: ClassVar[bool] = True
-    name: Literal["full"] = "full"
-
-    def samples(self, available: int) -> int:
-        """See `Batch.samples`."""
-        return available
-
-
-class MiniBatch(Batch):
+class MiniBatch(SampledBatch):
     """Every step uses the next part of the shuffled samples; they are shuffled in each epoch."""
 
     name: Literal["mini"]
@@ -99,7 +101,7 @@ class MiniBatch(Batch):
         return np.arange(items)
 
     def draw(self, order: Any, key: Any, step: Any, pick: Pick, sample: Sampler) -> tuple[Any, Any]:
-        """See `Batch.draw`."""
+        """See `SampledBatch.draw`."""
         from jax import lax, random
 
         per_epoch = len(order) // self.size
@@ -115,7 +117,7 @@ class MiniBatch(Batch):
         return order, pick(lax.dynamic_slice_in_dim(order, first, self.size))
 
 
-class FreshBatch(Batch):
+class FreshBatch(SampledBatch):
     """Every step draws new samples from the distribution of the dataset.
 
     Runs of one seed draw the same samples at every init scale.
@@ -143,7 +145,7 @@ class FreshBatch(Batch):
         return sampler
 
     def draw(self, order: Any, key: Any, step: Any, pick: Pick, sample: Sampler) -> tuple[Any, Any]:
-        """See `Batch.draw`."""
+        """See `SampledBatch.draw`."""
         from jax import random
 
         return order, sample(random.fold_in(key, step), self.size)

@@ -28,6 +28,7 @@ from neuralrace.datasets.random_streams import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import OBSERVABLES
 from neuralrace.training import memory
+from neuralrace.training.batches import SampledBatch
 from neuralrace.training.blocks import mean_over_blocks
 from neuralrace.training.checkpointing import Checkpoints, State
 from neuralrace.training.environment import COMPILE_EVENT
@@ -352,7 +353,7 @@ class Trainer:
         A full batch is shared by all runs; otherwise every run has its own batch.
         """
         batch, copies = self.ensemble.training.batch, len(self.scales)
-        if batch.whole:
+        if not isinstance(batch, SampledBatch):
             return members, data["loss"]
         seeds = len(fixed["key"]) // copies
         sampler = jax.tree.unflatten(self.sampler, data["sampler"])
