@@ -265,6 +265,13 @@ def one_mask(ensemble: "Ensemble") -> UserError | None:
 
 
 @requirement
+def joint_descent(ensemble: "Ensemble") -> UserError | None:
+    """All pathways descend on the joint residual, not in stages."""
+    stages = getattr(ensemble.network, "stages", None)
+    return _unless(stages is None, "network.stages", stages, "leave them out")
+
+
+@requirement
 def context_family(ensemble: "Ensemble") -> UserError | None:
     """Gates of name contexts, with context pathways open in one number of contexts."""
     gates = getattr(ensemble.network, "gates", None)
@@ -317,7 +324,7 @@ def candidates(ensemble: "SolvedEnsemble") -> UserError | None:
 
 @requirement
 def trained_candidates(ensemble: "SolvedEnsemble") -> UserError | None:
-    """Candidates for a ReLU network, with one hidden layer and all layers trained."""
+    """Candidates for a ReLU network, with one hidden layer, all layers trained jointly."""
     for name, network in ensemble.candidates.items():
         if network.readout != "trained":
             return _equal(f"candidates.{name}.readout", network.readout, "trained")
@@ -325,6 +332,8 @@ def trained_candidates(ensemble: "SolvedEnsemble") -> UserError | None:
             return _wrong(
                 f"candidates.{name}.hidden", network.hidden, "give exactly one hidden layer"
             )
+        if network.stages:
+            return _wrong(f"candidates.{name}.stages", network.stages, "leave them out")
     return candidates(ensemble)
 
 
