@@ -451,6 +451,18 @@ def whole_targets(ensemble: "Ensemble") -> UserError | None:
 
 
 @requirement
+def one_task(ensemble: "Ensemble") -> UserError | None:
+    """A single task, not a sequence of tasks."""
+    return _dataset(ensemble, len(ensemble.dataset.phases) == 1, "use a single task")
+
+
+@requirement
+def task_sequence(ensemble: "Ensemble") -> UserError | None:
+    """A sequence of tasks."""
+    return _dataset(ensemble, len(ensemble.dataset.phases) > 1, "use sequence")
+
+
+@requirement
 def contexts(ensemble: "Ensemble") -> UserError | None:
     """Samples in contexts; the contexts of a dataset by domain are its pairs of domains."""
     dataset = ensemble.dataset
@@ -499,6 +511,19 @@ def known_input_distribution(ensemble: "Ensemble") -> UserError | None:
 
 
 @data_requirement
+def tasks_fit(ensemble: "Ensemble") -> UserError | None:
+    """All tasks of a sequence have the same sizes."""
+    sizes = [dataset.sizes for _, dataset in ensemble.dataset.phases]
+    return _unless(
+        len(set(sizes)) == 1,
+        "dataset.tasks",
+        sizes,
+        "use datasets of equal sizes",
+        "tasks differ in samples, inputs or outputs",
+    )
+
+
+@data_requirement
 def start_exists(ensemble: "Ensemble") -> UserError | None:
     """The initialiser works for this network and these data."""
     init, network = ensemble.init, _resolved(ensemble)
@@ -514,7 +539,8 @@ def start_exists(ensemble: "Ensemble") -> UserError | None:
 
 def _inputs(ensemble: "Ensemble", test: Callable[[Any], bool], problem: str) -> UserError | None:
     dataset = ensemble.dataset
-    met = dataset.may_be_white and test(dataset.load())
+    tasks = [task for _, task in dataset.phases]
+    met = all(task.may_be_white and test(task.load()) for task in tasks)
     return _dataset(ensemble, met, "use modes, or other theory", f"its inputs {problem}")
 
 
@@ -588,7 +614,8 @@ def gates_fit(ensemble: "Ensemble") -> UserError | None:
         network.families(dataset.count)
         network.partners(dataset.count)
     elif network.has_fixed_gates and dataset.sizes.samples <= FEW_SAMPLES:
-        network.examples(dataset)
+        for _, task in dataset.phases:
+            network.examples(task)
     return None
 
 

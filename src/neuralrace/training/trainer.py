@@ -293,7 +293,7 @@ class Trainer:
             members = jax.lax.fori_loop(first, first + every, one_step, members)
             record = jax.lax.cond(
                 records > 0,
-                lambda: self.observe_all(self.observables, members, fixed, data),
+                lambda: self.observe_all(self.observables, members, fixed, data, first + every),
                 lambda: jax.tree.map(jnp.zeros_like, self._record),
             )
             series = {name: series[name].at[row].set(value) for name, value in record.items()}
@@ -309,7 +309,8 @@ class Trainer:
     @cached_property
     def _record(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shapes of one record."""
-        return jax.eval_shape(partial(self.observe_all, self.observables), *self.shapes, self.data)
+        observe = partial(self.observe_all, self.observables)
+        return jax.eval_shape(observe, *self.shapes, self.data, jnp.asarray(0))
 
     @property
     def rows(self) -> int:
@@ -317,9 +318,10 @@ class Trainer:
         return min(max(ROW_BYTES // memory.size_of([*self._record.values()]), 1), ROWS)
 
     def observe_all(
-        self, observables: Sequence[Observe], members: Any, fixed: Any, data: Any
+        self, observables: Sequence[Observe], members: Any, fixed: Any, data: Any, step: Array
     ) -> dict[str, Array]:
-        """Loss and observables of every run."""
+        """Loss and observables of every run; `step` is the number of the next step."""
+        data = self.task.present(data, step)
         return jax.vmap(lambda member, fixed: self.observe(observables, member, fixed, data))(
             members, fixed
         )
@@ -330,6 +332,7 @@ class Trainer:
         A full batch is shared by all runs; otherwise every run has its own batch.
         """
         batch, seeds = self.ensemble.training.batch, len(self.seeds)
+        data = self.task.present(data, step)
         if batch.whole:
             return members, data["loss"]
         sampler = jax.tree.unflatten(self.sampler, data["sampler"])
@@ -367,7 +370,7 @@ class Trainer:
         snapshot = None
         if self.snapshot_observables:
             observe = partial(self.observe_all, self.snapshot_observables)
-            snapshot = compiled(observe, *self.shapes, self.data)
+            snapshot = compiled(observe, *self.shapes, self.data, number)
             size += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
         memory.refuse_records(size, memory.available_memory())
         members, fixed = self.start()
@@ -377,14 +380,14 @@ class Trainer:
             members, series = advance(members, fixed, self.data, *arguments)
             return members, {name: np.asarray(rows)[:records] for name, rows in series.items()}
 
-        def snapshots_of(members: Any) -> list[dict[str, np.ndarray]]:
-            values = snapshot(members, fixed, self.data) if snapshot else {}
+        def snapshots_of(members: Any, step: int) -> list[dict[str, np.ndarray]]:
+            values = snapshot(members, fixed, self.data, jnp.asarray(step)) if snapshot else {}
             return [{name: np.asarray(each)[None] for name, each in values.items()}] * bool(values)
 
         state = checkpoints.restore(self.shapes[0], report) if checkpoints else None
         if state is None:
             members, series = run(members, 0, 0, 1)
-            state = State(0, members, [series], snapshots_of(members))
+            state = State(0, members, [series], snapshots_of(members, 0))
         done, members, series, snapshots = state.step, state.members, state.series, state.snapshots
         fixed["loss_limit"] = self._device(DIVERGENCE_FACTOR * series[0]["loss"][0])
         interval, pace = steps // record.snapshots, 1  # pace: steps until the next progress line
@@ -403,7 +406,7 @@ class Trainer:
             made = max(records, 1) * every
             done += made
             if done % interval == 0:
-                snapshots += snapshots_of(members)
+                snapshots += snapshots_of(members, done)
             pace = progress.update(done, series[-1]["loss"][-1], made)
             if checkpoints and done < steps and checkpoints.due():
                 checkpoints.save(State(done, members, series, snapshots))
