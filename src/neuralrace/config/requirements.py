@@ -537,6 +537,24 @@ def start_exists(ensemble: "Ensemble") -> UserError | None:
     return None
 
 
+@data_requirement
+def lambda_balanced_start(ensemble: "Ensemble") -> UserError | None:
+    """Initial weights with W_2^T W_2 - W_1 W_1^T = lambda I, of one hidden layer."""
+    init, network = ensemble.init, _resolved(ensemble)
+    examples = network.examples(ensemble.dataset)
+    weights = network.initial(init, examples, (1.0,), ensemble.seed_numbers[:1])
+    first, second = (weight[0, 0] for weight in weights)
+    difference = second.T @ second - first @ first.T
+    rest = difference - np.diag(difference).mean() * np.eye(len(first))
+    size = np.sum(first**2) + np.sum(second**2)
+    return _unless(
+        np.linalg.norm(rest) <= 1e-8 * size,
+        "init.name",
+        init.name,
+        "use lambda_balanced, or zero_balanced without imbalance",
+    )
+
+
 def _inputs(ensemble: "Ensemble", test: Callable[[Any], bool], problem: str) -> UserError | None:
     dataset = ensemble.dataset
     tasks = [task for _, task in dataset.phases]

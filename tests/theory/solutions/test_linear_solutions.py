@@ -32,6 +32,10 @@ ALIGNED = {"init": {"name": "aligned"}}
 FLOWS = {  # changes for which a solution equals the gradient flow
     "aligned_modes": ALIGNED,
     "exact": {"init": {"name": "zero_balanced"}},
+    "lambda_balanced": {
+        "network": {"name": "layered", "hidden": [2]},
+        "init": {"name": "lambda_balanced", "lambda_": 8.0},
+    },
     "layered_modes": {
         "network": {"name": "layered", "hidden": [4, 3]},
         "init": {"name": "aligned", "layer_strengths": [1.0, 2.0, 0.5]},
