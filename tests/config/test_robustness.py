@@ -73,6 +73,16 @@ def test_with_an_odd_interval_training_takes_twice_as_long():
     assert (size.training.learning_rate, size.training.steps, size.record.every) == (0.02, 40, 5)
 
 
+def test_tasks_of_a_sequence_begin_at_the_same_time():
+    mixture = SPEC["dataset"] | {"inputs": 2, "outputs": 2}
+    dataset = {"name": "sequence", "tasks": [mixture, mixture], "switches": [20]}
+    assert variant_of(cell(dataset=dataset), "step_size").dataset.switches == (10,)
+    size = variant_of(cell(dataset=dataset | {"switches": [21]}), "step_size")
+    assert (size.training.steps, size.dataset.switches) == (40, (21,))
+    fresh = variant_of(cell(dataset=dataset), "fresh")
+    assert [task.seed for task in fresh.dataset.tasks] == [OFFSET + 3] * 2
+
+
 def test_batches_of_fresh_samples_double_too():
     online = {"learning_rate": 0.01, "steps": 40, "batch": {"name": "fresh", "size": 7}}
     other = variant_of(cell(dataset={"name": "nonlinear_gaussian"}, training=online), "samples")

@@ -20,6 +20,7 @@ from neuralrace.networks.initialisers.aligned import Aligned
 from neuralrace.networks.initialisers.base import EdgeInitialiser
 from neuralrace.networks.initialisers.decoupled import Decoupled
 from neuralrace.networks.initialisers.glorot import Glorot
+from neuralrace.networks.initialisers.lambda_balanced import LambdaBalanced
 from neuralrace.networks.initialisers.normal import Normal
 from neuralrace.networks.initialisers.orthogonal import Orthogonal
 from neuralrace.networks.initialisers.tied import Tied
@@ -67,7 +68,7 @@ def test_shapes_and_scale(data):
     initialiser = initialiser_of(data.draw(st.sampled_from(INITIALISERS)))
     inputs, outputs = data.draw(unit), data.draw(unit)
     hidden = data.draw(st.lists(unit, max_size=3))
-    if isinstance(initialiser, Decoupled | Tied):
+    if isinstance(initialiser, Decoupled | LambdaBalanced | Tied):
         hidden = [min(inputs, outputs) + data.draw(unit)]
     widths = (inputs, *hidden, outputs)
     scale, seeds = data.draw(st.floats(1e-3, 1e3)), range(data.draw(unit))
@@ -424,3 +425,41 @@ def test_initialiser_that_does_not_fit_the_graph_is_refused(initialiser, graph, 
     with pytest.raises(UserError, match=problem) as error:
         initial_edges(initialiser, graph, lambda _: effective, (1.0,), (0,))
     assert error.value.key == key
+
+
+# Lambda-balanced -------------------------------------------------------------------------------
+
+
+@given(widths=st.tuples(unit, unit, unit), lambda_=st.floats(-3, 3), scale=st.floats(0.1, 2))
+@few
+def test_lambda_is_the_imbalance_of_every_hidden_direction(widths, lambda_, scale):
+    inputs, hidden, outputs = widths
+    initialiser = LambdaBalanced(name="lambda_balanced", lambda_=lambda_)
+    possible = hidden <= outputs if lambda_ > 0 else hidden <= inputs
+    if lambda_ and not possible:
+        with pytest.raises(UserError, match="use fewer hidden units") as error:
+            initialiser.draw(0, widths, MODES)
+        assert error.value.key == "init.lambda_"
+        return
+    w1, w2 = initial_weights(initialiser, widths, MODES, (scale,), range(2))
+    difference = w2.mT @ w2 - w1 @ w1.mT
+    expected = np.broadcast_to(lambda_ * scale**2 * np.eye(hidden), difference.shape)
+    np.testing.assert_allclose(difference, expected, rtol=0, atol=1e-12)
+    # the smaller layer has strengths of the init scale, in as many directions as fit
+    smaller = w1 if lambda_ > 0 else w2
+    values = np.linalg.svd(smaller, compute_uv=False)[..., : min(widths)] / scale
+    assert ((values > 0.5 - 1e-9) & (values < 1.5 + 1e-9)).all()
+
+
+def test_without_lambda_the_start_is_zero_balanced():
+    for widths in [(5, 3, 4), (3, 6, 2)]:
+        weights = LambdaBalanced(name="lambda_balanced").draw(3, widths, MODES)
+        expected = ZeroBalanced(name="zero_balanced").draw(3, widths, MODES)
+        for w, same in zip(weights, expected, strict=True):
+            np.testing.assert_allclose(w, same, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("widths", [(3, 2), (3, 2, 2, 2)])
+def test_lambda_is_of_two_layers(widths):
+    with pytest.raises(UserError, match="needs one hidden layer"):
+        LambdaBalanced(name="lambda_balanced").draw(0, widths, MODES)

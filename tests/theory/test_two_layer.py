@@ -7,12 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import config
+from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
+from neuralrace.datasets import Data
+from neuralrace.networks.initial_weights import initial_weights
+from neuralrace.networks.initialisers.lambda_balanced import LambdaBalanced
 from neuralrace.theory.balance import imbalance
 from neuralrace.theory.gradient_flow import linear_descent, linear_flow
 from neuralrace.theory.modes import deep_mode
-from neuralrace.theory.two_layer import exact_two_layer
+from neuralrace.theory.two_layer import (
+    balance_coefficient,
+    exact_two_layer,
+    lambda_balanced_weights,
+)
 
 
 def balanced_start(rng, n_out, hidden, n_in, scale, runs=3):
@@ -161,3 +169,115 @@ def test_bad_shapes_are_refused(monkeypatch):
             exact_two_layer(time, w1, w2, sigma_yx)
     with pytest.raises(ValueError, match="time must not"):
         exact_two_layer(-time, *good, sigma_yx)
+
+
+# Lambda-balanced starts ------------------------------------------------------------------------
+
+
+def lambda_start(widths, lambda_, scales=(1.0,)):
+    """Initial weights of a run at each scale; widths are inputs, hidden units, outputs."""
+    initialiser = LambdaBalanced(name="lambda_balanced", lambda_=lambda_)
+    modes = Data(x=np.ones((1, widths[0])), y=np.ones((1, widths[-1]))).modes
+    w1, w2 = initial_weights(initialiser, widths, modes, scales, range(1))
+    return w1[:, 0], w2[:, 0]
+
+
+def integrated(time, w1, w2, sigmas, starts):
+    """Both layers of one run at the times, by an ODE solver that begins anew with each task."""
+    shapes = w1.shape, w2.shape
+    now, paths = np.concatenate([w1.ravel(), w2.ravel()]), []
+    for sigma, start, end in zip(sigmas, starts, [*starts[1:], time[-1] + 1], strict=True):
+        inside = time[(time >= start) & (time < end)]
+
+        def rate(_, flat, sigma=sigma):
+            a, b = flat[: w1.size].reshape(shapes[0]), flat[w1.size :].reshape(shapes[1])
+            error = sigma - b @ a
+            return np.concatenate([(b.T @ error).ravel(), (error @ a.T).ravel()])
+
+        solver = {"method": "DOP853", "rtol": 1e-10, "atol": 1e-13}
+        path = solve_ivp(rate, (start, end), now, t_eval=np.append(inside, end), **solver).y.T
+        paths.append(path[: len(inside)])
+        now = path[-1]
+    flat = np.concatenate(paths)
+    return flat[:, : w1.size].reshape(-1, *shapes[0]), flat[:, w1.size :].reshape(-1, *shapes[1])
+
+
+LAMBDA_WIDTHS = [
+    ((3, 3, 3), 0.8),
+    ((5, 3, 4), 2.0),
+    ((5, 4, 3), -1.5),
+    ((2, 4, 4), 0.7),  # more hidden units than inputs
+    ((4, 4, 2), -3.0),
+    ((6, 1, 2), 10.0),
+    ((3, 6, 2), 0.0),
+]
+
+
+@pytest.mark.parametrize(("widths", "lambda_"), LAMBDA_WIDTHS)
+def test_lambda_balanced_weights_solve_the_flow_of_a_sequence_of_tasks(widths, lambda_):
+    n_in, _, n_out = widths
+    rng = np.random.default_rng(sum(widths))
+    sigmas = [rng.normal(size=(n_out, n_in)) for _ in range(2)]
+    sigmas.append(-sigmas[1])
+    time, starts = np.array([0.0, 0.1, 0.5, 1.5, 2.0, 3.0, 3.5, 6.0]), [0.0, 1.0, 3.0]
+    w1, w2 = lambda_start(widths, lambda_, scales := (1.0, 0.3))
+    first, second = lambda_balanced_weights(time, w1, w2, sigmas, starts)
+    for run, scale in enumerate(scales):
+        a, b = integrated(time, w1[run], w2[run], sigmas, starts)
+        for exact, solved in (
+            (second[run] @ first[run], b @ a),
+            (first[run].mT @ first[run], a.mT @ a),
+            (second[run] @ second[run].mT, b @ b.mT),
+        ):
+            np.testing.assert_allclose(exact, solved, rtol=0, atol=2e-8)
+        # lambda stays what it was
+        rank = first.shape[-2]
+        expected = np.broadcast_to(lambda_ * scale**2 * np.eye(rank), (len(time), rank, rank))
+        balance = imbalance(first[run], second[run])
+        np.testing.assert_allclose(balance, expected, rtol=0, atol=1e-11 * (1 + abs(lambda_)))
+
+
+def test_small_lambda_approaches_the_zero_balanced_solution():
+    rng, time = np.random.default_rng(0), np.linspace(0, 5, 9)
+    sigma_yx = rng.normal(size=(4, 3))
+    expected = exact_two_layer(time, *lambda_start((3, 2, 4), 0.0), sigma_yx)
+    errors = []
+    for lambda_ in (1e-3, 1e-6, 0.0):
+        first, second = lambda_balanced_weights(time, *lambda_start((3, 2, 4), lambda_), [sigma_yx])
+        errors.append(np.abs(second @ first - expected).max())
+    assert errors[0] > 1e-5
+    assert errors[1] < 2e-3 * errors[0]
+    assert errors[2] < 1e-14
+
+
+@pytest.mark.parametrize("lambda_", [2.0, -2.0, 1e-3])
+def test_aligned_lambda_balanced_modes_follow_the_hyperbolic_law(lambda_):
+    """One mode: p = |lambda|/2 sinh(theta), and u = tanh(theta/2) has a closed form.
+
+    du/dt = s - |lambda| u - s u^2, so (u - u+)/(u - u-) decays with the rate
+    sqrt(lambda^2 + 4 s^2), twice the larger eigenvalue of F.
+    """
+    s, small = np.array([3.0, 1.0]), np.array([0.1, 0.4])
+    large = np.sqrt(small**2 + abs(lambda_))
+    a, b = (small, large) if lambda_ > 0 else (large, small)
+    time = np.array([0.0, 0.2, 1.0, 3.0, 40.0])
+    w1, w2 = np.diag(a)[None], np.diag(b)[None]
+    first, second = lambda_balanced_weights(time, w1, w2, [np.diag(s)])
+    size, rate = abs(lambda_), np.sqrt(lambda_**2 + 4 * s**2)
+    stable, unstable = (rate - size) / (2 * s), (-rate - size) / (2 * s)
+    start = np.tanh(np.arcsinh(2 * a * b / size) / 2)
+    decay = (start - stable) / (start - unstable) * np.exp(-rate * time[:, None])
+    u = (stable - decay * unstable) / (1 - decay)
+    expected = size * u / (1 - u**2)  # sinh(2 artanh u) / 2
+    total = (second @ first)[0]
+    modes = np.diagonal(total, axis1=-2, axis2=-1)
+    np.testing.assert_allclose(modes, expected, rtol=1e-9)
+    np.testing.assert_allclose(total, modes[..., None] * np.eye(2), rtol=0, atol=1e-12)
+
+
+def test_weights_without_a_lambda_are_refused():
+    w1, w2 = lambda_start((3, 2, 4), 0.5)
+    np.testing.assert_allclose(balance_coefficient(w1, w2), 0.5, rtol=1e-12)
+    w1 = w1 * [[1.0, 1.0, 1.001]]
+    with pytest.raises(ValueError, match="not lambda-balanced"):
+        lambda_balanced_weights(np.array([1.0]), w1, w2, [np.ones((4, 3))])

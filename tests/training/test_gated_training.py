@@ -202,6 +202,98 @@ def test_trained_pairs_depend_on_the_seed_alone(trained):
     assert not np.array_equal(recorded[0, 0], recorded[0, 1])
 
 
+# Stages ----------------------------------------------------------------------------------------
+
+STAGED = {
+    "squared error": {
+        "dataset": PARTS["gated"]["dataset"],
+        "training": training_of(learning_rate=0.1),
+    },
+    "cross-entropy": {
+        "dataset": {"name": "table", "x": X, "y": np.eye(3)[[0, 1, 2, 1, 0, 2]].tolist()},
+        "training": training_of(
+            learning_rate=0.3,
+            optimiser={"name": "momentum", "momentum": 0.5},
+            loss={"name": "cross_entropy", "normalisation": "mean"},
+        ),
+    },
+}
+
+
+def in_stages(make_run, loss, stages):
+    """A network of four pathways of unequal width, and its trajectory."""
+    network = {
+        "name": "gated",
+        "hidden": [3, 2],
+        "widths": [2, 1, 1, 3],
+        "gates": {"name": "half_space", "pathways": 4, "seed": 2},
+        "stages": stages,
+    }
+    ensemble = make_run(network=network, **STAGED[loss], **recorded("outputs"))
+    return ensemble, train(ensemble).variables
+
+
+def descended_in_stages(ensemble, member):
+    """Outputs and joint loss at every step of one run; a pathway never sees those of later stages.
+
+    Written out pathway by pathway: nothing is a derivative of a sum over pathways.
+    """
+    scale, seed = member
+    wiring, training = wiring_of(ensemble, seed), ensemble.training
+    graph, y = wiring.architecture, wiring.data.y
+    start = initial_edges(ensemble.init, graph, dict, ensemble.init_scales, range(ensemble.seeds))
+    chains = [[start[edge][scale, seed] for edge in path.edges] for path in graph.pathways]
+    inputs = np.split(wiring.gated_inputs, len(chains), axis=1)
+    stage_of = [n for n, size in enumerate(ensemble.network.stages) for _ in range(size)]
+    speeds = [[0 * w for w in chain] for chain in chains]
+    kept = getattr(training.optimiser, "momentum", 0)
+    outputs, losses = [], []
+    for _ in range(STEPS + 1):
+        answers = [x @ (c @ b @ a).T for x, (a, b, c) in zip(inputs, chains, strict=True)]
+        outputs.append(sum(answers))
+        losses.append(loss_and_slope(ensemble, outputs[-1], y)[0])
+        for number, (x, (a, b, c)) in enumerate(zip(inputs, chains, strict=True)):
+            seen = [
+                answer
+                for answer, stage in zip(answers, stage_of, strict=True)
+                if stage <= stage_of[number]
+            ]
+            _, slope = loss_and_slope(ensemble, sum(seen), y)
+            error = slope.T @ x  # (output, input)
+            slopes = [(c @ b).T @ error, c.T @ error @ a.T, error @ (b @ a).T]
+            speeds[number] = [kept * v + g for v, g in zip(speeds[number], slopes, strict=True)]
+        chains = [
+            [w - training.learning_rate * v for w, v in zip(chain, speed, strict=True)]
+            for chain, speed in zip(chains, speeds, strict=True)
+        ]
+    return outputs, losses
+
+
+@pytest.mark.parametrize("loss", STAGED)
+@pytest.mark.parametrize("stages", [[1, 3], [1, 1, 1, 1], [3, 1]], ids=str)
+def test_stages_descend_as_by_hand_and_record_the_joint_loss(make_run, loss, stages):
+    ensemble, trajectory = in_stages(make_run, loss, stages)
+    for member in RUNS:
+        answers, losses = descended_in_stages(ensemble, member)
+        np.testing.assert_allclose(trajectory["outputs"][member], answers, **ROUNDING)
+        np.testing.assert_allclose(trajectory["loss"][member], losses, **ROUNDING)
+    _, joint = in_stages(make_run, loss, None)
+    np.testing.assert_allclose(trajectory["loss"][:, :, 0], joint["loss"][:, :, 0], **ROUNDING)
+    assert np.abs(trajectory["loss"] - joint["loss"])[:, :, -1].min() > 1e-6
+
+
+def test_first_stage_learns_as_if_it_were_alone(make_run):
+    """A pathway that is open everywhere learns as the network of that pathway alone."""
+    gates = {"name": "listed", "rows": [[1] * 6, [1, 0] * 3, [0, 1] * 3]}
+    network = {"name": "gated", "hidden": [4], "gates": gates, "stages": [1, 2]}
+    ensemble = make_run(network=network, **STAGED["squared error"], **recorded("pathway_maps"))
+    maps = train(ensemble).variables["pathway_maps"]
+    first = network | {"gates": gates | {"rows": [[1] * 6]}, "stages": None}
+    alone = make_run(network=first, **STAGED["squared error"], **recorded("pathway_maps"))
+    expected = train(alone).variables["pathway_maps"]
+    np.testing.assert_allclose(maps[..., :1, :, :], expected, **ROUNDING)
+
+
 # Parts, precision and step size ----------------------------------------------------------------
 
 

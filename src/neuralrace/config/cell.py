@@ -140,6 +140,18 @@ class Ensemble(ConfigModel):
     @model_validator(mode="after")
     def _trainable(self) -> "Ensemble":
         self.network.check(self.dataset, self.training)
+        if unmet(self, "task_sequence"):
+            return self
+        if error := unmet(self, "layered|gated"):
+            raise error.replaced(problem="is not trained on a sequence of tasks")
+        start, _ = self.dataset.phases[-1]
+        if start >= self.training.steps:
+            raise UserError(
+                f"training ends after {self.training.steps} steps, before the last task begins",
+                key="dataset.switches",
+                value=start,
+                remedy="use earlier ones, or more steps",
+            )
         return self
 
     @property
@@ -149,7 +161,13 @@ class Ensemble(ConfigModel):
 
     def task(self) -> "Task":
         """The task of `neuralrace.training.runs.Runs`."""
-        return self.resolved.task(self.dataset, self.init, self.training)
+        starts, datasets = zip(*self.dataset.phases, strict=True)
+        tasks = [self.resolved.task(each, self.init, self.training) for each in datasets]
+        if len(tasks) == 1:
+            return tasks[0]
+        from neuralrace.networks.tasks.sequence import SequenceTask
+
+        return SequenceTask(tasks, starts)
 
     @property
     def modules(self) -> frozenset[str]:
@@ -222,7 +240,7 @@ class SolvedEnsemble(Ensemble):
         """
         observables = self.record.observables
         return (
-            unmet(self, "start_exists gates_fit", data=True)
+            unmet(self, "tasks_fit start_exists gates_fit", data=True)
             or _first_unmet(self, "record.observables", observables, OBSERVABLES, data=True)
             or _first_unmet(self, "solutions", self.solutions, SOLUTIONS, data=True)
         )

@@ -243,6 +243,9 @@ def _type(schema: Schema, plural: str = "") -> str:
                 linked = f"[{kind}]({REFERENCE_PAGE}#{kind}): "
                 return linked + ", ".join(names)
         return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "oneOf" in schema:
+        names = ", ".join(f"`{_name(member)}`" for member in schema["oneOf"])
+        return f"mapping{plural} of name {names}"
     if "anyOf" in schema:
         return " or ".join(_type(option) for option in schema["anyOf"])
     if "prefixItems" in schema:

@@ -77,10 +77,11 @@ def numbers(ensemble: Ensemble, run: Arithmetic, sizes: Sizes) -> float:
 
 
 def examples(ensemble: Ensemble, sizes: Sizes) -> float:
-    """Numbers in inputs and targets of the dataset, and of the batches of one step."""
+    """Numbers in inputs and targets of all tasks, and of the batches of one step."""
     batch = ensemble.training.batch
     drawn = 0 if batch.whole else ensemble.seeds * batch.samples(sizes.samples)
-    return float(sizes.samples + drawn) * (sizes.inputs + sizes.outputs)
+    samples = sizes.samples * len(ensemble.dataset.phases)
+    return float(samples + drawn) * (sizes.inputs + sizes.outputs)
 
 
 def recorded(ensemble: Ensemble, sizes: Sizes) -> float:

@@ -265,6 +265,13 @@ def one_mask(ensemble: "Ensemble") -> UserError | None:
 
 
 @requirement
+def joint_descent(ensemble: "Ensemble") -> UserError | None:
+    """All pathways descend on the joint residual, not in stages."""
+    stages = getattr(ensemble.network, "stages", None)
+    return _unless(stages is None, "network.stages", stages, "leave them out")
+
+
+@requirement
 def context_family(ensemble: "Ensemble") -> UserError | None:
     """Gates of name contexts, with context pathways open in one number of contexts."""
     gates = getattr(ensemble.network, "gates", None)
@@ -317,7 +324,7 @@ def candidates(ensemble: "SolvedEnsemble") -> UserError | None:
 
 @requirement
 def trained_candidates(ensemble: "SolvedEnsemble") -> UserError | None:
-    """Candidates for a ReLU network, with one hidden layer and all layers trained."""
+    """Candidates for a ReLU network, with one hidden layer, all layers trained jointly."""
     for name, network in ensemble.candidates.items():
         if network.readout != "trained":
             return _equal(f"candidates.{name}.readout", network.readout, "trained")
@@ -325,6 +332,8 @@ def trained_candidates(ensemble: "SolvedEnsemble") -> UserError | None:
             return _wrong(
                 f"candidates.{name}.hidden", network.hidden, "give exactly one hidden layer"
             )
+        if network.stages:
+            return _wrong(f"candidates.{name}.stages", network.stages, "leave them out")
     return candidates(ensemble)
 
 
@@ -442,6 +451,18 @@ def whole_targets(ensemble: "Ensemble") -> UserError | None:
 
 
 @requirement
+def one_task(ensemble: "Ensemble") -> UserError | None:
+    """A single task, not a sequence of tasks."""
+    return _dataset(ensemble, len(ensemble.dataset.phases) == 1, "use a single task")
+
+
+@requirement
+def task_sequence(ensemble: "Ensemble") -> UserError | None:
+    """A sequence of tasks."""
+    return _dataset(ensemble, len(ensemble.dataset.phases) > 1, "use sequence")
+
+
+@requirement
 def contexts(ensemble: "Ensemble") -> UserError | None:
     """Samples in contexts; the contexts of a dataset by domain are its pairs of domains."""
     dataset = ensemble.dataset
@@ -490,6 +511,21 @@ def known_input_distribution(ensemble: "Ensemble") -> UserError | None:
 
 
 @data_requirement
+def tasks_fit(ensemble: "Ensemble") -> UserError | None:
+    """All tasks of a sequence have the same sizes."""
+    if task_sequence(ensemble):
+        return None  # the sizes of a single dataset may take long, and fit themselves
+    sizes = [dataset.sizes for _, dataset in ensemble.dataset.phases]
+    return _unless(
+        len(set(sizes)) == 1,
+        "dataset.tasks",
+        sizes,
+        "use datasets of equal sizes",
+        "tasks differ in samples, inputs or outputs",
+    )
+
+
+@data_requirement
 def start_exists(ensemble: "Ensemble") -> UserError | None:
     """The initialiser works for this network and these data."""
     init, network = ensemble.init, _resolved(ensemble)
@@ -503,9 +539,28 @@ def start_exists(ensemble: "Ensemble") -> UserError | None:
     return None
 
 
+@data_requirement
+def lambda_balanced_start(ensemble: "Ensemble") -> UserError | None:
+    """Initial weights with W_2^T W_2 - W_1 W_1^T = lambda I, of one hidden layer."""
+    init, network = ensemble.init, _resolved(ensemble)
+    examples = network.examples(ensemble.dataset)
+    weights = network.initial(init, examples, (1.0,), ensemble.seed_numbers[:1])
+    first, second = (weight[0, 0] for weight in weights)
+    difference = second.T @ second - first @ first.T
+    rest = difference - np.diag(difference).mean() * np.eye(len(first))
+    size = np.sum(first**2) + np.sum(second**2)
+    return _unless(
+        np.linalg.norm(rest) <= 1e-8 * size,
+        "init.name",
+        init.name,
+        "use lambda_balanced, or zero_balanced without imbalance",
+    )
+
+
 def _inputs(ensemble: "Ensemble", test: Callable[[Any], bool], problem: str) -> UserError | None:
     dataset = ensemble.dataset
-    met = dataset.may_be_white and test(dataset.load())
+    tasks = [task for _, task in dataset.phases]
+    met = all(task.may_be_white and test(task.load()) for task in tasks)
     return _dataset(ensemble, met, "use modes, or other theory", f"its inputs {problem}")
 
 
@@ -579,7 +634,8 @@ def gates_fit(ensemble: "Ensemble") -> UserError | None:
         network.families(dataset.count)
         network.partners(dataset.count)
     elif network.has_fixed_gates and dataset.sizes.samples <= FEW_SAMPLES:
-        network.examples(dataset)
+        for _, task in dataset.phases:
+            network.examples(task)
     return None
 
 

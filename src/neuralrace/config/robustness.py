@@ -31,9 +31,9 @@ def variant_of(cell: Cell, variant: Variant) -> Cell | None:
     """The cell with fresh seeds and one quantity doubled; None if it has no such quantity.
 
     Twice the steps are recorded at the same intervals. Twice the step size comes with half the
-    steps and intervals, so that the times of the records stay the same; if steps or intervals are
-    odd, training takes twice as long instead. Averaged pathways of one unit keep their width: wider
-    ones would be another kind of network.
+    steps and intervals, so that the times of the records, and of the tasks of a sequence, stay the
+    same; if one of these numbers is odd, training takes twice as long instead. Averaged pathways of
+    one unit keep their width: wider ones would be another kind of network.
     """
     if variant == "widths" and any(network.averages_units for network in cell.networks):
         return None
@@ -45,9 +45,12 @@ def variant_of(cell: Cell, variant: Variant) -> Cell | None:
     training, record = spec["training"], spec["record"]
     if variant == "steps":
         record["snapshots"] *= 2
-    if variant == "step_size" and training["steps"] % 2 == 0 and record["every"] % 2 == 0:
+    switches = spec["dataset"].get("switches", [])
+    even = not any(number % 2 for number in (training["steps"], record["every"], *switches))
+    if variant == "step_size" and even:
         training["steps"] //= 2
         record["every"] //= 2
+        switches[:] = [step // 2 for step in switches]
     spec["first_seed"] += OFFSET
     for part in ("dataset", "network", "candidates"):
         _reseed(spec[part])

@@ -236,6 +236,11 @@ class Dataset(ConfigModel, ABC):
         samples, inputs = data.x.shape
         return Sizes(samples, inputs, data.y.shape[1])
 
+    @property
+    def phases(self) -> tuple[tuple[int, "Dataset"], ...]:
+        """First step and dataset of each task of a sequence; of other datasets, the only task."""
+        return ((0, self),)
+
     @abstractmethod
     def load(self) -> Data:
         """The sample for training, whose correlations theory uses.

@@ -98,12 +98,21 @@ class Observable(Quantity):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Solution(Quantity):
+class OfOneTask(Quantity):
+    """A quantity that takes the dataset for one task, unless `requires` names `task_sequence`."""
+
+    def __post_init__(self) -> None:
+        if "task_sequence" not in self.requires.replace("|", " ").split():
+            object.__setattr__(self, "requires", f"{self.requires} one_task".strip())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solution(OfOneTask):
     """Theory that is solved from the initial weights of a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric(Quantity):
+class Metric(OfOneTask):
     """A quantity that is computed from trajectory and theory."""
 
     observables: str = ""
@@ -326,7 +335,13 @@ class ChoiceOf:
     """
 
     kind: str
+    without: tuple[str, ...] = ()
+    """Names that are no choice here, as a schema that contains itself would have no end."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        union = Union[choices(self.kind, source)]  # noqa: UP007
+        every = choices(self.kind, source)
+        allowed = (
+            c for c in every if get_args(c.model_fields["name"].annotation)[0] not in self.without
+        )
+        union = Union[tuple(allowed)]  # noqa: UP007
         return handler.generate_schema(Annotated[union, Field(discriminator="name")])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, Union
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.errors import UserError
@@ -37,6 +37,26 @@ class Gated(Network):
     readout: Literal["trained", "mean"] = "trained"
     """Whether the last layer of each pathway is trained, or fixed as the mean over the last hidden
     units of all pathways at any init scale."""
+    stages: Annotated[tuple[Positive, ...], Field(min_length=2)] | None = None
+    """Stagewise descent: numbers of pathways in each stage, in the order of the gates, such as
+    [1, 3]. The gradient of a stage is that of the loss without later stages, with earlier ones held
+    constant: it descends on the residual that these leave. All pathways descend on the joint
+    residual when absent."""
+
+    @model_validator(mode="after")
+    def _has_stages(self) -> "Gated":
+        for key, value, possible in (
+            ("gates.name", self.gates.name, not self.gates.learned),
+            ("readout", self.readout, self.readout == "trained"),
+        ):
+            if self.stages and not possible:
+                raise UserError(
+                    "has no stagewise descent, as its units are one network",
+                    key=key,
+                    value=value,
+                    remedy="leave stages out",
+                )
+        return self
 
     @property
     def resolved(self) -> Network:
@@ -77,7 +97,8 @@ class Gated(Network):
 
         Raises:
             UserError: a pathway is open on no sample, or no pathway is open on a sample; gates do
-                not fit the dataset, or are learned; `widths` does not have one entry per pathway.
+                not fit the dataset, or are learned; `widths` does not have one entry per pathway;
+                `stages` do not sum to the number of pathways.
         """
         if self.gates.learned:
             raise UserError(
@@ -92,6 +113,13 @@ class Gated(Network):
                 f"has {len(widths)} entries, and the gates make {len(gates)} pathways",
                 key="network.widths",
                 remedy="give one entry for each",
+            )
+        if self.stages and sum(self.stages) != len(gates):
+            raise UserError(
+                f"have {sum(self.stages)} pathways, and the gates make {len(gates)}",
+                key="network.stages",
+                value=self.stages,
+                remedy="put every pathway into one stage",
             )
         hidden = [tuple(width * units for units in self.hidden) for width in widths]
         # averaged units may all be closed, as ReLU units may: the output is zero then

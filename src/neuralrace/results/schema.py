@@ -27,6 +27,7 @@ COORDINATES: dict[str, str] = {
     "other_snapshot": "the same snapshots",
     "flow_time": "gradient-flow time in units of tau: learning rate x steps x loss normalisation",
     "snapshot_flow_time": "gradient-flow time of snapshots in units of tau",
+    "task": "task of a sequence, in the order of training",
     "layer": "layer of weights, 1 nearest the input",
     "pair": "hidden layer between adjacent layers of weights (l, l+1), by l",
     "mode": "singular mode of the task, strongest first",
@@ -68,6 +69,7 @@ COORDINATES: dict[str, str] = {
 }
 """Meaning of each coordinate."""
 NUMBERED = (
+    "task",
     "layer",
     "pair",
     "mode",

@@ -36,6 +36,15 @@ ROUTING = {
 SMALL: Mapping[str, Spec] = {
     "modes": {"dataset": MODES, "network": LAYERED, "init": {"name": "aligned"}},
     "shallow": {"dataset": MODES, "network": LAYERED | {"hidden": []}},
+    "sequence": {
+        "dataset": {
+            "name": "sequence",
+            "tasks": [MODES, MODES | {"singular_values": [1.0], "basis": "random"}],
+            "switches": [10],
+        },
+        "network": LAYERED,
+        "init": {"name": "zero_balanced"},
+    },
     "xor": {"dataset": {"name": "xor"}, "network": RELU},
     "margin": {"dataset": {"name": "xor", "margin": 1.2}, "network": RELU},
     "examples": {

@@ -23,7 +23,7 @@ LONGEST_STEP = 2.0
 def tied_weights(
     time: Float[np.ndarray, " time"],
     weights0: Float[np.ndarray, "*runs modes hidden"],
-    sigma: Float[np.ndarray, "modes modes"],
+    sigma: Float[np.ndarray, "*#runs modes modes"],
 ) -> Float[np.ndarray, "*runs time modes rank"]:
     """Exact weights of a tied network, up to a rotation of its hidden layer.
 
@@ -39,7 +39,8 @@ def tied_weights(
     Args:
         time: non-decreasing gradient-flow time, from 0.
         weights0: initial hidden vectors W_i as rows.
-        sigma: symmetric input-output correlation; it may be singular.
+        sigma: symmetric input-output correlation, the same for all runs or one for each; it may be
+            singular.
 
     Returns:
         A factor with rank = min(modes, hidden) columns whose Gram matrix is that of the weights.
@@ -49,21 +50,21 @@ def tied_weights(
 
     Source: the matrix Riccati solution of Fukumizu 1998, in a factored and composed form.
     """
-    if not np.allclose(sigma, sigma.T):
+    if not np.allclose(sigma, sigma.mT):
         raise ValueError("sigma must be symmetric")
-    if weights0.shape[-2] != len(sigma):
-        raise ValueError(f"weights0 has {weights0.shape[-2]} rows, sigma has {len(sigma)}")
+    if weights0.shape[-2] != sigma.shape[-1]:
+        raise ValueError(f"weights0 has {weights0.shape[-2]} rows, sigma has {sigma.shape[-1]}")
     gaps = np.diff(time, prepend=0.0)
     if np.any(gaps < 0):
         raise ValueError("time must not be negative or decrease")
     s, basis = np.linalg.eigh(sigma)
-    factor = np.asarray(np.linalg.qr((basis.T @ weights0).mT, mode="r")).mT
+    factor = np.asarray(np.linalg.qr((basis.mT @ weights0).mT, mode="r")).mT
     path = []
     for gap in gaps:
         steps = int(np.ceil(gap * np.abs(s).max() / LONGEST_STEP)) or int(gap > 0)
         dt = gap / max(steps, 1)
-        growth = np.exp(s * dt)[:, None]
-        spread = (2 * dt * exprel(2 * s * dt))[:, None]
+        growth = np.exp(s * dt)[..., None]
+        spread = (2 * dt * exprel(2 * s * dt))[..., None]
         for _ in range(steps):
             room = np.eye(factor.shape[-1]) + factor.mT @ (spread * factor)
             factor = np.linalg.solve(np.linalg.cholesky(room), (growth * factor).mT).mT

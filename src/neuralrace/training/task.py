@@ -72,6 +72,13 @@ class Task(ABC):
         """Arrays that differ between runs, (seed, ...); none unless overridden."""
         return {}
 
+    def present(self, data: Mapping[str, Any], step: Int[Array, ""] | int) -> Mapping[str, Any]:
+        """`arrays` on the device, as training and records at a step use them.
+
+        Override it where tasks follow each other. The step is the number of the next gradient step.
+        """
+        return data
+
     def batch(self, data: Mapping[str, Any], numbers: Int[Array, " size"]) -> Any:
         """A mini-batch of the items with these numbers, from `arrays` on the device."""
         return data["x"][numbers], data["y"][numbers]

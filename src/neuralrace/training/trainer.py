@@ -316,7 +316,7 @@ class Trainer:
             members = jax.lax.fori_loop(first, first + every, one_step, members)
             record = jax.lax.cond(
                 records > 0,
-                lambda: self.observe_all(self.observables, members, fixed, data),
+                lambda: self.observe_all(self.observables, members, fixed, data, first + every),
                 lambda: jax.tree.map(jnp.zeros_like, self._record),
             )
             series = {name: series[name].at[row].set(value) for name, value in record.items()}
@@ -332,7 +332,8 @@ class Trainer:
     @cached_property
     def _record(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shapes of one record."""
-        return jax.eval_shape(partial(self.observe_all, self.observables), *self.shapes, self.data)
+        observe = partial(self.observe_all, self.observables)
+        return jax.eval_shape(observe, *self.shapes, self.data, jnp.asarray(0))
 
     @property
     def rows(self) -> int:
@@ -340,9 +341,10 @@ class Trainer:
         return min(max(ROW_BYTES // memory.size_of([*self._record.values()]), 1), ROWS)
 
     def observe_all(
-        self, observables: Sequence[Observe], members: Any, fixed: Any, data: Any
+        self, observables: Sequence[Observe], members: Any, fixed: Any, data: Any, step: Array
     ) -> dict[str, Array]:
-        """Loss and observables of every run of a group."""
+        """Loss and observables of every run of a group; `step` is the number of the next one."""
+        data = self.task.present(data, step)
         return jax.vmap(lambda member, fixed: self.observe(observables, member, fixed, data))(
             members, fixed
         )
@@ -353,6 +355,7 @@ class Trainer:
         A full batch is shared by all runs; otherwise every run has its own batch.
         """
         batch, copies = self.ensemble.training.batch, len(self.scales)
+        data = self.task.present(data, step)
         if not isinstance(batch, SampledBatch):
             return members, data["loss"]
         seeds = len(fixed["key"]) // copies
@@ -392,7 +395,7 @@ class Trainer:
         snapshot = None
         if self.snapshot_observables:
             observe = partial(self.observe_all, self.snapshot_observables)
-            snapshot = compiled(observe, *self.shapes, self.data, often=False)
+            snapshot = compiled(observe, *self.shapes, self.data, number, often=False)
             size += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
         memory.refuse_records(size * len(self.groups.runs), memory.available_memory())
         members, fixed = map(self.groups.divide, self.start())
@@ -406,16 +409,19 @@ class Trainer:
             rows = self.groups.join(series, axis=1)
             return members, {name: values[:records] for name, values in rows.items()}
 
-        def snapshots_of(members: list[Any]) -> list[dict[str, np.ndarray]]:
+        def snapshots_of(members: list[Any], step: int) -> list[dict[str, np.ndarray]]:
             if snapshot is None:
                 return []
-            values = [snapshot(*group, self.data) for group in zip(members, fixed, strict=True)]
+            values = [
+                snapshot(*group, self.data, jnp.asarray(step))
+                for group in zip(members, fixed, strict=True)
+            ]
             return [{name: each[None] for name, each in self.groups.join(values).items()}]
 
         state = checkpoints.restore(self._shapes(runs)[0], report) if checkpoints else None
         if state is None:
             members, series = run(members, 0, 0, 1)
-            done, series, snapshots = 0, [series], snapshots_of(members)
+            done, series, snapshots = 0, [series], snapshots_of(members, 0)
         else:
             done, series, snapshots = state.step, state.series, state.snapshots
             members = self.groups.divide(state.members)
@@ -438,7 +444,7 @@ class Trainer:
             made = max(records, 1) * every
             done += made
             if done % interval == 0:
-                snapshots += snapshots_of(members)
+                snapshots += snapshots_of(members, done)
             pace = progress.update(done, series[-1]["loss"][-1], made)
             if checkpoints and done < steps and checkpoints.due():
                 checkpoints.save(State(done, self.groups.join(members), series, snapshots))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from neuralrace.datasets import Data, Domains
 from neuralrace.datasets.xor import Xor
@@ -207,6 +208,24 @@ def test_widths_multiply_the_hidden_layers_of_a_pathway():
     with pytest.raises(UserError, match="3 entries, and the gates make 2 pathways") as error:
         network.wiring(data_of(3))
     assert error.value.key == "network.widths"
+
+
+def test_stages_hold_every_pathway_once():
+    gates = Listed(name="listed", rows=((1, 0, 0), (0, 1, 1)))
+    Gated(name="gated", hidden=(2,), gates=gates, stages=(1, 1)).wiring(data_of(3))
+    network = Gated(name="gated", hidden=(2,), gates=gates, stages=(1, 2))
+    with pytest.raises(UserError, match="have 3 pathways, and the gates make 2") as error:
+        network.wiring(data_of(3))
+    assert error.value.key == "network.stages"
+
+
+@pytest.mark.parametrize(
+    "parts", [{"gates": Learned(name="learned")}, {"readout": "mean"}], ids=["learned", "mean"]
+)
+def test_units_of_one_network_have_no_stages(parts):
+    gates = Listed(name="listed", rows=((1, 0, 0), (0, 1, 1)))
+    with pytest.raises(ValidationError, match=r"no stagewise descent.*leave stages out"):
+        Gated(name="gated", hidden=(2,), stages=(1, 1), **{"gates": gates} | parts)
 
 
 def test_networks_are_linear_unless_their_gates_are_learned():

@@ -32,6 +32,10 @@ ALIGNED = {"init": {"name": "aligned"}}
 FLOWS = {  # changes for which a solution equals the gradient flow
     "aligned_modes": ALIGNED,
     "exact": {"init": {"name": "zero_balanced"}},
+    "lambda_balanced": {
+        "network": {"name": "layered", "hidden": [2]},
+        "init": {"name": "lambda_balanced", "lambda_": 8.0},
+    },
     "layered_modes": {
         "network": {"name": "layered", "hidden": [4, 3]},
         "init": {"name": "aligned", "layer_strengths": [1.0, 2.0, 0.5]},
@@ -240,6 +244,68 @@ def test_equal_variances_of_inputs_only_scale_time():
     theory, flow = np.moveaxis(solved(ensemble)[1]["mode_strength"], 2, 0)
     np.testing.assert_allclose(theory[:, :, 0], flow[:, :, 0], atol=1e-12)
     np.testing.assert_allclose(abs(theory[:, :, -1]), flow[:, :, -1], atol=0.02)
+
+
+# Sequences of tasks ----------------------------------------------------------------------------
+
+REVERSAL = {
+    "name": "sequence",
+    "tasks": [
+        SPEC["dataset"],
+        {"name": "changed_targets", "of": SPEC["dataset"]},
+        SPEC["dataset"] | {"seed": 1},
+    ],
+    "switches": [40, 80],
+}
+
+
+@pytest.mark.parametrize("lambda_", [0.0, 8.0, -8.0])
+def test_lambda_balanced_solution_is_the_limit_of_training_on_a_sequence(lambda_):
+    """The error of a step is of first order: half of the step size leaves half of the error."""
+
+    def errors(parts):
+        ensemble = make(
+            "lambda_balanced",
+            dataset=REVERSAL | {"switches": [parts * step for step in REVERSAL["switches"]]},
+            network={"name": "layered", "hidden": [2]},
+            init={"name": "lambda_balanced", "lambda_": lambda_},
+            training={"learning_rate": 0.02 / parts, "steps": 120 * parts},
+            record={"every": 4 * parts, "observables": ["mode_strength", "imbalance"]},
+        )
+        assert ensemble.unfit() is None
+        _, theory = solved(ensemble)
+        trained = train(ensemble).variables
+        scales = np.array(ensemble.init_scales)[:, None, None]
+        # the trace of lambda I of two hidden units; steps move it by their square
+        np.testing.assert_allclose(
+            trained["imbalance_trace"][..., 0],
+            np.broadcast_to(2 * lambda_ * scales**2, trained["loss"].shape),
+            atol=0.4 / parts,
+        )
+        return {name: trained[name] - theory[name][:, :, 0] for name in ("loss", "mode_strength")}
+
+    coarse, fine = errors(8), errors(16)
+    for name, error in coarse.items():
+        largest = np.abs(error).max()
+        assert 1e-4 < largest < 0.3, name
+        np.testing.assert_allclose(2 * fine[name], error, rtol=0, atol=0.1 * largest)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"init": {"name": "normal"}}, "init.name: 'normal': use lambda_balanced"),
+        ({"init": {"name": "zero_balanced", "imbalance": 1.0}}, "without imbalance"),
+        ({"dataset": {"name": "hierarchy"}}, "are not whitened"),
+        (
+            {"dataset": REVERSAL | {"tasks": [{"name": "hierarchy"}] * 3}},
+            "are not whitened",
+        ),
+    ],
+)
+def test_lambda_balanced_solution_refuses_other_starts_and_inputs(changes, message):
+    spec = {"init": {"name": "zero_balanced"}} | changes
+    assert re.search(message, str(make("lambda_balanced", **spec).unfit()))
 
 
 # Files -----------------------------------------------------------------------------------------

@@ -55,6 +55,13 @@ class ParallelNetwork(nnx.Module):
         maps = self.maps()
         return x @ jnp.reshape(jnp.swapaxes(maps, 0, 1), (maps.shape[1], -1)).T
 
+    def pathway_outputs(
+        self, x: Float[Array, "sample pathway_input"]
+    ) -> Float[Array, "pathway sample output"]:
+        """Output of each pathway; see `__call__`."""
+        maps = self.maps()
+        return jnp.einsum("spi,poi->pso", jnp.reshape(x, (len(x), len(maps), -1)), maps)
+
     def maps(self) -> Float[Array, "pathway output input"]:
         """The product of weights along each pathway."""
         return jnp.concatenate([stack.maps() for stack in self.stacks])

@@ -1,7 +1,12 @@
 """Training of gated networks with parallel pathways."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.lax import stop_gradient
 
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.wiring import Wiring
@@ -33,3 +38,19 @@ class ParallelTask(SampleTask):
     def network(self, weights: Any) -> ParallelNetwork:
         """See `Task.network`."""
         return ParallelNetwork(weights, trained_readout=self.spec.readout == "trained")
+
+    def loss(self, network: Any, batch: Any, per_run: Mapping[str, Array]) -> Array:
+        """See `Task.loss`; with stages, its gradient is that of stagewise descent."""
+        if self.spec.stages is None:
+            return super().loss(network, batch, per_run)
+        x, y = batch
+        outputs = jnp.zeros_like(y)
+        losses = []
+        for stage in jnp.split(network.pathway_outputs(x), np.cumsum(self.spec.stages)[:-1]):
+            outputs = stop_gradient(outputs) + jnp.sum(stage, axis=0)
+            losses.append(jnp.mean(self.training.loss.per_sample(outputs, y)))
+        *earlier, joint = losses
+        # the value is the joint loss, and the gradient that of all losses
+        for loss in earlier:
+            joint += loss - stop_gradient(loss)
+        return joint

@@ -14,8 +14,8 @@ ALIGNED = 1e-8
 
 
 @Solution(
-    requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
-    "domains_in_memory gates_fit",
+    requires="given_gates linear trained_readout joint_descent one_mask squared_error "
+    "gradient_flow domains_in_memory gates_fit",
     variables={"loss": LOSS},
 )
 def gated_flow(problem: Problem) -> Arrays:
@@ -29,8 +29,8 @@ def gated_flow(problem: Problem) -> Arrays:
 
 
 @Solution(
-    requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
-    "domains_in_memory aligned_start common_modes",
+    requires="given_gates linear trained_readout joint_descent one_mask squared_error "
+    "gradient_flow domains_in_memory aligned_start common_modes",
     variables={"loss": LOSS, "singular_values": SINGULAR_VALUES, "mode_strength": MODE_STRENGTH},
 )
 def reduction(problem: Problem) -> Arrays:
@@ -46,8 +46,8 @@ def reduction(problem: Problem) -> Arrays:
 
 
 @Solution(
-    requires="given_gates linear trained_readout one_mask squared_error gradient_descent "
-    "domains_in_memory aligned_start common_modes",
+    requires="given_gates linear trained_readout joint_descent one_mask squared_error "
+    "gradient_descent domains_in_memory aligned_start common_modes",
     variables={"loss": LOSS, "singular_values": SINGULAR_VALUES, "mode_strength": MODE_STRENGTH},
 )
 def reduction_descent(problem: Problem) -> Arrays:

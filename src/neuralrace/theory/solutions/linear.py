@@ -8,13 +8,14 @@ from functools import reduce
 import numpy as np
 from jaxtyping import Float
 
+from neuralrace.datasets import Data
 from neuralrace.extensions.registry import Solution
 from neuralrace.theory import modes
 from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.theory.solutions.problem import Arrays, Problem
 from neuralrace.theory.solutions.variables import INITIAL_MODE, LOSS, MODE_STRENGTH
 from neuralrace.theory.tied import tied_gram
-from neuralrace.theory.two_layer import exact_two_layer
+from neuralrace.theory.two_layer import exact_two_layer, lambda_balanced_weights
 
 
 @Solution(
@@ -136,6 +137,37 @@ def exact(problem: Problem) -> Arrays:
 
 
 @Solution(
+    requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened "
+    "lambda_balanced_start one_task|task_sequence",
+    variables={"loss": LOSS, "mode_strength": MODE_STRENGTH},
+)
+def lambda_balanced(problem: Problem) -> Arrays:
+    """Exact matrix Riccati solution of a two-layer network from a lambda-balanced start.
+
+    Initial weights have W_2^T W_2 - W_1 W_1^T = lambda I, and inputs are whitened. It also solves a
+    sequence of tasks, each from the weights that the one before it ends with; mode strengths are
+    those of the present task.
+
+    Source: Dominé, Anguita, Proca, Braun, Kunin, Mediano, Saxe 2024, "From Lazy to Rich"; Braun,
+    Dominé, Fitzgerald, Saxe 2022; Fukumizu 1998.
+    """
+    encoder, decoder = problem.weights
+    starts, tasks = zip(*problem.phases, strict=True)
+    first, second = lambda_balanced_weights(
+        problem.time,
+        encoder,
+        decoder,
+        [task.sigma_yx for task in tasks],
+        [problem.flow_step * start for start in starts],
+    )
+    number = np.searchsorted(starts, problem.step, side="right") - 1
+    parts = [
+        _of_map(problem, (second @ first)[:, :, number == k], task) for k, task in enumerate(tasks)
+    ]
+    return {name: np.concatenate([part[name] for part in parts], axis=2) for name in parts[0]}
+
+
+@Solution(
     requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
     variables={
         "loss": LOSS,
@@ -200,9 +232,13 @@ def _of_modes(problem: Problem, strength: Float[np.ndarray, "*runs time mode"]) 
     return {"loss": problem.as_trained(loss), "mode_strength": strength}
 
 
-def _of_map(problem: Problem, total: Float[np.ndarray, "*runs time output input"]) -> Arrays:
-    """Mode strengths and loss of a linear map."""
-    data = problem.data
+def _of_map(
+    problem: Problem,
+    total: Float[np.ndarray, "*runs time output input"],
+    task: Data | None = None,
+) -> Arrays:
+    """Mode strengths and loss of a linear map, on the data of a task of a sequence if given."""
+    data = task or problem.data
     fit = np.einsum("...oi,oi->...", total, data.sigma_yx)
     size = np.einsum("...oi,ij,...oj->...", total, data.sigma_xx, total)
     return {

@@ -9,8 +9,8 @@ from neuralrace.theory.solutions.variables import LOSS, PATHWAY_VALUES
 
 
 @Solution(
-    requires="given_gates linear trained_readout one_mask squared_error gradient_flow "
-    "domains_in_memory parallel_pathways",
+    requires="given_gates linear trained_readout joint_descent one_mask squared_error "
+    "gradient_flow domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def pathway_modes(problem: Problem) -> Arrays:
@@ -24,8 +24,8 @@ def pathway_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    requires="given_gates linear trained_readout one_mask squared_error gradient_descent "
-    "domains_in_memory parallel_pathways",
+    requires="given_gates linear trained_readout joint_descent one_mask squared_error "
+    "gradient_descent domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def pathway_modes_descent(problem: Problem) -> Arrays:
@@ -40,8 +40,8 @@ def pathway_modes_descent(problem: Problem) -> Arrays:
 
 
 @Solution(
-    requires="given_gates linear trained_readout one_mask squared_error normal_start gradient_flow "
-    "domains_in_memory parallel_pathways",
+    requires="given_gates linear trained_readout joint_descent one_mask squared_error "
+    "normal_start gradient_flow domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def pathway_modes_mean(problem: Problem) -> Arrays:

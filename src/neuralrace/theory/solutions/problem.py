@@ -65,6 +65,15 @@ class Problem:
         return self.wiring.data if self.ensemble.resolved.has_fixed_gates else self.examples
 
     @cached_property
+    def phases(self) -> list[tuple[int, Data]]:
+        """First step and samples of each task of a sequence; otherwise those of the only task.
+
+        Raises:
+            UserError: files of the dataset are missing or damaged.
+        """
+        return [(start, dataset.load()) for start, dataset in self.ensemble.dataset.phases]
+
+    @cached_property
     def weights(self) -> Weights:
         """Initial weights, each (init_scale, seed, out, in), float64; see `Network.initial`.
 

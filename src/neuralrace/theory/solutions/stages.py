@@ -14,8 +14,8 @@ from neuralrace.theory.solutions.variables import LOSS, PATHWAY_VALUES
 
 
 @Solution(
-    requires="contextual_hierarchies context_family one_hidden trained_readout squared_error "
-    "normal_start gradient_flow",
+    requires="contextual_hierarchies context_family one_hidden trained_readout joint_descent "
+    "squared_error normal_start gradient_flow",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def staged_modes(problem: Problem) -> Arrays:
@@ -30,7 +30,7 @@ def staged_modes(problem: Problem) -> Arrays:
 
 @Solution(
     requires="contextual_hierarchies whole_targets context_family common_pathway one_hidden "
-    "trained_readout squared_error normal_start gradient_flow",
+    "trained_readout joint_descent squared_error normal_start gradient_flow",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
 )
 def head_start(problem: Problem) -> Arrays:

@@ -33,8 +33,10 @@ class View:
     """The same network with its initial weights."""
     data: Mapping[str, Any]
     """Arrays that all runs share. Layered, gated and graph networks: samples `x` and `y`. Routing
-    networks: `inputs` and `targets` by domain. Linear tasks: singular vectors `u` and `v`."""
+    networks: `inputs` and `targets` by domain. Linear tasks: singular vectors `u` and `v`. In a
+    sequence of tasks, these are of the present one, and `tasks` has those of all, stacked."""
     per_run: Mapping[str, Array]
     """Arrays of this run alone. Routing networks: `mask`, 1 where a pair of domains is trained."""
     gradient: Callable[[], Any]
-    """Computes the gradient of the loss over all samples, as a network of the same shape."""
+    """Computes the gradient that training descends on, over all samples, as a network of the same
+    shape."""
