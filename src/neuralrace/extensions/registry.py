@@ -326,7 +326,14 @@ class ChoiceOf:
     """
 
     kind: str
+    without: str = ""
+    """Name of a class that is left out, such as the one that has the annotation."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        union = Union[choices(self.kind, source)]  # noqa: UP007
+        others = (
+            cls
+            for cls in choices(self.kind, source)
+            if get_args(cls.model_fields["name"].annotation) != (self.without,)
+        )
+        union = Union[tuple(others)]  # noqa: UP007
         return handler.generate_schema(Annotated[union, Field(discriminator="name")])
