@@ -93,7 +93,7 @@ class File(UserFile, Dataset):
             UserError: the file is missing, has another checksum, or cannot be read; or an array is
                 missing, is too large, has another shape, or holds values that are not finite.
         """
-        return _data(self)
+        return _data(self)  # pyright: ignore[reportArgumentType]  frozen models have a hash
 
 
 @lru_cache(maxsize=1)  # planning reads the sizes once for every cell
