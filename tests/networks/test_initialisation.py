@@ -1,10 +1,14 @@
 """Initialisers have the properties that their docstrings state."""
 
+import json
 from functools import reduce
 from itertools import pairwise
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -23,9 +27,11 @@ from neuralrace.networks.initialisers.glorot import Glorot
 from neuralrace.networks.initialisers.lambda_balanced import LambdaBalanced
 from neuralrace.networks.initialisers.normal import Normal
 from neuralrace.networks.initialisers.orthogonal import Orthogonal
+from neuralrace.networks.initialisers.scaled import Scaled
 from neuralrace.networks.initialisers.tied import Tied
 from neuralrace.networks.initialisers.uniform import Uniform
 from neuralrace.networks.initialisers.zero_balanced import ZeroBalanced
+from neuralrace.testing.cells import DRAWN, example_of
 
 WIDTHS = (5, 7, 4)
 few = settings(max_examples=25)
@@ -51,10 +57,10 @@ def product(weights):
 
 
 def initialiser_of(cls):
-    return cls(name=cls.model_fields["name"].annotation.__args__[0])
+    return cls.model_validate_json(json.dumps(example_of(cls)))
 
 
-@pytest.fixture(params=INITIALISERS, ids=lambda cls: cls.__name__)
+@pytest.fixture(params=DRAWN.values(), ids=DRAWN)
 def initialiser(request):
     return initialiser_of(request.param)
 
@@ -65,10 +71,10 @@ def initialiser(request):
 @given(data=st.data())
 @few
 def test_shapes_and_scale(data):
-    initialiser = initialiser_of(data.draw(st.sampled_from(INITIALISERS)))
+    initialiser = initialiser_of(data.draw(st.sampled_from([*DRAWN.values()])))
     inputs, outputs = data.draw(unit), data.draw(unit)
     hidden = data.draw(st.lists(unit, max_size=3))
-    if isinstance(initialiser, Decoupled | LambdaBalanced | Tied):
+    if isinstance(initialiser, Decoupled | LambdaBalanced | Scaled | Tied):
         hidden = [min(inputs, outputs) + data.draw(unit)]
     widths = (inputs, *hidden, outputs)
     scale, seeds = data.draw(st.floats(1e-3, 1e3)), range(data.draw(unit))
@@ -131,9 +137,20 @@ def test_uniform_entries_fill_their_range():
         (Normal(name="normal"), (1, 1)),
         (Glorot(name="glorot"), (2 / 110, 2 / 90)),
         (Glorot(name="glorot", variance="product"), (1 / 2800, 1 / 1400)),
+        (Glorot(name="glorot", distribution="uniform"), (2 / 110, 2 / 90)),
+        (Glorot(name="glorot", distribution="truncated"), (2 / 110, 2 / 90)),
+        (Glorot(name="glorot", distribution="truncated", variance="product"), (1 / 2800, 1 / 1400)),
         (Uniform(name="uniform"), (1, 1)),
     ],
-    ids=["normal", "glorot standard", "glorot product", "uniform"],
+    ids=[
+        "normal",
+        "glorot standard",
+        "glorot product",
+        "glorot uniform",
+        "glorot truncated",
+        "glorot truncated product",
+        "uniform",
+    ],
 )
 def test_entry_variance(initialiser, variances):
     for w, variance in zip(initialiser.draw(0, (40, 70, 20), MODES), variances, strict=True):
@@ -148,6 +165,32 @@ def test_glorot_has_the_directions_of_normal():
         for one, other in zip(glorot, Normal(name="normal").draw(2, WIDTHS, MODES), strict=True):
             ratio = one / other
             np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "law"),
+    [
+        # eq. 16 of Glorot and Bengio: uniform on sqrt(6/(n_in + n_out)), here with 100 and 100
+        ("uniform", stats.uniform(-(0.03**0.5), 2 * 0.03**0.5)),
+        ("truncated", stats.truncnorm(-2, 2, scale=0.1 / stats.truncnorm(-2, 2).std())),
+    ],
+)
+def test_glorot_entries_have_the_distribution_of_scipy(distribution, law):
+    initialiser = Glorot(name="glorot", distribution=distribution)
+    (w,) = initialiser.draw(0, (100, 100), task(100, 100).modes)
+    assert stats.kstest(w.ravel(), law.cdf).pvalue > 0.01
+    assert np.abs(w).max() <= law.support()[1]
+
+
+def test_truncated_glorot_has_the_convention_of_flax():
+    """The bound of the entries, which fixes the standard deviation before truncation."""
+    with jax.enable_x64(True):
+        draw = nnx.initializers.glorot_normal()(jax.random.key(0), (300, 100), jnp.float64)
+    (w,) = Glorot(name="glorot", distribution="truncated").draw(0, (300, 100), MODES)
+    bound = 2 * np.sqrt(2 / 400) / 0.87962566103423978  # as variance_scaling of JAX has it
+    for entries in (np.asarray(draw), w):
+        # the largest of 30000 entries: as near to the bound as 1 of 1000 draws is not
+        assert 0.997 * bound < np.abs(entries).max() <= bound * (1 + 1e-15)
 
 
 def test_orthogonal_layers():

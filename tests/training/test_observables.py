@@ -4,6 +4,7 @@ Observables of layered networks are tested on the weights that the same run reco
 networks at random weights.
 """
 
+import warnings
 from dataclasses import replace
 from itertools import pairwise
 
@@ -477,6 +478,22 @@ def test_layers_of_a_routing_network_are_those_of_its_first_block(routed):
         values = np.mean([np.sqrt(np.linalg.eigvalsh(narrow(w))[::-1]) for w in stack], axis=0)
         np.testing.assert_allclose(recorded[: len(values)], values, **SMALL)
         assert np.isnan(recorded[len(values) :]).all()
+
+
+def test_singular_values_of_domains_are_those_of_single_matrices(routed):
+    encoders, hidden, decoders = (w[0, 0] for w in routed.weights[0])
+    recorded, size = routed.observed["domain_singular_values"], routed.families[0].size
+    assert recorded.shape == (3, size, 3)
+    expected = np.full((3, size, 3), np.nan)
+    for layer, stack in enumerate((encoders, hidden[None], decoders)):
+        for domain, w in enumerate(stack):
+            values = np.sqrt(np.linalg.eigvalsh(narrow(w))[::-1])
+            expected[layer, domain, : len(values)] = values
+    np.testing.assert_allclose(recorded, expected, **SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # means of padding alone
+        means = np.nanmean(recorded, axis=1)
+    np.testing.assert_allclose(means, routed.observed["singular_values"], **SMALL)
 
 
 def test_imbalance_of_a_routing_network_is_that_of_its_first_block(routed):

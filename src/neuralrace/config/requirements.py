@@ -534,8 +534,14 @@ def start_exists(ensemble: "Ensemble") -> UserError | None:
     if network.has_fixed_gates and not init.for_graphs:
         return _wrong("init.name", init.name, "use one for graphs, such as normal")
     # modes of many pathways or samples take long: training checks these at its start
-    if not network.by_domain and ensemble.dataset.sizes.samples <= FEW_SAMPLES:
-        network.initial(init, network.examples(ensemble.dataset), (1.0,), ensemble.seed_numbers[:1])
+    dataset, runs = ensemble.dataset, ((1.0,), ensemble.seed_numbers[:1])
+    samples, inputs, outputs = dataset.sizes
+    if network.by_domain:
+        if not init.in_modes:
+            widths = inputs, outputs
+            network.initial_between(dataset.count, widths, dataset.domains, init, *runs)
+    elif samples <= FEW_SAMPLES:
+        network.initial(init, network.examples(dataset), *runs)
     return None
 
 

@@ -1,33 +1,68 @@
 """Samples from the user's own file: NumPy, NetCDF or CSV."""
 
 import csv
-import hashlib
 import io
-import zipfile
 from array import array
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import lru_cache, partial
-from math import prod
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from neuralrace.datasets.base import MOST_NUMBERS, Data, Dataset
-from neuralrace.datasets.content import content_of, refuse_array
-from neuralrace.datasets.netcdf import read_netcdf
+from neuralrace.datasets.base import Data, Dataset
+from neuralrace.datasets.content import refuse_array
+from neuralrace.datasets.user_file import ARRAY_READERS, Arrays, Reader, UserFile, readable
 from neuralrace.errors import UserError, shorten
 
 LARGEST = 1e100
 """Largest absolute value that is read: correlations of larger values can overflow."""
 NAMES = ("x", "y", "context")
-Arrays = Mapping[str, np.ndarray]
 
 
-class File(Dataset):
+def _read_csv(path: str, content: bytes, names: Sequence[str]) -> Arrays:
+    with readable(path, "is no table", "name the columns in the first line"):
+        text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+        lines = (line for line in csv.reader(text) if line)
+        header = next(lines, [])
+        if not header:
+            raise ValueError("it is empty")
+    columns = {
+        name: [at for at, column in enumerate(header) if column.strip().startswith(name)]
+        for name in names
+    }
+    if unknown := sorted({*range(len(header))}.difference(*columns.values())):
+        raise UserError(
+            "is no column of x, y or context",
+            file=path,
+            value=header[unknown[0]],
+            remedy="rename or remove it",
+        )
+    numbers = array("d")  # a list of lists takes ten times the memory
+    with readable(path, "is no table", "use numbers, separated by commas"):
+        for row, line in enumerate(lines):
+            if len(line) != len(header):
+                raise UserError(
+                    f"row {row} has {len(line)} entries, and the first line names {len(header)} "
+                    "columns",
+                    file=path,
+                    remedy="use one entry for each column",
+                )
+            refuse_array(path, "table", np.dtype(float), (row, len(header)))
+            try:
+                numbers.extend(map(float, line))
+            except ValueError as error:
+                problem = f"row {row}: {shorten(str(error), 80)}"
+                raise UserError(problem, file=path, remedy="use numbers") from error
+    rows = np.frombuffer(numbers).reshape(-1, len(header))
+    arrays = {name: rows[:, at] for name, at in columns.items() if at}
+    if len(columns["context"]) == 1:
+        arrays["context"] = arrays["context"][:, 0]
+    return arrays
+
+
+class File(UserFile, Dataset):
     """Samples from your own file: NumPy arrays (`.npz`), NetCDF (`.nc`) or a table (`.csv`).
 
     The arrays are `x` (sample, input), `y` (sample, output) and optionally `context` (sample),
@@ -37,22 +72,10 @@ class File(Dataset):
     """
 
     example: ClassVar[Mapping[str, Any]] = {"path": "my.npz", "checksum": "0" * 64}
-    reads_files: ClassVar[bool] = True
+    readers: ClassVar[Mapping[str, Reader]] = {**ARRAY_READERS, ".csv": _read_csv}
     name: Literal["file"]
     path: Annotated[str, Field(pattern=r"\.(npz|nc|csv)$")]
     """Path of the file; `.npz`, `.nc` or `.csv`."""
-    checksum: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    """SHA-256 of the file; computed when absent, so that another content is another
-    specification."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _add_checksum(cls, raw: Any) -> Any:
-        if not isinstance(raw, dict) or raw.get("checksum"):
-            return raw
-        if Path(str(raw.get("path"))).suffix not in READERS:  # the pattern of `path` refuses it
-            return raw
-        return raw | {"checksum": hashlib.sha256(_content(raw["path"])).hexdigest()}
 
     @property
     def contexts(self) -> Int[np.ndarray, " sample"] | None:
@@ -70,20 +93,12 @@ class File(Dataset):
             UserError: the file is missing, has another checksum, or cannot be read; or an array is
                 missing, is too large, has another shape, or holds values that are not finite.
         """
-        return _data(self.path, str(self.checksum))
+        return _data(self)  # pyright: ignore[reportArgumentType]  frozen models have a hash
 
 
 @lru_cache(maxsize=1)  # planning reads the sizes once for every cell
-def _data(path: str, checksum: str) -> Data:
-    content = _content(path)
-    actual = hashlib.sha256(content).hexdigest()
-    if actual != checksum:
-        raise UserError(
-            f"has the checksum {actual}, not {checksum}",
-            file=path,
-            remedy="put the former file back, or change or remove `checksum` of the dataset",
-        )
-    arrays = READERS[Path(path).suffix](path, content)
+def _data(file: File) -> Data:
+    path, arrays = file.path, file.arrays(NAMES)
     for name in ("x", "y"):
         if name not in arrays:
             raise UserError("is missing", file=path, key=name, remedy="add the arrays x and y")
@@ -98,10 +113,6 @@ def _data(path: str, checksum: str) -> Data:
         )
     contexts = _contexts(path, arrays["context"], len(x)) if "context" in arrays else None
     return Data(x=x, y=y, contexts=contexts)
-
-
-def _content(path: str) -> bytes:
-    return content_of(path, 8 * MOST_NUMBERS, "put the file there, or correct `path`")
 
 
 def _matrix(path: str, name: str, unit: str, array: np.ndarray) -> Float[np.ndarray, "sample unit"]:
@@ -144,95 +155,3 @@ def _contexts(path: str, array: np.ndarray, samples: int) -> Int[np.ndarray, " s
             remedy="number contexts from 0 without gaps",
         )
     return numbers
-
-
-@contextmanager
-def _readable(path: str, problem: str, remedy: str, key: str = "") -> Iterator[None]:
-    """Reports any exception of a reader as damage of the file: readers raise many types."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:
-        problem = f"{problem} ({shorten(str(error), 200)})"
-        raise UserError(problem, file=path, key=key, remedy=remedy) from error
-
-
-def _read_npz(path: str, content: bytes) -> Arrays:
-    arrays = {}
-    with _readable(path, "is no NumPy archive", "write it with numpy.savez"):
-        archive = zipfile.ZipFile(io.BytesIO(content))
-        members = set(archive.namelist())
-    for name in NAMES:
-        if f"{name}.npy" in members:
-            with _readable(path, "cannot be read", "save it as an array of numbers", name):
-                arrays[name] = _read_npy(path, name, archive)
-    return arrays
-
-
-def _read_npy(path: str, name: str, archive: zipfile.ZipFile) -> np.ndarray:
-    """An array of an archive. NumPy would allocate whatever shape the header announces."""
-    with archive.open(f"{name}.npy") as stream:
-        read_header = HEADERS[np.lib.format.read_magic(stream)]
-        shape, by_column, dtype = read_header(stream)
-        refuse_array(path, name, dtype, shape)
-        size, member_size = prod(shape) * dtype.itemsize, archive.getinfo(f"{name}.npy").file_size
-        if size != member_size - stream.tell() or min(shape, default=0) < 0:
-            raise ValueError(f"of shape {shape} in {member_size} bytes")
-        numbers = np.frombuffer(stream.read(size), dtype)
-    return numbers.reshape(shape, order="F" if by_column else "C")
-
-
-HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
-"""Reader of the header of an array, by format version; later versions hold structured types."""
-
-
-def _read_csv(path: str, content: bytes) -> Arrays:
-    with _readable(path, "is no table", "name the columns in the first line"):
-        text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
-        lines = (line for line in csv.reader(text) if line)
-        names = next(lines, [])
-        if not names:
-            raise ValueError("it is empty")
-    columns = {
-        name: [at for at, column in enumerate(names) if column.strip().startswith(name)]
-        for name in NAMES
-    }
-    if unknown := sorted({*range(len(names))}.difference(*columns.values())):
-        raise UserError(
-            "is no column of x, y or context",
-            file=path,
-            value=names[unknown[0]],
-            remedy="rename or remove it",
-        )
-    numbers = array("d")  # a list of lists takes ten times the memory
-    with _readable(path, "is no table", "use numbers, separated by commas"):
-        for row, line in enumerate(lines):
-            if len(line) != len(names):
-                raise UserError(
-                    f"row {row} has {len(line)} entries, and the first line names {len(names)} "
-                    "columns",
-                    file=path,
-                    remedy="use one entry for each column",
-                )
-            refuse_array(path, "table", np.dtype(float), (row, len(names)))
-            try:
-                numbers.extend(map(float, line))
-            except ValueError as error:
-                problem = f"row {row}: {shorten(str(error), 80)}"
-                raise UserError(problem, file=path, remedy="use numbers") from error
-    rows = np.frombuffer(numbers).reshape(-1, len(names))
-    arrays = {name: rows[:, at] for name, at in columns.items() if at}
-    if len(columns["context"]) == 1:
-        arrays["context"] = arrays["context"][:, 0]
-    return arrays
-
-
-READERS: dict[str, Callable[[str, bytes], Arrays]] = {
-    ".npz": _read_npz,
-    ".nc": partial(read_netcdf, names=NAMES),
-    ".csv": _read_csv,
-}

@@ -69,7 +69,7 @@ def main(path: str, *names: str) -> int:
             for name in present:
                 array = dataset[name][...]
                 if np.ma.is_masked(array):
-                    remedy = "fill them in or leave the samples out"
+                    remedy = "fill them in or leave them out"
                     raise UserError("has missing values", key=name, remedy=remedy)
                 arrays[name] = np.asarray(array)
         np.savez(sys.stdout.buffer, **arrays)

@@ -60,6 +60,7 @@ COORDINATES: dict[str, str] = {
     "pattern_kind": "kind of gate patterns that are counted",
     "open_contexts": "contexts in which a unit is open on more than half of the samples",
     "family": "family of pathway blocks, as the gating scheme lists them",
+    "domain": "input domain of an encoder, output domain of a decoder",
     "input_domain": "input domain",
     "output_domain": "output domain",
     "item": "item of a domain",
@@ -78,6 +79,7 @@ NUMBERED = (
     "pathway_mode",
     "unit",
     "family",
+    "domain",
     "input_domain",
     "output_domain",
 )

@@ -25,7 +25,9 @@ from neuralrace.results.checksums import (
 from neuralrace.results.files import read_result
 
 # singular values are padded to the largest rank, and all pairs of domains may be trained
-MAY_BE_UNDEFINED = frozenset({"singular_values", "untrained_error", "untrained_power"})
+MAY_BE_UNDEFINED = frozenset(
+    {"singular_values", "domain_singular_values", "untrained_error", "untrained_power"}
+)
 
 
 def verify(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, get_args
 
-from neuralrace.config.cell import DATASETS, Cell, Ensemble
+from neuralrace.config.cell import DATASETS, INITIALISERS, Cell, Ensemble
 from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
@@ -94,6 +94,8 @@ def example_of(cls: type[ConfigModel]) -> dict[str, Any]:
 
 LOADABLE = {name_of(cls): cls for cls in DATASETS if not cls.reads_files}
 """Datasets that read no files, by name."""
+DRAWN = {name_of(cls): cls for cls in INITIALISERS if not cls.reads_files}
+"""Initialisers that read no files, by name."""
 
 
 def cell_of(spec: Spec, **changes: Any) -> Cell:

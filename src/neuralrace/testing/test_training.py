@@ -4,13 +4,12 @@ import json
 
 import pytest
 
-from neuralrace.config.cell import INITIALISERS
 from neuralrace.datasets.xor import Xor
 from neuralrace.errors import UserError
 from neuralrace.networks.gated import SAMPLE_SCHEMES
 from neuralrace.networks.modules.activations import ACTIVATIONS
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
-from neuralrace.testing.cells import LOADABLE, cell_of, example_of, name_of, recording
+from neuralrace.testing.cells import DRAWN, LOADABLE, cell_of, example_of, name_of, recording
 from neuralrace.testing.training import check_training
 from neuralrace.training.loss import LOSSES
 from neuralrace.training.settings import OPTIMISERS
@@ -25,8 +24,7 @@ def training(loss="squared_error", **changes):
 
 def layered_runs():
     """As few runs as possible: one for each entry of the longest registry, one for each loss."""
-    initialisers = {name_of(cls): cls for cls in INITIALISERS}
-    registries = (sorted(LOADABLE), sorted(initialisers), sorted(ACTIVATIONS))
+    registries = (sorted(LOADABLE), sorted(DRAWN), sorted(ACTIVATIONS))
     rows = [
         (*(names[row % len(names)] for names in registries), "squared_error")
         for row in range(max(map(len, registries)))
@@ -40,7 +38,7 @@ def layered_runs():
         spec = {
             "dataset": example,
             "network": {"name": "layered", "hidden": [hidden], "activation": activation},
-            "init": example_of(initialisers[initialiser]),
+            "init": example_of(DRAWN[initialiser]),
             "training": training(loss),
         }
         yield "-".join(row), spec

@@ -43,7 +43,7 @@ def check_training(cell: Cell, folder: Path) -> xr.Dataset:
             f"declaration has {declaration.dims}"
         )
         bad = ~np.isfinite(values)
-        if name == "singular_values":  # layers of smaller rank are padded with NaN
+        if name.endswith("singular_values"):  # smaller layers are padded with NaN
             bad &= ~np.isnan(values[:, :, :1])
         pairs = getattr(ensemble.network, "pairs", None)
         if name.startswith("untrained_") and pairs is not None and pairs.name == "all":

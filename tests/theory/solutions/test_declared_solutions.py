@@ -11,14 +11,14 @@ from pydantic import ValidationError
 from builders import CELL_NAME
 from neuralrace.cli.main import TEMPLATE
 from neuralrace.cli.show import about_cell
-from neuralrace.config.cell import INITIALISERS, SolvedEnsemble
+from neuralrace.config.cell import SolvedEnsemble
 from neuralrace.config.load import read_plan
 from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.results.provenance import ROOT, code_files
 from neuralrace.results.theory import solve_ensemble, theory_dataset
-from neuralrace.testing.cells import SMALL, cell_of, example_of, name_of
+from neuralrace.testing.cells import DRAWN, SMALL, cell_of, example_of
 from neuralrace.theory.solutions.problem import Problem
 
 
@@ -90,7 +90,7 @@ def distinct(parts):
     return [part for number, part in enumerate(parts) if part not in parts[:number]]
 
 
-@pytest.mark.parametrize("initialiser", INITIALISERS, ids=name_of)
+@pytest.mark.parametrize("initialiser", DRAWN.values(), ids=DRAWN)
 def test_a_listed_theory_can_be_solved_and_any_other_is_refused(initialiser):
     """For each dataset and network that can be trained with this initialiser."""
     listed = 0

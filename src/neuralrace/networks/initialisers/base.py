@@ -44,10 +44,12 @@ class Initialiser(ConfigModel, ABC):
     Class attributes state the properties of initial weights that theories require.
     """
 
+    reads_files: ClassVar[bool] = False
+    """Whether it reads files from outside the library; `neuralrace.testing` skips it then."""
     aligned: ClassVar[bool] = False
     """Whether every layer is diagonal in the modes of the task."""
     orthogonal: ClassVar[bool] = False
-    """Whether every layer is a multiple of a semi-orthogonal matrix."""
+    """Whether every layer is the same multiple of a semi-orthogonal matrix."""
     for_graphs: ClassVar[bool] = False
     """Whether it can draw the edges of a graph; see `draw_edges`."""
     in_modes: ClassVar[bool] = False

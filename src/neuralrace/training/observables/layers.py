@@ -62,10 +62,26 @@ def bias_norm(view: View) -> Mapping[str, Array]:
 )
 def singular_values(view: View) -> Mapping[str, Array]:
     """Singular values of each layer, padded with NaN; averaged over the matrices of a layer."""
-    values = [_mean_values(w) for w in view.network.weights]
-    rank = max(len(s) for s in values)
-    padded = [jnp.pad(s, (0, rank - len(s)), constant_values=jnp.nan) for s in values]
-    return {"singular_values": jnp.stack(padded)}
+    return {"singular_values": _stacked([jnp.mean(s, axis=0) for s in _values(view)])}
+
+
+@Observable(
+    requires="routing",
+    variables={
+        "domain_singular_values": (
+            "time layer domain singular_mode",
+            "singular values of the weights of each domain",
+        )
+    },
+)
+def domain_singular_values(view: View) -> Mapping[str, Array]:
+    """Singular values of every matrix in the first block of a routing network, padded with NaN.
+
+    The first layer has an encoder for each input domain of the block, the last layer a decoder for
+    each output domain. Layers between have one matrix, at domain 1. Means over domains are the
+    observable `singular_values`.
+    """
+    return {"domain_singular_values": _stacked(_values(view))}
 
 
 def frobenius(matrices: list[Array]) -> Float[Array, " n"]:
@@ -73,6 +89,16 @@ def frobenius(matrices: list[Array]) -> Float[Array, " n"]:
     return jnp.stack([jnp.linalg.norm(jnp.ravel(m)) for m in matrices])
 
 
-def _mean_values(weights: Array) -> Array:
-    values = jnp.linalg.svd(weights, compute_uv=False)
-    return jnp.mean(values, axis=0) if weights.ndim == 3 else values
+def _values(view: View) -> list[Float[Array, "matrix _mode"]]:
+    """Singular values of the matrices of each layer."""
+    values = [jnp.linalg.svd(w, compute_uv=False) for w in view.network.weights]
+    return [jnp.reshape(s, (-1, s.shape[-1])) for s in values]
+
+
+def _stacked(arrays: list[Array]) -> Array:
+    """The arrays along a new first axis, padded with NaN to a common shape."""
+    shape = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)]
+    gaps = [[(0, n - size) for n, size in zip(shape, a.shape, strict=True)] for a in arrays]
+    return jnp.stack(
+        [jnp.pad(a, gap, constant_values=jnp.nan) for a, gap in zip(arrays, gaps, strict=True)]
+    )

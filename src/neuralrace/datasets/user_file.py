@@ -1,0 +1,127 @@
+"""Files of users, whose content is part of the specification, and NumPy archives."""
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import prod
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from neuralrace.datasets.base import MOST_NUMBERS
+from neuralrace.datasets.content import content_of, refuse_array
+from neuralrace.datasets.netcdf import read_netcdf
+from neuralrace.errors import UserError, shorten
+from neuralrace.extensions.model import ConfigModel
+
+Arrays = Mapping[str, np.ndarray]
+Reader = Callable[[str, bytes, Sequence[str]], Arrays]
+"""Reads arrays by name from the content of a file; see `read_npz`."""
+
+
+class UserFile(ConfigModel):
+    """A configuration that reads a file of the user.
+
+    The checksum of the file is part of it: another content is another specification.
+    """
+
+    reads_files: ClassVar[bool] = True
+    readers: ClassVar[Mapping[str, Reader]]
+    """Reader by suffix of the path."""
+    name: str  # stands before `path` in the canonical text
+    path: str
+    """Path of the file."""
+    checksum: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """SHA-256 of the file; computed when absent, so that another content is another
+    specification."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_checksum(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict) or raw.get("checksum"):
+            return raw
+        if Path(str(raw.get("path"))).suffix not in cls.readers:  # the pattern of `path` refuses it
+            return raw
+        return raw | {"checksum": hashlib.sha256(_content(raw["path"])).hexdigest()}
+
+    def arrays(self, names: Sequence[str]) -> Arrays:
+        """Those of the named arrays that the file has.
+
+        Raises:
+            UserError: the file is missing, has another checksum, or cannot be read; or an array is
+                too large or does not hold real numbers.
+        """
+        content = _content(self.path)
+        actual = hashlib.sha256(content).hexdigest()
+        if actual != self.checksum:
+            raise UserError(
+                f"has the checksum {actual}, not {self.checksum}",
+                file=self.path,
+                remedy="put the former file back, or change or remove its `checksum`",
+            )
+        return self.readers[Path(self.path).suffix](self.path, content, names)
+
+
+def _content(path: str) -> bytes:
+    return content_of(path, 8 * MOST_NUMBERS, "put the file there, or correct `path`")
+
+
+@contextmanager
+def readable(path: str, problem: str, remedy: str, key: str = "") -> Iterator[None]:
+    """Reports any exception of a reader as damage of the file: readers raise many types."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        problem = f"{problem} ({shorten(str(error), 200)})"
+        raise UserError(problem, file=path, key=key, remedy=remedy) from error
+
+
+def read_npz(path: str, content: bytes, names: Sequence[str]) -> Arrays:
+    """Arrays of a NumPy archive, without pickled objects.
+
+    Args:
+        path: name of the file, for messages.
+        content: content of the file.
+        names: arrays to read; arrays that the file lacks are left out.
+
+    Raises:
+        UserError: the file is damaged or no archive; or an array is too large or does not hold real
+            numbers.
+    """
+    arrays = {}
+    with readable(path, "is no NumPy archive", "write it with numpy.savez"):
+        archive = zipfile.ZipFile(io.BytesIO(content))
+        members = set(archive.namelist())
+    for name in names:
+        if f"{name}.npy" in members:
+            with readable(path, "cannot be read", "save it as an array of numbers", name):
+                arrays[name] = _read_npy(path, name, archive)
+    return arrays
+
+
+def _read_npy(path: str, name: str, archive: zipfile.ZipFile) -> np.ndarray:
+    """An array of an archive. NumPy would allocate whatever shape the header announces."""
+    with archive.open(f"{name}.npy") as stream:
+        read_header = HEADERS[np.lib.format.read_magic(stream)]
+        shape, by_column, dtype = read_header(stream)
+        refuse_array(path, name, dtype, shape)
+        size, member_size = prod(shape) * dtype.itemsize, archive.getinfo(f"{name}.npy").file_size
+        if size != member_size - stream.tell() or min(shape, default=0) < 0:
+            raise ValueError(f"of shape {shape} in {member_size} bytes")
+        numbers = np.frombuffer(stream.read(size), dtype)
+    return numbers.reshape(shape, order="F" if by_column else "C")
+
+
+HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+"""Reader of the header of an array, by format version; later versions hold structured types."""
+ARRAY_READERS: Mapping[str, Reader] = {".npz": read_npz, ".nc": read_netcdf}
+"""Reader of named arrays by suffix."""
