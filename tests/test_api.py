@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 import neuralrace as nr
-from neuralrace.api import find_reln, reduce_race, simulate, solve, specify
+from neuralrace import find_reln, reduce_race, simulate, solve, specify
 from neuralrace.api.arguments import by_argument
 from neuralrace.api.simulation import NETWORK_REQUIREMENTS
 from neuralrace.api.specification import CELL_NAME as NAME
