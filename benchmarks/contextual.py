@@ -20,7 +20,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from compile_time import CompileTime
-from neuralrace.training.tasks import task_of
 
 from neuralrace.config.cell import Ensemble
 from neuralrace.training import trainer
@@ -89,7 +88,7 @@ def products(ensemble: Ensemble, repeats: int) -> tuple[float, float]:
 
 def plain_loop(ensemble: Ensemble, compiled: bool) -> np.ndarray:
     """Singular values of every pathway, from one step a call and a decomposition each."""
-    task = task_of(ensemble)
+    task = ensemble.task()
     factor = ensemble.training.loss.factor(task.samples)
     batch = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), task.arrays["loss"])
 

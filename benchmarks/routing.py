@@ -25,7 +25,8 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from neuralrace.config.cell import Ensemble  # noqa: E402
 from neuralrace.datasets import Domains  # noqa: E402
-from neuralrace.training import domain_tasks, tasks, trainer  # noqa: E402
+from neuralrace.networks.tasks.domains import RoutingTask  # noqa: E402
+from neuralrace.training import trainer  # noqa: E402
 
 IMPORTS = time.perf_counter() - began
 SEEDS, EPOCHS, EVERY = 10, 500, 2
@@ -59,7 +60,7 @@ def one_seed(ensemble: Ensemble) -> tuple[list[np.ndarray], Domains, np.ndarray,
     """Encoders, hidden weights and decoders of seed 0, the data, the pairs, and the step size."""
     domains = ensemble.dataset.domains()
     mask = ensemble.network.mask(domains.count, 0)
-    task = domain_tasks.RoutingTask(ensemble, ensemble.network, domains)
+    task = ensemble.task()
     encoder, hidden, decoder = (w[0, 0, 0, 0] for w in task.weights([0.2], [0])[0])
     return [encoder, hidden, decoder], domains, np.argwhere(mask), ensemble.training.learning_rate
 
@@ -160,7 +161,7 @@ def compare() -> None:
 def scaling(path: str | None) -> None:
     """Time of a step, recording left out, against trained pairs and against samples."""
 
-    def step_time(task: domain_tasks.RoutingTask, ensemble: Ensemble, steps: int = 200) -> float:
+    def step_time(task: RoutingTask, ensemble: Ensemble, steps: int = 200) -> float:
         engine = trainer.Trainer(ensemble, task=task)
         data, (members, fixed) = engine.data, engine.start()
 
@@ -185,7 +186,7 @@ def scaling(path: str | None) -> None:
         sizes = ((5, 2), (10, 4), (20, 8), (40, 16), (20, 2), (20, 4), (20, 16))
         for domains, partners in sizes:
             ensemble = run_of(domains, partners)
-            task = tasks.task_of(ensemble)
+            task = ensemble.task()
             seconds, pairs = step_time(task, ensemble), domains * partners
             for name, belongs in (
                 ("K = 0.4 M", 5 * partners == 2 * domains),
@@ -205,7 +206,7 @@ def scaling(path: str | None) -> None:
             repeated = Domains(
                 np.repeat(base.inputs, copies, axis=1), np.repeat(base.targets, copies, axis=1)
             )
-            task = domain_tasks.RoutingTask(ensemble, ensemble.network, repeated)
+            task = RoutingTask(ensemble.network, repeated, ensemble.init, ensemble.training)
             by_samples.append((4 * copies, 1e3 * step_time(task, ensemble)))
             print(f"{4 * copies:17} {by_samples[-1][1]:10.3f}")
     if path:

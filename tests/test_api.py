@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 import neuralrace as nr
-from neuralrace.api import find_reln, reduce_race, simulate, solve, specify
+from neuralrace import find_reln, reduce_race, simulate, solve, specify
 from neuralrace.api.arguments import by_argument
 from neuralrace.api.simulation import NETWORK_REQUIREMENTS
 from neuralrace.api.specification import CELL_NAME as NAME
@@ -121,6 +121,27 @@ def test_left_out_lists_solutions_by_the_reason_why_they_do_not_apply(tree):
     assert {"aligned_modes", "flow"} <= set(tree["theory"]["solution"].values)
     assert len(reasons) <= 4
     assert tree.attrs["status"] == "0 of 6 runs diverged"
+
+
+@pytest.mark.parametrize(
+    ("options", "unused"),
+    [
+        ({"activation": "relu", "theory": None}, ["scipy.integrate", "scipy.special"]),
+        ({}, []),
+    ],
+    ids=["without theory", "with theory"],
+)
+def test_simulate_loads_no_package_that_it_does_not_need(options, unused):
+    """They took longer to load than a small network to train, and a third of the memory."""
+    unused = [*unused, "scipy.stats", "sklearn", "netCDF4", "networkx", "matplotlib", "seaborn"]
+    options = options | {"hidden": [4], "init_scales": [0.1], "learning_rate": 0.1, "steps": 10}
+    code = (
+        "import sys, neuralrace as nr\n"
+        f"nr.simulate([[1, 0], [0, 1]], [[2, 0], [0, 1]], progress=False, **{options})\n"
+        f"print([name for name in {unused} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_requirements_of_the_network_exist():

@@ -90,12 +90,14 @@ def simulate(
         cell, answers, left_out = _solve(x, y, theory, options, report)
         trained = train(cell.only(Ensemble), report=report)
         report(f"trained {trained.diverged_at.size} runs of {cell.training.steps} steps", True)
-        datasets = {"trajectory": trajectory_dataset(CELL_NAME, cell.only(Ensemble), trained)}
+        part = cell.only(Ensemble)
+        datasets = {"trajectory": trajectory_dataset(CELL_NAME, part, trained, in_memory=True)}
         if answers:
-            datasets["theory"] = theory_dataset(CELL_NAME, cell.only(SolvedEnsemble), answers)
+            part = cell.only(SolvedEnsemble)
+            datasets["theory"] = theory_dataset(CELL_NAME, part, answers, in_memory=True)
         solved = datasets.get("theory", xr.Dataset())
         results = CellResults(CELL_NAME, Path(), cell, datasets["trajectory"], solved)
-        datasets["metrics"] = metrics_dataset(results)
+        datasets["metrics"] = metrics_dataset(results, in_memory=True)
     attributes = {key: datasets["trajectory"].attrs[key] for key in TREE_ATTRIBUTES}
     versions = [v for dataset in datasets.values() for v in dataset.attrs["versions"].split(", ")]
     for dataset in datasets.values():  # all attributes of files would print on two pages

@@ -110,15 +110,17 @@ def specify(
             "batch": _by_name(batch),
         }
         record: dict[str, Any] = {"every": training["steps"] // records, "snapshots": snapshots}
-        specification: dict[str, Any] = {
+        specification = {
             "dataset": _dataset(x, y),
-            "network": _network(network, hidden, activation, gates),
-            "init": _by_name(init),
-            "init_scales": [1.0] if init_scales is None else init_scales,
-            "seeds": seeds,
-            "training": training,
-            "record": record,
-            "precision": precision,
+            **_plain(
+                network=_network(network, hidden, activation, gates),
+                init=_by_name(init),
+                init_scales=[1.0] if init_scales is None else init_scales,
+                seeds=seeds,
+                training=training,
+                record=record,
+                precision=precision,
+            ),
         }
         cell = _validated(specification)
         choices = dict(zip(CHOSEN, (init_scales, learning_rate, steps), strict=True))
@@ -134,8 +136,10 @@ def specify(
         record["observables"] = (
             default_observables(cell, metrics) if observables is None else observables
         )
-        specification["solutions"] = () if theory is None else theory
-        specification["metrics"] = () if metrics is None else metrics
+        solutions, metrics = (() if names is None else names for names in (theory, metrics))
+        specification |= _plain(
+            training=training, record=record, solutions=solutions, metrics=metrics
+        )
         return _validated(specification)
 
 
@@ -161,7 +165,7 @@ def _dataset(x: Any, y: Any) -> Any:
                 key="y",
                 remedy="leave it out",
             )
-        return _by_name(x)
+        return _plain(dataset=_by_name(x))["dataset"]
     if y is None:
         remedy = "give the target of each sample, (sample, output)"
         raise UserError("is missing", key="y", remedy=remedy)
@@ -211,8 +215,12 @@ def _gates(gates: Any) -> Any:
 
 
 def _validated(specification: Mapping[str, Any]) -> Cell:
-    raw = {key: json.loads(_as_json(key, value)) for key, value in specification.items()}
-    return read_plan({"experiments": {PAPER: {EXPERIMENT: raw}}}, {}).cells[CELL_NAME]
+    return read_plan({"experiments": {PAPER: {EXPERIMENT: specification}}}, {}).cells[CELL_NAME]
+
+
+def _plain(**arguments: Any) -> dict[str, Any]:
+    """Arguments as a configuration would have them: mappings, lists, texts and numbers."""
+    return {key: json.loads(_as_json(key, value)) for key, value in arguments.items()}
 
 
 def _as_json(argument: str, value: Any) -> str:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:  # configurations are read without JAX
 DATASETS = choices("datasets", Dataset)
 NETWORKS = choices("networks", Network)
 INITIALISERS = choices("initialisers", Initialiser)
+NESTED = (ConfigModel, dict, list, tuple)
+"""What the values of a configuration may consist of, besides numbers and texts."""
 
 
 def _first_unmet(
@@ -183,10 +185,9 @@ def _defined_in(value: Any) -> Iterator[str]:
         value = vars(value)
     if isinstance(value, dict):
         value = value.values()
-    elif not isinstance(value, list | tuple):
-        return
     for item in value:
-        yield from _defined_in(item)
+        if isinstance(item, NESTED):  # a table holds many numbers
+            yield from _defined_in(item)
 
 
 R = TypeVar("R", bound=Ensemble)

@@ -13,8 +13,12 @@ from neuralrace.results.schema import COORDINATES, SCHEMA_VERSION
 PACKAGES = ("scipy", "scikit-learn", "jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
 
 
-def metrics_dataset(cell: CellResults) -> xr.Dataset:
+def metrics_dataset(cell: CellResults, in_memory: bool = False) -> xr.Dataset:
     """All configured metrics of a cell: the content of its `metrics.nc`.
+
+    Args:
+        cell: specification, trajectory and theory.
+        in_memory: see `provenance_attributes`.
 
     Raises:
         UserError: the task or the theory of the cell lacks something that a metric needs.
@@ -25,7 +29,7 @@ def metrics_dataset(cell: CellResults) -> xr.Dataset:
     with np.errstate(divide="ignore", invalid="ignore"):
         for name in cell.spec.metrics:
             values |= _measured(name, cell)
-    attrs = provenance_attributes(cell.name, cell.spec, "measure", PACKAGES)
+    attrs = provenance_attributes(cell.name, cell.spec, "measure", PACKAGES, in_memory)
     attrs |= {"title": f"Metrics of {cell.name}", "kind": "metrics", "schema": SCHEMA_VERSION}
     dataset = xr.Dataset(values, attrs=attrs)
     for name in dataset.coords:

@@ -13,20 +13,34 @@ Coordinates = dict[str, tuple[str, np.ndarray, str]]
 
 
 def provenance_attributes(
-    cell_id: str, spec: Ensemble, stage: Stage, packages: Sequence[str]
+    cell_id: str, spec: Ensemble, stage: Stage, packages: Sequence[str], in_memory: bool = False
 ) -> dict[str, str]:
-    """Attributes that record the origin of a file, without date or host."""
+    """Attributes that record the origin of a file, without date or host.
+
+    Args:
+        cell_id: `paper/experiment/label`.
+        spec: specification of the runs.
+        stage: what computes the dataset.
+        packages: packages whose versions are recorded, in addition to ours and NumPy.
+        in_memory: whether the dataset is for no file. Digests and the attributes of the processor
+            are left out then: these read all source files and load SciPy, which takes longer than
+            a small network trains.
+    """
     paper, experiment, cell = cell_id.split("/")
-    return {
+    origin = {
         "Conventions": "CF-1.11",
         "source": "neuralrace",
         "paper": paper,
         "experiment": experiment,
         "cell": cell,
         "spec": spec.canonical(),
+        "versions": package_versions(*packages),
+    }
+    if in_memory:
+        return origin
+    return origin | {
         "spec_sha256": spec.sha256(),
         "code_sha256": code_sha256(stage, spec.modules),
-        "versions": package_versions(*packages),
         **processor_attributes(),
     }
 

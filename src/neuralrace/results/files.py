@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import netCDF4
 import numpy as np
 import xarray as xr
 
@@ -100,6 +99,8 @@ def read_attributes(path: str | os.PathLike[str], kind: FileKind | None = None) 
     Raises:
         UserError: the file is missing, unreadable, damaged, or of another kind.
     """
+    import netCDF4  # datasets in memory do without
+
     path = _checked(path)
     with _readable(path), netCDF4.Dataset(path) as stored:
         attrs = {name: stored.getncattr(name) for name in stored.ncattrs()}
@@ -132,6 +133,8 @@ def _check_size(path: Path) -> None:
         UserError: the file declares more content than it can hold, or data types that no result
             file has.
     """
+    import netCDF4
+
     size = 0
     with netCDF4.Dataset(path) as stored:
         for name, variable in stored.variables.items():

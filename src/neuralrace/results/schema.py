@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -107,9 +107,10 @@ def theory_variables() -> dict[str, Variable]:
     return {name: entry for variables in declared for name, entry in variables.items()}
 
 
-def variable(kind: FileKind, name: str) -> Variable | None:
+def variable(kind: Literal["trajectory", "theory"], name: str) -> Variable | None:
     """Definition of a variable of trajectory or theory files; None for an unknown name."""
-    table = {"trajectory": TRAJECTORY, "theory": theory_variables()}[kind]
+    # the declarations of solutions are read only where they are needed
+    table = TRAJECTORY if kind == "trajectory" else theory_variables()
     stem, _, number = name.rpartition("_")
     pattern = table.get(f"{stem}_{{layer}}")
     if pattern is None or not re.fullmatch(r"[1-9]\d*", number):
@@ -120,7 +121,7 @@ def variable(kind: FileKind, name: str) -> Variable | None:
 
 
 def build(
-    kind: FileKind,
+    kind: Literal["trajectory", "theory"],
     arrays: Mapping[str, np.ndarray],
     coords: Mapping[str, tuple[str, np.ndarray, str] | np.ndarray],
     attrs: Mapping[str, str],
@@ -145,17 +146,16 @@ def build(
         described = {"long_name": declared.long_name, "units": declared.units}
         variables[name] = ((*RUN_AXES, *declared.dims), values, described)
     dataset = xr.Dataset(variables, attrs=dict(attrs) | {"kind": kind, "schema": SCHEMA_VERSION})
-    for name, value in coords.items():
+    numbers = {
+        str(dim): np.arange(1, size + 1)
+        for dim, size in dataset.sizes.items()
+        if dim in NUMBERED and dim not in coords
+    }
+    axes = {}
+    for name, value in (dict(coords) | numbers).items():
         dimension, values, units = value if isinstance(value, tuple) else (name, value, "1")
-        dataset = dataset.assign_coords(
-            {name: (dimension, values, {"long_name": COORDINATES[name], "units": units})}
-        )
-    for dimension in dataset.dims:
-        if dimension not in dataset.coords and dimension in NUMBERED:
-            numbers = np.arange(1, dataset.sizes[dimension] + 1)
-            described = {"long_name": COORDINATES[str(dimension)], "units": "1"}
-            dataset = dataset.assign_coords({dimension: (dimension, numbers, described)})
-    return dataset
+        axes[name] = (dimension, values, {"long_name": COORDINATES[name], "units": units})
+    return dataset.assign_coords(axes)
 
 
 def check_schema(dataset: xr.Dataset, path: object, kind: FileKind | None = None) -> None:

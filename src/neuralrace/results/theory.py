@@ -14,7 +14,10 @@ from neuralrace.theory.solutions.problem import Arrays, Problem
 
 
 def theory_dataset(
-    cell_id: str, ensemble: SolvedEnsemble, answers: Mapping[str, Arrays] | None = None
+    cell_id: str,
+    ensemble: SolvedEnsemble,
+    answers: Mapping[str, Arrays] | None = None,
+    in_memory: bool = False,
 ) -> xr.Dataset:
     """The dataset of `theory.nc`: every configured solution of an ensemble, without training.
 
@@ -24,13 +27,15 @@ def theory_dataset(
         cell_id: `paper/experiment/label`.
         ensemble: specification of the runs and of the solutions.
         answers: variables of each solution; solved here when absent.
+        in_memory: see `provenance_attributes`.
 
     Raises:
         UserError: a solution does not apply to these data or initial weights.
     """
     step, _ = record_steps(ensemble)
     samples, arrays = solve_ensemble(ensemble, step, answers)
-    attrs = provenance_attributes(cell_id, ensemble, "solve", ("scipy", "xarray", "netcdf4"))
+    packages = ("scipy", "xarray", "netcdf4")
+    attrs = provenance_attributes(cell_id, ensemble, "solve", packages, in_memory)
     attrs |= {"title": f"Theory of {cell_id}", "precision": "float64"}
     coords = axes(ensemble, samples)
     for name in ("snapshot", "snapshot_flow_time"):

@@ -11,18 +11,20 @@ from neuralrace.results.schema import build
 from neuralrace.training.trainer import Trajectory
 
 
-def trajectory_dataset(cell_id: str, ensemble: Ensemble, trajectory: Trajectory) -> xr.Dataset:
+def trajectory_dataset(
+    cell_id: str, ensemble: Ensemble, trajectory: Trajectory, in_memory: bool = False
+) -> xr.Dataset:
     """The dataset of `trajectory.nc`: all recorded variables of a training.
 
     Args:
         cell_id: `paper/experiment/label`.
         ensemble: specification of the runs.
         trajectory: the recorded arrays.
+        in_memory: see `provenance_attributes`.
     """
     device = jax.devices()[0]
-    attrs = provenance_attributes(
-        cell_id, ensemble, "train", ("jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
-    )
+    packages = ("jax", "jaxlib", "flax", "optax", "xarray", "netcdf4")
+    attrs = provenance_attributes(cell_id, ensemble, "train", packages, in_memory)
     attrs |= {
         "title": f"Training trajectories of {cell_id}",
         "device": f"{device.platform}: {device.device_kind}",

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy
 from jaxtyping import Float, Int
-from scipy.integrate import solve_ivp
 
 
 def solve_flow(
@@ -53,7 +53,9 @@ def solve_flow(
             f"gradient flow not solved to t = {time[-1]:g}: the initial rates are not finite"
         )
     span = (0.0, time[-1])
-    solution = solve_ivp(rate, span, flat, method="DOP853", t_eval=time, rtol=rtol, atol=atol)
+    solution = scipy.integrate.solve_ivp(
+        rate, span, flat, method="DOP853", t_eval=time, rtol=rtol, atol=atol
+    )
     if not solution.success:
         raise RuntimeError(f"gradient flow not solved to t = {time[-1]:g}: {solution.message}")
     return unpack(solution.y.T)

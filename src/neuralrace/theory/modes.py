@@ -6,8 +6,8 @@ layers and b for one; both converge to s/d. Loss is 1/2 <|y - yhat|^2>, time is 
 """
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.special import exprel
 
 from neuralrace.theory.gradient_flow import linear_flow
 
@@ -42,7 +42,7 @@ def deep_mode(
     # is positive and nothing overflows.
     exponent = 2 * np.sign(a0) * s * t
     numerator = a0 * np.exp(np.minimum(exponent, 0))
-    spread = 2 * t * exprel(-np.abs(exponent))
+    spread = 2 * t * scipy.special.exprel(-np.abs(exponent))
     denominator = np.exp(np.minimum(-exponent, 0)) + d * np.abs(a0) * spread
     shape = np.broadcast_shapes(numerator.shape, denominator.shape)
     return np.divide(numerator, denominator, where=numerator != 0, out=np.zeros(shape))
@@ -97,7 +97,7 @@ def shallow_mode(
     _refuse_negative(time=time, d=d)
     t = time[:, None]
     s, d, b0 = (x[..., None, :] for x in (s, d, b0))
-    return s * t * exprel(-d * t) + b0 * np.exp(-d * t)
+    return s * t * scipy.special.exprel(-d * t) + b0 * np.exp(-d * t)
 
 
 def shallow_half_time(
@@ -163,7 +163,7 @@ def untied_mode(
     large = k + np.abs(s)
     small = np.divide(product, large, where=large > 0, out=np.zeros(k.shape))
     k_plus_s, k_minus_s = np.where(s >= 0, (large, small), (small, large))
-    decay, z = np.exp(-2 * k * t), t * exprel(-2 * k * t)
+    decay, z = np.exp(-2 * k * t), t * scipy.special.exprel(-2 * k * t)
     above = (decay + (k_plus_s + M0 / 2) * z)[..., None]
     below = (decay + (k_minus_s + P0 / 2) * z)[..., None]
     # The two vanish only under a vector that was 0 from the start and stays so.

@@ -1,6 +1,7 @@
 """Architecture graphs: nodes are layers, edges are weight matrices."""
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -51,23 +52,27 @@ class Architecture(ConfigModel):
 
     @model_validator(mode="after")
     def _well_formed(self) -> "Architecture":
-        if unknown := {name for edge in self.edges for name in edge} - set(self.nodes):
+        # a routing network of 20 domains has 1200 edges: each check passes over them once
+        joined = set(itertools.chain(*self.edges))
+        if unknown := joined - set(self.nodes):
             raise UserError(
                 "unknown nodes",
                 key="edges",
                 value=sorted(unknown),
                 remedy="list them in nodes, or correct their names",
             )
-        if twice := {edge for edge in self.edges if self.edges.count(edge) > 1}:
+        if twice := {edge for edge, count in Counter(self.edges).items() if count > 1}:
             raise UserError(
                 "listed twice",
                 key="edges",
                 value=[list(edge) for edge in sorted(twice)],
                 remedy="list each edge once",
             )
-        sources = {name: {s for s, target in self.edges if target == name} for name in self.nodes}
+        order = TopologicalSorter[str]()
+        for source, target in self.edges:
+            order.add(target, source)
         try:
-            TopologicalSorter(sources).prepare()
+            order.prepare()
         except CycleError:
             # imported here, as networkx is slow to import and few configurations need it
             from networkx import find_cycle
@@ -76,7 +81,7 @@ class Architecture(ConfigModel):
             raise UserError(
                 f"form the cycle {cycle}", key="edges", remedy="leave one of them out"
             ) from None
-        if alone := [name for name in self.nodes if name not in itertools.chain(*self.edges)]:
+        if alone := [name for name in self.nodes if name not in joined]:
             raise UserError(
                 "on no pathway", key="nodes", value=alone, remedy="connect or remove them"
             )
@@ -113,18 +118,18 @@ class Architecture(ConfigModel):
     @cached_property
     def incoming(self) -> dict[str, tuple[int, ...]]:
         """Numbers of the edges into each node."""
-        return {
-            name: tuple(n for n, (_, target) in enumerate(self.edges) if target == name)
-            for name in self.nodes
-        }
+        return self._edges_by_node(1)
 
     @cached_property
     def outgoing(self) -> dict[str, tuple[int, ...]]:
         """Numbers of the edges out of each node."""
-        return {
-            name: tuple(n for n, (source, _) in enumerate(self.edges) if source == name)
-            for name in self.nodes
-        }
+        return self._edges_by_node(0)
+
+    def _edges_by_node(self, end: int) -> dict[str, tuple[int, ...]]:
+        numbers: dict[str, list[int]] = {name: [] for name in self.nodes}
+        for number, edge in enumerate(self.edges):
+            numbers[edge[end]].append(number)
+        return {name: tuple(edges) for name, edges in numbers.items()}
 
     @cached_property
     def order(self) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from neuralrace.errors import UserError
@@ -135,6 +134,8 @@ def identify(
             value=pathways,
             remedy="use at most that",
         )
+    from sklearn.cluster import KMeans  # takes a second to import
+
     rows = active[first].astype(float)
     clustering = KMeans(pathways, n_init=KMEANS_STARTS, tol=0, random_state=seed)  # pyright: ignore
     # Threads would mostly wait for each other, and would make the order of summation random.

@@ -1,0 +1,56 @@
+"""The scripts of benchmarks/: what they import exists, and both sides of a comparison agree."""
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from builders import REPOSITORY
+
+BENCHMARKS = REPOSITORY / "benchmarks"
+COSTS = {"ours": [{"cold_cpu": 3.0}], "plain": [{"cold_cpu": 2.0}]}
+
+
+@pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("*.py")), ids=lambda path: path.stem)
+def test_what_a_benchmark_imports_from_the_library_exists(path: Path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("neuralrace"):
+            module = import_module(str(node.module))
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                assert hasattr(module, alias.name) or find_spec(name), name
+
+
+@pytest.mark.parametrize(("work", "steps"), [("race", 100), ("relu", 2000)])
+def test_plain_jax_trains_as_the_package_does(work, steps, tmp_path):
+    code = f"""
+import sys; sys.path.insert(0, {str(BENCHMARKS)!r})
+from pathlib import Path
+import numpy as np, peers
+folder = Path({str(tmp_path)!r})
+peers.SPECIFICATIONS[{work!r}] |= {{"steps": {steps}, "records": 20}}
+peers.save_start({work!r}, folder)
+found, expected = (
+    np.stack([side(warm) for warm in (False, True)])
+    for side in (peers.ours({work!r}), peers.plain({work!r}, folder))
+)
+assert (expected[0, :, -1] < 0.9 * expected[0, :, 0]).all(), "nothing is learned"
+assert not np.array_equal(expected[0], expected[1]), "the warm work has other numbers"
+peers.report({work!r}, {COSTS}, found, expected)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "1.50" in run.stdout
+
+
+def test_no_ratio_of_works_that_differ(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    losses = np.ones((2, 3, 4))
+    with pytest.raises(SystemExit, match="not the same work"):
+        import_module("peers").report("race", COSTS, losses, losses + 1e-6)
+    assert "ratio" not in capsys.readouterr().out
