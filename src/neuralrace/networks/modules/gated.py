@@ -90,7 +90,7 @@ class ParallelNetwork(nnx.Module):
 def side_by_side(
     edges: Sequence[Float[np.ndarray, "*runs _out _in"]], architecture: Architecture
 ) -> list[list[Float[np.ndarray, "*runs pathway _out _in"]]]:
-    """Stacks of neighbouring pathways of equal width, from the weights of a graph's edges.
+    """Stacks of neighbouring pathways of equal shapes, from the weights of a graph's edges.
 
     Args:
         edges: weights by edge.
@@ -99,13 +99,6 @@ def side_by_side(
     Returns:
         For each group of neighbours, one stack for each layer.
     """
-    groups = itertools.groupby(
-        architecture.pathways, lambda pathway: [architecture.nodes[name] for name in pathway.nodes]
-    )
-    return [
-        [
-            np.stack([edges[edge] for edge in layer], axis=-3)
-            for layer in zip(*(pathway.edges for pathway in group), strict=True)
-        ]
-        for _, group in groups
-    ]
+    chains = [[edges[edge] for edge in pathway.edges] for pathway in architecture.pathways]
+    groups = itertools.groupby(chains, lambda chain: [weights.shape for weights in chain])
+    return [[np.stack(layer, axis=-3) for layer in zip(*group, strict=True)] for _, group in groups]

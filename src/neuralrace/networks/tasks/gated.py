@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initialisers.base import Initialiser
@@ -22,9 +25,13 @@ class ParallelTask(SampleTask):
     ):
         """See `SampleTask`."""
         super().__init__(network, examples, initialiser, training)
-        x, y = examples.gated_inputs, self.data.y
-        whole = second_moments(x, y) if training.on_moments else (x, y)
-        self.arrays = {"x": x, "y": y, "loss": whole}
+        self.arrays = self.batches(examples.gated_inputs)
+
+    def batches(self, x: Float[np.ndarray, "sample pathway_input"]) -> dict[str, Any]:
+        """Arrays of `Task` for gated inputs of all pathways, concatenated."""
+        y = self.data.y
+        whole = second_moments(x, y) if self.training.on_moments else (x, y)
+        return {"x": x, "y": y, "loss": whole}
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""
