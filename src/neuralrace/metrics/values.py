@@ -65,15 +65,26 @@ def crossing_time(curve: xr.DataArray, level: xr.DataArray, time: xr.DataArray) 
         level: broadcasts against the curve without `time`.
         time: times along the dimension `time`.
     """
-    above = (curve >= level).transpose("time", ...)
-    curve, level = xr.broadcast(curve, level)
-    curve, level = curve.transpose(*above.dims), level.transpose(*above.dims)
-    index = above.argmax("time").clip(min=1)
-    before, after = curve.isel(time=index - 1), curve.isel(time=index)
-    share = (level.isel(time=0) - before) / (after - before)
-    start, end = time.isel(time=index - 1), time.isel(time=index)
-    crossed = (start + share * (end - start)).where(above.any("time"))
-    return crossed.where(~above.isel(time=0), 0.0).drop_vars(["time", "flow_time"], errors="ignore")
+    return xr.apply_ufunc(
+        _first_crossing, curve, level, time, input_core_dims=[["time"], [], ["time"]]
+    )
+
+
+def _first_crossing(
+    curve: Float[np.ndarray, "*#runs time"],
+    level: Float[np.ndarray, "*#runs"],
+    time: Float[np.ndarray, " time"],
+) -> Float[np.ndarray, "*runs"]:
+    """`crossing_time` of arrays: xarray would align all operands of each operation."""
+    curve, level = np.broadcast_arrays(curve, level[..., None])
+    above = curve >= level
+    index = above.argmax(axis=-1, keepdims=True).clip(min=1)
+    before, after = (np.take_along_axis(curve, at, axis=-1) for at in (index - 1, index))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (level[..., :1] - before) / (after - before)
+        start, end = time[index - 1], time[index]
+        crossed = (start + share * (end - start))[..., 0]
+    return np.where(above[..., 0], 0.0, np.where(above.any(axis=-1), crossed, np.nan))
 
 
 def time_ratio(time: xr.DataArray, reference: xr.DataArray) -> xr.DataArray:

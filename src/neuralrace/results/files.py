@@ -26,8 +26,6 @@ MOST_COMPRESSED = 1032
 """Largest ratio of content to file size: zlib compresses no further."""
 NUMBERS = ("f", "i", "u", "b", "S")
 """Kinds of data types in result files: numbers and characters."""
-OPEN_OPTIONS: dict[str, Any] = {"engine": "netcdf4", "decode_times": False}
-"""No axis holds dates, and looking for them takes time."""
 
 
 def write_result(
@@ -56,8 +54,8 @@ def write_result(
     check_schema(dataset, path)
     with replacing(path) as temporary:
         _as_bytes(dataset).to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
-        with xr.open_dataset(temporary, engine="netcdf4") as back:
-            xr.testing.assert_identical(back.load(), dataset)
+        with netCDF4.Dataset(temporary) as stored:
+            xr.testing.assert_identical(_opened(stored).load(), dataset)
         digest = file_sha256(temporary)
     Checksums(fingerprint, {path.name: digest}, inputs or {}).write(checksum_path(path))
 
@@ -69,11 +67,11 @@ def read_result(path: str | os.PathLike[str], kind: FileKind | None = None) -> x
         UserError: the file is missing, unreadable, damaged, or of another kind.
     """
     path = _checked(path)
-    with _readable(path):
-        _check_size(path)
-        with xr.open_dataset(path, **OPEN_OPTIONS) as dataset:
-            check_schema(dataset, path, kind)
-            return dataset.load()
+    with _readable(path), netCDF4.Dataset(path) as stored:
+        _check_size(stored, path)
+        dataset = _opened(stored)
+        check_schema(dataset, path, kind)
+        return dataset.load()
 
 
 def open_lazily(path: str | os.PathLike[str], kind: FileKind | None = None) -> xr.Dataset:
@@ -87,8 +85,9 @@ def open_lazily(path: str | os.PathLike[str], kind: FileKind | None = None) -> x
     """
     path = Path(path)
     with _readable(path):
-        _check_size(path)
-        dataset = xr.open_dataset(path, cache=False, **OPEN_OPTIONS)
+        with netCDF4.Dataset(path) as stored:
+            _check_size(stored, path)
+        dataset = xr.open_dataset(path, cache=False, engine="netcdf4", decode_times=False)
         check_schema(dataset, path, kind)
         return dataset
 
@@ -126,7 +125,12 @@ def _checked(path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _check_size(path: Path) -> None:
+def _opened(stored: netCDF4.Dataset) -> xr.Dataset:
+    """The content of an open file; no axis holds dates, and looking for them takes time."""
+    return xr.open_dataset(xr.backends.NetCDF4DataStore(stored), decode_times=False)
+
+
+def _check_size(stored: netCDF4.Dataset, path: Path) -> None:
     """Refuses a forged file before it fills the memory.
 
     Raises:
@@ -136,16 +140,15 @@ def _check_size(path: Path) -> None:
     import netCDF4
 
     size = 0
-    with netCDF4.Dataset(path) as stored:
-        for name, variable in stored.variables.items():
-            if getattr(variable.datatype, "kind", None) not in NUMBERS:
-                raise UserError(
-                    f"is no result file: {name!r} is of another type than numbers", file=path
-                )
-            chunks = variable.chunking()
-            # a chunk is unpacked as a whole, and may be larger than the variable
-            chunk = math.prod(chunks) if isinstance(chunks, list) else 0
-            size += max(math.prod(variable.shape), chunk) * variable.dtype.itemsize
+    for name, variable in stored.variables.items():
+        if getattr(variable.datatype, "kind", None) not in NUMBERS:
+            raise UserError(
+                f"is no result file: {name!r} is of another type than numbers", file=path
+            )
+        chunks = variable.chunking()
+        # a chunk is unpacked as a whole, and may be larger than the variable
+        chunk = math.prod(chunks) if isinstance(chunks, list) else 0
+        size += max(math.prod(variable.shape), chunk) * variable.dtype.itemsize
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     most = min(MOST_COMPRESSED * path.stat().st_size, installed)
     if size > most:

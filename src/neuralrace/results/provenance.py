@@ -101,7 +101,7 @@ def code_guard(stage: Stage, more: Iterable[str], digest: str) -> Callable[[], N
     return guard
 
 
-@cache
+@cache  # reading the metadata of a package takes milliseconds
 def package_versions(*packages: str) -> str:
     """Versions of Python, neuralrace, NumPy and further packages, as one line."""
     versions = [f"{package} {version(package)}" for package in ("neuralrace", "numpy", *packages)]

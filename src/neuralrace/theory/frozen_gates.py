@@ -22,8 +22,9 @@ from jaxtyping import Float, Int
 from neuralrace.datasets.second_moments import eigenmodes
 from neuralrace.theory.half_spaces import half_space_correlations, half_space_means
 
-CHUNK = 2**22
-"""Most numbers of gated inputs that are in memory at a time."""
+CHUNK = 2**12
+"""Most samples whose gated inputs are in memory at a time: those of two gates then stay in the
+cache of a processor."""
 
 
 @dataclass(frozen=True)
@@ -91,17 +92,23 @@ def gated_moments(
 
     Source: notes on localisation, eqs. 5 and 6.
     """
-    units, samples = gates.shape
-    inputs = x.shape[1]
-    b = (gates * y) @ x / samples
-    a = np.zeros((units * inputs, units * inputs))
-    rows = max(1, CHUNK // (units * inputs))
-    for first in range(0, samples, rows):
-        part = slice(first, first + rows)
-        gated = (gates[:, part].T[:, :, None] * x[part, None]).reshape(-1, units * inputs)
-        a += gated.T @ gated
-    a /= samples
-    return b, a.reshape(units, inputs, units, inputs), float(np.mean(y**2))
+    (units, samples), inputs = gates.shape, x.shape[1]
+    a = np.zeros((units, inputs, units, inputs))
+    binary = np.isin(gates, (0, 1)).all()
+    for first in range(0, samples, CHUNK):
+        part = slice(first, first + CHUNK)
+        for unit, gate in enumerate(gates[:, part]):
+            # two gates are open together on few samples, and their block is symmetric
+            on = np.flatnonzero(gate)
+            behind, products = x[part][on], gates[: unit + 1, part][:, on] * gate[on]
+            for other, product in enumerate(products):
+                both = np.flatnonzero(product)
+                gated = behind[both]
+                weighted = gated if binary else gated * product[both, None]
+                a[unit, :, other] += gated.T @ weighted
+    for unit in range(units):
+        a[:unit, :, unit] = a[unit, :, :unit].swapaxes(0, 1)
+    return (gates * y) @ x / samples, a / samples, float(np.mean(y**2))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,16 @@ from neuralrace.config.cell import Record
 from neuralrace.errors import UserError
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.initial_weights import initial_edges
-from neuralrace.theory.reln.imitation import altered, at_loss, imitate, loss_gap, output_error
-from neuralrace.training.trainer import Trajectory
+from neuralrace.theory.reln.imitation import (
+    SmallestTask,
+    altered,
+    at_loss,
+    imitate,
+    loss_gap,
+    output_error,
+    with_fewest_units,
+)
+from neuralrace.training.trainer import Trajectory, train
 
 RNG = np.random.default_rng(3)
 X, Y = RNG.normal(size=(5, 3)), RNG.normal(size=(5, 2))
@@ -91,6 +99,45 @@ def test_imitation_has_the_training_of_the_network():
             np.testing.assert_allclose(
                 imitation.variables["outputs"][scale, seed], outputs, rtol=1e-9, atol=1e-12
             )
+
+
+def test_smallest_pathways_train_as_the_given_ones():
+    """Ten and twenty units, of which inputs and outputs leave four: one input repeats another."""
+    x = np.hstack([X[:, :2], X[:, :1]])
+    network = gated().model_copy(update={"widths": (10, 20)})
+    changes = {"dataset": {"name": "table", "x": x.tolist(), "y": Y.tolist()}}
+    ensemble = build_ensemble(SPEC, **changes)
+    record = Record(every=3, snapshots=4, observables=("outputs", "similarity"))
+    plain = train(altered(ensemble, network=network, record=record)).variables
+    examples = network.examples(ensemble.dataset)
+    task = SmallestTask(network, examples, ensemble.init, ensemble.training)
+    shapes = [[layer.shape[2:] for layer in s] for s in task.weights((0.3,), range(2))]
+    assert shapes == [[(2, 4, 2), (2, 2, 4)]]
+    assert task.arrays["x"].shape == (5, 4)
+    smallest = imitate(ensemble, network).variables
+    for name, values in plain.items():
+        np.testing.assert_allclose(smallest[name], values, rtol=1e-10, atol=1e-13, err_msg=name)
+
+
+def test_steps_of_adam_depend_on_the_basis_and_keep_all_units():
+    training = SPEC["training"] | {"optimiser": {"name": "adam"}}
+    ensemble = build_ensemble(SPEC, training=training)
+    network = gated().model_copy(update={"widths": (10, 20)})
+    record = Record(every=3, snapshots=4, observables=("outputs", "similarity"))
+    plain = train(altered(ensemble, network=network, record=record)).variables
+    for name, values in imitate(ensemble, network).variables.items():
+        np.testing.assert_array_equal(values, plain[name], err_msg=name)
+
+
+@given(st.integers(1, 9), st.integers(0, 99))
+def test_fewest_units_keep_all_inner_products(units, seed):
+    rng = np.random.default_rng(seed)
+    into, out = rng.normal(size=(2, units, 3)), rng.normal(size=(2, 2, units))
+    fewer = with_fewest_units(into, out)
+    assert fewer[0].shape == (2, min(units, 5), 3)
+    np.testing.assert_allclose(fewer[1] @ fewer[0], out @ into, atol=1e-12)
+    np.testing.assert_allclose(fewer[0].mT @ fewer[0], into.mT @ into, atol=1e-12)
+    np.testing.assert_allclose(fewer[1] @ fewer[1].mT, out @ out.mT, atol=1e-12)
 
 
 def test_mini_batches_are_refused():

@@ -19,6 +19,9 @@ from neuralrace.results.cells import CellResults
 from neuralrace.theory.frozen_gates import gated_moments
 from neuralrace.theory.refreshed_gates import relinearised_descent, relinearised_flow
 
+Normals = Float[np.ndarray, "unit input"]
+Moment = Float[np.ndarray, "... _row _column"]
+"""A second moment, or its eigenvectors in columns; of each gate alone, or of all."""
 REFRESHES = (4, 8, 16, 32, 64)
 """Numbers of refreshes, evenly spaced over the time of training."""
 MOMENTS = ("one gate", "all gates", "all gates, other start")
@@ -94,10 +97,12 @@ def gate_refresh(cell: CellResults) -> Values:
         step, rate = np.array([training.steps]), training.flow_step(len(data.x))
         stepwise[*ensemble] = relinearised_descent(step, rate, 1, first, *samples)[0]
     missed = np.full((*start.shape[:2], len(MOMENTS)), np.nan)
-    symmetric = at_every_place(data)
-    for scale, seed in np.argwhere(cell.trajectory["diverged_at"].values < 0):
-        other = start[scale, (seed + 1) % start.shape[1]]
-        missed[scale, seed] = _missed(symmetric, start[scale, seed], end[scale, seed], other)
+    converged, symmetric = cell.trajectory["diverged_at"].values < 0, at_every_place(data)
+    for scale in range(len(missed)):
+        bases = [_bases(_second(symmetric, normals)) for normals in start[scale]]
+        for seed in np.flatnonzero(converged[scale]):
+            after = _second(symmetric, end[scale, seed])
+            missed[scale, seed] = _missed(bases[seed], bases[(seed + 1) % len(bases)], after)
     error = relative_distance(weights, end[:, :, None])
     loss = sample_loss(np.maximum(weights @ data.x.T, 0), data)
     losses = cell.trajectory["loss"].values / training.loss.factor(len(data.x))
@@ -122,34 +127,46 @@ def gate_refresh(cell: CellResults) -> Values:
     }
 
 
+def _second(data: Data, normals: Normals) -> Float[np.ndarray, "unit input unit input"]:
+    """Second moment of the inputs behind half-space gates."""
+    return gated_moments(data.x, data.y[:, 0], half_spaces(data.x, normals))[1]
+
+
+def _single(second: Float[np.ndarray, "unit input unit input"]) -> Moment:
+    """The moment behind each gate alone, (unit, input, input)."""
+    return np.moveaxis(np.diagonal(second, axis1=0, axis2=2), -1, 0)
+
+
+def _whole(second: Float[np.ndarray, "unit input unit input"]) -> Moment:
+    """The moment behind all gates, (feature, feature)."""
+    return second.reshape(2 * (second.shape[0] * second.shape[1],))
+
+
+def _bases(second: Float[np.ndarray, "unit input unit input"]) -> tuple[Moment, Moment]:
+    """Eigenvectors of the moment behind each gate alone, and behind all gates."""
+    single, whole = (np.linalg.eigh(moment)[1] for moment in (_single(second), _whole(second)))
+    return single, whole
+
+
 def _missed(
-    data: Data,
-    start: Float[np.ndarray, "unit input"],
-    end: Float[np.ndarray, "unit input"],
-    other: Float[np.ndarray, "unit input"],
+    own: tuple[Moment, Moment],
+    other: tuple[Moment, Moment],
+    after: Float[np.ndarray, "unit input unit input"],
 ) -> tuple[float, float, float]:
     """Norm of the final moments off the diagonal in initial eigenvectors, by `MOMENTS`."""
-    before, after, elsewhere = (
-        gated_moments(data.x, data.y[:, 0], half_spaces(data.x, normals))[1]
-        for normals in (start, end, other)
-    )
-    units, size = len(start), start.size
-    single = [_off_diagonal(before[k, :, k], after[k, :, k]) for k in range(units)]
-    whole = [each.reshape(size, size) for each in (before, after, elsewhere)]
     return (
-        float(np.mean(single)),
-        _off_diagonal(whole[0], whole[1]),
-        _off_diagonal(whole[2], whole[1]),
+        float(_off_diagonal(own[0], _single(after)).mean()),
+        float(_off_diagonal(own[1], _whole(after))),
+        float(_off_diagonal(other[1], _whole(after))),
     )
 
 
-def _off_diagonal(
-    before: Float[np.ndarray, "feature feature"], after: Float[np.ndarray, "feature feature"]
-) -> float:
-    """Norm of `after` off the diagonal in the eigenvectors of `before`, over its norm."""
-    _, vectors = np.linalg.eigh(before)
-    rotated = vectors.T @ after @ vectors
-    return float(np.linalg.norm(rotated - np.diag(np.diag(rotated))) / np.linalg.norm(after))
+def _off_diagonal(vectors: Moment, after: Moment) -> np.ndarray:
+    """Norm of `after` off the diagonal in a basis, over its norm."""
+    rotated = vectors.mT @ after @ vectors
+    rotated *= 1 - np.eye(rotated.shape[-1])
+    axes = (-2, -1)
+    return np.asarray(np.linalg.norm(rotated, axis=axes) / np.linalg.norm(after, axis=axes))
 
 
 def _order(

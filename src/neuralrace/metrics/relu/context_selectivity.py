@@ -7,7 +7,7 @@ from jaxtyping import Float
 from neuralrace.extensions.registry import Metric
 from neuralrace.metrics.values import Values, per_run
 from neuralrace.results.cells import CellResults
-from neuralrace.theory.reln.gates import relu_gates
+from neuralrace.theory.reln.gates import relu_activity
 
 NEGLIGIBLE = 1e-12
 """Share of the targets' power below which a part of the targets is a rounding error."""
@@ -68,16 +68,14 @@ def context_selectivity(cell: CellResults) -> Values:
     """
     data = cell.data
     *encoders, readout = cell.weights()
-    gates = relu_gates([*encoders, readout], data.x)[-1].astype(float)
+    hidden = relu_activity([*encoders, readout], data.x)[-1]
+    gates = (hidden > 0).astype(float)
     contexts = (cell.contexts == np.arange(cell.contexts.max() + 1)[:, None]).astype(float)
     # share of the samples of each context on which a unit is open
     shares = gates @ contexts.T / contexts.sum(axis=1)
     open_contexts = np.sum(shares > 0.5, axis=-1)
     by_context = np.all(np.isin(shares, (0, 1)), axis=-1)
     specific = np.sum(shares > 0, axis=-1) == 1
-    hidden = data.x.T
-    for encoder in encoders:
-        hidden = np.maximum(encoder @ hidden, 0)
     linear = data.x @ np.linalg.lstsq(data.x, data.y, rcond=None)[0]
     numbers = np.arange(len(contexts) + 1)
     snapshots = cell.trajectory["weight_1"].isel(unit_0=0, unit_1=0, drop=True)
@@ -97,11 +95,12 @@ def context_selectivity(cell: CellResults) -> Values:
         weighted = np.sum(weight * values[:, :, -1], axis=-1) / np.sum(weight, axis=-1)
         return per_run(cell, weighted)
 
+    residual_curve, common_curve = by_number(residual), by_number(common)
     return {
-        "carried_residual": by_number(residual).isel(snapshot=-1, drop=True),
-        "carried_residual_curve": by_number(residual),
-        "carried_common": by_number(common).isel(snapshot=-1, drop=True),
-        "carried_common_curve": by_number(common),
+        "carried_residual": residual_curve.isel(snapshot=-1, drop=True),
+        "carried_residual_curve": residual_curve,
+        "carried_common": common_curve.isel(snapshot=-1, drop=True),
+        "carried_common_curve": common_curve,
         "context_gated_share": mean(by_context),
         "context_specific_units": per_run(cell, specific[:, :, -1].mean(axis=-1)),
         "context_specific_share": mean(specific),

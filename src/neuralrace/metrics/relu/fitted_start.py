@@ -7,7 +7,8 @@ from scipy.optimize import minimize_scalar
 from neuralrace.extensions.registry import Metric
 from neuralrace.metrics.values import Values, per_run
 from neuralrace.results.cells import CellResults
-from neuralrace.theory.xor import D, S, xor_loss
+from neuralrace.theory.modes import deep_mode, mode_loss
+from neuralrace.theory.xor import D, S
 
 TWO_EXAMPLES = np.sqrt(2)
 """Growth rate of units that are active on two adjacent examples, as all are at the start, over that
@@ -43,8 +44,7 @@ def fitted_start(cell: CellResults) -> Values:
     loss = cell.trajectory["loss"].transpose(..., "time")
     time = cell.flow_time.values
     curves = loss.values.reshape(-1, len(time))
-    fits = np.array([_fit(time, curve) for curve in curves])
-    rivals = np.array([_fit(TWO_EXAMPLES * time, curve) for curve in curves])
+    fits, rivals = _fits(time, curves), _fits(TWO_EXAMPLES * time, curves)
     shape = loss.shape[:-1]
     return {
         "fitted_start": per_run(cell, fits[:, 0].reshape(shape)),
@@ -53,18 +53,30 @@ def fitted_start(cell: CellResults) -> Values:
     }
 
 
-def _fit(time: Float[np.ndarray, " time"], loss: Float[np.ndarray, " time"]) -> tuple[float, float]:
-    """The best initial strength, and its largest distance over the initial loss."""
-    if not np.isfinite(loss).all():
-        return np.nan, np.nan
-
-    def distance(log_start: float) -> float:
-        start = np.full(4, np.exp(log_start))
-        return float(np.max(np.abs(xor_loss(time, start) - loss)) / loss[0])
-
+def _fits(
+    time: Float[np.ndarray, " time"], curves: Float[np.ndarray, "run time"]
+) -> Float[np.ndarray, "run 2"]:
+    """The best initial strength of each run, and its largest distance over the initial loss."""
     # the bounded search finds a local minimum, so a grid search comes first
     grid = np.log(STARTS * S[0] / D[0])
-    best = int(np.argmin([distance(start) for start in grid]))
-    bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    fit = minimize_scalar(distance, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-    return float(np.exp(fit.x)), float(fit.fun)
+    candidates = np.stack([_loss(time, start) for start in grid])
+
+    def fit(loss: Float[np.ndarray, " time"]) -> tuple[float, float]:
+        if not np.isfinite(loss).all():
+            return np.nan, np.nan
+
+        def distance(log_start: float) -> float:
+            return float(np.max(np.abs(_loss(time, log_start) - loss)) / loss[0])
+
+        best = int(np.argmin(np.abs(candidates - loss).max(axis=1)))
+        bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        fit = minimize_scalar(distance, bounds=bounds, method="bounded", options={"xatol": 1e-6})
+        return float(np.exp(fit.x)), float(fit.fun)
+
+    return np.array([fit(loss) for loss in curves])
+
+
+def _loss(time: Float[np.ndarray, " time"], log_start: float) -> Float[np.ndarray, " time"]:
+    """`xor_loss` of four pathways with equal starts: the gain of one of them, four times."""
+    strength = deep_mode(time, S[:1], D[:1], np.exp([log_start]))
+    return mode_loss(strength, S.sum(keepdims=True), D.sum(keepdims=True), y_power=1.0)

@@ -105,5 +105,6 @@ def _equal_pairs(opened: np.ndarray, samples: int) -> float:
 
 def _identical_pairs(group: np.ndarray) -> int:
     """Number of ordered pairs of samples with the same gates in all units."""
-    counts = np.unique(group, axis=0, return_counts=True)[1]
+    # rows of bits are packed into bytes, which sort several times faster
+    counts = np.unique(np.packbits(group > 0, axis=1), axis=0, return_counts=True)[1]
     return int(np.sum(counts * (counts - 1)))

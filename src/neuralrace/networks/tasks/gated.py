@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.lax import stop_gradient
+from jaxtyping import Float
 
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.wiring import Wiring
@@ -27,9 +28,13 @@ class ParallelTask(SampleTask):
     ):
         """See `SampleTask`."""
         super().__init__(network, examples, initialiser, training)
-        x, y = examples.gated_inputs, self.data.y
-        whole = second_moments(x, y) if training.on_moments else (x, y)
-        self.arrays = {"x": x, "y": y, "loss": whole}
+        self.arrays = self.batches(examples.gated_inputs)
+
+    def batches(self, x: Float[np.ndarray, "sample pathway_input"]) -> dict[str, Any]:
+        """Arrays of `Task` for gated inputs of all pathways, concatenated."""
+        y = self.data.y
+        whole = second_moments(x, y) if self.training.on_moments else (x, y)
+        return {"x": x, "y": y, "loss": whole}
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""

@@ -28,6 +28,25 @@ def relu_network(ensemble: Ensemble, user: str, hidden: int | None = None) -> La
     return ensemble.layered
 
 
+def relu_activity(
+    weights: Sequence[Float[np.ndarray, "*runs _out _in"]], x: Float[np.ndarray, "sample input"]
+) -> list[Float[np.ndarray, "*runs _unit sample"]]:
+    """Activity h of each hidden unit on each sample.
+
+    Args:
+        weights: W_1 ... W_L of networks without biases.
+        x: inputs.
+
+    Returns:
+        One array for each hidden layer, first layer first.
+    """
+    activity, h = [], x.T
+    for weight in weights[:-1]:
+        h = np.maximum(weight @ h, 0)
+        activity.append(h)
+    return activity
+
+
 def relu_gates(
     weights: Sequence[Float[np.ndarray, "*runs _out _in"]], x: Float[np.ndarray, "sample input"]
 ) -> list[Bool[np.ndarray, "*runs _unit sample"]]:
@@ -40,8 +59,4 @@ def relu_gates(
     Returns:
         One array for each hidden layer, first layer first. Units with NaN weights are inactive.
     """
-    gates, h = [], x.T
-    for weight in weights[:-1]:
-        h = np.maximum(weight @ h, 0)
-        gates.append(h > 0)
-    return gates
+    return [h > 0 for h in relu_activity(weights, x)]

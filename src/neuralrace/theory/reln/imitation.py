@@ -4,12 +4,23 @@ Outputs of the two are compared at equal loss, so that their speeds of learning 
 Losses are compared at equal time.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
 from neuralrace.config.cell import Ensemble, Record
 from neuralrace.errors import UserError
 from neuralrace.networks.gated import Gated
+from neuralrace.networks.gates.wiring import Wiring
+from neuralrace.networks.initialisers.base import Initialiser
+from neuralrace.networks.modules.gated import ParallelNetwork, TransposedStack, side_by_side
+from neuralrace.networks.tasks.gated import ParallelTask
+from neuralrace.networks.tasks.samples import SampleTask
+from neuralrace.training.settings import Training
+from neuralrace.training.task import Task
 from neuralrace.training.trainer import Trajectory, train
 
 
@@ -17,7 +28,8 @@ def imitate(ensemble: Ensemble, network: Gated) -> Trajectory:
     """Trains a gated network with the dataset and training of a ReLU network.
 
     Dataset, initialiser, init scales, seeds, optimiser and precision are those of the ensemble.
-    Initial weights of a seed are not the draws of the ReLU network with that seed.
+    Initial weights of a seed are not the draws of the ReLU network with that seed. Pathways are
+    trained on as few inputs and units as give the same outputs; see `SmallestTask`.
 
     Args:
         ensemble: the ReLU network to imitate, and its training.
@@ -39,7 +51,79 @@ def imitate(ensemble: Ensemble, network: Gated) -> Trajectory:
         )
     steps, every = ensemble.training.steps, ensemble.record.every
     record = Record(every=every, snapshots=steps // every, observables=("outputs", "similarity"))
-    return train(altered(ensemble, network=network, record=record))
+    gated = altered(ensemble, network=network, record=record)
+    return train(_Imitation.model_construct(**dict(gated)))
+
+
+class _Imitation(Ensemble):
+    """An ensemble of gated networks that records outputs and similarities only."""
+
+    def task(self) -> Task:
+        """See `Ensemble.task`."""
+        network = self.resolved
+        if not isinstance(network, Gated) or not self.training.optimiser.is_linear:
+            return super().task()
+        return SmallestTask(network, network.examples(self.dataset), self.init, self.training)
+
+
+class SmallestTask(ParallelTask):
+    """Parallel gated pathways on as few inputs and hidden units as give the same outputs.
+
+    Gradient descent is the same in any orthonormal basis of the inputs of a pathway and of each
+    hidden layer, as are outputs and the inner products of representations. Gated inputs have as
+    many entries in their singular basis as their rank. The weights into and out of a hidden layer,
+    a row for each unit, have a triangular factor with as many rows as the layer has inputs and
+    outputs; it has the same inner products. Momentum keeps this, and Adam does not, as it divides
+    by the size of each entry.
+    """
+
+    def __init__(
+        self, network: Gated, examples: Wiring, initialiser: Initialiser, training: Training
+    ):
+        """See `ParallelTask`."""
+        super().__init__(network, examples, initialiser, training)
+        pathways = len(examples.architecture.pathways)
+        gated = examples.gated_inputs.reshape(len(self.data.x), pathways, -1).swapaxes(0, 1)
+        _, values, bases = np.linalg.svd(gated, full_matrices=False)
+        rounding = max(gated.shape[1:]) * np.finfo(float).eps * values.max()
+        rank = int((values > rounding).sum(axis=1).max())
+        self.bases = bases[:, :rank].mT
+        x = np.hstack(list(gated @ self.bases))
+        self.arrays = self.batches(x)
+
+    def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
+        """See `Task.weights`."""
+        architecture = self.examples.architecture
+        edges = list(SampleTask.weights(self, scales, seeds))
+        for pathway, basis in zip(architecture.pathways, self.bases, strict=True):
+            first, *_ = pathway.edges
+            edges[first] = edges[first] @ basis
+            for below, above in pairwise(pathway.edges):
+                edges[below], edges[above] = with_fewest_units(edges[below], edges[above])
+        return side_by_side(edges, architecture)
+
+    def network(self, weights: Any) -> ParallelNetwork:
+        """See `Task.network`."""
+        return ParallelNetwork(weights, self.spec.readout == "trained", TransposedStack)
+
+
+def with_fewest_units(
+    into: Float[np.ndarray, "*runs unit input"], out: Float[np.ndarray, "*runs output unit"]
+) -> tuple[Float[np.ndarray, "*runs _fewer input"], Float[np.ndarray, "*runs output _fewer"]]:
+    """Weights of a linear hidden layer in a basis where it has at most inputs + outputs units.
+
+    Args:
+        into: weights of the layer.
+        out: weights of the layer above.
+
+    Returns:
+        Weights with the same inner products over units, among and between the two.
+    """
+    both = np.concatenate([into, out.mT], axis=-1)
+    if both.shape[-2] > both.shape[-1]:
+        both = np.linalg.qr(both, mode="r")
+    inputs = into.shape[-1]
+    return both[..., :inputs], both[..., inputs:].mT
 
 
 def altered(ensemble: Ensemble, **parts: object) -> Ensemble:
