@@ -19,6 +19,7 @@ from neuralrace.networks.gates.effective import EffectiveData
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initial_weights import initial_edges
 from neuralrace.networks.initialisers.base import Initialiser, Weights
+from neuralrace.networks.subspace import trained_family
 from neuralrace.training.settings import Training
 
 if TYPE_CHECKING:
@@ -58,6 +59,25 @@ class Routing(Network):
             UserError: the domains do not divide into blocks.
         """
         return self.gates.families(count, self.hidden)
+
+    def trained_families(
+        self,
+        count: int,
+        widths: tuple[int, int],
+        initialiser: Initialiser,
+        training: Training,
+    ) -> tuple[Family, ...]:
+        """As `families`, at the width at which they are trained on correlations of domains.
+
+        Args:
+            count: number of input domains, and of output domains.
+            widths: units of an input domain and of an output domain.
+            initialiser: draws the weights.
+            training: loss, batches and optimiser.
+        """
+        return tuple(
+            trained_family(family, widths, initialiser, training) for family in self.families(count)
+        )
 
     def partners(self, count: int) -> int:
         """Output domains that each input domain is trained with, if there are this many.

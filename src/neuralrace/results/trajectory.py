@@ -31,6 +31,7 @@ def trajectory_dataset(
         "precision": (
             f"{ensemble.precision}, matrix products at {ensemble.matmul_precision} precision"
         ),
+        "trained_width": trajectory.trained_width,
         "xla_flags": os.environ.get("XLA_FLAGS") or "none",
     }
     coords = axes(ensemble, trajectory.samples)

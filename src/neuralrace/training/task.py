@@ -10,6 +10,13 @@ from jax import Array
 from jaxtyping import Int
 
 
+class Axes(nnx.Variable):
+    """Directions that weights are written along, neither weights nor trained.
+
+    The gradient of a network is written along the same directions.
+    """
+
+
 class Task(ABC):
     """A network on a dataset: initial weights, loss and mini-batches.
 
@@ -44,6 +51,8 @@ class Task(ABC):
     by_sample: bool = False
     """Whether batches are pytrees of arrays with a leading axis of samples, over which `loss` is a
     mean: a step may then take a few samples at a time."""
+    trained_width: str = "all units"
+    """Hidden units that are trained, for readers of the result file."""
 
     @property
     def items(self) -> int:

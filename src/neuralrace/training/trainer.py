@@ -36,7 +36,7 @@ from neuralrace.training.groups import groups
 from neuralrace.training.observables.view import View
 from neuralrace.training.progress import Progress
 from neuralrace.training.runs import Runs
-from neuralrace.training.task import Task
+from neuralrace.training.task import Axes, Task
 
 Observe = Callable[[View], Mapping[str, Array]]
 
@@ -54,11 +54,13 @@ class Trajectory:
         variables: arrays by schema name, leading axes (init_scale, seed, time or snapshot).
         diverged_at: step at which a run diverged, -1 for runs that did not.
         samples: number of samples that the loss is averaged over.
+        trained_width: hidden units that were trained; see `Task.trained_width`.
     """
 
     variables: dict[str, Float[np.ndarray, "init_scale seed ..."]]
     diverged_at: Int[np.ndarray, "init_scale seed"]
     samples: int
+    trained_width: str = Task.trained_width
 
 
 def train(
@@ -202,7 +204,8 @@ class Trainer:
 
         def gradient() -> Any:
             slopes = jax.grad(self.whole_loss)(params, fixed, data)
-            return nnx.merge(self.graph, slopes, jax.tree.map(jnp.zeros_like, rest))
+            axes, frozen = nnx.split_state(rest, Axes, ...)
+            return nnx.merge(self.graph, slopes, axes, jax.tree.map(jnp.zeros_like, frozen))
 
         view = View(
             training=self.ensemble.training,
@@ -456,6 +459,7 @@ class Trainer:
             variables=variables,
             diverged_at=np.where(late, steps, diverged_at),
             samples=self.task.samples,
+            trained_width=self.task.trained_width,
         )
 
     @property

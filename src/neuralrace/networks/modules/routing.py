@@ -17,6 +17,8 @@ from jaxtyping import Float
 
 from neuralrace.networks.gates.base import Family
 from neuralrace.networks.modules.activations import ACTIVATIONS
+from neuralrace.networks.modules.layered import Frozen
+from neuralrace.training.task import Axes
 
 
 class Blocks(nnx.Module):
@@ -45,11 +47,39 @@ class Blocks(nnx.Module):
         return [self.encoder[...], *(weight[...] for weight in self.hidden), self.decoder[...]]
 
 
+class Subspace(nnx.Module):
+    """The subspace in which the first block is trained; see `neuralrace.networks.subspace`."""
+
+    def __init__(self, bases: Sequence[Array], outside: Sequence[Array]):
+        self.bases = nnx.List([Axes(basis) for basis in bases])
+        """Of each hidden layer, (unit, direction)."""
+        self.outside = nnx.List([Frozen(weight) for weight in outside])
+        """The part of the weights between hidden layers that is not trained, (unit, unit below)."""
+
+    def widened(self, weights: Sequence[Array]) -> list[Array]:
+        """Weights of the block from those along the directions of the subspace."""
+        encoder, *hidden, decoder = weights
+        bases = [basis[...] for basis in self.bases]
+        between = [
+            outside[...] + above @ weight @ below.T
+            for outside, weight, (below, above) in zip(
+                self.outside, hidden, itertools.pairwise(bases), strict=True
+            )
+        ]
+        return [bases[0] @ encoder, *between, decoder @ bases[-1].T]
+
+
 class RoutingNetwork(nnx.Module):
     """The sum of families of pathway blocks (Saxe, Sodhani, Lewallen 2022, figs. 4 and 5)."""
 
-    def __init__(self, families: Sequence[Sequence[Array]], activation: str = "linear"):
+    def __init__(
+        self,
+        families: Sequence[Sequence[Array]],
+        activation: str = "linear",
+        subspace: Subspace | None = None,
+    ):
         self.activation = activation
+        self.subspace = subspace
         self.families = nnx.List(
             [Blocks(encoder, hidden, decoder) for encoder, *hidden, decoder in families]
         )
@@ -70,7 +100,8 @@ class RoutingNetwork(nnx.Module):
     @property
     def weights(self) -> list[Array]:
         """Weights of the first block of the first family, one matrix per domain at both ends."""
-        return [weight[0, 0] for weight in self.families[0].weights]
+        first = [weight[0, 0] for weight in self.families[0].weights]
+        return self.subspace.widened(first) if self.subspace else first
 
     @property
     def junctions(self) -> list[tuple[list[Array], list[Array]]]:

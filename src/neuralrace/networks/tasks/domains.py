@@ -14,8 +14,9 @@ from jaxtyping import Float, Int
 from neuralrace.datasets import Domains
 from neuralrace.datasets.image_domains import ImageDomains
 from neuralrace.networks.initialisers.base import Initialiser
-from neuralrace.networks.modules.routing import RoutingNetwork, stacked
+from neuralrace.networks.modules.routing import RoutingNetwork, Subspace, stacked
 from neuralrace.networks.routing import Routing
+from neuralrace.networks.subspace import narrow
 from neuralrace.training.settings import Training
 from neuralrace.training.task import Task
 
@@ -82,7 +83,12 @@ class DomainTask(Task):
 
 
 class RoutingTask(DomainTask):
-    """A linear routing network on the correlations of its trained pairs of domains."""
+    """A linear routing network on the correlations of its trained pairs of domains.
+
+    Blocks that start from orthogonal matrices, or have one hidden layer, are trained by linear
+    optimisers in a subspace of their hidden units that descent never leaves: the result is that of
+    all units, up to rounding (see `neuralrace.networks.subspace`).
+    """
 
     def __init__(
         self, network: Routing, domains: Domains, initialiser: Initialiser, training: Training
@@ -90,6 +96,15 @@ class RoutingTask(DomainTask):
         """Computes the correlations of the domains."""
         self.domains = domains
         super().__init__(network, initialiser, domains, domains.inputs.shape[1])
+        self.widths = domains.inputs.shape[2], domains.targets.shape[2]
+        trained = network.trained_families(domains.count, self.widths, initialiser, training)
+        pairs = list(zip(trained, self.families, strict=True))
+        self.narrowed = [one != whole for one, whole in pairs]
+        if any(self.narrowed):
+            self.trained_width = "a subspace that gradient descent never leaves: " + ", ".join(
+                f"{one.hidden[0]} of {whole.hidden[0]} units of blocks of size {whole.size}"
+                for one, whole in pairs
+            )
         u, _, vt = np.linalg.svd(domains.sigma_yx, full_matrices=False)
         self.arrays = {
             "inputs": domains.inputs,
@@ -100,9 +115,22 @@ class RoutingTask(DomainTask):
         }
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
-        """See `Task.weights`."""
-        widths = self.domains.inputs.shape[2], self.domains.targets.shape[2]
-        return self._initial(widths, lambda: self.domains, scales, seeds)
+        """See `Task.weights`: by family, and the subspace of the first block, if there is one."""
+        families = self._initial(self.widths, lambda: self.domains, scales, seeds)
+        subspace: list[Any] = []
+        for number in np.flatnonzero(self.narrowed):
+            inside = narrow(families[number])
+            families[number] = inside.weights
+            if number == 0:
+                first = lambda arrays: [array[:, :, 0, 0] for array in arrays]  # noqa: E731
+                subspace = [first(inside.bases), first(inside.outside)]
+        return families, subspace
+
+    def network(self, weights: Any) -> RoutingNetwork:
+        """See `Task.network`."""
+        families, subspace = weights
+        within = Subspace(*subspace) if subspace else None
+        return RoutingNetwork(families, self.spec.activation, within)
 
     def loss(self, network: Any, batch: Any, per_run: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
